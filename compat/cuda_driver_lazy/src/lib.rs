@@ -1,0 +1,1 @@
+//! The CUDA driver API as trampolines that load libcuda at the first call.

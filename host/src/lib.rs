@@ -1,0 +1,1 @@
+//! Tiled matrix multiplication on GPUs in pure Rust: device query, shared-memory sizing, launch, check.

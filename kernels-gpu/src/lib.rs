@@ -1,0 +1,1 @@
+//! tilewright's device kernels, compiled to PTX and, from the same source, for the host.
