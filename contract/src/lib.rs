@@ -1,1 +1,28 @@
-//! All that host and device must agree on: shapes, tile geometry, shared-memory layout, grid mapping, kernel arguments, variant table.
+//! All that host and device must agree on, stated once: element types, shapes and leading dimensions, tile geometry,
+//! the layout of `A_s` and `B_s` in shared memory, the grid mapping, the kernels' argument structs and the variant table.
+//!
+//! Device code indexes with these functions, the sizing sums with them, the launch passes their totals. Nothing here
+//! knows a driver, a matrix or a floating-point value.
+//!
+//! Everywhere: `m`, `n`, `k` are those of `C (m x n) = A (m x k) · B (k x n)`, matrices are row-major, leading dimensions
+//! count elements, and a number of bytes is a [`Bytes`], never a bare integer.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod args;
+mod dtype;
+mod grid;
+mod layout;
+mod shape;
+mod tile;
+mod units;
+mod variants;
+
+pub use args::{GemmArgs, TileParts};
+pub use dtype::DType;
+pub use grid::{Grid, GridError, TileOrigin};
+pub use layout::TilePair;
+pub use shape::{GemmShape, Operand, ShapeError};
+pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, TileError, TileGeometry};
+pub use units::{Bytes, Elems};
+pub use variants::{Rung, SharedMemory, Tile, VARIANTS, Variant};

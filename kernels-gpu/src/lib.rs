@@ -1,1 +1,16 @@
-//! tilewright's device kernels, compiled to PTX and, from the same source, for the host.
+//! tilewright's kernels: one source, compiled for `nvptx64` (PTX, through `cuda_builder`) and for the host.
+//!
+//! - [`rungs`]: one kernel a file, in learning order; each file is its idea and its entry points.
+//! - [`tiled`]: the body that the tiled rungs share.
+//! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
+//! - [`element`]: the element types and how they widen to their accumulator.
+//!
+//! Shapes, layouts, the grid mapping and the table of entry points come from `tilewright-contract`; this crate repeats
+//! none of their numbers.
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+
+pub mod element;
+pub mod primitives;
+pub mod rungs;
+pub mod tiled;

@@ -1,1 +1,76 @@
-//! Drop-in cuda_std 0.2.2 for the NVPTX back end of stock rustc.
+//! Drop-in `cuda_std` 0.2.2 for the NVPTX back end of stock rustc: the standard library of GPU kernels written in Rust.
+//!
+//! Everything has the published crate's name, signature and meaning, so a kernel crate written against it builds unchanged; the README lists
+//! what is covered, what is left out and which faults of the published crate are not repeated.
+//!
+//! ```ignore
+//! use cuda_std::prelude::*;
+//!
+//! /// y[i] += alpha * x[i]
+//! #[kernel]
+//! pub unsafe fn axpy(alpha: f32, x: &[f32], y: *mut f32) {
+//!     let i = thread::index_1d() as usize;
+//!     if i < x.len() {
+//!         unsafe { *y.add(i) += alpha * x[i] };
+//!     }
+//! }
+//! ```
+//!
+//! # On the host
+//!
+//! The crate compiles for every target. What exists only on a GPU (`#[gpu_only]`) panics on the host and names itself; the
+//! arithmetic ([`GpuFloat`], [`FloatExt`]) and the atomic types work on both sides.
+//!
+//! # Sources
+//!
+//! "PTX" followed by a number is a section of the PTX ISA, <https://docs.nvidia.com/cuda/parallel-thread-execution/>, version 9.0;
+//! "CUDA guide" is the CUDA C++ Programming Guide, <https://docs.nvidia.com/cuda/cuda-c-programming-guide/>.
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, core_float_math, stdarch_nvptx))]
+
+#[doc(hidden)]
+pub extern crate alloc;
+
+pub mod atomic;
+pub mod cfg;
+pub mod float;
+mod float_ext;
+pub mod io;
+pub mod mem;
+pub mod misc;
+pub mod ptr;
+pub mod shared;
+pub mod thread;
+pub mod warp;
+
+pub use cuda_std_macros::*;
+pub use float::GpuFloat;
+pub use float_ext::FloatExt;
+pub use half;
+pub use half::{bf16, f16};
+pub use vek;
+
+/// What a kernel crate usually imports.
+pub mod prelude {
+    pub use crate::{assert_eq, assert_ne, f16, kernel, print, println, thread};
+    pub use alloc::{
+        borrow::ToOwned,
+        boxed::Box,
+        format,
+        rc::Rc,
+        string::{String, ToString},
+        vec::Vec,
+    };
+}
+
+/// A panic ends the kernel by a trap: the launch fails with `CUDA_ERROR_ILLEGAL_INSTRUCTION` or `CUDA_ERROR_LAUNCH_FAILED`.
+///
+/// The message is dropped. Formatting it would put the formatting machinery, with its indirect calls and its stack, into every kernel that
+/// indexes a slice.
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_info: &core::panic::PanicInfo) -> ! {
+    // SAFETY: a trap is allowed anywhere.
+    unsafe { core::arch::nvptx::trap() }
+}

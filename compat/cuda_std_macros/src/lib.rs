@@ -1,1 +1,85 @@
-//! Drop-in cuda_std_macros 0.2.0 for the NVPTX back end of stock rustc.
+//! Drop-in `cuda_std_macros` 0.2.0 for the NVPTX back end of stock rustc: the attributes that `cuda_std` re-exports.
+//!
+//! A stock compiler knows no attribute for a GPU kernel's slices or for an address space. Each macro therefore leaves a mark that any
+//! compiler carries through (an ABI, a link section, a marker static), and `cuda_builder` makes of it what PTX needs.
+//! `docs/device-abi.md` in the repository is the agreement between the two.
+//!
+//! All output is written for every edition from 2018 on, and names nothing but `::core`.
+
+// A kernel is `extern "ptx-kernel"`, which is unstable. The crate that uses `#[kernel]` was written without knowing that and cannot be
+// asked to enable it: the macro's own expansion is allowed it instead. Only where the compiler accepts unstable features at all.
+#![cfg_attr(unstable_features, feature(allow_internal_unstable), allow(internal_features))]
+
+use proc_macro::TokenStream;
+
+mod functions;
+mod hints;
+mod kernel;
+mod statics;
+
+/// Makes a function a GPU kernel: an entry point that the host launches by its name.
+///
+/// ```ignore
+/// use cuda_std::prelude::*;
+///
+/// #[kernel]
+/// pub unsafe fn axpy(alpha: f32, x: &[f32], y: *mut f32) {
+///     let i = thread::index_1d() as usize;
+///     if i < x.len() {
+///         unsafe { *y.add(i) += alpha * x[i] };
+///     }
+/// }
+/// ```
+///
+/// # Parameters on the GPU
+///
+/// The host passes, in order, for each parameter of type
+/// - `&[T]`, `*const [T]`, `*mut [T]`, `&str`: two arguments, the address and the number of elements (of bytes for `str`) as a `usize`.
+///   An address of 0 is accepted together with a length of 0 (what an empty device buffer gives);
+/// - anything else, structs included: one argument by value. Structs should be `#[repr(C)]`.
+///
+/// The slice must be written as such: behind a type alias the macro cannot see it.
+///
+/// # What is checked
+///
+/// The function must be `unsafe`, return nothing, be neither generic (lifetimes are fine) nor `async` nor a method, and all its parameters must be
+/// [`Copy`]. That excludes `&mut [T]`: every thread of the grid would hold the same exclusive borrow. Take `*mut T` instead.
+///
+/// # On the host
+///
+/// The function keeps its signature and is `extern "C"`. It is not `no_mangle` there, so that two kernel crates may use the same name.
+///
+/// # Options
+///
+/// `#[kernel(grid_dim = 2d, block_dim = 1d)]` states the dimensions that the kernel is meant for. As in the published crate they have no effect.
+#[proc_macro_attribute]
+#[cfg_attr(unstable_features, allow_internal_unstable(abi_ptx))]
+pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::expand(options.into(), item.into()).into()
+}
+
+/// Marks a function that makes sense on the GPU only. On the host its body is replaced by a panic that names the function.
+///
+/// The signature and the attributes stay on both sides, except that a foreign ABI is dropped on the host.
+#[proc_macro_attribute]
+pub fn gpu_only(_options: TokenStream, item: TokenStream) -> TokenStream {
+    functions::gpu_only(item.into()).into()
+}
+
+/// Keeps a function in the PTX although no kernel calls it, usually so that other PTX or cubin files can link to it.
+///
+/// The function must also be `#[no_mangle]` (or `#[unsafe(no_mangle)]`).
+#[proc_macro_attribute]
+pub fn externally_visible(_options: TokenStream, item: TokenStream) -> TokenStream {
+    functions::externally_visible(item.into()).into()
+}
+
+/// Places a `static` or `static mut` in a memory of the GPU: `global`, `shared` or `constant`. It does nothing on the host.
+///
+/// A shared static has no initial value on a GPU, whatever its initialiser says; use `MaybeUninit::uninit()` or zeros.
+/// `cuda_std::shared_array!` is the easier way to it. `local`, which the published crate also parses, is refused on the GPU:
+/// LLVM has no static local memory.
+#[proc_macro_attribute]
+pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
+    statics::address_space(space.into(), item.into()).into()
+}

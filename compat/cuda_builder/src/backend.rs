@@ -1,0 +1,174 @@
+//! From bitcode to PTX: link, pass, optimise, generate.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::CudaBuilder;
+use crate::archive;
+use crate::compile::Compiled;
+use crate::error::CudaBuilderError;
+use crate::pass::{self, Inlining, PassError};
+use crate::ptx;
+use crate::toolchain::Toolchain;
+
+/// What the back end made.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// The PTX.
+    pub ptx: String,
+    /// The module that the PTX was made of, as text.
+    pub llvm_ir: Vec<u8>,
+    /// The same as bitcode.
+    pub bitcode: Vec<u8>,
+}
+
+/// Runs everything after rustc. `scratch` is an empty folder for intermediate files.
+pub(crate) fn generate(
+    builder: &CudaBuilder,
+    crate_path: &Path,
+    tools: &Toolchain,
+    compiled: &Compiled,
+    scratch: &Path,
+) -> Result<Output, CudaBuilderError> {
+    let linked = link(tools, compiled, scratch)?;
+    let inlining = match (builder.optix, builder.nvvm_opts) {
+        (true, _) => Inlining::Everything,
+        (false, true) => Inlining::Asked,
+        (false, false) => Inlining::Hinted,
+    };
+    let options = pass::Options {
+        flush_denormals: builder.ftz,
+        inlining,
+    };
+    let lowered = pass::run(&linked, &options).map_err(|error| match error {
+        PassError::SharedInitializers(names) => CudaBuilderError::SharedInitializer {
+            statics: names.iter().map(|name| demangle(name)).collect(),
+        },
+        PassError::NoRoots => CudaBuilderError::NoKernels(crate_path.to_owned()),
+    })?;
+
+    write(&scratch.join("lowered.ll"), lowered.ir.as_bytes())?;
+    write(&scratch.join("roots.txt"), (lowered.roots.join("\n") + "\n").as_bytes())?;
+    optimise(builder, tools, scratch)?;
+    let ptx = lower_to_ptx(builder, tools, scratch)?;
+    ptx::check_target(&ptx, builder.arch)?;
+    ptx::check_names(&ptx)?;
+    ptx::check_static_shared(&ptx)?;
+    Ok(Output {
+        ptx,
+        llvm_ir: read(&scratch.join("optimised.ll"))?,
+        bitcode: read(&scratch.join("optimised.bc"))?,
+    })
+}
+
+/// One module as text: the user's crates whole, and what they need of the standard library.
+fn link(tools: &Toolchain, compiled: &Compiled, scratch: &Path) -> Result<String, CudaBuilderError> {
+    let members = archive::members(&compiled.archive).ok_or_else(|| CudaBuilderError::ToolFailed {
+        tool: "rustc".to_owned(),
+        output: "the static library that it wrote cannot be read".to_owned(),
+    })?;
+    let mut user = Vec::new();
+    let mut std = Vec::new();
+    for (index, member) in members
+        .iter()
+        .enumerate()
+        .filter(|(_, member)| member.name.ends_with(".o"))
+    {
+        let file = format!("{index}.bc");
+        write(&scratch.join(&file), member.data)?;
+        let crate_name = member.name.split('.').next().unwrap_or_default();
+        if compiled.std_members.contains(crate_name) {
+            &mut std
+        } else {
+            &mut user
+        }
+        .push(file);
+    }
+    // Markers and exported statics of every crate of the user's count, also where nothing refers to them.
+    run(Command::new(tools.llvm_tool("llvm-link"))
+        .current_dir(scratch)
+        .args(&user)
+        .args(["-o", "user.bc"]))?;
+    // The library's crates need each other in both directions (the compiler's helpers may panic), so each is offered twice.
+    run(Command::new(tools.llvm_tool("llvm-link"))
+        .current_dir(scratch)
+        .args(["-S", "--only-needed", "user.bc"])
+        .args(&std)
+        .args(&std)
+        .args(["-o", "linked.ll"]))?;
+    let path = scratch.join("linked.ll");
+    fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
+}
+
+fn optimise(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Result<(), CudaBuilderError> {
+    let passes = if builder.nvvm_opts {
+        "internalize,globaldce,default<O3>"
+    } else {
+        // Not an optimisation but a promise: an access to shared memory says so in PTX.
+        "internalize,globaldce,always-inline,function(sroa,infer-address-spaces,early-cse),globaldce"
+    };
+    run(Command::new(tools.llvm_tool("opt"))
+        .current_dir(scratch)
+        .arg(format!("-passes={passes}"))
+        .arg("-internalize-public-api-file=roots.txt")
+        .arg(format!("-mcpu={}", builder.arch.sm_name()))
+        .arg(format!("-mattr={}", ptx_feature(builder)))
+        .args(["lowered.ll", "-o", "optimised.bc"]))?;
+    run(Command::new(tools.llvm_tool("llvm-dis"))
+        .current_dir(scratch)
+        .args(["optimised.bc", "-o", "optimised.ll"]))
+}
+
+fn lower_to_ptx(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Result<String, CudaBuilderError> {
+    let contraction = if builder.fma_contraction { "fast" } else { "off" };
+    let mut llc = Command::new(tools.llvm_tool("llc"));
+    llc.current_dir(scratch)
+        .arg(if builder.nvvm_opts { "-O3" } else { "-O1" })
+        .arg(format!("-mcpu={}", builder.arch.sm_name()))
+        .arg(format!("-mattr={}", ptx_feature(builder)))
+        .arg(format!("--fp-contract={contraction}"));
+    if !builder.fma_contraction {
+        llc.arg("--nvptx-fma-level=0");
+    }
+    if builder.fast_sqrt {
+        llc.arg("--nvptx-prec-sqrtf32=0");
+    }
+    if builder.fast_div {
+        llc.arg("--nvptx-prec-divf32=0");
+    }
+    run(llc.args(["optimised.bc", "-o", "out.ptx"]))?;
+    let path = scratch.join("out.ptx");
+    fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
+}
+
+fn ptx_feature(builder: &CudaBuilder) -> String {
+    let (major, minor) = builder.ptx_version.unwrap_or(builder.arch.ptx_version());
+    format!("+ptx{major}{minor}")
+}
+
+/// A path as its author wrote it, without the hash.
+pub(crate) fn demangle(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}
+
+fn run(command: &mut Command) -> Result<(), CudaBuilderError> {
+    let program = Path::new(command.get_program()).to_owned();
+    let output = command.output().map_err(CudaBuilderError::io(&program))?;
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() {
+        // A tool that is content but has something to say (an architecture that it does not know) must be heard.
+        eprint!("{message}");
+        return Ok(());
+    }
+    let tool = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Err(CudaBuilderError::ToolFailed { tool, output: message })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CudaBuilderError> {
+    fs::read(path).map_err(CudaBuilderError::io(path))
+}
+
+fn write(path: &Path, data: &[u8]) -> Result<(), CudaBuilderError> {
+    fs::write(path, data).map_err(CudaBuilderError::io(path))
+}

@@ -1,0 +1,319 @@
+//! Running cargo: from a crate's folder to a static library of LLVM bitcode.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::CudaBuilder;
+use crate::error::CudaBuilderError;
+use crate::layout::Layout;
+use crate::toolchain::Toolchain;
+
+/// The only GPU target of rustc.
+pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
+
+/// A compiled crate.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// The static library.
+    pub archive: Vec<u8>,
+    /// The library's name, such as `kernels`.
+    pub name: String,
+    /// What the members of the standard library's crates start with: `core-611181faa3b3a498`.
+    pub std_members: BTreeSet<String>,
+    /// The source files that went in.
+    pub sources: Vec<PathBuf>,
+}
+
+/// Compiles the crate.
+pub(crate) fn compile(
+    builder: &CudaBuilder,
+    crate_path: &Path,
+    tools: &Toolchain,
+    layout: &Layout,
+) -> Result<Compiled, CudaBuilderError> {
+    // Two builds with the same target folder take turns until the library was read: cargo's own lock ends earlier.
+    fs::create_dir_all(&layout.target).map_err(CudaBuilderError::io(&layout.target))?;
+    let lock_path = layout.target.join(".lock");
+    let lock = fs::File::create(&lock_path).map_err(CudaBuilderError::io(&lock_path))?;
+    lock.lock().map_err(CudaBuilderError::io(&lock_path))?;
+
+    let mut cargo = cargo(tools, crate_path);
+    cargo.args([
+        "rustc",
+        "--lib",
+        "--crate-type",
+        "staticlib",
+        "--message-format=json-render-diagnostics",
+    ]);
+    cargo.args([
+        "--target",
+        TARGET,
+        "-Zbuild-std=core,alloc",
+        "-Zbuild-std-features=compiler-builtins-mem",
+    ]);
+    cargo.arg("--target-dir").arg(&layout.target);
+    let profile = if builder.release { "release" } else { "dev" };
+    if builder.release {
+        cargo.arg("--release");
+    }
+    // What the host's profile says about these is about the host: here nothing is optimised before the linked module.
+    for setting in [
+        "lto='off'",
+        "codegen-units=1",
+        "incremental=false",
+        "strip=false",
+        "split-debuginfo='off'",
+    ] {
+        cargo.arg("--config").arg(format!("profile.{profile}.{setting}"));
+    }
+    // The architecture is a flag of the packages that may ask for it, and not of the standard library: that is compiled once
+    // for all architectures, and each package once for each, side by side. LLVM learns the architecture later.
+    cargo.arg("-Zprofile-rustflags");
+    for package in &layout.device_packages {
+        let flag = format!("--cfg=cuda_builder_arch=\\\"{}\\\"", builder.arch.sm_name());
+        cargo
+            .arg("--config")
+            .arg(format!("profile.{profile}.package.'{package}'.rustflags=[\"{flag}\"]"));
+    }
+    cargo.args(&builder.build_args);
+    cargo.env(
+        "CARGO_ENCODED_RUSTFLAGS",
+        rustflags(builder, tools, layout).join("\u{1f}"),
+    );
+    cargo.env("CUDA_ARCH", builder.arch.cuda_arch().to_string());
+    let mut child = cargo
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(CudaBuilderError::io(&tools.cargo))?;
+
+    let stdout = child.stdout.take().expect("stdout was piped a line above");
+    let mut artifacts = Vec::new();
+    for line in std::io::BufReader::new(stdout).lines() {
+        let line = line.map_err(CudaBuilderError::io(&tools.cargo))?;
+        match serde_json::from_str::<Value>(&line) {
+            Ok(message) if message["reason"] == "compiler-artifact" => artifacts.push(message),
+            Ok(_) => {}
+            // Not a message: something that a build script or a wrapper wants to be seen.
+            Err(_) => eprintln!("{line}"),
+        }
+    }
+    if !child.wait().map_err(CudaBuilderError::io(&tools.cargo))?.success() {
+        return Err(CudaBuilderError::BuildFailed);
+    }
+    read_artifacts(&artifacts, tools)
+}
+
+fn read_artifacts(artifacts: &[Value], tools: &Toolchain) -> Result<Compiled, CudaBuilderError> {
+    let files = |artifact: &Value| -> Vec<PathBuf> {
+        let names = artifact["filenames"].as_array().map(Vec::as_slice).unwrap_or_default();
+        names
+            .iter()
+            .filter_map(|name| name.as_str().map(PathBuf::from))
+            .collect()
+    };
+    let library_sources = tools.library_sources();
+    let is_std = |artifact: &Value| {
+        let manifest = Path::new(artifact["manifest_path"].as_str().unwrap_or_default());
+        manifest.starts_with(&library_sources)
+            || library_sources
+                .canonicalize()
+                .is_ok_and(|sources| manifest.starts_with(sources))
+    };
+    let mut std_members = BTreeSet::new();
+    for artifact in artifacts.iter().filter(|artifact| is_std(artifact)) {
+        for file in files(artifact)
+            .iter()
+            .filter(|file| file.extension() == Some(OsStr::new("rlib")))
+        {
+            let stem = file.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+            std_members.insert(stem.trim_start_matches("lib").to_owned());
+        }
+    }
+    // The crate itself is compiled last.
+    let archive = artifacts.iter().rev().find_map(|artifact| {
+        files(artifact)
+            .into_iter()
+            .find(|file| file.extension() == Some(OsStr::new("a")))
+    });
+    let Some(archive) = archive else {
+        return Err(CudaBuilderError::BuildFailed);
+    };
+    let stem = archive.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    let depfile = archive.with_extension("d");
+    let sources = fs::read_to_string(&depfile)
+        .map(|text| dep_info_sources(&text))
+        .unwrap_or_default();
+    Ok(Compiled {
+        name: stem.trim_start_matches("lib").to_owned(),
+        archive: fs::read(&archive).map_err(CudaBuilderError::io(&archive))?,
+        std_members,
+        sources,
+    })
+}
+
+/// The files after the colon of a dep-info line; a space inside a name is written `\ `.
+fn dep_info_sources(text: &str) -> Vec<PathBuf> {
+    let Some((_, list)) = text.lines().next().and_then(|line| line.split_once(": ")) else {
+        return Vec::new();
+    };
+    let mut names = vec![String::new()];
+    let mut characters = list.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if characters.peek() == Some(&' ') => names.last_mut().expect("never empty").extend(characters.next()),
+            ' ' => names.push(String::new()),
+            other => names.last_mut().expect("never empty").push(other),
+        }
+    }
+    names
+        .into_iter()
+        .filter(|name| !name.is_empty())
+        .map(PathBuf::from)
+        .collect()
+}
+
+/// The flags that every crate of the device build is compiled with.
+fn rustflags(builder: &CudaBuilder, tools: &Toolchain, layout: &Layout) -> Vec<String> {
+    let mut flags = vec![
+        "-Zunstable-options".to_owned(),
+        // A panic is a trap: the machinery that formats messages would be most of the PTX.
+        "-Cpanic=immediate-abort".to_owned(),
+        // Nothing is optimised before the address spaces are right.
+        "-Cno-prepopulate-passes".to_owned(),
+    ];
+    if builder.release {
+        flags.push("-Copt-level=3".to_owned());
+    }
+    // Only directives: complete debug information would make ptxas stop optimising.
+    let debug = if builder.wants_line_info() {
+        "line-directives-only"
+    } else {
+        "0"
+    };
+    flags.push(format!("-Cdebuginfo={debug}"));
+    if builder.optix {
+        flags.push("--cfg=optix".to_owned());
+    }
+    // The same bytes wherever the sources lie. Messages keep the real paths.
+    flags.push("--remap-path-scope=object".to_owned());
+    let mut remap = |from: &Path, to: &str| {
+        if !from.as_os_str().is_empty() {
+            flags.push(format!("--remap-path-prefix={}={to}", from.display()));
+        }
+    };
+    for package in layout
+        .local_packages
+        .iter()
+        .filter(|package| !package.starts_with(&layout.workspace))
+    {
+        let name = package.file_name().unwrap_or_default().to_string_lossy();
+        remap(package, &format!("/{name}"));
+    }
+    remap(&tools.sysroot, "/rust");
+    if let Some(home) = cargo_home() {
+        remap(&home, "/cargo");
+    }
+    remap(&layout.workspace, ".");
+    flags
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| Some(env::home_dir()?.join(".cargo")))
+}
+
+/// Cargo in the crate's folder, without what the host build put into the environment.
+pub(crate) fn cargo(tools: &Toolchain, crate_path: &Path) -> Command {
+    let mut cargo = Command::new(&tools.cargo);
+    cargo.current_dir(crate_path);
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(belongs_to_host_build) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo.env("RUSTC", &tools.rustc);
+    // Device code needs unstable features of a stable compiler: the PTX calling convention and the library build.
+    cargo.env("RUSTC_BOOTSTRAP", "1");
+    cargo
+}
+
+/// Whether a variable describes the build that runs us: its flags, wrappers, target or profile.
+fn belongs_to_host_build(name: &str) -> bool {
+    const EXACT: &[&str] = &[
+        "RUSTFLAGS",
+        "RUSTDOCFLAGS",
+        "RUSTC",
+        "RUSTDOC",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTC_LINKER",
+        "RUSTUP_TOOLCHAIN",
+        "CLIPPY_ARGS",
+        "OUT_DIR",
+        "TARGET",
+        "HOST",
+        "PROFILE",
+        "OPT_LEVEL",
+        "DEBUG",
+        "NUM_JOBS",
+        "CARGO",
+    ];
+    // Where things come from and how they are shown is the user's choice for both builds.
+    const KEPT: &[&str] = &[
+        "CARGO_HOME",
+        "CARGO_MAKEFLAGS",
+        "CARGO_BUILD_JOBS",
+        "CARGO_NET_",
+        "CARGO_HTTP_",
+        "CARGO_REGISTRIES_",
+        "CARGO_REGISTRY_",
+        "CARGO_SOURCE_",
+        "CARGO_TERM_",
+    ];
+    EXACT.contains(&name)
+        || name.starts_with("DEP_")
+        || (name.starts_with("CARGO_") && !KEPT.iter().any(|kept| name.starts_with(kept)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dep_info_is_read() {
+        let text = "/t/libk.a: /a/Cargo.toml /a/src/my\\ file.rs /b/lib.rs\n";
+        let expected = ["/a/Cargo.toml", "/a/src/my file.rs", "/b/lib.rs"].map(PathBuf::from);
+        assert_eq!(dep_info_sources(text), expected);
+        assert!(dep_info_sources("").is_empty());
+    }
+
+    #[test]
+    fn host_variables_are_told_from_the_users() {
+        for name in [
+            "RUSTFLAGS",
+            "CARGO_TARGET_DIR",
+            "CARGO_FEATURE_X",
+            "CARGO_PROFILE_RELEASE_LTO",
+            "DEP_CUDA_ROOT",
+        ] {
+            assert!(belongs_to_host_build(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "CARGO_HOME",
+            "CARGO_NET_OFFLINE",
+            "CARGO_MAKEFLAGS",
+            "HOME",
+            "CARGO_TERM_COLOR",
+        ] {
+            assert!(!belongs_to_host_build(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What the stock compiler cannot say, added to its LLVM IR: address spaces, barriers, roots.
+//!
+//! `docs/device-abi.md` is the agreement with `cuda_std_macros` that this pass carries out. It reads the linked but
+//! unoptimised module as text, because the optimiser reasons differently about memory once it knows its address space,
+//! and because nothing that was already optimised could be trusted near a barrier.
+
+pub(crate) mod function;
+pub(crate) mod global;
+pub(crate) mod lexer;
+
+use std::collections::BTreeSet;
+
+use function::{GroupEdit, Groups, Head, convergent_call};
+use global::Global;
+use lexer::{Kind, Token, tokens};
+
+/// The section of shared-memory statics.
+const SHARED_SECTION: &str = ".shared";
+/// The section of constant-memory statics.
+const CONSTANT_SECTION: &str = ".constant";
+/// The section of the markers that keep functions.
+const VISIBLE_SECTION: &str = ".nvptx.visible";
+/// What a marker's name starts with; the rest is the function's name.
+const VISIBLE_MARKER: &str = "__cuda_std_visible_";
+/// The extern static that stands for the dynamic shared memory of a launch.
+const DYNAMIC_SHARED: &str = "cuda_std_dynamic_smem";
+/// The alignment of dynamic shared memory (bytes): what the strictest user, a 128-byte swizzled tile, asks for.
+const DYNAMIC_SHARED_ALIGNMENT: u32 = 128;
+
+/// Which functions are inlined whatever their size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inlining {
+    /// Those that say `#[inline(always)]`.
+    Asked,
+    /// Also those that say `#[inline]`: for builds without an optimiser that would decide.
+    Hinted,
+    /// All but kernels.
+    Everything,
+}
+
+/// What the pass is asked for beyond the agreement.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// The architecture as LLVM writes it: `sm_90a`.
+    pub cpu: String,
+    /// Flush f32 denormals to zero.
+    pub flush_denormals: bool,
+    /// Which functions to inline.
+    pub inlining: Inlining,
+}
+
+/// A module that is ready for the optimiser.
+#[derive(Debug)]
+pub(crate) struct Lowered {
+    /// The rewritten IR.
+    pub ir: String,
+    /// The names that must stay, sorted.
+    pub roots: Vec<String>,
+}
+
+/// Why a module cannot become PTX.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PassError {
+    /// These shared statics have an initial value with a bit set.
+    SharedInitializers(Vec<String>),
+    /// There is nothing to keep.
+    NoRoots,
+}
+
+/// Rewrites a linked module.
+pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
+    let plan = Plan::read(ir)?;
+    let mut groups = Groups::collect(ir);
+    let mut out = String::with_capacity(ir.len() + ir.len() / 8);
+    let mut in_function = false;
+    for line in ir.lines() {
+        if line.starts_with('@') {
+            plan.rewrite_global(line, &mut out);
+        } else if line.starts_with("define ") {
+            in_function = true;
+            define(line, options, &mut groups, &mut out);
+        } else if line.starts_with("declare ") {
+            declare(line, &mut out);
+        } else if in_function {
+            in_function = line != "}";
+            plan.rewrite_body_line(line, &mut out);
+        } else if line.starts_with('!') {
+            plan.replace_uses(line, &mut out);
+        } else {
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+    out.push_str(&groups.render(&group_edit(options)));
+    Ok(Lowered {
+        ir: out,
+        roots: plan.roots.into_iter().collect(),
+    })
+}
+
+/// The attributes that every definition gains or loses.
+fn group_edit(options: &Options) -> GroupEdit {
+    let mut edit = GroupEdit {
+        remove: Vec::new(),
+        add: vec!["convergent".to_owned()],
+    };
+    if options.flush_denormals {
+        edit.add
+            .push("\"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\"".to_owned());
+    }
+    if options.inlining == Inlining::Everything {
+        edit.remove.push("noinline");
+    }
+    edit
+}
+
+fn define(line: &str, options: &Options, groups: &mut Groups<'_>, out: &mut String) {
+    let Some(head) = Head::parse(line) else {
+        out.push_str(line);
+        return;
+    };
+    let inline = |group: Option<u32>| match options.inlining {
+        _ if head.kernel => false,
+        Inlining::Asked => false,
+        Inlining::Hinted => group.is_some_and(|number| groups.has(number, "inlinehint")),
+        Inlining::Everything => true,
+    };
+    let extra: Vec<String> = inline(head.group.as_ref().map(|(number, _)| *number))
+        .then(|| "alwaysinline".to_owned())
+        .into_iter()
+        .collect();
+    match head.group {
+        Some((number, range)) => {
+            let copy = groups.copy_of(number, &extra);
+            out.push_str(&line[..range.start]);
+            out.push_str(&format!("#{copy}"));
+            out.push_str(&line[range.end..]);
+        }
+        None => {
+            // A group of its own keeps one way of editing: an absent group is an empty one.
+            let copy = groups.copy_of(u32::MAX, &extra);
+            out.push_str(&line[..head.insert_at]);
+            out.push_str(&format!(" #{copy}"));
+            out.push_str(&line[head.insert_at..]);
+        }
+    }
+}
+
+/// Foreign functions may hold a barrier; LLVM knows the attributes of its own intrinsics.
+fn declare(line: &str, out: &mut String) {
+    match Head::parse(line) {
+        Some(head) if !head.name.starts_with("llvm.") => {
+            out.push_str(&line[..head.insert_at]);
+            out.push_str(" convergent");
+            out.push_str(&line[head.insert_at..]);
+        }
+        _ => out.push_str(line),
+    }
+}
+
+/// What one look over the module finds.
+#[derive(Debug, Default)]
+struct Plan<'a> {
+    shared: BTreeSet<&'a str>,
+    constant: BTreeSet<&'a str>,
+    dynamic: bool,
+    roots: BTreeSet<String>,
+}
+
+impl<'a> Plan<'a> {
+    fn read(ir: &'a str) -> Result<Self, PassError> {
+        let mut plan = Self::default();
+        let mut initialized = Vec::new();
+        for line in ir.lines() {
+            if line.starts_with("define ") {
+                if let Some(head) = Head::parse(line).filter(|head| head.kernel) {
+                    plan.roots.insert(head.name.to_owned());
+                }
+            } else if line.starts_with('@')
+                && let Some(global) = Global::parse(line)
+            {
+                match global.section {
+                    Some(SHARED_SECTION) => {
+                        plan.shared.insert(global.name());
+                        if !global.starts_as_zero() {
+                            initialized.push(global.name().to_owned());
+                        }
+                        continue;
+                    }
+                    Some(VISIBLE_SECTION) => {
+                        let function = global.name().split_once(VISIBLE_MARKER).map(|(_, function)| function);
+                        plan.roots.extend(function.map(str::to_owned));
+                        continue;
+                    }
+                    Some(CONSTANT_SECTION) => {
+                        plan.constant.insert(global.name());
+                    }
+                    _ if global.name() == DYNAMIC_SHARED => plan.dynamic = true,
+                    _ => {}
+                }
+                // The host finds an exported static by its name, so it stays although no kernel may use it.
+                if global.is_exported() && !global.name().starts_with("llvm.") {
+                    plan.roots.insert(global.name().to_owned());
+                }
+            }
+        }
+        if !initialized.is_empty() {
+            return Err(PassError::SharedInitializers(initialized));
+        }
+        if plan.roots.is_empty() {
+            return Err(PassError::NoRoots);
+        }
+        Ok(plan)
+    }
+
+    fn rewrite_global(&self, line: &str, out: &mut String) {
+        let Some(global) = Global::parse(line) else {
+            self.replace_uses(line, out);
+            return;
+        };
+        let name = global.name();
+        if name == "llvm.used" || name == "llvm.compiler.used" || global.section == Some(VISIBLE_SECTION) {
+            // The roots say what stays; what these lists kept was kept for this pass only.
+        } else if name == DYNAMIC_SHARED {
+            let symbol = global.symbol;
+            out.push_str(&format!(
+                "{symbol} = external addrspace(3) global [0 x i8], align {DYNAMIC_SHARED_ALIGNMENT}"
+            ));
+        } else if self.shared.contains(name) {
+            out.push_str(&global.in_space(3, false, global.value_type, "undef"));
+        } else if self.constant.contains(name) {
+            let value = global.initializer.unwrap_or_default();
+            let line = global.in_space(4, global.constant, global.value_type, value);
+            self.replace_uses_after_name(&line, out);
+        } else {
+            self.replace_uses_after_name(line, out);
+        }
+    }
+
+    fn rewrite_body_line(&self, line: &str, out: &mut String) {
+        match convergent_call(line) {
+            Some(at) => {
+                self.replace_uses(&line[..at], out);
+                out.push_str(" convergent");
+                self.replace_uses(&line[at..], out);
+            }
+            None => self.replace_uses(line, out),
+        }
+    }
+
+    /// A definition's own name stays; the names in its initial value are uses.
+    fn replace_uses_after_name(&self, line: &str, out: &mut String) {
+        let end = tokens(line).next().map_or(0, |name| name.end());
+        out.push_str(&line[..end]);
+        self.replace_uses(&line[end..], out);
+    }
+
+    fn replace_uses(&self, line: &str, out: &mut String) {
+        if !line.contains('@') {
+            out.push_str(line);
+            return;
+        }
+        let mut copied = 0;
+        for token in tokens(line).filter(|token| token.kind == Kind::Global) {
+            if let Some(space) = self.space_of(&token) {
+                out.push_str(&line[copied..token.start]);
+                out.push_str(&format!("addrspacecast (ptr addrspace({space}) {} to ptr)", token.text));
+                copied = token.end();
+            }
+        }
+        out.push_str(&line[copied..]);
+    }
+
+    fn space_of(&self, token: &Token<'_>) -> Option<u32> {
+        let name = token.name();
+        if self.shared.contains(name) || (self.dynamic && name == DYNAMIC_SHARED) {
+            Some(3)
+        } else if self.constant.contains(name) {
+            Some(4)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! One kind of executable.
+
+fn main() {
+    app::check();
+}

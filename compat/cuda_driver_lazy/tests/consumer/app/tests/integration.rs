@@ -1,0 +1,6 @@
+//! One kind of executable.
+
+#[test]
+fn integration() {
+    app::check();
+}

@@ -1,0 +1,156 @@
+//! Atomic functions that take their [`Ordering`] as a parameter. Where it is a constant, one instruction remains, or a fence and one.
+//!
+//! The names are those of [`intrinsics`] without the ordering: `atomic_load_{32, 64}_{scope}`, `atomic_store_{32, 64}_{scope}`,
+//! `atomic_fetch_{operation}_{type}_{scope}` with `and`, `or`, `xor`, `add`, `sub`, `exch` on `u32`, `u64`, `i32`, `i64`, `f32`, `f64` and `min`, `max` on the
+//! integers, and `{scope}_thread_fence`.
+//!
+//! Sequential consistency is a fence in front of the access, the usual mapping of the C++ memory model to PTX ("A Formal Analysis of the
+//! NVIDIA PTX Memory Consistency Model", Lustig, Sahasrabuddhe, Giroux, 2019).
+
+// The host has the signatures only.
+#![cfg_attr(not(target_arch = "nvptx64"), allow(unused_imports))]
+
+use super::intrinsics;
+use crate::gpu_only;
+use core::sync::atomic::Ordering::{self, *};
+use pastey::paste;
+
+/// Calls `$make!` once for each scope.
+macro_rules! every_scope {
+    ($make:ident! { $($arguments:tt)* }) => {
+        $make! { block $($arguments)* }
+        $make! { device $($arguments)* }
+        $make! { system $($arguments)* }
+    };
+}
+
+/// The `# Safety` section of an access.
+macro_rules! access_safety {
+    () => {
+        "\n\n# Safety\n\n- `ptr` must be valid for the access and aligned to its size.\n\
+         - Threads outside the scope must not access the memory at the same time."
+    };
+}
+
+macro_rules! fence {
+    ($scope:ident) => {
+        paste! {
+            #[doc = concat!("A fence of ", stringify!($scope), " scope: the memory accesses before and after it are ordered as `ordering` says.")]
+            /// `Relaxed` is no fence at all.
+            #[gpu_only]
+            #[inline(always)]
+            pub fn [<$scope _thread_fence>](ordering: Ordering) {
+                match ordering {
+                    Relaxed => {}
+                    // SAFETY: a fence has no precondition.
+                    SeqCst => unsafe { intrinsics::[<fence_sc_ $scope>]() },
+                    // SAFETY: as above.
+                    _ => unsafe { intrinsics::[<fence_acqrel_ $scope>]() },
+                }
+            }
+        }
+    };
+}
+
+every_scope! { fence! {} }
+
+macro_rules! load_store {
+    ($scope:ident $width:literal) => {
+        paste! {
+            #[doc = concat!("Loads ", $width, " bits, ", stringify!($scope), " scope.")]
+            ///
+            /// # Panics
+            ///
+            /// Panics if `ordering` is `Release` or `AcqRel`: a load releases nothing.
+            #[doc = access_safety!()]
+            #[gpu_only]
+            #[inline(always)]
+            pub unsafe fn [<atomic_load_ $width _ $scope>](ptr: *mut [<u $width>], ordering: Ordering) -> [<u $width>] {
+                // SAFETY: as the caller promises.
+                unsafe {
+                    match ordering {
+                        SeqCst => {
+                            intrinsics::[<fence_sc_ $scope>]();
+                            intrinsics::[<atomic_load_acquire_ $width _ $scope>](ptr)
+                        }
+                        Acquire => intrinsics::[<atomic_load_acquire_ $width _ $scope>](ptr),
+                        Relaxed => intrinsics::[<atomic_load_relaxed_ $width _ $scope>](ptr),
+                        _ => panic!("an atomic load cannot release"),
+                    }
+                }
+            }
+
+            #[doc = concat!("Stores ", $width, " bits, ", stringify!($scope), " scope.")]
+            ///
+            /// # Panics
+            ///
+            /// Panics if `ordering` is `Acquire` or `AcqRel`: a store acquires nothing.
+            #[doc = access_safety!()]
+            #[gpu_only]
+            #[inline(always)]
+            pub unsafe fn [<atomic_store_ $width _ $scope>](ptr: *mut [<u $width>], ordering: Ordering, val: [<u $width>]) {
+                // SAFETY: as the caller promises.
+                unsafe {
+                    match ordering {
+                        SeqCst => {
+                            intrinsics::[<fence_sc_ $scope>]();
+                            intrinsics::[<atomic_store_relaxed_ $width _ $scope>](ptr, val)
+                        }
+                        Release => intrinsics::[<atomic_store_release_ $width _ $scope>](ptr, val),
+                        Relaxed => intrinsics::[<atomic_store_relaxed_ $width _ $scope>](ptr, val),
+                        _ => panic!("an atomic store cannot acquire"),
+                    }
+                }
+            }
+        }
+    };
+}
+
+every_scope! { load_store! { 32 } }
+every_scope! { load_store! { 64 } }
+
+macro_rules! fetch {
+    ($scope:ident $operation:ident $type:ident) => {
+        paste! {
+            #[doc = concat!(
+                "Performs `", stringify!($operation), "` on an `", stringify!($type), "`, ", stringify!($scope), " scope, and returns the old value."
+            )]
+            #[doc = access_safety!()]
+            #[gpu_only]
+            #[inline(always)]
+            pub unsafe fn [<atomic_fetch_ $operation _ $type _ $scope>](ptr: *mut $type, ordering: Ordering, val: $type) -> $type {
+                // SAFETY: as the caller promises.
+                unsafe {
+                    match ordering {
+                        Acquire => intrinsics::[<atomic_fetch_ $operation _acquire_ $type _ $scope>](ptr, val),
+                        Release => intrinsics::[<atomic_fetch_ $operation _release_ $type _ $scope>](ptr, val),
+                        AcqRel => intrinsics::[<atomic_fetch_ $operation _acqrel_ $type _ $scope>](ptr, val),
+                        Relaxed => intrinsics::[<atomic_fetch_ $operation _relaxed_ $type _ $scope>](ptr, val),
+                        // And whatever stronger ordering `core` may add.
+                        _ => {
+                            intrinsics::[<fence_sc_ $scope>]();
+                            intrinsics::[<atomic_fetch_ $operation _acquire_ $type _ $scope>](ptr, val)
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+
+macro_rules! operations {
+    ($($operation:ident: $($type:ident)*;)*) => {$($(
+        every_scope! { fetch! { $operation $type } }
+    )*)*};
+}
+
+operations! {
+    and: u32 u64 i32 i64 f32 f64;
+    or: u32 u64 i32 i64 f32 f64;
+    xor: u32 u64 i32 i64 f32 f64;
+    add: u32 u64 i32 i64 f32 f64;
+    sub: u32 u64 i32 i64 f32 f64;
+    exch: u32 u64 i32 i64 f32 f64;
+    min: u32 u64 i32 i64;
+    max: u32 u64 i32 i64;
+}

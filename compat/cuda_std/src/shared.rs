@@ -1,0 +1,59 @@
+//! Shared memory: the fast memory of a multiprocessor that the threads of one block have in common (CUDA guide, "Shared Memory").
+//!
+//! [`shared_array!`](crate::shared_array) reserves it when the kernel is compiled, [`dynamic_shared_mem`] uses what the launch reserved.
+
+use crate::gpu_only;
+
+/// Reserves room for `$len` elements in shared memory and yields a `*mut T` to it: `shared_array![f32; 256]`.
+///
+/// Each place in the source that says it is a buffer of its own, however often it is reached and however many stand on one line. Type and length
+/// must be constant, which excludes the generic parameters of the function around it. The buffer is aligned as `T` is.
+///
+/// The pointer itself is harmless; what is done through it is the caller's responsibility:
+/// - the memory starts uninitialised in every block, so write before reading;
+/// - before a thread reads what another wrote, all must pass [`sync_threads`](crate::thread::sync_threads), and again before it is overwritten;
+/// - nothing past `$len` elements may be accessed;
+/// - other blocks have a buffer of their own, which is gone when its block ends.
+///
+/// ```ignore
+/// #[kernel]
+/// pub unsafe fn reverse_64(data: *mut i32) {
+///     let tile = shared_array![i32; 64];
+///     let i = thread::thread_idx_x() as usize;
+///     unsafe { *tile.add(i) = *data.add(i) };
+///     thread::sync_threads(); // read after write: the tile is filled
+///     unsafe { *data.add(i) = *tile.add(63 - i) };
+/// }
+/// ```
+#[macro_export]
+macro_rules! shared_array {
+    ($array_type:ty; $len:expr) => {{
+        // A function, so that no name of the caller's can be captured, and so that the static is one per place.
+        #[$crate::gpu_only]
+        #[inline(always)]
+        fn shared_array() -> *mut $array_type {
+            struct Buffer(::core::cell::UnsafeCell<::core::mem::MaybeUninit<[$array_type; $len]>>);
+            // SAFETY: only the address leaves this function; who accesses the memory answers for it.
+            unsafe impl ::core::marker::Sync for Buffer {}
+            #[$crate::address_space(shared)]
+            static BUFFER: Buffer = Buffer(::core::cell::UnsafeCell::new(::core::mem::MaybeUninit::uninit()));
+            BUFFER.0.get() as *mut $array_type
+        }
+        shared_array()
+    }};
+}
+
+/// The start of the shared memory that the launch reserved beyond the kernel's static arrays.
+///
+/// All calls of a kernel yield the same address, whatever `T`; it is aligned to 128 bytes. How many bytes follow is
+/// [`mem::dynamic_smem_size`](crate::mem::dynamic_smem_size). The memory starts uninitialised in every block.
+#[gpu_only]
+#[inline(always)]
+pub fn dynamic_shared_mem<T>() -> *mut T {
+    unsafe extern "C" {
+        /// `cuda_builder` knows this static by its name and makes it `.extern .shared`.
+        static mut cuda_std_dynamic_smem: [u8; 0];
+    }
+    // Only the address is taken, nothing is accessed.
+    (&raw mut cuda_std_dynamic_smem).cast()
+}

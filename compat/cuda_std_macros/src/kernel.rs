@@ -1,0 +1,223 @@
+//! `#[kernel]`: one function in, its device form and its host form out.
+
+use crate::hints;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{FnArg, ItemFn, PatType, ReturnType, Signature, Type, parse_quote, spanned::Spanned};
+
+/// Expands `#[kernel(options)] item`.
+pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
+    let function: ItemFn = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(error) => return with_item(error, item),
+    };
+    let mut errors = Errors(hints::check(options).err());
+    check(&function.sig, &mut errors);
+    match errors.0 {
+        // The function is kept without the attribute, so that its callers do not fail on top of it.
+        Some(error) => with_item(error, item),
+        None => {
+            let (device, host) = (device(&function), host(&function));
+            quote!(#device #host)
+        }
+    }
+}
+
+fn with_item(error: syn::Error, item: TokenStream) -> TokenStream {
+    let error = error.into_compile_error();
+    quote!(#error #item)
+}
+
+/// All faults of a kernel at once, each with its place.
+struct Errors(Option<syn::Error>);
+
+impl Errors {
+    fn push(&mut self, at: impl Spanned, message: &str) {
+        let error = syn::Error::new(at.span(), message);
+        match &mut self.0 {
+            Some(first) => first.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+}
+
+/// What can be seen without types. That every parameter is `Copy` is left to the compiler ([`copy_checks`]).
+fn check(sig: &Signature, errors: &mut Errors) {
+    if sig.unsafety.is_none() {
+        errors.push(sig.fn_token, "a kernel must be an `unsafe fn`: nothing can check what the host launches it with");
+    }
+    if let Some(token) = sig.asyncness {
+        errors.push(token, "a kernel cannot be `async`");
+    }
+    if let Some(token) = sig.constness {
+        errors.push(token, "a kernel cannot be `const`");
+    }
+    if let Some(variadic) = &sig.variadic {
+        errors.push(variadic, "a kernel cannot be variadic");
+    }
+    for parameter in sig.generics.params.iter().filter(|p| !matches!(p, syn::GenericParam::Lifetime(_))) {
+        errors.push(parameter, "a kernel cannot be generic: the host finds it by its one name");
+    }
+    match &sig.output {
+        ReturnType::Default => {}
+        ReturnType::Type(_, ty) if matches!(&**ty, Type::Tuple(unit) if unit.elems.is_empty()) => {}
+        ReturnType::Type(_, ty) => errors.push(ty, "a kernel returns nothing: write results through a pointer"),
+    }
+    for input in &sig.inputs {
+        match input {
+            FnArg::Receiver(receiver) => errors.push(receiver, "a kernel cannot be a method: pass the value as a parameter"),
+            FnArg::Typed(parameter) => match peel(&parameter.ty) {
+                Type::Reference(reference) if reference.mutability.is_some() => errors.push(
+                    reference,
+                    "a kernel parameter must be `Copy`: every thread would hold this exclusive borrow, so take a `*mut` pointer",
+                ),
+                Type::ImplTrait(ty) => errors.push(ty, "a kernel cannot be generic: the host finds it by its one name"),
+                _ => {}
+            },
+        }
+    }
+}
+
+/// The type without parentheses and the invisible groups that `macro_rules!` leaves around a `$t:ty`.
+fn peel(mut ty: &Type) -> &Type {
+    loop {
+        ty = match ty {
+            Type::Paren(inner) => &inner.elem,
+            Type::Group(inner) => &inner.elem,
+            _ => return ty,
+        };
+    }
+}
+
+fn parameters(sig: &Signature) -> impl Iterator<Item = &PatType> {
+    sig.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(parameter) => Some(parameter),
+        FnArg::Receiver(_) => None,
+    })
+}
+
+/// Statements that fail to compile, at the parameter's type, where a parameter is not `Copy`.
+fn copy_checks(sig: &Signature) -> TokenStream {
+    let types = parameters(sig).map(|parameter| &parameter.ty);
+    let calls = types.map(|ty| quote_spanned!(ty.span()=> assert_kernel_parameter_is_copy::<#ty>();));
+    quote! {
+        fn assert_kernel_parameter_is_copy<T: ::core::marker::Copy>() {}
+        #(#calls)*
+    }
+}
+
+/// How a parameter of the kernel appears among the arguments of the launch.
+struct Lowered {
+    /// One parameter, or two for a fat pointer.
+    parameters: TokenStream,
+    /// The expression that makes the written parameter of them.
+    value: TokenStream,
+}
+
+fn lower(index: usize, parameter: &PatType) -> Lowered {
+    // Kernel parameters are nameless in PTX, so these names are for readers of an expansion.
+    let name = match &*parameter.pat {
+        syn::Pat::Ident(pattern) => pattern.ident.to_string().trim_start_matches("r#").to_owned(),
+        _ => format!("arg{index}"),
+    };
+    let name = Ident::new(&format!("{name}_{index}"), Span::mixed_site());
+    let (address, len) = (format_ident!("{name}_ptr", span = Span::mixed_site()), format_ident!("{name}_len", span = Span::mixed_site()));
+    let ty = &parameter.ty;
+
+    // A reference is never null, yet an empty device buffer is an address of 0 with a length of 0. Moving the address of an empty slice
+    // by one element keeps that sound, and unlike a branch it keeps LLVM's knowledge that the address is in global memory.
+    let reference = |element: TokenStream| {
+        quote! {
+            ::core::slice::from_raw_parts(
+                #address.wrapping_add((#len == 0) as ::core::primitive::usize),
+                #len,
+            ) as &[#element]
+        }
+    };
+    let (element, constness, value) = match peel(ty) {
+        Type::Reference(ty) => match peel(&ty.elem) {
+            Type::Slice(slice) => {
+                let element = &slice.elem;
+                let element = quote!(#element);
+                (element.clone(), quote!(const), reference(element))
+            }
+            Type::Path(path) if path.path.is_ident("str") => {
+                let byte = quote!(::core::primitive::u8);
+                let bytes = reference(byte.clone());
+                (byte, quote!(const), quote!(::core::str::from_utf8_unchecked(#bytes)))
+            }
+            _ => return thin(name, ty),
+        },
+        Type::Ptr(ty) => match peel(&ty.elem) {
+            Type::Slice(slice) => {
+                let element = &slice.elem;
+                let (constness, function) = match ty.mutability {
+                    Some(_) => (quote!(mut), quote!(slice_from_raw_parts_mut)),
+                    None => (quote!(const), quote!(slice_from_raw_parts)),
+                };
+                (quote!(#element), constness, quote!(::core::ptr::#function(#address, #len)))
+            }
+            _ => return thin(name, ty),
+        },
+        _ => return thin(name, ty),
+    };
+    Lowered { parameters: quote!(#address: *#constness #element, #len: ::core::primitive::usize), value }
+}
+
+fn thin(name: Ident, ty: impl quote::ToTokens) -> Lowered {
+    Lowered { parameters: quote!(#name: #ty), value: quote!(#name) }
+}
+
+/// The entry point of the PTX. The body stays a function of its own that takes the parameters as written: it is inlined, and on the way LLVM
+/// learns what a shared reference promises (nobody writes to it), which a pair of integers does not say.
+fn device(function: &ItemFn) -> TokenStream {
+    let ItemFn { attrs, vis, sig, block } = function;
+    let Signature { ident, generics, inputs, .. } = sig;
+    let where_clause = &generics.where_clause;
+    let checks = copy_checks(sig);
+    let lowered: Vec<Lowered> = parameters(sig).enumerate().map(|(index, parameter)| lower(index, parameter)).collect();
+    let parameters = lowered.iter().map(|l| &l.parameters);
+    let values = lowered.iter().map(|l| &l.value);
+    let exported = attrs.iter().any(is_export);
+    let export = (!exported).then(|| quote!(#[unsafe(no_mangle)]));
+    quote! {
+        #[cfg(target_arch = "nvptx64")]
+        #(#attrs)*
+        #export
+        #[allow(clippy::too_many_arguments)]
+        #vis unsafe extern "ptx-kernel" fn #ident #generics (#(#parameters),*) #where_clause {
+            #checks
+            #[inline(always)]
+            unsafe fn #ident #generics (#inputs) #where_clause #block
+            // SAFETY: the host passed what the signature asks for, which is the caller's promise to a kernel.
+            unsafe { #ident(#(#values),*) }
+        }
+    }
+}
+
+/// The function as written, for type checks, documentation and the CPU.
+fn host(function: &ItemFn) -> TokenStream {
+    let mut function = function.clone();
+    function.sig.abi = Some(parse_quote!(extern "C"));
+    let checks = copy_checks(&function.sig);
+    let ItemFn { attrs, vis, sig, block } = function;
+    let statements = &block.stmts;
+    quote! {
+        #[cfg(not(target_arch = "nvptx64"))]
+        #(#attrs)*
+        // Slices have no C form; nothing calls this function from C.
+        #[allow(improper_ctypes_definitions)]
+        #vis #sig {
+            #checks
+            #(#statements)*
+        }
+    }
+}
+
+/// Whether the user already gave the function its exported name.
+pub fn is_export(attribute: &syn::Attribute) -> bool {
+    let is_name = |path: &syn::Path| path.is_ident("no_mangle") || path.is_ident("export_name");
+    is_name(attribute.path())
+        || attribute.path().is_ident("unsafe")
+            && attribute.parse_args::<syn::Meta>().is_ok_and(|inner| is_name(inner.path()))
+}

@@ -1,0 +1,37 @@
+//! The argument structs of the kernels, passed by value in the `.param` space.
+
+use crate::units::Bytes;
+
+/// Extents and leading dimensions of `C (m x n) = A (m x k) · B (k x n)`, row-major, in elements.
+///
+/// Made by [`GemmShape::args`](crate::GemmShape::args), which has checked them: each is at most `i32::MAX`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GemmArgs {
+    /// Rows of A and C.
+    pub m: u32,
+    /// Columns of B and C.
+    pub n: u32,
+    /// Columns of A, rows of B.
+    pub k: u32,
+    /// Elements from one row of A to the next.
+    pub lda: u32,
+    /// Elements from one row of B to the next.
+    pub ldb: u32,
+    /// Elements from one row of C to the next.
+    pub ldc: u32,
+}
+
+/// How a kernel carves its one dynamic allocation: the slides' `Adz_sz` and `Bdz_sz`, in bytes by type.
+///
+/// Made by [`TilePair::parts`](crate::TilePair::parts).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TileParts {
+    /// Rows and columns of a tile, in elements.
+    pub tile_width: u32,
+    /// Bytes of the part that holds `A_s`, padding included: `B_s` begins here.
+    pub a_part: Bytes,
+    /// Bytes of the part that holds `B_s`.
+    pub b_part: Bytes,
+}

@@ -1,0 +1,135 @@
+//! The mapping between blocks and tiles of C.
+
+use core::fmt;
+
+use crate::args::GemmArgs;
+
+/// Blocks along x, at most (CUDA programming guide, "Compute Capabilities"). Along y it is 65535 only, which a tall matrix
+/// exceeds: the grid is one-dimensional.
+const MAX_BLOCKS: u64 = i32::MAX as u64;
+
+/// A one-dimensional grid over the tiles of C, row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Grid {
+    /// Tiles along the rows of C (M).
+    pub tiles_m: u32,
+    /// Tiles along the columns of C (N).
+    pub tiles_n: u32,
+}
+
+/// More tiles than a grid can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GridError {
+    /// Blocks that the tiling needs.
+    pub requested: u64,
+    /// Blocks that a grid holds.
+    pub available: u64,
+}
+
+impl fmt::Display for GridError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the tiling needs {} blocks, a grid holds {}; take a wider tile",
+            self.requested, self.available
+        )
+    }
+}
+
+impl core::error::Error for GridError {}
+
+impl Grid {
+    /// The grid that covers C with tiles of `width x width`.
+    ///
+    /// # Errors
+    /// [`GridError`] when there are more tiles than blocks in a grid.
+    pub const fn cover(args: GemmArgs, width: u32) -> Result<Self, GridError> {
+        let grid = Self {
+            tiles_m: args.m.div_ceil(width),
+            tiles_n: args.n.div_ceil(width),
+        };
+        let requested = grid.tiles_m as u64 * grid.tiles_n as u64;
+        if requested > MAX_BLOCKS {
+            return Err(GridError {
+                requested,
+                available: MAX_BLOCKS,
+            });
+        }
+        Ok(grid)
+    }
+
+    /// Blocks of the grid, all along x; 0 for an empty C, which needs no launch.
+    pub const fn blocks(self) -> u32 {
+        self.tiles_m * self.tiles_n
+    }
+}
+
+/// The first element of a block's tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TileOrigin {
+    /// First row of C.
+    pub row: u32,
+    /// First column of C.
+    pub column: u32,
+}
+
+impl TileOrigin {
+    /// The tile of block `block` (x index) when C has `n` columns and tiles are `width` wide: columns change fastest.
+    #[inline(always)]
+    pub const fn of_block(block: u32, n: u32, width: u32) -> Self {
+        // A launched block means n > 0, so there is at least one tile along N. The maximum states it to the compiler,
+        // which would otherwise keep a division-by-zero panic in the kernel.
+        let tiles_n = match n.div_ceil(width) {
+            0 => 1,
+            tiles => tiles,
+        };
+        Self {
+            row: block / tiles_n * width,
+            column: block % tiles_n * width,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::GemmShape;
+
+    #[test]
+    fn every_tile_has_one_block_and_the_whole_matrix_is_covered() {
+        for (m, n, width) in [
+            (1, 1, 1),
+            (1, 33, 32),
+            (33, 1, 32),
+            (31, 32, 16),
+            (70, 50, 7),
+            (16, 48, 16),
+        ] {
+            let shape = GemmShape::packed(m, n, 5).expect("small");
+            let grid = Grid::cover(shape.args(), width).expect("small");
+            let mut next = (0, 0);
+            for block in 0..grid.blocks() {
+                let origin = TileOrigin::of_block(block, n as u32, width);
+                assert_eq!((origin.row, origin.column), next);
+                assert!((origin.row as usize) < m && (origin.column as usize) < n);
+                next.1 += width;
+                if next.1 as usize >= n {
+                    next = (next.0 + width, 0);
+                }
+            }
+            assert!(next.0 as usize >= m && next.1 == 0);
+        }
+    }
+
+    #[test]
+    fn too_many_tiles_are_refused_with_both_numbers() {
+        let shape = GemmShape::packed(1 << 20, 1 << 20, 1).expect("fits the index type");
+        assert_eq!(
+            Grid::cover(shape.args(), 1),
+            Err(GridError {
+                requested: 1 << 40,
+                available: i32::MAX as u64
+            })
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! Compiles the device crate to PTX, once an architecture level, for `src/ptx.rs` to embed.
+
+use std::env;
+use std::path::PathBuf;
+
+use cuda_builder::{CudaBuilder, NvvmArch};
+
+/// The levels that `src/ptx.rs` embeds: the oldest architecture that a current CUDA assembles for, which runs on every later
+/// one too, and Hopper.
+const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute75, "sm_75"), (NvvmArch::Compute90, "sm_90")];
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    for (arch, name) in LEVELS {
+        let ptx = out.join(format!("kernels_{name}.ptx"));
+        if let Err(error) = CudaBuilder::new("../kernels-gpu").arch(arch).copy_to(&ptx).build() {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `tilewright device`: what the first CUDA device offers, and what the kernels take of it.
+
+use clap::Args;
+use serde::Serialize;
+use tilewright::device::DeviceProfile;
+use tilewright::launch::{FunctionUsage, Gpu};
+use tilewright_contract::VARIANTS;
+
+use crate::failure::Result;
+use crate::output;
+
+/// Show what the first CUDA device offers, and what each kernel takes of it
+#[derive(Args)]
+pub struct Command {}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Listing {
+    #[serde(flatten)]
+    profile: DeviceProfile,
+    /// Whether `smem_per_sm = smem_per_block_optin + smem_reserved_per_block`.
+    smem_identity_holds: bool,
+    /// The PTX level that was loaded.
+    level: Option<&'static str>,
+    kernels: Vec<Kernel>,
+}
+
+/// An entry point as the driver loaded it.
+#[derive(Serialize)]
+struct Kernel {
+    kernel: &'static str,
+    #[serde(flatten)]
+    usage: FunctionUsage,
+}
+
+/// Runs the command.
+pub fn run(_command: &Command, json: bool) -> Result<()> {
+    let profile = DeviceProfile::query(0)?;
+    // A device that is too old for the kernels still has limits worth showing.
+    let opened = Gpu::open(0);
+    let mut kernels = Vec::new();
+    if let Ok(gpu) = &opened {
+        for variant in &VARIANTS {
+            kernels.push(Kernel { kernel: variant.symbol, usage: gpu.usage(variant)? });
+        }
+    }
+    let listing = Listing {
+        smem_identity_holds: u64::from(profile.smem_per_sm)
+            == u64::from(profile.smem_per_block_optin) + u64::from(profile.smem_reserved_per_block),
+        level: opened.as_ref().ok().map(|gpu| gpu.level().arch),
+        profile,
+        kernels,
+    };
+    if json {
+        output::print_json(&listing)?;
+    } else {
+        output::print(&describe(&listing))?;
+    }
+    opened?;
+    Ok(())
+}
+
+fn describe(listing: &Listing) -> String {
+    let profile = &listing.profile;
+    let bytes = |size: u32| output::bytes(size.into());
+    let mut text = output::render(&output::pairs([
+        ("device", profile.name.clone()),
+        ("compute capability", profile.compute_capability_name()),
+        ("driver supports CUDA", profile.driver.clone()),
+        ("memory", output::bytes(profile.memory_bytes)),
+        ("multiprocessors", profile.multiprocessors.to_string()),
+        ("clock", format!("{} MHz", profile.clock_khz / 1000)),
+        ("L2 cache", bytes(profile.l2_bytes)),
+        ("", String::new()),
+        ("shared memory of a block, default", bytes(profile.smem_per_block)),
+        ("shared memory of a block, opted in", bytes(profile.smem_per_block_optin)),
+        ("shared memory of a multiprocessor", bytes(profile.smem_per_sm)),
+        ("  taken by the driver for each block", bytes(profile.smem_reserved_per_block)),
+        ("  opt-in limit + taken = multiprocessor's", if listing.smem_identity_holds { "yes" } else { "NO" }.into()),
+        ("", String::new()),
+        ("registers of a multiprocessor, a block", format!("{}, {}", profile.registers_per_sm, profile.registers_per_block)),
+        ("threads of a multiprocessor, a block", format!("{}, {}", profile.threads_per_sm, profile.threads_per_block)),
+        ("threads of a warp", profile.warp_size.to_string()),
+        ("blocks of a multiprocessor", profile.blocks_per_sm.to_string()),
+    ]));
+    if !listing.smem_identity_holds {
+        text.push_str(
+            "\nOn every known architecture since 8.0 a multiprocessor's shared memory is the opt-in limit of a block plus what the\n\
+             driver takes for it. Here it is not: trust the limit of a block.\n",
+        );
+    }
+    if let Some(level) = listing.level {
+        text.push_str(&format!("\nKernels, loaded from the PTX for {level}:\n"));
+        let mut table = output::table();
+        table.add_row(["kernel", "registers", "static shared", "local", "max threads"]);
+        for Kernel { kernel, usage } in &listing.kernels {
+            table.add_row([
+                (*kernel).to_owned(),
+                usage.registers.to_string(),
+                format!("{} B", usage.static_smem_bytes),
+                format!("{} B", usage.local_bytes),
+                usage.max_threads_per_block.to_string(),
+            ]);
+        }
+        output::right_align(&mut table, 1..5);
+        text.push_str(&output::render(&table));
+    }
+    text
+}

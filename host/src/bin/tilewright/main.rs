@@ -1,0 +1,60 @@
+//! The command line of tilewright: `tilewright --help`.
+//!
+//! Results go to standard output, as a table or with `--json` as JSON; what went wrong goes to standard error as one line that
+//! begins with `error:`. Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch, 1 anything else.
+
+mod choice;
+mod demo;
+mod device;
+mod failure;
+mod kernels;
+mod matmul;
+mod npy;
+mod output;
+mod ptx;
+mod verify;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tiled matrix multiplication on GPUs in pure Rust
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch, 1 anything else")]
+struct Cli {
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Device(device::Command),
+    Matmul(matmul::Command),
+    Verify(verify::Command),
+    Ptx(ptx::Command),
+    Demo(demo::Command),
+}
+
+fn main() -> ExitCode {
+    let Cli { json, command } = Cli::parse();
+    let result = match &command {
+        Command::Device(command) => device::run(command, json),
+        Command::Matmul(command) => matmul::run(command, json),
+        Command::Verify(command) => verify::run(command, json),
+        Command::Ptx(command) => ptx::run(command, json),
+        Command::Demo(command) => demo::run(command, json),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Where standard error is closed, the exit code still tells.
+            let _ = writeln!(std::io::stderr(), "error: {}", failure.line());
+            ExitCode::from(failure.exit_code)
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `tilewright matmul`: multiplies two `.npy` files.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use half::{bf16, f16};
+use tilewright::{Backend, DType, GemmShape, Options, Report, Verify};
+
+use crate::choice::Choice;
+use crate::failure::{Failure, Result};
+use crate::npy::{Destination, Scalar, Source};
+use crate::output;
+
+/// Multiply two .npy files: C = A · B
+#[derive(Args)]
+pub struct Command {
+    /// A, m x k: f32, f64 or f16, in C or Fortran order
+    a: PathBuf,
+    /// B, k x n, of the same type
+    b: PathBuf,
+    /// Where to write C, m x n; the file appears complete or not at all
+    #[arg(short, long, value_name = "C")]
+    output: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
+    /// How much of C to compare with the CPU's reference
+    #[arg(long, value_enum, default_value_t = Compare::None)]
+    verify: Compare,
+    /// Read 16-bit words (u2, or V2 as ml_dtypes writes them) as bfloat16, and write C in the same kind
+    #[arg(long)]
+    bf16: bool,
+    /// Say why this kernel and this tile, and why not the others
+    #[arg(long)]
+    explain: bool,
+}
+
+/// How much to compare.
+#[derive(Clone, Copy, ValueEnum)]
+enum Compare {
+    /// Nothing
+    None,
+    /// Freivalds' check of the whole and a sample of elements
+    Sample,
+    /// Every element
+    Full,
+}
+
+impl From<Compare> for Verify {
+    fn from(compare: Compare) -> Self {
+        match compare {
+            Compare::None => Verify::None,
+            Compare::Sample => Verify::Sample,
+            Compare::Full => Verify::Full,
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(command: &Command, json: bool) -> Result<()> {
+    let options = command.choice.options(command.verify.into())?;
+    let a = Source::open(&command.a, command.bf16)?;
+    let b = Source::open(&command.b, command.bf16)?;
+    if a.dtype() != b.dtype() {
+        return Err(Failure::input(format!(
+            "{} holds {}, {} holds {}: both must be of one type",
+            command.a.display(),
+            a.dtype(),
+            command.b.display(),
+            b.dtype()
+        )));
+    }
+    if a.columns() != b.rows() {
+        return Err(Failure::input(format!(
+            "{} is {} x {}, {} is {} x {}: the columns of A must be as many as the rows of B",
+            command.a.display(),
+            a.rows(),
+            a.columns(),
+            command.b.display(),
+            b.rows(),
+            b.columns()
+        )));
+    }
+    let shape = GemmShape::packed(a.rows(), b.columns(), a.columns()).map_err(tilewright::Error::from)?;
+    let destination = Destination::new(&command.output)?;
+    let compute = match a.dtype() {
+        DType::F32 => compute::<f32>,
+        DType::F64 => compute::<f64>,
+        DType::F16 => compute::<f16>,
+        DType::Bf16 => compute::<bf16>,
+    };
+    let report = compute(&shape, a, b, &options, &destination)?;
+    if json {
+        return output::print_json(&report);
+    }
+    let mut text = describe(&report);
+    if command.explain {
+        text.push_str("\nWhy:\n");
+        for reason in &report.reasons {
+            text.push_str(&format!("  {reason}\n"));
+        }
+    }
+    output::print(&text)
+}
+
+fn compute<T: Scalar>(
+    shape: &GemmShape,
+    a: Source,
+    b: Source,
+    options: &Options,
+    destination: &Destination,
+) -> Result<Report> {
+    let spinner = output::spinner();
+    let descr = a.descr();
+    spinner.set_message("reading");
+    let (a, b) = (a.read::<T>()?, b.read::<T>()?);
+    spinner.set_message(format!("multiplying {shape}"));
+    let product = tilewright::matmul(shape, &a, &b, options)?;
+    spinner.set_message("writing");
+    destination.write(descr, shape.m(), shape.n(), &product.c)?;
+    spinner.finish_and_clear();
+    Ok(product.report)
+}
+
+/// The report for people.
+pub fn describe(report: &Report) -> String {
+    let device = match &report.fallback {
+        Some(reason) => format!("{} ({reason})", report.device),
+        None => report.device.clone(),
+    };
+    let verified = match report.verified {
+        Verify::None => "no".to_owned(),
+        Verify::Sample => "sampled: Freivalds' check and single elements agree with the reference".to_owned(),
+        Verify::Full => "every element agrees with the reference".to_owned(),
+    };
+    output::render(&output::pairs([
+        ("product", format!("{} x {} x {} (m x n x k), {}", report.m, report.n, report.k, report.dtype)),
+        ("device", device),
+        ("kernel", report.kernel.to_owned()),
+        ("tile", geometry(report)),
+        ("shared memory", shared_memory(report)),
+        ("time", format!("{:.3} ms, {:.1} GFLOP/s", report.kernel_ms, report.gflops)),
+        ("verified", verified),
+    ]))
+}
+
+fn geometry(report: &Report) -> String {
+    let tile = format!("{0} x {0}", report.tile);
+    match report.backend {
+        Backend::Cpu => tile,
+        Backend::Auto | Backend::Gpu => {
+            format!("{tile}, {} blocks of {} x {} threads", report.grid[0], report.block[0], report.block[1])
+        }
+    }
+}
+
+fn shared_memory(report: &Report) -> String {
+    if report.backend == Backend::Cpu {
+        return "none on the CPU".to_owned();
+    }
+    let kind = match (report.static_smem_bytes, report.dynamic_smem_bytes) {
+        (0, 0) => return format!("none of {}", output::bytes(report.limit_bytes.into())),
+        (_, 0) => "static",
+        (0, _) => "dynamic",
+        (_, _) => "static and dynamic",
+    };
+    format!(
+        "A {} + B {} = {} {kind}, of {}{}",
+        output::bytes(report.a_part_bytes.into()),
+        output::bytes(report.b_part_bytes.into()),
+        output::bytes(u64::from(report.static_smem_bytes) + u64::from(report.dynamic_smem_bytes)),
+        output::bytes(report.limit_bytes.into()),
+        if report.opt_in { " (opted in above the default 48 KiB)" } else { "" }
+    )
+}

@@ -1,0 +1,177 @@
+//! The header of a `.npy` file: magic, version, and a Python dictionary with element type, order and shape.
+//!
+//! Format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
+
+use std::fmt;
+use std::io::Read;
+
+use ndarray_npy::npy::header::{Header as NpyHeader, Layout, ParseHeaderError, ReadHeaderError};
+use py_literal::Value;
+use tilewright::DType;
+
+/// NumPy's own limit for a header's text (`max_header_size`).
+const MAX_TEXT_BYTES: usize = 10_000;
+
+/// Opening brackets in a header's text, at most. A plain array has two, one of an enormous structured type a few more.
+const MAX_BRACKETS: usize = 32;
+
+/// How a file names the type of its elements, as far as [`DType`] does not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descr {
+    /// `f` for floats, `u` for unsigned words, `V` for raw bytes.
+    kind: char,
+    /// Bytes of one element.
+    size: u8,
+    /// Most significant byte first.
+    pub big_endian: bool,
+}
+
+impl Descr {
+    /// Reads NumPy's type string: byte order, kind, bytes. `None` for types that no matrix here can have.
+    fn parse(text: &str) -> Option<Self> {
+        let mut chars = text.chars();
+        let order = chars.next()?;
+        let kind = chars.next()?;
+        let size = chars.as_str();
+        let (big_endian, ordered) = match order {
+            '<' => (false, true),
+            '>' => (true, true),
+            '|' => (false, false),
+            _ => return None,
+        };
+        match (kind, size) {
+            ('f', "2" | "4" | "8") | ('u', "2") if ordered => {}
+            ('V', "2") => {}
+            _ => return None,
+        }
+        Some(Self { kind, size: size.parse().ok()?, big_endian })
+    }
+
+    /// The type as a user reads it, such as `<f4`.
+    fn text(self) -> String {
+        // `ml_dtypes` writes bfloat16 as `<V2`, for which NumPy reads `|V2`: so do we write what it writes.
+        format!("{}{}{}", if self.big_endian { '>' } else { '<' }, self.kind, self.size)
+    }
+}
+
+/// What a header says of a matrix.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// Whether the elements are stored column by column.
+    pub fortran_order: bool,
+    /// The elements' type.
+    pub descr: Descr,
+    /// Where the elements begin, in bytes.
+    pub data_offset: u64,
+}
+
+impl Header {
+    /// Reads a header from the beginning of a file.
+    pub fn read(file: &mut impl Read) -> Result<Self, String> {
+        let text = read_text(file)?;
+        let data_offset = text.len() as u64;
+        let header = NpyHeader::from_reader(&mut text.as_slice()).map_err(|error| match error {
+            // The parser's own message takes several lines.
+            ReadHeaderError::Parse(ParseHeaderError::DictParse(_)) => "its header is no Python dictionary".to_owned(),
+            other => format!("its header cannot be read: {other}"),
+        })?;
+        let Value::String(descr) = &header.type_descriptor else {
+            return Err("holds a structured type; a matrix of f2, f4 or f8 is needed".into());
+        };
+        let descr = Descr::parse(descr)
+            .ok_or_else(|| format!("holds elements of type {descr:?}; f2, f4 and f8 can be multiplied, and u2 or V2 as bfloat16"))?;
+        let &[rows, columns] = header.shape.as_slice() else {
+            return Err(format!("holds an array of {} dimensions; a matrix has 2", header.shape.len()));
+        };
+        Ok(Self { rows, columns, fortran_order: header.layout.is_fortran(), descr, data_offset })
+    }
+
+    /// The type of the elements. `words_are_bf16` declares 16-bit words to be bfloat16.
+    pub fn dtype(&self, words_are_bf16: bool) -> Result<DType, String> {
+        match (self.descr.kind, self.descr.size, words_are_bf16) {
+            ('u' | 'V', _, true) => Ok(DType::Bf16),
+            ('u' | 'V', _, false) => {
+                Err(format!("holds 16-bit words ({}); with --bf16 they are read as bfloat16", self.descr.text()))
+            }
+            (_, _, true) => Err(format!("holds {}; --bf16 reads 16-bit words (u2 or V2)", self.descr.text())),
+            (_, 2, false) => Ok(DType::F16),
+            (_, 4, false) => Ok(DType::F32),
+            (_, _, false) => Ok(DType::F64),
+        }
+    }
+
+    /// Compares the bytes that the header promises with those of the file.
+    pub fn check_size(&self, dtype: DType, file_bytes: u64) -> Result<(), String> {
+        let size = dtype.size_bytes();
+        let Some(promised) = self.rows.checked_mul(self.columns).and_then(|elements| elements.checked_mul(size as usize)) else {
+            return Err(format!("its header's shape overflows: {self} elements of {size} B"));
+        };
+        let held = file_bytes.saturating_sub(self.data_offset);
+        match (promised as u64).cmp(&held) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Greater => {
+                Err(format!("is truncated: {self} elements of {size} B take {promised} B, the file holds {held} B of them"))
+            }
+            std::cmp::Ordering::Less => Err(format!(
+                "is longer than its header says: {self} elements of {size} B take {promised} B, the file holds {held} B"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Header {
+    /// Writes the shape.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {}", self.rows, self.columns)
+    }
+}
+
+/// The bytes of a header, from the magic to the line break that ends it.
+///
+/// The library's parser recurses and converts numbers of any length, so it is given only what the header of a plain array can
+/// contain.
+fn read_text(file: &mut impl Read) -> Result<Vec<u8>, String> {
+    let mut fill = |bytes: &mut [u8]| {
+        file.read_exact(bytes).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => "is no .npy file: it ends within the header".to_owned(),
+            _ => error.to_string(),
+        })
+    };
+    let mut text = vec![0; 8];
+    fill(&mut text)?;
+    if !text.starts_with(b"\x93NUMPY") {
+        return Err("is no .npy file: it does not begin with \\x93NUMPY".into());
+    }
+    // Version 1 counts the header in 2 bytes, 2 and 3 in 4.
+    let mut count = [0; 4];
+    let digits = if text[6] == 1 { 2 } else { 4 };
+    fill(&mut count[..digits])?;
+    let len = u32::from_le_bytes(count) as usize;
+    if len > MAX_TEXT_BYTES {
+        return Err(format!("its header claims {len} B, the longest allowed is {MAX_TEXT_BYTES} B"));
+    }
+    text.extend_from_slice(&count[..digits]);
+    let start = text.len();
+    text.resize(start + len, 0);
+    fill(&mut text[start..])?;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" _{}()[]'\",:<>|=\n".contains(byte);
+    let brackets = text[start..].iter().filter(|byte| b"{([".contains(byte)).count();
+    if !text[start..].iter().all(plain) || brackets > MAX_BRACKETS {
+        return Err("its header is not that of a plain array".into());
+    }
+    Ok(text)
+}
+
+/// The header of a little-endian matrix in C order.
+pub fn to_bytes(descr: Descr, rows: usize, columns: usize) -> Result<Vec<u8>, String> {
+    let header = NpyHeader {
+        type_descriptor: Value::String(Descr { big_endian: false, ..descr }.text()),
+        layout: Layout::Standard,
+        shape: vec![rows, columns],
+    };
+    header.to_bytes().map_err(|error| error.to_string())
+}

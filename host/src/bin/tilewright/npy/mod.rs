@@ -1,0 +1,188 @@
+//! Matrices in NumPy's `.npy` files.
+//!
+//! Read: two-dimensional arrays of `f4`, `f8`, `f2`, and of 16-bit words (`u2`, or `V2` as `ml_dtypes` writes) that the user
+//! declares to be bfloat16; either byte order, C or Fortran order. Nothing is allocated before the header agrees with the size
+//! of the file. Written: little-endian, C order, and either the whole file or nothing.
+
+mod header;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use half::{bf16, f16};
+use tilewright::{DType, Element};
+
+use crate::failure::{Failure, Result};
+pub use header::Descr;
+use header::Header;
+
+/// Bytes converted at a time; a multiple of every element's size.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// An element as a file holds it.
+pub trait Scalar: Element {
+    /// Reads the element from its little-endian bytes.
+    fn from_le(bytes: &[u8]) -> Self;
+    /// Appends the element's little-endian bytes.
+    fn push_le(self, bytes: &mut Vec<u8>);
+}
+
+macro_rules! scalar {
+    ($($type:ty),*) => {$(
+        impl Scalar for $type {
+            fn from_le(bytes: &[u8]) -> Self {
+                let mut array = [0; size_of::<$type>()];
+                array.copy_from_slice(bytes);
+                <$type>::from_le_bytes(array)
+            }
+
+            fn push_le(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
+            }
+        }
+    )*};
+}
+
+scalar!(f32, f64, f16, bf16);
+
+/// A matrix file whose header has been read and found to agree with the file's size; its elements are still in it.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    dtype: DType,
+}
+
+impl Source {
+    /// Opens a file and checks it. `words_are_bf16` declares 16-bit words to be bfloat16.
+    pub fn open(path: &Path, words_are_bf16: bool) -> Result<Self> {
+        let fail = |problem: String| Failure::file(path, problem);
+        // Before opening: a named pipe would block.
+        let metadata = fs::metadata(path).map_err(|error| fail(error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(fail("is not a regular file".into()));
+        }
+        let mut file = File::open(path).map_err(|error| fail(error.to_string()))?;
+        let header = Header::read(&mut file).map_err(fail)?;
+        let dtype = header.dtype(words_are_bf16).map_err(fail)?;
+        header.check_size(dtype, metadata.len()).map_err(fail)?;
+        Ok(Self { path: path.to_owned(), file, header, dtype })
+    }
+
+    /// Rows of the matrix.
+    pub fn rows(&self) -> usize {
+        self.header.rows
+    }
+
+    /// Columns of the matrix.
+    pub fn columns(&self) -> usize {
+        self.header.columns
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// How the file names the type of its elements.
+    pub fn descr(&self) -> Descr {
+        self.header.descr
+    }
+
+    /// Reads all elements, row by row. `T` is the type that [`Source::dtype`] names.
+    pub fn read<T: Scalar>(mut self) -> Result<Vec<T>> {
+        let fail = |problem: String| Failure::file(&self.path, problem);
+        if T::DTYPE != self.dtype {
+            return Err(fail(format!("holds {}, was read as {}", self.dtype, T::DTYPE)));
+        }
+        let (rows, columns) = (self.header.rows, self.header.columns);
+        let len = rows * columns; // The header's check has found that this does not overflow.
+        let mut elements: Vec<T> = Vec::new();
+        elements.try_reserve_exact(len).map_err(|_| fail(format!("{len} elements do not fit into memory")))?;
+        self.file.seek(SeekFrom::Start(self.header.data_offset)).map_err(|error| fail(error.to_string()))?;
+        let size = size_of::<T>();
+        let mut chunk = vec![0; CHUNK_BYTES];
+        while elements.len() < len {
+            let bytes = &mut chunk[..CHUNK_BYTES.min((len - elements.len()) * size)];
+            self.file.read_exact(bytes).map_err(|error| fail(error.to_string()))?;
+            for element in bytes.chunks_exact_mut(size) {
+                if self.header.descr.big_endian {
+                    element.reverse();
+                }
+                elements.push(T::from_le(element));
+            }
+        }
+        if !self.header.fortran_order {
+            return Ok(elements);
+        }
+        let mut by_rows: Vec<T> = Vec::new();
+        by_rows.try_reserve_exact(len).map_err(|_| fail(format!("{len} elements do not fit into memory twice")))?;
+        by_rows.extend((0..len).map(|i| elements[i % columns * rows + i / columns]));
+        Ok(by_rows)
+    }
+}
+
+/// Where a matrix will be written. Made before the work, so that a place that cannot be written to costs no work.
+#[derive(Debug)]
+pub struct Destination {
+    target: PathBuf,
+    directory: PathBuf,
+}
+
+impl Destination {
+    /// Checks that a file can be put there: in a folder that exists, over nothing or over a regular file.
+    pub fn new(path: &Path) -> Result<Self> {
+        let fail = |problem: String| Failure::file(path, problem);
+        // A link is followed: what it names is replaced, not the link.
+        let target = match fs::symlink_metadata(path) {
+            Ok(_) => fs::canonicalize(path).map_err(|error| fail(error.to_string()))?,
+            Err(_) => path.to_owned(),
+        };
+        if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(fail("is not a regular file, which could be replaced".into()));
+        }
+        if target.file_name().is_none() {
+            return Err(fail("does not name a file".into()));
+        }
+        let directory = match target.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+            Some(parent) => parent.to_owned(),
+            None => PathBuf::from("."),
+        };
+        match fs::metadata(&directory) {
+            Ok(metadata) if metadata.is_dir() => Ok(Self { target, directory }),
+            Ok(_) => Err(fail(format!("{} is not a folder", directory.display()))),
+            Err(error) => Err(fail(format!("{}: {error}", directory.display()))),
+        }
+    }
+
+    /// Writes a matrix, row by row. The file appears complete, by renaming, or not at all.
+    pub fn write<T: Scalar>(&self, descr: Descr, rows: usize, columns: usize, elements: &[T]) -> Result<()> {
+        let fail = |error: std::io::Error| Failure::file(&self.target, format!("cannot be written: {error}"));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tilewright-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // The mode of a new file; the process's umask takes its bits away.
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let temporary = builder.tempfile_in(&self.directory).map_err(fail)?;
+        let mut writer = BufWriter::new(temporary.as_file());
+        writer.write_all(&header::to_bytes(descr, rows, columns).map_err(|problem| Failure::file(&self.target, problem))?).map_err(fail)?;
+        let mut bytes = Vec::with_capacity(CHUNK_BYTES);
+        for chunk in elements.chunks(CHUNK_BYTES / size_of::<T>()) {
+            bytes.clear();
+            chunk.iter().for_each(|element| element.push_le(&mut bytes));
+            writer.write_all(&bytes).map_err(fail)?;
+        }
+        writer.flush().map_err(fail)?;
+        drop(writer);
+        temporary.persist(&self.target).map_err(|error| fail(error.error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! What commands write to the terminal.
+
+use std::io::{self, ErrorKind, Write};
+use std::time::Duration;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::{Failure, Result};
+
+/// Writes a text to standard output. A reader who has seen enough (`tilewright ptx | head`) is no failure.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure { exit_code: 1, message: format!("cannot write to standard output: {error}") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a value to standard output as JSON.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure { exit_code: 1, message: format!("cannot write JSON: {error}") })?;
+    print(&(text + "\n"))
+}
+
+/// An empty table without lines, wide as its contents.
+pub fn table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
+
+/// The table as text, each line without the blanks that pad it.
+pub fn render(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// A table of names and what they stand for.
+pub fn pairs<const N: usize>(rows: [(&str, String); N]) -> Table {
+    let mut table = table();
+    for (name, value) in rows {
+        table.add_row([name, &value]);
+    }
+    table
+}
+
+/// Aligns columns of numbers.
+pub fn right_align(table: &mut Table, columns: impl IntoIterator<Item = usize>) {
+    for index in columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// `232448 B (227 KiB)`. NVIDIA's "KB" of shared memory is 1024 bytes.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match UNITS.into_iter().find(|(_, size)| bytes >= *size) {
+        None => format!("{bytes} B"),
+        Some((unit, size)) if bytes.is_multiple_of(size) => format!("{bytes} B ({} {unit})", bytes / size),
+        Some((unit, size)) => format!("{bytes} B ({:.1} {unit})", bytes as f64 / size as f64),
+    }
+}
+
+/// Says on a terminal what goes on; hidden where standard error is no terminal.
+pub fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    if !spinner.is_hidden() {
+        spinner.enable_steady_tick(Duration::from_millis(100));
+    }
+    spinner
+}
+
+/// Counts steps on a terminal; hidden where standard error is no terminal.
+pub fn progress_bar(steps: usize) -> ProgressBar {
+    let bar = ProgressBar::new(steps as u64);
+    // The template is a constant; were it wrong, the default style would do.
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_name_the_exact_bytes_first() {
+        for (size, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1024 B (1 KiB)"),
+            (232_448, "232448 B (227 KiB)"),
+            (1100, "1100 B (1.1 KiB)"),
+            (3 << 30, "3221225472 B (3 GiB)"),
+        ] {
+            assert_eq!(bytes(size), text);
+        }
+    }
+}

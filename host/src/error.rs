@@ -1,0 +1,87 @@
+//! What can go wrong, by who must act.
+
+use cust::error::CudaError;
+use tilewright_contract::{Operand, ShapeError};
+
+use crate::check::Verdict;
+use crate::plan::PlanError;
+
+/// The result of this crate's fallible functions.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong. Every message is one line with the numbers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing to run on: no driver, no device, or a device that is too old or has gone.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A configuration that cannot work on this device, with the nearest that can.
+    #[error("{0}")]
+    InvalidPlan(#[from] PlanError),
+    /// An input that cannot be used.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// A driver call failed for a reason of its own.
+    #[error("{call} failed: {code:?} ({})", *code as u32)]
+    Driver {
+        /// The call, by its name in the CUDA driver API.
+        call: &'static str,
+        /// The driver's code.
+        code: CudaError,
+    },
+    /// A result that differs from the reference by more than rounding explains.
+    #[error("{0}")]
+    Mismatch(Box<Verdict>),
+}
+
+impl From<ShapeError> for Error {
+    fn from(error: ShapeError) -> Self {
+        Error::InvalidArgument(error.to_string())
+    }
+}
+
+impl From<cuda_driver_lazy::Unavailable> for Error {
+    fn from(error: cuda_driver_lazy::Unavailable) -> Self {
+        Error::Unavailable(error.to_string())
+    }
+}
+
+impl Error {
+    /// A slice that is too short for its operand; both counts in elements.
+    pub(crate) fn short_slice(operand: Operand, needed: usize, got: usize) -> Self {
+        Error::InvalidArgument(format!("{operand} holds {got} elements, its shape needs {needed}"))
+    }
+
+    /// The code that a program ends with: 2 bad input, 3 nothing available to run on, 4 mismatch, 1 anything else.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,
+            Error::Unavailable(_) => 3,
+            Error::Mismatch(_) => 4,
+            Error::Driver { .. } => 1,
+        }
+    }
+}
+
+/// Names the driver call behind a `cust` result.
+pub(crate) trait DriverCall<T> {
+    /// Turns the code into an [`Error`]: [`Error::Unavailable`] where it says that there is no device (any more).
+    fn of_call(self, call: &'static str) -> Result<T>;
+}
+
+impl<T> DriverCall<T> for std::result::Result<T, CudaError> {
+    fn of_call(self, call: &'static str) -> Result<T> {
+        self.map_err(|code| match code {
+            CudaError::NoDevice
+            | CudaError::InvalidDevice
+            | CudaError::NotInitialized
+            | CudaError::Deinitialized
+            | CudaError::EccUncorrectable
+            | CudaError::NvlinkUncorrectable => {
+                Error::Unavailable(format!("no usable CUDA device: {call} returned {code:?} ({})", code as u32))
+            }
+            _ => Error::Driver { call, code },
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Matrices in device memory.
+
+use std::marker::PhantomData;
+
+use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer};
+
+use crate::element::Element;
+use crate::error::{DriverCall, Error, Result};
+use crate::launch::Gpu;
+
+/// Elements in global memory, freed before the device they lie on is closed.
+pub struct DeviceMatrix<'gpu, T: Element> {
+    buffer: DeviceBuffer<T>,
+    _gpu: PhantomData<&'gpu Gpu>,
+}
+
+impl<T: Element> DeviceMatrix<'_, T> {
+    pub(super) fn from_slice(elements: &[T]) -> Result<Self> {
+        let buffer = DeviceBuffer::from_slice(elements).of_call("cuMemAlloc, cuMemcpyHtoD")?;
+        Ok(Self { buffer, _gpu: PhantomData })
+    }
+
+    pub(super) fn uninitialized(len: usize) -> Result<Self> {
+        // SAFETY: every element type is valid for any bits, and the host reads them only as what the device left there.
+        let buffer = unsafe { DeviceBuffer::uninitialized(len) }.of_call("cuMemAlloc")?;
+        Ok(Self { buffer, _gpu: PhantomData })
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies all elements to the host. Wait for the stream first: this copy does not.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ, [`Error::Driver`] otherwise.
+    pub fn download(&self, elements: &mut [T]) -> Result<()> {
+        if elements.len() != self.len() {
+            return Err(Error::InvalidArgument(format!(
+                "cannot copy {} device elements into {}",
+                self.len(),
+                elements.len()
+            )));
+        }
+        self.buffer.copy_to(elements).of_call("cuMemcpyDtoH")
+    }
+
+    /// The address of the first element, for launches of kernels that are not in the variant table.
+    pub fn as_device_ptr(&self) -> DevicePointer<T> {
+        self.buffer.as_device_ptr()
+    }
+}

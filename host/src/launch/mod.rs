@@ -1,0 +1,179 @@
+//! Running a plan on a GPU through `cust`.
+//!
+//! What this module does not do: it chooses nothing (that is [`plan`](crate::plan)) and checks no result (that is
+//! [`check`](crate::check)).
+
+mod function;
+mod memory;
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use cust::context::Context;
+use cust::device::Device;
+use cust::event::{Event, EventFlags};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use tilewright_contract::{Operand, SharedMemory, Variant};
+
+pub use function::FunctionUsage;
+pub use memory::DeviceMatrix;
+
+use crate::device::DeviceProfile;
+use crate::element::Element;
+use crate::error::{DriverCall, Error, Result};
+use crate::plan::Plan;
+use crate::ptx;
+
+/// A device with this crate's kernels loaded and a stream to run them on.
+///
+/// Bound to the thread that opened it: a CUDA context is current to one thread. The fields are in the order in which they
+/// must go: what a context owns before the context.
+pub struct Gpu {
+    module: Module,
+    stream: Stream,
+    profile: DeviceProfile,
+    level: &'static ptx::Level,
+    _context: Context,
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl Gpu {
+    /// Opens device `ordinal`, counted from 0, and loads the kernels of the newest level that it runs.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without a driver or device, or for a device older than the oldest level; [`Error::Driver`] when
+    /// the driver refuses the kernels.
+    pub fn open(ordinal: u32) -> Result<Self> {
+        let profile = DeviceProfile::query(ordinal)?;
+        let level = ptx::for_compute_capability(profile.compute_capability).ok_or_else(|| {
+            Error::Unavailable(format!(
+                "{} has compute capability {}, the kernels need {} or later",
+                profile.name,
+                profile.compute_capability_name(),
+                ptx::levels()[0].arch
+            ))
+        })?;
+        let device = Device::get_device(ordinal).of_call("cuDeviceGet")?;
+        let context = Context::new(device).of_call("cuDevicePrimaryCtxRetain")?;
+        let module = Module::from_ptx(level.ptx, &[]).of_call("cuModuleLoadDataEx")?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).of_call("cuStreamCreateWithPriority")?;
+        Ok(Self { module, stream, profile, level, _context: context, _not_send: PhantomData })
+    }
+
+    /// What the device offers.
+    pub fn profile(&self) -> &DeviceProfile {
+        &self.profile
+    }
+
+    /// The PTX level that was loaded.
+    pub fn level(&self) -> &'static ptx::Level {
+        self.level
+    }
+
+    /// The stream that [`Gpu::launch`] uses.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Copies a slice to the device.
+    ///
+    /// # Errors
+    /// [`Error::Driver`], with `OutOfMemory` when it does not fit.
+    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceMatrix<'_, T>> {
+        DeviceMatrix::from_slice(elements)
+    }
+
+    /// Memory for `len` elements whose values are whatever was there.
+    ///
+    /// # Errors
+    /// As for [`Gpu::upload`].
+    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceMatrix<'_, T>> {
+        DeviceMatrix::uninitialized(len)
+    }
+
+    /// Enqueues `C = A · B`; returns before it is done. Padding between the rows of C is not written.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when an operand is shorter than the plan's shape or of another element type;
+    /// [`Error::Driver`] when the driver refuses the launch.
+    pub fn launch<T: Element>(
+        &self,
+        plan: &Plan,
+        a: &DeviceMatrix<'_, T>,
+        b: &DeviceMatrix<'_, T>,
+        c: &mut DeviceMatrix<'_, T>,
+    ) -> Result<()> {
+        for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())] {
+            let needed = plan.shape.span_elems(operand);
+            if len < needed {
+                return Err(Error::short_slice(operand, needed, len));
+            }
+        }
+        let variant = plan.variant;
+        if variant.dtype != T::DTYPE {
+            return Err(Error::InvalidArgument(format!("{} takes {}, not {}", variant.symbol, variant.dtype, T::DTYPE)));
+        }
+        let blocks = plan.grid.blocks();
+        if blocks == 0 {
+            return Ok(());
+        }
+        let function = self.function(variant)?;
+        if plan.opt_in {
+            function::raise_dynamic_limit(&function, plan.dynamic_bytes)?;
+        }
+        let (a, b, c) = (a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr());
+        let (args, parts) = (plan.shape.args(), plan.parts());
+        let address = |argument: *const c_void| argument.cast_mut();
+        let mut arguments = vec![
+            address((&raw const a).cast()),
+            address((&raw const b).cast()),
+            address((&raw const c).cast()),
+            address((&raw const args).cast()),
+        ];
+        if matches!(variant.shared, SharedMemory::Dynamic) {
+            arguments.push(address((&raw const parts).cast()));
+        }
+        let side = plan.tile.threads_per_side();
+        // SAFETY: 1. the argument list is the entry point's: three device pointers, `GemmArgs`, and `TileParts` for kernels
+        // with dynamic shared memory, each alive until the call has copied it. 2. The operands span what the shape says
+        // (checked above) and C is borrowed exclusively, so it overlaps neither A nor B. 3. Grid, block and dynamic bytes
+        // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
+        unsafe { self.stream.launch(&function, blocks, (side, side), plan.dynamic_bytes.get(), &arguments) }
+            .of_call("cuLaunchKernel")
+    }
+
+    /// Waits until everything enqueued so far is done.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] with what went wrong on the device, in this call or in an earlier launch.
+    pub fn synchronize(&self) -> Result<()> {
+        self.stream.synchronize().of_call("cuStreamSynchronize")
+    }
+
+    /// Milliseconds of device time that the work enqueued by `work` takes, measured with events on the stream.
+    ///
+    /// # Errors
+    /// The first error of `work`, else [`Error::Driver`].
+    pub fn time_ms(&self, work: impl FnOnce() -> Result<()>) -> Result<f32> {
+        let event = || Event::new(EventFlags::DEFAULT).of_call("cuEventCreate");
+        let (start, stop) = (event()?, event()?);
+        start.record(&self.stream).of_call("cuEventRecord")?;
+        work()?;
+        stop.record(&self.stream).of_call("cuEventRecord")?;
+        stop.synchronize().of_call("cuEventSynchronize")?;
+        stop.elapsed_time_f32(&start).of_call("cuEventElapsedTime")
+    }
+
+    /// What the driver says of an entry point.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn usage(&self, variant: &Variant) -> Result<FunctionUsage> {
+        FunctionUsage::query(&self.function(variant)?)
+    }
+
+    fn function(&self, variant: &Variant) -> Result<cust::function::Function<'_>> {
+        self.module.get_function(variant.symbol).of_call("cuModuleGetFunction")
+    }
+}

@@ -1,0 +1,241 @@
+//! The whole way in one call: device, plan, launch, check.
+
+use std::fmt;
+use std::time::Instant;
+
+use serde::Serialize;
+use tilewright_contract::{GemmShape, Operand};
+
+use crate::check;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::launch::Gpu;
+use crate::plan::{Policy, plan};
+use crate::reference;
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// The GPU, or the CPU where there is none.
+    #[default]
+    Auto,
+    /// The first CUDA device; [`Error::Unavailable`] where there is none.
+    Gpu,
+    /// The tiled loop nest on all cores.
+    Cpu,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Backend::Auto => "auto",
+            Backend::Gpu => "gpu",
+            Backend::Cpu => "cpu",
+        })
+    }
+}
+
+/// How much of the result is compared with the reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// Nothing.
+    #[default]
+    None,
+    /// Freivalds' check of the whole and a sample of elements.
+    Sample,
+    /// Every element.
+    Full,
+}
+
+/// What the caller of [`matmul`] leaves open and what not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Where to compute.
+    pub backend: Backend,
+    /// Kernel, tile and shared-memory limit.
+    pub policy: Policy,
+    /// What to compare.
+    pub verify: Verify,
+}
+
+/// A product and how it was computed.
+#[derive(Clone, Debug)]
+pub struct Product<T> {
+    /// C, `shape.span_elems(Operand::C)` elements, row-major with the shape's leading dimension; padding is zero.
+    pub c: Vec<T>,
+    /// How.
+    pub report: Report,
+}
+
+/// How a product was computed: what `tilewright matmul --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// `gpu` or `cpu`.
+    pub backend: Backend,
+    /// The device's name, or `CPU` with the number of threads.
+    pub device: String,
+    /// The entry point's symbol, or `cpu_tiled`.
+    pub kernel: &'static str,
+    /// Rows of C.
+    pub m: usize,
+    /// Columns of C.
+    pub n: usize,
+    /// The summed extent.
+    pub k: usize,
+    /// Element type.
+    pub dtype: &'static str,
+    /// Tile width in elements.
+    pub tile: u32,
+    /// Threads of a block along x, y, z (0 on the CPU).
+    pub block: [u32; 3],
+    /// Blocks along x, y, z (0 on the CPU).
+    pub grid: [u32; 3],
+    /// Static shared memory of a block (0 on the CPU).
+    pub static_smem_bytes: u32,
+    /// Dynamic shared memory of a block (0 on the CPU).
+    pub dynamic_smem_bytes: u32,
+    /// Bytes of the part of A_s, static or dynamic (0 without shared memory and on the CPU).
+    pub a_part_bytes: u32,
+    /// Bytes of the part of B_s.
+    pub b_part_bytes: u32,
+    /// What a block may use (0 on the CPU).
+    pub limit_bytes: u32,
+    /// Whether the launch opted in above the default limit.
+    pub opt_in: bool,
+    /// Milliseconds of the product alone: device time between events, or wall time on the CPU. Copies are not in it.
+    pub kernel_ms: f64,
+    /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`.
+    pub gflops: f64,
+    /// What was compared with the reference; a report with a mismatch does not exist.
+    pub verified: Verify,
+    /// Why this plan; one line each.
+    pub reasons: Vec<String>,
+    /// Why the CPU was taken although the choice was open; `None` otherwise.
+    pub fallback: Option<String>,
+}
+
+/// Computes `C = A · B`. A and B are row-major with the shape's leading dimensions.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, [`Error::InvalidPlan`] for a policy that cannot work,
+/// [`Error::Unavailable`] when the GPU was asked for and there is none, [`Error::Driver`] from the driver,
+/// [`Error::Mismatch`] when verification finds one.
+pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options) -> Result<Product<T>> {
+    for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len())] {
+        let needed = shape.span_elems(operand);
+        if len < needed {
+            return Err(Error::short_slice(operand, needed, len));
+        }
+    }
+    let product = match options.backend {
+        Backend::Cpu => on_cpu(shape, a, b, &options.policy)?,
+        Backend::Gpu => on_gpu(&Gpu::open(0)?, shape, a, b, &options.policy)?,
+        Backend::Auto => match Gpu::open(0) {
+            Ok(gpu) => on_gpu(&gpu, shape, a, b, &options.policy)?,
+            Err(Error::Unavailable(reason)) => {
+                if let Some(rung) = options.policy.rung {
+                    return Err(Error::Unavailable(format!("{rung} runs on a GPU: {reason}")));
+                }
+                let mut product = on_cpu(shape, a, b, &options.policy)?;
+                product.report.fallback = Some(reason);
+                product
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    let verdict = match options.verify {
+        Verify::None => None,
+        Verify::Sample => Some(check::sampled(shape, a, b, &product.c, check::DEFAULT_SEED)?),
+        Verify::Full => Some(check::full(shape, a, b, &product.c)?),
+    };
+    if let Some(verdict) = verdict {
+        verdict.into_result()?;
+    }
+    Ok(Product { report: Report { verified: options.verify, ..product.report }, ..product })
+}
+
+fn on_gpu<T: Element>(gpu: &Gpu, shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
+    let plan = plan(shape, T::DTYPE, gpu.profile(), policy)?;
+    let mut c = zeros(shape.span_elems(Operand::C))?;
+    let (a, b, mut c_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(&c)?);
+    let kernel_ms = f64::from(gpu.time_ms(|| gpu.launch(&plan, &a, &b, &mut c_device))?);
+    gpu.synchronize()?;
+    c_device.download(&mut c)?;
+    let summary = plan.summary();
+    let report = Report {
+        backend: Backend::Gpu,
+        device: gpu.profile().name.clone(),
+        kernel: summary.kernel,
+        m: shape.m(),
+        n: shape.n(),
+        k: shape.k(),
+        dtype: T::DTYPE.name(),
+        tile: summary.tile,
+        block: summary.block,
+        grid: summary.grid,
+        static_smem_bytes: summary.static_smem_bytes,
+        dynamic_smem_bytes: summary.dynamic_smem_bytes,
+        a_part_bytes: summary.a_part_bytes,
+        b_part_bytes: summary.b_part_bytes,
+        limit_bytes: summary.limit_bytes,
+        opt_in: summary.opt_in,
+        kernel_ms,
+        gflops: gflops(shape, kernel_ms),
+        verified: Verify::None,
+        reasons: plan.reasons().to_vec(),
+        fallback: None,
+    };
+    Ok(Product { c, report })
+}
+
+fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
+    if let Some(rung) = policy.rung {
+        return Err(Error::InvalidArgument(format!("{rung} runs on a GPU; the CPU has its own kernel")));
+    }
+    let tile = policy.tile.map_or(reference::DEFAULT_TILE_WIDTH, |tile| tile as usize);
+    let mut c = zeros(shape.span_elems(Operand::C))?;
+    let start = Instant::now();
+    reference::tiled_parallel(shape, tile, a, b, &mut c)?;
+    let kernel_ms = start.elapsed().as_secs_f64() * 1e3;
+    let report = Report {
+        backend: Backend::Cpu,
+        device: format!("CPU, {} threads", rayon::current_num_threads()),
+        kernel: "cpu_tiled",
+        m: shape.m(),
+        n: shape.n(),
+        k: shape.k(),
+        dtype: T::DTYPE.name(),
+        tile: u32::try_from(tile).unwrap_or(u32::MAX),
+        block: [0; 3],
+        grid: [0; 3],
+        static_smem_bytes: 0,
+        dynamic_smem_bytes: 0,
+        a_part_bytes: 0,
+        b_part_bytes: 0,
+        limit_bytes: 0,
+        opt_in: false,
+        kernel_ms,
+        gflops: gflops(shape, kernel_ms),
+        verified: Verify::None,
+        reasons: vec![format!("tile width {tile}: {}", if policy.tile.is_some() { "asked for by the user" } else { "default" })],
+        fallback: None,
+    };
+    Ok(Product { c, report })
+}
+
+/// Zeros for a result. Small operands can have a product that no memory holds: that is the user's to know, not a crash.
+fn zeros<T: Element>(len: usize) -> Result<Vec<T>> {
+    let mut elements = Vec::new();
+    elements
+        .try_reserve_exact(len)
+        .map_err(|_| Error::InvalidArgument(format!("C has {len} elements of {} B: more than there is memory", size_of::<T>())))?;
+    elements.resize(len, T::from_f64(0.0));
+    Ok(elements)
+}
+
+/// 10⁹ operations a second; 0 for an empty product.
+fn gflops(shape: &GemmShape, ms: f64) -> f64 {
+    if ms > 0.0 { shape.flops() / (ms * 1e6) } else { 0.0 }
+}

@@ -1,0 +1,49 @@
+//! The kernels' PTX, embedded at build time: one text for each architecture level.
+
+/// The kernels compiled for one architecture level.
+#[derive(Debug)]
+pub struct Level {
+    /// The compute capability that the PTX asks for at least, `(major, minor)`.
+    pub compute_capability: (u32, u32),
+    /// The target's name in PTX and for `ptxas`, such as `sm_75`.
+    pub arch: &'static str,
+    /// The PTX text; it ends with a newline.
+    pub ptx: &'static str,
+}
+
+/// Oldest first. Must name what `build.rs` builds.
+static LEVELS: [Level; 2] = [
+    Level { compute_capability: (7, 5), arch: "sm_75", ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_75.ptx")) },
+    Level { compute_capability: (9, 0), arch: "sm_90", ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_90.ptx")) },
+];
+
+/// Every embedded level, oldest architecture first.
+pub fn levels() -> &'static [Level] {
+    &LEVELS
+}
+
+/// The newest level that a device of this compute capability runs, or `None` for a device older than all of them.
+pub fn for_compute_capability(compute_capability: (u32, u32)) -> Option<&'static Level> {
+    LEVELS.iter().rev().find(|level| level.compute_capability <= compute_capability)
+}
+
+/// The text of one entry point, from its directive to its closing brace, or `None` where the level has none of that name.
+pub fn entry(level: &Level, symbol: &str) -> Option<&'static str> {
+    let head = format!(".visible .entry {symbol}(");
+    let start = level.ptx.find(&head)?;
+    let end = start + level.ptx[start..].find("\n}\n")? + "\n}\n".len();
+    Some(&level.ptx[start..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_gets_the_newest_level_it_runs() {
+        assert!(for_compute_capability((7, 0)).is_none());
+        for (device, arch) in [((7, 5), "sm_75"), ((8, 9), "sm_75"), ((9, 0), "sm_90"), ((12, 0), "sm_90")] {
+            assert_eq!(for_compute_capability(device).map(|level| level.arch), Some(arch));
+        }
+    }
+}

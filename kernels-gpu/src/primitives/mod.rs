@@ -1,0 +1,3 @@
+//! PTX instructions that Rust has no words for, one family a file. Each has a host body with the same result.
+
+pub mod convert;

@@ -1,0 +1,15 @@
+//! The ladder: one kernel a file, one new idea a file.
+//!
+//! | rung | idea | shared memory |
+//! |---|---|---|
+//! | [`r01_naive`] | one thread an element of C | none |
+//! | [`r02_tiled_static`] | tiles of A and B are loaded once a block and reused by all its threads | static, 2 W² elements |
+//! | [`r03_tiled_dynamic`] | the same tiles, their size chosen at launch | dynamic, both tiles in one allocation |
+//!
+//! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global memory,
+//! and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in
+//! [`VARIANTS`](tilewright_contract::VARIANTS) says which tile widths and how much shared memory it takes.
+
+pub mod r01_naive;
+pub mod r02_tiled_static;
+pub mod r03_tiled_dynamic;

@@ -1,0 +1,72 @@
+//! Rung 1: global memory only.
+//!
+//! ```text
+//! row, column = the thread's element of C
+//! sum = 0
+//! for k: sum += A[row][k] * B[k][column]
+//! C[row][column] = sum
+//! ```
+//!
+//! Every element of A is read by n threads and every element of B by m threads, each time from global memory: 2 loads a
+//! multiply-add. Neighbouring threads take neighbouring columns, so the loads of B and the stores of C are coalesced and the
+//! loads of A are broadcast; the caches turn that into fewer bytes from DRAM, but not into fewer load instructions.
+//!
+//! Block: 16 x 16 threads. Shared memory: none.
+
+use cuda_std::{kernel, thread};
+use half::{bf16, f16};
+use tilewright_contract::{GemmArgs, TileGeometry, TileOrigin};
+
+use crate::element::{Element, Sum};
+
+/// Rows and columns of C that one block computes.
+const WIDTH: u32 = 16;
+
+const _: () = assert!(WIDTH <= TileGeometry::MAX_WIDTH);
+
+/// # Safety
+/// - `a`, `b`, `c` are the matrices that `args` describes, in global memory; `c` overlaps neither.
+/// - The grid is [`Grid::cover`](tilewright_contract::Grid::cover) of a [`WIDTH`]-wide tile, the block WIDTH x WIDTH threads.
+#[inline(always)]
+unsafe fn naive<E: Element>(a: *const E, b: *const E, c: *mut E, args: GemmArgs) {
+    let origin = TileOrigin::of_block(thread::block_idx_x(), args.n, WIDTH);
+    let row = origin.row + thread::thread_idx_y();
+    let column = origin.column + thread::thread_idx_x();
+    if row >= args.m || column >= args.n {
+        return;
+    }
+    let mut sum = E::Sum::ZERO;
+    // 64-bit offsets: an operand may exceed 2^32 elements.
+    let mut a_offset = row as usize * args.lda as usize;
+    let mut b_offset = column as usize;
+    for _ in 0..args.k {
+        // SAFETY: row < m, column < n and the counter < k: both elements lie inside their matrices.
+        let (x, y) = unsafe { (*a.add(a_offset), *b.add(b_offset)) };
+        sum = sum + x.widen() * y.widen();
+        a_offset += 1;
+        b_offset += args.ldb as usize;
+    }
+    // SAFETY: row < m and column < n; no other thread writes this element.
+    unsafe { *c.add(row as usize * args.ldc as usize + column as usize) = E::narrow(sum) };
+}
+
+macro_rules! entry_points {
+    ($($symbol:ident: $element:ty;)*) => {$(
+        #[doc = concat!("[`naive`] with elements of `", stringify!($element), "`.")]
+        ///
+        /// # Safety
+        /// As for the body: operands as `args` describes them, grid and block of the variant table.
+        #[kernel]
+        pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
+            // SAFETY: the caller's promise.
+            unsafe { naive(a, b, c, args) }
+        }
+    )*};
+}
+
+entry_points! {
+    r01_naive_f32: f32;
+    r01_naive_f64: f64;
+    r01_naive_f16: f16;
+    r01_naive_bf16: bf16;
+}

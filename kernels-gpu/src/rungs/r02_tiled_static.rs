@@ -1,0 +1,44 @@
+//! Rung 2: tiles in static shared memory.
+//!
+//! The idea, over rung 1: the threads of a block need the same rows of A and columns of B. They load them together, one
+//! tile a step, into shared memory, and read them from there `W` times. The body is [`tiled`].
+//!
+//! The arrays' size is part of the kernel's code (`.shared .b8 ...[N]` in PTX): known to `ptxas`, limited to 48 KiB, and
+//! fixed for every launch. That is why there is one entry point a width.
+//!
+//! Block: W x W threads. Shared memory: 2 W² elements, static.
+
+use cuda_std::{kernel, shared_array};
+use half::{bf16, f16};
+use tilewright_contract::GemmArgs;
+
+use crate::tiled::{Fixed, Operands, Tiles, tiled};
+
+macro_rules! entry_points {
+    ($($symbol:ident: $width:literal, $element:ty;)*) => {$(
+        #[doc = concat!("[`tiled`], ", stringify!($width), " wide, with elements of `", stringify!($element), "`.")]
+        ///
+        /// # Safety
+        /// As for the body: operands as `args` describes them, grid and block of the variant table.
+        #[kernel]
+        pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
+            let tiles = Tiles {
+                a_s: shared_array![$element; $width * $width],
+                b_s: shared_array![$element; $width * $width],
+            };
+            // SAFETY: two arrays of W x W elements; the rest is the caller's promise.
+            unsafe { tiled::<$element, _, 1>(Operands { a, b, c, args }, tiles, Fixed::<$width>) }
+        }
+    )*};
+}
+
+entry_points! {
+    r02_tiled_static_16_f32: 16, f32;
+    r02_tiled_static_32_f32: 32, f32;
+    r02_tiled_static_16_f64: 16, f64;
+    r02_tiled_static_32_f64: 32, f64;
+    r02_tiled_static_16_f16: 16, f16;
+    r02_tiled_static_32_f16: 32, f16;
+    r02_tiled_static_16_bf16: 16, bf16;
+    r02_tiled_static_32_bf16: 32, bf16;
+}

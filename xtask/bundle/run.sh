@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
+#
+#   run.sh [STEP...]        steps: device test sanitize peers bench; all of them when none is named
+#
+# A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
+# Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, and the whole log in log.txt.
+# `cargo xtask results DIR` files them under docs/results/.
+set -uo pipefail
+
+bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=${OUT:-results}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+log=$out/log.txt
+: >"$log"
+
+# Under compute-sanitizer a kernel runs some hundred times slower: the tests whose name holds this word keep their matrices small.
+sanitize_filter=${SANITIZE_FILTER:-sanitize}
+peers=$bundle/peers/cubin
+
+say() { printf '\n== %s ==\n' "$*"; }
+
+device() {
+    nvidia-smi || return 1
+    "$bundle/bin/tilewright" device
+}
+
+# The test programs count a test that finds no GPU as skipped. Here there is one: a program that passed nothing has failed.
+run_tests() { # command...
+    local text
+    text=$("$@" 2>&1)
+    local status=$?
+    printf '%s\n' "$text"
+    if [ $status -eq 0 ] && ! grep -Eq '^test result: ok\. [1-9][0-9]* passed' <<<"$text"; then
+        echo "no test passed"
+        return 1
+    fi
+    return $status
+}
+
+test_() { run_tests "$bundle/tests/gpu"; }
+
+sanitize() { # tool options...
+    local tool=$1
+    shift
+    run_tests compute-sanitizer --tool "$tool" --error-exitcode 1 "$@" \
+        "$bundle/tests/gpu" --test-threads 1 "$sanitize_filter"
+}
+
+memcheck() { sanitize memcheck --leak-check full; }
+racecheck() { sanitize racecheck; }
+initcheck() { sanitize initcheck; }
+synccheck() { sanitize synccheck; }
+
+peers() {
+    mkdir -p "$peers"
+    local source status=0
+    for source in "$bundle"/peers/*.cu; do
+        nvcc -O3 -arch=sm_90 -cubin -o "$peers/$(basename "$source" .cu).cubin" "$source" || status=1
+    done
+    return $status
+}
+
+# The twin of the program gpu_NAME is NAME.cubin.
+bench() {
+    local program name status=0
+    for program in "$bundle"/benches/*; do
+        name=$(basename "$program")
+        "$program" --peers "$peers/${name#gpu_}.cubin" --out "$out" --commit "$commit" --date "$date" || status=1
+    done
+    return $status
+}
+
+steps=()
+for step in "${@:-all}"; do
+    case $step in
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck peers bench) ;;
+    test) steps+=(test_) ;;
+    sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
+    device | peers | bench) steps+=("$step") ;;
+    *)
+        echo "unknown step '$step'; known: device test sanitize peers bench" >&2
+        exit 2
+        ;;
+    esac
+done
+
+IFS=, read -r device_name driver < <(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader -i 0 2>/dev/null)
+device_name=${device_name:-none}
+driver=${driver# }
+commit=$(cat "$bundle/COMMIT")
+date=$(date -u +%F)
+about="\"date\": \"$date\", \"device\": \"$device_name\", \"driver\": \"${driver:-none}\", \"commit\": \"$commit\""
+
+rows_md='' rows_json='' failed=0
+for step in "${steps[@]}"; do
+    name=${step%_}
+    say "$name" | tee -a "$log"
+    begin=$SECONDS
+    before=$(wc -l <"$log")
+    "$step" 2>&1 | tee -a "$log"
+    status=${PIPESTATUS[0]}
+    seconds=$((SECONDS - begin))
+    # The line that sums the step up: a test program's, or the sanitizer's.
+    summary=$(tail -n "+$((before + 1))" "$log" | grep -aE '^test result:|SUMMARY:' | sed 's/^=* *//' | paste -sd ';' | sed 's/;/; /g')
+    [ "$status" -eq 0 ] || failed=1
+    rows_md+="| $name | $status | $seconds | $summary |"$'\n'
+    rows_json+="${rows_json:+, }{\"step\": \"$name\", \"exit\": $status, \"seconds\": $seconds, \"summary\": \"$summary\"}"
+done
+
+report=run${*:+-$*}
+report=${report// /-}
+printf '{%s}\n' "$about" >"$out/about.json"
+printf '{%s, "steps": [%s]}\n' "$about" "$rows_json" >"$out/$report.json"
+{
+    printf '# Run of %s\n\nDevice: %s, driver %s. Commit: %s.\n\n' "$date" "$device_name" "${driver:-none}" "$commit"
+    printf '| step | exit status | seconds | summary |\n|---|---|---|---|\n%s' "$rows_md"
+} >"$out/$report.md"
+
+say "steps" | tee -a "$log"
+tail -n +5 "$out/$report.md"
+exit $failed

@@ -1,0 +1,91 @@
+//! The bundle for a GPU machine without Rust: programs, CUDA sources to compare with, and the script that runs them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use xshell::{Shell, cmd};
+
+use crate::{build, device_toolchain, root};
+
+/// The most that a bundle may take.
+const LIMIT_BYTES: u64 = 60 << 20;
+
+/// Fills target/bundle.
+pub fn run(sh: &Shell) -> anyhow::Result<()> {
+    device_toolchain::ensure(sh)?;
+    let bundle = root().join("target/bundle");
+    sh.remove_path(&bundle)?;
+
+    // One profile for all: GPU tests check against the CPU reference, which only an optimised build computes in good time.
+    let program = build::cargo(
+        sh,
+        &["build", "--release", "--package", "tilewright", "--bin", "tilewright"],
+    )?;
+    let tests = build::cargo(sh, &["test", "--no-run", "--release", "--test", "gpu"])?;
+    let benches = build::cargo(sh, &["bench", "--no-run", "--bench", "gpu_*"])?;
+    place(sh, &program, "bin", &bundle)?;
+    place(sh, &tests, "test", &bundle.join("tests"))?;
+    place(sh, &benches, "bench", &bundle.join("benches"))?;
+
+    let peers = bundle.join("peers");
+    sh.create_dir(&peers)?;
+    for source in sh.read_dir(root().join("benches/peers"))? {
+        if source.extension().is_some_and(|extension| extension == "cu") {
+            sh.copy_file(&source, &peers)?;
+        }
+    }
+    sh.copy_file(root().join("xtask/bundle/run.sh"), &bundle)?;
+    sh.write_file(bundle.join("COMMIT"), commit(sh)?)?;
+
+    let bytes = size(&bundle)?;
+    ensure!(
+        bytes < LIMIT_BYTES,
+        "{} takes {bytes} bytes, the limit is {LIMIT_BYTES}",
+        bundle.display()
+    );
+    println!(
+        "{} ({:.1} MiB): on the GPU machine, run its run.sh",
+        bundle.display(),
+        bytes as f64 / f64::from(1 << 20)
+    );
+    Ok(())
+}
+
+/// Copies the programs of one kind, under the names of their targets.
+fn place(sh: &Shell, built: &build::Messages, kind: &str, into: &Path) -> anyhow::Result<()> {
+    let programs: Vec<_> = built.executables().filter(|(of, ..)| *of == kind).collect();
+    ensure!(!programs.is_empty(), "cargo built no program of kind `{kind}`");
+    sh.create_dir(into)?;
+    for (_, name, program) in programs {
+        sh.copy_file(program, into.join(name))?;
+    }
+    Ok(())
+}
+
+/// The commit that the programs were built from, marked where the working tree differs from it.
+fn commit(sh: &Shell) -> anyhow::Result<String> {
+    let hash = cmd!(sh, "git rev-parse HEAD")
+        .quiet()
+        .read()
+        .context("the bundle names its commit, which git knows")?;
+    let clean = cmd!(sh, "git status --porcelain").quiet().read()?.is_empty();
+    Ok(format!("{hash}{}\n", if clean { "" } else { "-dirty" }))
+}
+
+/// Bytes of the files in a folder and below.
+fn size(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir()? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else {
+                bytes += metadata.len();
+            }
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,43 @@
+//! What turns the device crate into PTX: found by `cuda_builder`, installed by the commands that it names.
+
+use anyhow::bail;
+use cuda_builder::toolchain::{self, Toolchain};
+use xshell::{Shell, cmd};
+
+use crate::{apt, root};
+
+/// Makes sure that a device toolchain is there: as it is, else through rustup, else through apt.
+pub fn ensure(sh: &Shell) -> anyhow::Result<()> {
+    let toolchain = find().or_else(|missing| install(sh, &missing.commands))?;
+    println!(
+        "device toolchain: {}, {}",
+        toolchain.version,
+        toolchain.sysroot.display()
+    );
+    Ok(())
+}
+
+fn find() -> Result<Toolchain, toolchain::MissingToolchain> {
+    toolchain::find(root().join("kernels-gpu"))
+}
+
+/// Runs one command after the other until a toolchain is complete.
+fn install(sh: &Shell, commands: &[String]) -> anyhow::Result<Toolchain> {
+    for command in commands {
+        let words: Vec<_> = command.split_whitespace().collect();
+        let installed = match words[..] {
+            ["apt-get", "install", "-y", ref packages @ ..] => apt::install(sh, packages),
+            [program, ref args @ ..] => cmd!(sh, "{program} {args...}").run().map_err(Into::into),
+            [] => continue,
+        };
+        match (installed, find()) {
+            (_, Ok(toolchain)) => return Ok(toolchain),
+            (Err(error), Err(_)) => eprintln!("`{command}` did not help: {error:#}"),
+            (Ok(()), Err(_)) => eprintln!("`{command}` did not complete a toolchain"),
+        }
+    }
+    bail!(
+        "no Rust toolchain here can compile for the GPU; run one of: `{}`",
+        commands.join("`, `")
+    )
+}

@@ -1,0 +1,48 @@
+//! Format, lints and documentation, warnings denied.
+
+use anyhow::Context;
+use xshell::{Shell, cmd};
+
+use crate::{device_toolchain, root};
+
+/// Workspaces of their own, which the root's commands do not reach.
+const SATELLITES: [&str; 2] = ["examples/hello-shared", "compat/corpus-published"];
+
+/// Adds rustfmt and clippy where a minimal toolchain lacks them.
+pub fn ensure_tools(sh: &Shell) -> anyhow::Result<()> {
+    let present = |tool: &str| {
+        cmd!(sh, "cargo {tool} --version")
+            .quiet()
+            .ignore_stdout()
+            .ignore_stderr()
+            .run()
+            .is_ok()
+    };
+    if !(present("fmt") && present("clippy")) {
+        cmd!(sh, "rustup component add rustfmt clippy")
+            .run()
+            .context("install rustfmt and clippy for this toolchain")?;
+    }
+    println!("rustfmt, clippy: present");
+    Ok(())
+}
+
+/// Runs the checks, the cheapest first.
+pub fn run(sh: &Shell) -> anyhow::Result<()> {
+    device_toolchain::ensure(sh)?;
+    ensure_tools(sh)?;
+    cmd!(sh, "cargo fmt --all --check")
+        .run()
+        .context("run `cargo fmt --all`")?;
+    for workspace in SATELLITES.map(|folder| root().join(folder)) {
+        let _in_workspace = sh.push_dir(&workspace);
+        cmd!(sh, "cargo fmt --check")
+            .run()
+            .with_context(|| format!("run `cargo fmt` in {}", workspace.display()))?;
+    }
+    cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?;
+    cmd!(sh, "cargo doc --workspace --no-deps")
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .run()?;
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Results that come back from a GPU machine, filed by date and device.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use xshell::Shell;
+
+use crate::root;
+
+/// Copies each report of `dir` (.json, .md) to docs/results/DATE-DEVICE-WHAT.
+pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
+    let dir = std::env::current_dir()?.join(dir);
+    let about = dir.join("about.json");
+    let about: Value = serde_json::from_str(&sh.read_file(&about)?)
+        .with_context(|| format!("{} is not what run.sh wrote", about.display()))?;
+    let field = |name: &str| {
+        about[name]
+            .as_str()
+            .with_context(|| format!("about.json has no `{name}`"))
+    };
+    let prefix = format!("{}-{}", field("date")?, slug(field("device")?));
+
+    let mut copied = 0;
+    for file in sh.read_dir(&dir)? {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name == "about.json" || !(name.ends_with(".json") || name.ends_with(".md")) {
+            continue;
+        }
+        let target = root().join("docs/results").join(format!("{prefix}-{name}"));
+        sh.copy_file(&file, &target)?;
+        println!("{}", target.display());
+        copied += 1;
+    }
+    if copied == 0 {
+        bail!("{} holds no report (.json, .md)", dir.display());
+    }
+    Ok(())
+}
+
+/// A device's name as a part of a file name: `NVIDIA H100 80GB HBM3` becomes `h100-80gb-hbm3`.
+fn slug(device: &str) -> String {
+    let words = device
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let words: Vec<_> = words
+        .map(str::to_ascii_lowercase)
+        .filter(|word| word != "nvidia")
+        .collect();
+    words.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slug;
+
+    #[test]
+    fn device_names_become_parts_of_file_names() {
+        assert_eq!(slug("NVIDIA H200"), "h200");
+        assert_eq!(slug("NVIDIA RTX PRO 6000 (Blackwell)"), "rtx-pro-6000-blackwell");
+    }
+}
