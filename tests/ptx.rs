@@ -165,7 +165,7 @@ fn words(text: &str) -> HashSet<&str> {
 
 /// One test an architecture, so that they run side by side.
 macro_rules! assembles {
-    ($($test:ident: $major:literal . $minor:literal;)*) => {$(
+    ($($test:ident: $major:literal, $minor:literal;)*) => {$(
         #[test]
         fn $test() {
             assemble($major, $minor);
@@ -174,13 +174,13 @@ macro_rules! assembles {
 }
 
 assembles! {
-    assembles_for_turing: 7.5;
-    assembles_for_a100: 8.0;
-    assembles_for_consumer_ampere: 8.6;
-    assembles_for_ada: 8.9;
-    assembles_for_hopper: 9.0;
-    assembles_for_blackwell: 10.0;
-    assembles_for_consumer_blackwell: 12.0;
+    assembles_for_turing: 7, 5;
+    assembles_for_a100: 8, 0;
+    assembles_for_consumer_ampere: 8, 6;
+    assembles_for_ada: 8, 9;
+    assembles_for_hopper: 9, 0;
+    assembles_for_blackwell: 10, 0;
+    assembles_for_consumer_blackwell: 12, 0;
 }
 
 fn assemble(major: u32, minor: u32) {

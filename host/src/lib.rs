@@ -28,6 +28,7 @@ pub mod plan;
 pub mod ptx;
 pub mod random;
 pub mod reference;
+pub mod verify;
 
 pub use element::Element;
 pub use error::{Error, Result};

@@ -1,25 +1,29 @@
-//! x
-#![allow(unsafe_op_in_unsafe_fn)]
-#![cfg_attr(target_os = "cuda", no_std)]
-use cuda_std::prelude::*;
-use cuda_std::{shared_array, shared, assert_eq, println};
+//! Kernels over the whole covered surface of `cuda_std`, each with its launch and the result it must give.
+//!
+//! The source is compiled three times: for the GPU and for the host against this repository's `cuda_std`, and for the host against the published
+//! 0.2.2 (`compat/corpus-published`). So it is written as the published crate's users write: nothing here may exist in ours alone.
+//!
+//! [`cases::all`] lists the launches for a test on a GPU; `cargo run -p cuda_std_corpus --example describe` prints them as JSON lines.
 
-/// x
-#[kernel]
-pub unsafe fn axpy(alpha: f32, x: &[f32], y: *mut f32) {
-    let i = thread::index_1d() as usize;
-    let (a, b) = (shared_array![f32; 4], shared_array![f32; 4]);
-    let d = shared::dynamic_shared_mem::<f32>();
-    *a = x[i];
-    *b = x[i+1];
-    thread::sync_threads();
-    unsafe { *y.add(i) += alpha * *a.add(1) * *b.add(1) + *d.add(i) };
-    *y.add(i + 1) = x[i+2];
-}
-/// x
-#[kernel]
-pub unsafe fn pr(x: &[i32]) {
-    println!("hi {}%", x[0]);
-    assert_eq!(x[1], x[2]);
-    *(x.as_ptr() as *mut u32) = thread::sync_threads_and(3) + thread::sync_threads_count(4);
-}
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+// As in most kernel crates, the body of an unsafe kernel is one unsafe block. What each kernel needs of its launch stands in its case.
+#![allow(unsafe_op_in_unsafe_fn, clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
+// The published `#[kernel]` leaves this to its user.
+#![allow(improper_ctypes_definitions)]
+
+// The published macros that print name it.
+extern crate alloc;
+
+pub mod atomic_instructions;
+pub mod atomics;
+pub mod floats;
+pub mod linkage;
+pub mod memory;
+pub mod parameters;
+pub mod pointers;
+pub mod printing;
+pub mod shared;
+pub mod threads;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod cases;

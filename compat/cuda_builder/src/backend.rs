@@ -38,6 +38,7 @@ pub(crate) fn generate(
         (false, false) => Inlining::Hinted,
     };
     let options = pass::Options {
+        cpu: builder.arch.sm_name(),
         flush_denormals: builder.ftz,
         inlining,
     };

@@ -12,6 +12,9 @@ use crate::error::CudaBuilderError;
 use crate::layout::{self, Layout};
 use crate::toolchain::{self, TOOLCHAIN_VARIABLE, Toolchain};
 
+/// Names a folder in which all intermediate files are kept, for reports about wrong code.
+const KEEP_VARIABLE: &str = "CUDA_BUILDER_KEEP";
+
 /// How much the PTX tells about the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DebugInfo {
@@ -229,7 +232,7 @@ impl CudaBuilder {
         let tools = toolchain::find(&crate_path)?;
         let layout = layout::read(&self, &crate_path, &tools)?;
         let compiled = compile::compile(&self, &crate_path, &tools, &layout)?;
-        let scratch = tempfile::tempdir().map_err(CudaBuilderError::io(env::temp_dir()))?;
+        let scratch = Scratch::new()?;
         let output = backend::generate(&self, &crate_path, &tools, &compiled, scratch.path())?;
         let path = self.publish(&layout, &compiled, &output)?;
         if env::var_os("OUT_DIR").is_some() {
@@ -303,6 +306,31 @@ impl CudaBuilder {
             name.push_str(&format!("-ptx{major}{minor}"));
         }
         name
+    }
+}
+
+/// The folder of the intermediate files: removed at the end, unless the user wants to see them.
+enum Scratch {
+    Removed(tempfile::TempDir),
+    Kept(PathBuf),
+}
+
+impl Scratch {
+    fn new() -> Result<Self, CudaBuilderError> {
+        match env::var_os(KEEP_VARIABLE).map(PathBuf::from) {
+            Some(folder) => {
+                fs::create_dir_all(&folder).map_err(CudaBuilderError::io(&folder))?;
+                Ok(Self::Kept(folder))
+            }
+            None => tempfile::tempdir().map(Self::Removed).map_err(CudaBuilderError::io(env::temp_dir())),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Removed(folder) => folder.path(),
+            Self::Kept(folder) => folder,
+        }
     }
 }
 

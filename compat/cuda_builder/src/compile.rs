@@ -57,36 +57,19 @@ pub(crate) fn compile(
         TARGET,
         "-Zbuild-std=core,alloc",
         "-Zbuild-std-features=compiler-builtins-mem",
+        "-Zprofile-rustflags",
+        "-Ztrim-paths",
     ]);
     cargo.arg("--target-dir").arg(&layout.target);
     let profile = if builder.release { "release" } else { "dev" };
     if builder.release {
         cargo.arg("--release");
     }
-    // What the host's profile says about these is about the host: here nothing is optimised before the linked module.
-    for setting in [
-        "lto='off'",
-        "codegen-units=1",
-        "incremental=false",
-        "strip=false",
-        "split-debuginfo='off'",
-    ] {
-        cargo.arg("--config").arg(format!("profile.{profile}.{setting}"));
-    }
-    // The architecture is a flag of the packages that may ask for it, and not of the standard library: that is compiled once
-    // for all architectures, and each package once for each, side by side. LLVM learns the architecture later.
-    cargo.arg("-Zprofile-rustflags");
-    for package in &layout.device_packages {
-        let flag = format!("--cfg=cuda_builder_arch=\\\"{}\\\"", builder.arch.sm_name());
-        cargo
-            .arg("--config")
-            .arg(format!("profile.{profile}.package.'{package}'.rustflags=[\"{flag}\"]"));
+    for setting in settings(builder, profile, layout) {
+        cargo.arg("--config").arg(setting);
     }
     cargo.args(&builder.build_args);
-    cargo.env(
-        "CARGO_ENCODED_RUSTFLAGS",
-        rustflags(builder, tools, layout).join("\u{1f}"),
-    );
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", rustflags(builder).join("\u{1f}"));
     cargo.env("CUDA_ARCH", builder.arch.cuda_arch().to_string());
     let mut child = cargo
         .stdout(Stdio::piped())
@@ -179,8 +162,48 @@ fn dep_info_sources(text: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Cargo's settings: of the whole build, and of the packages among it that are not the standard library.
+///
+/// The library's settings are always the same, so it is compiled once for all architectures and options. The other packages are
+/// compiled once for each combination, and cargo keeps the results side by side.
+fn settings(builder: &CudaBuilder, profile: &str, layout: &Layout) -> Vec<String> {
+    // What the host's profile says about these is about the host: here nothing is optimised before the linked module.
+    let common = [
+        "lto='off'",
+        "codegen-units=1",
+        "incremental=false",
+        "strip=false",
+        "debug=0",
+        "split-debuginfo='off'",
+        // The same bytes wherever the sources lie. Messages keep the real paths.
+        "trim-paths='object'",
+    ];
+    let mut settings: Vec<String> = common
+        .iter()
+        .map(|setting| format!("profile.{profile}.{setting}"))
+        .collect();
+
+    // rustc does not need the architecture, but macros and `env!` may ask for it: a flag without effect tells cargo so.
+    let mut flags = vec![format!("--cfg=cuda_builder_arch=\"{}\"", builder.arch.sm_name())];
+    if builder.optix {
+        flags.push("--cfg=optix".to_owned());
+    }
+    let flags = Value::from(flags).to_string();
+    for package in &layout.device_packages {
+        // JSON's strings are TOML's.
+        settings.push(format!("profile.{profile}.package.'{package}'.rustflags={flags}"));
+        if builder.wants_line_info() {
+            // Only directives: complete debug information would make ptxas stop optimising.
+            settings.push(format!(
+                "profile.{profile}.package.'{package}'.debug='line-directives-only'"
+            ));
+        }
+    }
+    settings
+}
+
 /// The flags that every crate of the device build is compiled with.
-fn rustflags(builder: &CudaBuilder, tools: &Toolchain, layout: &Layout) -> Vec<String> {
+fn rustflags(builder: &CudaBuilder) -> Vec<String> {
     let mut flags = vec![
         "-Zunstable-options".to_owned(),
         // A panic is a trap: the machinery that formats messages would be most of the PTX.
@@ -191,42 +214,7 @@ fn rustflags(builder: &CudaBuilder, tools: &Toolchain, layout: &Layout) -> Vec<S
     if builder.release {
         flags.push("-Copt-level=3".to_owned());
     }
-    // Only directives: complete debug information would make ptxas stop optimising.
-    let debug = if builder.wants_line_info() {
-        "line-directives-only"
-    } else {
-        "0"
-    };
-    flags.push(format!("-Cdebuginfo={debug}"));
-    if builder.optix {
-        flags.push("--cfg=optix".to_owned());
-    }
-    // The same bytes wherever the sources lie. Messages keep the real paths.
-    flags.push("--remap-path-scope=object".to_owned());
-    let mut remap = |from: &Path, to: &str| {
-        if !from.as_os_str().is_empty() {
-            flags.push(format!("--remap-path-prefix={}={to}", from.display()));
-        }
-    };
-    for package in layout
-        .local_packages
-        .iter()
-        .filter(|package| !package.starts_with(&layout.workspace))
-    {
-        let name = package.file_name().unwrap_or_default().to_string_lossy();
-        remap(package, &format!("/{name}"));
-    }
-    remap(&tools.sysroot, "/rust");
-    if let Some(home) = cargo_home() {
-        remap(&home, "/cargo");
-    }
-    remap(&layout.workspace, ".");
     flags
-}
-
-fn cargo_home() -> Option<PathBuf> {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    home.or_else(|| Some(env::home_dir()?.join(".cargo")))
 }
 
 /// Cargo in the crate's folder, without what the host build put into the environment.

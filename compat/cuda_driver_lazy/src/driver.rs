@@ -26,12 +26,13 @@ pub struct DriverVersion {
 
 /// Loads the driver library, at the first call; later calls only return the same outcome.
 ///
-/// Loading does not initialise the driver: that is `cuInit`'s (`cust::init`'s) task, which can still fail, for instance where
-/// there is a driver but no device.
+/// Loading does not initialise the driver: that is `cuInit`'s (`cust::init`'s) task, which can still fail, for instance
+/// where there is a driver but no device.
 ///
 /// # Errors
 ///
-/// [`Unavailable`] when no library among those that the [crate documentation](crate#which-library) names could be loaded.
+/// [`Unavailable`] when no library among those that the [crate documentation](crate#which-library) names could be
+/// loaded.
 pub fn load() -> Result<Driver, Unavailable> {
     outcome().clone()
 }
@@ -51,8 +52,9 @@ impl Driver {
     /// The address of an entry point, or `None` if this driver has none of that name.
     ///
     /// This is the way to functions that are newer than `cust_raw`, such as `cuTensorMapEncodeTiled`. The name is the
-    /// exported one, with its version suffix if it has one (`cuMemAlloc_v2`). To call the address, convert it to a function pointer
-    /// of the type that the CUDA driver API documents for that name; that conversion is the caller's responsibility.
+    /// exported one, with its version suffix if it has one (`cuMemAlloc_v2`). To call the address, convert it to a
+    /// function pointer of the type that the CUDA driver API documents for that name; that conversion is the caller's
+    /// responsibility.
     pub fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
         self.library.symbol(name)
     }

@@ -1,7 +1,7 @@
 //! What a slot leads to when the driver, or this one function of it, is missing.
 //!
-//! The trampolines jump here with whatever arguments the caller passed. The C calling conventions of all targets concerned
-//! let a function ignore arguments that it does not declare, because the caller removes them.
+//! The trampolines jump here with whatever arguments the caller passed. The C calling conventions of all targets
+//! concerned let a function ignore arguments that it does not declare, because the caller removes them.
 
 use std::ffi::{CStr, CString, c_char};
 use std::sync::OnceLock;
@@ -50,8 +50,8 @@ pub(crate) unsafe extern "C" fn error_string(code: u32, text: *mut *const c_char
     unsafe { give(description_of(code), text) }
 }
 
-/// Writes a text where the caller wants it. Unlike the driver's own functions, an unknown code is not an error: a caller
-/// such as cust's `Display` has no use for one.
+/// Writes a text where the caller wants it. Unlike the driver's own functions, an unknown code is not an error: a
+/// caller such as cust's `Display` has no use for one.
 ///
 /// # Safety
 ///

@@ -1,14 +1,15 @@
 //! The CUDA driver API as trampolines that load `libcuda` at the first call.
 //!
-//! The published [`cust`](https://docs.rs/cust/0.3.2) and `cust_raw` call the driver through undefined `cu*` symbols, which the
-//! linker normally finds in `libcuda.so.1`: a program that may not find that library does not even start. This crate
-//! defines all of those symbols itself. Each one jumps through a slot of a table; a slot first leads to a resolver that
-//! loads the library, looks the function up, fills the slot and jumps on with every argument untouched. So one binary,
-//! built without CUDA, runs with and without a driver.
+//! The published [`cust`](https://docs.rs/cust/0.3.2) and `cust_raw` call the driver through undefined `cu*` symbols,
+//! which the linker normally finds in `libcuda.so.1`: a program that may not find that library does not even start.
+//! This crate defines all of those symbols itself. Each one jumps through a slot of a table; a slot first leads to a
+//! resolver that loads the library, looks the function up, fills the slot and jumps on with every argument untouched.
+//! So one binary, built without CUDA, runs with and without a driver.
 //!
 //! # Use
 //!
-//! Name the crate once in every executable that (also indirectly) uses `cust`; without a mention rustc does not link it.
+//! Name the crate once in every executable that (also indirectly) uses `cust`; without a mention rustc does not link
+//! it.
 //!
 //! ```
 //! use cuda_driver_lazy as _;
@@ -33,27 +34,27 @@
 //! | missing | result code | in `cust` |
 //! |---|---|---|
 //! | the driver library | `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED` (303) | `CudaError::SharedObjectInitFailed` |
-//! | one function, in an older driver | `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND` (302) | `CudaError::SharedObjectSymbolNotFound` |
+//! | one function of it | `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND` (302) | `CudaError::SharedObjectSymbolNotFound` |
 //!
 //! Such a call does nothing else: nothing is written through its pointers. The exceptions are `cuGetErrorString` and
 //! `cuGetErrorName`, which without a driver give a text of our own (for 303 the one of [`Unavailable`]) and succeed,
-//! because `cust`'s `Display` needs them. 303 was preferred to `CUDA_ERROR_STUB_LIBRARY` (34), which would say the same but which
-//! `cust` knows only as `UnknownError`.
+//! because `cust`'s `Display` needs them. 303 was preferred to `CUDA_ERROR_STUB_LIBRARY` (34), which would say the same
+//! but which `cust` knows only as `UnknownError`.
 //!
 //! # Which library
 //!
-//! If the environment variable [`OVERRIDE_VARIABLE`] is set and not empty, the file that it names and no other. Otherwise
-//! `libcuda.so.1`, then `libcuda.so`, by the rules of `dlopen`. A library without `cuInit` and the toolkit's link-time stub
-//! (which answers every call with `CUDA_ERROR_STUB_LIBRARY`) are passed over. The search happens once in a process; its
-//! outcome, good or bad, is final.
+//! If the environment variable [`OVERRIDE_VARIABLE`] is set and not empty, the file that it names and no other.
+//! Otherwise `libcuda.so.1`, then `libcuda.so`, by the rules of `dlopen`. A library without `cuInit` and the toolkit's
+//! link-time stub (which answers every call with `CUDA_ERROR_STUB_LIBRARY`) are passed over. The search happens once in
+//! a process; its outcome, good or bad, is final.
 //!
 //! The library is opened with local scope and never closed. Others in the process may open it too: they get the same
 //! library, and an executable does not export the symbols defined here, so nobody else's calls are diverted.
 //!
 //! # What this crate does not do
 //!
-//! - On targets other than Linux on x86-64 or AArch64 the symbols are there, so that programs link, but no driver is ever
-//!   loaded: every call returns 303. On Windows, where a driver may well exist, link it the published way instead.
+//! - On targets other than Linux on x86-64 or AArch64 the symbols are there, so that programs link, but no driver is
+//!   ever loaded: every call returns 303. On Windows, where a driver may well exist, link it the published way instead.
 //! - It declares no functions to call: those are `cust_raw`'s. Newer ones are had by [`Driver::symbol`].
 //! - Two versions of it cannot be linked into one program (the symbols would be defined twice).
 //! - A `cdylib` that contains it exports the `cu*` symbols, as it does any `#[no_mangle]` function of its dependencies.
@@ -90,7 +91,7 @@ pub const OVERRIDE_VARIABLE: &str = "CUDA_DRIVER_LIBRARY";
 macro_rules! count_and_list {
     ($($name:ident)*) => {
         /// The position of each function in [`FUNCTIONS`] and in the table of slots.
-        #[allow(non_camel_case_types, dead_code, reason = "named after the functions; only some are told apart by name")]
+        #[allow(non_camel_case_types, dead_code, reason = "the functions' names, few of them used")]
         #[derive(Clone, Copy)]
         #[repr(usize)]
         pub(crate) enum Index { $($name),* }

@@ -10,7 +10,8 @@ use std::ptr::NonNull;
 use crate::fallback::CUDA_ERROR_STUB_LIBRARY;
 use crate::{OVERRIDE_VARIABLE, Unavailable};
 
-/// What is looked for where the environment does not say: the name that drivers install, then the developers' link to it.
+/// What is looked for where the environment does not say: the name that drivers install, then the developers' link to
+/// it.
 const DEFAULT_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 /// An open driver library.

@@ -9,9 +9,9 @@
 //! SLOTS[index] afterwards: the driver's function, or a stand-in that returns an error code
 //! ```
 //!
-//! No signature appears here. Arguments stay where the caller put them, in registers and on the stack, and the return value goes
-//! straight back to the caller, so one trampoline serves every signature. The one exception would be an argument wider
-//! than the registers saved below (a 256-bit vector); the driver API has none.
+//! No signature appears here. Arguments stay where the caller put them, in registers and on the stack, and the return
+//! value goes straight back to the caller, so one trampoline serves every signature. The one exception would be an
+//! argument wider than the registers saved below (a 256-bit vector); the driver API has none.
 //!
 //! Only registers are used that the calling convention gives to linkers' stubs and the like, between call and entry:
 //! r10 and r11 on x86-64 (System V ABI, "Register Usage"), x16 and x17 on AArch64 (AAPCS64, "Use of IP0 and IP1 by the
@@ -111,7 +111,8 @@ crate::names::for_each_function!(define_trampolines);
 /// What every slot first leads to: calls [`resolve`] with the index that the trampoline left in r11, between saving and
 /// restoring everything that may hold an argument, and jumps on.
 ///
-/// Arguments are in rdi, rsi, rdx, rcx, r8, r9 and xmm0-7, and rax tells variadic functions how many of the latter are used.
+/// Arguments are in rdi, rsi, rdx, rcx, r8, r9 and xmm0-7, and rax tells variadic functions how many of the latter are
+/// used.
 ///
 /// # Safety
 ///

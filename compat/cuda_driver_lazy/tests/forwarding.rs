@@ -18,7 +18,10 @@ use cust_raw::cudaError_enum as Code;
 
 /// Compiles the fake driver for this machine. `name` keeps the libraries of tests that run at the same time apart.
 fn fake_driver(name: &str, flags: &[&str]) -> PathBuf {
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}-{}.so", std::env::consts::ARCH));
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
+    let arch = std::env::consts::ARCH;
+    // Set where the tests are cross-compiled, in the same variable that cargo reads.
+    let linker = std::env::var(format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_LINKER", arch.to_uppercase()));
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .args([
             "--edition",
@@ -28,10 +31,8 @@ fn fake_driver(name: &str, flags: &[&str]) -> PathBuf {
             "-Copt-level=1",
             "-Cpanic=abort",
         ])
-        .arg("--target")
-        .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
-        // Set where the tests are cross-compiled, in the same variable that cargo reads.
-        .args(std::env::var("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER").map(|linker| format!("-Clinker={linker}")))
+        .arg(format!("--target={arch}-unknown-linux-gnu"))
+        .args(linker.map(|linker| format!("-Clinker={linker}")))
         .args(flags)
         .arg("-o")
         .arg(&library)

@@ -1,4 +1,5 @@
-//! Executables of every kind find the trampolines, with every linker at hand and whatever the order on its command line.
+//! Executables of every kind find the trampolines, with every linker at hand and whatever the order on its command
+//! line.
 
 #![cfg(target_os = "linux")]
 

@@ -1,9 +1,9 @@
 //! Drop-in `find_cuda_helper` 0.2.0 that asks for no CUDA installation.
 //!
 //! The published crate is a build dependency of `cust` and `cust_raw`, and the only reason why these need CUDA at build
-//! time: its [`include_cuda`] stops the build where no toolkit is found, and makes the program depend on `libcuda` where one is.
-//! This one does neither, so `cust_raw`'s functions stay undefined until something defines them; that is the task of
-//! `cuda_driver_lazy`.
+//! time: its [`include_cuda`] stops the build where no toolkit is found, and makes the program depend on `libcuda`
+//! where one is. This one does neither, so `cust_raw`'s functions stay undefined until something defines them; that is
+//! the task of `cuda_driver_lazy`.
 //!
 //! The other functions answer the same questions as the published ones (where is a toolkit, if there is one), and
 //! say "nowhere" by an empty answer instead of a panic.
@@ -25,8 +25,8 @@ pub fn include_cuda() {
 
 /// The root folder of a CUDA toolkit, known by `include/cuda.h`.
 ///
-/// The first that holds among the folders named by `CUDA_PATH`, `CUDA_ROOT` and `CUDA_TOOLKIT_ROOT_DIR` and the usual places
-/// (`/usr/local/cuda`, `/opt/cuda`; on Windows `C:/CUDA`).
+/// The first that holds among the folders named by `CUDA_PATH`, `CUDA_ROOT` and `CUDA_TOOLKIT_ROOT_DIR` and the usual
+/// places (`/usr/local/cuda`, `/opt/cuda`; on Windows `C:/CUDA`).
 pub fn find_cuda_root() -> Option<PathBuf> {
     let usual: &[&str] = if cfg!(windows) {
         &["C:/CUDA"]
@@ -43,8 +43,8 @@ fn first_root(mut candidates: impl Iterator<Item = PathBuf>) -> Option<PathBuf> 
 
 /// The folders that hold a toolkit's libraries; none where there is no toolkit.
 ///
-/// Looked at are the folders of [`read_env`], then `/opt/cuda`, `/usr/local/cuda` and `/usr/local/cuda-*`. Each contributes its
-/// `lib64` and that of its `targets/x86_64-linux`, where they exist, each followed by its `stubs`.
+/// Looked at are the folders of [`read_env`], then `/opt/cuda`, `/usr/local/cuda` and `/usr/local/cuda-*`. Each
+/// contributes its `lib64` and that of its `targets/x86_64-linux`, where they exist, each followed by its `stubs`.
 ///
 /// On Windows it is `lib/x64` of [`find_cuda_root`].
 pub fn find_cuda_lib_dirs() -> Vec<PathBuf> {

@@ -9,7 +9,8 @@ use cust::prelude::*;
 const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
 
 fn main() -> ExitCode {
-    // The program starts without a driver too, so it can say so. Exit status 3: nothing was wrong, but nothing was done.
+    // The program starts without a driver too, so it can say so. Exit status 3: nothing was wrong, but nothing was
+    // done.
     if let Err(unavailable) = cuda_driver_lazy::load() {
         println!("{unavailable}");
         return ExitCode::from(3);

@@ -100,9 +100,10 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
 
 /// The attributes that every definition gains or loses.
 fn group_edit(options: &Options) -> GroupEdit {
+    let cpu = format!("\"target-cpu\"=\"{}\"", options.cpu);
     let mut edit = GroupEdit {
-        remove: Vec::new(),
-        add: vec!["convergent".to_owned()],
+        remove: vec!["\"target-cpu\""],
+        add: vec!["convergent".to_owned(), cpu],
     };
     if options.flush_denormals {
         edit.add

@@ -39,12 +39,14 @@ pub unsafe extern "C" fn cuGetErrorString(code: CUresult, text: *mut *const c_ch
     SUCCESS
 }
 
-/// Eleven arguments: six in registers and five on the stack on x86-64, eight and three on AArch64. `extra` takes them all back.
+/// Eleven arguments: six in registers and five on the stack on x86-64, eight and three on AArch64. `extra` takes them
+/// all back.
 #[unsafe(no_mangle)]
 #[rustfmt::skip]
 pub unsafe extern "C" fn cuLaunchKernel(
-    function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
-    shared_bytes: c_uint, stream: *mut c_void, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
+    block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_bytes: c_uint,
+    stream: *mut c_void, parameters: *mut *mut c_void, extra: *mut *mut c_void,
 ) -> CUresult {
     let seen = [
         function as u64, grid_x.into(), grid_y.into(), grid_z.into(), block_x.into(), block_y.into(), block_z.into(),

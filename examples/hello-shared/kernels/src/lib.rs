@@ -1,7 +1,8 @@
 //! Two kernels that reverse an array piece by piece, each block of threads one piece as long as the block.
 //!
-//! A thread reads one element and writes another, which some other thread of its block reads. Done in place, that would be a race;
-//! so the block first copies its piece to shared memory, waits until all of it is there, and writes it back reversed.
+//! A thread reads one element and writes another, which some other thread of its block reads. Done in place, that would
+//! be a race; so the block first copies its piece to shared memory, waits until all of it is there, and writes it back
+//! reversed.
 #![no_std]
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, shared_array, thread};

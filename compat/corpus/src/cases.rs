@@ -1,0 +1,173 @@
+//! The description of a launch and of what must come out.
+
+/// The contents of a buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// 32-bit words.
+    U32(Vec<u32>),
+    /// 64-bit words.
+    U64(Vec<u64>),
+    /// Single precision.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+}
+
+impl Data {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::U32(data) => data.len(),
+            Self::U64(data) => data.len(),
+            Self::F32(data) => data.len(),
+            Self::F64(data) => data.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes as they lie in memory.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::U32(data) => data.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+            Self::U64(data) => data.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+            Self::F32(data) => data.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+            Self::F64(data) => data.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+        }
+    }
+
+    /// Compares the bytes that a kernel left with what this says it leaves; the error names the first difference.
+    ///
+    /// Integers must be equal. Numbers may be off by `tolerance` times the expected magnitude; NaN equals NaN.
+    pub fn check(&self, bytes: &[u8], tolerance: f64) -> Result<(), String> {
+        fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+            bytes.chunks_exact(N).map(|word| word.try_into().expect("chunks are of N bytes"))
+        }
+        fn first_difference<T: Copy + std::fmt::Debug>(
+            expected: &[T],
+            found: impl Iterator<Item = T>,
+            equal: impl Fn(T, T) -> bool,
+        ) -> Result<(), String> {
+            let found: Vec<T> = found.collect();
+            if found.len() != expected.len() {
+                return Err(format!("{} elements instead of {}", found.len(), expected.len()));
+            }
+            match (0..found.len()).find(|&i| !equal(expected[i], found[i])) {
+                None => Ok(()),
+                Some(i) => Err(format!("element {i} is {:?} instead of {:?}", found[i], expected[i])),
+            }
+        }
+        let close = |expected: f64, found: f64| {
+            expected == found
+                || expected.is_nan() && found.is_nan()
+                || (expected - found).abs() <= tolerance * expected.abs()
+        };
+        match self {
+            Self::U32(data) => first_difference(data, words(bytes).map(u32::from_ne_bytes), |a, b| a == b),
+            Self::U64(data) => first_difference(data, words(bytes).map(u64::from_ne_bytes), |a, b| a == b),
+            Self::F32(data) => first_difference(data, words(bytes).map(f32::from_ne_bytes), |a, b| close(a.into(), b.into())),
+            Self::F64(data) => first_difference(data, words(bytes).map(f64::from_ne_bytes), close),
+        }
+    }
+}
+
+/// What a kernel must leave in a buffer.
+#[derive(Debug, Clone)]
+pub struct Expected {
+    /// The contents.
+    pub data: Data,
+    /// How far a number may be off, relative to its magnitude.
+    pub tolerance: f64,
+}
+
+/// One argument of a launch.
+#[derive(Debug, Clone)]
+pub enum Argument {
+    /// A value, by its bytes.
+    Value(Vec<u8>),
+    /// The address of a device buffer with these contents.
+    Pointer(Data),
+    /// The address of a device buffer with these contents, and as a second argument its number of elements.
+    Slice(Data),
+    /// The address of a device buffer that starts with zeros and must end like this.
+    Output(Expected),
+    /// The address of a device buffer with these contents, which must end like that.
+    Updated(Data, Expected),
+}
+
+/// How a launch ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It succeeds.
+    Success,
+    /// It succeeds and prints this.
+    Prints(&'static str),
+    /// It fails, and the context with it.
+    Failure,
+}
+
+/// One launch.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The kernel's name in the PTX.
+    pub kernel: &'static str,
+    /// The blocks of the grid.
+    pub grid: [u32; 3],
+    /// The threads of a block.
+    pub block: [u32; 3],
+    /// The dynamic shared memory of a block, in bytes.
+    pub dynamic_smem_bytes: u32,
+    /// The arguments, in order.
+    pub arguments: Vec<Argument>,
+    /// How it ends.
+    pub outcome: Outcome,
+}
+
+impl Case {
+    /// A launch of `blocks` times `threads` threads that succeeds.
+    pub fn new(kernel: &'static str, blocks: u32, threads: u32, arguments: Vec<Argument>) -> Self {
+        Self { kernel, grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_smem_bytes: 0, arguments, outcome: Outcome::Success }
+    }
+}
+
+impl Argument {
+    /// A 32-bit value.
+    pub fn u32(value: u32) -> Self {
+        Self::Value(value.to_ne_bytes().to_vec())
+    }
+
+    /// A buffer that must end with these words.
+    pub fn out_u32(words: impl IntoIterator<Item = u32>) -> Self {
+        Self::Output(Expected { data: Data::U32(words.into_iter().collect()), tolerance: 0.0 })
+    }
+
+    /// A buffer that must end with these numbers.
+    pub fn out_f32(numbers: impl IntoIterator<Item = f32>, tolerance: f64) -> Self {
+        Self::Output(Expected { data: Data::F32(numbers.into_iter().collect()), tolerance })
+    }
+
+    /// A buffer that must end with these numbers.
+    pub fn out_f64(numbers: impl IntoIterator<Item = f64>, tolerance: f64) -> Self {
+        Self::Output(Expected { data: Data::F64(numbers.into_iter().collect()), tolerance })
+    }
+}
+
+/// All launches. Those that fail come last, for they take the context with them.
+pub fn all() -> Vec<Case> {
+    let mut cases = Vec::new();
+    cases.extend(crate::threads::cases());
+    cases.extend(crate::shared::cases());
+    cases.extend(crate::atomics::cases());
+    cases.extend(crate::atomic_instructions::cases());
+    cases.extend(crate::floats::cases());
+    cases.extend(crate::linkage::cases());
+    cases.extend(crate::memory::cases());
+    cases.extend(crate::parameters::cases());
+    cases.extend(crate::pointers::cases());
+    cases.extend(crate::printing::cases());
+    cases.sort_by_key(|case| case.outcome == Outcome::Failure);
+    cases
+}

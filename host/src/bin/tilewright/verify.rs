@@ -1,0 +1,149 @@
+//! `tilewright verify`: every kernel against the reference, on this machine's device.
+
+use clap::Args;
+use serde::Serialize;
+use tilewright::DType;
+use tilewright::launch::Gpu;
+use tilewright::verify::{self, CaseResult, Progress};
+use tilewright_contract::Variant;
+
+use crate::choice::On;
+use crate::failure::{Failure, Result};
+use crate::{kernels, output};
+
+/// Run every kernel on this machine's device and compare with the reference
+///
+/// The shapes reach every edge of a tile; C is poisoned before and its padding checked after.
+#[derive(Args)]
+pub struct Command {
+    /// A rung or one entry point's symbol
+    #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
+    kernel: String,
+    /// One element type: f32, f64, f16 or bf16
+    #[arg(long)]
+    dtype: Option<String>,
+    /// What to verify: the GPU's kernels, or with cpu the tiled loop nest that the CPU computes with
+    #[arg(long, value_enum, default_value_t = On::Gpu)]
+    backend: On,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Listing {
+    device: String,
+    passed: usize,
+    failed: usize,
+    kernels: Vec<Kernel>,
+    /// The cases that did not pass.
+    problems: Vec<CaseResult>,
+}
+
+/// The cases of one kernel and element type.
+#[derive(Serialize)]
+struct Kernel {
+    kernel: &'static str,
+    dtype: &'static str,
+    tiles: Vec<u32>,
+    passed: usize,
+    failed: usize,
+}
+
+/// Runs the command.
+pub fn run(command: &Command, json: bool) -> Result<()> {
+    let dtype = match &command.dtype {
+        None => None,
+        Some(name) => Some(name.parse::<DType>().map_err(|problem| Failure::input(format!("`{name}`: {problem}")))?),
+    };
+    let mut chosen = kernels::entry_points(&command.kernel)?;
+    let bar = output::progress_bar(0);
+    let on_progress = |progress: Progress| {
+        bar.set_length(progress.total as u64);
+        bar.set_position(progress.done as u64);
+        bar.set_message(progress.kernel);
+    };
+    let (device, results) = if command.backend == On::Cpu {
+        if command.kernel != kernels::AUTO {
+            return Err(Failure::input(format!("{} runs on a GPU; the CPU has its own kernel", command.kernel)));
+        }
+        let dtypes = dtype.map_or(DType::ALL.to_vec(), |dtype| vec![dtype]);
+        ("CPU".to_owned(), verify::run_on_cpu(&dtypes, on_progress))
+    } else {
+        chosen.retain(|variant| dtype.is_none_or(|dtype| variant.dtype == dtype));
+        if chosen.is_empty() {
+            return Err(Failure::input(format!("{} is not a kernel for {}", command.kernel, dtype.map_or("", DType::name))));
+        }
+        let gpu = Gpu::open(0)?;
+        let results = verify::run(&gpu, |variant| chosen.iter().any(|one| one.symbol == variant.symbol), on_progress);
+        (gpu.profile().name.clone(), results)
+    };
+    bar.finish_and_clear();
+
+    let asked_for = if command.backend == On::Cpu { &[][..] } else { &chosen };
+    let kernels = by_kernel(asked_for, &results);
+    let code = results.iter().map(|result| result.problem.exit_code()).max().unwrap_or(0);
+    let problems: Vec<_> = results.into_iter().filter(|result| result.problem.exit_code() != 0).collect();
+    let failed = problems.len();
+    let passed = kernels.iter().map(|kernel| kernel.passed).sum();
+    let listing = Listing { device, passed, failed, kernels, problems };
+    if json {
+        output::print_json(&listing)?;
+    } else {
+        output::print(&describe(&listing))?;
+    }
+    if failed > 0 {
+        return Err(Failure { exit_code: code, message: format!("{failed} of {} cases failed", passed + failed) });
+    }
+    Ok(())
+}
+
+/// The results in order, one row a kernel and element type; also for kernels of which nothing fits the device.
+fn by_kernel(asked_for: &[&Variant], results: &[CaseResult]) -> Vec<Kernel> {
+    let row = |kernel, dtype| Kernel { kernel, dtype, tiles: Vec::new(), passed: 0, failed: 0 };
+    let mut kernels: Vec<Kernel> =
+        asked_for.iter().map(|variant| row(variant.symbol, variant.dtype.name())).collect();
+    for result in results {
+        let (kernel, dtype) = (result.kernel, result.dtype);
+        let index = match kernels.iter().position(|row| row.kernel == kernel && row.dtype == dtype) {
+            Some(index) => index,
+            None => {
+                kernels.push(row(kernel, dtype));
+                kernels.len() - 1
+            }
+        };
+        let row = &mut kernels[index];
+        if !row.tiles.contains(&result.tile) {
+            row.tiles.push(result.tile);
+        }
+        match result.problem.exit_code() {
+            0 => row.passed += 1,
+            _ => row.failed += 1,
+        }
+    }
+    kernels
+}
+
+fn describe(listing: &Listing) -> String {
+    /// Problems spelled out; the count tells of the others.
+    const SHOWN: usize = 20;
+    let mut table = output::table();
+    table.add_row(["kernel", "type", "passed", "failed", "tile widths"]);
+    for row in &listing.kernels {
+        let tiles = row.tiles.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        let tiles = if tiles.is_empty() { "none fits the device's shared memory".to_owned() } else { tiles };
+        table.add_row([row.kernel, row.dtype, &row.passed.to_string(), &row.failed.to_string(), &tiles]);
+    }
+    output::right_align(&mut table, 2..4);
+    let mut text = format!("{}\n\n{}", listing.device, output::render(&table));
+    text.push_str(&format!("\n{} cases passed, {} failed\n", listing.passed, listing.failed));
+    for result in listing.problems.iter().take(SHOWN) {
+        let problem = result.problem.problem().unwrap_or_default();
+        text.push_str(&format!(
+            "{}, {}, tile {}, {}, {}: {problem}\n",
+            result.kernel, result.dtype, result.tile, result.case, result.shape
+        ));
+    }
+    if listing.problems.len() > SHOWN {
+        text.push_str(&format!("and {} more\n", listing.problems.len() - SHOWN));
+    }
+    text
+}

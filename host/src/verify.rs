@@ -1,0 +1,347 @@
+//! Every kernel against the reference, over shapes that reach every edge of a tile.
+//!
+//! The command `tilewright verify` and the project's GPU tests run the same table. C is full of NaN before a kernel runs: an
+//! element that it does not write shows, and so does one that it writes but should not, between the rows or behind the last.
+//! The padding of A and B is NaN too: who reads it spreads it.
+
+use half::{bf16, f16};
+use serde::{Serialize, Serializer};
+use tilewright_contract::{
+    Bytes, DType, GemmShape, Operand, Rung, SharedMemory, TileGeometry, TilePair, VARIANTS, Variant,
+};
+
+use crate::check;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::launch::Gpu;
+use crate::plan::{Policy, plan};
+use crate::random::random_matrix;
+use crate::reference;
+
+/// A shape and what it is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What the shape reaches.
+    pub name: &'static str,
+    /// The shape.
+    pub shape: GemmShape,
+}
+
+/// How a case ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Every element agrees with the reference, nothing else was written.
+    Passed,
+    /// A wrong or a stray element; one line.
+    Wrong(String),
+    /// No result at all.
+    Failed(Error),
+}
+
+impl Outcome {
+    /// What went wrong, on one line; `None` for [`Outcome::Passed`].
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Outcome::Passed => None,
+            Outcome::Wrong(problem) => Some(problem.clone()),
+            Outcome::Failed(error) => Some(error.to_string()),
+        }
+    }
+
+    /// The code that a program ends with: 0, 4 for a wrong element, else the error's.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Outcome::Passed => 0,
+            Outcome::Wrong(_) => 4,
+            Outcome::Failed(error) => error.exit_code(),
+        }
+    }
+}
+
+impl Serialize for Outcome {
+    /// `null`, or what went wrong.
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.problem().serialize(serializer)
+    }
+}
+
+/// One case of one kernel.
+#[derive(Debug, Serialize)]
+pub struct CaseResult {
+    /// The entry point's symbol, or `cpu_tiled`.
+    pub kernel: &'static str,
+    /// Element type.
+    pub dtype: &'static str,
+    /// Tile width in elements.
+    pub tile: u32,
+    /// The limit on shared memory that led to the tile; `None` where the tile was named.
+    pub smem_limit_bytes: Option<u32>,
+    /// What the shape reaches.
+    pub case: &'static str,
+    /// `m x n x k (lda, ldb, ldc)`.
+    pub shape: String,
+    /// What went wrong; `null` in JSON when nothing did.
+    pub problem: Outcome,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Cases done.
+    pub done: usize,
+    /// Cases in all.
+    pub total: usize,
+    /// The kernel at work.
+    pub kernel: &'static str,
+}
+
+/// Tile widths to try where the kernel leaves the choice: both ends of each entry point's range, the powers of two, and widths
+/// that fill neither a warp nor a multiple of the padding.
+const WIDTHS: [u32; 14] = [1, 7, 16, 17, 31, 32, 33, 48, 64, 65, 96, 97, 100, 128];
+
+/// Widths whose bytes, given as the limit on shared memory, let the plan choose the tile.
+const WIDTHS_BY_LIMIT: [u32; 3] = [2, 5, 23];
+
+/// Elements behind the last one of C that a kernel must not touch.
+const GUARD_ELEMS: usize = 64;
+
+/// The shapes for a tile width.
+pub fn cases(width: u32) -> Vec<Case> {
+    let w = width as usize;
+    // One below the tile, but not zero: empty extents have cases of their own.
+    let under = w.saturating_sub(1).max(1);
+    let packed = [
+        ("no rows", 0, w + 1, w),
+        ("no columns", w + 1, 0, w),
+        ("nothing to sum", w + 1, w, 0),
+        ("one element", 1, 1, 1),
+        ("below one tile", under, under, under),
+        ("one tile", w, w, w),
+        ("above one tile", w + 1, w + 1, w + 1),
+        ("whole tiles", 2 * w, 3 * w, 2 * w),
+        ("wide", w / 2 + 1, 2 * w + 1, w + 3),
+        ("tall", 2 * w + 1, w / 2 + 1, w + 3),
+        ("one row", 1, 2 * w + 1, w + 1),
+        ("one column", 2 * w + 1, 1, w + 1),
+        ("deep", w + 1, under, 1000 + w),
+    ];
+    let packed = packed.into_iter().map(|(name, m, n, k)| (name, GemmShape::packed(m, n, k)));
+    let padded = [
+        ("padded rows", GemmShape::with_ld(w + 1, w + 2, w + 3, w + 8, w + 5, w + 9)),
+        ("padded rows of whole tiles", GemmShape::with_ld(2 * w, w, w, w + 1, w + 32, w + 16)),
+        ("padded, one column", GemmShape::with_ld(w + 1, 1, 2 * w + 1, 2 * w + 1, 3, 5)),
+    ];
+    let checked = |(name, shape): (_, std::result::Result<_, _>)| shape.ok().map(|shape| Case { name, shape });
+    packed.chain(padded).filter_map(checked).collect()
+}
+
+/// The policies under which `variant` is tried where a block may use `limit`; none where nothing of it fits.
+pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
+    let fits = |width: u32| {
+        TileGeometry::new(width)
+            .is_ok_and(|tile| variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get())
+    };
+    let named = WIDTHS
+        .into_iter()
+        .filter(|&width| variant.computes(width) && fits(width))
+        .map(|width| Policy { rung: Some(variant.rung), tile: Some(width), smem_limit: None });
+    let limits = WIDTHS_BY_LIMIT
+        .into_iter()
+        .filter(|&width| variant.shared == SharedMemory::Dynamic && variant.computes(width) && fits(width))
+        .filter_map(|width| TileGeometry::new(width).ok())
+        .map(|tile| Policy {
+            rung: Some(variant.rung),
+            tile: None,
+            smem_limit: Some(TilePair::new(tile, variant.dtype).total()),
+        });
+    named.chain(limits).collect()
+}
+
+/// Runs every case of the entry points that `filter` lets pass. Ends early when the device is gone.
+pub fn run(
+    gpu: &Gpu,
+    filter: impl Fn(&Variant) -> bool,
+    mut on_progress: impl FnMut(Progress),
+) -> Vec<CaseResult> {
+    let limit = gpu.profile().block_limit(None);
+    let mut trials = Vec::new();
+    for variant in VARIANTS.iter().filter(|variant| filter(variant)) {
+        for policy in policies(variant, limit) {
+            // A named tile has its shapes; one that a limit leads to has those of the width that the limit was made from.
+            let width = policy.tile.or_else(|| width_within(policy.smem_limit?, variant.dtype)).unwrap_or(1);
+            trials.extend(cases(width).into_iter().map(|case| (variant, policy, case)));
+        }
+    }
+    let total = trials.len();
+    let mut results = Vec::with_capacity(total);
+    for (done, (variant, policy, case)) in trials.into_iter().enumerate() {
+        on_progress(Progress { done, total, kernel: variant.symbol });
+        let on_gpu = match variant.dtype {
+            DType::F32 => on_gpu::<f32>,
+            DType::F64 => on_gpu::<f64>,
+            DType::F16 => on_gpu::<f16>,
+            DType::Bf16 => on_gpu::<bf16>,
+        };
+        let (tile, problem) = on_gpu(gpu, &policy, &case.shape);
+        let gone = matches!(problem, Outcome::Failed(Error::Unavailable(_)));
+        results.push(CaseResult {
+            kernel: variant.symbol,
+            dtype: variant.dtype.name(),
+            tile,
+            smem_limit_bytes: policy.smem_limit.map(Bytes::get),
+            case: case.name,
+            shape: describe(&case.shape),
+            problem,
+        });
+        if gone {
+            break;
+        }
+    }
+    results
+}
+
+/// Runs every case of the CPU's tiled loop nest for these element types.
+pub fn run_on_cpu(dtypes: &[DType], mut on_progress: impl FnMut(Progress)) -> Vec<CaseResult> {
+    const KERNEL: &str = "cpu_tiled";
+    const CPU_WIDTHS: [u32; 6] = [1, 7, 16, 31, 32, 64];
+    let trials: Vec<_> = dtypes
+        .iter()
+        .flat_map(|&dtype| CPU_WIDTHS.map(|width| (dtype, width)))
+        .flat_map(|(dtype, width)| cases(width).into_iter().map(move |case| (dtype, width, case)))
+        .collect();
+    let total = trials.len();
+    let run = |(done, (dtype, tile, case)): (usize, (DType, u32, Case))| {
+        on_progress(Progress { done, total, kernel: KERNEL });
+        let on_cpu = match dtype {
+            DType::F32 => on_cpu::<f32>,
+            DType::F64 => on_cpu::<f64>,
+            DType::F16 => on_cpu::<f16>,
+            DType::Bf16 => on_cpu::<bf16>,
+        };
+        CaseResult {
+            kernel: KERNEL,
+            dtype: dtype.name(),
+            tile,
+            smem_limit_bytes: None,
+            case: case.name,
+            shape: describe(&case.shape),
+            problem: on_cpu(tile, &case.shape).unwrap_or_else(Outcome::Failed),
+        }
+    };
+    trials.into_iter().enumerate().map(run).collect()
+}
+
+fn width_within(limit: Bytes, dtype: DType) -> Option<u32> {
+    TilePair::widest_within(limit, dtype).map(TileGeometry::width)
+}
+
+fn describe(shape: &GemmShape) -> String {
+    let ld = |operand| shape.extents(operand).2;
+    format!("{shape} ({}, {}, {})", ld(Operand::A), ld(Operand::B), ld(Operand::C))
+}
+
+/// The tile that was run and how it went.
+fn on_gpu<T: Element>(gpu: &Gpu, policy: &Policy, shape: &GemmShape) -> (u32, Outcome) {
+    let plan = match plan(shape, T::DTYPE, gpu.profile(), policy) {
+        Ok(plan) => plan,
+        Err(error) => return (policy.tile.unwrap_or(0), Outcome::Failed(error.into())),
+    };
+    let outcome = compare::<T>(shape, |a, b, c| {
+        let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
+        gpu.launch(&plan, &a, &b, &mut on_device)?;
+        gpu.synchronize()?;
+        on_device.download(c)
+    });
+    (plan.tile().width(), outcome.unwrap_or_else(Outcome::Failed))
+}
+
+fn on_cpu<T: Element>(width: u32, shape: &GemmShape) -> Result<Outcome> {
+    compare::<T>(shape, |a, b, c| reference::tiled_parallel(shape, width as usize, a, b, c))
+}
+
+/// Lets `multiply` work on random operands and a poisoned C, and judges what it leaves.
+fn compare<T: Element>(shape: &GemmShape, multiply: impl FnOnce(&[T], &[T], &mut [T]) -> Result<()>) -> Result<Outcome> {
+    let (a, b) = (operand::<T>(shape, Operand::A, 1), operand::<T>(shape, Operand::B, 2));
+    let span = shape.span_elems(Operand::C);
+    let mut c = vec![T::from_f64(f64::NAN); span + GUARD_ELEMS];
+    multiply(&a, &b, &mut c)?;
+    match check::full(shape, &a, &b, &c[..span])?.into_result() {
+        Ok(_) => {}
+        Err(Error::Mismatch(verdict)) => return Ok(Outcome::Wrong(verdict.to_string())),
+        Err(error) => return Err(error),
+    }
+    let (rows, columns, ld) = shape.extents(Operand::C);
+    let stray = |i: usize| (columns == 0 || i % ld >= columns || i / ld >= rows) && !c[i].to_f64().is_nan();
+    Ok(match (0..c.len()).find(|&i| stray(i)) {
+        Some(i) => Outcome::Wrong(format!("element {i} of C lies outside the matrix and was overwritten with {}", c[i].to_f64())),
+        None => Outcome::Passed,
+    })
+}
+
+/// A random operand whose padding is NaN.
+fn operand<T: Element>(shape: &GemmShape, operand: Operand, seed: u64) -> Vec<T> {
+    let (_, columns, ld) = shape.extents(operand);
+    let mut elements = random_matrix::<T>(seed, shape.span_elems(operand));
+    for (i, element) in elements.iter_mut().enumerate() {
+        if i % ld >= columns {
+            *element = T::from_f64(f64::NAN);
+        }
+    }
+    elements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shapes_reach_every_edge() {
+        for width in WIDTHS {
+            let (w, cases) = (width as usize, cases(width));
+            let extents: Vec<_> = cases.iter().map(|case| (case.shape.m(), case.shape.n(), case.shape.k())).collect();
+            for extent in [0, 1, w, w + 1].into_iter().chain((w > 1).then_some(w - 1)) {
+                assert!(extents.iter().any(|&(m, ..)| m == extent), "{width}: m = {extent}");
+                assert!(extents.iter().any(|&(_, n, _)| n == extent), "{width}: n = {extent}");
+                assert!(extents.iter().any(|&(.., k)| k == extent), "{width}: k = {extent}");
+            }
+            for operand in [Operand::A, Operand::B, Operand::C] {
+                let padded = |case: &Case| case.shape.extents(operand).2 > case.shape.extents(operand).1;
+                assert!(cases.iter().any(padded), "{width}: {operand} padded");
+            }
+            assert_eq!(cases.len(), 16, "{width}: none was refused");
+        }
+    }
+
+    #[test]
+    fn every_entry_point_is_tried_where_memory_allows() {
+        let ample = Bytes(256 << 10);
+        for variant in &VARIANTS {
+            let policies = policies(variant, ample);
+            assert!(!policies.is_empty(), "{}", variant.symbol);
+            let by_limit = policies.iter().any(|policy| policy.smem_limit.is_some());
+            assert_eq!(by_limit, variant.rung == Rung::TiledDynamic && variant.computes(1), "{}", variant.symbol);
+        }
+    }
+
+    #[test]
+    fn a_stray_write_and_a_wrong_element_are_found() {
+        let shape = GemmShape::with_ld(2, 2, 1, 1, 2, 3).expect("valid");
+        let multiply = |a: &[f32], b: &[f32], c: &mut [f32]| reference::tiled_parallel(&shape, 2, a, b, c);
+        let outcome = |spoil: &dyn Fn(&mut [f32])| {
+            compare::<f32>(&shape, |a, b, c| {
+                multiply(a, b, c)?;
+                spoil(c);
+                Ok(())
+            })
+            .expect("runs")
+        };
+        assert!(matches!(outcome(&|_| {}), Outcome::Passed));
+        for stray in [2, 5, 5 + GUARD_ELEMS - 1] {
+            assert!(matches!(outcome(&|c| c[stray] = 0.0), Outcome::Wrong(_)), "element {stray}");
+        }
+        for inside in [0, 1, 3, 4] {
+            assert!(matches!(outcome(&|c| c[inside] = 1e3), Outcome::Wrong(_)), "element {inside}");
+            assert!(matches!(outcome(&|c| c[inside] = f32::NAN), Outcome::Wrong(_)), "element {inside}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Sizing from synthetic device profiles: every shared-memory limit there is, one byte under, at and over.
+
+use tilewright::device::DeviceProfile;
+use tilewright::plan::{PlanError, Policy, plan};
+use tilewright::{Bytes, DType, GemmShape, Rung};
+use tilewright_contract::{TileGeometry, TilePair};
+
+/// (compute capability, opt-in limit, per multiprocessor, reserve, multiprocessors of a typical part), all sizes in bytes.
+///
+/// Source: CUDA programming guide, "Compute Capabilities"; the reserve is `cudaDevAttrReservedSharedMemoryPerBlock`.
+const ARCHITECTURES: [((u32, u32), u32, u32, u32, u32); 11] = [
+    ((7, 5), 65_536, 65_536, 0, 40),
+    ((8, 0), 166_912, 167_936, 1024, 108),
+    ((8, 6), 101_376, 102_400, 1024, 84),
+    ((8, 7), 166_912, 167_936, 1024, 16),
+    ((8, 9), 101_376, 102_400, 1024, 128),
+    ((9, 0), 232_448, 233_472, 1024, 132),
+    ((10, 0), 232_448, 233_472, 1024, 148),
+    ((10, 3), 232_448, 233_472, 1024, 160),
+    ((11, 0), 232_448, 233_472, 1024, 20),
+    ((12, 0), 101_376, 102_400, 1024, 188),
+    ((12, 1), 101_376, 102_400, 1024, 48),
+];
+
+fn profile(compute_capability: (u32, u32), optin: u32, per_sm: u32, reserved: u32, multiprocessors: u32) -> DeviceProfile {
+    DeviceProfile {
+        name: format!("synthetic {}.{}", compute_capability.0, compute_capability.1),
+        compute_capability,
+        smem_per_block: 49_152,
+        smem_per_block_optin: optin,
+        smem_per_sm: per_sm,
+        smem_reserved_per_block: reserved,
+        registers_per_sm: 65_536,
+        registers_per_block: 65_536,
+        threads_per_block: 1024,
+        threads_per_sm: 1536,
+        blocks_per_sm: 16,
+        warp_size: 32,
+        multiprocessors,
+        l2_bytes: 48 << 20,
+        clock_khz: 1_980_000,
+        memory_bytes: 16 << 30,
+        driver: "13.0".to_owned(),
+    }
+}
+
+fn profiles() -> impl Iterator<Item = DeviceProfile> {
+    ARCHITECTURES.into_iter().map(|(cc, optin, per_sm, reserved, sms)| profile(cc, optin, per_sm, reserved, sms))
+}
+
+fn large() -> GemmShape {
+    GemmShape::packed(8192, 8192, 8192).expect("valid shape")
+}
+
+#[test]
+fn an_automatic_plan_fits_every_architecture_and_element_type() {
+    for device in profiles() {
+        for dtype in DType::ALL {
+            let plan = plan(&large(), dtype, &device, &Policy::default()).expect("something always fits");
+            let summary = plan.summary();
+            let used = summary.static_smem_bytes + summary.dynamic_smem_bytes;
+            assert!(used <= device.smem_per_block_optin, "{}: {used}", device.name);
+            assert_eq!(summary.opt_in, used > 49_152, "{}", device.name);
+            assert_eq!(summary.a_part_bytes + summary.b_part_bytes, used);
+            assert_eq!(summary.block[0] * summary.block[1], plan.tile().threads());
+            assert!(!plan.reasons().is_empty());
+        }
+    }
+}
+
+#[test]
+fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
+    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    for dtype in DType::ALL {
+        for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
+            let total = TilePair::new(TileGeometry::new(width).expect("in range"), dtype).total();
+            let at = |limit| {
+                let policy = Policy { rung: Some(Rung::TiledDynamic), tile: Some(width), smem_limit: Some(Bytes(limit)) };
+                plan(&large(), dtype, &device, &policy)
+            };
+            if total.get() > device.smem_per_block_optin {
+                assert!(matches!(at(u32::MAX), Err(PlanError::SharedMemory { .. })));
+                continue;
+            }
+            for over in [0, 1] {
+                assert_eq!(at(total.get() + over).expect("fits").summary().dynamic_smem_bytes, total.get());
+            }
+            match at(total.get() - 1) {
+                Err(PlanError::SharedMemory { dynamic_bytes, limit, nearest, .. }) => {
+                    assert_eq!((dynamic_bytes, limit.get()), (total, total.get() - 1));
+                    match nearest {
+                        Some((nearest, bytes)) => assert!(nearest < width && bytes <= limit),
+                        None => assert!(width <= 4, "{dtype} {width}"),
+                    }
+                }
+                other => panic!("{dtype} {width}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_widest_tile_of_each_limit_is_taken_to_the_byte() {
+    for device in profiles() {
+        for dtype in DType::ALL {
+            let limit = Bytes(device.smem_per_block_optin);
+            let widest = TilePair::widest_within(limit, dtype).expect("fits").width();
+            let with_tile = |width| {
+                plan(&large(), dtype, &device, &Policy { tile: Some(width), ..Policy::default() })
+            };
+            assert!(with_tile(widest).is_ok(), "{} {dtype} {widest}", device.name);
+            if widest < TileGeometry::MAX_WIDTH {
+                assert!(
+                    matches!(with_tile(widest + 1), Err(PlanError::SharedMemory { nearest: Some((w, _)), .. }) if w == widest),
+                    "{} {dtype} {widest}",
+                    device.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_99_kib_part_and_a_227_kib_part_differ_as_documented() {
+    let widest = |optin| TilePair::widest_within(Bytes(optin), DType::F64).map(TileGeometry::width);
+    // 2 * 8 * w²: 79² * 16 = 99856 <= 101376 < 80² * 16; 120² * 16 = 230400 <= 232448 < 121² * 16.
+    assert_eq!(widest(101_376), Some(79));
+    assert_eq!(widest(232_448), Some(120));
+}
+
+#[test]
+fn a_limit_that_fits_nothing_says_so() {
+    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    for rung in [None, Some(Rung::TiledDynamic), Some(Rung::TiledStatic)] {
+        let policy = Policy { rung, tile: None, smem_limit: Some(Bytes(31)) };
+        let error = plan(&large(), DType::F32, &device, &policy).expect_err("31 bytes hold no pair of tiles");
+        assert!(matches!(error, PlanError::SharedMemory { nearest: None, .. }), "{error:?}");
+        assert!(error.to_string().ends_with("no tile width fits"), "{error}");
+    }
+    let policy = Policy { smem_limit: Some(Bytes(32)), ..Policy::default() };
+    assert_eq!(plan(&large(), DType::F32, &device, &policy).map(|p| p.tile().width()), Ok(2));
+}
+
+#[test]
+fn the_naive_kernel_needs_no_shared_memory() {
+    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let policy = Policy { rung: Some(Rung::Naive), tile: None, smem_limit: Some(Bytes(0)) };
+    let summary = plan(&large(), DType::F32, &device, &policy).expect("needs nothing").summary();
+    assert_eq!((summary.static_smem_bytes, summary.dynamic_smem_bytes, summary.tile), (0, 0, 16));
+}
+
+#[test]
+fn a_width_that_a_kernel_lacks_names_the_nearest() {
+    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    for (requested, nearest) in [(20, 16), (25, 32), (1, 16), (128, 32)] {
+        let policy = Policy { rung: Some(Rung::TiledStatic), tile: Some(requested), smem_limit: None };
+        let error = plan(&large(), DType::F32, &device, &policy).expect_err("no such variant");
+        assert_eq!(error, PlanError::NoSuchVariant { rung: Rung::TiledStatic, requested, nearest });
+    }
+    for requested in [0, 129, u32::MAX] {
+        let policy = Policy { tile: Some(requested), ..Policy::default() };
+        assert!(matches!(plan(&large(), DType::F32, &device, &policy), Err(PlanError::Tile(_))));
+    }
+}
+
+#[test]
+fn small_products_get_tiles_that_fill_the_device() {
+    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let width = |m, n| {
+        let shape = GemmShape::packed(m, n, 64).expect("valid");
+        plan(&shape, DType::F32, &device, &Policy::default()).expect("fits").tile().width()
+    };
+    assert_eq!(width(8192, 8192), 128);
+    assert!(width(512, 512) < 128);
+    assert_eq!(width(1, 1), 16);
+    assert_eq!(width(0, 0), 16);
+}
+
+#[test]
+fn a_device_that_allows_fewer_threads_refuses_with_both_numbers() {
+    let mut device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    device.threads_per_block = 512;
+    let policy = Policy { tile: Some(32), ..Policy::default() };
+    assert_eq!(
+        plan(&large(), DType::F32, &device, &policy),
+        Err(PlanError::Threads { requested: 1024, available: 512 })
+    );
+}
