@@ -113,8 +113,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             results.against_twins.push(Row::new(&shape, &ours, twin.name, times));
         }
         for tile in [16, 32] {
-            let (dynamic, fixed) =
-                (make_plan(&gpu, &shape, Rung::TiledDynamic, tile)?, make_plan(&gpu, &shape, Rung::TiledStatic, tile)?);
+            let (dynamic, fixed) = (
+                make_plan(&gpu, &shape, Rung::TiledDynamic, tile)?,
+                make_plan(&gpu, &shape, Rung::TiledStatic, tile)?,
+            );
             let (c, other) = (&mut product.poisoned(&gpu)?, &mut product.poisoned(&gpu)?);
             let times = interleave(
                 arguments.rounds,
@@ -122,19 +124,28 @@ fn main() -> Result<(), Box<dyn Error>> {
                 || gpu.time_ms(|| gpu.launch(&fixed, &product.a, &product.b, other)),
             )?;
             let peer = fixed.variant().symbol.to_owned();
-            results.dynamic_against_static.push(Row::new(&shape, &dynamic, peer, times));
+            results
+                .dynamic_against_static
+                .push(Row::new(&shape, &dynamic, peer, times));
         }
     }
     let table = results.markdown()?;
     print!("{table}");
     std::fs::create_dir_all(&arguments.out)?;
     std::fs::write(arguments.out.join("tiled.md"), table)?;
-    std::fs::write(arguments.out.join("tiled.json"), serde_json::to_string_pretty(&results)? + "\n")?;
+    std::fs::write(
+        arguments.out.join("tiled.json"),
+        serde_json::to_string_pretty(&results)? + "\n",
+    )?;
     Ok(())
 }
 
 fn make_plan(gpu: &Gpu, shape: &GemmShape, rung: Rung, tile: u32) -> Result<Plan, Box<dyn Error>> {
-    let policy = Policy { rung: Some(rung), tile: Some(tile), smem_limit: None };
+    let policy = Policy {
+        rung: Some(rung),
+        tile: Some(tile),
+        smem_limit: None,
+    };
     Ok(plan(shape, DType::F32, gpu.profile(), &policy)?)
 }
 
@@ -151,7 +162,13 @@ impl<'gpu> Operands<'gpu> {
     fn random(gpu: &'gpu Gpu, shape: GemmShape) -> Result<Self, Box<dyn Error>> {
         let a_host: Vec<f32> = random::random_matrix(1, shape.span_elems(Operand::A));
         let b_host: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
-        Ok(Self { shape, a: gpu.upload(&a_host)?, b: gpu.upload(&b_host)?, a_host, b_host })
+        Ok(Self {
+            shape,
+            a: gpu.upload(&a_host)?,
+            b: gpu.upload(&b_host)?,
+            a_host,
+            b_host,
+        })
     }
 
     /// A C that holds no plausible value.
@@ -197,7 +214,11 @@ impl<'m> Twin<'m> {
         if code != cust_raw::CUresult::CUDA_SUCCESS {
             return Err(format!("cuFuncSetAttribute({dynamic}) returned {code:?}").into());
         }
-        Ok(Self { name, function, plan: plan.clone() })
+        Ok(Self {
+            name,
+            function,
+            plan: plan.clone(),
+        })
     }
 
     fn launch(&self, gpu: &Gpu, product: &Operands<'_>, c: &mut DeviceMatrix<'_, f32>) -> tilewright::Result<()> {
@@ -222,7 +243,10 @@ impl<'m> Twin<'m> {
                 if static_twin { &arguments[..4] } else { &arguments },
             )
         }
-        .map_err(|code| tilewright::Error::Driver { call: "cuLaunchKernel", code })
+        .map_err(|code| tilewright::Error::Driver {
+            call: "cuLaunchKernel",
+            code,
+        })
     }
 }
 
@@ -233,7 +257,9 @@ fn interleave(
     mut peer: impl FnMut() -> tilewright::Result<f32>,
 ) -> tilewright::Result<Vec<(f64, f64)>> {
     (ours()?, peer()?);
-    (0..rounds).map(|_| Ok((f64::from(ours()?), f64::from(peer()?)))).collect()
+    (0..rounds)
+        .map(|_| Ok((f64::from(ours()?), f64::from(peer()?))))
+        .collect()
 }
 
 /// The value below which a fraction `q` of the sorted sample lies.
@@ -245,8 +271,10 @@ fn quantile(mut sample: Vec<f64>, q: f64) -> f64 {
 impl Row {
     fn new(shape: &GemmShape, ours: &Plan, peer: String, times: Vec<(f64, f64)>) -> Self {
         let ratios: Vec<f64> = times.iter().map(|(ours, peer)| peer / ours).collect();
-        let (ours_ms, peer_ms) =
-            (quantile(times.iter().map(|t| t.0).collect(), 0.5), quantile(times.iter().map(|t| t.1).collect(), 0.5));
+        let (ours_ms, peer_ms) = (
+            quantile(times.iter().map(|t| t.0).collect(), 0.5),
+            quantile(times.iter().map(|t| t.1).collect(), 0.5),
+        );
         let tflops = |ms: f64| shape.flops() / (ms * 1e9);
         Self {
             m: shape.m(),
@@ -275,10 +303,14 @@ impl Results {
              before timing. Ratio: peer time over ours, median of pairs [quartiles]; above 1, ours is faster.\n",
             self.device, self.driver, self.ptx_level, self.commit, self.date, self.rounds
         )?;
-        for (title, rows) in
-            [("Against nvcc", &self.against_twins), ("Dynamic against static", &self.dynamic_against_static)]
-        {
-            writeln!(text, "## {title}\n\n| m x n x k | ours | peer | ours TFLOP/s | peer TFLOP/s | ratio |")?;
+        for (title, rows) in [
+            ("Against nvcc", &self.against_twins),
+            ("Dynamic against static", &self.dynamic_against_static),
+        ] {
+            writeln!(
+                text,
+                "## {title}\n\n| m x n x k | ours | peer | ours TFLOP/s | peer TFLOP/s | ratio |"
+            )?;
             writeln!(text, "|---|---|---|---:|---:|---:|")?;
             for row in rows {
                 writeln!(

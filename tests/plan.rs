@@ -22,7 +22,13 @@ const ARCHITECTURES: [((u32, u32), u32, u32, u32, u32); 11] = [
     ((12, 1), 101_376, 102_400, 1024, 48),
 ];
 
-fn profile(compute_capability: (u32, u32), optin: u32, per_sm: u32, reserved: u32, multiprocessors: u32) -> DeviceProfile {
+fn profile(
+    compute_capability: (u32, u32),
+    optin: u32,
+    per_sm: u32,
+    reserved: u32,
+    multiprocessors: u32,
+) -> DeviceProfile {
     DeviceProfile {
         name: format!("synthetic {}.{}", compute_capability.0, compute_capability.1),
         compute_capability,
@@ -45,7 +51,9 @@ fn profile(compute_capability: (u32, u32), optin: u32, per_sm: u32, reserved: u3
 }
 
 fn profiles() -> impl Iterator<Item = DeviceProfile> {
-    ARCHITECTURES.into_iter().map(|(cc, optin, per_sm, reserved, sms)| profile(cc, optin, per_sm, reserved, sms))
+    ARCHITECTURES
+        .into_iter()
+        .map(|(cc, optin, per_sm, reserved, sms)| profile(cc, optin, per_sm, reserved, sms))
 }
 
 fn large() -> GemmShape {
@@ -75,7 +83,11 @@ fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
         for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
             let total = TilePair::new(TileGeometry::new(width).expect("in range"), dtype).total();
             let at = |limit| {
-                let policy = Policy { rung: Some(Rung::TiledDynamic), tile: Some(width), smem_limit: Some(Bytes(limit)) };
+                let policy = Policy {
+                    rung: Some(Rung::TiledDynamic),
+                    tile: Some(width),
+                    smem_limit: Some(Bytes(limit)),
+                };
                 plan(&large(), dtype, &device, &policy)
             };
             if total.get() > device.smem_per_block_optin {
@@ -83,10 +95,18 @@ fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
                 continue;
             }
             for over in [0, 1] {
-                assert_eq!(at(total.get() + over).expect("fits").summary().dynamic_smem_bytes, total.get());
+                assert_eq!(
+                    at(total.get() + over).expect("fits").summary().dynamic_smem_bytes,
+                    total.get()
+                );
             }
             match at(total.get() - 1) {
-                Err(PlanError::SharedMemory { dynamic_bytes, limit, nearest, .. }) => {
+                Err(PlanError::SharedMemory {
+                    dynamic_bytes,
+                    limit,
+                    nearest,
+                    ..
+                }) => {
                     assert_eq!((dynamic_bytes, limit.get()), (total, total.get() - 1));
                     match nearest {
                         Some((nearest, bytes)) => assert!(nearest < width && bytes <= limit),
@@ -106,7 +126,15 @@ fn the_widest_tile_of_each_limit_is_taken_to_the_byte() {
             let limit = Bytes(device.smem_per_block_optin);
             let widest = TilePair::widest_within(limit, dtype).expect("fits").width();
             let with_tile = |width| {
-                plan(&large(), dtype, &device, &Policy { tile: Some(width), ..Policy::default() })
+                plan(
+                    &large(),
+                    dtype,
+                    &device,
+                    &Policy {
+                        tile: Some(width),
+                        ..Policy::default()
+                    },
+                )
             };
             assert!(with_tile(widest).is_ok(), "{} {dtype} {widest}", device.name);
             if widest < TileGeometry::MAX_WIDTH {
@@ -132,34 +160,73 @@ fn a_99_kib_part_and_a_227_kib_part_differ_as_documented() {
 fn a_limit_that_fits_nothing_says_so() {
     let device = profile((9, 0), 232_448, 233_472, 1024, 132);
     for rung in [None, Some(Rung::TiledDynamic), Some(Rung::TiledStatic)] {
-        let policy = Policy { rung, tile: None, smem_limit: Some(Bytes(31)) };
+        let policy = Policy {
+            rung,
+            tile: None,
+            smem_limit: Some(Bytes(31)),
+        };
         let error = plan(&large(), DType::F32, &device, &policy).expect_err("31 bytes hold no pair of tiles");
-        assert!(matches!(error, PlanError::SharedMemory { nearest: None, .. }), "{error:?}");
+        assert!(
+            matches!(error, PlanError::SharedMemory { nearest: None, .. }),
+            "{error:?}"
+        );
         assert!(error.to_string().ends_with("no tile width fits"), "{error}");
     }
-    let policy = Policy { smem_limit: Some(Bytes(32)), ..Policy::default() };
-    assert_eq!(plan(&large(), DType::F32, &device, &policy).map(|p| p.tile().width()), Ok(2));
+    let policy = Policy {
+        smem_limit: Some(Bytes(32)),
+        ..Policy::default()
+    };
+    assert_eq!(
+        plan(&large(), DType::F32, &device, &policy).map(|p| p.tile().width()),
+        Ok(2)
+    );
 }
 
 #[test]
 fn the_naive_kernel_needs_no_shared_memory() {
     let device = profile((9, 0), 232_448, 233_472, 1024, 132);
-    let policy = Policy { rung: Some(Rung::Naive), tile: None, smem_limit: Some(Bytes(0)) };
-    let summary = plan(&large(), DType::F32, &device, &policy).expect("needs nothing").summary();
-    assert_eq!((summary.static_smem_bytes, summary.dynamic_smem_bytes, summary.tile), (0, 0, 16));
+    let policy = Policy {
+        rung: Some(Rung::Naive),
+        tile: None,
+        smem_limit: Some(Bytes(0)),
+    };
+    let summary = plan(&large(), DType::F32, &device, &policy)
+        .expect("needs nothing")
+        .summary();
+    assert_eq!(
+        (summary.static_smem_bytes, summary.dynamic_smem_bytes, summary.tile),
+        (0, 0, 16)
+    );
 }
 
 #[test]
 fn a_width_that_a_kernel_lacks_names_the_nearest() {
     let device = profile((9, 0), 232_448, 233_472, 1024, 132);
     for (requested, nearest) in [(20, 16), (25, 32), (1, 16), (128, 32)] {
-        let policy = Policy { rung: Some(Rung::TiledStatic), tile: Some(requested), smem_limit: None };
+        let policy = Policy {
+            rung: Some(Rung::TiledStatic),
+            tile: Some(requested),
+            smem_limit: None,
+        };
         let error = plan(&large(), DType::F32, &device, &policy).expect_err("no such variant");
-        assert_eq!(error, PlanError::NoSuchVariant { rung: Rung::TiledStatic, requested, nearest });
+        assert_eq!(
+            error,
+            PlanError::NoSuchVariant {
+                rung: Rung::TiledStatic,
+                requested,
+                nearest
+            }
+        );
     }
     for requested in [0, 129, u32::MAX] {
-        let policy = Policy { tile: Some(requested), ..Policy::default() };
-        assert!(matches!(plan(&large(), DType::F32, &device, &policy), Err(PlanError::Tile(_))));
+        let policy = Policy {
+            tile: Some(requested),
+            ..Policy::default()
+        };
+        assert!(matches!(
+            plan(&large(), DType::F32, &device, &policy),
+            Err(PlanError::Tile(_))
+        ));
     }
 }
 
@@ -168,7 +235,10 @@ fn small_products_get_tiles_that_fill_the_device() {
     let device = profile((9, 0), 232_448, 233_472, 1024, 132);
     let width = |m, n| {
         let shape = GemmShape::packed(m, n, 64).expect("valid");
-        plan(&shape, DType::F32, &device, &Policy::default()).expect("fits").tile().width()
+        plan(&shape, DType::F32, &device, &Policy::default())
+            .expect("fits")
+            .tile()
+            .width()
     };
     assert_eq!(width(8192, 8192), 128);
     assert!(width(512, 512) < 128);
@@ -180,9 +250,15 @@ fn small_products_get_tiles_that_fill_the_device() {
 fn a_device_that_allows_fewer_threads_refuses_with_both_numbers() {
     let mut device = profile((9, 0), 232_448, 233_472, 1024, 132);
     device.threads_per_block = 512;
-    let policy = Policy { tile: Some(32), ..Policy::default() };
+    let policy = Policy {
+        tile: Some(32),
+        ..Policy::default()
+    };
     assert_eq!(
         plan(&large(), DType::F32, &device, &policy),
-        Err(PlanError::Threads { requested: 1024, available: 512 })
+        Err(PlanError::Threads {
+            requested: 1024,
+            available: 512
+        })
     );
 }

@@ -1,29 +1,31 @@
 //! Whether a computed C is the product of A and B, up to the rounding that its element type allows.
 //!
-//! Two ways: [`full`] compares every element with the plain f64 product; [`sampled`] looks for a wrong row with Freivalds' check
-//! and compares the suspects and a sample. [`verify`] takes the first where it is affordable.
+//! Two ways: [`full`] compares every element with the plain f64 product; [`sampled`] looks for a wrong row with
+//! Freivalds' check and compares the suspects and a sample. [`verify`] takes the first where it is affordable.
 //!
 //! # When an element passes
 //!
 //! Let v be the f64 product of row i and column j and e the forward error bound of a sum of k products,
 //!
 //! ```text
-//! e = (γ_k(u) + γ_k+1(2⁻⁵³)) (|A| |B|)_ij + k (smallest positive numbers of accumulator and f64),   γ_n(u) = n u / (1 - n u)
+//! e = (γ_k(u) + γ_k+1(2⁻⁵³)) (|A| |B|)_ij + k (η(accumulator) + η(f64)),   γ_n(u) = n u / (1 - n u)
 //! ```
 //!
-//! with u the unit roundoff of the accumulator (2⁻²⁴ for f32, f16 and bf16, 2⁻⁵³ for f64): Higham, "Accuracy and Stability of
-//! Numerical Algorithms", 2nd edition, sections 3.1 and 3.5. It holds for every order of the additions and with or without
-//! fused multiply-add. Its second term is the error of v itself, the last one that of products that underflow.
+//! with u the unit roundoff of the accumulator (2⁻²⁴ for f32, f16 and bf16, 2⁻⁵³ for f64), η the smallest positive
+//! number of a type: Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, sections 3.1 and 3.5. It
+//! holds for every order of the additions and with or without fused multiply-add. Its second term is the error of v
+//! itself, the last one that of products that underflow.
 //!
-//! An element passes when it lies between v - e and v + e, both rounded to the element type. Rounding is monotone, so this
-//! admits exactly the roundings of what a correct sum can be: it needs no term for a 16-bit result's own rounding, and an
-//! infinity passes just where v + e exceeds the element type's range. Where |A| |B| exceeds the accumulator's own range the bound
-//! promises nothing, and a sum that overflowed on its way is reported.
+//! An element passes when it lies between v - e and v + e, both rounded to the element type. Rounding is monotone, so
+//! this admits the roundings of all sums that are within e, and nothing else: it needs no term for a 16-bit result's
+//! own rounding, and an infinity passes just where v + e exceeds the element type's range. Where |A| |B| exceeds the
+//! accumulator's own range the bound promises nothing, and a sum that overflowed on its way is reported.
 //!
-//! **NaN never passes for finite inputs.** If the element's row of A or column of B holds an infinity or a NaN, v may be infinite
-//! or NaN: then the element must be the same infinity, or a NaN.
+//! **NaN never passes for finite inputs.** If the element's row of A or column of B holds an infinity or a NaN, v may
+//! be infinite or NaN: then the element must be the same infinity, or a NaN.
 //!
-//! The bound is a worst case: errors of real sums are nearer `sqrt(k) u`. A defect smaller than e cannot be told from rounding here.
+//! The bound is a worst case: errors of real sums are nearer `sqrt(k) u`. A defect smaller than e cannot be told from
+//! rounding here.
 
 mod bound;
 mod sampled;
@@ -43,7 +45,7 @@ pub use sampled::sampled;
 /// The seed that verification takes where the user names none.
 pub const DEFAULT_SEED: u64 = 0x7469_6c65;
 
-/// Products `m n k` up to which [`verify`] compares every element: about two seconds on two cores.
+/// Products `m n k` up to which [`verify`] compares every element: a few seconds on two cores.
 pub const FULL_LIMIT_PRODUCTS: u64 = 1 << 31;
 
 /// Rows of C that are compared by one task.
@@ -108,7 +110,11 @@ impl Verdict {
     /// # Errors
     /// [`Error::Mismatch`] when something differs: count, first coordinate, both values.
     pub fn into_result(self) -> Result<Verdict> {
-        if self.passed() { Ok(self) } else { Err(Error::Mismatch(Box::new(self))) }
+        if self.passed() {
+            Ok(self)
+        } else {
+            Err(Error::Mismatch(Box::new(self)))
+        }
     }
 }
 
@@ -117,16 +123,43 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sample = matches!(self.method, Method::Sampled { .. });
         if self.passed() {
-            write!(f, "{} elements agree, largest error {:.3} of its bound", self.compared, self.max_error_over_bound)?;
+            write!(
+                f,
+                "{} elements agree, largest error {:.3} of its bound",
+                self.compared, self.max_error_over_bound
+            )?;
         } else {
             let least = if sample { "at least " } else { "" };
-            write!(f, "{least}{} elements differ, {} compared", self.mismatches, self.compared)?;
+            write!(
+                f,
+                "{least}{} elements differ, {} compared",
+                self.mismatches, self.compared
+            )?;
         }
-        if let Some(Mismatch { row, column, got, expected, bound }) = self.first {
-            write!(f, "; first at row {row}, column {column}: got {got:e}, expected {expected:e} ± {bound:.2e}")?;
+        if let Some(Mismatch {
+            row,
+            column,
+            got,
+            expected,
+            bound,
+        }) = self.first
+        {
+            write!(
+                f,
+                "; first at row {row}, column {column}: got {got:e}, expected {expected:e} ± {bound:.2e}"
+            )?;
         }
-        if let Method::Sampled { vectors, failing_rows, elements, .. } = self.method {
-            write!(f, "; sampled from {elements}, Freivalds' check with {vectors} vectors: ")?;
+        if let Method::Sampled {
+            vectors,
+            failing_rows,
+            elements,
+            ..
+        } = self.method
+        {
+            write!(
+                f,
+                "; sampled from {elements}, Freivalds' check with {vectors} vectors: "
+            )?;
             match failing_rows {
                 0 => write!(f, "no row fails")?,
                 1 => write!(f, "1 row fails")?,
@@ -139,15 +172,17 @@ impl fmt::Display for Verdict {
 
 /// Compares every element of `c` with the plain f64 product of `a` and `b`.
 ///
-/// Row-major slices with the leading dimensions of `shape`; elements of `c` that are not elements of C are not looked at.
-/// Takes `2 m n k` f64 operations and no memory to speak of.
+/// Row-major slices with the leading dimensions of `shape`; elements of `c` that are not elements of C are not looked
+/// at. Takes `2 m n k` f64 operations and no memory to speak of.
 ///
-/// # Errors
-/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a K for which there is no bound (`K u >= 1`: from 2²⁴ on
-/// where sums are taken in f32). A mismatch is no error here: see [`Verdict::into_result`].
+/// # Errors [`Error::InvalidArgument`] for a slice shorter than its operand, or a K for which there is no bound (`K u
+/// >= 1`: from 2²⁴ on where sums are taken in f32). A mismatch is no error here: see [`Verdict::into_result`].
 pub fn full<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T]) -> Result<Verdict> {
     let bound = Bound::new::<T>(shape.k())?;
-    check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())])?;
+    check_lengths(
+        shape,
+        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
+    )?;
     let rows: Vec<usize> = (0..shape.m()).collect();
     let tally = rows
         .par_chunks(ROWS_PER_TASK)
@@ -190,8 +225,19 @@ impl Tally {
     }
 
     fn verdict(self, method: Method) -> Verdict {
-        let Self { compared, mismatches, first, max_error_over_bound } = self;
-        Verdict { compared, mismatches, first, max_error_over_bound, method }
+        let Self {
+            compared,
+            mismatches,
+            first,
+            max_error_over_bound,
+        } = self;
+        Verdict {
+            compared,
+            mismatches,
+            first,
+            max_error_over_bound,
+            method,
+        }
     }
 }
 
@@ -202,12 +248,23 @@ fn compare_rows<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], bound:
         return Tally::default();
     }
     let products = row_products(shape, a, b, rows);
-    let sums = products.values.chunks_exact(columns).zip(products.magnitudes.chunks_exact(columns));
+    let sums = products
+        .values
+        .chunks_exact(columns)
+        .zip(products.magnitudes.chunks_exact(columns));
     let mut tally = Tally::default();
     for (&row, (values, magnitudes)) in rows.iter().zip(sums) {
         for (column, (&value, &magnitude)) in values.iter().zip(magnitudes).enumerate() {
             let got = c[row * ldc + column];
-            tally = tally.merge(compare_element(shape, a, b, bound, (row, column), (value, magnitude), got));
+            tally = tally.merge(compare_element(
+                shape,
+                a,
+                b,
+                bound,
+                (row, column),
+                (value, magnitude),
+                got,
+            ));
         }
     }
     tally
@@ -227,12 +284,22 @@ fn compare_element<T: Element>(
     let got = got.to_f64();
     // Finite inputs can lead f64 sums to NaN (infinity less infinity, beyond 1e308). That does not excuse a NaN.
     let passes = allowed.admits(got) && (!got.is_nan() || special_inputs(shape, a, b, row, column));
-    let mismatch = Mismatch { row, column, got, expected: value, bound: allowed.bound() };
+    let mismatch = Mismatch {
+        row,
+        column,
+        got,
+        expected: value,
+        bound: allowed.bound(),
+    };
     Tally {
         compared: 1,
         mismatches: usize::from(!passes),
         first: (!passes).then_some(mismatch),
-        max_error_over_bound: if passes { allowed.error_over_bound(got) } else { allowed.error_over_bound(got).max(1.0) },
+        max_error_over_bound: if passes {
+            allowed.error_over_bound(got)
+        } else {
+            allowed.error_over_bound(got).max(1.0)
+        },
     }
 }
 

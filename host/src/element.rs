@@ -99,8 +99,8 @@ impl Element for f16 {
     /// Without branches, so that a loop over it becomes vector code; `f16::to_f32` looks at one value at a time.
     #[inline(always)]
     fn to_accumulator(self) -> f32 {
-        // Exponent and fraction in their places of an f32, whose exponent is biased by 127, not by 15: the number is too
-        // small by 2^112, and the product repairs normal and subnormal numbers alike.
+        // Exponent and fraction in their places of an f32, whose exponent is biased by 127, not by 15: the number is
+        // too small by 2^112, and the product repairs normal and subnormal numbers alike.
         const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
         let bits = u32::from(self.to_bits());
         let magnitude = (bits & 0x7fff) << 13;
@@ -155,11 +155,11 @@ impl Element for bf16 {
 
 /// The f32 from which a 16-bit type's rounding gives what rounding `value` itself would give.
 ///
-/// Rounding twice to nearest can be wrong: 1 + 2⁻¹¹ + 2⁻⁴⁰ becomes the f32 1 + 2⁻¹¹, which is a tie in f16 and goes down.
-/// (`half` 1.8's own `from_f64` drops the low 32 bits of the f64 and has the same fault.) Rounding to odd first - truncate,
-/// then set the last bit if anything was lost - keeps a tie apart from its neighbours, and is right where the first type has
-/// two bits more than the second (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", IEEE Transactions on
-/// Computers 57, 2008): 24 against 11 and 8.
+/// Rounding twice to nearest can be wrong: 1 + 2⁻¹¹ + 2⁻⁴⁰ becomes the f32 1 + 2⁻¹¹, which is a tie in f16 and goes
+/// down. (`half` 1.8's own `from_f64` drops the low 32 bits of the f64 and has the same fault.) Rounding to odd first
+/// - truncate, then set the last bit if anything was lost - keeps a tie apart from its neighbours, and is right where
+/// the first type has two bits more than the second (Boldo and Melquiond, "Emulation of FMA and correctly rounded
+/// sums", IEEE Transactions on Computers 57, 2008): 24 against 11 and 8.
 fn round_to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     let back = f64::from(nearest);
@@ -204,8 +204,14 @@ mod tests {
         }
         let middle = l + (h - l) / 2.0;
         let sliver = (h - l) * 2f64.powi(-38);
-        assert!(same(T::from_f64(middle - sliver).to_f64(), l), "below the middle of {l} and {h}");
-        assert!(same(T::from_f64(middle + sliver).to_f64(), h), "above the middle of {l} and {h}");
+        assert!(
+            same(T::from_f64(middle - sliver).to_f64(), l),
+            "below the middle of {l} and {h}"
+        );
+        assert!(
+            same(T::from_f64(middle + sliver).to_f64(), h),
+            "above the middle of {l} and {h}"
+        );
         let even = if low_is_even { l } else { h };
         assert!(same(T::from_f64(middle).to_f64(), even), "the middle of {l} and {h}");
     }

@@ -153,7 +153,13 @@ pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options
     if let Some(verdict) = verdict {
         verdict.into_result()?;
     }
-    Ok(Product { report: Report { verified: options.verify, ..product.report }, ..product })
+    Ok(Product {
+        report: Report {
+            verified: options.verify,
+            ..product.report
+        },
+        ..product
+    })
 }
 
 fn on_gpu<T: Element>(gpu: &Gpu, shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
@@ -192,13 +198,26 @@ fn on_gpu<T: Element>(gpu: &Gpu, shape: &GemmShape, a: &[T], b: &[T], policy: &P
 
 fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
     if let Some(rung) = policy.rung {
-        return Err(Error::InvalidArgument(format!("{rung} runs on a GPU; the CPU has its own kernel")));
+        return Err(Error::InvalidArgument(format!(
+            "{rung} runs on a GPU; the CPU has its own kernel"
+        )));
     }
     let tile = policy.tile.map_or(reference::DEFAULT_TILE_WIDTH, |tile| tile as usize);
     let mut c = zeros(shape.span_elems(Operand::C))?;
     let start = Instant::now();
     reference::tiled_parallel(shape, tile, a, b, &mut c)?;
     let kernel_ms = start.elapsed().as_secs_f64() * 1e3;
+    let mut reasons = vec![format!(
+        "tile width {tile}: {}",
+        if policy.tile.is_some() {
+            "asked for by the user"
+        } else {
+            "default"
+        }
+    )];
+    if let Some(limit) = policy.smem_limit {
+        reasons.push(format!("limit {limit}: without effect, the CPU has no shared memory"));
+    }
     let report = Report {
         backend: Backend::Cpu,
         device: format!("CPU, {} threads", rayon::current_num_threads()),
@@ -219,7 +238,7 @@ fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> R
         kernel_ms,
         gflops: gflops(shape, kernel_ms),
         verified: Verify::None,
-        reasons: vec![format!("tile width {tile}: {}", if policy.tile.is_some() { "asked for by the user" } else { "default" })],
+        reasons,
         fallback: None,
     };
     Ok(Product { c, report })
@@ -228,9 +247,12 @@ fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> R
 /// Zeros for a result. Small operands can have a product that no memory holds: that is the user's to know, not a crash.
 fn zeros<T: Element>(len: usize) -> Result<Vec<T>> {
     let mut elements = Vec::new();
-    elements
-        .try_reserve_exact(len)
-        .map_err(|_| Error::InvalidArgument(format!("C has {len} elements of {} B: more than there is memory", size_of::<T>())))?;
+    elements.try_reserve_exact(len).map_err(|_| {
+        Error::InvalidArgument(format!(
+            "C has {len} elements of {} B: more than there is memory",
+            size_of::<T>()
+        ))
+    })?;
     elements.resize(len, T::from_f64(0.0));
     Ok(elements)
 }

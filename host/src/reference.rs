@@ -16,19 +16,19 @@
 //!
 //! It differs from the lecture's nest ("Tiling also works for CPU") in three ways, none of which changes a result:
 //!
-//! * **Tiles are copied** into contiguous buffers. Read in place, a column of B touches one cache line an element, and at
-//!   leading dimensions that are powers of two all of them compete for one cache set.
-//! * **Four rows and 64 bytes of columns are summed at once** by the innermost loop, as vectors. Each element still has one
-//!   sum of its own, taken in the order of k.
-//! * **C_s has the accumulator's type.** Adding into an f16 C would round once an inner tile; here an element of C is rounded
-//!   once, at the end.
+//! * **Tiles are copied** into contiguous buffers. Read in place, a column of B touches one cache line an element, and
+//!   at leading dimensions that are powers of two all of them compete for one cache set.
+//! * **Four rows and 64 bytes of columns are summed at once** by the innermost loop, as vectors. Each element still
+//!   has one sum of its own, taken in the order of k.
+//! * **C_s has the accumulator's type.** Adding into an f16 C would round once an inner tile; here an element of C is
+//!   rounded once, at the end.
 //!
-//! The order of the additions is that of the plain triple loop within an inner tile, and inner tiles are added in order. So the
-//! tile width decides the rounding, and nothing else does: not the number of threads, not the vector instructions. The
-//! compiler may not contract `a * b + c` into one rounding, so every machine computes the same bits.
+//! The order of the additions is that of the plain triple loop within an inner tile, and inner tiles are added in
+//! order. So the tile width decides the rounding, and nothing else does: not the number of threads, not the vector
+//! instructions. The compiler may not contract `a * b + c` into one rounding, so every machine computes the same bits.
 //!
-//! This module does not transpose, scale or add to C, and does not try to be a BLAS: it has no panel packing across tiles
-//! and no assembly. `benches/cpu_reference.rs` says what that costs.
+//! This module does not transpose, scale or add to C, and does not try to be a BLAS: it has no panel packing across
+//! tiles and no assembly. `benches/cpu_reference.rs` says what that costs.
 
 mod nest;
 mod oracle;
@@ -41,9 +41,11 @@ use crate::error::{Error, Result};
 use nest::{Tiles, row_tile};
 
 pub use oracle::oracle;
-pub(crate) use oracle::{Products, element_product, row_products};
+pub(crate) use oracle::{element_product, row_products};
 
-/// The tile width that is fastest on the CPUs tried (`benches/cpu_reference.rs`), in elements.
+/// The tile width to take where nothing else decides, in elements: B_s just fits into a first-level cache of 32 KiB,
+/// and a matrix of 1024 rows has a row tile for each of 16 threads. Wider tiles are filled less often and can be a
+/// tenth faster on few threads.
 pub const DEFAULT_TILE_WIDTH: usize = 64;
 
 /// The widest tile: three of 1024 x 1024 f64 take 24 MiB a thread, more than any cache that tiles are meant for.
@@ -52,15 +54,17 @@ pub const MAX_TILE_WIDTH: usize = 1024;
 /// Computes `C (m x n) = A (m x k) · B (k x n)` tile by tile on the calling thread.
 ///
 /// Operands are row-major slices with the leading dimensions of `shape`, in elements; they may be longer than
-/// [`GemmShape::span_elems`]. Elements of `c` that are not elements of C - the gap behind each row, the rest of the slice - are
-/// left as they are. With k = 0, C becomes 0.
+/// [`GemmShape::span_elems`]. Elements of `c` that are not elements of C - the gap behind each row, the rest of the
+/// slice - are left as they are. With k = 0, C becomes 0.
 ///
-/// `tile_width` counts elements of the accumulator's type along each side of a tile.
+/// `tile_width` counts elements along each side of a tile; three tiles of the accumulator's type are allocated.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a tile width outside `1..=`[`MAX_TILE_WIDTH`].
 pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &mut [T]) -> Result<()> {
-    let Some(c) = prepare(shape, tile_width, a, b, c)? else { return Ok(()) };
+    let Some(c) = prepare(shape, tile_width, a, b, c)? else {
+        return Ok(());
+    };
     match size_of::<T::Accumulator>() {
         4 => on_one_thread::<T, 16>(shape, tile_width, a, b, c),
         _ => on_one_thread::<T, 8>(shape, tile_width, a, b, c),
@@ -68,12 +72,15 @@ pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T],
     Ok(())
 }
 
-/// [`tiled`], with the row tiles of C shared out among the threads of the current rayon pool. The result is the same to the bit.
+/// [`tiled`], with the row tiles of C shared out among the threads of the current rayon pool. The result is the same
+/// to the bit.
 ///
 /// # Errors
 /// Those of [`tiled`].
 pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &mut [T]) -> Result<()> {
-    let Some(c) = prepare(shape, tile_width, a, b, c)? else { return Ok(()) };
+    let Some(c) = prepare(shape, tile_width, a, b, c)? else {
+        return Ok(());
+    };
     match size_of::<T::Accumulator>() {
         4 => on_all_threads::<T, 16>(shape, tile_width, a, b, c),
         _ => on_all_threads::<T, 8>(shape, tile_width, a, b, c),
@@ -91,13 +98,16 @@ fn on_one_thread<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: usi
 
 /// The row tiles of C, a span that is not empty, in any order. They share no element of C, so nothing is locked.
 fn on_all_threads<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: usize, a: &[T], b: &[T], c: &mut [T]) {
-    c.par_chunks_mut(row_tile_elems(shape, width)).enumerate().for_each_init(
-        || Tiles::<T::Accumulator, COLUMNS>::new(shape, width),
-        |tiles, (index, rows_of_c)| row_tile(shape, index * width, a, b, rows_of_c, tiles),
-    );
+    c.par_chunks_mut(row_tile_elems(shape, width))
+        .enumerate()
+        .for_each_init(
+            || Tiles::<T::Accumulator, COLUMNS>::new(shape, width),
+            |tiles, (index, rows_of_c)| row_tile(shape, index * width, a, b, rows_of_c, tiles),
+        );
 }
 
-/// Checks the arguments and settles the shapes without a product: returns the span of C, or `None` when nothing is left to do.
+/// Checks the arguments and settles the shapes without a product: returns the span of C, or `None` when nothing is
+/// left to do.
 fn prepare<'c, T: Element>(
     shape: &GemmShape,
     tile_width: usize,
@@ -105,7 +115,10 @@ fn prepare<'c, T: Element>(
     b: &[T],
     c: &'c mut [T],
 ) -> Result<Option<&'c mut [T]>> {
-    check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())])?;
+    check_lengths(
+        shape,
+        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
+    )?;
     if !(1..=MAX_TILE_WIDTH).contains(&tile_width) {
         return Err(Error::InvalidArgument(format!(
             "tile width {tile_width} is outside 1..={MAX_TILE_WIDTH}; nearest: {}",

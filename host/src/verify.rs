@@ -7,7 +7,7 @@
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
 use tilewright_contract::{
-    Bytes, DType, GemmShape, Operand, Rung, SharedMemory, TileGeometry, TilePair, VARIANTS, Variant,
+    Bytes, DType, GemmShape, Operand, SharedMemory, Tile, TileGeometry, TilePair, VARIANTS, Variant,
 };
 
 use crate::check;
@@ -95,9 +95,9 @@ pub struct Progress {
     pub kernel: &'static str,
 }
 
-/// Tile widths to try where the kernel leaves the choice: both ends of each entry point's range, the powers of two, and widths
-/// that fill neither a warp nor a multiple of the padding.
-const WIDTHS: [u32; 14] = [1, 7, 16, 17, 31, 32, 33, 48, 64, 65, 96, 97, 100, 128];
+/// Tile widths to try, besides both ends of an entry point's range: powers of two, their neighbours, and widths that fill
+/// neither a warp nor a multiple of the padding.
+const WIDTHS: [u32; 13] = [1, 7, 16, 17, 31, 32, 33, 48, 64, 65, 96, 100, 128];
 
 /// Widths whose bytes, given as the limit on shared memory, let the plan choose the tile.
 const WIDTHS_BY_LIMIT: [u32; 3] = [2, 5, 23];
@@ -125,11 +125,22 @@ pub fn cases(width: u32) -> Vec<Case> {
         ("one column", 2 * w + 1, 1, w + 1),
         ("deep", w + 1, under, 1000 + w),
     ];
-    let packed = packed.into_iter().map(|(name, m, n, k)| (name, GemmShape::packed(m, n, k)));
+    let packed = packed
+        .into_iter()
+        .map(|(name, m, n, k)| (name, GemmShape::packed(m, n, k)));
     let padded = [
-        ("padded rows", GemmShape::with_ld(w + 1, w + 2, w + 3, w + 8, w + 5, w + 9)),
-        ("padded rows of whole tiles", GemmShape::with_ld(2 * w, w, w, w + 1, w + 32, w + 16)),
-        ("padded, one column", GemmShape::with_ld(w + 1, 1, 2 * w + 1, 2 * w + 1, 3, 5)),
+        (
+            "padded rows",
+            GemmShape::with_ld(w + 1, w + 2, w + 3, w + 8, w + 5, w + 9),
+        ),
+        (
+            "padded rows of whole tiles",
+            GemmShape::with_ld(2 * w, w, w, w + 1, w + 32, w + 16),
+        ),
+        (
+            "padded, one column",
+            GemmShape::with_ld(w + 1, 1, 2 * w + 1, 2 * w + 1, 3, 5),
+        ),
     ];
     let checked = |(name, shape): (_, std::result::Result<_, _>)| shape.ok().map(|shape| Case { name, shape });
     packed.chain(padded).filter_map(checked).collect()
@@ -141,10 +152,21 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
         TileGeometry::new(width)
             .is_ok_and(|tile| variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get())
     };
-    let named = WIDTHS
+    let ends = match variant.tile {
+        Tile::Fixed(width) => [width, width],
+        Tile::Runtime { min, max } => [min, max],
+    };
+    let mut widths = [&WIDTHS[..], &ends].concat();
+    widths.sort_unstable();
+    widths.dedup();
+    let named = widths
         .into_iter()
         .filter(|&width| variant.computes(width) && fits(width))
-        .map(|width| Policy { rung: Some(variant.rung), tile: Some(width), smem_limit: None });
+        .map(|width| Policy {
+            rung: Some(variant.rung),
+            tile: Some(width),
+            smem_limit: None,
+        });
     let limits = WIDTHS_BY_LIMIT
         .into_iter()
         .filter(|&width| variant.shared == SharedMemory::Dynamic && variant.computes(width) && fits(width))
@@ -158,24 +180,27 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
 }
 
 /// Runs every case of the entry points that `filter` lets pass. Ends early when the device is gone.
-pub fn run(
-    gpu: &Gpu,
-    filter: impl Fn(&Variant) -> bool,
-    mut on_progress: impl FnMut(Progress),
-) -> Vec<CaseResult> {
+pub fn run(gpu: &Gpu, filter: impl Fn(&Variant) -> bool, mut on_progress: impl FnMut(Progress)) -> Vec<CaseResult> {
     let limit = gpu.profile().block_limit(None);
     let mut trials = Vec::new();
     for variant in VARIANTS.iter().filter(|variant| filter(variant)) {
         for policy in policies(variant, limit) {
             // A named tile has its shapes; one that a limit leads to has those of the width that the limit was made from.
-            let width = policy.tile.or_else(|| width_within(policy.smem_limit?, variant.dtype)).unwrap_or(1);
+            let width = policy
+                .tile
+                .or_else(|| width_within(policy.smem_limit?, variant.dtype))
+                .unwrap_or(1);
             trials.extend(cases(width).into_iter().map(|case| (variant, policy, case)));
         }
     }
     let total = trials.len();
     let mut results = Vec::with_capacity(total);
     for (done, (variant, policy, case)) in trials.into_iter().enumerate() {
-        on_progress(Progress { done, total, kernel: variant.symbol });
+        on_progress(Progress {
+            done,
+            total,
+            kernel: variant.symbol,
+        });
         let on_gpu = match variant.dtype {
             DType::F32 => on_gpu::<f32>,
             DType::F64 => on_gpu::<f64>,
@@ -211,7 +236,11 @@ pub fn run_on_cpu(dtypes: &[DType], mut on_progress: impl FnMut(Progress)) -> Ve
         .collect();
     let total = trials.len();
     let run = |(done, (dtype, tile, case)): (usize, (DType, u32, Case))| {
-        on_progress(Progress { done, total, kernel: KERNEL });
+        on_progress(Progress {
+            done,
+            total,
+            kernel: KERNEL,
+        });
         let on_cpu = match dtype {
             DType::F32 => on_cpu::<f32>,
             DType::F64 => on_cpu::<f64>,
@@ -256,11 +285,16 @@ fn on_gpu<T: Element>(gpu: &Gpu, policy: &Policy, shape: &GemmShape) -> (u32, Ou
 }
 
 fn on_cpu<T: Element>(width: u32, shape: &GemmShape) -> Result<Outcome> {
-    compare::<T>(shape, |a, b, c| reference::tiled_parallel(shape, width as usize, a, b, c))
+    compare::<T>(shape, |a, b, c| {
+        reference::tiled_parallel(shape, width as usize, a, b, c)
+    })
 }
 
 /// Lets `multiply` work on random operands and a poisoned C, and judges what it leaves.
-fn compare<T: Element>(shape: &GemmShape, multiply: impl FnOnce(&[T], &[T], &mut [T]) -> Result<()>) -> Result<Outcome> {
+fn compare<T: Element>(
+    shape: &GemmShape,
+    multiply: impl FnOnce(&[T], &[T], &mut [T]) -> Result<()>,
+) -> Result<Outcome> {
     let (a, b) = (operand::<T>(shape, Operand::A, 1), operand::<T>(shape, Operand::B, 2));
     let span = shape.span_elems(Operand::C);
     let mut c = vec![T::from_f64(f64::NAN); span + GUARD_ELEMS];
@@ -273,7 +307,10 @@ fn compare<T: Element>(shape: &GemmShape, multiply: impl FnOnce(&[T], &[T], &mut
     let (rows, columns, ld) = shape.extents(Operand::C);
     let stray = |i: usize| (columns == 0 || i % ld >= columns || i / ld >= rows) && !c[i].to_f64().is_nan();
     Ok(match (0..c.len()).find(|&i| stray(i)) {
-        Some(i) => Outcome::Wrong(format!("element {i} of C lies outside the matrix and was overwritten with {}", c[i].to_f64())),
+        Some(i) => Outcome::Wrong(format!(
+            "element {i} of C lies outside the matrix and was overwritten with {}",
+            c[i].to_f64()
+        )),
         None => Outcome::Passed,
     })
 }
@@ -292,13 +329,18 @@ fn operand<T: Element>(shape: &GemmShape, operand: Operand, seed: u64) -> Vec<T>
 
 #[cfg(test)]
 mod tests {
+    use tilewright_contract::Rung;
+
     use super::*;
 
     #[test]
     fn the_shapes_reach_every_edge() {
         for width in WIDTHS {
             let (w, cases) = (width as usize, cases(width));
-            let extents: Vec<_> = cases.iter().map(|case| (case.shape.m(), case.shape.n(), case.shape.k())).collect();
+            let extents: Vec<_> = cases
+                .iter()
+                .map(|case| (case.shape.m(), case.shape.n(), case.shape.k()))
+                .collect();
             for extent in [0, 1, w, w + 1].into_iter().chain((w > 1).then_some(w - 1)) {
                 assert!(extents.iter().any(|&(m, ..)| m == extent), "{width}: m = {extent}");
                 assert!(extents.iter().any(|&(_, n, _)| n == extent), "{width}: n = {extent}");
@@ -319,7 +361,12 @@ mod tests {
             let policies = policies(variant, ample);
             assert!(!policies.is_empty(), "{}", variant.symbol);
             let by_limit = policies.iter().any(|policy| policy.smem_limit.is_some());
-            assert_eq!(by_limit, variant.rung == Rung::TiledDynamic && variant.computes(1), "{}", variant.symbol);
+            assert_eq!(
+                by_limit,
+                variant.rung == Rung::TiledDynamic && variant.computes(1),
+                "{}",
+                variant.symbol
+            );
         }
     }
 
@@ -337,11 +384,20 @@ mod tests {
         };
         assert!(matches!(outcome(&|_| {}), Outcome::Passed));
         for stray in [2, 5, 5 + GUARD_ELEMS - 1] {
-            assert!(matches!(outcome(&|c| c[stray] = 0.0), Outcome::Wrong(_)), "element {stray}");
+            assert!(
+                matches!(outcome(&|c| c[stray] = 0.0), Outcome::Wrong(_)),
+                "element {stray}"
+            );
         }
         for inside in [0, 1, 3, 4] {
-            assert!(matches!(outcome(&|c| c[inside] = 1e3), Outcome::Wrong(_)), "element {inside}");
-            assert!(matches!(outcome(&|c| c[inside] = f32::NAN), Outcome::Wrong(_)), "element {inside}");
+            assert!(
+                matches!(outcome(&|c| c[inside] = 1e3), Outcome::Wrong(_)),
+                "element {inside}"
+            );
+            assert!(
+                matches!(outcome(&|c| c[inside] = f32::NAN), Outcome::Wrong(_)),
+                "element {inside}"
+            );
         }
     }
 }

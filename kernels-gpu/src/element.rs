@@ -3,6 +3,7 @@
 use core::ops::{Add, Mul};
 
 use half::{bf16, f16};
+use tilewright_contract::DType;
 
 use crate::primitives::convert;
 
@@ -22,6 +23,8 @@ impl Sum for f64 {
 
 /// An element of A, B or C. The accumulator is [`DType::accumulator`](tilewright_contract::DType::accumulator)'s type.
 pub trait Element: Copy {
+    /// This type in the contract's terms.
+    const DTYPE: DType;
     /// The accumulator.
     type Sum: Sum;
     /// Zero: what stands in a tile outside the matrix.
@@ -34,8 +37,9 @@ pub trait Element: Copy {
 
 /// A type that is its own accumulator.
 macro_rules! own_sum {
-    ($float:ty) => {
+    ($float:ty, $dtype:expr) => {
         impl Element for $float {
+            const DTYPE: DType = $dtype;
             type Sum = $float;
             const ZERO: Self = 0.0;
 
@@ -52,10 +56,11 @@ macro_rules! own_sum {
     };
 }
 
-own_sum!(f32);
-own_sum!(f64);
+own_sum!(f32, DType::F32);
+own_sum!(f64, DType::F64);
 
 impl Element for f16 {
+    const DTYPE: DType = DType::F16;
     type Sum = f32;
     const ZERO: Self = f16::from_bits(0);
 
@@ -71,6 +76,7 @@ impl Element for f16 {
 }
 
 impl Element for bf16 {
+    const DTYPE: DType = DType::Bf16;
     type Sum = f32;
     const ZERO: Self = bf16::from_bits(0);
 

@@ -14,22 +14,23 @@ pub fn install(sh: &Shell, packages: &[&str]) -> anyhow::Result<()> {
     {
         bail!("apt-get is not here");
     }
-    let sudo: &[&str] = if cmd!(sh, "id -u").quiet().read()? == "0" {
-        &[]
+    let as_root: &[&str] = if cmd!(sh, "id -u").quiet().read()? == "0" {
+        &["env"]
     } else {
-        &["sudo", "-n"]
-    };
-    if !sudo.is_empty() {
-        cmd!(sh, "env {sudo...} true")
+        cmd!(sh, "sudo -n true")
             .run()
             .context("neither root nor `sudo` without a password")?;
-    }
+        &["sudo", "-n", "env"]
+    };
     let apt_get = |args: &[&str]| {
-        cmd!(
-            sh,
-            "env {sudo...} env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends {args...}"
-        )
-        .run()
+        let options = [
+            "DEBIAN_FRONTEND=noninteractive",
+            "apt-get",
+            "-qq",
+            "-y",
+            "--no-install-recommends",
+        ];
+        sh.cmd(as_root[0]).args(&as_root[1..]).args(options).args(args).run()
     };
     let install = [&["install"], packages].concat();
     if apt_get(&install).is_err() {

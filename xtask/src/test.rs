@@ -16,7 +16,11 @@ pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
     ptxas::ensure(sh)?;
     if args.is_empty() {
         // The corpus of kernels that our cuda_std compiles must type-check against the published one too.
-        cmd!(sh, "cargo check --manifest-path compat/corpus-published/Cargo.toml").run()?;
+        cmd!(
+            sh,
+            "cargo check --locked --manifest-path compat/corpus-published/Cargo.toml"
+        )
+        .run()?;
     }
     let mut skipped = Skipped::default();
     let test = cmd!(sh, "cargo test --workspace --no-fail-fast {args...}");
@@ -38,11 +42,23 @@ pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
 
 /// Tests that reported themselves as skipped, counted by their reason.
 #[derive(Default)]
-struct Skipped(BTreeMap<String, usize>);
+struct Skipped {
+    by_reason: BTreeMap<String, usize>,
+    /// Why the test program that is speaking skips all of its tests: `GPU tests skipped: 62 (no CUDA driver: ...)`.
+    common_reason: Option<String>,
+}
 
 impl Skipped {
-    /// Reads one line of a test program's output: `test NAME ... ignored, REASON`.
+    /// Reads one line of a test program's output: `test NAME ... ignored, REASON`, the reason perhaps said before in common.
     fn note(&mut self, line: &str) {
+        if let Some((_, reason)) = line
+            .strip_prefix("GPU tests skipped: ")
+            .and_then(|rest| rest.split_once(" ("))
+        {
+            self.common_reason = Some(reason.strip_suffix(')').unwrap_or(reason).to_owned());
+        } else if line.starts_with("test result: ") {
+            self.common_reason = None;
+        }
         let Some((name, outcome)) = line.split_once(" ... ") else {
             return;
         };
@@ -51,18 +67,20 @@ impl Skipped {
         };
         // An ignored documentation test is an illustration, not a test that could not run.
         if name.starts_with("test ") && !name.contains(" (line ") {
-            let reason = reason.trim_start_matches([',', ' ']).trim_end();
-            let reason = if reason.is_empty() { "no reason given" } else { reason };
-            *self.0.entry(reason.to_owned()).or_default() += 1;
+            let own_reason = Some(reason.trim_start_matches([',', ' ']).trim_end()).filter(|reason| !reason.is_empty());
+            let reason = own_reason
+                .or(self.common_reason.as_deref())
+                .unwrap_or("no reason given");
+            *self.by_reason.entry(reason.to_owned()).or_default() += 1;
         }
     }
 
     fn report(&self) {
-        if self.0.is_empty() {
+        if self.by_reason.is_empty() {
             println!("\nskipped: none");
         }
-        for (reason, count) in &self.0 {
-            println!("\nskipped: {count} tests ({reason})");
+        for (reason, count) in &self.by_reason {
+            println!("\nskipped: {count} test(s): {reason}");
         }
     }
 }
@@ -75,20 +93,31 @@ mod tests {
     fn skipped_tests_are_counted_by_reason() {
         let mut skipped = Skipped::default();
         for line in [
-            "test gpu::a ... ignored, no driver",
-            "test gpu::bb   ... ignored, no driver",
-            "test c ... ignored",
-            "test d ... ok",
+            "test a ... ignored, too slow",
+            "test b   ... ignored",
+            "test c ... ok",
             "test src/lib.rs - f (line 3) ... ignored",
             "noise ... ignored, not a test",
+            "GPU tests skipped: 2 (no CUDA driver (libcuda.so.1))",
+            "test d ... ignored",
+            "test e ... ignored",
+            "test result: ok. 0 passed; 0 failed; 2 ignored",
+            "test f ... ignored",
         ] {
             skipped.note(line);
         }
         let counts: Vec<_> = skipped
-            .0
+            .by_reason
             .iter()
             .map(|(reason, count)| (reason.as_str(), *count))
             .collect();
-        assert_eq!(counts, [("no driver", 2), ("no reason given", 1)]);
+        assert_eq!(
+            counts,
+            [
+                ("no CUDA driver (libcuda.so.1)", 2),
+                ("no reason given", 2),
+                ("too slow", 1)
+            ]
+        );
     }
 }

@@ -2,32 +2,11 @@
 //!
 //! Each kernel writes how many calls gave something unexpected, which must be 0, and how many it made.
 
+use crate::tally::Tally;
+use core::sync::atomic::Ordering::{self, *};
 use cuda_std::atomic::{intrinsics, mid};
 use cuda_std::prelude::*;
-use core::sync::atomic::Ordering::{self, *};
 use pastey::paste;
-
-/// Counts calls and surprises.
-struct Tally {
-    surprises: u32,
-    calls: u32,
-}
-
-impl Tally {
-    fn new() -> Self {
-        Self { surprises: 0, calls: 0 }
-    }
-
-    fn expect(&mut self, as_expected: bool) {
-        self.calls += 1;
-        self.surprises += !as_expected as u32;
-    }
-
-    unsafe fn write(&self, out: *mut u32) {
-        *out = self.surprises;
-        *out.add(1) = self.calls;
-    }
-}
 
 /// Calls `$make!` for each scope.
 macro_rules! every_scope {
@@ -207,7 +186,14 @@ pub fn cases() -> Vec<crate::cases::Case> {
 
     // 3 scopes, 5 orderings of each.
     let (common, integer) = (15 * 9 + 15 * 7, 15 * 4 + 15 * 3 + 15 * 3);
-    let case = |kernel, cell, calls| Case::new(kernel, 1, 1, vec![Argument::Pointer(cell), Argument::out_u32([0, calls])]);
+    let case = |kernel, cell, calls| {
+        Case::new(
+            kernel,
+            1,
+            1,
+            vec![Argument::Pointer(cell), Argument::out_u32([0, calls])],
+        )
+    };
     vec![
         case("instructions_u32", Data::U32(vec![0]), common + integer),
         case("instructions_u64", Data::U64(vec![0]), common + integer),

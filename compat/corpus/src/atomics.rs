@@ -1,8 +1,8 @@
 //! The atomic floating-point types, under contention and one operation at a time.
 
+use core::sync::atomic::Ordering::*;
 use cuda_std::atomic::{AtomicF32, AtomicF64, BlockAtomicF32, BlockAtomicF64, SystemAtomicF32, SystemAtomicF64};
 use cuda_std::prelude::*;
-use core::sync::atomic::Ordering::*;
 
 /// Every thread adds 1 to each of the numbers of larger scope, and to the pair of its block. All sums are exact.
 #[kernel]
@@ -84,12 +84,19 @@ pub fn cases() -> Vec<crate::cases::Case> {
         ],
     )];
     // `and` with all bits but the sign makes -6 a 6.
-    let expected = [1.75, 2.25, 3.5, 6.0, -6.0, 6.0, -6.0, 1.5, 2.5, 3.5, -6.0, -6.0, -6.0, -12.0, 10.5f32];
+    let expected = [
+        1.75, 2.25, 3.5, 6.0, -6.0, 6.0, -6.0, 1.5, 2.5, 3.5, -6.0, -6.0, -6.0, -12.0, 10.5f32,
+    ];
     for kernel in ["atomic_f32", "block_atomic_f32", "system_atomic_f32"] {
         cases.push(Case::new(kernel, 1, 1, vec![Argument::out_f32(expected, 0.0)]));
     }
     for kernel in ["atomic_f64", "block_atomic_f64", "system_atomic_f64"] {
-        cases.push(Case::new(kernel, 1, 1, vec![Argument::out_f64(expected.map(f64::from), 0.0)]));
+        cases.push(Case::new(
+            kernel,
+            1,
+            1,
+            vec![Argument::out_f64(expected.map(f64::from), 0.0)],
+        ));
     }
     cases
 }

@@ -44,7 +44,9 @@ impl Data {
     /// Integers must be equal. Numbers may be off by `tolerance` times the expected magnitude; NaN equals NaN.
     pub fn check(&self, bytes: &[u8], tolerance: f64) -> Result<(), String> {
         fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
-            bytes.chunks_exact(N).map(|word| word.try_into().expect("chunks are of N bytes"))
+            bytes
+                .chunks_exact(N)
+                .map(|word| word.try_into().expect("chunks are of N bytes"))
         }
         fn first_difference<T: Copy + std::fmt::Debug>(
             expected: &[T],
@@ -68,7 +70,9 @@ impl Data {
         match self {
             Self::U32(data) => first_difference(data, words(bytes).map(u32::from_ne_bytes), |a, b| a == b),
             Self::U64(data) => first_difference(data, words(bytes).map(u64::from_ne_bytes), |a, b| a == b),
-            Self::F32(data) => first_difference(data, words(bytes).map(f32::from_ne_bytes), |a, b| close(a.into(), b.into())),
+            Self::F32(data) => first_difference(data, words(bytes).map(f32::from_ne_bytes), |a, b| {
+                close(a.into(), b.into())
+            }),
             Self::F64(data) => first_difference(data, words(bytes).map(f64::from_ne_bytes), close),
         }
     }
@@ -120,6 +124,8 @@ pub struct Case {
     pub block: [u32; 3],
     /// The dynamic shared memory of a block, in bytes.
     pub dynamic_smem_bytes: u32,
+    /// The stack of a thread, in bytes, that `CU_LIMIT_STACK_SIZE` must be raised to; 0 if the default (1024) is enough.
+    pub stack_bytes: u32,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
     /// How it ends.
@@ -129,7 +135,15 @@ pub struct Case {
 impl Case {
     /// A launch of `blocks` times `threads` threads that succeeds.
     pub fn new(kernel: &'static str, blocks: u32, threads: u32, arguments: Vec<Argument>) -> Self {
-        Self { kernel, grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_smem_bytes: 0, arguments, outcome: Outcome::Success }
+        Self {
+            kernel,
+            grid: [blocks, 1, 1],
+            block: [threads, 1, 1],
+            dynamic_smem_bytes: 0,
+            stack_bytes: 0,
+            arguments,
+            outcome: Outcome::Success,
+        }
     }
 }
 
@@ -141,17 +155,26 @@ impl Argument {
 
     /// A buffer that must end with these words.
     pub fn out_u32(words: impl IntoIterator<Item = u32>) -> Self {
-        Self::Output(Expected { data: Data::U32(words.into_iter().collect()), tolerance: 0.0 })
+        Self::Output(Expected {
+            data: Data::U32(words.into_iter().collect()),
+            tolerance: 0.0,
+        })
     }
 
     /// A buffer that must end with these numbers.
     pub fn out_f32(numbers: impl IntoIterator<Item = f32>, tolerance: f64) -> Self {
-        Self::Output(Expected { data: Data::F32(numbers.into_iter().collect()), tolerance })
+        Self::Output(Expected {
+            data: Data::F32(numbers.into_iter().collect()),
+            tolerance,
+        })
     }
 
     /// A buffer that must end with these numbers.
     pub fn out_f64(numbers: impl IntoIterator<Item = f64>, tolerance: f64) -> Self {
-        Self::Output(Expected { data: Data::F64(numbers.into_iter().collect()), tolerance })
+        Self::Output(Expected {
+            data: Data::F64(numbers.into_iter().collect()),
+            tolerance,
+        })
     }
 }
 
@@ -163,6 +186,7 @@ pub fn all() -> Vec<Case> {
     cases.extend(crate::atomics::cases());
     cases.extend(crate::atomic_instructions::cases());
     cases.extend(crate::floats::cases());
+    cases.extend(crate::libdevice::cases());
     cases.extend(crate::linkage::cases());
     cases.extend(crate::memory::cases());
     cases.extend(crate::parameters::cases());
@@ -170,4 +194,35 @@ pub fn all() -> Vec<Case> {
     cases.extend(crate::printing::cases());
     cases.sort_by_key(|case| case.outcome == Outcome::Failure);
     cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_names_the_first_difference() {
+        let words = Data::U32(vec![1, 2, 3]);
+        assert_eq!(words.check(&words.to_bytes(), 0.0), Ok(()));
+        let other = Data::U32(vec![1, 5, 6]).to_bytes();
+        assert_eq!(words.check(&other, 0.0), Err("element 1 is 5 instead of 2".to_owned()));
+        assert_eq!(words.check(&other[..8], 0.0), Err("2 elements instead of 3".to_owned()));
+        let numbers = Data::F32(vec![100.0, f32::NAN]);
+        let near = Data::F32(vec![100.5, f32::NAN]).to_bytes();
+        assert!(numbers.check(&near, 0.01).is_ok() && numbers.check(&near, 0.001).is_err());
+    }
+
+    #[test]
+    fn failures_come_last() {
+        let cases = all();
+        let failing = cases.iter().filter(|case| case.outcome == Outcome::Failure).count();
+        assert!(
+            failing > 0
+                && cases
+                    .iter()
+                    .rev()
+                    .take(failing)
+                    .all(|case| case.outcome == Outcome::Failure)
+        );
+    }
 }

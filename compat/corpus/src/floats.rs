@@ -79,7 +79,10 @@ pub unsafe fn half_precision(packed: &[u32], out: *mut u32) {
     if i < packed.len() {
         let a = f16::from_bits(packed[i] as u16);
         let b = bf16::from_bits((packed[i] >> 16) as u16);
-        let (a, b) = (half::f16::from_f32(a.to_f32() * 2.0), half::bf16::from_f32(b.to_f32() * 2.0));
+        let (a, b) = (
+            half::f16::from_f32(a.to_f32() * 2.0),
+            half::bf16::from_f32(b.to_f32() * 2.0),
+        );
         *out.add(i) = u32::from(a.to_bits()) | u32::from(b.to_bits()) << 16;
     }
 }
@@ -89,7 +92,15 @@ pub unsafe fn half_precision(packed: &[u32], out: *mut u32) {
 pub unsafe fn vectors(a: Vec3<f32>, b: Vec3<f32>, out: *mut f32) {
     let cross = a.cross(b);
     let turned = Mat2::new(0.0, -1.0, 1.0, 0.0) * a.xy();
-    let results = [a.dot(b), (a - b).magnitude(), cross.x, cross.y, cross.z, turned.x, turned.y];
+    let results = [
+        a.dot(b),
+        (a - b).magnitude(),
+        cross.x,
+        cross.y,
+        cross.z,
+        turned.x,
+        turned.y,
+    ];
     for (i, result) in results.iter().enumerate() {
         *out.add(i) = *result;
     }
@@ -114,17 +125,40 @@ pub fn cases() -> Vec<crate::cases::Case> {
     let pack = |factor: f32| {
         pairs.map(|(a, b)| {
             let (a, b) = (half::f16::from_f32(a), half::bf16::from_f32(b));
-            let (a, b) = (half::f16::from_f32(a.to_f32() * factor), half::bf16::from_f32(b.to_f32() * factor));
+            let (a, b) = (
+                half::f16::from_f32(a.to_f32() * factor),
+                half::bf16::from_f32(b.to_f32() * factor),
+            );
             u32::from(a.to_bits()) | u32::from(b.to_bits()) << 16
         })
     };
     let vector = |x: f32, y: f32, z: f32| Argument::Value([x, y, z].iter().flat_map(|c| c.to_ne_bytes()).collect());
     vec![
-        over_singles("gpu_float_f32", singles.iter().flat_map(|&x| gpu_float_f32_on_host(x)).collect()),
-        over_doubles("gpu_float_f64", numbers.iter().flat_map(|&x| gpu_float_f64_on_host(x)).collect()),
-        over_singles("float_ext_f32", singles.iter().flat_map(|&x| float_ext_f32_on_host(x)).collect()),
-        over_doubles("float_ext_f64", numbers.iter().flat_map(|&x| float_ext_f64_on_host(x)).collect()),
-        Case::new("half_precision", 1, 4, vec![Argument::Slice(Data::U32(pack(1.0).to_vec())), Argument::out_u32(pack(2.0))]),
+        over_singles(
+            "gpu_float_f32",
+            singles.iter().flat_map(|&x| gpu_float_f32_on_host(x)).collect(),
+        ),
+        over_doubles(
+            "gpu_float_f64",
+            numbers.iter().flat_map(|&x| gpu_float_f64_on_host(x)).collect(),
+        ),
+        over_singles(
+            "float_ext_f32",
+            singles.iter().flat_map(|&x| float_ext_f32_on_host(x)).collect(),
+        ),
+        over_doubles(
+            "float_ext_f64",
+            numbers.iter().flat_map(|&x| float_ext_f64_on_host(x)).collect(),
+        ),
+        Case::new(
+            "half_precision",
+            1,
+            4,
+            vec![
+                Argument::Slice(Data::U32(pack(1.0).to_vec())),
+                Argument::out_u32(pack(2.0)),
+            ],
+        ),
         Case::new(
             "vectors",
             1,

@@ -7,7 +7,11 @@
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 // As in most kernel crates, the body of an unsafe kernel is one unsafe block. What each kernel needs of its launch stands in its case.
-#![allow(unsafe_op_in_unsafe_fn, clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    clippy::missing_safety_doc,
+    clippy::undocumented_unsafe_blocks
+)]
 // The published `#[kernel]` leaves this to its user.
 #![allow(improper_ctypes_definitions)]
 
@@ -17,12 +21,14 @@ extern crate alloc;
 pub mod atomic_instructions;
 pub mod atomics;
 pub mod floats;
+pub mod libdevice;
 pub mod linkage;
 pub mod memory;
 pub mod parameters;
 pub mod pointers;
 pub mod printing;
 pub mod shared;
+pub mod tally;
 pub mod threads;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -51,5 +51,10 @@ pub fn cases() -> Vec<crate::cases::Case> {
     use crate::cases::{Argument, Case, Data};
 
     let out = Argument::out_u32((0..32).map(|t| t % 2 * 1000 + 6 + 10 * t));
-    vec![Case::new("gpu_only_functions", 1, 32, vec![Argument::Pointer(Data::U32(vec![3])), out])]
+    vec![Case::new(
+        "gpu_only_functions",
+        1,
+        32,
+        vec![Argument::Pointer(Data::U32(vec![3])), out],
+    )]
 }

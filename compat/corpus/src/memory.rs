@@ -18,8 +18,13 @@ pub unsafe fn heap(out: *mut u32) {
     }
     let shared = Rc::new(list);
     let copy = Rc::clone(&shared);
-    let text = format!("{}:{}", i, "x".to_owned().to_string()) + &String::from("!");
-    *out.add(i as usize) = copy.iter().sum::<u32>() + 100 * text.len() as u32 + 10_000 * Rc::strong_count(&shared) as u32;
+    let text = format!("{}:{}", i, "x".to_owned()) + &String::from("!") + &'!'.to_string();
+    *out.add(i as usize) =
+        copy.iter().sum::<u32>() + 100 * text.len() as u32 + 10_000 * Rc::strong_count(&shared) as u32;
+}
+
+fn aligned<T>(address: *const T, bytes: usize) -> bool {
+    address as usize & (bytes - 1) == 0
 }
 
 /// Writes how many of a hundred allocations were misaligned or lost their value, over all alignments up to 256: 0.
@@ -31,9 +36,9 @@ pub unsafe fn alignments(out: *mut u32) {
         let wide = Box::new(Wide(n));
         let long = Box::new(u128::from(n) << 64);
         let wides = [Wide(n), Wide(n + 1)].to_vec();
-        faults += (&*wide as *const Wide as usize % 256 != 0 || wide.0 != n) as u32;
-        faults += (&*long as *const u128 as usize % core::mem::align_of::<u128>() != 0 || *long >> 64 != u128::from(n)) as u32;
-        faults += (wides.as_ptr() as usize % 256 != 0 || wides[0].0 + wides[1].0 != 2 * n + 1) as u32;
+        faults += (!aligned(&*wide, 256) || wide.0 != n) as u32;
+        faults += (!aligned(&*long, core::mem::align_of::<u128>()) || *long >> 64 != u128::from(n)) as u32;
+        faults += (!aligned(wides.as_ptr(), 256) || wides[0].0 + wides[1].0 != 2 * n + 1) as u32;
         faults += (*byte != n as u8) as u32;
     }
     *out.add(thread::index_1d() as usize) = faults;
@@ -68,7 +73,7 @@ unsafe fn allocate_by_hand(value: u32) -> bool {
 pub fn cases() -> Vec<crate::cases::Case> {
     use crate::cases::{Argument, Case};
 
-    let heap = (0..64).map(|i: u32| (0..=i % 10).sum::<u32>() + 100 * (i.to_string().len() as u32 + 3) + 20_000);
+    let heap = (0..64).map(|i: u32| (0..=i % 10).sum::<u32>() + 100 * (i.to_string().len() as u32 + 4) + 20_000);
     vec![
         Case::new("heap", 2, 32, vec![Argument::out_u32(heap)]),
         Case::new("alignments", 1, 8, vec![Argument::out_u32([0; 8])]),

@@ -71,7 +71,16 @@ pub unsafe fn structs(settings: Settings, mut small: Nested, row: [f32; 3], poin
 /// Scalars of every size, and references.
 #[kernel]
 pub unsafe fn scalars(a: u8, b: i16, c: char, d: bool, e: i64, f: f64, g: &u32, h: &[u32; 2], out: *mut f64) {
-    let all = [a.into(), b.into(), u32::from(c).into(), (d as u32).into(), e as f64, f, (*g).into(), (h[0] + h[1]).into()];
+    let all = [
+        a.into(),
+        b.into(),
+        u32::from(c).into(),
+        (d as u32).into(),
+        e as f64,
+        f,
+        (*g).into(),
+        (h[0] + h[1]).into(),
+    ];
     for (i, number) in all.iter().enumerate() {
         *out.add(i) = *number;
     }
@@ -129,7 +138,13 @@ pub fn cases() -> Vec<crate::cases::Case> {
             vec![
                 value(&2.5f32.to_ne_bytes()),
                 Argument::Slice(Data::F32(numbers.clone())),
-                Argument::Updated(ones, Expected { data: sums, tolerance: 1e-6 }),
+                Argument::Updated(
+                    ones,
+                    Expected {
+                        data: sums,
+                        tolerance: 1e-6,
+                    },
+                ),
             ],
         ),
         // The lengths that `Argument::Slice` passes are of 32-bit words, so these three slices are given as pointer and number.
@@ -181,7 +196,10 @@ pub fn cases() -> Vec<crate::cases::Case> {
             1,
             1,
             vec![
-                Argument::Pointer(Data::U32(vec![u32::from_ne_bytes(*b"gr\xc3\xbc"), u32::from_ne_bytes(*b"n   ")])),
+                Argument::Pointer(Data::U32(vec![
+                    u32::from_ne_bytes(*b"gr\xc3\xbc"),
+                    u32::from_ne_bytes(*b"n   "),
+                ])),
                 value(&5u64.to_ne_bytes()),
                 Argument::out_u32([5, 4]),
             ],
@@ -190,7 +208,10 @@ pub fn cases() -> Vec<crate::cases::Case> {
             "square_roots_f32",
             8,
             128,
-            vec![Argument::Slice(Data::F32(numbers.clone())), Argument::out_f32(numbers.iter().map(|x| x.sqrt()), 0.0)],
+            vec![
+                Argument::Slice(Data::F32(numbers.clone())),
+                Argument::out_f32(numbers.iter().map(|x| x.sqrt()), 0.0),
+            ],
         ),
         Case::new(
             "square_roots_f64",

@@ -2,14 +2,20 @@
 
 use cuda_std::prelude::*;
 use cuda_std::ptr::{
-    convert_generic_to_specific_address_space, convert_specific_address_space_to_generic, is_in_address_space, AddressSpace,
+    convert_generic_to_specific_address_space, convert_specific_address_space_to_generic, is_in_address_space,
+    AddressSpace,
 };
 use cuda_std::{address_space, shared_array};
 
 #[address_space(constant)]
 static CONSTANT: [u32; 4] = [4, 3, 2, 1];
 
-const SPACES: [AddressSpace; 4] = [AddressSpace::Global, AddressSpace::Shared, AddressSpace::Constant, AddressSpace::Local];
+const SPACES: [AddressSpace; 4] = [
+    AddressSpace::Global,
+    AddressSpace::Shared,
+    AddressSpace::Constant,
+    AddressSpace::Local,
+];
 
 /// A bit for each space that an address is in, in the order of [`SPACES`]. Two more for whether it comes back from a conversion there and whether what
 /// lies between is a smaller number.
@@ -43,5 +49,10 @@ pub fn cases() -> Vec<crate::cases::Case> {
     use crate::cases::{Argument, Case};
 
     let expected = [0b11_0001, 0b11_0010, 0b11_0100, 0b11_1000, 3];
-    vec![Case::new("address_spaces", 1, 1, vec![Argument::u32(1), Argument::out_u32(expected)])]
+    vec![Case::new(
+        "address_spaces",
+        1,
+        1,
+        vec![Argument::u32(1), Argument::out_u32(expected)],
+    )]
 }

@@ -5,6 +5,8 @@ use cuda_std::{assert_eq, assert_ne, io, print, println};
 
 /// Prints from the last of the launch's threads.
 #[kernel]
+// The published macro cannot read a `c""` literal.
+#[allow(clippy::manual_c_str_literals)]
 pub unsafe fn prints(number: u32) {
     if thread::index() + 1 == thread::block_dim_x() * thread::grid_dim_x() {
         print!("{} of ", number);
@@ -14,6 +16,12 @@ pub unsafe fn prints(number: u32) {
         let value = -5i32;
         io::vprintf(b"by hand: %d\n\0".as_ptr(), &value as *const i32 as *const _);
     }
+}
+
+/// Prints a number in three forms. Formatting one takes more stack than most.
+#[kernel]
+pub unsafe fn prints_number(number: f64) {
+    println!("{} {:.2} {:e}", number, number, number);
 }
 
 /// Checks that `data` holds pairs of equal numbers, and `limit` nowhere: fails the launch if not.
@@ -40,10 +48,39 @@ pub fn cases() -> Vec<crate::cases::Case> {
     let outcome = |outcome, case: Case| Case { outcome, ..case };
     let printed = "7 of  100% [\"a\", \"b%d\"]\n\ndone\nby hand: -5\n";
     vec![
-        outcome(Outcome::Prints(printed), Case::new("prints", 2, 3, vec![Argument::u32(7)])),
-        Case::new("asserts", 1, 3, vec![pairs(), Argument::u32(4), Argument::out_u32([1, 1, 1])]),
+        outcome(
+            Outcome::Prints(printed),
+            Case::new("prints", 2, 3, vec![Argument::u32(7)]),
+        ),
+        Case {
+            outcome: Outcome::Prints("0.1 0.10 1e-1\n"),
+            stack_bytes: 4096,
+            ..Case::new(
+                "prints_number",
+                1,
+                1,
+                vec![Argument::Value(0.1f64.to_ne_bytes().to_vec())],
+            )
+        },
+        Case::new(
+            "asserts",
+            1,
+            3,
+            vec![pairs(), Argument::u32(4), Argument::out_u32([1, 1, 1])],
+        ),
         Case::new("panics", 1, 1, vec![pairs(), Argument::u32(4), Argument::out_u32([3])]),
-        outcome(Outcome::Failure, Case::new("asserts", 1, 3, vec![pairs(), Argument::u32(2), Argument::out_u32([0, 0, 0])])),
-        outcome(Outcome::Failure, Case::new("panics", 1, 1, vec![pairs(), Argument::u32(6), Argument::out_u32([0])])),
+        outcome(
+            Outcome::Failure,
+            Case::new(
+                "asserts",
+                1,
+                3,
+                vec![pairs(), Argument::u32(2), Argument::out_u32([0, 0, 0])],
+            ),
+        ),
+        outcome(
+            Outcome::Failure,
+            Case::new("panics", 1, 1, vec![pairs(), Argument::u32(6), Argument::out_u32([0])]),
+        ),
     ]
 }

@@ -1,8 +1,8 @@
 //! `shared_array!`, `shared::dynamic_shared_mem`, and `#[address_space]`.
 
+use core::mem::MaybeUninit;
 use cuda_std::prelude::*;
 use cuda_std::{address_space, mem, shared, shared_array};
-use core::mem::MaybeUninit;
 
 /// Reverses 64 words: two arrays on one line, which must not be one.
 #[kernel]
@@ -101,11 +101,26 @@ pub fn cases() -> Vec<crate::cases::Case> {
     use crate::cases::{Argument, Case, Data, Expected};
 
     let words = |n: u32| (0..n).map(|i| 7 * i + 3).collect::<Vec<u32>>();
-    let becomes = |old: Vec<u32>, new: Vec<u32>| Argument::Updated(Data::U32(old), Expected { data: Data::U32(new), tolerance: 0.0 });
+    let becomes = |old: Vec<u32>, new: Vec<u32>| {
+        Argument::Updated(
+            Data::U32(old),
+            Expected {
+                data: Data::U32(new),
+                tolerance: 0.0,
+            },
+        )
+    };
     let reversed = |n: u32| becomes(words(n), words(n).into_iter().rev().collect());
     let at = words(64);
-    let sums = (0..64).map(|t| at[t] + 2 * at[(t + 1) % 64] + at[(t + 2) % 64]).collect();
-    let mut dynamic = Case::new("reverse_dynamic", 1, 200, vec![reversed(200), Argument::out_u32([800, 1, 0])]);
+    let sums = (0..64)
+        .map(|t| at[t] + 2 * at[(t + 1) % 64] + at[(t + 2) % 64])
+        .collect();
+    let mut dynamic = Case::new(
+        "reverse_dynamic",
+        1,
+        200,
+        vec![reversed(200), Argument::out_u32([800, 1, 0])],
+    );
     dynamic.dynamic_smem_bytes = 800;
     let primes = [2, 3, 5, 7, 11, 13, 17, 19];
     let squares = (0..64).map(|t: usize| ((63 - t) * (63 - t) * 100) as u32 + primes[t % 8]);
@@ -113,6 +128,11 @@ pub fn cases() -> Vec<crate::cases::Case> {
         Case::new("reverse_static", 1, 64, vec![reversed(64)]),
         Case::new("neighbours", 1, 64, vec![becomes(at.clone(), sums)]),
         dynamic,
-        Case::new("statics", 1, 64, vec![Argument::out_u32(squares), Argument::out_u32([42])]),
+        Case::new(
+            "statics",
+            1,
+            64,
+            vec![Argument::out_u32(squares), Argument::out_u32([42])],
+        ),
     ]
 }

@@ -1,10 +1,10 @@
 //! `thread`, `warp`, `misc` and `cfg`: positions, barriers, fences, clocks.
 
+use core::sync::atomic::Ordering;
 use cuda_std::atomic::mid;
 use cuda_std::cfg::ComputeCapability;
 use cuda_std::prelude::*;
 use cuda_std::{misc, shared_array, warp};
-use core::sync::atomic::Ordering;
 
 /// The words that [`thread_positions`] writes for each thread.
 pub const POSITION_WORDS: usize = 21;
@@ -71,7 +71,9 @@ pub unsafe fn last_block_sums(input: &[u32], partial: *mut u32, arrived: *mut u3
         *last = (before == thread::grid_dim_x() - 1) as u32;
         if *last != 0 {
             thread::device_fence();
-            *out = (0..thread::grid_dim_x() as usize).map(|i| partial.add(i).read_volatile()).sum();
+            *out = (0..thread::grid_dim_x() as usize)
+                .map(|i| partial.add(i).read_volatile())
+                .sum();
         }
     }
 }
@@ -134,7 +136,12 @@ pub fn cases() -> Vec<crate::cases::Case> {
         let count = predicates.iter().filter(|&&p| p != 0).count() as u32;
         let words = [count, (count == predicates.len() as u32) as u32, (count != 0) as u32];
         let out = Argument::out_u32(words.repeat(predicates.len()));
-        Case::new("barrier_reductions", 1, predicates.len() as u32, vec![Argument::Slice(Data::U32(predicates)), out])
+        Case::new(
+            "barrier_reductions",
+            1,
+            predicates.len() as u32,
+            vec![Argument::Slice(Data::U32(predicates)), out],
+        )
     };
     let numbers: Vec<u32> = (0..1000).collect();
     let total = numbers.iter().sum::<u32>();
@@ -161,7 +168,10 @@ pub fn cases() -> Vec<crate::cases::Case> {
             32,
             vec![Argument::Updated(
                 Data::U32((0..32).collect()),
-                Expected { data: Data::U32((0..32).map(|i| (i + 1) % 32).collect()), tolerance: 0.0 },
+                Expected {
+                    data: Data::U32((0..32).map(|i| (i + 1) % 32).collect()),
+                    tolerance: 0.0,
+                },
             )],
         ),
         Case::new("clock_runs", 1, 1, vec![Argument::u32(0), Argument::out_u32([1])]),

@@ -4,23 +4,33 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::CudaBuilder;
 use crate::archive;
 use crate::compile::Compiled;
 use crate::error::CudaBuilderError;
 use crate::pass::{self, Inlining, PassError};
 use crate::ptx;
 use crate::toolchain::Toolchain;
+use crate::{CudaBuilder, EmitOption};
+
+/// The optimiser's passes.
+///
+/// LLVM's own O3 learns too late that an address lies in shared memory: only the code generator looks, after all that could profit
+/// from knowing (that a store to shared memory cannot change a value read from global memory; which alignment an access has) is
+/// done. So the address spaces are inferred first, on code that is inlined and tidy enough to see through. On an H200 this is worth
+/// up to 25 % of the time of a tiled product.
+const OPTIMISED: &str = "internalize,globaldce,always-inline,\
+    cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>)),\
+    function(infer-address-spaces),globaldce,default<O3>,function(infer-address-spaces)";
+/// The passes without optimisation: what is not reached goes, and an access to shared memory says so in PTX.
+const UNOPTIMISED: &str = "internalize,globaldce,always-inline,function(sroa,infer-address-spaces,early-cse),globaldce";
 
 /// What the back end made.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// The PTX.
     pub ptx: String,
-    /// The module that the PTX was made of, as text.
-    pub llvm_ir: Vec<u8>,
-    /// The same as bitcode.
-    pub bitcode: Vec<u8>,
+    /// The module that the PTX was made of, in the form that was asked for.
+    pub intermediate: Option<Vec<u8>>,
 }
 
 /// Runs everything after rustc. `scratch` is an empty folder for intermediate files.
@@ -56,11 +66,16 @@ pub(crate) fn generate(
     ptx::check_target(&ptx, builder.arch)?;
     ptx::check_names(&ptx)?;
     ptx::check_static_shared(&ptx)?;
-    Ok(Output {
-        ptx,
-        llvm_ir: read(&scratch.join("optimised.ll"))?,
-        bitcode: read(&scratch.join("optimised.bc"))?,
-    })
+    let intermediate = match builder.emit {
+        None => None,
+        Some(EmitOption::Bitcode) => Some(read(&scratch.join("optimised.bc"))?),
+        Some(EmitOption::LlvmIr) => {
+            let mut dis = Command::new(tools.llvm_tool("llvm-dis"));
+            run(dis.current_dir(scratch).args(["optimised.bc", "-o", "optimised.ll"]))?;
+            Some(read(&scratch.join("optimised.ll"))?)
+        }
+    };
+    Ok(Output { ptx, intermediate })
 }
 
 /// One module as text: the user's crates whole, and what they need of the standard library.
@@ -103,22 +118,18 @@ fn link(tools: &Toolchain, compiled: &Compiled, scratch: &Path) -> Result<String
 }
 
 fn optimise(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Result<(), CudaBuilderError> {
-    let passes = if builder.nvvm_opts {
-        "internalize,globaldce,default<O3>"
-    } else {
-        // Not an optimisation but a promise: an access to shared memory says so in PTX.
-        "internalize,globaldce,always-inline,function(sroa,infer-address-spaces,early-cse),globaldce"
-    };
+    let passes = if builder.nvvm_opts { OPTIMISED } else { UNOPTIMISED };
     run(Command::new(tools.llvm_tool("opt"))
         .current_dir(scratch)
         .arg(format!("-passes={passes}"))
         .arg("-internalize-public-api-file=roots.txt")
+        // The combiner replaces a local array that is only ever a copy of a constant by the constant itself. Once the address
+        // spaces are inferred the array has been cast to local memory, and the cast of the constant that results reads
+        // local memory at a wrong address (LLVM 22).
+        .arg("-instcombine-max-copied-from-constant-users=0")
         .arg(format!("-mcpu={}", builder.arch.sm_name()))
         .arg(format!("-mattr={}", ptx_feature(builder)))
-        .args(["lowered.ll", "-o", "optimised.bc"]))?;
-    run(Command::new(tools.llvm_tool("llvm-dis"))
-        .current_dir(scratch)
-        .args(["optimised.bc", "-o", "optimised.ll"]))
+        .args(["lowered.ll", "-o", "optimised.bc"]))
 }
 
 fn lower_to_ptx(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Result<String, CudaBuilderError> {
@@ -128,6 +139,7 @@ fn lower_to_ptx(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Res
         .arg(if builder.nvvm_opts { "-O3" } else { "-O1" })
         .arg(format!("-mcpu={}", builder.arch.sm_name()))
         .arg(format!("-mattr={}", ptx_feature(builder)))
+        .arg("--nvptx-short-ptr")
         .arg(format!("--fp-contract={contraction}"));
     if !builder.fma_contraction {
         llc.arg("--nvptx-fma-level=0");
@@ -148,9 +160,10 @@ fn ptx_feature(builder: &CudaBuilder) -> String {
     format!("+ptx{major}{minor}")
 }
 
-/// A path as its author wrote it, without the hash.
+/// A path as its author wrote it, without the hash and without what LLVM appends to the parts of a split static.
 pub(crate) fn demangle(name: &str) -> String {
-    format!("{:#}", rustc_demangle::demangle(name))
+    let whole = name.split("_$_").next().unwrap_or(name);
+    format!("{:#}", rustc_demangle::demangle(whole))
 }
 
 fn run(command: &mut Command) -> Result<(), CudaBuilderError> {

@@ -276,13 +276,14 @@ impl CudaBuilder {
             }
         };
         write_if_changed(&path, output.ptx.as_bytes()).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
-        let (ending, bytes) = match self.emit {
-            Some(EmitOption::LlvmIr) => ("ll", &output.llvm_ir),
-            Some(EmitOption::Bitcode) => ("bc", &output.bitcode),
-            None => return Ok(path),
-        };
-        let kept = path.with_extension(ending);
-        write_if_changed(&kept, bytes).map_err(CudaBuilderError::io(&kept))?;
+        if let Some(bytes) = &output.intermediate {
+            let kept = path.with_extension(if self.emit == Some(EmitOption::LlvmIr) {
+                "ll"
+            } else {
+                "bc"
+            });
+            write_if_changed(&kept, bytes).map_err(CudaBuilderError::io(&kept))?;
+        }
         Ok(path)
     }
 
@@ -322,7 +323,9 @@ impl Scratch {
                 fs::create_dir_all(&folder).map_err(CudaBuilderError::io(&folder))?;
                 Ok(Self::Kept(folder))
             }
-            None => tempfile::tempdir().map(Self::Removed).map_err(CudaBuilderError::io(env::temp_dir())),
+            None => tempfile::tempdir()
+                .map(Self::Removed)
+                .map_err(CudaBuilderError::io(env::temp_dir())),
         }
     }
 

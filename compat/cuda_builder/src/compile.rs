@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::CudaBuilder;
 use crate::error::CudaBuilderError;
-use crate::layout::Layout;
+use crate::layout::{Layout, without_target_folder};
 use crate::toolchain::Toolchain;
 
 /// The only GPU target of rustc.
@@ -68,7 +68,7 @@ pub(crate) fn compile(
     for setting in settings(builder, profile, layout) {
         cargo.arg("--config").arg(setting);
     }
-    cargo.args(&builder.build_args);
+    cargo.args(without_target_folder(&builder.build_args));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", rustflags(builder).join("\u{1f}"));
     cargo.env("CUDA_ARCH", builder.arch.cuda_arch().to_string());
     let mut child = cargo

@@ -9,8 +9,8 @@ use crate::toolchain::MissingToolchain;
 
 /// Why a GPU crate did not become PTX.
 ///
-/// The text of each error names the remedy where there is one.
-#[derive(Debug)]
+/// The text of each error names the remedy where there is one. `{:?}` shows the same text, because that is what a build
+/// script's `unwrap` prints.
 #[non_exhaustive]
 pub enum CudaBuilderError {
     /// There is no crate (no `Cargo.toml`) at this path.
@@ -78,6 +78,12 @@ impl CudaBuilderError {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
+    }
+}
+
+impl fmt::Debug for CudaBuilderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

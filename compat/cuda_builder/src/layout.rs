@@ -43,6 +43,10 @@ pub(crate) fn read(builder: &CudaBuilder, crate_path: &Path, tools: &Toolchain) 
         _ => return Err(CudaBuilderError::BuildFailed),
     };
     let mut layout = from_metadata(&metadata, &crate_path.join("Cargo.toml"));
+    if let Some(folder) = target_folder_argument(&builder.build_args) {
+        layout.target = std::path::absolute(folder).map_err(CudaBuilderError::io(folder))?;
+        return Ok(layout);
+    }
     if let Some(out) = env::var_os("OUT_DIR") {
         layout.target = beside_profile(Path::new(&out));
     } else if let Some(folder) = env::var_os("CARGO_TARGET_DIR") {
@@ -132,6 +136,30 @@ fn beside_profile(out: &Path) -> PathBuf {
         .to_owned()
 }
 
+/// The value of `--target-dir` among the user's arguments: it is taken as it is.
+fn target_folder_argument(build_args: &[String]) -> Option<&str> {
+    let at = build_args
+        .iter()
+        .position(|argument| argument.starts_with("--target-dir"))?;
+    build_args[at]
+        .strip_prefix("--target-dir=")
+        .or_else(|| Some(build_args.get(at + 1)?.as_str()))
+}
+
+/// The user's arguments without `--target-dir`, which cargo accepts only once.
+pub(crate) fn without_target_folder(build_args: &[String]) -> Vec<&str> {
+    let mut kept = Vec::new();
+    let mut rest = build_args.iter().map(String::as_str);
+    while let Some(argument) = rest.next() {
+        match argument {
+            "--target-dir" => _ = rest.next(),
+            _ if argument.starts_with("--target-dir=") => {}
+            _ => kept.push(argument),
+        }
+    }
+    kept
+}
+
 /// Those of the user's arguments for `cargo build` that `cargo metadata` needs too.
 fn metadata_arguments(build_args: &[String]) -> Vec<&str> {
     let mut kept = Vec::new();
@@ -176,6 +204,19 @@ mod tests {
             metadata_arguments(&arguments),
             ["--features", "a b", "--config=x", "--offline"]
         );
+    }
+
+    #[test]
+    fn target_folder_can_be_given() {
+        for arguments in [
+            vec!["-v", "--target-dir", "t", "-q"],
+            vec!["-v", "--target-dir=t", "-q"],
+        ] {
+            let arguments: Vec<String> = arguments.into_iter().map(String::from).collect();
+            assert_eq!(target_folder_argument(&arguments), Some("t"));
+            assert_eq!(without_target_folder(&arguments), ["-v", "-q"]);
+        }
+        assert_eq!(target_folder_argument(&["-v".to_owned()]), None);
     }
 
     #[test]

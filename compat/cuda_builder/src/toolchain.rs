@@ -16,8 +16,11 @@ pub const TOOLCHAIN_VARIABLE: &str = "CUDA_BUILDER_TOOLCHAIN";
 const TOOLS: [&str; 4] = ["llvm-link", "llvm-dis", "opt", "llc"];
 /// Where Debian's packages put rustc and cargo.
 const DEBIAN_BIN: &str = "/usr/bin";
-/// What Debian calls the packages; `{}` is LLVM's major version.
+/// What Debian calls the packages; LLVM's major version follows.
 const DEBIAN_PACKAGES: &str = "rustc-web cargo-web rust-web-src llvm-";
+
+/// The LLVM of the compiler in Debian's packages, for the command when there is no compiler to ask.
+const CURRENT_LLVM: u32 = 22;
 
 /// Where a toolchain came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,10 +183,9 @@ impl Candidate {
     fn examine(&self, crate_path: &Path) -> Result<Toolchain, (String, String)> {
         let shown = self.rustc.to_string_lossy().into_owned();
         let verbose = output(self.rustc(crate_path).arg("-vV")).map_err(|why| {
-            let llvm = 22;
             let command = match self.source {
-                Source::Rustup => "rustup toolchain install --component rust-src,llvm-tools".to_owned(),
-                Source::Debian => debian_command(llvm),
+                Source::Rustup => install_command(&why),
+                Source::Debian => debian_command(CURRENT_LLVM),
             };
             (format!("{shown}: {why}"), command)
         })?;
@@ -288,6 +290,16 @@ fn rustup_command(sysroot: &Path, release: &str) -> String {
     format!("rustup component add --toolchain {name} rust-src llvm-tools")
 }
 
+/// For a toolchain that is not there at all; rustup's message names it in quotes.
+fn install_command(why: &str) -> String {
+    let named = why
+        .split('\'')
+        .nth(1)
+        .filter(|_| why.contains("not installed"))
+        .unwrap_or("stable");
+    format!("rustup toolchain install {named} --component rust-src --component llvm-tools")
+}
+
 fn debian_command(llvm_major: u32) -> String {
     format!("apt-get install -y {DEBIAN_PACKAGES}{llvm_major}")
 }
@@ -325,6 +337,15 @@ mod tests {
             debian_command(22),
             "apt-get install -y rustc-web cargo-web rust-web-src llvm-22"
         );
+    }
+
+    #[test]
+    fn absent_toolchain_is_named() {
+        let why = "error: toolchain '1.90.0-x86_64-unknown-linux-gnu' is not installed";
+        let expected =
+            "rustup toolchain install 1.90.0-x86_64-unknown-linux-gnu --component rust-src --component llvm-tools";
+        assert_eq!(install_command(why), expected);
+        assert!(install_command("No such file or directory").starts_with("rustup toolchain install stable "));
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub trait FloatExt: Sized + private::Sealed {
 /// Implements the trait for one type: from `libm`'s functions of one argument, of argument and order, and from this module's.
 macro_rules! float_ext {
     (
-        $float:ident, $frexp:ident, $ilogb:ident, $jn:ident, $yn:ident, $ldexp:ident, $scalbn:ident,
+        $float:ident, $bits:ident, $ilogb:ident, $jn:ident, $yn:ident, $ldexp:ident, $scalbn:ident,
         { $($method:ident = $function:ident;)* }
     ) => {
         impl FloatExt for $float {
@@ -83,7 +83,22 @@ macro_rules! float_ext {
             float_ext! { @wide inv_complementary_error_function = erfcinv; scaled_complementary_error_function = erfcx; }
 
             fn frexp(self) -> (Self, i32) {
-                libm::$frexp(self)
+                // Not libm's, which calls itself for subnormal numbers: recursion hides a kernel's need of stack from the compiler.
+                const FRACTION_BITS: u32 = $float::MANTISSA_DIGITS - 1;
+                const ONE_HALF: i32 = $float::MAX_EXP - 2;
+                const EXPONENTS: i32 = 2 * $float::MAX_EXP - 1;
+                // A subnormal number becomes normal by as many binary places as the fraction has.
+                let (scaled, shift) = match self.is_subnormal() {
+                    true => (self / $float::EPSILON, FRACTION_BITS as i32),
+                    false => (self, 0),
+                };
+                let bits = scaled.to_bits();
+                let exponent = (bits >> FRACTION_BITS) as i32 & EXPONENTS;
+                if exponent == 0 || exponent == EXPONENTS {
+                    return (self, 0);
+                }
+                let fraction = bits ^ ((exponent ^ ONE_HALF) as $bits) << FRACTION_BITS;
+                ($float::from_bits(fraction), exponent - ONE_HALF - shift)
             }
 
             fn unbiased_exp(self) -> i32 {
@@ -123,7 +138,7 @@ macro_rules! float_ext {
     )*};
 }
 
-float_ext! { f64, frexp, ilogb, jn, yn, ldexp, scalbn, {
+float_ext! { f64, u64, ilogb, jn, yn, ldexp, scalbn, {
     error_function = erf;
     complementary_error_function = erfc;
     j0 = j0;
@@ -135,7 +150,7 @@ float_ext! { f64, frexp, ilogb, jn, yn, ldexp, scalbn, {
     y1 = y1;
 } }
 
-float_ext! { f32, frexpf, ilogbf, jnf, ynf, ldexpf, scalbnf, {
+float_ext! { f32, u32, ilogbf, jnf, ynf, ldexpf, scalbnf, {
     error_function = erff;
     complementary_error_function = erfcf;
     j0 = j0f;
@@ -189,7 +204,11 @@ pub(crate) fn norm_cdf(x: f64) -> f64 {
     let complement = libm::erfc(high);
     let correction = low * FRAC_2_SQRT_PI * libm::exp(-high * high);
     // At infinity `low` is NaN, and erfc is exact.
-    if correction.is_finite() { 0.5 * (complement - correction) } else { 0.5 * complement }
+    if correction.is_finite() {
+        0.5 * (complement - correction)
+    } else {
+        0.5 * complement
+    }
 }
 
 pub(crate) fn inv_norm_cdf(p: f64) -> f64 {
@@ -216,15 +235,34 @@ pub(crate) fn erfcx(x: f64) -> f64 {
     scale * libm::erfc(x)
 }
 
-/// By Halley's method from the approximation of the normal quantile by Hastings (Abramowitz and Stegun, 26.2.23, error below 4.5e-4).
+/// The inverse of the complementary error function.
 pub(crate) fn erfcinv(y: f64) -> f64 {
     if !(0.0..=2.0).contains(&y) {
         return f64::NAN;
     }
     // The solution for the smaller tail is positive; its mirror image solves the larger one.
-    let (tail, sign) = if y <= 1.0 { (y, 1.0) } else { (2.0 - y, -1.0) };
+    if y <= 1.0 {
+        inverse(y, 1.0 - y)
+    } else {
+        -inverse(2.0 - y, y - 1.0)
+    }
+}
+
+/// The inverse of the error function.
+pub(crate) fn erfinv(x: f64) -> f64 {
+    let middle = x.abs();
+    match middle <= 1.0 {
+        true => inverse(1.0 - middle, middle).copysign(x),
+        false => f64::NAN,
+    }
+}
+
+/// The x from 0 up whose complementary error function is `tail` and whose error function is `middle`, two numbers with the sum 1.
+///
+/// By Halley's method from the approximation of the normal quantile by Hastings (Abramowitz and Stegun, 26.2.23, error below 4.5e-4).
+fn inverse(tail: f64, middle: f64) -> f64 {
     if tail == 0.0 {
-        return sign * f64::INFINITY;
+        return f64::INFINITY;
     }
     let t = hardware::f64::sqrt(-2.0 * libm::log(0.5 * tail));
     let numerator = 2.515_517 + t * (0.802_853 + t * 0.010_328);
@@ -232,11 +270,15 @@ pub(crate) fn erfcinv(y: f64) -> f64 {
     let mut x = FRAC_1_SQRT_2 * (t - numerator / denominator);
     for _ in 0..3 {
         // In the middle erf is the small one of the two, and so the one that shows how far x is off.
-        let error = if tail >= 0.5 { (1.0 - tail) - libm::erf(x) } else { libm::erfc(x) - tail };
+        let error = if tail >= 0.5 {
+            middle - libm::erf(x)
+        } else {
+            libm::erfc(x) - tail
+        };
         let step = error / (FRAC_2_SQRT_PI * libm::exp(-x * x));
         x += step / (1.0 - x * step);
     }
-    sign * x
+    x
 }
 
 #[cfg(test)]
@@ -247,7 +289,11 @@ mod tests {
     fn check(name: &str, function: fn(f64) -> f64, limit: f64, expected: &[(f64, f64)]) {
         for &(x, value) in expected {
             let off = ((function(x) - value) / value / 1e-16).abs();
-            std::assert!(off <= limit, "{name}({x}) is {}, off from {value} by {off}", function(x));
+            std::assert!(
+                off <= limit,
+                "{name}({x}) is {}, off from {value} by {off}",
+                function(x)
+            );
         }
     }
 
@@ -303,24 +349,77 @@ mod tests {
 
     #[test]
     fn limits_and_domains() {
-        std::assert_eq!((erfcinv(0.0), erfcinv(2.0), erfcinv(1.0)), (f64::INFINITY, -f64::INFINITY, 0.0));
+        std::assert_eq!(
+            (erfcinv(0.0), erfcinv(2.0), erfcinv(1.0)),
+            (f64::INFINITY, -f64::INFINITY, 0.0)
+        );
         std::assert!(erfcinv(-0.1).is_nan() && erfcinv(2.1).is_nan() && erfcinv(f64::NAN).is_nan());
-        std::assert_eq!((erfcx(f64::INFINITY), erfcx(f64::NEG_INFINITY), erfcx(0.0)), (0.0, f64::INFINITY, 1.0));
-        std::assert_eq!((norm_cdf(f64::INFINITY), norm_cdf(f64::NEG_INFINITY), norm_cdf(0.0)), (1.0, 0.0, 0.5));
-        std::assert_eq!((f32::NAN.saturate(), (-3.0f32).saturate(), 7.0f32.saturate(), 0.25f64.saturate()), (0.0, 0.0, 1.0, 0.25));
-        std::assert_eq!((8.0f32.frexp(), 8.0f64.unbiased_exp(), 0.0f32.unbiased_exp()), ((0.5, 4), 3, i32::MIN));
+        std::assert_eq!(
+            (erfcx(f64::INFINITY), erfcx(f64::NEG_INFINITY), erfcx(0.0)),
+            (0.0, f64::INFINITY, 1.0)
+        );
+        std::assert_eq!(
+            (norm_cdf(f64::INFINITY), norm_cdf(f64::NEG_INFINITY), norm_cdf(0.0)),
+            (1.0, 0.0, 0.5)
+        );
+        std::assert_eq!(
+            (
+                f32::NAN.saturate(),
+                (-3.0f32).saturate(),
+                7.0f32.saturate(),
+                0.25f64.saturate()
+            ),
+            (0.0, 0.0, 1.0, 0.25)
+        );
+        std::assert_eq!(
+            (8.0f32.frexp(), 8.0f64.unbiased_exp(), 0.0f32.unbiased_exp()),
+            ((0.5, 4), 3, i32::MIN)
+        );
+    }
+
+    #[test]
+    fn splits_every_kind_of_number() {
+        for x in [
+            1.0,
+            -0.75,
+            3e300,
+            1e-310,
+            f64::MIN_POSITIVE,
+            5e-324,
+            0.0,
+            -0.0,
+            f64::INFINITY,
+        ] {
+            let (ours, libm) = (x.frexp(), libm::frexp(x));
+            std::assert!(
+                ours == libm || !x.is_finite() && ours.0 == x,
+                "{x}: {ours:?} and {libm:?}"
+            );
+        }
+        for x in [1.0, -0.75, 3e38, 1e-40, f32::MIN_POSITIVE, 1e-45, 0.0] {
+            std::assert_eq!(x.frexp(), libm::frexpf(x), "{x}");
+        }
+        std::assert!(f32::NAN.frexp().0.is_nan());
     }
 
     #[test]
     fn inverses_invert() {
         for p in [1e-12f64, 0.01, 0.3, 0.5, 0.77, 0.999] {
             std::assert!((p.inv_norm_cdf().norm_cdf() / p - 1.0).abs() < 1e-13, "{p}");
+            std::assert!((libm::erf(erfinv(-p)) / p + 1.0).abs() < 1e-13, "{p}");
         }
     }
 
     #[test]
     fn multiples_of_half_turns_are_exact() {
-        for (x, sine, cosine) in [(0.0f64, 0.0, 1.0), (0.5, 1.0, 0.0), (1.0, 0.0, -1.0), (-1.5, 1.0, 0.0), (1e15 + 0.5, 1.0, 0.0), (-7.0, 0.0, -1.0)] {
+        for (x, sine, cosine) in [
+            (0.0f64, 0.0, 1.0),
+            (0.5, 1.0, 0.0),
+            (1.0, 0.0, -1.0),
+            (-1.5, 1.0, 0.0),
+            (1e15 + 0.5, 1.0, 0.0),
+            (-7.0, 0.0, -1.0),
+        ] {
             std::assert_eq!(x.sincospi(), (sine, cosine), "{x}");
         }
         let (sine, cosine) = 0.2f32.sincospi();

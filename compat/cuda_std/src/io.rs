@@ -4,8 +4,9 @@
 //! synchronises with the device (CUDA guide, "Formatted Output"). One call's text stays together. Where the buffer is full, the
 //! oldest text is lost.
 //!
-//! The text is formatted on the GPU into a string on the device heap: convenient, and slow. Formatting needs more stack than a kernel has by
-//! default where floating-point numbers are printed; raise `CU_LIMIT_STACK_SIZE` to 8 KiB for that.
+//! The text is formatted on the GPU into a string on the device heap: convenient, and slow. Formatting calls through pointers, so the compiler cannot
+//! know the stack that a kernel needs: the launch has `CU_LIMIT_STACK_SIZE` bytes for each thread, 1024 unless the host raises it.
+//! Printing floating-point numbers takes more than that; 4096 bytes are enough.
 //!
 //! On the host the macros print to standard output and panic, as those of `std` do.
 
@@ -87,7 +88,15 @@ pub fn __assertion_failed(condition: &str, left: &dyn fmt::Debug, right: &dyn fm
     {
         let message = alloc::format!("\nassertion failed: ({condition})\nleft : {left:?}\nright: {right:?}\0");
         // SAFETY: all three strings end with a NUL and have characters of one byte.
-        unsafe { __assertfail(message.as_ptr(), place.file.as_ptr(), place.line, place.module.as_ptr(), 1) };
+        unsafe {
+            __assertfail(
+                message.as_ptr(),
+                place.file.as_ptr(),
+                place.line,
+                place.module.as_ptr(),
+                1,
+            )
+        };
     }
     #[cfg(not(target_arch = "nvptx64"))]
     {

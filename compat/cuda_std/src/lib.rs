@@ -27,7 +27,10 @@
 //! "CUDA guide" is the CUDA C++ Programming Guide, <https://docs.nvidia.com/cuda/cuda-c-programming-guide/>.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
-#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, core_float_math, stdarch_nvptx))]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    feature(asm_experimental_arch, core_float_math, stdarch_nvptx)
+)]
 
 #[doc(hidden)]
 pub extern crate alloc;
@@ -36,6 +39,7 @@ pub mod atomic;
 pub mod cfg;
 pub mod float;
 mod float_ext;
+pub mod intrinsics;
 pub mod io;
 pub mod mem;
 pub mod misc;
@@ -64,7 +68,7 @@ pub mod prelude {
     };
 }
 
-/// A panic ends the kernel by a trap: the launch fails with `CUDA_ERROR_ILLEGAL_INSTRUCTION` or `CUDA_ERROR_LAUNCH_FAILED`.
+/// A panic ends the kernel by a trap: the launch fails with `CUDA_ERROR_LAUNCH_FAILED` (719).
 ///
 /// The message is dropped. Formatting it would put the formatting machinery, with its indirect calls and its stack, into every kernel that
 /// indexes a slice.

@@ -36,7 +36,9 @@ unsafe impl GlobalAlloc for CUDAAllocator {
             return unsafe { malloc(layout.size()) }.cast();
         }
         // Room to move the start up to the alignment, by at least one pointer, in which the true start is kept for `dealloc`.
-        let Some(size) = layout.size().checked_add(layout.align()) else { return core::ptr::null_mut() };
+        let Some(size) = layout.size().checked_add(layout.align()) else {
+            return core::ptr::null_mut();
+        };
         // SAFETY: any size may be asked for.
         let start: *mut u8 = unsafe { malloc(size) }.cast();
         if start.is_null() {
@@ -75,7 +77,9 @@ pub static GLOBAL_ALLOCATOR: CUDAAllocator = CUDAAllocator;
 pub fn dynamic_smem_size() -> u32 {
     let bytes: u32;
     // SAFETY: this reads a special register that is fixed for the launch.
-    unsafe { asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes, options(pure, nomem, nostack, preserves_flags))
+    };
     bytes
 }
 

@@ -3,6 +3,9 @@
 //! Every Rust pointer is a generic address, in which each memory of the GPU has a window (PTX 5.1). The functions here ask which window an address
 //! is in, and convert between it and an address within that memory.
 
+// The instructions here look at addresses and at no memory.
+#![allow(clippy::pointers_in_nomem_asm_block)]
+
 use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;

@@ -82,10 +82,15 @@ pub fn grid_dim() -> Vec3<u32> {
 pub fn index() -> u32 {
     let (grid, block, block_idx, thread) = (grid_dim(), block_dim(), block_idx(), thread_idx());
     let linear = |at: Vec3<u32>, extent: Vec3<u32>| {
-        at.z.wrapping_mul(extent.y).wrapping_add(at.y).wrapping_mul(extent.x).wrapping_add(at.x)
+        at.z.wrapping_mul(extent.y)
+            .wrapping_add(at.y)
+            .wrapping_mul(extent.x)
+            .wrapping_add(at.x)
     };
     let threads_per_block = block.x * block.y * block.z;
-    linear(block_idx, grid).wrapping_mul(threads_per_block).wrapping_add(linear(thread, block))
+    linear(block_idx, grid)
+        .wrapping_mul(threads_per_block)
+        .wrapping_add(linear(thread, block))
 }
 
 /// The position along one dimension of the grid, in threads.

@@ -11,7 +11,10 @@ pub fn gpu_only(item: TokenStream) -> TokenStream {
         Ok(function) => function,
         Err(error) => return error.into_compile_error(),
     };
-    let host_sig = syn::Signature { abi: None, ..sig.clone() };
+    let host_sig = syn::Signature {
+        abi: None,
+        ..sig.clone()
+    };
     let host_body = host_body(&sig.ident);
     quote! {
         #[cfg(target_arch = "nvptx64")]
@@ -38,7 +41,11 @@ pub fn externally_visible(item: TokenStream) -> TokenStream {
     let name = &function.sig.ident;
     let exported = function.attrs.iter().any(is_export);
     if !exported {
-        let error = syn::Error::new(name.span(), "an `#[externally_visible]` function must also be `#[no_mangle]`").into_compile_error();
+        let error = syn::Error::new(
+            name.span(),
+            "an `#[externally_visible]` function must also be `#[no_mangle]`",
+        )
+        .into_compile_error();
         return quote!(#error #function);
     }
     let marker = format_ident!("__cuda_std_visible_{}", name);
@@ -55,5 +62,44 @@ pub fn externally_visible(item: TokenStream) -> TokenStream {
         #[unsafe(export_name = #marker_name)]
         #[unsafe(link_section = ".nvptx.visible")]
         static #marker: [::core::primitive::u8; #len] = *#bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_body_names_the_function() {
+        let both = gpu_only(quote!(
+            pub extern "C" fn lane() -> u32 {
+                7
+            }
+        ))
+        .to_string();
+        assert!(both.contains("`lane` can only be called on the GPU"), "{both}");
+        assert_eq!(
+            both.matches("extern \"C\"").count(),
+            1,
+            "the host form has no ABI: {both}"
+        );
+    }
+
+    #[test]
+    fn a_visible_function_leaves_its_name() {
+        let visible = externally_visible(quote!(
+            #[no_mangle]
+            fn f() {}
+        ))
+        .to_string();
+        assert!(
+            visible.contains("__cuda_std_visible_f") && visible.contains("b\"f\""),
+            "{visible}"
+        );
+        let refused = externally_visible(quote!(
+            fn f() {}
+        ))
+        .to_string();
+        assert!(refused.contains("must also be `#[no_mangle]`"), "{refused}");
     }
 }

@@ -22,7 +22,10 @@ impl Parse for KernelOption {
         if !KEYS.iter().any(|known| key == known) {
             return Err(syn::Error::new(
                 key.span(),
-                format!("unknown kernel option `{key}`: the options are {}", KEYS.map(|k| format!("`{k}`")).join(", ")),
+                format!(
+                    "unknown kernel option `{key}`: the options are {}",
+                    KEYS.map(|k| format!("`{k}`")).join(", ")
+                ),
             ));
         }
         input.parse::<Token![=]>()?;
@@ -63,7 +66,10 @@ mod tests {
     #[test]
     fn names_what_is_wrong() {
         let message = |options| check(options).unwrap_err().to_string();
-        assert_eq!(message(quote!(gird_dim = 1d)), "unknown kernel option `gird_dim`: the options are `grid_dim`, `block_dim`");
+        assert_eq!(
+            message(quote!(gird_dim = 1d)),
+            "unknown kernel option `gird_dim`: the options are `grid_dim`, `block_dim`"
+        );
         assert_eq!(message(quote!(grid_dim = 4d)), "expected `1d`, `2d` or `3d`");
         assert_eq!(message(quote!(grid_dim = 2)), "expected `1d`, `2d` or `3d`");
     }

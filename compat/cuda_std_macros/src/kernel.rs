@@ -44,7 +44,10 @@ impl Errors {
 /// What can be seen without types. That every parameter is `Copy` is left to the compiler ([`copy_checks`]).
 fn check(sig: &Signature, errors: &mut Errors) {
     if sig.unsafety.is_none() {
-        errors.push(sig.fn_token, "a kernel must be an `unsafe fn`: nothing can check what the host launches it with");
+        errors.push(
+            sig.fn_token,
+            "a kernel must be an `unsafe fn`: nothing can check what the host launches it with",
+        );
     }
     if let Some(token) = sig.asyncness {
         errors.push(token, "a kernel cannot be `async`");
@@ -55,8 +58,16 @@ fn check(sig: &Signature, errors: &mut Errors) {
     if let Some(variadic) = &sig.variadic {
         errors.push(variadic, "a kernel cannot be variadic");
     }
-    for parameter in sig.generics.params.iter().filter(|p| !matches!(p, syn::GenericParam::Lifetime(_))) {
-        errors.push(parameter, "a kernel cannot be generic: the host finds it by its one name");
+    for parameter in sig
+        .generics
+        .params
+        .iter()
+        .filter(|p| !matches!(p, syn::GenericParam::Lifetime(_)))
+    {
+        errors.push(
+            parameter,
+            "a kernel cannot be generic: the host finds it by its one name",
+        );
     }
     match &sig.output {
         ReturnType::Default => {}
@@ -121,7 +132,10 @@ fn lower(index: usize, parameter: &PatType) -> Lowered {
         _ => format!("arg{index}"),
     };
     let name = Ident::new(&format!("{name}_{index}"), Span::mixed_site());
-    let (address, len) = (format_ident!("{name}_ptr", span = Span::mixed_site()), format_ident!("{name}_len", span = Span::mixed_site()));
+    let (address, len) = (
+        format_ident!("{name}_ptr", span = Span::mixed_site()),
+        format_ident!("{name}_len", span = Span::mixed_site()),
+    );
     let ty = &parameter.ty;
 
     // A reference is never null, yet an empty device buffer is an address of 0 with a length of 0. Moving the address of an empty slice
@@ -155,27 +169,45 @@ fn lower(index: usize, parameter: &PatType) -> Lowered {
                     Some(_) => (quote!(mut), quote!(slice_from_raw_parts_mut)),
                     None => (quote!(const), quote!(slice_from_raw_parts)),
                 };
-                (quote!(#element), constness, quote!(::core::ptr::#function(#address, #len)))
+                (
+                    quote!(#element),
+                    constness,
+                    quote!(::core::ptr::#function(#address, #len)),
+                )
             }
             _ => return thin(name, ty),
         },
         _ => return thin(name, ty),
     };
-    Lowered { parameters: quote!(#address: *#constness #element, #len: ::core::primitive::usize), value }
+    Lowered {
+        parameters: quote!(#address: *#constness #element, #len: ::core::primitive::usize),
+        value,
+    }
 }
 
 fn thin(name: Ident, ty: impl quote::ToTokens) -> Lowered {
-    Lowered { parameters: quote!(#name: #ty), value: quote!(#name) }
+    Lowered {
+        parameters: quote!(#name: #ty),
+        value: quote!(#name),
+    }
 }
 
 /// The entry point of the PTX. The body stays a function of its own that takes the parameters as written: it is inlined, and on the way LLVM
 /// learns what a shared reference promises (nobody writes to it), which a pair of integers does not say.
 fn device(function: &ItemFn) -> TokenStream {
     let ItemFn { attrs, vis, sig, block } = function;
-    let Signature { ident, generics, inputs, .. } = sig;
+    let Signature {
+        ident,
+        generics,
+        inputs,
+        ..
+    } = sig;
     let where_clause = &generics.where_clause;
     let checks = copy_checks(sig);
-    let lowered: Vec<Lowered> = parameters(sig).enumerate().map(|(index, parameter)| lower(index, parameter)).collect();
+    let lowered: Vec<Lowered> = parameters(sig)
+        .enumerate()
+        .map(|(index, parameter)| lower(index, parameter))
+        .collect();
     let parameters = lowered.iter().map(|l| &l.parameters);
     let values = lowered.iter().map(|l| &l.value);
     let exported = attrs.iter().any(is_export);
@@ -219,5 +251,165 @@ pub fn is_export(attribute: &syn::Attribute) -> bool {
     let is_name = |path: &syn::Path| path.is_ident("no_mangle") || path.is_ident("export_name");
     is_name(attribute.path())
         || attribute.path().is_ident("unsafe")
-            && attribute.parse_args::<syn::Meta>().is_ok_and(|inner| is_name(inner.path()))
+            && attribute
+                .parse_args::<syn::Meta>()
+                .is_ok_and(|inner| is_name(inner.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The messages of the `compile_error!`s in an expansion.
+    fn errors(options: TokenStream, item: TokenStream) -> Vec<String> {
+        let file: syn::File = syn::parse2(expand(options, item)).unwrap();
+        let message = |item: &syn::Item| match item {
+            syn::Item::Macro(call) if call.mac.path.segments.last()?.ident == "compile_error" => {
+                Some(call.mac.parse_body::<syn::LitStr>().unwrap().value())
+            }
+            _ => None,
+        };
+        file.items.iter().filter_map(message).collect()
+    }
+
+    /// The first error of a kernel without options, cut at its explanation.
+    fn error(item: TokenStream) -> String {
+        let errors = errors(quote!(), item);
+        errors
+            .first()
+            .map(|error| error.split(':').next().unwrap_or_default().to_owned())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn refuses_what_cannot_be_launched() {
+        assert_eq!(
+            error(quote!(
+                fn k() {}
+            )),
+            "a kernel must be an `unsafe fn`"
+        );
+        assert_eq!(
+            error(quote!(
+                unsafe fn k() -> u32 {
+                    0
+                }
+            )),
+            "a kernel returns nothing"
+        );
+        assert_eq!(
+            error(quote!(
+                unsafe fn k(&self) {}
+            )),
+            "a kernel cannot be a method"
+        );
+        assert_eq!(
+            error(quote!(
+                async unsafe fn k() {}
+            )),
+            "a kernel cannot be `async`"
+        );
+        assert_eq!(
+            error(quote!(
+                const unsafe fn k() {}
+            )),
+            "a kernel cannot be `const`"
+        );
+        assert_eq!(
+            error(quote!(
+                unsafe fn k<T: Copy>(x: T) {}
+            )),
+            "a kernel cannot be generic"
+        );
+        assert_eq!(
+            error(quote!(
+                unsafe fn k<const N: usize>(x: [u8; N]) {}
+            )),
+            "a kernel cannot be generic"
+        );
+        assert_eq!(
+            error(quote!(
+                unsafe fn k(x: impl Copy) {}
+            )),
+            "a kernel cannot be generic"
+        );
+        assert_eq!(
+            error(quote!(
+                unsafe fn k(x: &mut [f32]) {}
+            )),
+            "a kernel parameter must be `Copy`"
+        );
+    }
+
+    #[test]
+    fn reports_all_faults_at_once_and_keeps_the_function() {
+        let item = quote!(
+            fn k(x: &mut u8) -> u32 {
+                0
+            }
+        );
+        assert_eq!(errors(quote!(speed = 11), item.clone()).len(), 4);
+        assert!(expand(quote!(), item).to_string().contains("fn k"));
+    }
+
+    #[test]
+    fn accepts_lifetimes_unit_and_a_written_abi() {
+        assert_eq!(
+            error(quote!(
+                unsafe extern "C" fn k<'a>(x: &'a [f32], (a, b): (u8, u8)) -> () {}
+            )),
+            ""
+        );
+    }
+
+    /// The parameters of the device form.
+    fn device_parameters(item: TokenStream) -> String {
+        let file: syn::File = syn::parse2(expand(quote!(), item)).unwrap();
+        let syn::Item::Fn(device) = &file.items[0] else {
+            panic!("the device form comes first")
+        };
+        let inputs = &device.sig.inputs;
+        quote!(#inputs).to_string()
+    }
+
+    #[test]
+    fn fat_pointers_become_two_parameters() {
+        let parameters = device_parameters(quote!(
+            unsafe fn k(mut a: &[f32], b: *mut [u8], _: &str, d: &[u8; 4], e: (&'static [u16])) {}
+        ));
+        let expected = quote!(
+            a_0_ptr: *const f32, a_0_len: ::core::primitive::usize,
+            b_1_ptr: *mut u8, b_1_len: ::core::primitive::usize,
+            arg2_2_ptr: *const ::core::primitive::u8, arg2_2_len: ::core::primitive::usize,
+            d_3: &[u8; 4],
+            e_4_ptr: *const u16, e_4_len: ::core::primitive::usize
+        );
+        assert_eq!(parameters, expected.to_string());
+    }
+
+    #[test]
+    fn a_written_export_is_not_repeated() {
+        let count = |item| expand(quote!(), item).to_string().matches("no_mangle").count();
+        assert_eq!(
+            count(quote!(
+                unsafe fn k() {}
+            )),
+            1
+        );
+        // Once in the device form and once in the host form, where it is the user's own.
+        assert_eq!(
+            count(quote!(
+                #[no_mangle]
+                unsafe fn k() {}
+            )),
+            2
+        );
+        assert_eq!(
+            count(quote!(
+                #[unsafe(no_mangle)]
+                unsafe fn k() {}
+            )),
+            2
+        );
+    }
 }

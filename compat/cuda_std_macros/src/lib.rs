@@ -45,6 +45,13 @@ mod statics;
 /// The function must be `unsafe`, return nothing, be neither generic (lifetimes are fine) nor `async` nor a method, and all its parameters must be
 /// [`Copy`]. That excludes `&mut [T]`: every thread of the grid would hold the same exclusive borrow. Take `*mut T` instead.
 ///
+/// ```compile_fail,E0277
+/// struct NotCopy(u32);
+///
+/// #[cuda_std_macros::kernel]
+/// pub unsafe fn k(argument: NotCopy) {}
+/// ```
+///
 /// # On the host
 ///
 /// The function keeps its signature and is `extern "C"`. It is not `no_mangle` there, so that two kernel crates may use the same name.

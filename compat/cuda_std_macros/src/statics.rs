@@ -40,3 +40,26 @@ fn expand(space: TokenStream, item: &TokenStream) -> syn::Result<TokenStream> {
         #item
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_become_sections() {
+        let expansion = |space| {
+            address_space(
+                space,
+                quote!(
+                    static mut X: u32 = 0;
+                ),
+            )
+            .to_string()
+        };
+        assert!(expansion(quote!(shared)).contains("unsafe (link_section = \".shared\")"));
+        assert!(expansion(quote!(constant)).contains("unsafe (link_section = \".constant\")"));
+        assert!(!expansion(quote!(global)).contains("link_section"));
+        assert!(expansion(quote!(local)).contains("there is no static local memory"));
+        assert!(expansion(quote!(texture)).contains("unknown address space `texture`"));
+    }
+}

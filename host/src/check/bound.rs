@@ -46,7 +46,8 @@ impl Bound {
     pub(super) fn new<T: Element>(k: usize) -> Result<Self> {
         let sums = T::DTYPE.accumulator();
         let computed = gamma(k, unit_roundoff(sums));
-        // One rounding more for the ends of the interval, and the magnitudes are rounded as well: hence the last factor.
+        // One rounding more for the ends of the interval, and the magnitudes are rounded as well: hence the last
+        // factor.
         let expected = gamma(k + 1, F64_ROUNDOFF);
         let relative = (computed + expected) * (1.0 + 2.0 * expected);
         if !relative.is_finite() {
@@ -65,7 +66,11 @@ impl Bound {
         let rounded = |x: f64| T::from_f64(x).to_f64();
         // An infinite error says nothing, so it must not admit everything: then only the value itself will do.
         let error = if error.is_finite() { error } else { 0.0 };
-        Allowed { value, low: rounded(value - error), high: rounded(value + error) }
+        Allowed {
+            value,
+            low: rounded(value - error),
+            high: rounded(value + error),
+        }
     }
 }
 
@@ -80,7 +85,11 @@ pub(super) struct Allowed {
 impl Allowed {
     /// Whether `got` is one of them.
     pub(super) fn admits(&self, got: f64) -> bool {
-        if self.value.is_nan() { got.is_nan() } else { self.low <= got && got <= self.high }
+        if self.value.is_nan() {
+            got.is_nan()
+        } else {
+            self.low <= got && got <= self.high
+        }
     }
 
     /// How far from the value an element may be, on the wider side.

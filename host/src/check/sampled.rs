@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::random;
 use crate::reference::{check_lengths, element_product};
 
-/// Random vectors of Freivalds' check. Two defects of one row can cancel in one vector; in two they would have to twice.
+/// Random vectors of Freivalds' check. Two defects of one row can cancel in one vector; in two they would have to
+/// twice.
 const VECTORS: usize = 2;
 
 /// Rows compared in full: those whose residuals stand out most.
@@ -28,22 +29,27 @@ const EDGES: [usize; 4] = [16, 32, 64, 128];
 
 /// Checks `c` in `O(m k + k n + m n)` and compares a few thousand elements.
 ///
-/// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for random vectors x,
-///    compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1 with random signs, so that no
-///    element escapes. A row whose difference exceeds the sum of its elements' bounds is proved wrong.
-/// 2. That sum is n times an already pessimistic bound, and a single wrong element can hide below it. So the check serves as
-///    a search: the rows whose differences are largest, measured by their bounds, are compared **element by element**.
-///    Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out long before it is proved.
+/// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for random
+///    vectors x, compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1 with random
+///    signs, so that no element escapes. A row whose difference exceeds the sum of its elements' bounds is proved
+///    wrong.
+/// 2. That sum is n times an already pessimistic bound, and a single wrong element can hide below it. So the check
+///    serves as a search: the rows whose differences are largest, measured by their bounds, are compared **element by
+///    element**. Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out long
+///    before it is proved.
 /// 3. Corners, the first and last edges of the usual tiles, and random elements are compared as well.
 ///
-/// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements' bounds.
+/// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements'
+/// bounds.
 ///
-/// # Errors
-/// [`Error::InvalidArgument`] as [`full`](super::full), and where A or B holds an infinity or a NaN, or numbers so large that f64
-/// sums overflow: one of them would blind the check for the whole matrix.
+/// # Errors [`Error::InvalidArgument`] as [`full`](super::full), and where A or B holds an infinity or a NaN, or
+/// numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
 pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
     let bound = Bound::new::<T>(shape.k())?;
-    check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())])?;
+    check_lengths(
+        shape,
+        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
+    )?;
     let (rows, columns, ldc) = shape.extents(Operand::C);
     let mut rng = random::generator(seed, u64::MAX);
     let residuals = residuals(shape, a, b, c, &bound, &mut rng)?;
@@ -54,7 +60,9 @@ pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u
     let failing_rows = residuals.iter().filter(|&&residual| residual > 1.0).count();
     let compared_rows = suspects.len();
 
-    let elements = sample(rows, columns, &mut rng).into_iter().filter(|(row, _)| !suspects.contains(row));
+    let elements = sample(rows, columns, &mut rng)
+        .into_iter()
+        .filter(|(row, _)| !suspects.contains(row));
     let tally = elements
         .collect::<Vec<_>>()
         .into_par_iter()
@@ -70,11 +78,16 @@ pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u
     let mut tally = tally.merge(of_suspects);
     // Each failing row holds a wrong element, compared or not.
     tally.mismatches = tally.mismatches.max(failing_rows);
-    Ok(tally.verdict(Method::Sampled { vectors: VECTORS, failing_rows, compared_rows, elements: rows * columns }))
+    Ok(tally.verdict(Method::Sampled {
+        vectors: VECTORS,
+        failing_rows,
+        compared_rows,
+        elements: rows * columns,
+    }))
 }
 
-/// For each row of C the difference of `A (B x)` and `C x` in units of what its elements' bounds allow, for the worse vector.
-/// Infinite where the row holds a NaN or an infinity.
+/// For each row of C the difference of `A (B x)` and `C x` in units of what its elements' bounds allow, for the worse
+/// vector. Infinite where the row holds a NaN or an infinity.
 fn residuals<T: Element>(
     shape: &GemmShape,
     a: &[T],
@@ -92,7 +105,10 @@ fn residuals<T: Element>(
     let x: Vec<[f64; VECTORS]> = (0..columns).map(|_| std::array::from_fn(|_| component(rng))).collect();
 
     // B x, and the row sums of |B|, which are not below |B| |x|.
-    let y: Vec<([f64; VECTORS], f64)> = (0..inner).into_par_iter().map(|k| dot(&b[k * ldb..][..columns], &x)).collect();
+    let y: Vec<([f64; VECTORS], f64)> = (0..inner)
+        .into_par_iter()
+        .map(|k| dot(&b[k * ldb..][..columns], &x))
+        .collect();
     if y.iter().any(|(_, magnitude)| !magnitude.is_finite()) {
         return Err(unusable(Operand::B));
     }
@@ -102,7 +118,12 @@ fn residuals<T: Element>(
     let evaluation = 2.0 * gamma(columns + inner + 8, F64_ROUNDOFF);
     let sums = T::DTYPE.accumulator();
     let rounding = if T::DTYPE == sums { 0.0 } else { unit_roundoff(T::DTYPE) };
-    let underflow = bound.absolute + if T::DTYPE == sums { 0.0 } else { smallest_positive(T::DTYPE) };
+    let underflow = bound.absolute
+        + if T::DTYPE == sums {
+            0.0
+        } else {
+            smallest_positive(T::DTYPE)
+        };
     (0..rows)
         .into_par_iter()
         .map(|row| {
@@ -159,7 +180,8 @@ fn accumulate(sums: &mut [f64; VECTORS], element: f64, x: &[f64; VECTORS]) {
 
 fn unusable(operand: Operand) -> Error {
     Error::InvalidArgument(format!(
-        "{operand} holds an infinity, a NaN or numbers whose f64 sums overflow: the sampled check cannot see past them; compare in full"
+        "{operand} holds an infinity, a NaN or numbers whose f64 sums overflow, which the sampled check cannot see past: \
+         compare in full"
     ))
 }
 
@@ -169,7 +191,9 @@ fn sample(rows: usize, columns: usize, rng: &mut ChaCha8Rng) -> BTreeSet<(usize,
         return BTreeSet::new();
     }
     let (edge_rows, edge_columns) = (edges(rows), edges(columns));
-    let at_edges = edge_rows.iter().flat_map(|&row| edge_columns.iter().map(move |&column| (row, column)));
+    let at_edges = edge_rows
+        .iter()
+        .flat_map(|&row| edge_columns.iter().map(move |&column| (row, column)));
     // The remainder favours small indices by less than 2⁻³², which does not matter here.
     let mut index = |extent: usize| (rng.next_u64() % extent as u64) as usize;
     let random = (0..RANDOM_ELEMENTS).map(|_| (index(rows), index(columns)));
@@ -180,5 +204,9 @@ fn sample(rows: usize, columns: usize, rng: &mut ChaCha8Rng) -> BTreeSet<(usize,
 fn edges(extent: usize) -> BTreeSet<usize> {
     let around = |edge: usize| [edge.wrapping_sub(1), edge];
     let tiles = EDGES.into_iter().flat_map(|tile| [tile, (extent - 1) / tile * tile]);
-    [0, extent - 1].into_iter().chain(tiles.flat_map(around)).filter(|&index| index < extent).collect()
+    [0, extent - 1]
+        .into_iter()
+        .chain(tiles.flat_map(around))
+        .filter(|&index| index < extent)
+        .collect()
 }

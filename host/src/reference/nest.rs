@@ -17,8 +17,8 @@ pub(super) struct Tiles<X, const COLUMNS: usize> {
     width: usize,
     /// Rows of C that a tile has room for, a multiple of [`ROWS`].
     rows: usize,
-    /// A_s, [`ROWS`] rows at a time: group, k, row of the group.
-    a: Vec<[X; ROWS]>,
+    /// A_s: row, k.
+    a: Vec<X>,
     /// B_s, `COLUMNS` columns at a time: strip, k, column of the strip.
     b: Vec<[X; COLUMNS]>,
     /// C_s: strip, row, column of the strip.
@@ -44,7 +44,7 @@ impl<X: Accumulator, const COLUMNS: usize> Tiles<X, COLUMNS> {
             depth,
             width,
             rows,
-            a: vec![[X::default(); ROWS]; rows / ROWS * depth],
+            a: vec![X::default(); rows * depth],
             b: vec![[X::default(); COLUMNS]; strips * depth],
             c: vec![[X::default(); COLUMNS]; strips * rows],
         }
@@ -53,13 +53,11 @@ impl<X: Accumulator, const COLUMNS: usize> Tiles<X, COLUMNS> {
     /// Fills A_s from the rows of `a`, which begin `lda` elements apart.
     #[inline(always)]
     fn fill_a<T: Element<Accumulator = X>>(&mut self, a: &[T], lda: usize, tile: Extents) {
-        for (group, filled) in self.a.chunks_exact_mut(self.depth).take(tile.rows.div_ceil(ROWS)).enumerate() {
-            // A group that reaches past the last row repeats it: those sums are computed and never written.
-            let row = |r: usize| &a[(group * ROWS + r).min(tile.rows - 1) * lda..][..tile.depth];
-            let rows: [&[T]; ROWS] = std::array::from_fn(row);
-            for (k, column) in filled[..tile.depth].iter_mut().enumerate() {
-                *column = std::array::from_fn(|r| rows[r][k].to_accumulator());
-            }
+        for (row, filled) in a.chunks(lda).take(tile.rows).zip(self.a.chunks_exact_mut(self.depth)) {
+            filled
+                .iter_mut()
+                .zip(&row[..tile.depth])
+                .for_each(|(x, source)| *x = source.to_accumulator());
         }
     }
 
@@ -73,7 +71,9 @@ impl<X: Accumulator, const COLUMNS: usize> Tiles<X, COLUMNS> {
             }
             if !rest.is_empty() {
                 let mut last = [X::default(); COLUMNS];
-                last.iter_mut().zip(rest).for_each(|(x, source)| *x = source.to_accumulator());
+                last.iter_mut()
+                    .zip(rest)
+                    .for_each(|(x, source)| *x = source.to_accumulator());
                 self.b[strips.len() * self.depth + k] = last;
             }
         }
@@ -82,9 +82,16 @@ impl<X: Accumulator, const COLUMNS: usize> Tiles<X, COLUMNS> {
     /// Multiplies A_s and B_s. The first inner tile stores into C_s, later ones add.
     #[inline(always)]
     fn multiply(&mut self, tile: Extents, first: bool) {
-        for (group, a) in self.a.chunks_exact(self.depth).take(tile.rows.div_ceil(ROWS)).enumerate() {
-            for (strip, b) in self.b.chunks_exact(self.depth).take(tile.columns.div_ceil(COLUMNS)).enumerate() {
-                let sums = dot_products(&a[..tile.depth], &b[..tile.depth]);
+        for group in 0..tile.rows.div_ceil(ROWS) {
+            // A group that reaches past the last row sums what is left there from before, and nobody reads that.
+            let a = std::array::from_fn(|r| &self.a[(group * ROWS + r) * self.depth..][..tile.depth]);
+            for (strip, b) in self
+                .b
+                .chunks_exact(self.depth)
+                .take(tile.columns.div_ceil(COLUMNS))
+                .enumerate()
+            {
+                let sums = dot_products(a, &b[..tile.depth]);
                 let c = &mut self.c[strip * self.rows + group * ROWS..][..ROWS];
                 for (c, sums) in c.iter_mut().zip(sums) {
                     for (c, sum) in c.iter_mut().zip(sums) {
@@ -101,31 +108,37 @@ impl<X: Accumulator, const COLUMNS: usize> Tiles<X, COLUMNS> {
         for (row, target) in c.chunks_mut(ldc).take(tile.rows).enumerate() {
             for (strip, target) in target[..tile.columns].chunks_mut(COLUMNS).enumerate() {
                 let sums = &self.c[strip * self.rows + row];
-                target.iter_mut().zip(sums).for_each(|(c, &sum)| *c = T::from_accumulator(sum));
+                target
+                    .iter_mut()
+                    .zip(sums)
+                    .for_each(|(c, &sum)| *c = T::from_accumulator(sum));
             }
         }
     }
 }
 
-/// `ROWS x COLUMNS` dot products, each in the order of k. The sums stay in registers: the extents are constants, so both
-/// inner loops disappear.
+/// `ROWS x COLUMNS` dot products, each in the order of k. The sums stay in registers: the extents are constants, so
+/// both inner loops disappear.
 #[inline(always)]
-fn dot_products<X: Accumulator, const COLUMNS: usize>(a: &[[X; ROWS]], b: &[[X; COLUMNS]]) -> [[X; COLUMNS]; ROWS] {
+fn dot_products<X: Accumulator, const COLUMNS: usize>(a: [&[X]; ROWS], b: &[[X; COLUMNS]]) -> [[X; COLUMNS]; ROWS] {
     let mut sums = [[X::default(); COLUMNS]; ROWS];
-    for (a, b) in a.iter().zip(b) {
-        for row in 0..ROWS {
-            for column in 0..COLUMNS {
-                sums[row][column] = sums[row][column] + a[row] * b[column];
+    let [a0, a1, a2, a3] = a;
+    // Zipped rather than indexed, so that one count serves all five and no index is checked.
+    for ((((b, &a0), &a1), &a2), &a3) in b.iter().zip(a0).zip(a1).zip(a2).zip(a3) {
+        for (sums, a) in sums.iter_mut().zip([a0, a1, a2, a3]) {
+            for (sum, &b) in sums.iter_mut().zip(b) {
+                *sum = *sum + a * b;
             }
         }
     }
     sums
 }
 
-/// Computes the row tile of C that begins at row `first_row`. `c` holds its rows and ends with the last element of the last.
+/// Computes the row tile of C that begins at row `first_row`. `c` holds its rows and ends with the last element of the
+/// last.
 ///
-/// Compiled for several instruction sets, of which the best that the CPU has is taken when called. They differ in the width of
-/// their vectors, not in a result: no lane ever meets another.
+/// Compiled for several instruction sets, of which the best that the CPU has is taken when called. They differ in the
+/// width of their vectors, not in a result: no lane ever meets another.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub(super) fn row_tile<T: Element, const COLUMNS: usize>(
     shape: &GemmShape,
@@ -140,7 +153,11 @@ pub(super) fn row_tile<T: Element, const COLUMNS: usize>(
     let (_, _, ldc) = shape.extents(Operand::C);
     let rows = c.len().div_ceil(ldc);
     for column in (0..columns).step_by(tiles.width) {
-        let mut tile = Extents { rows, columns: tiles.width.min(columns - column), depth: 0 };
+        let mut tile = Extents {
+            rows,
+            columns: tiles.width.min(columns - column),
+            depth: 0,
+        };
         for k in (0..inner).step_by(tiles.depth) {
             tile.depth = tiles.depth.min(inner - k);
             tiles.fill_a(&a[first_row * lda + k..], lda, tile);

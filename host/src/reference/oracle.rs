@@ -12,8 +12,8 @@ const ROWS_PER_PASS: usize = 8;
 
 /// `C = A · B` in f64: each element one sum, in the order of k. Returns m x n values, packed, row-major.
 ///
-/// Products of elements of up to 24 significand bits are exact in f64. The error of a sum is at most
-/// `k 2⁻⁵³ / (1 - k 2⁻⁵³)` of the sum of its terms' magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
+/// Products of elements of up to 24 significand bits are exact in f64. The error of a sum is at most `k 2⁻⁵³ / (1 - k
+/// 2⁻⁵³)` of the sum of its terms' magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
 ///
 /// # Errors
 /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a slice shorter than its operand.
@@ -25,9 +25,12 @@ pub fn oracle<T: Element>(shape: &GemmShape, a: &[T], b: &[T]) -> Result<Vec<f64
         return Ok(values);
     }
     let rows: Vec<usize> = (0..rows).collect();
-    values.par_chunks_mut(ROWS_PER_PASS * columns).zip(rows.par_chunks(ROWS_PER_PASS)).for_each(|(values, rows)| {
-        values.copy_from_slice(&row_products(shape, a, b, rows).values);
-    });
+    values
+        .par_chunks_mut(ROWS_PER_PASS * columns)
+        .zip(rows.par_chunks(ROWS_PER_PASS))
+        .for_each(|(values, rows)| {
+            values.copy_from_slice(&row_products(shape, a, b, rows).values);
+        });
     Ok(values)
 }
 
@@ -48,8 +51,13 @@ pub(crate) fn row_products<T: Element>(shape: &GemmShape, a: &[T], b: &[T], rows
     if columns > 0 {
         let mut b_row = vec![0.0; columns];
         for k in 0..inner {
-            b_row.iter_mut().zip(&b[k * ldb..]).for_each(|(wide, b)| *wide = b.to_f64());
-            let sums = values.chunks_exact_mut(columns).zip(magnitudes.chunks_exact_mut(columns));
+            b_row
+                .iter_mut()
+                .zip(&b[k * ldb..])
+                .for_each(|(wide, b)| *wide = b.to_f64());
+            let sums = values
+                .chunks_exact_mut(columns)
+                .zip(magnitudes.chunks_exact_mut(columns));
             for (&row, (values, magnitudes)) in rows.iter().zip(sums) {
                 let a = a[row * lda + k].to_f64();
                 for ((value, magnitude), b) in values.iter_mut().zip(magnitudes).zip(&b_row) {
@@ -64,7 +72,13 @@ pub(crate) fn row_products<T: Element>(shape: &GemmShape, a: &[T], b: &[T], rows
 }
 
 /// One element of `A · B` and of `|A| · |B|`; the same numbers as those of [`row_products`].
-pub(crate) fn element_product<T: Element>(shape: &GemmShape, a: &[T], b: &[T], row: usize, column: usize) -> (f64, f64) {
+pub(crate) fn element_product<T: Element>(
+    shape: &GemmShape,
+    a: &[T],
+    b: &[T],
+    row: usize,
+    column: usize,
+) -> (f64, f64) {
     let (_, inner, lda) = shape.extents(Operand::A);
     let (_, _, ldb) = shape.extents(Operand::B);
     (0..inner).fold((0.0, 0.0), |(value, magnitude), k| {

@@ -19,7 +19,7 @@
 
 use cuda_std::{kernel, shared};
 use half::{bf16, f16};
-use tilewright_contract::{Bytes, GemmArgs, TileParts};
+use tilewright_contract::{Bytes, GemmArgs, TileGeometry, TilePair, TileParts};
 
 use crate::element::Element;
 use crate::tiled::{Fixed, Operands, Runtime, Tiles, tiled};
@@ -46,12 +46,23 @@ unsafe fn carve<E>(a_part: Bytes) -> Tiles<E> {
 unsafe fn dynamic<E: Element, const R: usize>(operands: Operands<E>, parts: TileParts) {
     // SAFETY: the layout's parts are multiples of 16 bytes and lie inside the allocation.
     let tiles = unsafe { carve::<E>(parts.a_part) };
-    // The widths that the static rung has too get the same code as there: a constant pitch and an unrolled loop.
+    // The widths that the static rung has too get the same code as there: a constant pitch, an unrolled loop, and B_s at a
+    // constant distance from A_s.
     // SAFETY (all arms): the caller's promise; the width is the launch's.
-    match parts.tile_width {
-        16 if R == 1 => unsafe { tiled::<E, _, R>(operands, tiles, Fixed::<16>) },
-        32 if R == 1 => unsafe { tiled::<E, _, R>(operands, tiles, Fixed::<32>) },
-        width => unsafe { tiled::<E, _, R>(operands, tiles, Runtime(width)) },
+    if R == 1 && parts == const { packed::<E>(16) } {
+        unsafe { tiled::<E, _, R>(operands, tiles, Fixed::<16>) }
+    } else if R == 1 && parts == const { packed::<E>(32) } {
+        unsafe { tiled::<E, _, R>(operands, tiles, Fixed::<32>) }
+    } else {
+        unsafe { tiled::<E, _, R>(operands, tiles, Runtime(parts.tile_width)) }
+    }
+}
+
+/// The parts of a pair of tiles of this width.
+const fn packed<E: Element>(width: u32) -> TileParts {
+    match TileGeometry::new(width) {
+        Ok(tile) => TilePair::new(tile, E::DTYPE).parts(),
+        Err(_) => panic!("no such tile width"),
     }
 }
 

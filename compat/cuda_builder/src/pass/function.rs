@@ -80,7 +80,7 @@ fn callee(list: &[Token<'_>], from: usize) -> Option<usize> {
 /// outlive the proof that the function does not need it. Intrinsics know their own attributes.
 pub(crate) fn convergent_call(line: &str) -> Option<usize> {
     // Almost no line is a call through a pointer or inline assembly: look before tokenising.
-    if !line.contains("call ") {
+    if !line.contains("call ") || !(line.contains(" asm ") || calls_local(line)) {
         return None;
     }
     let list: Vec<Token<'_>> = tokens(line).collect();
@@ -100,6 +100,16 @@ pub(crate) fn convergent_call(line: &str) -> Option<usize> {
         }
     };
     Some(list[closing_bracket(&list, open)?].end())
+}
+
+/// Whether a parenthesis follows directly on a name like `%7`; strings may look like it too.
+fn calls_local(line: &str) -> bool {
+    line.match_indices('(').any(|(at, _)| {
+        let before = &line[..at];
+        let name_end =
+            before.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric() || "_.$-".contains(letter));
+        before.ends_with('"') || (name_end.len() < at && name_end.ends_with('%'))
+    })
 }
 
 /// What the attribute groups of definitions are turned into.

@@ -27,9 +27,16 @@ pub struct Choice {
 impl Choice {
     /// The library's form.
     pub fn options(&self, verify: Verify) -> Result<Options> {
-        let policy =
-            Policy { rung: kernels::rung(&self.kernel)?, tile: self.tile, smem_limit: self.smem_limit.map(Bytes) };
-        Ok(Options { backend: self.backend.into(), policy, verify })
+        let policy = Policy {
+            rung: kernels::rung(&self.kernel)?,
+            tile: self.tile,
+            smem_limit: self.smem_limit.map(Bytes),
+        };
+        Ok(Options {
+            backend: self.backend.into(),
+            policy,
+            verify,
+        })
     }
 }
 

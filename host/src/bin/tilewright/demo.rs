@@ -68,7 +68,11 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let same = |&i: &usize| digits.labels[i] == digits.labels[neighbours[i]];
     let neighbours_of_same_label = (0..images).filter(same).count();
     if json {
-        return output::print_json(&Listing { images, neighbours_of_same_label, report: product.report });
+        return output::print_json(&Listing {
+            images,
+            neighbours_of_same_label,
+            report: product.report,
+        });
     }
     let mut text = format!(
         "{images} handwritten digits of {SIDE} x {SIDE} pixels, one a row of X; G = X · Xᵀ holds every inner product.\n\n{}\n",
@@ -89,19 +93,30 @@ fn nearest_neighbours(gram: &[f32], images: usize) -> Vec<usize> {
     // Exact: see the head of this file.
     let gram = |i: usize, j: usize| gram[i * images + j] as i32;
     let distance = |i: usize, j: usize| gram(i, i) + gram(j, j) - 2 * gram(i, j);
-    let nearest = |i: usize| (0..images).filter(|&j| j != i).min_by_key(|&j| distance(i, j)).unwrap_or(i);
+    let nearest = |i: usize| {
+        (0..images)
+            .filter(|&j| j != i)
+            .min_by_key(|&j| distance(i, j))
+            .unwrap_or(i)
+    };
     (0..images).map(nearest).collect()
 }
 
 impl Digits {
     fn load() -> Result<Self> {
-        Self::parse().ok_or_else(|| Failure { exit_code: 1, message: "the digits within this program are damaged".into() })
+        Self::parse().ok_or_else(|| Failure {
+            exit_code: 1,
+            message: "the digits within this program are damaged".into(),
+        })
     }
 
     fn parse() -> Option<Self> {
         let mut text = String::new();
         GzDecoder::new(DIGITS).read_to_string(&mut text).ok()?;
-        let mut digits = Self { pixels: Vec::new(), labels: Vec::new() };
+        let mut digits = Self {
+            pixels: Vec::new(),
+            labels: Vec::new(),
+        };
         for line in text.lines() {
             let mut numbers = line.split(',').map(|number| number.parse::<u8>().ok());
             for _ in 0..PIXELS {
@@ -118,7 +133,11 @@ impl Digits {
         let images: Vec<usize> = pairs.into_iter().flat_map(|(i, j)| [i, j]).collect();
         let captions = images.iter().enumerate().map(|(position, &i)| {
             let role = if position % 2 == 0 { "" } else { "-> " };
-            format!("{:<width$}", format!("{role}{} (#{i})", self.labels[i]), width = 2 * SIDE)
+            format!(
+                "{:<width$}",
+                format!("{role}{} (#{i})", self.labels[i]),
+                width = 2 * SIDE
+            )
         });
         let mut text = captions.collect::<Vec<_>>().join(GAP).trim_end().to_owned() + "\n";
         for row in 0..SIDE {
@@ -149,7 +168,10 @@ mod tests {
         assert_eq!(digits.pixels.len(), 1797 * PIXELS);
         let of_digit = |digit| digits.labels.iter().filter(|&&label| label == digit).count();
         // The counts that the repository publishes for its test set.
-        assert_eq!((0..10).map(of_digit).collect::<Vec<_>>(), [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]);
+        assert_eq!(
+            (0..10).map(of_digit).collect::<Vec<_>>(),
+            [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+        );
     }
 
     #[test]

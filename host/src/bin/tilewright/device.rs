@@ -41,7 +41,10 @@ pub fn run(_command: &Command, json: bool) -> Result<()> {
     let mut kernels = Vec::new();
     if let Ok(gpu) = &opened {
         for variant in &VARIANTS {
-            kernels.push(Kernel { kernel: variant.symbol, usage: gpu.usage(variant)? });
+            kernels.push(Kernel {
+                kernel: variant.symbol,
+                usage: gpu.usage(variant)?,
+            });
         }
     }
     let listing = Listing {
@@ -63,7 +66,7 @@ pub fn run(_command: &Command, json: bool) -> Result<()> {
 fn describe(listing: &Listing) -> String {
     let profile = &listing.profile;
     let bytes = |size: u32| output::bytes(size.into());
-    let mut text = output::render(&output::pairs([
+    let mut text = output::render(output::pairs([
         ("device", profile.name.clone()),
         ("compute capability", profile.compute_capability_name()),
         ("driver supports CUDA", profile.driver.clone()),
@@ -73,13 +76,28 @@ fn describe(listing: &Listing) -> String {
         ("L2 cache", bytes(profile.l2_bytes)),
         ("", String::new()),
         ("shared memory of a block, default", bytes(profile.smem_per_block)),
-        ("shared memory of a block, opted in", bytes(profile.smem_per_block_optin)),
+        (
+            "shared memory of a block, opted in",
+            bytes(profile.smem_per_block_optin),
+        ),
         ("shared memory of a multiprocessor", bytes(profile.smem_per_sm)),
-        ("  taken by the driver for each block", bytes(profile.smem_reserved_per_block)),
-        ("  opt-in limit + taken = multiprocessor's", if listing.smem_identity_holds { "yes" } else { "NO" }.into()),
+        (
+            "  taken by the driver for each block",
+            bytes(profile.smem_reserved_per_block),
+        ),
+        (
+            "  opt-in limit + taken = multiprocessor's",
+            if listing.smem_identity_holds { "yes" } else { "NO" }.into(),
+        ),
         ("", String::new()),
-        ("registers of a multiprocessor, a block", format!("{}, {}", profile.registers_per_sm, profile.registers_per_block)),
-        ("threads of a multiprocessor, a block", format!("{}, {}", profile.threads_per_sm, profile.threads_per_block)),
+        (
+            "registers of a multiprocessor, a block",
+            format!("{}, {}", profile.registers_per_sm, profile.registers_per_block),
+        ),
+        (
+            "threads of a multiprocessor, a block",
+            format!("{}, {}", profile.threads_per_sm, profile.threads_per_block),
+        ),
         ("threads of a warp", profile.warp_size.to_string()),
         ("blocks of a multiprocessor", profile.blocks_per_sm.to_string()),
     ]));
@@ -103,7 +121,7 @@ fn describe(listing: &Listing) -> String {
             ]);
         }
         output::right_align(&mut table, 1..5);
-        text.push_str(&output::render(&table));
+        text.push_str(&output::render(table));
     }
     text
 }

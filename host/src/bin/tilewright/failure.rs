@@ -20,7 +20,10 @@ pub type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     /// An input that cannot be used.
     pub fn input(message: impl Into<String>) -> Self {
-        Self { exit_code: 2, message: message.into() }
+        Self {
+            exit_code: 2,
+            message: message.into(),
+        }
     }
 
     /// Something about a file that the user named.
@@ -30,12 +33,20 @@ impl Failure {
 
     /// The message on one line whatever it is made of: a file's name may contain a line break.
     pub fn line(&self) -> String {
-        self.message.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        self.message
+            .split(['\n', '\r'])
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { exit_code: error.exit_code(), message: error.to_string() }
+        Self {
+            exit_code: error.exit_code(),
+            message: error.to_string(),
+        }
     }
 }

@@ -25,7 +25,11 @@ pub fn entry_points(name: &str) -> Result<Vec<&'static Variant>> {
         .iter()
         .filter(|variant| name == AUTO || variant.rung.name() == name || variant.symbol == name)
         .collect();
-    if found.is_empty() { Err(unknown(name)) } else { Ok(found) }
+    if found.is_empty() {
+        Err(unknown(name))
+    } else {
+        Ok(found)
+    }
 }
 
 fn unknown(name: &str) -> Failure {

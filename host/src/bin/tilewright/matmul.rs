@@ -123,24 +123,38 @@ fn compute<T: Scalar>(
 
 /// The report for people.
 pub fn describe(report: &Report) -> String {
-    let device = match &report.fallback {
-        Some(reason) => format!("{} ({reason})", report.device),
-        None => report.device.clone(),
-    };
     let verified = match report.verified {
         Verify::None => "no".to_owned(),
         Verify::Sample => "sampled: Freivalds' check and single elements agree with the reference".to_owned(),
         Verify::Full => "every element agrees with the reference".to_owned(),
     };
-    output::render(&output::pairs([
-        ("product", format!("{} x {} x {} (m x n x k), {}", report.m, report.n, report.k, report.dtype)),
-        ("device", device),
+    let mut rows = vec![
+        (
+            "product",
+            format!(
+                "{} x {} x {} (m x n x k), {}",
+                report.m, report.n, report.k, report.dtype
+            ),
+        ),
+        ("device", report.device.clone()),
+    ];
+    rows.extend(report.fallback.iter().map(|reason| ("not a GPU", reason.clone())));
+    rows.extend([
         ("kernel", report.kernel.to_owned()),
         ("tile", geometry(report)),
         ("shared memory", shared_memory(report)),
-        ("time", format!("{:.3} ms, {:.1} GFLOP/s", report.kernel_ms, report.gflops)),
+        (
+            "time",
+            format!(
+                "{:.3} ms, {:.*} GFLOP/s",
+                report.kernel_ms,
+                if report.gflops < 10.0 { 3 } else { 0 },
+                report.gflops
+            ),
+        ),
         ("verified", verified),
-    ]))
+    ]);
+    output::render(output::pairs(rows))
 }
 
 fn geometry(report: &Report) -> String {
@@ -148,7 +162,10 @@ fn geometry(report: &Report) -> String {
     match report.backend {
         Backend::Cpu => tile,
         Backend::Auto | Backend::Gpu => {
-            format!("{tile}, {} blocks of {} x {} threads", report.grid[0], report.block[0], report.block[1])
+            format!(
+                "{tile}, {} blocks of {} x {} threads",
+                report.grid[0], report.block[0], report.block[1]
+            )
         }
     }
 }
@@ -169,6 +186,10 @@ fn shared_memory(report: &Report) -> String {
         output::bytes(report.b_part_bytes.into()),
         output::bytes(u64::from(report.static_smem_bytes) + u64::from(report.dynamic_smem_bytes)),
         output::bytes(report.limit_bytes.into()),
-        if report.opt_in { " (opted in above the default 48 KiB)" } else { "" }
+        if report.opt_in {
+            " (opted in above the default 48 KiB)"
+        } else {
+            ""
+        }
     )
 }

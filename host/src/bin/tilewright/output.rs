@@ -14,34 +14,42 @@ use crate::failure::{Failure, Result};
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure { exit_code: 1, message: format!("cannot write to standard output: {error}") })
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure {
+            exit_code: 1,
+            message: format!("cannot write to standard output: {error}"),
+        }),
         _ => Ok(()),
     }
 }
 
 /// Writes a value to standard output as JSON.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure { exit_code: 1, message: format!("cannot write JSON: {error}") })?;
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure {
+        exit_code: 1,
+        message: format!("cannot write JSON: {error}"),
+    })?;
     print(&(text + "\n"))
 }
 
 /// An empty table without lines, wide as its contents.
 pub fn table() -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
     table
 }
 
 /// The table as text, each line without the blanks that pad it.
-pub fn render(table: &Table) -> String {
+pub fn render(mut table: Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// A table of names and what they stand for.
-pub fn pairs<const N: usize>(rows: [(&str, String); N]) -> Table {
+pub fn pairs<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> Table {
     let mut table = table();
     for (name, value) in rows {
         table.add_row([name, &value]);

@@ -42,8 +42,10 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         level.ptx.to_owned()
     } else {
         let entries = chosen.iter().map(|variant| {
-            ptx::entry(level, variant.symbol)
-                .ok_or_else(|| Failure { exit_code: 1, message: format!("{} has no {}", level.arch, variant.symbol) })
+            ptx::entry(level, variant.symbol).ok_or_else(|| Failure {
+                exit_code: 1,
+                message: format!("{} has no {}", level.arch, variant.symbol),
+            })
         });
         entries.collect::<Result<Vec<_>>>()?.join("\n")
     };
@@ -59,17 +61,29 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
 }
 
 fn oldest() -> Result<&'static Level> {
-    ptx::levels().first().ok_or_else(|| Failure::input("this program contains no kernels"))
+    ptx::levels()
+        .first()
+        .ok_or_else(|| Failure::input("this program contains no kernels"))
 }
 
 /// The newest level that an architecture of this name runs.
 fn level_for(arch: &str) -> Result<&'static Level> {
     let level = capability(arch).and_then(ptx::for_compute_capability);
     level.ok_or_else(|| {
-        let known = ptx::levels().iter().map(|level| level.arch).collect::<Vec<_>>().join(", ");
+        let known = ptx::levels()
+            .iter()
+            .map(|level| level.arch)
+            .collect::<Vec<_>>()
+            .join(", ");
         let oldest = ptx::levels().first().map_or("", |level| level.arch);
-        let problem = if capability(arch).is_some() { "too old" } else { "unknown" };
-        Failure::input(format!("architecture `{arch}` is {problem}; levels: {known}; any from {oldest} on runs one of them"))
+        let problem = if capability(arch).is_some() {
+            "too old"
+        } else {
+            "unknown"
+        };
+        Failure::input(format!(
+            "architecture `{arch}` is {problem}; levels: {known}; any from {oldest} on runs one of them"
+        ))
     })
 }
 

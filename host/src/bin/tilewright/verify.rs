@@ -52,7 +52,10 @@ struct Kernel {
 pub fn run(command: &Command, json: bool) -> Result<()> {
     let dtype = match &command.dtype {
         None => None,
-        Some(name) => Some(name.parse::<DType>().map_err(|problem| Failure::input(format!("`{name}`: {problem}")))?),
+        Some(name) => Some(
+            name.parse::<DType>()
+                .map_err(|problem| Failure::input(format!("`{name}`: {problem}")))?,
+        ),
     };
     let mut chosen = kernels::entry_points(&command.kernel)?;
     let bar = output::progress_bar(0);
@@ -63,47 +66,93 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     };
     let (device, results) = if command.backend == On::Cpu {
         if command.kernel != kernels::AUTO {
-            return Err(Failure::input(format!("{} runs on a GPU; the CPU has its own kernel", command.kernel)));
+            return Err(Failure::input(format!(
+                "{} runs on a GPU; the CPU has its own kernel",
+                command.kernel
+            )));
         }
         let dtypes = dtype.map_or(DType::ALL.to_vec(), |dtype| vec![dtype]);
         ("CPU".to_owned(), verify::run_on_cpu(&dtypes, on_progress))
     } else {
         chosen.retain(|variant| dtype.is_none_or(|dtype| variant.dtype == dtype));
         if chosen.is_empty() {
-            return Err(Failure::input(format!("{} is not a kernel for {}", command.kernel, dtype.map_or("", DType::name))));
+            return Err(Failure::input(format!(
+                "{} is not a kernel for {}",
+                command.kernel,
+                dtype.map_or("", DType::name)
+            )));
         }
-        let gpu = Gpu::open(0)?;
-        let results = verify::run(&gpu, |variant| chosen.iter().any(|one| one.symbol == variant.symbol), on_progress);
+        let gpu = Gpu::open(0).map_err(|error| {
+            let mut failure = Failure::from(error);
+            if failure.exit_code == 3 {
+                failure
+                    .message
+                    .push_str("; --backend cpu verifies what the CPU computes with");
+            }
+            failure
+        })?;
+        let results = verify::run(
+            &gpu,
+            |variant| chosen.iter().any(|one| one.symbol == variant.symbol),
+            on_progress,
+        );
         (gpu.profile().name.clone(), results)
     };
     bar.finish_and_clear();
 
     let asked_for = if command.backend == On::Cpu { &[][..] } else { &chosen };
     let kernels = by_kernel(asked_for, &results);
-    let code = results.iter().map(|result| result.problem.exit_code()).max().unwrap_or(0);
-    let problems: Vec<_> = results.into_iter().filter(|result| result.problem.exit_code() != 0).collect();
+    let code = results
+        .iter()
+        .map(|result| result.problem.exit_code())
+        .max()
+        .unwrap_or(0);
+    let problems: Vec<_> = results
+        .into_iter()
+        .filter(|result| result.problem.exit_code() != 0)
+        .collect();
     let failed = problems.len();
     let passed = kernels.iter().map(|kernel| kernel.passed).sum();
-    let listing = Listing { device, passed, failed, kernels, problems };
+    let listing = Listing {
+        device,
+        passed,
+        failed,
+        kernels,
+        problems,
+    };
     if json {
         output::print_json(&listing)?;
     } else {
         output::print(&describe(&listing))?;
     }
     if failed > 0 {
-        return Err(Failure { exit_code: code, message: format!("{failed} of {} cases failed", passed + failed) });
+        return Err(Failure {
+            exit_code: code,
+            message: format!("{failed} of {} cases failed", passed + failed),
+        });
     }
     Ok(())
 }
 
 /// The results in order, one row a kernel and element type; also for kernels of which nothing fits the device.
 fn by_kernel(asked_for: &[&Variant], results: &[CaseResult]) -> Vec<Kernel> {
-    let row = |kernel, dtype| Kernel { kernel, dtype, tiles: Vec::new(), passed: 0, failed: 0 };
-    let mut kernels: Vec<Kernel> =
-        asked_for.iter().map(|variant| row(variant.symbol, variant.dtype.name())).collect();
+    let row = |kernel, dtype| Kernel {
+        kernel,
+        dtype,
+        tiles: Vec::new(),
+        passed: 0,
+        failed: 0,
+    };
+    let mut kernels: Vec<Kernel> = asked_for
+        .iter()
+        .map(|variant| row(variant.symbol, variant.dtype.name()))
+        .collect();
     for result in results {
         let (kernel, dtype) = (result.kernel, result.dtype);
-        let index = match kernels.iter().position(|row| row.kernel == kernel && row.dtype == dtype) {
+        let index = match kernels
+            .iter()
+            .position(|row| row.kernel == kernel && row.dtype == dtype)
+        {
             Some(index) => index,
             None => {
                 kernels.push(row(kernel, dtype));
@@ -129,12 +178,25 @@ fn describe(listing: &Listing) -> String {
     table.add_row(["kernel", "type", "passed", "failed", "tile widths"]);
     for row in &listing.kernels {
         let tiles = row.tiles.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-        let tiles = if tiles.is_empty() { "none fits the device's shared memory".to_owned() } else { tiles };
-        table.add_row([row.kernel, row.dtype, &row.passed.to_string(), &row.failed.to_string(), &tiles]);
+        let tiles = if tiles.is_empty() {
+            "none fits the device's shared memory".to_owned()
+        } else {
+            tiles
+        };
+        table.add_row([
+            row.kernel,
+            row.dtype,
+            &row.passed.to_string(),
+            &row.failed.to_string(),
+            &tiles,
+        ]);
     }
     output::right_align(&mut table, 2..4);
-    let mut text = format!("{}\n\n{}", listing.device, output::render(&table));
-    text.push_str(&format!("\n{} cases passed, {} failed\n", listing.passed, listing.failed));
+    let mut text = format!("{}\n\n{}", listing.device, output::render(table));
+    text.push_str(&format!(
+        "\n{} cases passed, {} failed\n",
+        listing.passed, listing.failed
+    ));
     for result in listing.problems.iter().take(SHOWN) {
         let problem = result.problem.problem().unwrap_or_default();
         text.push_str(&format!(

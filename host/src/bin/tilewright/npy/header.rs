@@ -44,7 +44,11 @@ impl Descr {
             ('V', "2") => {}
             _ => return None,
         }
-        Some(Self { kind, size: size.parse().ok()?, big_endian })
+        Some(Self {
+            kind,
+            size: size.parse().ok()?,
+            big_endian,
+        })
     }
 
     /// The type as a user reads it, such as `<f4`.
@@ -82,22 +86,36 @@ impl Header {
         let Value::String(descr) = &header.type_descriptor else {
             return Err("holds a structured type; a matrix of f2, f4 or f8 is needed".into());
         };
-        let descr = Descr::parse(descr)
-            .ok_or_else(|| format!("holds elements of type {descr:?}; f2, f4 and f8 can be multiplied, and u2 or V2 as bfloat16"))?;
+        let descr = Descr::parse(descr).ok_or_else(|| {
+            format!("holds elements of type {descr:?}; f2, f4 and f8 can be multiplied, and u2 or V2 as bfloat16")
+        })?;
         let &[rows, columns] = header.shape.as_slice() else {
-            return Err(format!("holds an array of {} dimensions; a matrix has 2", header.shape.len()));
+            return Err(format!(
+                "holds an array of {} dimensions; a matrix has 2",
+                header.shape.len()
+            ));
         };
-        Ok(Self { rows, columns, fortran_order: header.layout.is_fortran(), descr, data_offset })
+        Ok(Self {
+            rows,
+            columns,
+            fortran_order: header.layout.is_fortran(),
+            descr,
+            data_offset,
+        })
     }
 
     /// The type of the elements. `words_are_bf16` declares 16-bit words to be bfloat16.
     pub fn dtype(&self, words_are_bf16: bool) -> Result<DType, String> {
         match (self.descr.kind, self.descr.size, words_are_bf16) {
             ('u' | 'V', _, true) => Ok(DType::Bf16),
-            ('u' | 'V', _, false) => {
-                Err(format!("holds 16-bit words ({}); with --bf16 they are read as bfloat16", self.descr.text()))
-            }
-            (_, _, true) => Err(format!("holds {}; --bf16 reads 16-bit words (u2 or V2)", self.descr.text())),
+            ('u' | 'V', _, false) => Err(format!(
+                "holds 16-bit words ({}); with --bf16 they are read as bfloat16",
+                self.descr.text()
+            )),
+            (_, _, true) => Err(format!(
+                "holds {}; --bf16 reads 16-bit words (u2 or V2)",
+                self.descr.text()
+            )),
             (_, 2, false) => Ok(DType::F16),
             (_, 4, false) => Ok(DType::F32),
             (_, _, false) => Ok(DType::F64),
@@ -107,15 +125,19 @@ impl Header {
     /// Compares the bytes that the header promises with those of the file.
     pub fn check_size(&self, dtype: DType, file_bytes: u64) -> Result<(), String> {
         let size = dtype.size_bytes();
-        let Some(promised) = self.rows.checked_mul(self.columns).and_then(|elements| elements.checked_mul(size as usize)) else {
+        let Some(promised) = self
+            .rows
+            .checked_mul(self.columns)
+            .and_then(|elements| elements.checked_mul(size as usize))
+        else {
             return Err(format!("its header's shape overflows: {self} elements of {size} B"));
         };
         let held = file_bytes.saturating_sub(self.data_offset);
         match (promised as u64).cmp(&held) {
             std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Greater => {
-                Err(format!("is truncated: {self} elements of {size} B take {promised} B, the file holds {held} B of them"))
-            }
+            std::cmp::Ordering::Greater => Err(format!(
+                "is truncated: {self} elements of {size} B take {promised} B, the file holds {held} B of them"
+            )),
             std::cmp::Ordering::Less => Err(format!(
                 "is longer than its header says: {self} elements of {size} B take {promised} B, the file holds {held} B"
             )),
@@ -152,7 +174,9 @@ fn read_text(file: &mut impl Read) -> Result<Vec<u8>, String> {
     fill(&mut count[..digits])?;
     let len = u32::from_le_bytes(count) as usize;
     if len > MAX_TEXT_BYTES {
-        return Err(format!("its header claims {len} B, the longest allowed is {MAX_TEXT_BYTES} B"));
+        return Err(format!(
+            "its header claims {len} B, the longest allowed is {MAX_TEXT_BYTES} B"
+        ));
     }
     text.extend_from_slice(&count[..digits]);
     let start = text.len();
@@ -169,7 +193,13 @@ fn read_text(file: &mut impl Read) -> Result<Vec<u8>, String> {
 /// The header of a little-endian matrix in C order.
 pub fn to_bytes(descr: Descr, rows: usize, columns: usize) -> Result<Vec<u8>, String> {
     let header = NpyHeader {
-        type_descriptor: Value::String(Descr { big_endian: false, ..descr }.text()),
+        type_descriptor: Value::String(
+            Descr {
+                big_endian: false,
+                ..descr
+            }
+            .text(),
+        ),
         layout: Layout::Standard,
         shape: vec![rows, columns],
     };

@@ -70,7 +70,12 @@ impl Source {
         let header = Header::read(&mut file).map_err(fail)?;
         let dtype = header.dtype(words_are_bf16).map_err(fail)?;
         header.check_size(dtype, metadata.len()).map_err(fail)?;
-        Ok(Self { path: path.to_owned(), file, header, dtype })
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            header,
+            dtype,
+        })
     }
 
     /// Rows of the matrix.
@@ -102,8 +107,12 @@ impl Source {
         let (rows, columns) = (self.header.rows, self.header.columns);
         let len = rows * columns; // The header's check has found that this does not overflow.
         let mut elements: Vec<T> = Vec::new();
-        elements.try_reserve_exact(len).map_err(|_| fail(format!("{len} elements do not fit into memory")))?;
-        self.file.seek(SeekFrom::Start(self.header.data_offset)).map_err(|error| fail(error.to_string()))?;
+        elements
+            .try_reserve_exact(len)
+            .map_err(|_| fail(format!("{len} elements do not fit into memory")))?;
+        self.file
+            .seek(SeekFrom::Start(self.header.data_offset))
+            .map_err(|error| fail(error.to_string()))?;
         let size = size_of::<T>();
         let mut chunk = vec![0; CHUNK_BYTES];
         while elements.len() < len {
@@ -120,7 +129,9 @@ impl Source {
             return Ok(elements);
         }
         let mut by_rows: Vec<T> = Vec::new();
-        by_rows.try_reserve_exact(len).map_err(|_| fail(format!("{len} elements do not fit into memory twice")))?;
+        by_rows
+            .try_reserve_exact(len)
+            .map_err(|_| fail(format!("{len} elements do not fit into memory twice")))?;
         by_rows.extend((0..len).map(|i| elements[i % columns * rows + i / columns]));
         Ok(by_rows)
     }
@@ -173,7 +184,9 @@ impl Destination {
         }
         let temporary = builder.tempfile_in(&self.directory).map_err(fail)?;
         let mut writer = BufWriter::new(temporary.as_file());
-        writer.write_all(&header::to_bytes(descr, rows, columns).map_err(|problem| Failure::file(&self.target, problem))?).map_err(fail)?;
+        writer
+            .write_all(&header::to_bytes(descr, rows, columns).map_err(|problem| Failure::file(&self.target, problem))?)
+            .map_err(fail)?;
         let mut bytes = Vec::with_capacity(CHUNK_BYTES);
         for chunk in elements.chunks(CHUNK_BYTES / size_of::<T>()) {
             bytes.clear();

@@ -1,0 +1,126 @@
+//! The library's own way to the device.
+
+use libtest_mimic::{Failed, Trial};
+use tilewright::launch::Gpu;
+use tilewright::plan::{Policy, plan};
+use tilewright::{Backend, DType, Error, GemmShape, Operand, Options, Rung, Verify, matmul, random};
+
+use crate::Outcome;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("library::matmul_in_one_call", matmul_in_one_call),
+        Trial::test("library::large_products", large_products),
+        Trial::test("library::opens_and_closes_again", opens_and_closes_again),
+        Trial::test("library::profile_is_consistent", profile_is_consistent),
+        Trial::test("library::refuses_bad_launches", refuses_bad_launches),
+        Trial::test("library::out_of_memory_is_an_error", out_of_memory_is_an_error),
+    ]
+}
+
+fn matmul_in_one_call() -> Outcome {
+    let shape = GemmShape::with_ld(130, 70, 33, 40, 71, 96)?;
+    let a: Vec<f32> = random::random_matrix(1, shape.span_elems(Operand::A));
+    let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
+    for rung in Rung::ALL.into_iter().map(Some).chain([None]) {
+        let policy = Policy {
+            rung,
+            ..Policy::default()
+        };
+        let options = Options {
+            backend: Backend::Gpu,
+            policy,
+            verify: Verify::Full,
+        };
+        let report = matmul(&shape, &a, &b, &options)?.report;
+        if report.backend != Backend::Gpu || report.kernel_ms <= 0.0 || report.verified != Verify::Full {
+            return Err(format!("{report:?}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Shapes beyond the table: many blocks, no extent a multiple of a tile, and 128 KiB of shared memory.
+fn large_products() -> Outcome {
+    let shape = GemmShape::packed(2047, 1999, 2003)?;
+    let a: Vec<f32> = random::random_matrix(3, shape.span_elems(Operand::A));
+    let b: Vec<f32> = random::random_matrix(4, shape.span_elems(Operand::B));
+    let policies = [
+        (Rung::Naive, 16),
+        (Rung::TiledStatic, 16),
+        (Rung::TiledStatic, 32),
+        (Rung::TiledDynamic, 32),
+        (Rung::TiledDynamic, 64),
+        (Rung::TiledDynamic, 112),
+        (Rung::TiledDynamic, 128),
+    ];
+    for (rung, tile) in policies {
+        let policy = Policy {
+            rung: Some(rung),
+            tile: Some(tile),
+            smem_limit: None,
+        };
+        let options = Options {
+            backend: Backend::Gpu,
+            policy,
+            verify: Verify::Sample,
+        };
+        matmul(&shape, &a, &b, &options).map_err(|error| Failed::from(format!("{rung}, tile {tile}: {error}")))?;
+    }
+    Ok(())
+}
+
+fn opens_and_closes_again() -> Outcome {
+    for _ in 0..3 {
+        let gpu = Gpu::open(0)?;
+        let matrix = gpu.upload(&[1.0_f32, 2.0])?;
+        let mut back = [0.0; 2];
+        matrix.download(&mut back)?;
+        if back != [1.0, 2.0] {
+            return Err(format!("{back:?}").into());
+        }
+    }
+    match Gpu::open(1000) {
+        Err(Error::Unavailable(_)) => Ok(()),
+        Err(error) => Err(format!("device 1000: {error}").into()),
+        Ok(_) => Err(Failed::from("device 1000 exists")),
+    }
+}
+
+fn profile_is_consistent() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    let profile = gpu.profile();
+    let sum = profile.smem_per_block_optin + profile.smem_reserved_per_block;
+    if profile.smem_per_block != 49_152 || profile.smem_per_sm != sum {
+        return Err(format!("{profile:?}").into());
+    }
+    Ok(())
+}
+
+fn refuses_bad_launches() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    let shape = GemmShape::packed(8, 8, 8)?;
+    let plan = plan(&shape, DType::F32, gpu.profile(), &Policy::default())?;
+    let (full, short) = (vec![0.0_f32; 64], vec![0.0_f32; 63]);
+    let (a, b) = (gpu.upload(&full)?, gpu.upload(&full)?);
+    let mut c = gpu.upload(&short)?;
+    if !matches!(gpu.launch(&plan, &a, &b, &mut c), Err(Error::InvalidArgument(_))) {
+        return Err(Failed::from("a C that is one element short was accepted"));
+    }
+    let wide = vec![0.0_f64; 64];
+    let (a, b, mut c) = (gpu.upload(&wide)?, gpu.upload(&wide)?, gpu.upload(&wide)?);
+    if !matches!(gpu.launch(&plan, &a, &b, &mut c), Err(Error::InvalidArgument(_))) {
+        return Err(Failed::from("f64 operands were accepted by an f32 plan"));
+    }
+    Ok(())
+}
+
+fn out_of_memory_is_an_error() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    let elements = usize::try_from(gpu.profile().memory_bytes)? / 4 + 1;
+    match gpu.uninitialized::<f32>(elements) {
+        Err(Error::Driver { .. }) => Ok(()),
+        Err(error) => Err(format!("{error}").into()),
+        Ok(_) => Err(Failed::from("more memory than the device has")),
+    }
+}

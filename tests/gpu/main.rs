@@ -1,0 +1,44 @@
+//! Everything that needs a GPU. Without one, each test is reported as ignored, with the reason, and counts as neither passed
+//! nor failed.
+//!
+//! - `kernels`: every entry point over the shape table, against the reference
+//! - `usage`: what the driver says of every entry point equals what the contract says
+//! - `library`: `matmul`, large products, opening and closing
+//! - `corpus`: kernels over the whole surface of `cuda_std`
+
+mod corpus;
+mod kernels;
+mod library;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tilewright::Error;
+use tilewright::launch::Gpu;
+
+/// What a test ends with: any error is a failure.
+type Outcome = Result<(), Failed>;
+
+fn main() {
+    if let Some(code) = corpus::run_as_child() {
+        std::process::exit(code);
+    }
+    let mut arguments = Arguments::from_args();
+    // One context at a time: tests measure nothing, but they share one device.
+    arguments.test_threads = Some(1);
+    let missing = match Gpu::open(0) {
+        Ok(_) => None,
+        Err(Error::Unavailable(reason)) => Some(reason),
+        Err(error) => {
+            eprintln!("the GPU cannot be used: {error}");
+            std::process::exit(1);
+        }
+    };
+    let mut trials: Vec<Trial> = kernels::trials();
+    trials.extend(library::trials());
+    trials.extend(corpus::trials());
+    if let Some(reason) = &missing {
+        trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
+        // `--ignored` would run them without a GPU: they then fail, which is right.
+        println!("GPU tests skipped: {} ({reason})", trials.len());
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
