@@ -11,11 +11,19 @@ const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute75, "sm_75"), (NvvmArch
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
-    for (arch, name) in LEVELS {
-        let ptx = out.join(format!("kernels_{name}.ptx"));
-        if let Err(error) = CudaBuilder::new("../kernels-gpu").arch(arch).copy_to(&ptx).build() {
-            eprintln!("{error}");
-            std::process::exit(1);
-        }
+    // Cargo compiles one level after the other; LLVM's work, which takes longer, overlaps.
+    let failed = std::thread::scope(|scope| {
+        let builds = LEVELS.map(|(arch, name)| {
+            let ptx = out.join(format!("kernels_{name}.ptx"));
+            scope.spawn(move || CudaBuilder::new("../kernels-gpu").arch(arch).copy_to(ptx).build())
+        });
+        builds
+            .into_iter()
+            .filter_map(|build| build.join().expect("the builder does not panic").err())
+            .map(|error| eprintln!("{error}"))
+            .count()
+    });
+    if failed > 0 {
+        std::process::exit(1);
     }
 }

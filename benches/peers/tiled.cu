@@ -96,21 +96,17 @@ STATIC_TWIN(32)
 
 extern __shared__ __align__(128) unsigned char dynamic_shared[];
 
-#define DYNAMIC_TWIN(R)                                                                                                 \
-    extern "C" __global__ void peer_r03_tiled_dynamic_##R##x##R##_f32(const float *__restrict__ a,                      \
-                                                                      const float *__restrict__ b,                      \
-                                                                      float *__restrict__ c, GemmArgs args,             \
-                                                                      TileParts parts) {                                \
-        float *a_s = reinterpret_cast<float *>(dynamic_shared);                                                         \
-        float *b_s = reinterpret_cast<float *>(dynamic_shared + parts.a_part_bytes);                                    \
-        if (R == 1 && parts.tile_width == 16)                                                                           \
-            tiled<R>(a, b, c, args, a_s, b_s, Fixed<16>{});                                                             \
-        else if (R == 1 && parts.tile_width == 32)                                                                      \
-            tiled<R>(a, b, c, args, a_s, b_s, Fixed<32>{});                                                             \
-        else                                                                                                            \
-            tiled<R>(a, b, c, args, a_s, b_s, Runtime{parts.tile_width});                                               \
+#define DYNAMIC_TWIN(NAME, R, WIDTH)                                                                                      \
+    extern "C" __global__ void peer_r03_tiled_dynamic_##NAME##_f32(const float *__restrict__ a,                          \
+                                                                   const float *__restrict__ b, float *__restrict__ c,   \
+                                                                   GemmArgs args, TileParts parts) {                     \
+        float *a_s = reinterpret_cast<float *>(dynamic_shared);                                                          \
+        float *b_s = reinterpret_cast<float *>(dynamic_shared + parts.a_part_bytes);                                     \
+        tiled<R>(a, b, c, args, a_s, b_s, WIDTH);                                                                        \
     }
 
-DYNAMIC_TWIN(1)
-DYNAMIC_TWIN(4)
-DYNAMIC_TWIN(8)
+DYNAMIC_TWIN(16, 1, Fixed<16>{})
+DYNAMIC_TWIN(32, 1, Fixed<32>{})
+DYNAMIC_TWIN(1x1, 1, Runtime{parts.tile_width})
+DYNAMIC_TWIN(4x4, 4, Runtime{parts.tile_width})
+DYNAMIC_TWIN(8x8, 8, Runtime{parts.tile_width})

@@ -100,7 +100,8 @@ impl Variant {
         }
     }
 
-    /// The entry point for a rung, an element type and a tile width.
+    /// The entry point for a rung, an element type and a tile width: the first of the table, where a width that the compiler
+    /// knows stands before the range that holds it.
     pub fn find(rung: Rung, dtype: DType, width: u32) -> Option<&'static Variant> {
         VARIANTS
             .iter()
@@ -157,6 +158,20 @@ macro_rules! rows {
                 static_pair(32, $dtype),
                 concat!("r02_tiled_static_32_", $suffix),
             ),
+            row(
+                Rung::TiledDynamic,
+                $dtype,
+                Tile::Fixed(16),
+                SharedMemory::Dynamic,
+                concat!("r03_tiled_dynamic_16_", $suffix),
+            ),
+            row(
+                Rung::TiledDynamic,
+                $dtype,
+                Tile::Fixed(32),
+                SharedMemory::Dynamic,
+                concat!("r03_tiled_dynamic_32_", $suffix),
+            ),
             dynamic_row($dtype, 0, concat!("r03_tiled_dynamic_1x1_", $suffix)),
             dynamic_row($dtype, 1, concat!("r03_tiled_dynamic_4x4_", $suffix)),
             dynamic_row($dtype, 2, concat!("r03_tiled_dynamic_8x8_", $suffix)),
@@ -186,7 +201,7 @@ const fn dynamic_row(dtype: DType, choice: usize, symbol: &'static str) -> Varia
     )
 }
 
-const PER_DTYPE: usize = 6;
+const PER_DTYPE: usize = 8;
 
 /// Every entry point of the device crate.
 pub static VARIANTS: [Variant; PER_DTYPE * DType::ALL.len()] = {
@@ -210,14 +225,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_width_has_exactly_one_dynamic_entry_point() {
+    fn every_width_has_one_dynamic_entry_point_for_any_width_and_perhaps_one_for_just_it() {
         for dtype in DType::ALL {
             for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
-                let matching = VARIANTS
-                    .iter()
-                    .filter(|v| v.rung == Rung::TiledDynamic && v.dtype == dtype && v.computes(width))
-                    .count();
-                assert_eq!(matching, 1, "{dtype} {width}");
+                let matching = |fixed: bool| {
+                    VARIANTS
+                        .iter()
+                        .filter(|v| v.rung == Rung::TiledDynamic && v.dtype == dtype && v.computes(width))
+                        .filter(|v| matches!(v.tile, Tile::Fixed(_)) == fixed)
+                        .count()
+                };
+                assert_eq!(matching(false), 1, "{dtype} {width}");
+                let found = Variant::find(Rung::TiledDynamic, dtype, width).expect("every width has one");
+                assert_eq!(
+                    matching(true),
+                    usize::from(found.tile == Tile::Fixed(width)),
+                    "{dtype} {width}"
+                );
             }
         }
     }

@@ -62,7 +62,9 @@ impl DeviceProfile {
         cust::init(cust::CudaFlags::empty()).of_call("cuInit")?;
         let devices = Device::num_devices().of_call("cuDeviceGetCount")?;
         if ordinal >= devices {
-            return Err(Error::Unavailable(format!("no CUDA device {ordinal}: this machine has {devices}")));
+            return Err(Error::Unavailable(format!(
+                "no CUDA device {ordinal}: this machine has {devices}"
+            )));
         }
         let device = Device::get_device(ordinal).of_call("cuDeviceGet")?;
         let get = |attribute| attribute_of(&device, attribute);
@@ -110,7 +112,9 @@ fn attribute_of(device: &Device, attribute: Attribute) -> Result<u32> {
     let code = unsafe { cust_raw::cuDeviceGetAttribute(&raw mut value, attribute, device.as_raw()) };
     let number = attribute as u32;
     if code != cust_raw::CUresult::CUDA_SUCCESS {
-        return Err(Error::Unavailable(format!("cuDeviceGetAttribute({number}) returned {code:?}")));
+        return Err(Error::Unavailable(format!(
+            "cuDeviceGetAttribute({number}) returned {code:?}"
+        )));
     }
     u32::try_from(value).map_err(|_| Error::Unavailable(format!("the driver reports {value} for attribute {number}")))
 }

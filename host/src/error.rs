@@ -78,9 +78,10 @@ impl<T> DriverCall<T> for std::result::Result<T, CudaError> {
             | CudaError::NotInitialized
             | CudaError::Deinitialized
             | CudaError::EccUncorrectable
-            | CudaError::NvlinkUncorrectable => {
-                Error::Unavailable(format!("no usable CUDA device: {call} returned {code:?} ({})", code as u32))
-            }
+            | CudaError::NvlinkUncorrectable => Error::Unavailable(format!(
+                "no usable CUDA device: {call} returned {code:?} ({})",
+                code as u32
+            )),
             _ => Error::Driver { call, code },
         })
     }

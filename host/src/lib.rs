@@ -33,4 +33,4 @@ pub mod verify;
 pub use element::Element;
 pub use error::{Error, Result};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
-pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung};
+pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, VARIANTS, Variant};

@@ -10,8 +10,8 @@ use std::fmt;
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, GemmShape, Grid, GridError, Rung, SharedMemory, Tile, TileError, TileGeometry, TilePair, TileParts, VARIANTS,
-    Variant,
+    Bytes, DType, GemmShape, Grid, GridError, Rung, SharedMemory, Tile, TileError, TileGeometry, TilePair, TileParts,
+    VARIANTS, Variant,
 };
 
 use crate::device::DeviceProfile;
@@ -163,13 +163,24 @@ impl fmt::Display for PlanError {
         match self {
             PlanError::Tile(error) => error.fmt(f),
             PlanError::Grid(error) => error.fmt(f),
-            PlanError::NoSuchVariant { rung, requested, nearest } => write!(
+            PlanError::NoSuchVariant {
+                rung,
+                requested,
+                nearest,
+            } => write!(
                 f,
                 "{rung} has no kernel for tile width {requested}; nearest: {nearest}; {} takes any up to {}",
                 Rung::TiledDynamic,
                 TileGeometry::MAX_WIDTH
             ),
-            PlanError::SharedMemory { rung, tile, static_bytes, dynamic_bytes, limit, nearest } => {
+            PlanError::SharedMemory {
+                rung,
+                tile,
+                static_bytes,
+                dynamic_bytes,
+                limit,
+                nearest,
+            } => {
                 let needed = u64::from(static_bytes.get()) + u64::from(dynamic_bytes.get());
                 write!(
                     f,
@@ -183,7 +194,10 @@ impl fmt::Display for PlanError {
                 }
             }
             PlanError::Threads { requested, available } => {
-                write!(f, "the block has {requested} threads, the device allows {available}; take a narrower tile")
+                write!(
+                    f,
+                    "the block has {requested} threads, the device allows {available}; take a narrower tile"
+                )
             }
         }
     }
@@ -191,9 +205,11 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Tile widths that are tried, best first, when the user names none. Multiples of the warp's 32 keep loads coalesced; below
-/// them the widest that fits is taken.
-const CANDIDATES: [u32; 4] = [128, 96, 64, 32];
+/// Tile widths that are tried, best first, when the user names none; below them the widest that fits is taken.
+///
+/// Multiples of 32 keep loads coalesced. Wider than 64 gains nothing: 128 leaves room for one block of 256 threads a
+/// multiprocessor, too few to hide latency, and 96 for blocks of 144 threads, which are no whole warps (`docs/results`).
+const CANDIDATES: [u32; 2] = [64, 32];
 
 /// Chooses tile, block, grid and shared memory for one product on one device.
 ///
@@ -204,7 +220,11 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     let limit = device.block_limit(policy.smem_limit);
     let mut reasons = vec![format!(
         "limit {limit}: {}",
-        if limit.get() < device.smem_per_block_optin { "asked for by the user" } else { "opt-in limit of the device" }
+        if limit.get() < device.smem_per_block_optin {
+            "asked for by the user"
+        } else {
+            "opt-in limit of the device"
+        }
     )];
     let tile = match policy.tile {
         Some(width) => {
@@ -219,7 +239,10 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
         nearest: nearest_width(rung, dtype, tile.width()),
     })?;
     if tile.threads() > device.threads_per_block {
-        return Err(PlanError::Threads { requested: tile.threads(), available: device.threads_per_block });
+        return Err(PlanError::Threads {
+            requested: tile.threads(),
+            available: device.threads_per_block,
+        });
     }
     let dynamic_bytes = variant.dynamic_bytes(tile);
     // Both summands are below 2^20.
@@ -230,9 +253,21 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     let grid = Grid::cover(shape.args(), tile.width()).map_err(PlanError::Grid)?;
     let opt_in = total.get() > device.smem_per_block;
     if opt_in {
-        reasons.push(format!("{total} exceed the default limit of {} B: the launch opts in", device.smem_per_block));
+        reasons.push(format!(
+            "{total} exceed the default limit of {} B: the launch opts in",
+            device.smem_per_block
+        ));
     }
-    Ok(Plan { shape: *shape, variant, tile, grid, dynamic_bytes, limit_bytes: limit, opt_in, reasons })
+    Ok(Plan {
+        shape: *shape,
+        variant,
+        tile,
+        grid,
+        dynamic_bytes,
+        limit_bytes: limit,
+        opt_in,
+        reasons,
+    })
 }
 
 /// The widest candidate that fits the memory and keeps every multiprocessor busy.
@@ -246,7 +281,11 @@ fn choose_tile(
 ) -> Result<TileGeometry, PlanError> {
     let mut fitting = None;
     let widest = TilePair::widest_within(limit, dtype).map_or(0, TileGeometry::width);
-    let below = if widest < CANDIDATES[CANDIDATES.len() - 1] { widest } else { 16 };
+    let below = if widest < CANDIDATES[CANDIDATES.len() - 1] {
+        widest
+    } else {
+        16
+    };
     for width in CANDIDATES.into_iter().chain([below]) {
         let Some(variant) = Variant::find(rung, dtype, width) else {
             continue;

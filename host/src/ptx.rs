@@ -13,8 +13,16 @@ pub struct Level {
 
 /// Oldest first. Must name what `build.rs` builds.
 static LEVELS: [Level; 2] = [
-    Level { compute_capability: (7, 5), arch: "sm_75", ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_75.ptx")) },
-    Level { compute_capability: (9, 0), arch: "sm_90", ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_90.ptx")) },
+    Level {
+        compute_capability: (7, 5),
+        arch: "sm_75",
+        ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_75.ptx")),
+    },
+    Level {
+        compute_capability: (9, 0),
+        arch: "sm_90",
+        ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_90.ptx")),
+    },
 ];
 
 /// Every embedded level, oldest architecture first.
@@ -24,7 +32,10 @@ pub fn levels() -> &'static [Level] {
 
 /// The newest level that a device of this compute capability runs, or `None` for a device older than all of them.
 pub fn for_compute_capability(compute_capability: (u32, u32)) -> Option<&'static Level> {
-    LEVELS.iter().rev().find(|level| level.compute_capability <= compute_capability)
+    LEVELS
+        .iter()
+        .rev()
+        .find(|level| level.compute_capability <= compute_capability)
 }
 
 /// The text of one entry point, from its directive to its closing brace, or `None` where the level has none of that name.
@@ -42,7 +53,12 @@ mod tests {
     #[test]
     fn a_device_gets_the_newest_level_it_runs() {
         assert!(for_compute_capability((7, 0)).is_none());
-        for (device, arch) in [((7, 5), "sm_75"), ((8, 9), "sm_75"), ((9, 0), "sm_90"), ((12, 0), "sm_90")] {
+        for (device, arch) in [
+            ((7, 5), "sm_75"),
+            ((8, 9), "sm_75"),
+            ((9, 0), "sm_90"),
+            ((12, 0), "sm_90"),
+        ] {
             assert_eq!(for_compute_capability(device).map(|level| level.arch), Some(arch));
         }
     }

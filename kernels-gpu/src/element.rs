@@ -3,7 +3,6 @@
 use core::ops::{Add, Mul};
 
 use half::{bf16, f16};
-use tilewright_contract::DType;
 
 use crate::primitives::convert;
 
@@ -23,8 +22,6 @@ impl Sum for f64 {
 
 /// An element of A, B or C. The accumulator is [`DType::accumulator`](tilewright_contract::DType::accumulator)'s type.
 pub trait Element: Copy {
-    /// This type in the contract's terms.
-    const DTYPE: DType;
     /// The accumulator.
     type Sum: Sum;
     /// Zero: what stands in a tile outside the matrix.
@@ -37,9 +34,8 @@ pub trait Element: Copy {
 
 /// A type that is its own accumulator.
 macro_rules! own_sum {
-    ($float:ty, $dtype:expr) => {
+    ($float:ty) => {
         impl Element for $float {
-            const DTYPE: DType = $dtype;
             type Sum = $float;
             const ZERO: Self = 0.0;
 
@@ -56,11 +52,10 @@ macro_rules! own_sum {
     };
 }
 
-own_sum!(f32, DType::F32);
-own_sum!(f64, DType::F64);
+own_sum!(f32);
+own_sum!(f64);
 
 impl Element for f16 {
-    const DTYPE: DType = DType::F16;
     type Sum = f32;
     const ZERO: Self = f16::from_bits(0);
 
@@ -76,7 +71,6 @@ impl Element for f16 {
 }
 
 impl Element for bf16 {
-    const DTYPE: DType = DType::Bf16;
     type Sum = f32;
     const ZERO: Self = bf16::from_bits(0);
 

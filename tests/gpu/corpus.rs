@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::process::Command;
 
 use cuda_std_corpus::cases::{Argument, Case, Data, Expected, Outcome as Ending, all};
+use cust::context::{CurrentContext, ResourceLimit};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
@@ -103,6 +104,9 @@ fn words(bytes: &[u8]) -> Words {
 fn run(case: &Case) -> Result<(), Problem> {
     // Declared first, dropped last: everything below lives in this context.
     let _context = cust::quick_init()?;
+    if case.stack_bytes > 0 {
+        CurrentContext::set_resource_limit(ResourceLimit::StackSize, case.stack_bytes as usize)?;
+    }
     let module = Module::from_ptx(PTX, &[])?;
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
     let function = module.get_function(case.kernel)?;

@@ -17,13 +17,19 @@ pub struct DeviceMatrix<'gpu, T: Element> {
 impl<T: Element> DeviceMatrix<'_, T> {
     pub(super) fn from_slice(elements: &[T]) -> Result<Self> {
         let buffer = DeviceBuffer::from_slice(elements).of_call("cuMemAlloc, cuMemcpyHtoD")?;
-        Ok(Self { buffer, _gpu: PhantomData })
+        Ok(Self {
+            buffer,
+            _gpu: PhantomData,
+        })
     }
 
     pub(super) fn uninitialized(len: usize) -> Result<Self> {
         // SAFETY: every element type is valid for any bits, and the host reads them only as what the device left there.
         let buffer = unsafe { DeviceBuffer::uninitialized(len) }.of_call("cuMemAlloc")?;
-        Ok(Self { buffer, _gpu: PhantomData })
+        Ok(Self {
+            buffer,
+            _gpu: PhantomData,
+        })
     }
 
     /// Elements.

@@ -58,7 +58,14 @@ impl Gpu {
         let context = Context::new(device).of_call("cuDevicePrimaryCtxRetain")?;
         let module = Module::from_ptx(level.ptx, &[]).of_call("cuModuleLoadDataEx")?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).of_call("cuStreamCreateWithPriority")?;
-        Ok(Self { module, stream, profile, level, _context: context, _not_send: PhantomData })
+        Ok(Self {
+            module,
+            stream,
+            profile,
+            level,
+            _context: context,
+            _not_send: PhantomData,
+        })
     }
 
     /// What the device offers.
@@ -112,7 +119,12 @@ impl Gpu {
         }
         let variant = plan.variant;
         if variant.dtype != T::DTYPE {
-            return Err(Error::InvalidArgument(format!("{} takes {}, not {}", variant.symbol, variant.dtype, T::DTYPE)));
+            return Err(Error::InvalidArgument(format!(
+                "{} takes {}, not {}",
+                variant.symbol,
+                variant.dtype,
+                T::DTYPE
+            )));
         }
         let blocks = plan.grid.blocks();
         if blocks == 0 {
@@ -139,8 +151,11 @@ impl Gpu {
         // with dynamic shared memory, each alive until the call has copied it. 2. The operands span what the shape says
         // (checked above) and C is borrowed exclusively, so it overlaps neither A nor B. 3. Grid, block and dynamic bytes
         // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
-        unsafe { self.stream.launch(&function, blocks, (side, side), plan.dynamic_bytes.get(), &arguments) }
-            .of_call("cuLaunchKernel")
+        unsafe {
+            self.stream
+                .launch(&function, blocks, (side, side), plan.dynamic_bytes.get(), &arguments)
+        }
+        .of_call("cuLaunchKernel")
     }
 
     /// Waits until everything enqueued so far is done.

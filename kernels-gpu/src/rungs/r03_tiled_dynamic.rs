@@ -19,9 +19,8 @@
 
 use cuda_std::{kernel, shared};
 use half::{bf16, f16};
-use tilewright_contract::{Bytes, GemmArgs, TileGeometry, TilePair, TileParts};
+use tilewright_contract::{Bytes, GemmArgs, TileParts};
 
-use crate::element::Element;
 use crate::tiled::{Fixed, Operands, Runtime, Tiles, tiled};
 
 /// The two tiles in the block's one dynamic allocation.
@@ -39,35 +38,8 @@ unsafe fn carve<E>(a_part: Bytes) -> Tiles<E> {
     }
 }
 
-/// # Safety
-/// As for [`tiled`]; `parts` is the layout of the launch's dynamic allocation
-/// ([`TilePair::parts`](tilewright_contract::TilePair::parts)).
-#[inline(always)]
-unsafe fn dynamic<E: Element, const R: usize>(operands: Operands<E>, parts: TileParts) {
-    // SAFETY: the layout's parts are multiples of 16 bytes and lie inside the allocation.
-    let tiles = unsafe { carve::<E>(parts.a_part) };
-    // The widths that the static rung has too get the same code as there: a constant pitch, an unrolled loop, and B_s at a
-    // constant distance from A_s.
-    // SAFETY (all arms): the caller's promise; the width is the launch's.
-    if R == 1 && parts == const { packed::<E>(16) } {
-        unsafe { tiled::<E, _, R>(operands, tiles, Fixed::<16>) }
-    } else if R == 1 && parts == const { packed::<E>(32) } {
-        unsafe { tiled::<E, _, R>(operands, tiles, Fixed::<32>) }
-    } else {
-        unsafe { tiled::<E, _, R>(operands, tiles, Runtime(parts.tile_width)) }
-    }
-}
-
-/// The parts of a pair of tiles of this width.
-const fn packed<E: Element>(width: u32) -> TileParts {
-    match TileGeometry::new(width) {
-        Ok(tile) => TilePair::new(tile, E::DTYPE).parts(),
-        Err(_) => panic!("no such tile width"),
-    }
-}
-
 macro_rules! entry_points {
-    ($($symbol:ident: $outputs:literal, $element:ty;)*) => {$(
+    ($($symbol:ident: $outputs:literal, $element:ty, $width:expr;)*) => {$(
         #[doc = concat!("[`tiled`] with `", stringify!($element), "`, ", stringify!($outputs), " elements of C a thread and side.")]
         ///
         /// # Safety
@@ -81,23 +53,34 @@ macro_rules! entry_points {
             args: GemmArgs,
             parts: TileParts,
         ) {
-            // SAFETY: the caller's promise.
-            unsafe { dynamic::<$element, $outputs>(Operands { a, b, c, args }, parts) }
+            let width = ($width)(parts.tile_width);
+            // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's promise.
+            unsafe { tiled::<$element, _, $outputs>(Operands { a, b, c, args }, carve(parts.a_part), width) }
         }
     )*};
 }
 
+// Two widths have entry points of their own, in which the width is a constant: a fair comparison with the static rung, where it
+// always is. That the allocation is dynamic is then the only difference.
 entry_points! {
-    r03_tiled_dynamic_1x1_f32: 1, f32;
-    r03_tiled_dynamic_4x4_f32: 4, f32;
-    r03_tiled_dynamic_8x8_f32: 8, f32;
-    r03_tiled_dynamic_1x1_f64: 1, f64;
-    r03_tiled_dynamic_4x4_f64: 4, f64;
-    r03_tiled_dynamic_8x8_f64: 8, f64;
-    r03_tiled_dynamic_1x1_f16: 1, f16;
-    r03_tiled_dynamic_4x4_f16: 4, f16;
-    r03_tiled_dynamic_8x8_f16: 8, f16;
-    r03_tiled_dynamic_1x1_bf16: 1, bf16;
-    r03_tiled_dynamic_4x4_bf16: 4, bf16;
-    r03_tiled_dynamic_8x8_bf16: 8, bf16;
+    r03_tiled_dynamic_16_f32: 1, f32, |_| Fixed::<16>;
+    r03_tiled_dynamic_32_f32: 1, f32, |_| Fixed::<32>;
+    r03_tiled_dynamic_1x1_f32: 1, f32, Runtime;
+    r03_tiled_dynamic_4x4_f32: 4, f32, Runtime;
+    r03_tiled_dynamic_8x8_f32: 8, f32, Runtime;
+    r03_tiled_dynamic_16_f64: 1, f64, |_| Fixed::<16>;
+    r03_tiled_dynamic_32_f64: 1, f64, |_| Fixed::<32>;
+    r03_tiled_dynamic_1x1_f64: 1, f64, Runtime;
+    r03_tiled_dynamic_4x4_f64: 4, f64, Runtime;
+    r03_tiled_dynamic_8x8_f64: 8, f64, Runtime;
+    r03_tiled_dynamic_16_f16: 1, f16, |_| Fixed::<16>;
+    r03_tiled_dynamic_32_f16: 1, f16, |_| Fixed::<32>;
+    r03_tiled_dynamic_1x1_f16: 1, f16, Runtime;
+    r03_tiled_dynamic_4x4_f16: 4, f16, Runtime;
+    r03_tiled_dynamic_8x8_f16: 8, f16, Runtime;
+    r03_tiled_dynamic_16_bf16: 1, bf16, |_| Fixed::<16>;
+    r03_tiled_dynamic_32_bf16: 1, bf16, |_| Fixed::<32>;
+    r03_tiled_dynamic_1x1_bf16: 1, bf16, Runtime;
+    r03_tiled_dynamic_4x4_bf16: 4, bf16, Runtime;
+    r03_tiled_dynamic_8x8_bf16: 8, bf16, Runtime;
 }
