@@ -262,6 +262,62 @@ fn many_rightful_overflows_pass_the_sampled_check() {
 }
 
 #[test]
+fn a_defect_among_rightful_overflows_is_caught_by_the_sampled_check() {
+    let shape = GemmShape::packed(150, 150, 4).expect("small");
+    let mut product = Product::<f16>::new(shape);
+    let scale = |x: &mut f16| *x = f16::from_f32(f32::from(*x) * 300.0);
+    product.a.iter_mut().chain(&mut product.b).for_each(scale);
+    tiled(&shape, 16, &product.a, &product.b, &mut product.c).expect("lengths fit");
+    // A large element with its sign turned, far from the edges of tiles, in a matrix of which most rows overflow
+    // somewhere.
+    let large = |c: &f16| c.is_finite() && f32::from(*c).abs() > 40_000.0;
+    let inner = 75 * 150 + 70;
+    let index = inner + product.c[inner..].iter().position(large).expect("large elements");
+    product.c[index] = -product.c[index];
+    product.is_caught_at(index / 150, index % 150);
+}
+
+#[test]
+fn products_that_underflow_may_be_off_by_a_smallest_number_each() {
+    // Two products of 0.6 of the smallest f32 become one whole each; the sum, 2, is 0.8 from the right one.
+    let shape = GemmShape::packed(1, 1, 2).expect("small");
+    let (a, b) = (vec![0.6 * 2f32.powi(-74); 2], vec![2f32.powi(-75); 2]);
+    let product = |c: u32| Product {
+        shape,
+        a: a.clone(),
+        b: b.clone(),
+        c: vec![f32::from_bits(c)],
+    };
+    let mut computed = [0.0];
+    tiled(&shape, 1, &a, &b, &mut computed).expect("lengths fit");
+    assert_eq!(computed[0].to_bits(), 2);
+    assert!(product(2).verdicts().iter().all(Verdict::passed));
+    assert!(product(9).verdicts().iter().all(|verdict| !verdict.passed()));
+}
+
+#[test]
+fn more_wrong_rows_than_are_compared_are_counted() {
+    let mut product = Product::<f32>::new(GemmShape::packed(60, 400, 5).expect("small"));
+    for row in 0..60 {
+        *product.at(row, 100 + row) = f32::NAN;
+    }
+    let [full, sampled] = product.verdicts();
+    assert_eq!(full.mismatches, 60);
+    assert_eq!(sampled.mismatches, 60, "{sampled}");
+    assert!(
+        matches!(
+            sampled.method,
+            Method::Sampled {
+                failing_rows: 60,
+                compared_rows: 8,
+                ..
+            }
+        ),
+        "{sampled:?}"
+    );
+}
+
+#[test]
 fn f16_subnormals_are_compared_to_the_last_place() {
     // 2^-12 * 2^-12 = 2^-24, the smallest f16; twice as much is wrong, and so is nothing.
     let shape = GemmShape::packed(1, 1, 1).expect("small");

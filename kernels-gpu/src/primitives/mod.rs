@@ -1,3 +1,4 @@
 //! PTX instructions that Rust has no words for, one family a file. Each has a host body with the same result.
 
 pub mod convert;
+pub mod opaque;
