@@ -256,7 +256,8 @@ fn interleave(
     mut ours: impl FnMut() -> tilewright::Result<f32>,
     mut peer: impl FnMut() -> tilewright::Result<f32>,
 ) -> tilewright::Result<Vec<(f64, f64)>> {
-    (ours()?, peer()?);
+    ours()?;
+    peer()?;
     (0..rounds)
         .map(|_| Ok((f64::from(ours()?), f64::from(peer()?))))
         .collect()

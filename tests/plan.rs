@@ -5,10 +5,13 @@ use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::{Bytes, DType, GemmShape, Rung};
 use tilewright_contract::{TileGeometry, TilePair};
 
-/// (compute capability, opt-in limit, per multiprocessor, reserve, multiprocessors of a typical part), all sizes in bytes.
+/// Compute capability, opt-in limit, per multiprocessor, reserve (bytes), multiprocessors of a typical part.
+type Architecture = ((u32, u32), u32, u32, u32, u32);
+
+/// Every architecture that a current CUDA supports.
 ///
 /// Source: CUDA programming guide, "Compute Capabilities"; the reserve is `cudaDevAttrReservedSharedMemoryPerBlock`.
-const ARCHITECTURES: [((u32, u32), u32, u32, u32, u32); 11] = [
+const ARCHITECTURES: [Architecture; 11] = [
     ((7, 5), 65_536, 65_536, 0, 40),
     ((8, 0), 166_912, 167_936, 1024, 108),
     ((8, 6), 101_376, 102_400, 1024, 84),
@@ -22,13 +25,7 @@ const ARCHITECTURES: [((u32, u32), u32, u32, u32, u32); 11] = [
     ((12, 1), 101_376, 102_400, 1024, 48),
 ];
 
-fn profile(
-    compute_capability: (u32, u32),
-    optin: u32,
-    per_sm: u32,
-    reserved: u32,
-    multiprocessors: u32,
-) -> DeviceProfile {
+fn profile((compute_capability, optin, per_sm, reserved, multiprocessors): Architecture) -> DeviceProfile {
     DeviceProfile {
         name: format!("synthetic {}.{}", compute_capability.0, compute_capability.1),
         compute_capability,
@@ -51,9 +48,11 @@ fn profile(
 }
 
 fn profiles() -> impl Iterator<Item = DeviceProfile> {
-    ARCHITECTURES
-        .into_iter()
-        .map(|(cc, optin, per_sm, reserved, sms)| profile(cc, optin, per_sm, reserved, sms))
+    ARCHITECTURES.into_iter().map(profile)
+}
+
+fn hopper() -> DeviceProfile {
+    profile(((9, 0), 232_448, 233_472, 1024, 132))
 }
 
 fn large() -> GemmShape {
@@ -78,7 +77,7 @@ fn an_automatic_plan_fits_every_architecture_and_element_type() {
 
 #[test]
 fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
-    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let device = hopper();
     for dtype in DType::ALL {
         for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
             let total = TilePair::new(TileGeometry::new(width).expect("in range"), dtype).total();
@@ -158,7 +157,7 @@ fn a_99_kib_part_and_a_227_kib_part_differ_as_documented() {
 
 #[test]
 fn a_limit_that_fits_nothing_says_so() {
-    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let device = hopper();
     for rung in [None, Some(Rung::TiledDynamic), Some(Rung::TiledStatic)] {
         let policy = Policy {
             rung,
@@ -184,7 +183,7 @@ fn a_limit_that_fits_nothing_says_so() {
 
 #[test]
 fn the_naive_kernel_needs_no_shared_memory() {
-    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let device = hopper();
     let policy = Policy {
         rung: Some(Rung::Naive),
         tile: None,
@@ -201,7 +200,7 @@ fn the_naive_kernel_needs_no_shared_memory() {
 
 #[test]
 fn a_width_that_a_kernel_lacks_names_the_nearest() {
-    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let device = hopper();
     for (requested, nearest) in [(20, 16), (25, 32), (1, 16), (128, 32)] {
         let policy = Policy {
             rung: Some(Rung::TiledStatic),
@@ -232,7 +231,7 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
 
 #[test]
 fn small_products_get_tiles_that_fill_the_device() {
-    let device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let device = hopper();
     let width = |m, n| {
         let shape = GemmShape::packed(m, n, 64).expect("valid");
         plan(&shape, DType::F32, &device, &Policy::default())
@@ -248,7 +247,7 @@ fn small_products_get_tiles_that_fill_the_device() {
 
 #[test]
 fn a_device_that_allows_fewer_threads_refuses_with_both_numbers() {
-    let mut device = profile((9, 0), 232_448, 233_472, 1024, 132);
+    let mut device = hopper();
     device.threads_per_block = 512;
     let policy = Policy {
         tile: Some(32),

@@ -157,9 +157,9 @@ impl Element for bf16 {
 ///
 /// Rounding twice to nearest can be wrong: 1 + 2⁻¹¹ + 2⁻⁴⁰ becomes the f32 1 + 2⁻¹¹, which is a tie in f16 and goes
 /// down. (`half` 1.8's own `from_f64` drops the low 32 bits of the f64 and has the same fault.) Rounding to odd first
-/// - truncate, then set the last bit if anything was lost - keeps a tie apart from its neighbours, and is right where
-/// the first type has two bits more than the second (Boldo and Melquiond, "Emulation of FMA and correctly rounded
-/// sums", IEEE Transactions on Computers 57, 2008): 24 against 11 and 8.
+/// (truncate, then set the last bit if anything was lost) keeps a tie apart from its neighbours, and is right where the
+/// first type has two bits more than the second (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
+/// IEEE Transactions on Computers 57, 2008): 24 against 11 and 8.
 fn round_to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     let back = f64::from(nearest);

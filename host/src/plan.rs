@@ -207,9 +207,9 @@ impl std::error::Error for PlanError {}
 
 /// Tile widths that are tried, best first, when the user names none; below them the widest that fits is taken.
 ///
-/// Multiples of 32 keep loads coalesced. Wider than 64 gains nothing: 128 leaves room for one block of 256 threads a
+/// Multiples of 16 keep loads coalesced. Wider than 64 gains nothing: 128 leaves room for one block of 256 threads a
 /// multiprocessor, too few to hide latency, and 96 for blocks of 144 threads, which are no whole warps (`docs/results`).
-const CANDIDATES: [u32; 2] = [64, 32];
+const CANDIDATES: [u32; 3] = [64, 32, 16];
 
 /// Chooses tile, block, grid and shared memory for one product on one device.
 ///
@@ -280,13 +280,11 @@ fn choose_tile(
     reasons: &mut Vec<String>,
 ) -> Result<TileGeometry, PlanError> {
     let mut fitting = None;
-    let widest = TilePair::widest_within(limit, dtype).map_or(0, TileGeometry::width);
-    let below = if widest < CANDIDATES[CANDIDATES.len() - 1] {
-        widest
-    } else {
-        16
-    };
-    for width in CANDIDATES.into_iter().chain([below]) {
+    let narrowest = CANDIDATES[CANDIDATES.len() - 1];
+    let below = TilePair::widest_within(limit, dtype)
+        .map(TileGeometry::width)
+        .filter(|&width| width < narrowest);
+    for width in CANDIDATES.into_iter().chain(below) {
         let Some(variant) = Variant::find(rung, dtype, width) else {
             continue;
         };
@@ -298,7 +296,7 @@ fn choose_tile(
         }
         fitting = Some(tile);
         match Grid::cover(shape.args(), width) {
-            Ok(grid) if grid.blocks() < device.multiprocessors && width > 16 => reasons.push(format!(
+            Ok(grid) if grid.blocks() < device.multiprocessors && width > narrowest => reasons.push(format!(
                 "tile width {width}: {} blocks leave some of {} multiprocessors idle",
                 grid.blocks(),
                 device.multiprocessors

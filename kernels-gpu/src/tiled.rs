@@ -181,11 +181,11 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
 
     let store_row = |i: usize, sums: [E::Sum; R]| {
         let (tile_row, row) = (ty + i as u32 * stride, origin.row + ty + i as u32 * stride);
-        for j in 0..R {
+        for (j, &sum) in sums.iter().enumerate() {
             let (tile_column, column) = (tx + j as u32 * stride, origin.column + tx + j as u32 * stride);
             if inside(tile_row) && inside(tile_column) && row < args.m && column < args.n {
                 // SAFETY: inside C, and inside this block's tile, which no other block writes.
-                unsafe { *c.add(row as usize * args.ldc as usize + column as usize) = E::narrow(sums[j]) };
+                unsafe { *c.add(row as usize * args.ldc as usize + column as usize) = E::narrow(sum) };
             }
         }
     };

@@ -36,15 +36,16 @@ unsafe fn naive<E: Element>(a: *const E, b: *const E, c: *mut E, args: GemmArgs)
         return;
     }
     let mut sum = E::Sum::ZERO;
-    // 64-bit offsets: an operand may exceed 2^32 elements.
-    let mut a_offset = row as usize * args.lda as usize;
-    let mut b_offset = column as usize;
-    for _ in 0..args.k {
-        // SAFETY: row < m, column < n and the counter < k: both elements lie inside their matrices.
-        let (x, y) = unsafe { (*a.add(a_offset), *b.add(b_offset)) };
+    for i in 0..args.k as usize {
+        // SAFETY: row < m, column < n and i < k: both elements lie inside their matrices. 64-bit offsets, since an operand may
+        // exceed 2^32 elements.
+        let (x, y) = unsafe {
+            (
+                *a.add(row as usize * args.lda as usize + i),
+                *b.add(i * args.ldb as usize + column as usize),
+            )
+        };
         sum = sum + x.widen() * y.widen();
-        a_offset += 1;
-        b_offset += args.ldb as usize;
     }
     // SAFETY: row < m and column < n; no other thread writes this element.
     unsafe { *c.add(row as usize * args.ldc as usize + column as usize) = E::narrow(sum) };
@@ -52,7 +53,7 @@ unsafe fn naive<E: Element>(a: *const E, b: *const E, c: *mut E, args: GemmArgs)
 
 macro_rules! entry_points {
     ($($symbol:ident: $element:ty;)*) => {$(
-        #[doc = concat!("[`naive`] with elements of `", stringify!($element), "`.")]
+        #[doc = concat!("The body above with elements of `", stringify!($element), "`.")]
         ///
         /// # Safety
         /// As for the body: operands as `args` describes them, grid and block of the variant table.
