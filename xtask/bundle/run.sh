@@ -23,7 +23,7 @@ say() { printf '\n== %s ==\n' "$*"; }
 
 device() {
     nvidia-smi || return 1
-    "$bundle/bin/tilewright" device
+    "$bundle/tilewright" device
 }
 
 # The test programs count a test that finds no GPU as skipped. Here there is one: a program that passed nothing has failed.

@@ -3,7 +3,7 @@
 //! The published crate declares the functions of that bitcode file, of which a kernel calls some by their bare names (`__nv_sinpi` is `sinpi`, and with an
 //! `f` at the end it takes an `f32`). Here they are calculated: by instructions of the GPU where there are some, else by the `libm` crate and [`FloatExt`].
 //! Results differ from libdevice's in the last bits. [`GpuFloat`] and
-//! [`FloatExt`](crate::FloatExt) are the better way to most of them.
+//! `FloatExt` are the better way to most of them.
 //!
 //! Suffixes name how a result is rounded: `_rn` to the nearest number, `_rz` towards 0, `_rd` down, `_ru` up. What takes such a suffix, and the functions that
 //! start with `fast_` (which are the GPU's approximations), exists on the GPU alone. Unsigned integers are passed in signed types, as there.
