@@ -29,6 +29,21 @@ fn dynamic_shared_memory_is_external_and_aligned() {
     assert_eq!(ptx.matches(declaration).count(), 1, "{ptx}");
 }
 
+/// LLVM 22's combiner would replace the copy by the constant and keep the cast to local memory: a read of a wrong address.
+#[test]
+fn copy_of_a_constant_is_not_read_from_local_memory_at_the_constants_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let ptx = folder.path().join("kernels.ptx");
+    let builder = builder("kernels").arch(NvvmArch::Compute80).emit_llvm_ir(true);
+    builder.copy_to(&ptx).build().unwrap();
+    let ir = std::fs::read_to_string(ptx.with_extension("ll")).unwrap();
+    assert!(ir.contains("@walks_a_copy("));
+    assert!(
+        !ir.contains("to ptr addrspace(5))"),
+        "a constant is cast to local memory"
+    );
+}
+
 #[test]
 fn constant_memory_keeps_its_values() {
     let ptx = plain();
