@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::CudaBuilder;
 use crate::error::CudaBuilderError;
 use crate::layout::{Layout, without_target_folder};
+use crate::register_attr;
 use crate::toolchain::Toolchain;
 
 /// The only GPU target of rustc.
@@ -71,6 +72,7 @@ pub(crate) fn compile(
     cargo.args(without_target_folder(&builder.build_args));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", rustflags(builder).join("\u{1f}"));
     cargo.env("CUDA_ARCH", builder.arch.cuda_arch().to_string());
+    register_attr::accept(&mut cargo, layout)?;
     let mut child = cargo
         .stdout(Stdio::piped())
         .spawn()

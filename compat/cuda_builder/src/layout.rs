@@ -27,6 +27,8 @@ pub(crate) struct Layout {
     pub local_packages: BTreeSet<PathBuf>,
     /// The packages that are compiled for the GPU, as `name@version`.
     pub device_packages: BTreeSet<String>,
+    /// The root files of these packages' libraries.
+    pub device_roots: BTreeSet<PathBuf>,
 }
 
 /// Asks cargo about the crate at `crate_path`.
@@ -73,6 +75,7 @@ fn from_metadata(metadata: &Value, manifest: &Path) -> Layout {
 
     let mut local_packages = BTreeSet::new();
     let mut device_packages = BTreeSet::new();
+    let mut device_roots = BTreeSet::new();
     let mut seen = BTreeSet::new();
     // A macro crate and what only build scripts use belong to the crate's sources, but run on the host.
     let mut open: Vec<(&str, bool)> = root.map(|(id, _)| (id.as_str(), true)).into_iter().collect();
@@ -93,6 +96,7 @@ fn from_metadata(metadata: &Value, manifest: &Path) -> Layout {
         }
         if on_device && let (Some(name), Some(version)) = (package["name"].as_str(), package["version"].as_str()) {
             device_packages.insert(format!("{name}@{version}"));
+            device_roots.extend(library_root(package));
         }
         for dependency in node["deps"].as_array().map(Vec::as_slice).unwrap_or_default() {
             let Some(target) = dependency["pkg"].as_str() else {
@@ -116,7 +120,20 @@ fn from_metadata(metadata: &Value, manifest: &Path) -> Layout {
         target: path_of("target_directory"),
         local_packages,
         device_packages,
+        device_roots,
     }
+}
+
+/// The file that a package's library begins with.
+fn library_root(package: &Value) -> Option<PathBuf> {
+    let targets = package["targets"].as_array()?;
+    let is_library = |target: &&Value| {
+        let kinds = target["kind"].as_array().map(Vec::as_slice).unwrap_or_default();
+        kinds
+            .iter()
+            .any(|kind| kind.as_str().is_some_and(|kind| kind.ends_with("lib")))
+    };
+    targets.iter().find(is_library)?["src_path"].as_str().map(PathBuf::from)
 }
 
 fn is_proc_macro(package: &Value) -> bool {

@@ -20,6 +20,7 @@ mod error;
 mod layout;
 mod pass;
 mod ptx;
+mod register_attr;
 pub mod toolchain;
 
 pub use arch::{NvvmArch, UnknownArch};

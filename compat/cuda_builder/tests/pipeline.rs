@@ -17,8 +17,22 @@ fn shared_memory_is_accessed_as_such() {
         assert!(body.contains("st.shared.") && body.contains("ld.shared."), "{body}");
     }
     // An access that names no address space would be generic.
-    let generic = ["ld.b", "ld.v", "ld.u", "ld.f", "st.b", "st.v", "st.u", "st.f"];
-    assert_eq!(instructions(&ptx, &generic), [""; 0], "{ptx}");
+    let generic = [
+        "b",
+        "u",
+        "f",
+        "v2",
+        "v4",
+        "v8",
+        "volatile.b",
+        "volatile.u",
+        "volatile.f",
+        "volatile.v",
+    ];
+    for access in generic {
+        let generic = [format!("ld.{access}"), format!("st.{access}")];
+        assert_eq!(instructions(&ptx, &[&generic[0], &generic[1]]), [""; 0], "{ptx}");
+    }
     assert!(ptx.contains("[1024];"), "two tiles of 1024 bytes\n{ptx}");
 }
 
@@ -34,8 +48,13 @@ fn dynamic_shared_memory_is_external_and_aligned() {
 fn copy_of_a_constant_is_not_read_from_local_memory_at_the_constants_address() {
     let folder = tempfile::tempdir().unwrap();
     let ptx = folder.path().join("kernels.ptx");
-    let builder = builder("kernels").arch(NvvmArch::Compute80).emit_llvm_ir(true);
-    builder.copy_to(&ptx).build().unwrap();
+    let builder = builder("kernels").build_args(&["--features", "copies"]);
+    builder
+        .arch(NvvmArch::Compute80)
+        .emit_llvm_ir(true)
+        .copy_to(&ptx)
+        .build()
+        .unwrap();
     let ir = std::fs::read_to_string(ptx.with_extension("ll")).unwrap();
     assert!(ir.contains("@walks_a_copy("));
     assert!(
@@ -183,4 +202,25 @@ fn build_in_child() {
         .copy_to(output)
         .build()
         .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The crate root that every kernel crate for the published `cuda_std` has, and a module beside it.
+#[test]
+fn crate_that_registers_attributes_is_compiled_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("published.ptx");
+    let build = || {
+        builder("published")
+            .arch(NvvmArch::Compute80)
+            .copy_to(&path)
+            .build()
+            .unwrap();
+        std::fs::read_to_string(&path).unwrap()
+    };
+    let ptx = build();
+    assert!(
+        body(&ptx, "add").contains("add.rn.f32") || body(&ptx, "add").contains("add.f32"),
+        "{ptx}"
+    );
+    assert_eq!(build(), ptx, "again, with everything there");
 }
