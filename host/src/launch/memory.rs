@@ -42,7 +42,7 @@ impl<T: Element> DeviceMatrix<'_, T> {
         self.len() == 0
     }
 
-    /// Copies all elements to the host. Wait for the stream first: this copy does not.
+    /// Copies all elements to the host, once what was launched before is done.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the lengths differ, [`Error::Driver`] otherwise.

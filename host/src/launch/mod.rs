@@ -57,7 +57,10 @@ impl Gpu {
         let device = Device::get_device(ordinal).of_call("cuDeviceGet")?;
         let context = Context::new(device).of_call("cuDevicePrimaryCtxRetain")?;
         let module = Module::from_ptx(level.ptx, &[]).of_call("cuModuleLoadDataEx")?;
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).of_call("cuStreamCreateWithPriority")?;
+        // Not a non-blocking stream: uploads and downloads go through the null stream, and an upload from pageable memory may
+        // return before its last bytes have arrived (CUDA driver API, "API synchronization behavior"). A stream of the default
+        // kind waits for the null stream, and the null stream for it.
+        let stream = Stream::new(StreamFlags::DEFAULT, None).of_call("cuStreamCreateWithPriority")?;
         Ok(Self {
             module,
             stream,
