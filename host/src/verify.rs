@@ -99,8 +99,9 @@ pub struct Progress {
 /// neither a warp nor a multiple of the padding.
 const WIDTHS: [u32; 13] = [1, 7, 16, 17, 31, 32, 33, 48, 64, 65, 96, 100, 128];
 
-/// Widths whose bytes, given as the limit on shared memory, let the plan choose the tile.
-const WIDTHS_BY_LIMIT: [u32; 3] = [2, 5, 23];
+/// Widths whose bytes, given as the limit on shared memory, let the plan choose the tile: below its own candidates, so that it
+/// takes just these.
+const WIDTHS_BY_LIMIT: [u32; 3] = [2, 5, 11];
 
 /// Elements behind the last one of C that a kernel must not touch.
 const GUARD_ELEMS: usize = 64;
@@ -152,6 +153,10 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
         TileGeometry::new(width)
             .is_ok_and(|tile| variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get())
     };
+    // A range holds widths for which the plan takes an entry point of their own.
+    let is_for = |width: u32| {
+        Variant::find(variant.rung, variant.dtype, width).is_some_and(|found| found.symbol == variant.symbol)
+    };
     let ends = match variant.tile {
         Tile::Fixed(width) => [width, width],
         Tile::Runtime { min, max } => [min, max],
@@ -169,7 +174,7 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
         });
     let limits = WIDTHS_BY_LIMIT
         .into_iter()
-        .filter(|&width| variant.shared == SharedMemory::Dynamic && variant.computes(width) && fits(width))
+        .filter(|&width| variant.shared == SharedMemory::Dynamic && is_for(width) && fits(width))
         .filter_map(|width| TileGeometry::new(width).ok())
         .map(|tile| Policy {
             rung: Some(variant.rung),
@@ -207,7 +212,7 @@ pub fn run(gpu: &Gpu, filter: impl Fn(&Variant) -> bool, mut on_progress: impl F
             DType::F16 => on_gpu::<f16>,
             DType::Bf16 => on_gpu::<bf16>,
         };
-        let (tile, problem) = on_gpu(gpu, &policy, &case.shape);
+        let (tile, problem) = on_gpu(gpu, variant, &policy, &case.shape);
         let gone = matches!(problem, Outcome::Failed(Error::Unavailable(_)));
         results.push(CaseResult {
             kernel: variant.symbol,
@@ -270,11 +275,16 @@ fn describe(shape: &GemmShape) -> String {
 }
 
 /// The tile that was run and how it went.
-fn on_gpu<T: Element>(gpu: &Gpu, policy: &Policy, shape: &GemmShape) -> (u32, Outcome) {
+fn on_gpu<T: Element>(gpu: &Gpu, variant: &Variant, policy: &Policy, shape: &GemmShape) -> (u32, Outcome) {
     let plan = match plan(shape, T::DTYPE, gpu.profile(), policy) {
         Ok(plan) => plan,
         Err(error) => return (policy.tile.unwrap_or(0), Outcome::Failed(error.into())),
     };
+    let taken = plan.variant().symbol;
+    if taken != variant.symbol {
+        let problem = format!("the plan took {taken} in place of {}", variant.symbol);
+        return (plan.tile().width(), Outcome::Wrong(problem));
+    }
     let outcome = compare::<T>(shape, |a, b, c| {
         let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
         gpu.launch(&plan, &a, &b, &mut on_device)?;
