@@ -166,7 +166,7 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
     widths.dedup();
     let named = widths
         .into_iter()
-        .filter(|&width| variant.computes(width) && fits(width))
+        .filter(|&width| is_for(width) && fits(width))
         .map(|width| Policy {
             rung: Some(variant.rung),
             tile: Some(width),
@@ -370,6 +370,9 @@ mod tests {
         for variant in &VARIANTS {
             let policies = policies(variant, ample);
             assert!(!policies.is_empty(), "{}", variant.symbol);
+            for width in policies.iter().filter_map(|policy| policy.tile) {
+                assert_eq!(Variant::find(variant.rung, variant.dtype, width), Some(variant), "{width}");
+            }
             let by_limit = policies.iter().any(|policy| policy.smem_limit.is_some());
             assert_eq!(
                 by_limit,
