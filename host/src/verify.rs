@@ -371,7 +371,11 @@ mod tests {
             let policies = policies(variant, ample);
             assert!(!policies.is_empty(), "{}", variant.symbol);
             for width in policies.iter().filter_map(|policy| policy.tile) {
-                assert_eq!(Variant::find(variant.rung, variant.dtype, width), Some(variant), "{width}");
+                assert_eq!(
+                    Variant::find(variant.rung, variant.dtype, width),
+                    Some(variant),
+                    "{width}"
+                );
             }
             let by_limit = policies.iter().any(|policy| policy.smem_limit.is_some());
             assert_eq!(
