@@ -16,7 +16,7 @@ use crate::{CudaBuilder, EmitOption};
 ///
 /// LLVM's own O3 learns too late that an address lies in shared memory: only the code generator looks, after all that could profit
 /// from knowing (that a store to shared memory cannot change a value read from global memory; which alignment an access has) is
-/// done. So the address spaces are inferred first, on code that is inlined and tidy enough to see through. On an H200 this is worth
+/// done. So the address spaces are inferred first, on code that is inlined and tidy enough to see through. On an H200 this was worth
 /// up to 25 % of the time of a tiled product.
 const OPTIMISED: &str = "internalize,globaldce,always-inline,\
     cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>)),\

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs as cargo's RUSTC_WRAPPER: $1 is rustc, the rest are its arguments.
 #
-# Kernel crates for the published cuda_std begin with `feature(register_attr), register_attr(nvvm_internal)`, which rustc has
-# refused since 1.66 (E0557). Such a crate is compiled from a copy of its root without these words, in a folder whose other
+# Kernel crates for the published cuda_std begin with `feature(register_attr), register_attr(nvvm_internal)`, which rustc
+# refuses (E0557). Such a crate is compiled from a copy of its root without these words, in a folder whose other
 # entries are links to the crate's own; every other crate is compiled as it is.
 set -eu
 rustc=$1
