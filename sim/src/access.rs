@@ -1,0 +1,78 @@
+//! Where the views of `cuda_views` report the accesses of a simulated thread.
+
+use std::fmt;
+use std::ops::Range;
+use std::panic::Location;
+
+use serde::Serialize;
+
+use crate::analysis::Op;
+use crate::engine;
+
+/// A memory that threads have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Space {
+    /// The block's.
+    Shared,
+    /// The grid's.
+    Global,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Shared => "shared",
+            Space::Global => "global",
+        })
+    }
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessKind {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An atomic load, store or read-modify-write.
+    Atomic,
+}
+
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic access",
+        })
+    }
+}
+
+impl From<Op> for AccessKind {
+    fn from(op: Op) -> Self {
+        match op {
+            Op::Read => AccessKind::Read,
+            Op::Write => AccessKind::Write,
+            Op::AtomicLoad | Op::AtomicStore | Op::AtomicUpdate => AccessKind::Atomic,
+        }
+    }
+}
+
+/// Reports an access of `bytes` bytes (1 to 16, a power of two) at `address` in `space`, through a view that covers the addresses `part`. Returns if the access
+/// may be done; where it may not (out of bounds, misaligned) the simulated thread unwinds from here, with the fault recorded.
+///
+/// # Panics
+/// Outside a launch.
+#[inline]
+pub fn access(
+    space: Space,
+    kind: AccessKind,
+    address: usize,
+    bytes: usize,
+    part: Range<usize>,
+    site: &'static Location<'static>,
+) {
+    engine::current("a view's access").access(space, kind, address, bytes, part, site);
+}

@@ -1,0 +1,280 @@
+//! Which accesses of one block's threads are ordered.
+//!
+//! Every access carries a *stamp*: a number from one counter of the worker that runs the block, which never goes back.
+//! Almost all order in a kernel comes from barriers of the whole block, and for those one comparison is enough: what
+//! has a stamp from before the last barrier is ordered before everything after it. Finer order - a barrier of a warp,
+//! an atomic that publishes what its thread did - is kept in vector clocks: for each thread, the last stamp of every
+//! other thread that it knows of. A thread's own stamp changes when others may learn of it, so that what it does next
+//! is told apart from what they know.
+//!
+//! This is FastTrack's representation ("FastTrack: Efficient and Precise Dynamic Race Detection", Flanagan and Freund,
+//! PLDI 2009; epochs where they suffice, vectors where not), with two changes: barriers order through a common stamp,
+//! and stamps grow over blocks, so that neither vectors nor shadow memory are ever cleared: what is left in them from
+//! earlier is smaller than any stamp of now.
+//!
+//! Memory: 4 bytes per pair of threads (4 MiB for 1,024 threads), from the first finer synchronisation on.
+
+use super::LANES;
+
+/// The order among the threads of the block that a worker runs.
+pub(crate) struct Clocks {
+    /// The last stamp given out.
+    counter: u32,
+    /// No stamp is left: everything counts as ordered.
+    exhausted: bool,
+    block_start: u32,
+    interval_start: u32,
+    /// Something finer than a barrier happened in this interval.
+    fine: bool,
+    /// The stamp of each thread, unless the interval began later.
+    own: Vec<u32>,
+    /// `known[t * width + e]`: the last stamp of thread `e` that `t` knows of; empty until first used.
+    known: Vec<u32>,
+    /// Entries of a row of `known`: the threads, rounded up to whole warps.
+    width: usize,
+    /// Which warps' entries of a row of `known` may be of this interval; valid if the interval beside it is this one.
+    columns: Vec<(u32, u32)>,
+}
+
+/// What one thread knew of its block when it published it: for some warps, the last stamp of each thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockClock {
+    /// Bit `w`: there is an entry for warp `w`.
+    warps: u32,
+    /// One entry for each bit of `warps`, in order.
+    stamps: Vec<[u32; LANES]>,
+}
+
+impl Clocks {
+    /// A counter at 0 and no block.
+    pub(crate) fn new() -> Self {
+        Self {
+            counter: 0,
+            exhausted: false,
+            block_start: 0,
+            interval_start: 0,
+            fine: false,
+            own: Vec::new(),
+            known: Vec::new(),
+            width: 0,
+            columns: Vec::new(),
+        }
+    }
+
+    /// Starts a block of at most 1,024 threads. Nothing of it is ordered with what the worker ran before.
+    pub(crate) fn start_block(&mut self, threads: usize) {
+        debug_assert!(threads <= LANES * 32, "a block has at most 1,024 threads");
+        self.own.clear();
+        self.own.resize(threads, 0);
+        self.columns.clear();
+        self.columns.resize(threads, (0, 0));
+        let width = threads.next_multiple_of(LANES);
+        if self.width != width {
+            self.width = width;
+            self.known = Vec::new();
+        }
+        self.barrier();
+        self.block_start = self.interval_start;
+    }
+
+    /// The first stamp of the block. Smaller ones are from blocks before it.
+    #[inline]
+    pub(crate) fn block_start(&self) -> u32 {
+        self.block_start
+    }
+
+    /// The first stamp since the last barrier. Smaller ones are ordered before everything from now on.
+    #[inline]
+    pub(crate) fn interval_start(&self) -> u32 {
+        self.interval_start
+    }
+
+    /// The stamp of what `thread` does now.
+    #[inline]
+    pub(crate) fn stamp(&self, thread: u16) -> u32 {
+        self.own[usize::from(thread)].max(self.interval_start)
+    }
+
+    /// Whether two different threads can be ordered within the interval at all.
+    #[inline]
+    pub(crate) fn is_fine(&self) -> bool {
+        self.fine
+    }
+
+    /// Whether an access of this block, by `earlier_thread` at `earlier_stamp`, is ordered before what `thread` does
+    /// now.
+    #[inline]
+    pub(crate) fn ordered(&self, earlier_thread: u16, earlier_stamp: u32, thread: u16) -> bool {
+        earlier_thread == thread
+            || earlier_stamp < self.interval_start
+            || self.fine && self.knows(thread, earlier_thread, earlier_stamp)
+    }
+
+    fn knows(&self, thread: u16, earlier_thread: u16, earlier_stamp: u32) -> bool {
+        let entry = usize::from(thread) * self.width + usize::from(earlier_thread);
+        self.exhausted || self.known.get(entry).is_some_and(|&known| known >= earlier_stamp)
+    }
+
+    /// All threads of the block have met: orders everything before with everything after.
+    pub(crate) fn barrier(&mut self) {
+        self.interval_start = self.tick();
+        self.fine = self.exhausted;
+    }
+
+    /// Some threads have met, each once: orders what they did before with what they do after.
+    pub(crate) fn join(&mut self, threads: impl Iterator<Item = u16> + Clone) {
+        let mut columns = 0;
+        self.ensure_rows();
+        for thread in threads.clone() {
+            self.know_self(thread);
+            columns |= self.columns_of(thread);
+        }
+        for column in bits(columns) {
+            let mut most = [0; LANES];
+            for thread in threads.clone() {
+                raise(&mut most, self.entry(thread, column));
+            }
+            for thread in threads.clone() {
+                *self.entry_mut(thread, column) = most;
+            }
+        }
+        let stamp = self.tick();
+        for thread in threads {
+            self.own[usize::from(thread)] = stamp;
+            self.columns[usize::from(thread)] = (self.interval_start, columns);
+        }
+        self.fine = true;
+    }
+
+    /// What `thread` knows now, itself included; what it does from now on is not part of it.
+    pub(crate) fn release(&mut self, thread: u16) -> BlockClock {
+        let clock = if self.known.is_empty() {
+            let mut stamps = [0; LANES];
+            stamps[usize::from(thread) % LANES] = self.stamp(thread);
+            BlockClock {
+                warps: 1 << warp(thread),
+                stamps: vec![stamps],
+            }
+        } else {
+            self.know_self(thread);
+            let warps = self.columns_of(thread);
+            BlockClock {
+                warps,
+                stamps: bits(warps).map(|column| *self.entry(thread, column)).collect(),
+            }
+        };
+        let stamp = self.tick();
+        self.own[usize::from(thread)] = stamp;
+        clock
+    }
+
+    /// `thread` learns what another thread of its block knew.
+    pub(crate) fn acquire(&mut self, thread: u16, clock: &BlockClock) {
+        if clock.warps == 0 {
+            return;
+        }
+        self.ensure_rows();
+        let columns = self.columns_of(thread) | clock.warps;
+        for (column, stamps) in bits(clock.warps).zip(&clock.stamps) {
+            raise(self.entry_mut(thread, column), stamps);
+        }
+        self.columns[usize::from(thread)] = (self.interval_start, columns);
+        self.fine = true;
+    }
+
+    /// Whether most stamps are used up: then, between two blocks, everything that holds stamps should be replaced, and
+    /// this by [`Clocks::new`]. A block that uses up the last ones is not checked further.
+    pub(crate) fn needs_reset(&self) -> bool {
+        self.counter > u32::MAX / 2
+    }
+
+    fn tick(&mut self) -> u32 {
+        if self.counter == u32::MAX {
+            self.exhausted = true;
+            self.fine = true;
+        } else {
+            self.counter += 1;
+        }
+        self.counter
+    }
+
+    fn ensure_rows(&mut self) {
+        if self.known.is_empty() {
+            self.known = vec![0; self.width * self.width];
+        }
+    }
+
+    /// Warps of which `thread` may know something of this interval, always its own.
+    fn columns_of(&self, thread: u16) -> u32 {
+        let (interval, columns) = self.columns[usize::from(thread)];
+        let known = if interval == self.interval_start { columns } else { 0 };
+        known | 1 << warp(thread)
+    }
+
+    fn know_self(&mut self, thread: u16) {
+        let stamp = self.stamp(thread);
+        self.known[usize::from(thread) * self.width + usize::from(thread)] = stamp;
+    }
+
+    fn entry(&self, thread: u16, column: usize) -> &[u32; LANES] {
+        let row = usize::from(thread) * self.width;
+        &self.known[row..row + self.width].as_chunks().0[column]
+    }
+
+    fn entry_mut(&mut self, thread: u16, column: usize) -> &mut [u32; LANES] {
+        let row = usize::from(thread) * self.width;
+        &mut self.known[row..row + self.width].as_chunks_mut().0[column]
+    }
+
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, counter: u32) {
+        self.counter = counter;
+    }
+}
+
+impl BlockClock {
+    /// Whether it includes what `thread` did at `stamp`.
+    pub(crate) fn includes(&self, thread: u16, stamp: u32) -> bool {
+        let bit = 1 << warp(thread);
+        if self.warps & bit == 0 {
+            return false;
+        }
+        let entry = (self.warps & (bit - 1)).count_ones() as usize;
+        self.stamps[entry][usize::from(thread) % LANES] >= stamp
+    }
+
+    /// What either of two clocks of the same block includes.
+    pub(crate) fn merged(&self, other: &Self) -> Self {
+        let warps = self.warps | other.warps;
+        let (mut mine, mut theirs) = (self.stamps.iter(), other.stamps.iter());
+        let entry = |column: usize| {
+            let mut entry = [0; LANES];
+            for (warps, entries) in [(self.warps, &mut mine), (other.warps, &mut theirs)] {
+                if warps >> column & 1 == 1
+                    && let Some(known) = entries.next()
+                {
+                    raise(&mut entry, known);
+                }
+            }
+            entry
+        };
+        Self {
+            warps,
+            stamps: bits(warps).map(entry).collect(),
+        }
+    }
+}
+
+fn warp(thread: u16) -> u32 {
+    u32::from(thread) / LANES as u32
+}
+
+fn bits(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |bit| mask >> bit & 1 == 1)
+}
+
+fn raise(stamps: &mut [u32; LANES], by: &[u32; LANES]) {
+    for (stamp, &by) in stamps.iter_mut().zip(by) {
+        *stamp = (*stamp).max(by);
+    }
+}

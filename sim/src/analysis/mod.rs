@@ -1,0 +1,73 @@
+//! What accesses mean: data structures without an engine.
+//!
+//! - [`sites`]: a small number for each source line that accesses memory.
+//! - [`clock`], [`grid_clock`], [`sync_vars`]: which accesses are ordered, within a block, between blocks, through
+//!   atomics and fences.
+//! - [`shadow`], [`global_shadow`]: who accessed what last, and whether that races with the access at hand.
+//! - [`banks`], [`traffic`]: what the accesses of a warp cost the memory system.
+//!
+//! Threads are numbered linearly within their block; thread `t` is lane `t % 32` of warp `t / 32`.
+
+pub mod banks;
+pub(crate) mod clock;
+pub(crate) mod global_shadow;
+pub(crate) mod grid_clock;
+pub(crate) mod shadow;
+pub(crate) mod sites;
+pub(crate) mod sync_vars;
+pub(crate) mod traffic;
+
+#[cfg(test)]
+mod tests;
+
+/// Lanes of a warp.
+pub(crate) const LANES: usize = 32;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub(crate) enum Op {
+    /// A plain read.
+    Read = 1,
+    /// A plain write.
+    Write = 2,
+    /// An atomic load.
+    AtomicLoad = 3,
+    /// An atomic store.
+    AtomicStore = 4,
+    /// An atomic read-modify-write.
+    AtomicUpdate = 5,
+}
+
+impl Op {
+    /// Whether the access depends on what is in memory.
+    pub(crate) const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::AtomicLoad | Self::AtomicUpdate)
+    }
+
+    /// Whether the access changes what is in memory.
+    pub(crate) const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::AtomicStore | Self::AtomicUpdate)
+    }
+
+    /// Whether the access is an atomic one.
+    pub(crate) const fn is_atomic(self) -> bool {
+        matches!(self, Self::AtomicLoad | Self::AtomicStore | Self::AtomicUpdate)
+    }
+
+    /// Whether two accesses to one place need an order: one of them writes, and not both are atomic.
+    pub(crate) const fn conflicts_with(self, other: Self) -> bool {
+        (self.writes() || other.writes()) && !(self.is_atomic() && other.is_atomic())
+    }
+
+    /// The operation of number `code`, which has to be one of an [`Op`].
+    const fn from_code(code: u64) -> Self {
+        match code {
+            1 => Self::Read,
+            2 => Self::Write,
+            3 => Self::AtomicLoad,
+            4 => Self::AtomicStore,
+            _ => Self::AtomicUpdate,
+        }
+    }
+}

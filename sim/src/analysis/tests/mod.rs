@@ -1,0 +1,8 @@
+//! The structures against definitions that are too slow to use.
+
+mod banks;
+mod global_shadow;
+mod order;
+mod shadow;
+mod sync_vars;
+mod traffic;

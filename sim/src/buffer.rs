@@ -1,0 +1,368 @@
+//! Global memory that the simulator knows: its bounds, what of it was written, and where a matrix has padding.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use bytemuck::Pod;
+use parking_lot::RwLock;
+
+/// What fresh memory holds: NaN in every floating-point type, and a large negative integer.
+const POISON: u8 = 0xff;
+/// A GPU's allocations are aligned to at least this (CUDA C++ Programming Guide, "Device Memory Accesses").
+const ALIGNMENT: usize = 256;
+
+/// Device memory: what a kernel's pointers point to. It belongs to the thread that made it.
+///
+/// Kernels get its address from [`GlobalBuffer::as_ptr`] or [`GlobalBuffer::as_mut_ptr`] and may write to it although they hold a shared reference: as on
+/// a GPU, what they do with it is their responsibility. Reading it from another thread during a launch is a data race like any other.
+pub struct GlobalBuffer<T> {
+    allocation: Arc<Allocation>,
+    len: usize,
+    /// Not `Send`: a launch restores and compares the buffers of the thread that calls it.
+    _of_thread: PhantomData<(T, *mut ())>,
+}
+
+// SAFETY: shared references give out addresses and copies. Writing happens in kernels, which are unsafe to run.
+unsafe impl<T: Pod> Sync for GlobalBuffer<T> {}
+
+impl<T: Pod> GlobalBuffer<T> {
+    /// A copy of `elements`.
+    pub fn from_slice(elements: &[T]) -> Self {
+        let buffer = Self::allocate(elements.len(), Fill::Written, None);
+        buffer.copy_from(elements);
+        buffer
+    }
+
+    /// `len` elements of all-zero bits.
+    pub fn zeroed(len: usize) -> Self {
+        let buffer = Self::allocate(len, Fill::Written, None);
+        // SAFETY: the allocation's own bytes; nobody else has its address yet.
+        unsafe { buffer.allocation.base.as_ptr().write_bytes(0, buffer.allocation.bytes) };
+        buffer
+    }
+
+    /// `len` elements that nobody has written: reading one is a fault.
+    pub fn uninit(len: usize) -> Self {
+        Self::allocate(len, Fill::Unwritten, None)
+    }
+
+    /// A row-major matrix of `rows` x `columns` with `ld` elements from row to row. `elements` holds at least `(rows - 1) * ld + columns` of them;
+    /// what lies between the columns and `ld` is not part of the matrix, and any access to it is a fault.
+    ///
+    /// # Panics
+    /// If `ld < columns` or `elements` is too short.
+    pub fn matrix(elements: &[T], rows: usize, columns: usize, ld: usize) -> Self {
+        let span = span(rows, columns, ld);
+        assert!(
+            elements.len() >= span,
+            "{rows} x {columns} with a leading dimension of {ld} takes {span} elements, the slice has {}",
+            elements.len()
+        );
+        let buffer = Self::allocate(span, Fill::Written, Some(Rows::of::<T>(columns, ld)));
+        buffer.copy_from(&elements[..span]);
+        buffer
+    }
+
+    /// As [`GlobalBuffer::matrix`], with elements that nobody has written.
+    ///
+    /// # Panics
+    /// If `ld < columns`.
+    pub fn matrix_uninit(rows: usize, columns: usize, ld: usize) -> Self {
+        Self::allocate(
+            span(rows, columns, ld),
+            Fill::Unwritten,
+            Some(Rows::of::<T>(columns, ld)),
+        )
+    }
+
+    fn allocate(len: usize, fill: Fill, rows: Option<Rows>) -> Self {
+        let bytes = len.checked_mul(size_of::<T>()).expect("a buffer below 2^63 bytes");
+        Self {
+            allocation: Allocation::new(bytes, fill, rows),
+            len,
+            _of_thread: PhantomData,
+        }
+    }
+
+    fn copy_from(&self, elements: &[T]) {
+        let source: &[u8] = bytemuck::cast_slice(elements);
+        // SAFETY: the allocation has this many bytes; it is new, so nobody else accesses it.
+        unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), self.allocation.base.as_ptr(), source.len()) };
+    }
+
+    /// The address, for kernels that read.
+    pub fn as_ptr(&self) -> *const T {
+        self.allocation.base.as_ptr().cast()
+    }
+
+    /// The address, for kernels that write.
+    pub fn as_mut_ptr(&self) -> *mut T {
+        self.allocation.base.as_ptr().cast()
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements as they are. What was never written holds bytes of 0xff.
+    pub fn to_vec(&self) -> Vec<T> {
+        let mut elements = vec![T::zeroed(); self.len];
+        let target: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
+        // SAFETY: as many bytes as the allocation has, all of them initialised since it was made.
+        unsafe { std::ptr::copy_nonoverlapping(self.allocation.base.as_ptr(), target.as_mut_ptr(), target.len()) };
+        elements
+    }
+}
+
+fn span(rows: usize, columns: usize, ld: usize) -> usize {
+    assert!(
+        ld >= columns,
+        "a leading dimension of {ld} is less than the {columns} columns"
+    );
+    match (rows, columns) {
+        (0, _) | (_, 0) => 0,
+        _ => (rows - 1)
+            .checked_mul(ld)
+            .and_then(|before| before.checked_add(columns))
+            .expect("a matrix below 2^63 elements"),
+    }
+}
+
+/// Whether fresh memory counts as written.
+#[derive(PartialEq, Eq)]
+enum Fill {
+    Written,
+    Unwritten,
+}
+
+/// The rows of a matrix, in bytes.
+struct Rows {
+    row: usize,
+    pitch: usize,
+}
+
+impl Rows {
+    fn of<T>(columns: usize, ld: usize) -> Self {
+        Self {
+            row: columns * size_of::<T>(),
+            pitch: (ld * size_of::<T>()).max(1),
+        }
+    }
+}
+
+/// The memory of a buffer.
+pub(crate) struct Allocation {
+    base: NonNull<u8>,
+    bytes: usize,
+    rows: Option<Rows>,
+    /// A bit a byte, 1 once written. `None` where all was written from the start.
+    written: Option<Box<[AtomicU64]>>,
+}
+
+// SAFETY: the memory is reached through raw pointers only; whoever follows them answers for it.
+unsafe impl Send for Allocation {}
+// SAFETY: as above.
+unsafe impl Sync for Allocation {}
+
+/// Every live allocation, by its address.
+static ALLOCATIONS: RwLock<std::collections::BTreeMap<usize, Weak<Allocation>>> =
+    RwLock::new(std::collections::BTreeMap::new());
+
+thread_local! {
+    /// The allocations that this thread made, in order.
+    static OF_THIS_THREAD: RefCell<Vec<Weak<Allocation>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Allocation {
+    fn new(bytes: usize, fill: Fill, rows: Option<Rows>) -> Arc<Self> {
+        let layout = Self::layout(bytes);
+        // SAFETY: the size is not 0.
+        let base = unsafe { std::alloc::alloc(layout) };
+        let base = NonNull::new(base).unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
+        // SAFETY: the whole of the new allocation.
+        unsafe { base.as_ptr().write_bytes(POISON, layout.size()) };
+        let written = (fill == Fill::Unwritten).then(|| (0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect());
+        let allocation = Arc::new(Self {
+            base,
+            bytes,
+            rows,
+            written,
+        });
+        ALLOCATIONS
+            .write()
+            .insert(base.as_ptr().addr(), Arc::downgrade(&allocation));
+        OF_THIS_THREAD.with_borrow_mut(|own| {
+            own.retain(|other| other.strong_count() > 0);
+            own.push(Arc::downgrade(&allocation));
+        });
+        allocation
+    }
+
+    fn layout(bytes: usize) -> std::alloc::Layout {
+        std::alloc::Layout::from_size_align(bytes.max(1), ALIGNMENT).expect("a buffer below 2^63 bytes")
+    }
+
+    /// The allocation that `address` lies in.
+    pub(crate) fn containing(address: usize) -> Option<Arc<Self>> {
+        let allocations = ALLOCATIONS.read();
+        let (_, candidate) = allocations.range(..=address).next_back()?;
+        candidate
+            .upgrade()
+            .filter(|found| address - found.address() < found.bytes)
+    }
+
+    /// The nearest allocation below `address`: whose end a stray access probably ran over.
+    pub(crate) fn below(address: usize) -> Option<Arc<Self>> {
+        let allocations = ALLOCATIONS.read();
+        allocations.range(..=address).next_back()?.1.upgrade()
+    }
+
+    /// The live allocations of the calling thread, in the order in which it made them.
+    pub(crate) fn of_this_thread() -> Vec<Arc<Self>> {
+        OF_THIS_THREAD.with_borrow(|own| own.iter().filter_map(Weak::upgrade).collect())
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.base.as_ptr().addr()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether any of the bytes is in the padding between the rows of a matrix.
+    #[inline]
+    pub(crate) fn is_padding(&self, offset: usize, bytes: usize) -> bool {
+        self.rows
+            .as_ref()
+            .is_some_and(|rows| offset % rows.pitch + bytes > rows.row)
+    }
+
+    /// Whether all of the bytes were written.
+    #[inline]
+    pub(crate) fn is_written(&self, offset: usize, bytes: usize) -> bool {
+        match &self.written {
+            None => true,
+            Some(bits) => (offset..offset + bytes).all(|byte| bits[byte / 64].load(Relaxed) >> (byte % 64) & 1 == 1),
+        }
+    }
+
+    /// Notes that the bytes were written.
+    #[inline]
+    pub(crate) fn set_written(&self, offset: usize, bytes: usize) {
+        let Some(bits) = &self.written else { return };
+        // At most 16 aligned bytes: they never straddle a word of 64 bits.
+        let mask = ((1_u64 << bytes) - 1) << (offset % 64);
+        if bits[offset / 64].load(Relaxed) & mask != mask {
+            bits[offset / 64].fetch_or(mask, Relaxed);
+        }
+    }
+
+    /// The contents and which of it was written.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut contents = vec![0; self.bytes];
+        // SAFETY: as many bytes as there are. No kernel runs: the launch takes snapshots before, between and after its runs.
+        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr(), contents.as_mut_ptr(), self.bytes) };
+        let load = |bits: &[AtomicU64]| bits.iter().map(|word| word.load(Relaxed)).collect();
+        Snapshot {
+            contents,
+            written: self.written.as_deref().map(load),
+        }
+    }
+
+    /// Puts a snapshot of this allocation back.
+    pub(crate) fn restore(&self, snapshot: &Snapshot) {
+        // SAFETY: as many bytes as there are, and no kernel runs.
+        unsafe { std::ptr::copy_nonoverlapping(snapshot.contents.as_ptr(), self.base.as_ptr(), self.bytes) };
+        for (word, &old) in self.written.iter().flatten().zip(snapshot.written.iter().flatten()) {
+            word.store(old, Relaxed);
+        }
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        ALLOCATIONS.write().remove(&self.address());
+        // SAFETY: made by `alloc` with this layout, and dropped once.
+        unsafe { std::alloc::dealloc(self.base.as_ptr(), Self::layout(self.bytes)) };
+    }
+}
+
+/// The contents of an allocation at one time.
+pub(crate) struct Snapshot {
+    contents: Vec<u8>,
+    written: Option<Vec<u64>>,
+}
+
+impl Snapshot {
+    /// The first differing byte and how many differ.
+    pub(crate) fn difference(&self, other: &Self) -> Option<(u64, u64)> {
+        let differs = |&at: &usize| self.contents[at] != other.contents[at];
+        if self.contents == other.contents {
+            return None;
+        }
+        let mut differing = (0..self.contents.len()).filter(differs);
+        let first = differing.next()?;
+        Some((first as u64, 1 + differing.count() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_go_in_and_out() {
+        let buffer = GlobalBuffer::from_slice(&[1_u16, 2, 3]);
+        assert_eq!(buffer.to_vec(), [1, 2, 3]);
+        assert_eq!(buffer.as_ptr().addr() % ALIGNMENT, 0);
+        assert_eq!(GlobalBuffer::<u32>::zeroed(2).to_vec(), [0, 0]);
+        assert!(GlobalBuffer::<f32>::uninit(2).to_vec().iter().all(|x| x.is_nan()));
+        assert!(GlobalBuffer::<f32>::from_slice(&[]).to_vec().is_empty());
+    }
+
+    #[test]
+    fn addresses_are_found_while_the_buffer_lives() {
+        let buffer = GlobalBuffer::<u32>::zeroed(4);
+        let address = buffer.as_ptr().addr();
+        assert!(Allocation::containing(address + 15).is_some());
+        assert!(Allocation::containing(address + 16).is_none());
+        assert!(Allocation::below(address + 100).is_some_and(|found| found.address() == address));
+        drop(buffer);
+        assert!(Allocation::containing(address).is_none());
+    }
+
+    #[test]
+    fn padding_and_unwritten_bytes_are_known() {
+        let buffer = GlobalBuffer::<f32>::matrix_uninit(2, 3, 5);
+        assert_eq!(buffer.len(), 8);
+        let allocation = &buffer.allocation;
+        assert!(!allocation.is_padding(8, 4) && allocation.is_padding(12, 4) && allocation.is_padding(8, 8));
+        assert!(!allocation.is_written(20, 4));
+        allocation.set_written(20, 4);
+        assert!(allocation.is_written(20, 4) && !allocation.is_written(20, 8));
+        let before = allocation.snapshot();
+        allocation.set_written(24, 4);
+        // SAFETY: inside the buffer.
+        unsafe { buffer.as_mut_ptr().add(6).write(1.0) };
+        assert_eq!(before.difference(&allocation.snapshot()), Some((24, 4)));
+        allocation.restore(&before);
+        assert!(!allocation.is_written(24, 4));
+        assert_eq!(before.difference(&allocation.snapshot()), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "2 x 3 with a leading dimension of 5 takes 8 elements, the slice has 7")]
+    fn a_short_matrix_is_refused() {
+        GlobalBuffer::matrix(&[0_u8; 7], 2, 3, 5);
+    }
+}

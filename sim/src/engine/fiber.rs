@@ -1,0 +1,312 @@
+//! The flow of control of one simulated thread: it runs until it suspends itself, and later goes on from there.
+//!
+//! The one seam over which the engine touches coroutines. `Fiber::resume` and [`suspend`] switch; everything else is ordinary code, so that Miri
+//! and ThreadSanitizer can run it with operating-system threads in their place (`cfg(miri)`, `--cfg cuda_sim_os_threads`).
+
+#[cfg(not(any(miri, cuda_sim_os_threads)))]
+pub(super) use coroutine::{Fiber, Stacks, running_handler, suspend};
+#[cfg(any(miri, cuda_sim_os_threads))]
+pub(super) use os_thread::{Fiber, Stacks, suspend};
+
+/// How a fiber came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Its function returned.
+    Returned,
+    /// A signal ended it.
+    Trapped {
+        /// Why.
+        trap: Trap,
+        /// The address of the instruction that ran.
+        instruction: usize,
+    },
+}
+
+/// What a signal said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trap {
+    /// The guard page below the stack was touched.
+    StackOverflow,
+    /// Memory that is not there was touched, at this address.
+    BadAddress(usize),
+    /// The watch ended it.
+    TimeLimit,
+}
+
+/// Whether what unwound a fiber came from the fiber itself, and not from its being dropped.
+pub(super) fn is_panic(payload: &(dyn std::any::Any + Send)) -> bool {
+    #[cfg(any(miri, cuda_sim_os_threads))]
+    return !payload.is::<os_thread::Cancelled>();
+    // corosensei's own payload is private; a fiber that is being dropped is not the one that runs.
+    #[cfg(not(any(miri, cuda_sim_os_threads)))]
+    {
+        let _ = payload;
+        !coroutine::is_unwinding()
+    }
+}
+
+/// Whether an address is on the stack of the fiber that runs.
+pub(super) fn is_on_stack(address: usize) -> bool {
+    #[cfg(any(miri, cuda_sim_os_threads))]
+    {
+        let _ = address;
+        false
+    }
+    #[cfg(not(any(miri, cuda_sim_os_threads)))]
+    coroutine::running_handler(address).is_some()
+}
+
+/// Bytes of stack that a simulated thread has. With everything else that a live thread takes it stays below 64 KiB.
+pub(super) const STACK_BYTES: usize = 48 << 10;
+
+#[cfg(not(any(miri, cuda_sim_os_threads)))]
+mod coroutine {
+    use std::cell::Cell;
+    use std::ptr;
+
+    use corosensei::stack::DefaultStack;
+    use corosensei::trap::CoroutineTrapHandler;
+    use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+    use super::{Exit, STACK_BYTES};
+
+    type Inner = Coroutine<(), (), Exit, DefaultStack>;
+
+    /// Stacks that are free.
+    #[derive(Default)]
+    pub(in crate::engine) struct Stacks(Vec<DefaultStack>);
+
+    /// See the module.
+    pub(in crate::engine) struct Fiber {
+        inner: Inner,
+        /// Where the fiber's yielder is while it is suspended or runs.
+        yielder: Cell<*const Yielder<(), ()>>,
+    }
+
+    thread_local! {
+        /// The yielder of the fiber that runs on this thread of the operating system.
+        static RUNNING: Cell<*const Yielder<(), ()>> = const { Cell::new(ptr::null()) };
+        /// Whether a fiber is being unwound because it is dropped.
+        static UNWINDING: Cell<bool> = const { Cell::new(false) };
+        /// For the signal handler: how to end the fiber that runs.
+        static HANDLER: Cell<Option<CoroutineTrapHandler<Exit>>> = const { Cell::new(None) };
+    }
+
+    impl Fiber {
+        /// A fiber that will run `body`.
+        ///
+        /// # Safety
+        /// What `body` borrows lives until the fiber has returned or is dropped, and the fiber stays on this thread.
+        pub(in crate::engine) unsafe fn new<'body>(
+            stacks: &mut Stacks,
+            body: impl FnOnce() + 'body,
+        ) -> std::io::Result<Self> {
+            let stack = match stacks.0.pop() {
+                Some(stack) => stack,
+                None => DefaultStack::new(STACK_BYTES)?,
+            };
+            // SAFETY: the caller keeps alive what the closure borrows.
+            let inner = unsafe {
+                Inner::with_stack_unchecked(stack, move |yielder: &Yielder<(), ()>, ()| {
+                    RUNNING.set(yielder);
+                    body();
+                    Exit::Returned
+                })
+            };
+            Ok(Self {
+                inner,
+                yielder: Cell::new(ptr::null()),
+            })
+        }
+
+        /// Lets the fiber run until it suspends itself (`None`) or ends.
+        pub(in crate::engine) fn resume(&mut self) -> Option<Exit> {
+            RUNNING.set(self.yielder.get());
+            HANDLER.set(Some(self.inner.trap_handler()));
+            let result = self.inner.resume(());
+            HANDLER.set(None);
+            self.yielder.set(RUNNING.replace(ptr::null()));
+            match result {
+                CoroutineResult::Yield(()) => None,
+                CoroutineResult::Return(exit) => Some(exit),
+            }
+        }
+
+        /// Ends the fiber, unwinding what it has not finished, and frees its stack.
+        pub(in crate::engine) fn recycle(mut self, stacks: &mut Stacks) {
+            if !self.inner.done() {
+                RUNNING.set(self.yielder.get());
+                UNWINDING.set(true);
+                self.inner.force_unwind();
+                UNWINDING.set(false);
+                RUNNING.set(ptr::null());
+            }
+            stacks.0.push(self.inner.into_stack());
+        }
+    }
+
+    /// Gives control back to whoever resumed the fiber that calls this.
+    ///
+    /// # Panics
+    /// Outside a fiber.
+    pub(in crate::engine) fn suspend() {
+        let yielder = RUNNING.get();
+        assert!(!yielder.is_null(), "suspended outside a simulated thread");
+        // SAFETY: set when the running fiber started or was resumed; it lives on that fiber's stack, which is this one.
+        unsafe { (*yielder).suspend(()) };
+    }
+
+    /// Whether a fiber is being unwound because it is dropped.
+    pub(super) fn is_unwinding() -> bool {
+        UNWINDING.get()
+    }
+
+    /// How to end the fiber that runs on this thread: `Some` if `stack_pointer` is on its stack. A signal handler may call it.
+    pub(in crate::engine) fn running_handler(stack_pointer: usize) -> Option<CoroutineTrapHandler<Exit>> {
+        HANDLER
+            .get()
+            .filter(|handler| handler.stack_ptr_in_bounds(stack_pointer))
+    }
+}
+
+#[cfg(any(miri, cuda_sim_os_threads))]
+mod os_thread {
+    use std::cell::RefCell;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::thread::JoinHandle;
+
+    use super::Exit;
+
+    /// Nothing: each thread of the operating system has its stack.
+    #[derive(Default)]
+    pub(in crate::engine) struct Stacks;
+
+    /// Whose turn it is.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Turn {
+        Parent,
+        Fiber,
+        /// The fiber's, to unwind.
+        Cancel,
+        Ended,
+    }
+
+    /// The baton between a fiber and whoever resumes it.
+    struct Baton {
+        turn: Mutex<Turn>,
+        changed: Condvar,
+    }
+
+    impl Baton {
+        fn pass(&self, to: Turn) {
+            *self.turn.lock().expect("no panic under this lock") = to;
+            self.changed.notify_all();
+        }
+
+        fn wait(&self, until: impl Fn(Turn) -> bool) -> Turn {
+            let turn = self.turn.lock().expect("no panic under this lock");
+            *self
+                .changed
+                .wait_while(turn, |turn| !until(*turn))
+                .expect("no panic under this lock")
+        }
+    }
+
+    thread_local! {
+        static OWN: RefCell<Option<Arc<Baton>>> = const { RefCell::new(None) };
+    }
+
+    /// What unwinds a fiber that is dropped.
+    pub(super) struct Cancelled;
+
+    /// See the module.
+    pub(in crate::engine) struct Fiber {
+        baton: Arc<Baton>,
+        thread: Option<JoinHandle<()>>,
+    }
+
+    impl Fiber {
+        /// A fiber that will run `body`.
+        ///
+        /// # Safety
+        /// What `body` borrows lives until the fiber has returned or is recycled.
+        pub(in crate::engine) unsafe fn new<'body>(
+            _: &mut Stacks,
+            body: impl FnOnce() + 'body,
+        ) -> std::io::Result<Self> {
+            struct AssertSend<T>(T);
+            // SAFETY: the baton lets one of the two threads run at a time.
+            unsafe impl<T> Send for AssertSend<T> {}
+            let boxed: Box<dyn FnOnce() + 'body> = Box::new(body);
+            // SAFETY: the caller keeps alive what the closure borrows.
+            let boxed =
+                AssertSend(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'body>, Box<dyn FnOnce()>>(boxed) });
+            let baton = Arc::new(Baton {
+                turn: Mutex::new(Turn::Parent),
+                changed: Condvar::new(),
+            });
+            let own = Arc::clone(&baton);
+            let thread = std::thread::Builder::new().spawn(move || {
+                let boxed = boxed;
+                let first = own.wait(|turn| turn != Turn::Parent);
+                OWN.set(Some(Arc::clone(&own)));
+                if first == Turn::Fiber {
+                    let AssertSend(body) = boxed;
+                    // The body reports what it panics with; what is left is a cancellation.
+                    let _ = catch_unwind(AssertUnwindSafe(body));
+                }
+                own.pass(Turn::Ended);
+            })?;
+            Ok(Self {
+                baton,
+                thread: Some(thread),
+            })
+        }
+
+        /// Lets the fiber run until it suspends itself (`None`) or ends.
+        pub(in crate::engine) fn resume(&mut self) -> Option<Exit> {
+            self.baton.pass(Turn::Fiber);
+            let turn = self.baton.wait(|turn| turn != Turn::Fiber);
+            (turn == Turn::Ended).then_some(Exit::Returned)
+        }
+
+        /// Ends the fiber, unwinding what it has not finished.
+        pub(in crate::engine) fn recycle(mut self, _: &mut Stacks) {
+            self.end();
+        }
+
+        fn end(&mut self) {
+            while self.baton.wait(|turn| turn == Turn::Parent || turn == Turn::Ended) != Turn::Ended {
+                self.baton.pass(Turn::Cancel);
+                self.baton.wait(|turn| turn != Turn::Cancel);
+            }
+            if let Some(thread) = self.thread.take() {
+                // It has ended, and its panics were caught.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    impl Drop for Fiber {
+        fn drop(&mut self) {
+            if self.thread.is_some() {
+                self.end();
+            }
+        }
+    }
+
+    /// Gives control back to whoever resumed the fiber that calls this.
+    ///
+    /// # Panics
+    /// Outside a fiber.
+    pub(in crate::engine) fn suspend() {
+        let own = OWN
+            .with_borrow(Clone::clone)
+            .expect("suspended outside a simulated thread");
+        own.pass(Turn::Parent);
+        if own.wait(|turn| turn != Turn::Parent) == Turn::Cancel {
+            resume_unwind(Box::new(Cancelled));
+        }
+    }
+}

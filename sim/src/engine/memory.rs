@@ -1,0 +1,616 @@
+//! Accesses of the running thread: bounds, alignment, races, traffic; shared arrays; atomics.
+
+use std::ops::Range;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::access::{AccessKind, Space};
+use crate::analysis::Op;
+use crate::analysis::global_shadow::GlobalAccess;
+use crate::analysis::sites::{SiteKind, SiteSpace};
+use crate::analysis::sync_vars::{AtomicAccess, SyncScope, Synchronization};
+use crate::buffer::Allocation;
+use crate::device::{Scope, shared_statics};
+use crate::fault::{FaultKind, OtherAccess, Site};
+use crate::launch::Checks;
+
+use super::arena::CANARY_BYTES;
+use super::fiber;
+use super::run::Touched;
+use super::slot::{Analysis, Slot};
+
+/// A static array of the block, as the arena lays it out.
+#[derive(Clone, Copy)]
+pub(super) struct StaticArray {
+    /// The place in the source, by the address of its static.
+    pub(super) place: usize,
+    pub(super) site: &'static Location<'static>,
+    /// From the arena's base.
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    /// Where a compiler that lays out the arrays in this order puts it.
+    pub(super) real_offset: u64,
+}
+
+impl From<Scope> for SyncScope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Block => SyncScope::Block,
+            Scope::Device | Scope::System => SyncScope::Grid,
+        }
+    }
+}
+
+impl Slot {
+    /// See [`crate::access::access`].
+    #[inline]
+    pub(crate) fn access(
+        &self,
+        space: Space,
+        kind: AccessKind,
+        address: usize,
+        bytes: usize,
+        part: Range<usize>,
+        site: &'static Location<'static>,
+    ) {
+        if self.checks == Checks::Off {
+            self.check_watch();
+            return;
+        }
+        if address < part.start || address.wrapping_add(bytes) > part.end || address.wrapping_add(bytes) < address {
+            self.outside_part(space, kind, address, bytes, &part, site);
+        }
+        if !address.is_multiple_of(bytes) {
+            self.misaligned(space, address, bytes, site);
+        }
+        let op = match kind {
+            AccessKind::Read => Op::Read,
+            _ => Op::Write,
+        };
+        match space {
+            Space::Shared => self.shared_access(op, address, bytes, site, None),
+            Space::Global => match self.buffer_of(address) {
+                Some(touched) => self.access_buffer(touched, op, address, bytes, site, None),
+                None => self.outside_buffers(op, address, bytes, site),
+            },
+        }
+    }
+
+    fn shared_access(
+        &self,
+        op: Op,
+        address: usize,
+        bytes: usize,
+        site: &'static Location<'static>,
+        atomic: Option<AtomicAccess>,
+    ) {
+        let Some(offset) = self.shared_offset(address, bytes) else {
+            self.outside_shared(op, address, bytes, site)
+        };
+        let offset = self.compact_offset(offset);
+        let thread = self.thread.get() as u16;
+        let (verdict, other, ahead) = {
+            let Analysis {
+                sites,
+                sync,
+                shadow,
+                traffic,
+            } = &mut *self.analysis.borrow_mut();
+            let kind = SiteKind {
+                space: SiteSpace::Shared,
+                op,
+                bytes: bytes as u8,
+            };
+            let id = sites.id(site, kind);
+            let mut check = |sync: &Synchronization| shadow.access(&sync.clocks, offset, bytes, thread, op, id);
+            let verdict = match atomic {
+                None => check(sync),
+                Some(access) => sync.atomic(&self.run.order, thread, access, check),
+            };
+            let ahead = self.checks == Checks::Full && traffic.record(thread, id, kind, offset as u64);
+            let other = verdict.conflict.map(|conflict| OtherAccess {
+                access: Some(conflict.op.into()),
+                block: self.block_idx.get(),
+                thread: self.thread_position(conflict.thread.into()),
+                site: sites.get(conflict.site).0.into(),
+            });
+            (verdict, other, ahead)
+        };
+        self.check_watch();
+        if verdict.uninitialized || other.is_some() || ahead {
+            self.shared_verdict(op, offset, verdict.uninitialized, other, site, ahead);
+        }
+    }
+
+    #[cold]
+    fn shared_verdict(
+        &self,
+        op: Op,
+        offset: usize,
+        uninitialized: bool,
+        other: Option<OtherAccess>,
+        site: &'static Location<'static>,
+        ahead: bool,
+    ) {
+        let offset = self.real_offset(offset);
+        if uninitialized {
+            let kind = FaultKind::UninitializedRead {
+                space: Space::Shared,
+                offset,
+            };
+            self.fault(kind, Some(site), None);
+        }
+        if other.is_some() {
+            let access = op.into();
+            self.fault(FaultKind::SharedRace { access, offset }, Some(site), other);
+        }
+        if ahead {
+            self.suspend();
+        }
+    }
+
+    fn access_buffer(
+        &self,
+        touched: &Touched,
+        op: Op,
+        address: usize,
+        bytes: usize,
+        site: &'static Location<'static>,
+        atomic: Option<AtomicAccess>,
+    ) {
+        let allocation = &touched.allocation;
+        let offset = address - allocation.address();
+        if offset + bytes > allocation.bytes() {
+            self.outside_buffers(op, address, bytes, site);
+        }
+        if allocation.is_padding(offset, bytes) {
+            let bound = format!("at byte {offset} of the buffer, in the padding between the rows of a matrix");
+            self.out_of_bounds(Space::Global, op, bytes, bound, site);
+        }
+        if op.reads() && !allocation.is_written(offset, bytes) {
+            let kind = FaultKind::UninitializedRead {
+                space: Space::Global,
+                offset: offset as u64,
+            };
+            self.fault(kind, Some(site), None);
+        }
+        if op.writes() {
+            allocation.set_written(offset, bytes);
+        }
+        let thread = self.thread.get() as u16;
+        let (conflict, ahead) = {
+            let Analysis {
+                sites, sync, traffic, ..
+            } = &mut *self.analysis.borrow_mut();
+            let kind = SiteKind {
+                space: SiteSpace::Global,
+                op,
+                bytes: bytes as u8,
+            };
+            let id = sites.id(site, kind);
+            let who = GlobalAccess {
+                block: self.block.get(),
+                thread,
+                stamp: sync.clocks.stamp(thread),
+                op,
+                site: self.run_site(id, site),
+                knows_blocks: sync.knows_blocks(thread),
+            };
+            let check = |sync: &Synchronization| {
+                touched.shadow.access(
+                    who,
+                    offset,
+                    bytes,
+                    |earlier, stamp| sync.clocks.ordered(earlier, stamp, thread),
+                    |block, earlier, stamp| sync.ordered_in_grid(thread, block, earlier, stamp),
+                )
+            };
+            let conflict = match atomic {
+                None => check(sync),
+                Some(access) => sync.atomic(&self.run.order, thread, access, check),
+            };
+            let ahead = self.checks == Checks::Full && traffic.record(thread, id, kind, address as u64);
+            (conflict, ahead)
+        };
+        if let Some(conflict) = conflict {
+            let other = OtherAccess {
+                access: Some(conflict.op.into()),
+                block: self.grid_dim().position(conflict.block),
+                thread: self.thread_position(conflict.thread.into()),
+                site: self.run.site(conflict.site).into(),
+            };
+            let kind = FaultKind::GlobalRace {
+                access: op.into(),
+                offset: offset as u64,
+            };
+            if conflict.block != self.block.get() {
+                self.run.note_race_between_blocks();
+            }
+            self.fault(kind, Some(site), Some(other));
+        }
+        if ahead {
+            self.suspend();
+        }
+        self.check_watch();
+    }
+
+    /// The offset in the arena of an access that lies in one of the block's parts.
+    #[inline]
+    fn shared_offset(&self, address: usize, bytes: usize) -> Option<usize> {
+        let offset = self.arena.offset(address)?;
+        let dynamic = self.arena.static_bytes();
+        let end = offset + bytes;
+        if offset >= dynamic {
+            return (end - dynamic <= self.run.config.dynamic_bytes as usize).then_some(offset);
+        }
+        let arrays = self.arrays.borrow();
+        let inside = |array: &StaticArray| offset >= array.offset && end <= array.offset + array.bytes;
+        arrays.iter().any(inside).then_some(offset)
+    }
+
+    /// The offset with the dynamic part first, and without what the arena leaves between the parts: what the block does not use then takes no
+    /// shadow. It moves by multiples of 128 bytes, which no bank notices.
+    #[inline]
+    fn compact_offset(&self, offset: usize) -> usize {
+        let dynamic = self.arena.static_bytes();
+        if offset >= dynamic {
+            offset - dynamic
+        } else {
+            offset + (self.arena.bytes() - dynamic)
+        }
+    }
+
+    /// What a compiler would have as the offset in the block's shared memory: static arrays without canaries, then the dynamic part.
+    fn real_offset(&self, compact: usize) -> u64 {
+        let dynamic = self.arena.bytes() - self.arena.static_bytes();
+        if compact < dynamic {
+            return self.run.static_bytes() + compact as u64;
+        }
+        let offset = compact - dynamic;
+        let arrays = self.arrays.borrow();
+        let array = arrays
+            .iter()
+            .find(|array| (array.offset..array.offset + array.bytes).contains(&offset));
+        array.map_or(offset as u64, |array| {
+            array.real_offset + (offset - array.offset) as u64
+        })
+    }
+
+    /// The buffer that `address` lies in.
+    #[inline]
+    fn buffer_of(&self, address: usize) -> Option<&Touched> {
+        let inside =
+            |touched: &&Arc<Touched>| address.wrapping_sub(touched.allocation.address()) < touched.allocation.bytes();
+        let known = self.touched.borrow().iter().find(inside).map(Arc::as_ptr);
+        let found = match known {
+            Some(found) => found,
+            None => {
+                let found = self.run.touch(Allocation::containing(address)?);
+                let pointer = Arc::as_ptr(&found);
+                self.touched.borrow_mut().push(found);
+                pointer
+            }
+        };
+        // SAFETY: what the slot has met it keeps until it goes: nothing is taken out of `touched`.
+        Some(unsafe { &*found })
+    }
+
+    /// The number under which all slots know a site.
+    fn run_site(&self, id: u16, site: &'static Location<'static>) -> u32 {
+        const UNKNOWN: u32 = u32::MAX;
+        let mut numbers = self.run_sites.borrow_mut();
+        let id = usize::from(id);
+        if numbers.len() <= id {
+            numbers.resize(id + 1, UNKNOWN);
+        }
+        if numbers[id] == UNKNOWN {
+            numbers[id] = self.run.intern(site);
+        }
+        numbers[id]
+    }
+
+    // Faults of accesses.
+
+    #[cold]
+    fn outside_part(
+        &self,
+        space: Space,
+        kind: AccessKind,
+        address: usize,
+        bytes: usize,
+        part: &Range<usize>,
+        site: &'static Location<'static>,
+    ) -> ! {
+        let len = part.end - part.start;
+        let bound = if address >= part.start {
+            format!("at byte {} of a view of {len} bytes", address - part.start)
+        } else {
+            format!("{} bytes before a view of {len} bytes", part.start - address)
+        };
+        let bytes = bytes as u32;
+        let kind = FaultKind::OutOfBounds {
+            space,
+            access: kind,
+            bytes,
+            bound,
+        };
+        self.fatal(kind, Some(site), None)
+    }
+
+    #[cold]
+    fn misaligned(&self, space: Space, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
+        let kind = FaultKind::Misaligned {
+            space,
+            bytes: bytes as u32,
+            remainder: (address % bytes) as u32,
+        };
+        self.fatal(kind, Some(site), None)
+    }
+
+    #[cold]
+    fn out_of_bounds(&self, space: Space, op: Op, bytes: usize, bound: String, site: &'static Location<'static>) -> ! {
+        let kind = FaultKind::OutOfBounds {
+            space,
+            access: op.into(),
+            bytes: bytes as u32,
+            bound,
+        };
+        self.fatal(kind, Some(site), None)
+    }
+
+    #[cold]
+    fn outside_shared(&self, op: Op, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
+        let given = self.run.config.dynamic_bytes as usize;
+        let dynamic = self.arena.dynamic().addr();
+        // From the start of the dynamic part on, nothing but dynamic memory can be meant.
+        if address >= dynamic && address - dynamic < 1 << 30 {
+            let kind = FaultKind::DynamicSharedTooSmall {
+                given_bytes: given as u64,
+                needed_bytes: (address - dynamic + bytes) as u64,
+            };
+            self.fatal(kind, Some(site), None);
+        }
+        let bound = self.describe(address);
+        self.out_of_bounds(Space::Shared, op, bytes, bound, site)
+    }
+
+    #[cold]
+    fn outside_buffers(&self, op: Op, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
+        let bound = self.describe(address);
+        self.out_of_bounds(Space::Global, op, bytes, bound, site)
+    }
+
+    /// What is known of an address that should not have been used.
+    pub(super) fn describe(&self, address: usize) -> String {
+        const NEAR: usize = 16 << 20;
+        if address < 4096 {
+            return format!("at address {address}: a null pointer");
+        }
+        if let Some(offset) = self.arena.offset(address) {
+            let arrays = self.arrays.borrow();
+            let before = arrays.iter().rfind(|array| array.offset <= offset);
+            return match before {
+                Some(array) if offset < self.arena.static_bytes() => format!(
+                    "at byte {} of a static shared array of {} bytes",
+                    offset - array.offset,
+                    array.bytes
+                ),
+                _ => format!(
+                    "at byte {} of the block's shared memory",
+                    self.real_offset(self.compact_offset(offset))
+                ),
+            };
+        }
+        let end = self.arena.base().addr() + self.arena.bytes();
+        if (end..end + NEAR).contains(&address) {
+            let dynamic = self.arena.dynamic().addr();
+            return format!(
+                "at byte {} of {} bytes of dynamic shared memory",
+                address - dynamic,
+                self.run.config.dynamic_bytes
+            );
+        }
+        let start = self.arena.base().addr();
+        if address < start && start - address < NEAR {
+            return format!("{} bytes before the block's shared memory", start - address);
+        }
+        match Allocation::below(address).filter(|below| address - below.address() < below.bytes() + NEAR) {
+            Some(below) => format!(
+                "at byte {} of a buffer of {} bytes",
+                address - below.address(),
+                below.bytes()
+            ),
+            None => "outside every buffer of the simulator".to_owned(),
+        }
+    }
+
+    // Shared memory.
+
+    /// This block's copy of a static array.
+    pub(crate) fn shared_array(
+        &self,
+        place: usize,
+        bytes: usize,
+        align: usize,
+        site: &'static Location<'static>,
+    ) -> *mut u8 {
+        let known = self
+            .arrays
+            .borrow()
+            .iter()
+            .find(|array| array.place == place)
+            .map(|array| array.offset);
+        let offset = known.unwrap_or_else(|| {
+            let array = match self
+                .run
+                .place_static(place, bytes, align, site, self.arena.static_bytes())
+            {
+                Ok(array) => array,
+                Err(kind) => self.fatal(kind, Some(site), None),
+            };
+            self.prepare_array(&array);
+            self.arrays.borrow_mut().push(array);
+            array.offset
+        });
+        // SAFETY: the run places arrays inside the static part.
+        unsafe { self.arena.base().add(offset) }
+    }
+
+    /// Makes a static array look as fresh as on a GPU.
+    pub(super) fn prepare_array(&self, array: &StaticArray) {
+        self.arena.poison(array.offset, array.bytes, self.run.config.poison);
+        self.arena.lay_canary(array.offset + array.bytes);
+    }
+
+    /// Makes the program's shared statics look uninitialised.
+    pub(super) fn poison_statics(&self) {
+        for known in shared_statics().iter().filter(|known| known.is_mut) {
+            // SAFETY: a `static mut` of this size. Kernels alone use it, and the run holds the lock under which they do.
+            unsafe { (known.address)().write_bytes(self.run.config.poison, known.bytes) };
+        }
+    }
+
+    /// Counts the shared statics that the block has written as its shared memory.
+    pub(super) fn note_statics(&self) {
+        for known in shared_statics().iter().filter(|known| known.is_mut) {
+            let start = (known.address)();
+            // SAFETY: as above.
+            let written = (0..known.bytes).any(|i| unsafe { start.add(i).read_volatile() } != self.run.config.poison);
+            if !written || self.run.knows_static(start.addr()) {
+                continue;
+            }
+            if let Err(kind) = self.run.count_static(start.addr(), known.bytes) {
+                let site = Site {
+                    file: known.file,
+                    line: known.line,
+                    column: 1,
+                };
+                self.record(0, kind, Some(site), None);
+            }
+        }
+    }
+
+    /// Notes every static array behind which something was written.
+    pub(super) fn check_canaries(&self) {
+        let arrays = self.arrays.borrow();
+        for array in arrays.iter() {
+            let canary = array.offset + array.bytes;
+            if !self.arena.canary_is_alive(canary) {
+                let kind = FaultKind::Overrun {
+                    bytes: array.bytes as u64,
+                };
+                self.record(self.thread.get(), kind, Some(Site::from(array.site)), None);
+                self.arena.lay_canary(canary);
+                debug_assert!(canary + CANARY_BYTES <= self.arena.static_bytes());
+            }
+        }
+    }
+
+    /// The start of the dynamic part.
+    pub(crate) fn dynamic_shared_mem(&self) -> *mut u8 {
+        self.arena.dynamic()
+    }
+
+    /// Bytes of the dynamic part.
+    pub(crate) fn dynamic_shared_bytes(&self) -> u32 {
+        self.run.config.dynamic_bytes
+    }
+
+    /// Bytes of shared memory, static and dynamic, as far as the run has met them.
+    pub(crate) fn total_shared_bytes(&self) -> u64 {
+        self.run.static_bytes() + u64::from(self.run.config.dynamic_bytes)
+    }
+
+    /// Whether an address is in the block's shared memory.
+    pub(crate) fn is_shared(&self, address: usize) -> bool {
+        self.arena.offset(address).is_some() || self.run.is_shared_static(address)
+    }
+
+    // Atomics.
+
+    /// Executes an atomic operation on `bytes` bytes at `address`: `perform` does it and tells the old value and whether it changed.
+    pub(crate) fn atomic<R>(
+        &self,
+        op: Op,
+        address: usize,
+        bytes: usize,
+        (order, scope): (Ordering, Scope),
+        site: &'static Location<'static>,
+        perform: impl FnOnce() -> (R, u64, bool),
+    ) -> R {
+        self.check_watch();
+        let shared = self.is_shared(address);
+        if !shared {
+            self.take_token();
+        }
+        if self.checks != Checks::Off {
+            if !address.is_multiple_of(bytes) {
+                let space = if shared { Space::Shared } else { Space::Global };
+                self.misaligned(space, address, bytes, site);
+            }
+            let space = if shared { SiteSpace::Shared } else { SiteSpace::Global };
+            let access = AtomicAccess {
+                space,
+                address,
+                op,
+                order,
+                scope: scope.into(),
+            };
+            if self.arena.offset(address).is_some() {
+                self.shared_access(op, address, bytes, site, Some(access));
+            } else if let Some(touched) = self.buffer_of(address) {
+                self.access_buffer(touched, op, address, bytes, site, Some(access));
+            } else {
+                // Memory of the host's, or a shared static: only its order is known.
+                let thread = self.thread.get() as u16;
+                let sync = &mut self.analysis.borrow_mut().sync;
+                sync.atomic(&self.run.order, thread, access, |_| ());
+            }
+        }
+        let (result, old, changed) = perform();
+        if changed {
+            self.note_change();
+            if !shared {
+                self.run.grid.note_progress();
+            }
+        } else {
+            self.note_same(address, old, site);
+        }
+        result
+    }
+
+    /// A fence of the running thread.
+    pub(crate) fn fence(&self, order: Ordering, scope: Scope) {
+        self.check_watch();
+        if self.checks != Checks::Off {
+            let thread = self.thread.get() as u16;
+            self.analysis.borrow_mut().sync.fence(thread, order, scope.into());
+        }
+    }
+
+    /// The memory that an address lies in.
+    pub(crate) fn space_of(&self, address: usize) -> Option<crate::device::Space> {
+        use crate::device::Space;
+        if self.is_shared(address) {
+            return Some(Space::Shared);
+        }
+        if Allocation::containing(address).is_some() {
+            return Some(Space::Global);
+        }
+        fiber::is_on_stack(address).then_some(Space::Local)
+    }
+
+    /// Waits until this block may execute atomics on global memory.
+    fn take_token(&self) {
+        if !self.holds_token.get() {
+            self.run.watch.pause(self.number, true);
+            let place = self.place.borrow();
+            self.run
+                .grid
+                .take_token(place.as_ref().expect("a running block has a place"));
+            self.holds_token.set(true);
+            self.run.watch.pause(self.number, false);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Runs the threads of a grid.
+//!
+//! - [`run`]: one run under one schedule: workers, the watch, and what they leave.
+//! - [`grid`]: which block may run and touch global atomics.
+//! - [`block`]: the turns of one block's threads, barriers and warp meetings.
+//! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
+//! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end one.
+//! - [`arena`]: a block's shared memory.
+
+mod arena;
+mod block;
+mod fiber;
+mod grid;
+mod meeting;
+mod memory;
+mod run;
+mod slot;
+mod trap;
+
+use std::cell::Cell;
+use std::ptr;
+
+pub(crate) use run::{Outcome, Request, run};
+pub(crate) use slot::Slot;
+
+thread_local! {
+    /// The slot whose thread runs on this thread of the operating system.
+    static CURRENT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+}
+
+/// Whether a simulated thread runs on this thread of the operating system.
+#[inline]
+pub(crate) fn is_simulating() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// The slot of the running simulated thread.
+#[inline]
+pub(crate) fn try_current() -> Option<&'static Slot> {
+    // SAFETY: set by the block while one of its threads runs, and reset before the slot can go. The reference does not outlive the call from
+    // the kernel that asked for it: the callers in this crate keep it in local variables.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+/// The slot of the running simulated thread.
+///
+/// # Panics
+/// Outside a launch, naming `what` was called.
+#[inline]
+#[track_caller]
+pub(crate) fn current(what: &str) -> &'static Slot {
+    match try_current() {
+        Some(slot) => slot,
+        None => outside(what),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn outside(what: &str) -> ! {
+    panic!("`{what}` was called outside a kernel launch: run the kernel on a GPU, or through `cuda_sim::Launch`")
+}

@@ -1,0 +1,561 @@
+//! One run of a grid under one schedule: workers, the watch over them, and what they leave.
+
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::access::Space;
+use crate::analysis::global_shadow::GlobalShadow;
+use crate::analysis::sites::SiteSpace;
+use crate::analysis::sync_vars::GridSync;
+use crate::buffer::Allocation;
+use crate::dim::Dim3;
+use crate::fault::{FaultKind, SimFault, Site};
+use crate::launch::{Checks, Progress};
+use crate::limits::Limits;
+use crate::report::{LineTraffic, TrafficKind};
+use crate::schedule::{Schedule, block_at};
+
+use super::arena::CANARY_BYTES;
+use super::grid::Grid;
+use super::memory::StaticArray;
+use super::slot::{Slot, message_of};
+use super::{CURRENT, trap};
+
+/// What to run.
+pub(crate) struct Request<'a> {
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) dynamic_bytes: u32,
+    pub(crate) limits: &'a Limits,
+    pub(crate) schedule: Schedule,
+    /// What uninitialised shared memory holds.
+    pub(crate) poison: u8,
+    pub(crate) checks: Checks,
+    pub(crate) workers: usize,
+    pub(crate) time_limit: Duration,
+    pub(crate) only_block: Option<u64>,
+    pub(crate) progress: Option<Arc<Progress>>,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    pub(crate) blocks: u64,
+    /// In the order of the schedule.
+    pub(crate) faults: Vec<SimFault>,
+    /// Whether two blocks raced, so that the outcome depends on which was faster.
+    pub(crate) blocks_race: bool,
+    pub(crate) static_bytes: u64,
+    pub(crate) barriers: (u32, u32),
+    pub(crate) lines: Vec<LineTraffic>,
+    pub(crate) approximate: u64,
+    pub(crate) output: String,
+}
+
+/// The part of a request that does not change during the run.
+pub(super) struct Config {
+    pub(super) grid: Dim3,
+    pub(super) block: Dim3,
+    pub(super) dynamic_bytes: u32,
+    pub(super) compute_capability: u32,
+    pub(super) poison: u8,
+    pub(super) checks: Checks,
+    pub(super) time_limit: Duration,
+    limits: Limits,
+}
+
+impl Config {
+    /// Room for static arrays: the limit, and the canaries of as many arrays as anybody writes down.
+    pub(super) fn static_capacity(&self) -> usize {
+        const ARRAYS: usize = 256;
+        self.limits.static_shared_bytes as usize + ARRAYS * 2 * CANARY_BYTES
+    }
+}
+
+/// A buffer that the run has met.
+pub(super) struct Touched {
+    pub(super) allocation: Arc<Allocation>,
+    pub(super) shadow: GlobalShadow,
+}
+
+/// What the workers of a run have in common.
+pub(super) struct Run {
+    pub(super) config: Config,
+    pub(super) schedule: Schedule,
+    /// The kernel; alive until `run` returns, which is after its workers have ended.
+    pub(super) kernel: *const (dyn Fn() + Sync),
+    pub(super) grid: Grid,
+    pub(super) watch: Watch,
+    pub(super) order: Arc<GridSync>,
+    touched: Mutex<Vec<Arc<Touched>>>,
+    statics: Mutex<Statics>,
+    sites: RwLock<Vec<&'static Location<'static>>>,
+    blocks_race: AtomicBool,
+    left: Mutex<Left>,
+}
+
+// SAFETY: the kernel is `Sync`; the rest is shared by locks and atomics.
+unsafe impl Send for Run {}
+// SAFETY: as above.
+unsafe impl Sync for Run {}
+
+/// Static arrays in the order in which they were met.
+#[derive(Default)]
+struct Statics {
+    arrays: Vec<StaticArray>,
+    /// Where the next one goes in the arena.
+    next: usize,
+    /// What a compiler would need for all of them.
+    bytes: u64,
+    /// Shared statics that the kernel uses, by address. A compiler would count them as well.
+    outside: Vec<usize>,
+}
+
+/// What blocks have handed in.
+#[derive(Default)]
+struct Left {
+    /// By kind and lines: the position of the block that had it first, its number in the block, and the fault.
+    faults: Vec<(u64, usize, SimFault)>,
+    output: BTreeMap<u64, String>,
+    lines: BTreeMap<(Site, TrafficKind), LineTraffic>,
+    approximate: u64,
+    barriers: Option<(u32, u32)>,
+    blocks: u64,
+}
+
+impl Run {
+    /// The allocation as a buffer of this run.
+    pub(super) fn touch(&self, allocation: Arc<Allocation>) -> Arc<Touched> {
+        let mut touched = self.touched.lock();
+        if let Some(known) = touched.iter().find(|known| Arc::ptr_eq(&known.allocation, &allocation)) {
+            return Arc::clone(known);
+        }
+        let shadow = GlobalShadow::new(allocation.bytes());
+        let new = Arc::new(Touched { allocation, shadow });
+        touched.push(Arc::clone(&new));
+        new
+    }
+
+    /// Where the static array of a place in the source lies in every arena of the run.
+    pub(super) fn place_static(
+        &self,
+        place: usize,
+        bytes: usize,
+        align: usize,
+        site: &'static Location<'static>,
+        capacity: usize,
+    ) -> Result<StaticArray, FaultKind> {
+        let mut statics = self.statics.lock();
+        if let Some(known) = statics.arrays.iter().find(|array| array.place == place) {
+            return Ok(*known);
+        }
+        let align = align.max(1);
+        let (real_offset, total) = self.after(&statics, bytes, align)?;
+        let offset = statics.next.next_multiple_of(align.max(CANARY_BYTES));
+        let end = offset + bytes + CANARY_BYTES;
+        if end > capacity {
+            return Err(FaultKind::SharedLimit {
+                static_bytes: total,
+                dynamic_bytes: self.config.dynamic_bytes.into(),
+                limit_bytes: capacity as u64,
+                limit: "the simulator's room for static arrays".to_owned(),
+            });
+        }
+        let array = StaticArray {
+            place,
+            site,
+            offset,
+            bytes,
+            real_offset,
+        };
+        statics.next = end;
+        statics.bytes = total;
+        statics.arrays.push(array);
+        Ok(array)
+    }
+
+    /// Where `bytes` more of static memory would start and end, if the limits allow them.
+    fn after(&self, statics: &Statics, bytes: usize, align: usize) -> Result<(u64, u64), FaultKind> {
+        let limits = &self.config.limits;
+        let start = statics.bytes.next_multiple_of(align as u64);
+        let end = start + bytes as u64;
+        let dynamic = u64::from(self.config.dynamic_bytes);
+        let exceeded = |limit_bytes: u32, limit: String| {
+            Err(FaultKind::SharedLimit {
+                static_bytes: end,
+                dynamic_bytes: dynamic,
+                limit_bytes: limit_bytes.into(),
+                limit,
+            })
+        };
+        if end > limits.static_shared_bytes.into() {
+            return exceeded(limits.static_shared_bytes, "the most that may be static".to_owned());
+        }
+        if end + dynamic > limits.shared_bytes.into() {
+            return exceeded(limits.shared_bytes, limits.shared_limit_name());
+        }
+        Ok((start, end))
+    }
+
+    /// Whether the shared static at this address is counted.
+    pub(super) fn knows_static(&self, address: usize) -> bool {
+        self.statics.lock().outside.contains(&address)
+    }
+
+    /// Counts a shared static, which lies outside the arenas.
+    pub(super) fn count_static(&self, address: usize, bytes: usize) -> Result<(), FaultKind> {
+        const ALIGN: usize = 16;
+        let mut statics = self.statics.lock();
+        statics.outside.push(address);
+        let (_, end) = self.after(&statics, bytes, ALIGN)?;
+        statics.bytes = end;
+        Ok(())
+    }
+
+    /// Static shared memory met so far, in bytes.
+    pub(super) fn static_bytes(&self) -> u64 {
+        self.statics.lock().bytes
+    }
+
+    /// The run's number of a site.
+    pub(super) fn intern(&self, site: &'static Location<'static>) -> u32 {
+        let mut sites = self.sites.write();
+        let known = sites.iter().position(|known| *known == site);
+        let number = known.unwrap_or_else(|| {
+            sites.push(site);
+            sites.len() - 1
+        });
+        number as u32
+    }
+
+    /// The site of a number.
+    pub(super) fn site(&self, number: u32) -> &'static Location<'static> {
+        self.sites.read()[number as usize]
+    }
+
+    pub(super) fn note_race_between_blocks(&self) {
+        self.blocks_race.store(true, Relaxed);
+    }
+
+    /// Takes what a slot has of the block that it just ended.
+    pub(super) fn hand_in(&self, slot: &Slot) {
+        let position = slot.position.get();
+        let (faults, output) = (slot.faults.take(), slot.output.take());
+        let mut left = self.left.lock();
+        left.blocks += 1;
+        for (number, fault) in faults.into_iter().enumerate() {
+            match left.faults.iter_mut().find(|(_, _, known)| known.is_like(&fault)) {
+                Some((first, place, known)) => {
+                    let count = known.count + fault.count;
+                    if position < *first {
+                        (*first, *place, *known) = (position, number, fault);
+                    }
+                    known.count = count;
+                }
+                None => left.faults.push((position, number, fault)),
+            }
+        }
+        if !output.is_empty() {
+            left.output.insert(position, output);
+        }
+    }
+
+    /// Takes what a slot has counted over all its blocks.
+    fn hand_in_counts(&self, slot: &Slot) {
+        let analysis = slot.analysis.borrow();
+        let mut left = self.left.lock();
+        left.approximate += analysis.traffic.approximate();
+        let totals = analysis.traffic.totals().iter().enumerate();
+        for (number, total) in totals.filter(|(_, total)| total.requests > 0) {
+            let (location, kind) = analysis.sites.get(number as u16);
+            let kind = TrafficKind {
+                space: match kind.space {
+                    SiteSpace::Shared => Space::Shared,
+                    SiteSpace::Global => Space::Global,
+                },
+                access: kind.op.into(),
+            };
+            let site = Site::from(location);
+            let line = left.lines.entry((site.clone(), kind)).or_insert_with(|| LineTraffic {
+                site,
+                kind,
+                requests: 0,
+                lanes: 0,
+                actual: 0,
+                ideal: 0,
+            });
+            line.requests += total.requests;
+            line.lanes += total.lanes;
+            line.actual += total.actual;
+            line.ideal += total.ideal;
+        }
+        if let Some((fewest, most)) = slot.barriers.get() {
+            let (low, high) = left.barriers.unwrap_or((fewest, most));
+            left.barriers = Some((low.min(fewest), high.max(most)));
+        }
+    }
+
+    /// Whether an address is in a `#[address_space(shared)]` static.
+    pub(super) fn is_shared_static(&self, address: usize) -> bool {
+        crate::device::shared_statics()
+            .iter()
+            .any(|known| address.wrapping_sub((known.address)().addr()) < known.bytes)
+    }
+}
+
+/// What the watch sees of each slot.
+pub(super) struct Watch(RwLock<Vec<Watched>>);
+
+struct Watched {
+    /// Counts meetings of the slot's block. Only the slot writes it.
+    met: AtomicU32,
+    /// The slot waits for other blocks.
+    paused: AtomicBool,
+    expired: Arc<AtomicBool>,
+    target: Mutex<Option<trap::Target>>,
+}
+
+impl Watch {
+    fn add(&self, expired: Arc<AtomicBool>) -> u16 {
+        let mut slots = self.0.write();
+        slots.push(Watched {
+            met: AtomicU32::new(0),
+            paused: AtomicBool::new(false),
+            expired,
+            target: Mutex::new(None),
+        });
+        (slots.len() - 1) as u16
+    }
+
+    /// The threads of the slot's block have met, or the slot has gone over to another block.
+    pub(super) fn met(&self, slot: u16) {
+        self.0.read()[usize::from(slot)].met.fetch_add(1, Relaxed);
+    }
+
+    /// The slot starts or stops to wait for other blocks.
+    pub(super) fn pause(&self, slot: u16, paused: bool) {
+        let slots = self.0.read();
+        let watched = &slots[usize::from(slot)];
+        watched.met.fetch_add(1, Relaxed);
+        watched.paused.store(paused, Relaxed);
+    }
+
+    fn set_target(&self, slot: u16, target: Option<trap::Target>) {
+        *self.0.read()[usize::from(slot)].target.lock() = target;
+    }
+}
+
+/// What a worker tells the thread that watches.
+enum Message {
+    /// Another worker is needed.
+    Spawn,
+    /// A worker has ended.
+    Ended,
+}
+
+/// Runs every block of the request.
+pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome {
+    trap::install();
+    install_panic_hook();
+    let statics = crate::device::shared_statics();
+    // They are one per program and not one per block: blocks, and launches, take turns.
+    let _turn = (!statics.is_empty()).then(|| SHARED_STATICS_TURN.lock());
+    let blocks = if request.only_block.is_some() {
+        1
+    } else {
+        request.grid.count()
+    };
+    let workers = if statics.is_empty() { request.workers } else { 1 };
+    let workers = u64::try_from(workers).unwrap_or(1).clamp(1, blocks.max(1));
+    // SAFETY: only the lifetime changes. The kernel is called by workers alone, and all of them end before this function returns.
+    let kernel: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(kernel) };
+    let run = Arc::new(Run {
+        config: Config {
+            grid: request.grid,
+            block: request.block,
+            dynamic_bytes: request.dynamic_bytes,
+            compute_capability: request.limits.compute_capability,
+            poison: request.poison,
+            checks: request.checks,
+            time_limit: request.time_limit,
+            limits: request.limits.clone(),
+        },
+        schedule: request.schedule,
+        kernel,
+        grid: Grid::new(blocks),
+        watch: Watch(RwLock::default()),
+        order: Default::default(),
+        touched: Mutex::default(),
+        statics: Mutex::default(),
+        sites: RwLock::default(),
+        blocks_race: AtomicBool::new(false),
+        left: Mutex::default(),
+    });
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        let spawn = || {
+            let (run, sender) = (Arc::clone(&run), sender.clone());
+            let only_block = request.only_block;
+            let name = "cuda-sim".to_owned();
+            std::thread::Builder::new()
+                .name(name)
+                .spawn_scoped(scope, move || worker(&run, only_block, &sender))
+                .is_ok()
+        };
+        let mut alive = 0;
+        for _ in 0..workers {
+            alive += usize::from(spawn());
+        }
+        if alive == 0 {
+            run.fail("no thread of the operating system could be started");
+            return;
+        }
+        watch(&run, &receiver, alive, &spawn, request, blocks);
+    });
+    drop(sender);
+    let mut left = std::mem::take(&mut *run.left.lock());
+    left.faults.sort_by_key(|&(position, number, _)| (position, number));
+    let static_bytes = run.static_bytes();
+    Outcome {
+        blocks: left.blocks,
+        faults: left.faults.into_iter().map(|(_, _, fault)| fault).collect(),
+        blocks_race: run.blocks_race.load(Relaxed),
+        static_bytes,
+        barriers: left.barriers.unwrap_or((0, 0)),
+        lines: left.lines.into_values().collect(),
+        approximate: left.approximate,
+        output: left.output.into_values().collect(),
+    }
+}
+
+static SHARED_STATICS_TURN: Mutex<()> = Mutex::new(());
+
+impl Run {
+    fn fail(&self, problem: &str) {
+        let kind = FaultKind::LaunchShape {
+            problem: problem.to_owned(),
+        };
+        self.left.lock().faults.push((0, 0, SimFault::of_launch(kind)));
+        self.grid.stop();
+    }
+}
+
+/// Waits for the workers, starts more where some wait for others, and ends threads that run for ever.
+fn watch(
+    run: &Run,
+    messages: &Receiver<Message>,
+    mut alive: usize,
+    spawn: &dyn Fn() -> bool,
+    request: &Request<'_>,
+    blocks: u64,
+) {
+    const TICK: Duration = Duration::from_millis(20);
+    /// How long a thread has to notice that it is told to end.
+    const GRACE: Duration = Duration::from_secs(1);
+    // Per slot: how often its block had met, and since when that has not changed.
+    let mut seen: Vec<(u32, Instant)> = Vec::new();
+    while alive > 0 {
+        match messages.recv_timeout(TICK) {
+            Ok(Message::Spawn) => alive += usize::from(spawn()),
+            Ok(Message::Ended) => alive -= 1,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let now = Instant::now();
+        let slots = run.watch.0.read();
+        for (number, watched) in slots.iter().enumerate() {
+            let met = watched.met.load(Relaxed);
+            if number == seen.len() {
+                seen.push((met, now));
+            }
+            let (last, since) = &mut seen[number];
+            if met != *last || watched.paused.load(Relaxed) {
+                (*last, *since) = (met, now);
+            }
+            let quiet = now - *since;
+            if quiet > run.config.time_limit {
+                watched.expired.store(true, Relaxed);
+            }
+            if quiet > run.config.time_limit + GRACE {
+                // Under the lock that the worker takes before it ends, so that the thread is alive.
+                if let Some(target) = *watched.target.lock() {
+                    trap::strike(target);
+                }
+                *since = now - run.config.time_limit;
+            }
+        }
+        drop(slots);
+        if let Some(progress) = &request.progress {
+            progress(run.grid.done(), blocks);
+        }
+    }
+}
+
+/// Runs blocks until none is left to start.
+fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {
+    let expired = Arc::new(AtomicBool::new(false));
+    let number = run.watch.add(Arc::clone(&expired));
+    run.watch.set_target(number, Some(trap::target()));
+    match Slot::new(Arc::clone(run), number, expired) {
+        Err(error) => run.fail(&format!("no memory for a block: {error}")),
+        Ok(slot) => {
+            // The watch ends when the last worker has; it cannot have gone.
+            let spawn = || drop(messages.send(Message::Spawn));
+            while let Some((position, place)) = run.grid.start() {
+                let blocks = run.config.grid.count();
+                let block = only_block.unwrap_or_else(|| block_at(run.schedule, position, blocks));
+                slot.prepare(position, block, place);
+                slot.run_block(&spawn);
+                run.watch.met(number);
+                let place = slot.place.take().expect("it had one");
+                run.grid.finish(&place);
+            }
+            run.hand_in_counts(&slot);
+        }
+    }
+    run.watch.set_target(number, None);
+    run.watch.pause(number, true);
+    drop(messages.send(Message::Ended));
+}
+
+/// Lets a panic in a simulated thread leave its message and place with the slot instead of on standard error.
+fn install_panic_hook() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let slot = CURRENT.get();
+            if slot.is_null() {
+                return previous(info);
+            }
+            // SAFETY: set while one of the slot's threads runs, which is this one.
+            let slot = unsafe { &*slot };
+            let site = info.location().map(|location| Site {
+                // A panic's place is in the program's text, but its type does not say so.
+                file: intern_file(location.file()),
+                line: location.line(),
+                column: location.column(),
+            });
+            slot.panicked.replace(Some((message_of(info.payload()), site)));
+        }));
+    });
+}
+
+/// The name of a file for the life of the program. There are as many as there are files of source.
+pub(super) fn intern_file(file: &str) -> &'static str {
+    static FILES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut files = FILES.lock();
+    match files.iter().find(|known| **known == file) {
+        Some(known) => known,
+        None => {
+            let new: &'static str = Box::leak(file.to_owned().into_boxed_str());
+            files.push(new);
+            new
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Launching a kernel on the CPU.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::buffer::{Allocation, Snapshot};
+use crate::dim::Dim3;
+use crate::engine::{self, Outcome, Request};
+use crate::fault::{FaultKind, SimFault};
+use crate::limits::Limits;
+use crate::report::{Report, SharedUsage};
+use crate::schedule::Schedule;
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Checks {
+    /// Barriers, warp functions, atomics' order among blocks, panics; no single access.
+    Off,
+    /// Also every access through a view: bounds, alignment, races, reads of memory never written.
+    Faults,
+    /// Also what each source line costs in wavefronts and sectors.
+    #[default]
+    Full,
+}
+
+/// How a kernel is launched: its grid, its block, its dynamic shared memory, and how the simulator is to treat it.
+#[derive(Clone)]
+pub struct Launch {
+    grid: Dim3,
+    block: Dim3,
+    dynamic_bytes: u32,
+    limits: Limits,
+    schedule: Schedule,
+    checks: Checks,
+    workers: usize,
+    max_faults: usize,
+    time_limit: Duration,
+    only_block: Option<u64>,
+    progress: Option<Arc<Progress>>,
+}
+
+/// Told how many blocks of how many are done.
+pub(crate) type Progress = dyn Fn(u64, u64) + Send + Sync;
+
+impl Launch {
+    /// A launch of `grid` blocks of `block` threads, without dynamic shared memory, with every check, on [`Limits::default`].
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
+        Self {
+            grid: grid.into(),
+            block: block.into(),
+            dynamic_bytes: 0,
+            limits: Limits::default(),
+            schedule: Schedule::Forward,
+            checks: Checks::Full,
+            workers: 0,
+            max_faults: 100,
+            time_limit: Duration::from_secs(60),
+            only_block: None,
+            progress: None,
+        }
+    }
+
+    /// Dynamic shared memory of each block, in bytes.
+    pub fn dynamic_shared_bytes(mut self, bytes: u32) -> Self {
+        self.dynamic_bytes = bytes;
+        self
+    }
+
+    /// The architecture's limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The order of threads and blocks.
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = schedule;
+        self
+    }
+
+    /// What is looked at.
+    pub fn checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// Blocks that run at one time; 0 is as many as there are cores. The outcome does not depend on it.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Different faults to report; faults of the same kind at the same lines count as one.
+    pub fn max_faults(mut self, faults: usize) -> Self {
+        self.max_faults = faults;
+        self
+    }
+
+    /// How long the threads of a block may run without meeting before that is a fault: 60 s at first.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Runs only the block with this linear index, for an estimate of what the whole takes.
+    pub fn only_block(mut self, block: u64) -> Self {
+        self.only_block = Some(block);
+        self
+    }
+
+    /// Calls `progress` now and then during a run with the number of blocks done and of all blocks.
+    pub fn on_progress(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
+        self.progress = Some(Arc::new(progress));
+        self
+    }
+
+    /// Calls `kernel` once for each thread of the grid.
+    ///
+    /// Whatever the kernel does wrong is a fault in the report. With [`Schedule::All`] it runs several times, each time from the present contents
+    /// of the calling thread's [buffers](crate::GlobalBuffer); the last contents stay. What the kernel prints goes to standard output at the end,
+    /// block by block.
+    pub fn run(&self, kernel: impl Fn() + Sync) -> Report {
+        let started = Instant::now();
+        let mut report = self.empty_report();
+        if let Err(kind) = self.check_shape() {
+            report.faults.push(SimFault::of_launch(kind));
+            return report;
+        }
+        let schedules = self.schedule.each();
+        let buffers = Allocation::of_this_thread();
+        let snapshots = || -> Vec<Snapshot> { buffers.iter().map(|buffer| buffer.snapshot()).collect() };
+        let restore = |to: &[Snapshot]| buffers.iter().zip(to).for_each(|(buffer, old)| buffer.restore(old));
+        let workers = match self.workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            workers => workers,
+        };
+        // Needed again where the run has to be repeated: for another schedule, or for one that does not depend on timing.
+        let before = (schedules.len() > 1 || workers > 1 && self.checks != Checks::Off).then(snapshots);
+        let mut first: Option<(Schedule, Vec<Snapshot>)> = None;
+        for (number, &schedule) in schedules.iter().enumerate() {
+            if let Some(before) = before.as_deref().filter(|_| number > 0) {
+                restore(before);
+            }
+            let request = |workers| Request {
+                grid: self.grid,
+                block: self.block,
+                dynamic_bytes: self.dynamic_bytes,
+                limits: &self.limits,
+                schedule,
+                // NaN in every type first, and then other things, which show where a result depends on them.
+                poison: [0xff, 0x00, 0x5a, 0xc3, 0x3c][number % 5],
+                checks: self.checks,
+                workers,
+                time_limit: self.time_limit,
+                only_block: self.only_block,
+                progress: self.progress.clone(),
+            };
+            let mut outcome = engine::run(&request(workers), &kernel);
+            if outcome.blocks_race && workers > 1 {
+                // Which of the two came first was a matter of chance. With one worker it is not.
+                if let Some(before) = &before {
+                    restore(before);
+                    outcome = engine::run(&request(1), &kernel);
+                }
+            }
+            let broken = !outcome.faults.is_empty();
+            self.add(&mut report, outcome, number == 0);
+            if schedules.len() > 1 && !broken {
+                let after = snapshots();
+                match &first {
+                    None => first = Some((schedule, after)),
+                    Some((earlier, expected)) => {
+                        let differences = expected.iter().zip(&after).enumerate();
+                        for (buffer, (expected, found)) in differences {
+                            if let Some((offset, bytes)) = expected.difference(found) {
+                                report.add_fault(SimFault::of_launch(FaultKind::ScheduleDependent {
+                                    schedules: [earlier.to_string(), schedule.to_string()],
+                                    buffer: buffer as u32,
+                                    offset,
+                                    bytes,
+                                }));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        report.faults_left_out = report.faults.len().saturating_sub(self.max_faults) as u64;
+        report.faults.truncate(self.max_faults);
+        report.seconds = started.elapsed().as_secs_f64();
+        if !report.output.is_empty() {
+            print!("{}", report.output);
+        }
+        report
+    }
+
+    fn empty_report(&self) -> Report {
+        Report {
+            architecture: self.limits.name.clone(),
+            grid: self.grid.to_array(),
+            block: self.block.to_array(),
+            schedule: self.schedule.to_string(),
+            checks: self.checks,
+            blocks: 0,
+            threads: 0,
+            faults: Vec::new(),
+            faults_left_out: 0,
+            shared: SharedUsage {
+                static_bytes: 0,
+                dynamic_bytes: self.dynamic_bytes.into(),
+                high_water_bytes: 0,
+                limit_bytes: self.limits.shared_bytes.into(),
+            },
+            barriers_per_thread: (0, 0),
+            lines: Vec::new(),
+            approximate_accesses: 0,
+            output: String::new(),
+            seconds: 0.0,
+        }
+    }
+
+    fn add(&self, report: &mut Report, outcome: Outcome, is_first: bool) {
+        for fault in outcome.faults {
+            report.add_fault(fault);
+        }
+        report.shared.static_bytes = report.shared.static_bytes.max(outcome.static_bytes);
+        if outcome.blocks > 0 {
+            report.shared.high_water_bytes = report.shared.static_bytes + report.shared.dynamic_bytes;
+        }
+        if is_first {
+            report.blocks = outcome.blocks;
+            report.threads = outcome.blocks * self.block.count();
+            report.barriers_per_thread = outcome.barriers;
+            report.lines = outcome.lines;
+            report.approximate_accesses = outcome.approximate;
+            report.output = outcome.output;
+        }
+    }
+
+    /// Whether the architecture could launch this.
+    fn check_shape(&self) -> Result<(), FaultKind> {
+        let limits = &self.limits;
+        let refuse = |problem: String| Err(FaultKind::LaunchShape { problem });
+        for (what, unit, extent, limit) in [
+            ("block", "threads", self.block, limits.block),
+            ("grid", "blocks", self.grid, limits.grid),
+        ] {
+            let axes = extent.to_array().into_iter().zip(limit.to_array()).zip(["x", "y", "z"]);
+            for ((extent, limit), axis) in axes {
+                if extent == 0 {
+                    return refuse(format!("a {what} of 0 {unit} along {axis}"));
+                }
+                if extent > limit {
+                    return refuse(format!(
+                        "a {what} of {extent} {unit} along {axis}, {} allows {limit}",
+                        limits.name
+                    ));
+                }
+            }
+        }
+        let threads = self.block.count();
+        if threads > limits.threads_per_block.into() {
+            return refuse(format!(
+                "a block of {} = {threads} threads, {} allows {}",
+                self.block, limits.name, limits.threads_per_block
+            ));
+        }
+        if let Some(block) = self.only_block.filter(|&block| block >= self.grid.count()) {
+            return refuse(format!("block {block} of a grid of {}", self.grid.count()));
+        }
+        if self.dynamic_bytes > limits.shared_bytes {
+            return Err(FaultKind::SharedLimit {
+                static_bytes: 0,
+                dynamic_bytes: self.dynamic_bytes.into(),
+                limit_bytes: limits.shared_bytes.into(),
+                limit: limits.shared_limit_name(),
+            });
+        }
+        Ok(())
+    }
+}

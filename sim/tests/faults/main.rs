@@ -1,0 +1,94 @@
+//! One minimal program for each kind of fault, and the text that it must be reported with, which stands beside it.
+//!
+//! `BLESS=1 cargo test -p cuda_sim --test faults` writes the texts anew.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use cuda_sim::{FaultKind, Report};
+
+/// Declares each program's module and lists it with the kind of fault that it must show.
+macro_rules! programs {
+    ($($module:ident: $kind:ident;)*) => {
+        $(mod $module;)*
+
+        /// Name, kind and program.
+        const PROGRAMS: &[(&str, &str, fn() -> Report)] = &[$((stringify!($module), stringify!($kind), $module::run)),*];
+
+        /// A kind without a program does not compile here.
+        const fn _has_a_program(kind: &FaultKind) {
+            match kind {
+                $(FaultKind::$kind { .. } => {})*
+            }
+        }
+    };
+}
+
+programs! {
+    bad_address: BadAddress;
+    barrier_divergence: BarrierDivergence;
+    barrier_mismatch: BarrierMismatch;
+    deadlock: Deadlock;
+    dynamic_shared_too_small: DynamicSharedTooSmall;
+    global_race: GlobalRace;
+    launch_shape: LaunchShape;
+    misaligned: Misaligned;
+    out_of_bounds: OutOfBounds;
+    overrun: Overrun;
+    panic: Panic;
+    schedule_dependent: ScheduleDependent;
+    shared_limit: SharedLimit;
+    shared_race: SharedRace;
+    stack_overflow: StackOverflow;
+    time_limit: TimeLimit;
+    uninitialized_read: UninitializedRead;
+    warp_mask: WarpMask;
+}
+
+/// The faults' texts, as `assert_clean` shows them.
+fn text(report: &Report) -> String {
+    let mut faults = report.faults.clone();
+    for fault in &mut faults {
+        // Their lines come from debug information, which a build may leave out.
+        if matches!(
+            fault.kind,
+            FaultKind::BadAddress { .. } | FaultKind::StackOverflow { .. } | FaultKind::TimeLimit { .. }
+        ) {
+            fault.site = None;
+        }
+    }
+    faults.iter().map(|fault| format!("{fault}\n")).collect()
+}
+
+#[test]
+fn every_fault_has_its_text() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults");
+    let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
+    let mut problems = Vec::new();
+    for (name, kind, program) in PROGRAMS {
+        let report = program();
+        let kinds: BTreeSet<_> = report.faults.iter().map(|fault| fault.kind.name()).collect();
+        let found = text(&report);
+        if kinds != BTreeSet::from([*kind]) {
+            problems.push(format!("{name} is reported as {kinds:?} instead of {kind}:\n{found}"));
+            continue;
+        }
+        let golden = folder.join(format!("{name}.txt"));
+        if bless {
+            std::fs::write(&golden, &found).expect("the folder of the tests can be written");
+            continue;
+        }
+        let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+        if found != expected {
+            problems.push(format!("{name}:\n{found}instead of\n{expected}"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn texts_are_the_same_in_every_run() {
+    for (name, _, program) in PROGRAMS {
+        assert_eq!(text(&program()), text(&program()), "{name}");
+    }
+}
