@@ -1,0 +1,138 @@
+//! A part of the memory in the simulator: its address and its bounds. Every access is announced before it is done.
+
+use core::ops::Range;
+use core::panic::Location;
+
+use bytemuck::Pod;
+use cuda_sim::access::{AccessKind, Space, access};
+
+use crate::vector_bytes;
+
+/// Which memory.
+#[derive(Clone, Copy)]
+pub(crate) enum Memory {
+    Shared,
+    Global,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span<T> {
+    ptr: *mut T,
+    /// The addresses that an access may touch: from the first ..
+    first: usize,
+    /// .. to before this one.
+    end: usize,
+}
+
+impl<T: Pod> Span<T> {
+    #[inline(always)]
+    pub(crate) fn new(ptr: *mut T, len: usize) -> Self {
+        let first = ptr.addr();
+        Self {
+            ptr,
+            first,
+            end: first.saturating_add(len.saturating_mul(size_of::<T>())),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn new_with(ptr: *mut T, len: impl FnOnce() -> usize) -> Self {
+        Self::new(ptr, len())
+    }
+
+    #[inline(always)]
+    pub(crate) fn unbounded(ptr: *mut T) -> Self {
+        Self {
+            ptr,
+            first: 0,
+            end: usize::MAX,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_mut_ptr(self) -> *mut T {
+        self.ptr
+    }
+
+    /// # Safety
+    /// None here: what lies outside this part does not become accessible.
+    #[inline(always)]
+    pub(crate) unsafe fn part(self, start: usize, len: usize) -> Self {
+        let part = Self::new(self.ptr.wrapping_add(start), len);
+        let first = part.first.max(self.first);
+        Self {
+            ptr: part.ptr,
+            first,
+            end: part.end.min(self.end).max(first),
+        }
+    }
+
+    /// # Safety
+    /// Without the simulator's checks, the element may be read.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn load(self, memory: Memory, index: usize) -> T {
+        let ptr = self.ptr.wrapping_add(index);
+        self.announce(memory, AccessKind::Read, ptr, size_of::<T>(), scalar_bytes::<T>());
+        // SAFETY: the element may be read: the simulator let it pass, or the caller's promise. Unaligned, since without checks a
+        // wrong address must not be more than that.
+        unsafe { ptr.read_unaligned() }
+    }
+
+    /// # Safety
+    /// Without the simulator's checks, the element may be written.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn store(self, memory: Memory, index: usize, value: T) {
+        let ptr = self.ptr.wrapping_add(index);
+        self.announce(memory, AccessKind::Write, ptr, size_of::<T>(), scalar_bytes::<T>());
+        // SAFETY: as in `load`.
+        unsafe { ptr.write_unaligned(value) }
+    }
+
+    /// # Safety
+    /// Without the simulator's checks, the elements may be read.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn load_vec<const N: usize>(self, memory: Memory, index: usize) -> [T; N] {
+        let ptr = self.ptr.wrapping_add(index);
+        let bytes = const { vector_bytes::<T, N>() };
+        self.announce(memory, AccessKind::Read, ptr, size_of::<[T; N]>(), bytes);
+        // SAFETY: as in `load`.
+        unsafe { ptr.cast::<[T; N]>().read_unaligned() }
+    }
+
+    /// # Safety
+    /// Without the simulator's checks, the elements may be written.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn store_vec<const N: usize>(self, memory: Memory, index: usize, values: [T; N]) {
+        let ptr = self.ptr.wrapping_add(index);
+        let bytes = const { vector_bytes::<T, N>() };
+        self.announce(memory, AccessKind::Write, ptr, size_of::<[T; N]>(), bytes);
+        // SAFETY: as in `load`.
+        unsafe { ptr.cast::<[T; N]>().write_unaligned(values) }
+    }
+
+    /// Tells the simulator of `bytes` bytes at `ptr`, moved in pieces as a GPU would. Returns when they may be moved.
+    #[inline(always)]
+    #[track_caller]
+    fn announce(self, memory: Memory, kind: AccessKind, ptr: *mut T, bytes: usize, piece: usize) {
+        let space = match memory {
+            Memory::Shared => Space::Shared,
+            Memory::Global => Space::Global,
+        };
+        let part: Range<usize> = self.first..self.end;
+        let mut done = 0;
+        while done < bytes {
+            let address = ptr.addr().wrapping_add(done);
+            access(space, kind, address, piece, part.clone(), Location::caller());
+            done += piece;
+        }
+    }
+}
+
+/// The bytes that one instruction moves of a `T`: all of a number, and of a struct as many as its alignment vouches for.
+const fn scalar_bytes<T>() -> usize {
+    if align_of::<T>() < 16 { align_of::<T>() } else { 16 }
+}

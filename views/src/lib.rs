@@ -1,0 +1,267 @@
+//! Typed views of a kernel's memory: [`Shared`] for a block's shared memory, [`Global`] and [`GlobalMut`] for device memory.
+//!
+//! On a GPU a view is a bare pointer and an access is one load or store: the length that a view is made with is dropped, and
+//! nothing is checked. On the host, where `cuda_sim` runs the same source, a view knows its part of the memory, and every
+//! access is checked and attributed to the line of the kernel that makes it: who accesses what, in which order with others,
+//! whether it was ever written, and how a warp's accesses fall into banks and sectors.
+//!
+//! ```
+//! use cuda_sim::{GlobalBuffer, Launch};
+//! use cuda_views::{Global, GlobalMut};
+//!
+//! /// Doubles one element.
+//! unsafe fn double(from: Global<f32>, to: GlobalMut<f32>) {
+//!     // SAFETY: the launch below has one thread, both views one element.
+//!     unsafe { to.set(0, 2.0 * from.get(0)) }
+//! }
+//!
+//! let (from, to) = (GlobalBuffer::from_slice(&[21.0_f32]), GlobalBuffer::<f32>::uninit(1));
+//! let report = Launch::new(1, 1).run(|| {
+//!     // SAFETY: both buffers hold one element.
+//!     unsafe { double(Global::new(from.as_ptr(), 1), GlobalMut::new(to.as_mut_ptr(), 1)) }
+//! });
+//! report.assert_clean();
+//! assert_eq!(to.to_vec(), [42.0]);
+//! ```
+//!
+//! # What every access asks of its caller
+//!
+//! The functions are unsafe because on a GPU nothing stands between them and the memory:
+//! - the view was made from memory that it describes: its length, and the alignment of its element type;
+//! - the element lies inside the view;
+//! - no other thread writes it at the same time, or, for a write, accesses it at all: a barrier stands between them.
+//!
+//! Each breach is a fault of the simulator's report, and an access that leaves the view does not happen. (Without the
+//! simulator's checks, `Checks::Off`, the host too relies on the caller.)
+//!
+//! # Indices and vectors
+//!
+//! Indices and lengths count elements. `get_vec` and `set_vec` move `N` neighbours, 2 or 4, at once: `ld.shared.v4.b32` for four
+//! `f32`. The first one's address must be a multiple of all their bytes, at most 16; more than 16 bytes are moved in 16s.
+//!
+//! # What is not here
+//!
+//! No atomic operation, no asynchronous copy, no view of local memory, and no iterator: a kernel's loops say which thread
+//! accesses what.
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(repr_simd))]
+
+#[cfg_attr(target_arch = "nvptx64", path = "device.rs")]
+#[cfg_attr(not(target_arch = "nvptx64"), path = "host.rs")]
+mod span;
+
+use bytemuck::Pod;
+use span::{Memory, Span};
+
+/// The methods that all views have, and those of views that may be written.
+macro_rules! accesses {
+    (read $view:ident, $memory:expr) => {
+        impl<T: Pod> $view<T> {
+            /// The part of `len` elements from element `start` on. In the simulator it ends where this view does.
+            ///
+            /// # Safety
+            /// `start` is at most this view's length.
+            #[inline(always)]
+            pub unsafe fn part(self, start: usize, len: usize) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { self.0.part(start, len) })
+            }
+
+            /// Element `index`.
+            ///
+            /// # Safety
+            /// As for [every access](crate#what-every-access-asks-of-its-caller).
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub unsafe fn get(self, index: usize) -> T {
+                // SAFETY: the caller's promise.
+                unsafe { self.0.load($memory, index) }
+            }
+
+            /// The `N` elements, 2 or 4, from element `index` on, in one access.
+            ///
+            /// # Safety
+            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's address is
+            /// a multiple of their bytes, at most 16.
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub unsafe fn get_vec<const N: usize>(self, index: usize) -> [T; N] {
+                // SAFETY: the caller's promise.
+                unsafe { self.0.load_vec($memory, index) }
+            }
+        }
+    };
+    (write $view:ident, $memory:expr) => {
+        impl<T: Pod> $view<T> {
+            /// Sets element `index`.
+            ///
+            /// # Safety
+            /// As for [every access](crate#what-every-access-asks-of-its-caller).
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub unsafe fn set(self, index: usize, value: T) {
+                // SAFETY: the caller's promise.
+                unsafe { self.0.store($memory, index, value) }
+            }
+
+            /// Sets the `N` elements, 2 or 4, from element `index` on, in one access.
+            ///
+            /// # Safety
+            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's address is
+            /// a multiple of their bytes, at most 16.
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub unsafe fn set_vec<const N: usize>(self, index: usize, values: [T; N]) {
+                // SAFETY: the caller's promise.
+                unsafe { self.0.store_vec($memory, index, values) }
+            }
+        }
+    };
+}
+
+/// Elements in the shared memory of the thread's block.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<T>(Span<T>);
+
+impl<T: Pod> Shared<T> {
+    /// The `len` elements from `ptr` on, which is what `shared_array!` or `dynamic_shared_mem` gave or lies inside it.
+    ///
+    /// # Safety
+    /// They lie in the block's shared memory, `ptr` is aligned for `T`.
+    #[inline(always)]
+    pub unsafe fn new(ptr: *mut T, len: usize) -> Self {
+        Self(Span::new(ptr, len))
+    }
+
+    /// [`Shared::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead computation is left,
+    /// which can lead the compiler to other code.
+    ///
+    /// # Safety
+    /// As for [`Shared::new`].
+    #[inline(always)]
+    pub unsafe fn new_with(ptr: *mut T, len: impl FnOnce() -> usize) -> Self {
+        Self(Span::new_with(ptr, len))
+    }
+
+    /// [`Shared::new`] where the length is not known: in the simulator the block's shared memory is the only bound.
+    ///
+    /// # Safety
+    /// `ptr` points into the block's shared memory and is aligned for `T`.
+    #[inline(always)]
+    pub unsafe fn new_unbounded(ptr: *mut T) -> Self {
+        Self(Span::unbounded(ptr))
+    }
+
+    /// The address of the first element.
+    #[inline(always)]
+    pub fn as_mut_ptr(self) -> *mut T {
+        self.0.as_mut_ptr()
+    }
+}
+
+accesses!(read Shared, Memory::Shared);
+accesses!(write Shared, Memory::Shared);
+
+/// Elements in global memory that the kernel reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Global<T>(Span<T>);
+
+impl<T: Pod> Global<T> {
+    /// The `len` elements from `ptr` on.
+    ///
+    /// # Safety
+    /// They lie in global memory, `ptr` is aligned for `T`.
+    #[inline(always)]
+    pub unsafe fn new(ptr: *const T, len: usize) -> Self {
+        Self(Span::new(ptr.cast_mut(), len))
+    }
+
+    /// [`Global::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead computation is left,
+    /// which can lead the compiler to other code.
+    ///
+    /// # Safety
+    /// As for [`Global::new`].
+    #[inline(always)]
+    pub unsafe fn new_with(ptr: *const T, len: impl FnOnce() -> usize) -> Self {
+        Self(Span::new_with(ptr.cast_mut(), len))
+    }
+
+    /// [`Global::new`] where the length is not known: in the simulator the buffer is the only bound.
+    ///
+    /// # Safety
+    /// `ptr` points into global memory and is aligned for `T`.
+    #[inline(always)]
+    pub unsafe fn new_unbounded(ptr: *const T) -> Self {
+        Self(Span::unbounded(ptr.cast_mut()))
+    }
+
+    /// The address of the first element.
+    #[inline(always)]
+    pub fn as_ptr(self) -> *const T {
+        self.0.as_mut_ptr()
+    }
+}
+
+accesses!(read Global, Memory::Global);
+
+/// Elements in global memory that the kernel writes.
+#[derive(Clone, Copy, Debug)]
+pub struct GlobalMut<T>(Span<T>);
+
+impl<T: Pod> GlobalMut<T> {
+    /// The `len` elements from `ptr` on.
+    ///
+    /// # Safety
+    /// They lie in global memory that may be written, `ptr` is aligned for `T`.
+    #[inline(always)]
+    pub unsafe fn new(ptr: *mut T, len: usize) -> Self {
+        Self(Span::new(ptr, len))
+    }
+
+    /// [`GlobalMut::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead computation is left,
+    /// which can lead the compiler to other code.
+    ///
+    /// # Safety
+    /// As for [`GlobalMut::new`].
+    #[inline(always)]
+    pub unsafe fn new_with(ptr: *mut T, len: impl FnOnce() -> usize) -> Self {
+        Self(Span::new_with(ptr, len))
+    }
+
+    /// [`GlobalMut::new`] where the length is not known: in the simulator the buffer is the only bound.
+    ///
+    /// # Safety
+    /// `ptr` points into global memory that may be written and is aligned for `T`.
+    #[inline(always)]
+    pub unsafe fn new_unbounded(ptr: *mut T) -> Self {
+        Self(Span::unbounded(ptr))
+    }
+
+    /// The address of the first element.
+    #[inline(always)]
+    pub fn as_mut_ptr(self) -> *mut T {
+        self.0.as_mut_ptr()
+    }
+}
+
+accesses!(read GlobalMut, Memory::Global);
+accesses!(write GlobalMut, Memory::Global);
+
+/// The same elements, to be read only.
+impl<T: Pod> From<GlobalMut<T>> for Global<T> {
+    #[inline(always)]
+    fn from(view: GlobalMut<T>) -> Self {
+        Self(view.0)
+    }
+}
+
+/// The bytes of `N` elements that one access moves: all of them, at most 16 (PTX ISA, "Vectors": no vector exceeds 128 bits).
+const fn vector_bytes<T, const N: usize>() -> usize {
+    assert!(N == 2 || N == 4, "a vector has 2 or 4 elements");
+    assert!(
+        matches!(size_of::<T>(), 1 | 2 | 4 | 8),
+        "a vector's element has 1, 2, 4 or 8 bytes"
+    );
+    let bytes = size_of::<T>() * N;
+    if bytes < 16 { bytes } else { 16 }
+}
