@@ -182,7 +182,7 @@ pub unsafe fn loads_stores_fences(cell32: *mut u32, cell64: *mut u64, out: *mut 
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data};
+    use crate::cases::{entry, Argument, Case, Data};
 
     // 3 scopes, 5 orderings of each.
     let (common, integer) = (15 * 9 + 15 * 7, 15 * 4 + 15 * 3 + 15 * 3);
@@ -195,14 +195,14 @@ pub fn cases() -> Vec<crate::cases::Case> {
         )
     };
     vec![
-        case("instructions_u32", Data::U32(vec![0]), common + integer),
-        case("instructions_u64", Data::U64(vec![0]), common + integer),
-        case("instructions_i32", Data::U32(vec![0]), common + integer),
-        case("instructions_i64", Data::U64(vec![0]), common + integer),
-        case("instructions_f32", Data::F32(vec![0.0]), common),
-        case("instructions_f64", Data::F64(vec![0.0]), common),
+        case(entry!(instructions_u32(_, _)), Data::U32(vec![0]), common + integer),
+        case(entry!(instructions_u64(_, _)), Data::U64(vec![0]), common + integer),
+        case(entry!(instructions_i32(_, _)), Data::U32(vec![0]), common + integer),
+        case(entry!(instructions_i64(_, _)), Data::U64(vec![0]), common + integer),
+        case(entry!(instructions_f32(_, _)), Data::F32(vec![0.0]), common),
+        case(entry!(instructions_f64(_, _)), Data::F64(vec![0.0]), common),
         Case::new(
-            "loads_stores_fences",
+            entry!(loads_stores_fences(_, _, _)),
             1,
             1,
             vec![

@@ -66,12 +66,12 @@ every_operation! {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case};
+    use crate::cases::{entry, Argument, Case};
 
     let (blocks, threads) = (50, 96);
     let all = (blocks * threads) as f32;
     let mut cases = vec![Case::new(
-        "atomic_counts",
+        entry!(atomic_counts(_, _, _, _, _, _)),
         blocks,
         threads,
         vec![
@@ -87,10 +87,18 @@ pub fn cases() -> Vec<crate::cases::Case> {
     let expected = [
         1.75, 2.25, 3.5, 6.0, -6.0, 6.0, -6.0, 1.5, 2.5, 3.5, -6.0, -6.0, -6.0, -12.0, 10.5f32,
     ];
-    for kernel in ["atomic_f32", "block_atomic_f32", "system_atomic_f32"] {
+    for kernel in [
+        entry!(atomic_f32(_)),
+        entry!(block_atomic_f32(_)),
+        entry!(system_atomic_f32(_)),
+    ] {
         cases.push(Case::new(kernel, 1, 1, vec![Argument::out_f32(expected, 0.0)]));
     }
-    for kernel in ["atomic_f64", "block_atomic_f64", "system_atomic_f64"] {
+    for kernel in [
+        entry!(atomic_f64(_)),
+        entry!(block_atomic_f64(_)),
+        entry!(system_atomic_f64(_)),
+    ] {
         cases.push(Case::new(
             kernel,
             1,

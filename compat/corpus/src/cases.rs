@@ -1,5 +1,9 @@
 //! The description of a launch and of what must come out.
 
+mod arguments;
+
+pub use arguments::{Arguments, FromArguments};
+
 /// The contents of a buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
@@ -113,11 +117,40 @@ pub enum Outcome {
     Failure,
 }
 
+/// A kernel, as the macro `entry!` describes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// Its name in the PTX.
+    pub name: &'static str,
+    /// Calls it on the host, as one thread.
+    ///
+    /// # Safety
+    ///
+    /// The arguments must be what the kernel takes, as the GPU would get them.
+    pub call: unsafe fn(&mut Arguments<'_>),
+}
+
+/// The [`Entry`] of a kernel with a `_` for each of its parameters, whose types it tells by itself: `entry!(axpy(_, _, _))`.
+macro_rules! entry {
+    ($kernel:ident($($parameter:tt),*)) => {
+        $crate::cases::Entry {
+            name: ::core::stringify!($kernel),
+            call: |arguments| unsafe { self::$kernel($($crate::cases::entry!(@next arguments $parameter)),*) },
+        }
+    };
+    (@next $arguments:ident _) => {
+        $arguments.next()
+    };
+}
+pub(crate) use entry;
+
 /// One launch.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The kernel's name in the PTX.
     pub kernel: &'static str,
+    /// Calls it on the host, as one thread; see [`Entry::call`].
+    pub call: unsafe fn(&mut Arguments<'_>),
     /// The blocks of the grid.
     pub grid: [u32; 3],
     /// The threads of a block.
@@ -134,9 +167,10 @@ pub struct Case {
 
 impl Case {
     /// A launch of `blocks` times `threads` threads that succeeds.
-    pub fn new(kernel: &'static str, blocks: u32, threads: u32, arguments: Vec<Argument>) -> Self {
+    pub fn new(kernel: Entry, blocks: u32, threads: u32, arguments: Vec<Argument>) -> Self {
         Self {
-            kernel,
+            kernel: kernel.name,
+            call: kernel.call,
             grid: [blocks, 1, 1],
             block: [threads, 1, 1],
             dynamic_smem_bytes: 0,
@@ -157,6 +191,14 @@ impl Argument {
     pub fn out_u32(words: impl IntoIterator<Item = u32>) -> Self {
         Self::Output(Expected {
             data: Data::U32(words.into_iter().collect()),
+            tolerance: 0.0,
+        })
+    }
+
+    /// A buffer that must end with these words.
+    pub fn out_u64(words: impl IntoIterator<Item = u64>) -> Self {
+        Self::Output(Expected {
+            data: Data::U64(words.into_iter().collect()),
             tolerance: 0.0,
         })
     }
@@ -182,6 +224,8 @@ impl Argument {
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     cases.extend(crate::threads::cases());
+    #[cfg(feature = "additions")]
+    cases.extend(crate::warps::cases());
     cases.extend(crate::shared::cases());
     cases.extend(crate::atomics::cases());
     cases.extend(crate::atomic_instructions::cases());
@@ -210,6 +254,12 @@ mod tests {
         let numbers = Data::F32(vec![100.0, f32::NAN]);
         let near = Data::F32(vec![100.5, f32::NAN]).to_bytes();
         assert!(numbers.check(&near, 0.01).is_ok() && numbers.check(&near, 0.001).is_err());
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_kernels() {
+        let names: Vec<&str> = all().iter().map(|case| case.kernel).collect();
+        assert!(names.contains(&"axpy") && names.contains(&"instructions_f64"));
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub unsafe fn vectors(a: Vec3<f32>, b: Vec3<f32>, out: *mut f32) {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data};
+    use crate::cases::{entry, Argument, Case, Data};
 
     let numbers: Vec<f64> = (0..60).map(|i| 0.1 + 0.8 * f64::from(i) / 59.0).collect();
     let singles: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
@@ -135,23 +135,23 @@ pub fn cases() -> Vec<crate::cases::Case> {
     let vector = |x: f32, y: f32, z: f32| Argument::Value([x, y, z].iter().flat_map(|c| c.to_ne_bytes()).collect());
     vec![
         over_singles(
-            "gpu_float_f32",
+            entry!(gpu_float_f32(_, _)),
             singles.iter().flat_map(|&x| gpu_float_f32_on_host(x)).collect(),
         ),
         over_doubles(
-            "gpu_float_f64",
+            entry!(gpu_float_f64(_, _)),
             numbers.iter().flat_map(|&x| gpu_float_f64_on_host(x)).collect(),
         ),
         over_singles(
-            "float_ext_f32",
+            entry!(float_ext_f32(_, _)),
             singles.iter().flat_map(|&x| float_ext_f32_on_host(x)).collect(),
         ),
         over_doubles(
-            "float_ext_f64",
+            entry!(float_ext_f64(_, _)),
             numbers.iter().flat_map(|&x| float_ext_f64_on_host(x)).collect(),
         ),
         Case::new(
-            "half_precision",
+            entry!(half_precision(_, _)),
             1,
             4,
             vec![
@@ -160,7 +160,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "vectors",
+            entry!(vectors(_, _, _)),
             1,
             1,
             vec![

@@ -165,7 +165,7 @@ pub unsafe fn libdevice_approximations(x: f32, out: *mut u32) {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data};
+    use crate::cases::{entry, Argument, Case, Data};
 
     let numbers: Vec<f64> = (0..60).map(|i| 0.1 + 0.8 * f64::from(i) / 59.0).collect();
     let singles: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
@@ -179,7 +179,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
         .collect();
     vec![
         Case::new(
-            "libdevice_f64",
+            entry!(libdevice_f64(_, _)),
             2,
             32,
             vec![
@@ -188,14 +188,14 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "libdevice_f32",
+            entry!(libdevice_f32(_, _)),
             2,
             32,
             vec![Argument::Slice(Data::F32(singles)), Argument::out_f32(of_singles, 2e-6)],
         ),
-        Case::new("libdevice_integers", 1, 1, vec![Argument::out_u32([0, 18])]),
+        Case::new(entry!(libdevice_integers(_)), 1, 1, vec![Argument::out_u32([0, 18])]),
         Case::new(
-            "libdevice_directions",
+            entry!(libdevice_directions(_, _)),
             1,
             1,
             vec![
@@ -204,7 +204,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "libdevice_approximations",
+            entry!(libdevice_approximations(_, _)),
             1,
             1,
             vec![

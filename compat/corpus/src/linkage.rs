@@ -48,11 +48,11 @@ pub unsafe fn gpu_only_functions(input: *const u32, out: *mut u32) {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data};
+    use crate::cases::{entry, Argument, Case, Data};
 
     let out = Argument::out_u32((0..32).map(|t| t % 2 * 1000 + 6 + 10 * t));
     vec![Case::new(
-        "gpu_only_functions",
+        entry!(gpu_only_functions(_, _)),
         1,
         32,
         vec![Argument::Pointer(Data::U32(vec![3])), out],

@@ -71,12 +71,12 @@ unsafe fn allocate_by_hand(value: u32) -> bool {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case};
+    use crate::cases::{entry, Argument, Case};
 
     let heap = (0..64).map(|i: u32| (0..=i % 10).sum::<u32>() + 100 * (i.to_string().len() as u32 + 4) + 20_000);
     vec![
-        Case::new("heap", 2, 32, vec![Argument::out_u32(heap)]),
-        Case::new("alignments", 1, 8, vec![Argument::out_u32([0; 8])]),
-        Case::new("allocator", 1, 8, vec![Argument::out_u32([1; 8])]),
+        Case::new(entry!(heap(_)), 2, 32, vec![Argument::out_u32(heap)]),
+        Case::new(entry!(alignments(_)), 1, 8, vec![Argument::out_u32([0; 8])]),
+        Case::new(entry!(allocator(_)), 1, 8, vec![Argument::out_u32([1; 8])]),
     ]
 }

@@ -113,7 +113,7 @@ scaling_kernel!(square_roots_f64, &[f64], f64);
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data, Expected};
+    use crate::cases::{entry, Argument, Case, Data, Expected};
 
     let numbers: Vec<f32> = (0..1000).map(|i| i as f32 / 8.0).collect();
     let ones = Data::F32(vec![1.0; 1000]);
@@ -132,7 +132,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
     let point: Vec<u8> = [11u32, 12].map(u32::to_ne_bytes).concat();
     vec![
         Case::new(
-            "axpy",
+            entry!(axpy(_, _, _)),
             8,
             128,
             vec![
@@ -149,7 +149,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
         ),
         // The lengths that `Argument::Slice` passes are of 32-bit words, so these three slices are given as pointer and number.
         Case::new(
-            "slices",
+            entry!(slices(_, _, _, _, _)),
             1,
             1,
             vec![
@@ -164,7 +164,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "structs",
+            entry!(structs(_, _, _, _, _)),
             1,
             1,
             vec![
@@ -176,7 +176,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "scalars",
+            entry!(scalars(_, _, _, _, _, _, _, _, _)),
             1,
             1,
             vec![
@@ -192,7 +192,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "text",
+            entry!(text(_, _)),
             1,
             1,
             vec![
@@ -205,7 +205,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "square_roots_f32",
+            entry!(square_roots_f32(_, _)),
             8,
             128,
             vec![
@@ -214,7 +214,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "square_roots_f64",
+            entry!(square_roots_f64(_, _)),
             8,
             128,
             vec![

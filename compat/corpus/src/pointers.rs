@@ -46,11 +46,11 @@ pub unsafe fn address_spaces(index: u32, out: *mut u32) {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case};
+    use crate::cases::{entry, Argument, Case};
 
     let expected = [0b11_0001, 0b11_0010, 0b11_0100, 0b11_1000, 3];
     vec![Case::new(
-        "address_spaces",
+        entry!(address_spaces(_, _)),
         1,
         1,
         vec![Argument::u32(1), Argument::out_u32(expected)],

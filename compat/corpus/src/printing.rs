@@ -42,7 +42,7 @@ pub unsafe fn panics(data: &[u32], index: u32, out: *mut u32) {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data, Outcome};
+    use crate::cases::{entry, Argument, Case, Data, Outcome};
 
     let pairs = || Argument::Slice(Data::U32(vec![1, 1, 2, 2, 3, 3]));
     let outcome = |outcome, case: Case| Case { outcome, ..case };
@@ -50,29 +50,34 @@ pub fn cases() -> Vec<crate::cases::Case> {
     vec![
         outcome(
             Outcome::Prints(printed),
-            Case::new("prints", 2, 3, vec![Argument::u32(7)]),
+            Case::new(entry!(prints(_)), 2, 3, vec![Argument::u32(7)]),
         ),
         Case {
             outcome: Outcome::Prints("0.1 0.10 1e-1\n"),
             stack_bytes: 4096,
             ..Case::new(
-                "prints_number",
+                entry!(prints_number(_)),
                 1,
                 1,
                 vec![Argument::Value(0.1f64.to_ne_bytes().to_vec())],
             )
         },
         Case::new(
-            "asserts",
+            entry!(asserts(_, _, _)),
             1,
             3,
             vec![pairs(), Argument::u32(4), Argument::out_u32([1, 1, 1])],
         ),
-        Case::new("panics", 1, 1, vec![pairs(), Argument::u32(4), Argument::out_u32([3])]),
+        Case::new(
+            entry!(panics(_, _, _)),
+            1,
+            1,
+            vec![pairs(), Argument::u32(4), Argument::out_u32([3])],
+        ),
         outcome(
             Outcome::Failure,
             Case::new(
-                "asserts",
+                entry!(asserts(_, _, _)),
                 1,
                 3,
                 vec![pairs(), Argument::u32(2), Argument::out_u32([0, 0, 0])],
@@ -80,7 +85,12 @@ pub fn cases() -> Vec<crate::cases::Case> {
         ),
         outcome(
             Outcome::Failure,
-            Case::new("panics", 1, 1, vec![pairs(), Argument::u32(6), Argument::out_u32([0])]),
+            Case::new(
+                entry!(panics(_, _, _)),
+                1,
+                1,
+                vec![pairs(), Argument::u32(6), Argument::out_u32([0])],
+            ),
         ),
     ]
 }

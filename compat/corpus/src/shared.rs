@@ -98,7 +98,7 @@ pub unsafe fn statics(out: *mut u32, calls: *mut u32) {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data, Expected};
+    use crate::cases::{entry, Argument, Case, Data, Expected};
 
     let words = |n: u32| (0..n).map(|i| 7 * i + 3).collect::<Vec<u32>>();
     let becomes = |old: Vec<u32>, new: Vec<u32>| {
@@ -116,7 +116,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
         .map(|t| at[t] + 2 * at[(t + 1) % 64] + at[(t + 2) % 64])
         .collect();
     let mut dynamic = Case::new(
-        "reverse_dynamic",
+        entry!(reverse_dynamic(_, _)),
         1,
         200,
         vec![reversed(200), Argument::out_u32([800, 1, 0])],
@@ -125,11 +125,11 @@ pub fn cases() -> Vec<crate::cases::Case> {
     let primes = [2, 3, 5, 7, 11, 13, 17, 19];
     let squares = (0..64).map(|t: usize| ((63 - t) * (63 - t) * 100) as u32 + primes[t % 8]);
     vec![
-        Case::new("reverse_static", 1, 64, vec![reversed(64)]),
-        Case::new("neighbours", 1, 64, vec![becomes(at.clone(), sums)]),
+        Case::new(entry!(reverse_static(_)), 1, 64, vec![reversed(64)]),
+        Case::new(entry!(neighbours(_)), 1, 64, vec![becomes(at.clone(), sums)]),
         dynamic,
         Case::new(
-            "statics",
+            entry!(statics(_, _)),
             1,
             64,
             vec![Argument::out_u32(squares), Argument::out_u32([42])],

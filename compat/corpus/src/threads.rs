@@ -111,7 +111,7 @@ pub unsafe fn capability(out: *mut u32) {
 /// The launches of this module's kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::cases::Case> {
-    use crate::cases::{Argument, Case, Data, Expected};
+    use crate::cases::{entry, Argument, Case, Data, Expected};
 
     let (grid, block) = ([2, 3, 2], [4, 2, 3]);
     let coordinates = |extent: [u32; 3]| {
@@ -129,7 +129,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             positions.extend([32, number as u32 % 32]);
         }
     }
-    let mut everywhere = Case::new("thread_positions", 1, 1, vec![Argument::out_u32(positions)]);
+    let mut everywhere = Case::new(entry!(thread_positions(_)), 1, 1, vec![Argument::out_u32(positions)]);
     (everywhere.grid, everywhere.block) = (grid, block);
 
     let reduction = |predicates: Vec<u32>| {
@@ -137,7 +137,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
         let words = [count, (count == predicates.len() as u32) as u32, (count != 0) as u32];
         let out = Argument::out_u32(words.repeat(predicates.len()));
         Case::new(
-            "barrier_reductions",
+            entry!(barrier_reductions(_, _)),
             1,
             predicates.len() as u32,
             vec![Argument::Slice(Data::U32(predicates)), out],
@@ -152,7 +152,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
         reduction(vec![0; 96]),
         reduction(vec![u32::MAX; 40]),
         Case::new(
-            "last_block_sums",
+            entry!(last_block_sums(_, _, _, _)),
             16,
             64,
             vec![
@@ -163,7 +163,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             ],
         ),
         Case::new(
-            "rotate_in_warp",
+            entry!(rotate_in_warp(_)),
             1,
             32,
             vec![Argument::Updated(
@@ -174,7 +174,12 @@ pub fn cases() -> Vec<crate::cases::Case> {
                 },
             )],
         ),
-        Case::new("clock_runs", 1, 1, vec![Argument::u32(0), Argument::out_u32([1])]),
-        Case::new("capability", 1, 1, vec![Argument::out_u32([1])]),
+        Case::new(
+            entry!(clock_runs(_, _)),
+            1,
+            1,
+            vec![Argument::u32(0), Argument::out_u32([1])],
+        ),
+        Case::new(entry!(capability(_)), 1, 1, vec![Argument::out_u32([1])]),
     ]
 }

@@ -1,65 +1,38 @@
 //! Atomic floating-point numbers, and PTX's atomic instructions by name.
 //!
-//! The types add, subtract and combine the bits of `f32` and `f64` from many threads at once: in hardware on the GPU, by compare-and-swap on the host.
+//! The types add, subtract and combine the bits of `f32` and `f64` from many threads at once: in hardware on the GPU, by the simulator or by compare-and-swap on
+//! the host, where everything here works outside a launch too.
 //! They differ in the threads among which they are atomic, PTX's scope (PTX 8.5): those of a block, of the GPU, or of host and GPUs.
 //! The memory itself has no scope; a smaller one is cheaper.
 //!
 //! For integers, `core::sync::atomic` works on the GPU too (32 and 64 bits, always at system scope); [`mid`] and [`intrinsics`] offer the other scopes.
 //!
-//! An addition of floating-point numbers rounds, so its result depends on the order in which the threads come.
+//! An addition of floating-point numbers rounds, so its result depends on the order in which the threads come. In global memory the GPU takes subnormal `f32`
+//! numbers for 0 in it (PTX 9.7.13.5); the host does not.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
 pub mod intrinsics;
 pub mod mid;
 
 use core::{cell::UnsafeCell, sync::atomic::Ordering};
 use pastey::paste;
 
-/// The host's part of an atomic float: the atomic integer of the same bits.
-#[cfg(not(target_arch = "nvptx64"))]
-macro_rules! on_host {
-    ($self:ident, $float:ident, $width:literal, update($ordering:ident, |$old:ident| $new:expr)) => {{
-        let bits = on_host!($self, $float, $width, bits);
-        // The failing compare-and-swap writes nothing, so it cannot release.
-        let on_failure = match $ordering {
-            Ordering::Release => Ordering::Relaxed,
-            Ordering::AcqRel => Ordering::Acquire,
-            other => other,
-        };
-        let update = |old| {
-            let $old = $float::from_bits(old);
-            Some($float::to_bits($new))
-        };
-        match bits.fetch_update($ordering, on_failure, update) {
-            Ok(old) | Err(old) => $float::from_bits(old),
-        }
-    }};
-    ($self:ident, $float:ident, $width:literal, bits) => {
-        paste! {
-            // SAFETY: the value lives as long as `self`, has the integer's size and alignment, and is accessed through such references only.
-            unsafe { core::sync::atomic::[<AtomicU $width>]::from_ptr($self.value.get().cast()) }
-        }
-    };
-}
-
 /// One read-modify-write method of an atomic float.
 macro_rules! fetch_method {
     (
-        $float:ident $width:literal $scope:ident ($($unsafety:ident)?)
-        $doc:literal $operation:ident |$self:ident, $old:ident, $val:ident| $new:expr
+        $float:ident $scope:ident ($($unsafety:ident)?)
+        $doc:literal $operation:ident
     ) => {
         paste! {
             #[doc = $doc]
             ///
             #[doc = safety!($($unsafety)?)]
             #[inline(always)]
-            pub $($unsafety)? fn [<fetch_ $operation>](&$self, $val: $float, order: Ordering) -> $float {
-                #[cfg(target_arch = "nvptx64")]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub $($unsafety)? fn [<fetch_ $operation>](&self, val: $float, order: Ordering) -> $float {
                 // SAFETY: the pointer is to a live value, and the scope reaches all threads that may access it.
-                unsafe {
-                    mid::[<atomic_fetch_ $operation _ $float _ $scope>]($self.value.get(), order, $val)
-                }
-                #[cfg(not(target_arch = "nvptx64"))]
-                on_host!($self, $float, $width, update(order, |$old| $new))
+                unsafe { mid::[<atomic_fetch_ $operation _ $float _ $scope>](self.value.get(), order, val) }
             }
         }
     };
@@ -98,27 +71,24 @@ macro_rules! atomic_float {
             }
 
             fetch_method! {
-                $float $width $scope ($($unsafety)?)
-                "Adds `val` and returns the value before." add |self, old, val| old + val
+                $float $scope ($($unsafety)?)
+                "Adds `val` and returns the value before." add
             }
             fetch_method! {
-                $float $width $scope ($($unsafety)?)
-                "Subtracts `val`, by adding its negative, and returns the value before." sub |self, old, val| old - val
+                $float $scope ($($unsafety)?)
+                "Subtracts `val`, by adding its negative, and returns the value before." sub
             }
             fetch_method! {
-                $float $width $scope ($($unsafety)?)
-                "Combines the bits by \"and\" and returns the value before."
-                and |self, old, val| $float::from_bits(old.to_bits() & val.to_bits())
+                $float $scope ($($unsafety)?)
+                "Combines the bits by \"and\" and returns the value before." and
             }
             fetch_method! {
-                $float $width $scope ($($unsafety)?)
-                "Combines the bits by \"or\" and returns the value before."
-                or |self, old, val| $float::from_bits(old.to_bits() | val.to_bits())
+                $float $scope ($($unsafety)?)
+                "Combines the bits by \"or\" and returns the value before." or
             }
             fetch_method! {
-                $float $width $scope ($($unsafety)?)
-                "Combines the bits by \"exclusive or\" and returns the value before."
-                xor |self, old, val| $float::from_bits(old.to_bits() ^ val.to_bits())
+                $float $scope ($($unsafety)?)
+                "Combines the bits by \"exclusive or\" and returns the value before." xor
             }
 
             paste! {
@@ -130,13 +100,10 @@ macro_rules! atomic_float {
                 ///
                 #[doc = safety!($($unsafety)?)]
                 #[inline(always)]
+                #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
                 pub $($unsafety)? fn load(&self, order: Ordering) -> $float {
-                    #[cfg(target_arch = "nvptx64")]
                     // SAFETY: the pointer is to a live value, and the scope reaches all threads that may access it.
-                    let bits = unsafe { mid::[<atomic_load_ $width _ $scope>](self.value.get().cast(), order) };
-                    #[cfg(not(target_arch = "nvptx64"))]
-                    let bits = on_host!(self, $float, $width, bits).load(order);
-                    $float::from_bits(bits)
+                    $float::from_bits(unsafe { mid::[<atomic_load_ $width _ $scope>](self.value.get().cast(), order) })
                 }
 
                 /// Stores `val`.
@@ -147,14 +114,10 @@ macro_rules! atomic_float {
                 ///
                 #[doc = safety!($($unsafety)?)]
                 #[inline(always)]
+                #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
                 pub $($unsafety)? fn store(&self, val: $float, order: Ordering) {
-                    #[cfg(target_arch = "nvptx64")]
                     // SAFETY: the pointer is to a live value, and the scope reaches all threads that may access it.
-                    unsafe {
-                        mid::[<atomic_store_ $width _ $scope>](self.value.get().cast(), order, val.to_bits())
-                    }
-                    #[cfg(not(target_arch = "nvptx64"))]
-                    on_host!(self, $float, $width, bits).store(val.to_bits(), order);
+                    unsafe { mid::[<atomic_store_ $width _ $scope>](self.value.get().cast(), order, val.to_bits()) }
                 }
             }
         }

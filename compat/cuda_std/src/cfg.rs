@@ -18,14 +18,17 @@ macro_rules! capabilities {
 
         impl ComputeCapability {
             /// Reads the form of `CUDA_ARCH`: the capability times a hundred, `"750"` for 7.5.
-            // Only the device build has the variable.
-            #[cfg_attr(not(any(test, target_arch = "nvptx64")), expect(dead_code))]
+            #[cfg(any(test, target_arch = "nvptx64"))]
             const fn parse(arch: &str) -> Option<Self> {
                 match arch.as_bytes() {
                     $($arch => Some(Self::$variant),)*
                     _ => None,
                 }
             }
+
+            /// All, in rising order, each with that number.
+            #[cfg(any(test, not(target_arch = "nvptx64")))]
+            const ALL: &[(Self, u32)] = &[$((Self::$variant, 100 * $major + 10 * $minor)),*];
         }
     };
 }
@@ -55,17 +58,37 @@ capabilities! {
 }
 
 impl ComputeCapability {
+    /// The capability of this build.
+    #[cfg(target_arch = "nvptx64")]
+    const CURRENT: Self = match Self::parse(env!("CUDA_ARCH", "set by cuda_builder")) {
+        Some(capability) => capability,
+        None => panic!("CUDA_ARCH names no known compute capability"),
+    };
+
+    /// Whether this build is for `self` or later; a constant.
+    #[cfg(target_arch = "nvptx64")]
+    pub(crate) const fn is_there(self) -> bool {
+        self as u32 <= Self::CURRENT as u32
+    }
+
     /// The capability that this code is compiled for, from the variable `CUDA_ARCH` that `cuda_builder` sets.
     ///
     /// A constant of the build: a comparison with it leaves one branch. An unknown value is a compile error.
-    #[gpu_only]
+    ///
+    /// # On the host
+    ///
+    /// That of the architecture whose limits the simulator holds the launch to; of an unknown one, the latest before it.
+    #[gpu_only(sim = { Self::at_most(cuda_sim::device::compute_capability()) })]
     #[inline(always)]
     pub fn from_cuda_arch_env() -> Self {
-        const CURRENT: ComputeCapability = match ComputeCapability::parse(env!("CUDA_ARCH", "set by cuda_builder")) {
-            Some(capability) => capability,
-            None => panic!("CUDA_ARCH names no known compute capability"),
-        };
-        CURRENT
+        Self::CURRENT
+    }
+
+    /// The latest known capability whose number, as in `CUDA_ARCH`, is not above `number`; the first if there is none.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn at_most(number: u32) -> Self {
+        let mut fitting = Self::ALL.iter().rev().filter(|&&(_, known)| known <= number);
+        fitting.next().unwrap_or(&Self::ALL[0]).0
     }
 }
 
@@ -74,10 +97,21 @@ mod tests {
     use super::ComputeCapability::{self, *};
 
     #[test]
+    fn an_unknown_number_is_the_capability_before_it() {
+        assert_eq!(ComputeCapability::at_most(1070), Compute103);
+        assert_eq!(ComputeCapability::at_most(9990), Compute121);
+        assert_eq!(ComputeCapability::at_most(0), Compute35);
+    }
+
+    #[test]
     fn parses_the_variable_and_orders_by_age() {
         assert_eq!(ComputeCapability::parse("750"), Some(Compute75));
         assert_eq!(ComputeCapability::parse("1210"), Some(Compute121));
         assert_eq!(ComputeCapability::parse("75"), None);
+        for &(capability, number) in ComputeCapability::ALL {
+            assert_eq!(ComputeCapability::parse(&number.to_string()), Some(capability));
+            assert_eq!(ComputeCapability::at_most(number), capability);
+        }
         assert!(Compute35 < Compute90 && Compute90 < Compute100 && Compute103 < Compute121);
     }
 }

@@ -5,8 +5,8 @@
 //! Results differ from libdevice's in the last bits. [`GpuFloat`] and
 //! `FloatExt` are the better way to most of them.
 //!
-//! Suffixes name how a result is rounded: `_rn` to the nearest number, `_rz` towards 0, `_rd` down, `_ru` up. What takes such a suffix, and the functions that
-//! start with `fast_` (which are the GPU's approximations), exists on the GPU alone. Unsigned integers are passed in signed types, as there.
+//! Suffixes name how a result is rounded: `_rn` to the nearest number, `_rz` towards 0, `_rd` down, `_ru` up. The functions that start with `fast_` are the GPU's
+//! approximations, and accurate on the host. Unsigned integers are passed in signed types, as there.
 //!
 //! All functions are unsafe because the published declarations are; only those that take pointers ask for something.
 //! The meaning of each is in the libdevice user's guide, <https://docs.nvidia.com/cuda/libdevice-users-guide/>.
@@ -15,6 +15,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod directed;
+#[cfg(not(target_arch = "nvptx64"))]
+mod rounded;
 
 pub use directed::*;
 

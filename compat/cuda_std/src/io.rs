@@ -8,7 +8,11 @@
 //! know the stack that a kernel needs: the launch has `CU_LIMIT_STACK_SIZE` bytes for each thread, 1024 unless the host raises it.
 //! Printing floating-point numbers takes more than that; 4096 bytes are enough.
 //!
-//! On the host the macros print to standard output and panic, as those of `std` do.
+//! On the host, what a simulated launch prints is in its report, and a failed assertion is a fault with the thread and block. Outside a launch the macros print to
+//! standard output and panic, as those of `std` do.
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod printf;
 
 use crate::gpu_only;
 use core::{ffi::c_void, fmt};
@@ -21,7 +25,12 @@ use core::{ffi::c_void, fmt};
 /// - `format` must point to a string that ends with a NUL.
 /// - `valist` must point to what its conversions ask for; it may be null if there are none.
 #[doc(hidden)]
-#[gpu_only]
+#[gpu_only(sim = {
+    // SAFETY: as the caller promises.
+    let (text, arguments) = unsafe { printf::formatted(format, valist) };
+    cuda_sim::device::print(format_args!("{text}"));
+    arguments
+})]
 pub unsafe fn vprintf(format: *const u8, valist: *const c_void) -> i32 {
     unsafe extern "C" {
         fn vprintf(format: *const u8, valist: *const c_void) -> i32;
@@ -36,7 +45,15 @@ pub unsafe fn vprintf(format: *const u8, valist: *const c_void) -> i32 {
 ///
 /// `message`, `file` and `function` must each point to a string that ends with a NUL, of characters of `char_size` bytes.
 #[doc(hidden)]
-#[gpu_only]
+#[gpu_only(sim = {
+    let [message, file, function] = [message, file, function].map(|text| match char_size {
+        // SAFETY: as the caller promises.
+        1 => unsafe { core::ffi::CStr::from_ptr(text.cast()) }.to_string_lossy(),
+        // No text of wider characters is read.
+        _ => "".into(),
+    });
+    panic!("{file}:{line}: {function}: {message}")
+})]
 pub unsafe fn __assertfail(message: *const u8, file: *const u8, line: u32, function: *const u8, char_size: usize) {
     unsafe extern "C" {
         fn __assertfail(message: *const u8, file: *const u8, line: u32, function: *const u8, char_size: usize);
@@ -58,7 +75,7 @@ pub fn __print(text: fmt::Arguments<'_>) {
         unsafe { vprintf(c"%s".as_ptr().cast(), (&raw const arguments).cast()) };
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    std::print!("{text}");
+    cuda_sim::device::print(text);
 }
 
 /// Prints `text` and a line break; what [`println!`](crate::println) expands to.
@@ -82,7 +99,7 @@ pub struct __Place {
 /// Reports a failed assertion; what [`assert_eq!`](crate::assert_eq) and [`assert_ne!`](crate::assert_ne) expand to where it fails.
 #[doc(hidden)]
 #[inline(never)]
-#[track_caller]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn __assertion_failed(condition: &str, left: &dyn fmt::Debug, right: &dyn fmt::Debug, place: &__Place) {
     #[cfg(target_arch = "nvptx64")]
     {

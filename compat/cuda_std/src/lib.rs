@@ -3,7 +3,7 @@
 //! Everything has the published crate's name, signature and meaning, so a kernel crate written against it builds unchanged; the README lists
 //! what is covered, what is left out and which faults of the published crate are not repeated.
 //!
-//! ```ignore
+//! ```
 //! use cuda_std::prelude::*;
 //!
 //! /// y[i] += alpha * x[i]
@@ -18,8 +18,36 @@
 //!
 //! # On the host
 //!
-//! The crate compiles for every target. What exists only on a GPU (`#[gpu_only]`) panics on the host and names itself; the
-//! arithmetic ([`GpuFloat`], [`FloatExt`]) and the atomic types work on both sides.
+//! The crate compiles for every target, and what a kernel does on the host depends on who calls it.
+//!
+//! - **In a launch of the simulator** (`cuda_sim::Launch`), every function here has the GPU's meaning: positions, barriers, warp functions, shared
+//!   memory, atomics, printing, assertions. Where a kernel does something wrong, the fault names the kernel's line, for the functions hand it on.
+//! - **Outside a launch**, what needs a launch panics and says so. Arithmetic ([`GpuFloat`], [`FloatExt`], [`intrinsics`]), [`atomic`] operations, fences, printing and
+//!   assertions need none: they work on the host's memory and its standard output.
+//! - A user's own `#[gpu_only]` function panics on the host and names itself, in a launch too.
+//!
+//! ```
+//! use cuda_sim::{GlobalBuffer, Launch};
+//! use cuda_std::{kernel, shared_array, thread};
+//!
+//! /// Reverses 64 numbers. One block of 64 threads.
+//! #[kernel]
+//! pub unsafe fn reverse(data: *mut u32) {
+//!     let tile = shared_array![u32; 64];
+//!     let i = thread::thread_idx_x() as usize;
+//!     unsafe { *tile.add(i) = *data.add(i) };
+//!     thread::sync_threads(); // read after write: the tile is filled
+//!     unsafe { *data.add(i) = *tile.add(63 - i) };
+//! }
+//!
+//! let data = GlobalBuffer::from_slice(&(0..64).collect::<Vec<u32>>());
+//! let report = Launch::new(1, 64).run(|| unsafe { reverse(data.as_mut_ptr()) });
+//! report.assert_clean();
+//! assert_eq!(data.to_vec()[0], 63);
+//! ```
+//!
+//! A kernel is an ordinary `unsafe fn` on the host, of Rust's ABI and with the parameters as written. Where the meaning differs from the GPU's, the function says so
+//! under "On the host".
 //!
 //! # Sources
 //!
@@ -34,7 +62,13 @@
 
 #[doc(hidden)]
 pub extern crate alloc;
+// The macros name it so: its own tests use them too.
+#[cfg(test)]
+extern crate self as cuda_std;
 
+#[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub mod __host;
 pub mod atomic;
 pub mod cfg;
 pub mod float;

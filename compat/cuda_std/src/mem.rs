@@ -1,4 +1,6 @@
 //! The device's allocator, and how much shared memory a block has.
+//!
+//! On the host a kernel's `Box` and `Vec` come from the host's allocator; `malloc`, `free` and the static that names the allocator are the GPU's alone.
 
 use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
@@ -72,7 +74,7 @@ unsafe impl GlobalAlloc for CUDAAllocator {
 pub static GLOBAL_ALLOCATOR: CUDAAllocator = CUDAAllocator;
 
 /// The bytes of dynamic shared memory that the launch reserved for each block (PTX 10.27, `%dynamic_smem_size`).
-#[gpu_only]
+#[gpu_only(sim = cuda_sim::device::dynamic_shared_bytes)]
 #[inline(always)]
 pub fn dynamic_smem_size() -> u32 {
     let bytes: u32;
@@ -85,7 +87,7 @@ pub fn dynamic_smem_size() -> u32 {
 
 /// The bytes of shared memory of each block, static and dynamic together, rounded up to the unit in which the hardware allocates it,
 /// without what the system itself reserves (PTX 10.25, `%total_smem_size`).
-#[gpu_only]
+#[gpu_only(sim = cuda_sim::device::total_shared_bytes)]
 #[inline(always)]
 pub fn total_smem_size() -> u32 {
     let bytes: u32;

@@ -5,7 +5,11 @@ use crate::gpu_only;
 use core::arch::asm;
 
 /// Stops the thread for a debugger (PTX 9.7.19.2, `brkpt`). Without one the launch fails.
-#[gpu_only]
+///
+/// # On the host
+///
+/// The thread ends with a fault.
+#[gpu_only(sim = { cuda_sim::device::trap("breakpoint") })]
 #[inline(always)]
 pub fn breakpoint() {
     // SAFETY: a breakpoint changes nothing that the program sees.
@@ -17,7 +21,11 @@ pub fn breakpoint() {
 /// # Panics
 ///
 /// Panics if `counter` is above 7.
-#[gpu_only]
+///
+/// # On the host
+///
+/// Nothing is counted.
+#[gpu_only(sim = { if counter > 7 { panic!("a profiler counter is a number from 0 to 7") } })]
 #[inline(always)]
 pub fn profiler_counter(counter: u32) {
     // The instruction takes its counter as an immediate only.
@@ -34,7 +42,11 @@ pub fn profiler_counter(counter: u32) {
 }
 
 /// The clock cycles that the multiprocessor has counted, wrapping (PTX 10.23, `%clock64`). Only differences on one multiprocessor mean something.
-#[gpu_only]
+///
+/// # On the host
+///
+/// A number that rises as the launch goes on, of no meaning beyond that.
+#[gpu_only(sim = cuda_sim::device::clock)]
 #[inline(always)]
 pub fn clock() -> u64 {
     let cycles: u64;

@@ -2,6 +2,9 @@
 //!
 //! Every Rust pointer is a generic address, in which each memory of the GPU has a window (PTX 5.1). The functions here ask which window an address
 //! is in, and convert between it and an address within that memory.
+//!
+//! On the host an address is in shared memory if it belongs to a block's, in local memory if it is on a thread's stack, in constant memory if it
+//! belongs to a static with `#[address_space(constant)]`, else in global memory. Conversions leave it as it is.
 
 // The instructions here look at addresses and at no memory.
 #![allow(clippy::pointers_in_nomem_asm_block)]
@@ -9,6 +12,8 @@
 use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
+#[cfg(not(target_arch = "nvptx64"))]
+use {crate::__host::is_constant, cuda_sim::device::Space};
 
 /// A memory of the GPU that a generic address can lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,6 +26,19 @@ pub enum AddressSpace {
     Constant,
     /// Read and written by one thread.
     Local,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl AddressSpace {
+    /// The memory that the simulator, or a registration, knows an address to be in.
+    fn of(address: *const u8) -> Self {
+        match cuda_sim::device::space_of(address) {
+            Some(Space::Shared) => Self::Shared,
+            Some(Space::Local) => Self::Local,
+            _ if is_constant(address) => Self::Constant,
+            _ => Self::Global,
+        }
+    }
 }
 
 /// Picks the instruction for an address space that usually is a constant.
@@ -41,7 +59,7 @@ macro_rules! per_space {
 /// # Safety
 ///
 /// `ptr` must be valid for a `T`.
-#[gpu_only]
+#[gpu_only(sim = { AddressSpace::of(ptr.cast()) == address_space })]
 #[inline(always)]
 pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace) -> bool {
     let inside: u32;
@@ -72,7 +90,7 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
 /// # Safety
 ///
 /// `ptr` must be valid for a `T` and lie in `address_space`.
-#[gpu_only]
+#[gpu_only(sim = { ptr })]
 #[inline(always)]
 pub unsafe fn convert_generic_to_specific_address_space<T>(ptr: *const T, address_space: AddressSpace) -> *const T {
     let specific: *const T;
@@ -98,7 +116,7 @@ pub unsafe fn convert_generic_to_specific_address_space<T>(ptr: *const T, addres
 /// # Safety
 ///
 /// `ptr` must be an address within `address_space` that is valid for a `T`.
-#[gpu_only]
+#[gpu_only(sim = { ptr })]
 #[inline(always)]
 pub unsafe fn convert_specific_address_space_to_generic<T>(ptr: *const T, address_space: AddressSpace) -> *const T {
     let generic: *const T;

@@ -1,6 +1,8 @@
 //! Shared memory: the fast memory of a multiprocessor that the threads of one block have in common (CUDA guide, "Shared Memory").
 //!
 //! [`shared_array!`](crate::shared_array) reserves it when the kernel is compiled, [`dynamic_shared_mem`] uses what the launch reserved.
+//!
+//! On the host both exist in a launch of the simulator, where every block has memory of its own, which starts with all bits set.
 
 use crate::gpu_only;
 
@@ -15,7 +17,9 @@ use crate::gpu_only;
 /// - nothing past `$len` elements may be accessed;
 /// - other blocks have a buffer of their own, which is gone when its block ends.
 ///
-/// ```ignore
+/// ```
+/// use cuda_std::{kernel, shared_array, thread};
+///
 /// #[kernel]
 /// pub unsafe fn reverse_64(data: *mut i32) {
 ///     let tile = shared_array![i32; 64];
@@ -28,8 +32,16 @@ use crate::gpu_only;
 #[macro_export]
 macro_rules! shared_array {
     ($array_type:ty; $len:expr) => {{
-        // A function, so that no name of the caller's can be captured, and so that the static is one per place.
-        #[$crate::gpu_only]
+        // A function, so that no name of the caller's can be captured, and so that the static is one per place. On the host, the static is the place's
+        // identity, and every block of a launch has a buffer for it.
+        #[$crate::gpu_only(sim = {
+            static PLACE: $crate::__host::SharedPlace = $crate::__host::SharedPlace::new();
+            $crate::__host::shared_array(
+                &PLACE,
+                ::core::mem::size_of::<[$array_type; $len]>(),
+                ::core::mem::align_of::<$array_type>(),
+            ) as *mut $array_type
+        })]
         #[inline(always)]
         fn shared_array() -> *mut $array_type {
             struct Buffer(::core::cell::UnsafeCell<::core::mem::MaybeUninit<[$array_type; $len]>>);
@@ -47,7 +59,7 @@ macro_rules! shared_array {
 ///
 /// All calls of a kernel yield the same address, whatever `T`; it is aligned to 128 bytes. How many bytes follow is
 /// [`mem::dynamic_smem_size`](crate::mem::dynamic_smem_size). The memory starts uninitialised in every block.
-#[gpu_only]
+#[gpu_only(sim = { cuda_sim::device::dynamic_shared_mem().cast() })]
 #[inline(always)]
 pub fn dynamic_shared_mem<T>() -> *mut T {
     unsafe extern "C" {

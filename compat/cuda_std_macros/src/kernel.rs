@@ -3,7 +3,7 @@
 use crate::hints;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{FnArg, ItemFn, PatType, ReturnType, Signature, Type, parse_quote, spanned::Spanned};
+use syn::{FnArg, ItemFn, PatType, ReturnType, Signature, Type, spanned::Spanned};
 
 /// Expands `#[kernel(options)] item`.
 pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -228,17 +228,18 @@ fn device(function: &ItemFn) -> TokenStream {
 }
 
 /// The function as written, for type checks, documentation and the CPU.
+///
+/// Its ABI is Rust's: a panic of the kernel must unwind to the simulator, which `extern "C"` turns into an abort.
 fn host(function: &ItemFn) -> TokenStream {
     let mut function = function.clone();
-    function.sig.abi = Some(parse_quote!(extern "C"));
+    function.sig.abi = None;
     let checks = copy_checks(&function.sig);
     let ItemFn { attrs, vis, sig, block } = function;
     let statements = &block.stmts;
     quote! {
         #[cfg(not(target_arch = "nvptx64"))]
         #(#attrs)*
-        // Slices have no C form; nothing calls this function from C.
-        #[allow(improper_ctypes_definitions)]
+        #[allow(clippy::too_many_arguments)]
         #vis #sig {
             #checks
             #(#statements)*
@@ -370,6 +371,30 @@ mod tests {
         };
         let inputs = &device.sig.inputs;
         quote!(#inputs).to_string()
+    }
+
+    #[test]
+    fn the_host_form_has_the_written_signature_and_can_unwind() {
+        let file: syn::File = syn::parse2(expand(
+            quote!(),
+            quote!(
+                pub unsafe extern "C" fn k<'a>(x: &'a [f32], (a, b): (u8, u8)) {
+                    work(x, a, b)
+                }
+            ),
+        ))
+        .unwrap();
+        let syn::Item::Fn(host) = &file.items[1] else {
+            panic!("the host form comes second")
+        };
+        let sig = &host.sig;
+        let expected = quote!(unsafe fn k<'a>(x: &'a [f32], (a, b): (u8, u8)));
+        assert_eq!(quote!(#sig).to_string(), expected.to_string());
+        assert!(host.attrs.iter().all(|a| !is_export(a)));
+        assert_eq!(
+            host.block.stmts.last().map(|s| quote!(#s).to_string()),
+            Some("work (x , a , b)".to_owned())
+        );
     }
 
     #[test]

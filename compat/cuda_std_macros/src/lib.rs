@@ -4,7 +4,8 @@
 //! compiler carries through (an ABI, a link section, a marker static), and `cuda_builder` makes of it what PTX needs.
 //! `docs/device-abi.md` in the repository is the agreement between the two.
 //!
-//! All output is written for every edition from 2018 on, and names nothing but `::core`.
+//! All output is written for every edition from 2018 on. On the GPU it names nothing but `::core`. On the host, `#[address_space]` also names
+//! `::cuda_std`, through which it registers a static with the simulator: a crate that uses it depends on `cuda_std` by that name.
 
 // A kernel is `extern "ptx-kernel"`, which is unstable. The crate that uses `#[kernel]` was written without knowing that and cannot be
 // asked to enable it: the macro's own expansion is allowed it instead. Only where the compiler accepts unstable features at all.
@@ -54,7 +55,9 @@ mod statics;
 ///
 /// # On the host
 ///
-/// The function keeps its signature and is `extern "C"`. It is not `no_mangle` there, so that two kernel crates may use the same name.
+/// The function keeps its signature and has Rust's ABI, whatever ABI was written: `kernel as unsafe fn(*mut f32, u32)`. So a panic in it unwinds, which the simulator
+/// (`cuda_sim`) makes a fault of that thread; out of an `extern "C"` function, as the published macro makes, it would end the process.
+/// It is not `no_mangle` there, so that two kernel crates may use the same name.
 ///
 /// # Options
 ///
@@ -68,9 +71,31 @@ pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Marks a function that makes sense on the GPU only. On the host its body is replaced by a panic that names the function.
 ///
 /// The signature and the attributes stay on both sides, except that a foreign ABI is dropped on the host.
+///
+/// # The option `sim`
+///
+/// `cuda_std` itself says with it what the simulator does; the published macro has no such option. `#[gpu_only(sim = path)]` calls the function at `path` with the
+/// same arguments, `#[gpu_only(sim = { .. })]` runs the block, in which the parameters have their names. Either way the host form
+/// is `#[track_caller]`, so that a fault names the line of the kernel, and the GPU's form is not.
+///
+/// ```
+/// #[cuda_std_macros::gpu_only(sim = { value.count_ones() })]
+/// fn population_count(value: u32) -> u32 {
+///     let count: u32;
+///     unsafe { core::arch::asm!("popc.b32 {}, {};", out(reg32) count, in(reg32) value) };
+///     count
+/// }
+/// assert_eq!(population_count(0b1011), 3);
+/// ```
+///
+/// ```should_panic
+/// #[cuda_std_macros::gpu_only]
+/// fn nowhere_else() {}
+/// nowhere_else(); // `nowhere_else` can only be called on the GPU
+/// ```
 #[proc_macro_attribute]
-pub fn gpu_only(_options: TokenStream, item: TokenStream) -> TokenStream {
-    functions::gpu_only(item.into()).into()
+pub fn gpu_only(options: TokenStream, item: TokenStream) -> TokenStream {
+    functions::gpu_only(options.into(), item.into()).into()
 }
 
 /// Keeps a function in the PTX although no kernel calls it, usually so that other PTX or cubin files can link to it.
@@ -81,7 +106,11 @@ pub fn externally_visible(_options: TokenStream, item: TokenStream) -> TokenStre
     functions::externally_visible(item.into()).into()
 }
 
-/// Places a `static` or `static mut` in a memory of the GPU: `global`, `shared` or `constant`. It does nothing on the host.
+/// Places a `static` or `static mut` in a memory of the GPU: `global`, `shared` or `constant`.
+///
+/// On the host it stays an ordinary static. A shared or constant one is registered with the simulator, by way of the crate `cuda_std`, which the
+/// crate that uses this must have under that name: one shared static is then every block's, so blocks of a program that has any run one after
+/// the other.
 ///
 /// A shared static has no initial value on a GPU, whatever its initialiser says; use `MaybeUninit::uninit()` or zeros.
 /// `cuda_std::shared_array!` is the easier way to it. `local`, which the published crate also parses, is refused on the GPU:

@@ -13,19 +13,23 @@
 //! `and`, `or`, `xor`, `exch` and `cas` on floating-point numbers work on their bits. `inc` and `dec` add and subtract 1, wrapping.
 //! `sub` adds the negative, for PTX has no subtraction.
 
+#[cfg(not(target_arch = "nvptx64"))]
+use super::host::{self, Integer, Number, order, scope};
 use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
+#[cfg(not(target_arch = "nvptx64"))]
+use core::sync::atomic::Ordering;
 use pastey::paste;
 
 macro_rules! fences {
-    ($($name:ident, $instruction:literal, $what:literal;)*) => {$(
+    ($($name:ident, $order:ident $scope:ident, $instruction:literal, $what:literal;)*) => {$(
         #[doc = concat!($what, " (PTX 9.7.13.4, `", $instruction, "`).")]
         ///
         /// # Safety
         ///
         /// None is needed: the function is unsafe as the published one is.
-        #[gpu_only]
+        #[gpu_only(sim = { host::fence(Ordering::$order, scope!($scope)) })]
         #[inline(always)]
         pub unsafe fn $name() {
             // SAFETY: a fence accesses no memory of its own.
@@ -35,15 +39,15 @@ macro_rules! fences {
 }
 
 fences! {
-    membar_block, "membar.cta", "A fence among the threads of the block";
-    membar_device, "membar.gl", "A fence among the threads of the GPU";
-    membar_system, "membar.sys", "A fence among all threads of host and GPUs";
-    fence_sc_block, "fence.sc.cta", "A sequentially consistent fence among the threads of the block";
-    fence_sc_device, "fence.sc.gpu", "A sequentially consistent fence among the threads of the GPU";
-    fence_sc_system, "fence.sc.sys", "A sequentially consistent fence among all threads of host and GPUs";
-    fence_acqrel_block, "fence.acq_rel.cta", "An acquire and release fence among the threads of the block";
-    fence_acqrel_device, "fence.acq_rel.gpu", "An acquire and release fence among the threads of the GPU";
-    fence_acqrel_system, "fence.acq_rel.sys", "An acquire and release fence among all threads of host and GPUs";
+    membar_block, SeqCst block, "membar.cta", "A fence among the threads of the block";
+    membar_device, SeqCst device, "membar.gl", "A fence among the threads of the GPU";
+    membar_system, SeqCst system, "membar.sys", "A fence among all threads of host and GPUs";
+    fence_sc_block, SeqCst block, "fence.sc.cta", "A sequentially consistent fence among the threads of the block";
+    fence_sc_device, SeqCst device, "fence.sc.gpu", "A sequentially consistent fence among the threads of the GPU";
+    fence_sc_system, SeqCst system, "fence.sc.sys", "A sequentially consistent fence among all threads of host and GPUs";
+    fence_acqrel_block, AcqRel block, "fence.acq_rel.cta", "An acquire and release fence among the threads of the block";
+    fence_acqrel_device, AcqRel device, "fence.acq_rel.gpu", "An acquire and release fence among the threads of the GPU";
+    fence_acqrel_system, AcqRel system, "fence.acq_rel.sys", "An acquire and release fence among all threads of host and GPUs";
 }
 
 /// Calls `$make!` once for each scope, which it gets in front of its arguments: the name, and PTX's qualifier.
@@ -70,7 +74,10 @@ macro_rules! load {
     ($scope:ident $scope_ptx:literal $order:ident $sem:literal $width:literal) => {
         paste! {
             #[doc = concat!("Loads ", $width, " bits: ", stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width))]
-            #[gpu_only]
+            #[gpu_only(sim = {
+                // SAFETY: as the caller promises.
+                unsafe { host::load(ptr, order!($order), access_scope!($order $scope)) }
+            })]
             #[inline(always)]
             pub unsafe fn [<atomic_load_ $order _ $width _ $scope>](ptr: *const [<u $width>]) -> [<u $width>] {
                 let value;
@@ -93,7 +100,10 @@ macro_rules! store {
     ($scope:ident $scope_ptx:literal $order:ident $sem:literal $width:literal) => {
         paste! {
             #[doc = concat!("Stores ", $width, " bits: ", stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width))]
-            #[gpu_only]
+            #[gpu_only(sim = {
+                // SAFETY: as the caller promises.
+                unsafe { host::store(ptr, order!($order), access_scope!($order $scope), val) }
+            })]
             #[inline(always)]
             pub unsafe fn [<atomic_store_ $order _ $width _ $scope>](ptr: *mut [<u $width>], val: [<u $width>]) {
                 // SAFETY: as the caller promises.
@@ -121,6 +131,17 @@ macro_rules! qualified {
     };
 }
 
+/// The same on the host.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! access_scope {
+    (volatile $scope:ident) => {
+        scope!(system)
+    };
+    ($order:ident $scope:ident) => {
+        scope!($scope)
+    };
+}
+
 every_scope! { load! { relaxed ".relaxed" 32 } }
 every_scope! { load! { relaxed ".relaxed" 64 } }
 every_scope! { load! { acquire ".acquire" 32 } }
@@ -134,18 +155,21 @@ every_scope! { store! { release ".release" 64 } }
 every_scope! { store! { volatile ".volatile" 32 } }
 every_scope! { store! { volatile ".volatile" 64 } }
 
-/// A read-modify-write function. `$operand` is its second parameter, if any; `$value` what the instruction gets.
+/// A read-modify-write function. `$operand` is its second parameter, if any; `$value` what the instruction gets. `$number` is the trait of the host's operation.
 macro_rules! fetch {
     (
         $scope:ident $scope_ptx:literal $order:ident $sem:literal
-        $operation:ident $type:ident $width:literal $ptx:literal ($($operand:ident)?) $value:expr
+        $number:ident $operation:ident $type:ident $width:literal $ptx:literal ($($operand:ident)?) $value:expr
     ) => {
         paste! {
             #[doc = concat!(
                 "Performs `", stringify!($operation), "` on an `", stringify!($type), "` and returns the old value: ",
                 stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width)
             )]
-            #[gpu_only]
+            #[gpu_only(sim = {
+                // SAFETY: as the caller promises.
+                unsafe { host::update(ptr, order!($order), scope!($scope), |old| $number::$operation(old $(, $operand)?)) }
+            })]
             #[inline(always)]
             pub unsafe fn [<atomic_fetch_ $operation _ $order _ $type _ $scope>](ptr: *mut $type $(, $operand: $type)?) -> $type {
                 let old;
@@ -172,7 +196,10 @@ macro_rules! compare_and_swap {
                 "Stores `new` if the bits of the `", stringify!($type), "` are those of `expected`, and returns the old value: ",
                 stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width)
             )]
-            #[gpu_only]
+            #[gpu_only(sim = {
+                // SAFETY: as the caller promises.
+                unsafe { host::compare_and_swap(ptr, order!($order), scope!($scope), expected, new) }
+            })]
             #[inline(always)]
             pub unsafe fn [<atomic_fetch_cas_ $order _ $type _ $scope>](ptr: *mut $type, expected: $type, new: $type) -> $type {
                 let old;
@@ -207,12 +234,12 @@ macro_rules! every_scope_and_ordering {
 /// The operations that every type has. The literals are operation and kind of type; the width completes them: `add.u32`.
 macro_rules! operations {
     ($($type:ident $width:literal, add $add:literal, |$val:ident| $negative:expr;)*) => {$(
-        every_scope_and_ordering! { fetch! { and $type $width "and.b" (val) val } }
-        every_scope_and_ordering! { fetch! { or $type $width "or.b" (val) val } }
-        every_scope_and_ordering! { fetch! { xor $type $width "xor.b" (val) val } }
-        every_scope_and_ordering! { fetch! { exch $type $width "exch.b" (val) val } }
-        every_scope_and_ordering! { fetch! { add $type $width $add (val) val } }
-        every_scope_and_ordering! { fetch! { sub $type $width $add ($val) $negative } }
+        every_scope_and_ordering! { fetch! { Number and $type $width "and.b" (val) val } }
+        every_scope_and_ordering! { fetch! { Number or $type $width "or.b" (val) val } }
+        every_scope_and_ordering! { fetch! { Number xor $type $width "xor.b" (val) val } }
+        every_scope_and_ordering! { fetch! { Number exch $type $width "exch.b" (val) val } }
+        every_scope_and_ordering! { fetch! { Number add $type $width $add (val) val } }
+        every_scope_and_ordering! { fetch! { Number sub $type $width $add ($val) $negative } }
         every_scope_and_ordering! { compare_and_swap! { $type $width } }
     )*};
 }
@@ -230,11 +257,11 @@ operations! {
 /// The operations that only integers have.
 macro_rules! integer_operations {
     ($($type:ident $width:literal, $min:literal, $max:literal;)*) => {$(
-        every_scope_and_ordering! { fetch! { min $type $width $min (val) val } }
-        every_scope_and_ordering! { fetch! { max $type $width $max (val) val } }
+        every_scope_and_ordering! { fetch! { Integer min $type $width $min (val) val } }
+        every_scope_and_ordering! { fetch! { Integer max $type $width $max (val) val } }
         // PTX's own `inc` and `dec` wrap at a bound that these functions have no parameter for.
-        every_scope_and_ordering! { fetch! { inc $type $width "add.u" () 1 as $type } }
-        every_scope_and_ordering! { fetch! { dec $type $width "add.u" () (1 as $type).wrapping_neg() } }
+        every_scope_and_ordering! { fetch! { Integer inc $type $width "add.u" () 1 as $type } }
+        every_scope_and_ordering! { fetch! { Integer dec $type $width "add.u" () (1 as $type).wrapping_neg() } }
     )*};
 }
 

@@ -1,18 +1,20 @@
 //! Atomic functions that take their [`Ordering`] as a parameter. Where it is a constant, one instruction remains, or a fence and one.
 //!
-//! The names are those of [`intrinsics`] without the ordering: `atomic_load_{32, 64}_{scope}`, `atomic_store_{32, 64}_{scope}`,
+//! The names are those of [`intrinsics`](super::intrinsics) without the ordering: `atomic_load_{32, 64}_{scope}`, `atomic_store_{32, 64}_{scope}`,
 //! `atomic_fetch_{operation}_{type}_{scope}` with `and`, `or`, `xor`, `add`, `sub`, `exch` on `u32`, `u64`, `i32`, `i64`, `f32`, `f64` and `min`, `max` on the
 //! integers, and `{scope}_thread_fence`.
 //!
 //! Sequential consistency is a fence in front of the access, the usual mapping of the C++ memory model to PTX ("A Formal Analysis of the
 //! NVIDIA PTX Memory Consistency Model", Lustig, Sahasrabuddhe, Giroux, 2019).
 
-// The host has the signatures only.
-#![cfg_attr(not(target_arch = "nvptx64"), allow(unused_imports))]
-
+#[cfg(not(target_arch = "nvptx64"))]
+use super::host::{self, Integer, Number, scope};
+#[cfg(target_arch = "nvptx64")]
 use super::intrinsics;
 use crate::gpu_only;
-use core::sync::atomic::Ordering::{self, *};
+use core::sync::atomic::Ordering;
+#[cfg(target_arch = "nvptx64")]
+use core::sync::atomic::Ordering::*;
 use pastey::paste;
 
 /// Calls `$make!` once for each scope.
@@ -37,7 +39,7 @@ macro_rules! fence {
         paste! {
             #[doc = concat!("A fence of ", stringify!($scope), " scope: the memory accesses before and after it are ordered as `ordering` says.")]
             /// `Relaxed` is no fence at all.
-            #[gpu_only]
+            #[gpu_only(sim = { host::fence(ordering, scope!($scope)) })]
             #[inline(always)]
             pub fn [<$scope _thread_fence>](ordering: Ordering) {
                 match ordering {
@@ -63,7 +65,10 @@ macro_rules! load_store {
             ///
             /// Panics if `ordering` is `Release` or `AcqRel`: a load releases nothing.
             #[doc = access_safety!()]
-            #[gpu_only]
+            #[gpu_only(sim = {
+                // SAFETY: as the caller promises.
+                unsafe { host::load(ptr, ordering, scope!($scope)) }
+            })]
             #[inline(always)]
             pub unsafe fn [<atomic_load_ $width _ $scope>](ptr: *mut [<u $width>], ordering: Ordering) -> [<u $width>] {
                 // SAFETY: as the caller promises.
@@ -86,7 +91,10 @@ macro_rules! load_store {
             ///
             /// Panics if `ordering` is `Acquire` or `AcqRel`: a store acquires nothing.
             #[doc = access_safety!()]
-            #[gpu_only]
+            #[gpu_only(sim = {
+                // SAFETY: as the caller promises.
+                unsafe { host::store(ptr, ordering, scope!($scope), val) }
+            })]
             #[inline(always)]
             pub unsafe fn [<atomic_store_ $width _ $scope>](ptr: *mut [<u $width>], ordering: Ordering, val: [<u $width>]) {
                 // SAFETY: as the caller promises.
@@ -110,13 +118,16 @@ every_scope! { load_store! { 32 } }
 every_scope! { load_store! { 64 } }
 
 macro_rules! fetch {
-    ($scope:ident $operation:ident $type:ident) => {
+    ($scope:ident $operation:ident $number:ident $type:ident) => {
         paste! {
             #[doc = concat!(
                 "Performs `", stringify!($operation), "` on an `", stringify!($type), "`, ", stringify!($scope), " scope, and returns the old value."
             )]
             #[doc = access_safety!()]
-            #[gpu_only]
+            #[gpu_only(sim = {
+                // SAFETY: as the caller promises.
+                unsafe { host::update(ptr, ordering, scope!($scope), |old| $number::$operation(old, val)) }
+            })]
             #[inline(always)]
             pub unsafe fn [<atomic_fetch_ $operation _ $type _ $scope>](ptr: *mut $type, ordering: Ordering, val: $type) -> $type {
                 // SAFETY: as the caller promises.
@@ -139,18 +150,18 @@ macro_rules! fetch {
 }
 
 macro_rules! operations {
-    ($($operation:ident: $($type:ident)*;)*) => {$($(
-        every_scope! { fetch! { $operation $type } }
+    ($($operation:ident of $number:ident: $($type:ident)*;)*) => {$($(
+        every_scope! { fetch! { $operation $number $type } }
     )*)*};
 }
 
 operations! {
-    and: u32 u64 i32 i64 f32 f64;
-    or: u32 u64 i32 i64 f32 f64;
-    xor: u32 u64 i32 i64 f32 f64;
-    add: u32 u64 i32 i64 f32 f64;
-    sub: u32 u64 i32 i64 f32 f64;
-    exch: u32 u64 i32 i64 f32 f64;
-    min: u32 u64 i32 i64;
-    max: u32 u64 i32 i64;
+    and of Number: u32 u64 i32 i64 f32 f64;
+    or of Number: u32 u64 i32 i64 f32 f64;
+    xor of Number: u32 u64 i32 i64 f32 f64;
+    add of Number: u32 u64 i32 i64 f32 f64;
+    sub of Number: u32 u64 i32 i64 f32 f64;
+    exch of Number: u32 u64 i32 i64 f32 f64;
+    min of Integer: u32 u64 i32 i64;
+    max of Integer: u32 u64 i32 i64;
 }
