@@ -1,5 +1,6 @@
 //! The argument structs of the kernels, passed by value in the `.param` space.
 
+use crate::shape::Operand;
 use crate::units::Bytes;
 
 /// Extents and leading dimensions of `C (m x n) = A (m x k) · B (k x n)`, row-major, in elements.
@@ -20,6 +21,32 @@ pub struct GemmArgs {
     pub ldb: u32,
     /// Elements from one row of C to the next.
     pub ldc: u32,
+}
+
+impl GemmArgs {
+    /// (rows, columns, leading dimension) of an operand, all in elements.
+    #[inline(always)]
+    pub const fn extents(&self, operand: Operand) -> (usize, usize, usize) {
+        let Self { m, n, k, lda, ldb, ldc } = *self;
+        let (rows, columns, ld) = match operand {
+            Operand::A => (m, k, lda),
+            Operand::B => (k, n, ldb),
+            Operand::C => (m, n, ldc),
+        };
+        (rows as usize, columns as usize, ld as usize)
+    }
+
+    /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when empty.
+    #[inline(always)]
+    pub const fn span_elems(&self, operand: Operand) -> usize {
+        let (rows, columns, ld) = self.extents(operand);
+        // Cannot wrap where usize has 64 bits: both factors are below 2^31.
+        if rows == 0 || columns == 0 {
+            0
+        } else {
+            (rows - 1) * ld + columns
+        }
+    }
 }
 
 /// How a kernel carves its one dynamic allocation: the slides' `Adz_sz` and `Bdz_sz`, in bytes by type.

@@ -131,24 +131,12 @@ impl GemmShape {
 
     /// (rows, columns, leading dimension) of an operand, all in elements.
     pub const fn extents(&self, operand: Operand) -> (usize, usize, usize) {
-        let GemmArgs { m, n, k, lda, ldb, ldc } = self.args;
-        let (rows, columns, ld) = match operand {
-            Operand::A => (m, k, lda),
-            Operand::B => (k, n, ldb),
-            Operand::C => (m, n, ldc),
-        };
-        (rows as usize, columns as usize, ld as usize)
+        self.args.extents(operand)
     }
 
     /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when empty.
     pub const fn span_elems(&self, operand: Operand) -> usize {
-        let (rows, columns, ld) = self.extents(operand);
-        // Cannot wrap where usize has 64 bits: both factors are below 2^31.
-        if rows == 0 || columns == 0 {
-            0
-        } else {
-            (rows - 1) * ld + columns
-        }
+        self.args.span_elems(operand)
     }
 
     /// Multiplications and additions of the product, `2 m n k`.

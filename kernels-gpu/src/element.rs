@@ -2,6 +2,7 @@
 
 use core::ops::{Add, Mul};
 
+use bytemuck::Pod;
 use half::{bf16, f16};
 
 use crate::primitives::convert;
@@ -21,7 +22,7 @@ impl Sum for f64 {
 }
 
 /// An element of A, B or C. The accumulator is [`DType::accumulator`](tilewright_contract::DType::accumulator)'s type.
-pub trait Element: Copy {
+pub trait Element: Pod {
     /// The accumulator.
     type Sum: Sum;
     /// Zero: what stands in a tile outside the matrix.

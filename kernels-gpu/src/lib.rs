@@ -2,8 +2,10 @@
 //!
 //! - [`rungs`]: one kernel a file, in learning order; each file is its idea and its entry points.
 //! - [`tiled`]: the body that the tiled rungs share.
+//! - [`operands`]: the matrices of a product, as views of global memory.
 //! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
 //! - [`element`]: the element types and how they widen to their accumulator.
+//! - `host`: on the host only, every kernel by its symbol, for the simulator.
 //!
 //! Shapes, layouts, the grid mapping and the table of entry points come from `tilewright-contract`; this crate repeats
 //! none of their numbers.
@@ -11,6 +13,9 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
 pub mod element;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod host;
+pub mod operands;
 pub mod primitives;
 pub mod rungs;
 pub mod tiled;

@@ -15,9 +15,11 @@
 //! `stride` apart: rows `ty + i * stride`, columns `tx + j * stride`.
 
 use cuda_std::thread;
-use tilewright_contract::{GemmArgs, TileGeometry, TileOrigin};
+use cuda_views::Shared;
+use tilewright_contract::{TileGeometry, TileOrigin};
 
 use crate::element::{Element, Sum};
+use crate::operands::Operands;
 
 /// A tile width: a constant, which lets the compiler unroll and fold addresses, or a value of the launch.
 pub trait Width: Copy {
@@ -48,25 +50,12 @@ impl Width for Runtime {
     }
 }
 
-/// The operands of one product in global memory, row-major, as `args` describes them.
-#[derive(Clone, Copy)]
-pub struct Operands<E> {
-    /// A, m x k.
-    pub a: *const E,
-    /// B, k x n.
-    pub b: *const E,
-    /// C, m x n; overlaps neither A nor B.
-    pub c: *mut E,
-    /// Extents and leading dimensions.
-    pub args: GemmArgs,
-}
-
 /// The two tiles in shared memory, width x width elements each.
 pub struct Tiles<E> {
     /// The tile of A.
-    pub a_s: *mut E,
+    pub a_s: Shared<E>,
     /// The tile of B.
-    pub b_s: *mut E,
+    pub b_s: Shared<E>,
 }
 
 /// `for $i in 0..$count`, at most 8, every turn written out: an array that is indexed by `$i` then stays in registers. A loop
@@ -115,12 +104,12 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
                     let (from_a, from_b) = unsafe {
                         (
                             if a_row < args.m && a_column < args.k {
-                                *a.add(a_row as usize * args.lda as usize + a_column as usize)
+                                a.get(a_row as usize * args.lda as usize + a_column as usize)
                             } else {
                                 E::ZERO
                             },
                             if b_row < args.k && b_column < args.n {
-                                *b.add(b_row as usize * args.ldb as usize + b_column as usize)
+                                b.get(b_row as usize * args.ldb as usize + b_column as usize)
                             } else {
                                 E::ZERO
                             },
@@ -128,8 +117,8 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
                     };
                     // SAFETY: row, column < width; each element of a tile is written by one thread.
                     unsafe {
-                        *a_s.add((row * width + column) as usize) = from_a;
-                        *b_s.add((row * width + column) as usize) = from_b;
+                        a_s.set((row * width + column) as usize, from_a);
+                        b_s.set((row * width + column) as usize, from_b);
                     }
                 }
             }
@@ -145,8 +134,8 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
             for i in 0..R {
                 // SAFETY: the row or column is clamped to the tile, kk < width.
                 unsafe {
-                    from_a[i] = (*a_s.add((clamped(ty + i as u32 * stride) * width + kk) as usize)).widen();
-                    from_b[i] = (*b_s.add((kk * width + clamped(tx + i as u32 * stride)) as usize)).widen();
+                    from_a[i] = a_s.get((clamped(ty + i as u32 * stride) * width + kk) as usize).widen();
+                    from_b[i] = b_s.get((kk * width + clamped(tx + i as u32 * stride)) as usize).widen();
                 }
             }
             for i in 0..R {
@@ -184,8 +173,9 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
         for (j, &sum) in sums.iter().enumerate() {
             let (tile_column, column) = (tx + j as u32 * stride, origin.column + tx + j as u32 * stride);
             if inside(tile_row) && inside(tile_column) && row < args.m && column < args.n {
+                let element = E::narrow(sum);
                 // SAFETY: inside C, and inside this block's tile, which no other block writes.
-                unsafe { *c.add(row as usize * args.ldc as usize + column as usize) = E::narrow(sum) };
+                unsafe { c.set(row as usize * args.ldc as usize + column as usize, element) };
             }
         }
     };

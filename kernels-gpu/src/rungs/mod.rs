@@ -13,3 +13,11 @@
 pub mod r01_naive;
 pub mod r02_tiled_static;
 pub mod r03_tiled_dynamic;
+
+/// Every rung's kernels as functions of the host.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) const HOST_ROWS: [&[crate::host::Row]; 3] = [
+    r01_naive::HOST_ROWS,
+    r02_tiled_static::HOST_ROWS,
+    r03_tiled_dynamic::HOST_ROWS,
+];

@@ -18,6 +18,7 @@ use half::{bf16, f16};
 use tilewright_contract::{GemmArgs, TileGeometry, TileOrigin};
 
 use crate::element::{Element, Sum};
+use crate::operands::Operands;
 
 /// Rows and columns of C that one block computes.
 const WIDTH: u32 = 16;
@@ -25,10 +26,10 @@ const WIDTH: u32 = 16;
 const _: () = assert!(WIDTH <= TileGeometry::MAX_WIDTH);
 
 /// # Safety
-/// - `a`, `b`, `c` are the matrices that `args` describes, in global memory; `c` overlaps neither.
 /// - The grid is [`Grid::cover`](tilewright_contract::Grid::cover) of a [`WIDTH`]-wide tile, the block WIDTH x WIDTH threads.
 #[inline(always)]
-unsafe fn naive<E: Element>(a: *const E, b: *const E, c: *mut E, args: GemmArgs) {
+unsafe fn naive<E: Element>(operands: Operands<E>) {
+    let Operands { a, b, c, args } = operands;
     let origin = TileOrigin::of_block(thread::block_idx_x(), args.n, WIDTH);
     let row = origin.row + thread::thread_idx_y();
     let column = origin.column + thread::thread_idx_x();
@@ -41,28 +42,34 @@ unsafe fn naive<E: Element>(a: *const E, b: *const E, c: *mut E, args: GemmArgs)
         // exceed 2^32 elements.
         let (x, y) = unsafe {
             (
-                *a.add(row as usize * args.lda as usize + i),
-                *b.add(i * args.ldb as usize + column as usize),
+                a.get(row as usize * args.lda as usize + i),
+                b.get(i * args.ldb as usize + column as usize),
             )
         };
         sum = sum + x.widen() * y.widen();
     }
+    let element = E::narrow(sum);
     // SAFETY: row < m and column < n; no other thread writes this element.
-    unsafe { *c.add(row as usize * args.ldc as usize + column as usize) = E::narrow(sum) };
+    unsafe { c.set(row as usize * args.ldc as usize + column as usize, element) };
 }
 
 macro_rules! entry_points {
-    ($($symbol:ident: $element:ty;)*) => {$(
-        #[doc = concat!("The body above with elements of `", stringify!($element), "`.")]
-        ///
-        /// # Safety
-        /// As for the body: operands as `args` describes them, grid and block of the variant table.
-        #[kernel]
-        pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
-            // SAFETY: the caller's promise.
-            unsafe { naive(a, b, c, args) }
-        }
-    )*};
+    ($($symbol:ident: $element:ty;)*) => {
+        $(
+            #[doc = concat!("The body above with elements of `", stringify!($element), "`.")]
+            ///
+            /// # Safety
+            /// As for the body: operands as `args` describes them, grid and block of the variant table.
+            #[kernel]
+            pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
+                // SAFETY: the caller's promise.
+                unsafe { naive(Operands::new(a, b, c, args)) }
+            }
+        )*
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        crate::host::rows! { Plain: $($symbol: $element;)* }
+    };
 }
 
 entry_points! {

@@ -9,27 +9,38 @@
 //! Block: W x W threads. Shared memory: 2 W² elements, static.
 
 use cuda_std::{kernel, shared_array};
+use cuda_views::Shared;
 use half::{bf16, f16};
 use tilewright_contract::GemmArgs;
 
-use crate::tiled::{Fixed, Operands, Tiles, tiled};
+use crate::operands::Operands;
+use crate::tiled::{Fixed, Tiles, tiled};
 
 macro_rules! entry_points {
-    ($($symbol:ident: $width:literal, $element:ty;)*) => {$(
-        #[doc = concat!("[`tiled`], ", stringify!($width), " wide, with elements of `", stringify!($element), "`.")]
-        ///
-        /// # Safety
-        /// As for the body: operands as `args` describes them, grid and block of the variant table.
-        #[kernel]
-        pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
-            let tiles = Tiles {
-                a_s: shared_array![$element; $width * $width],
-                b_s: shared_array![$element; $width * $width],
-            };
-            // SAFETY: two arrays of W x W elements; the rest is the caller's promise.
-            unsafe { tiled::<$element, _, 1>(Operands { a, b, c, args }, tiles, Fixed::<$width>) }
-        }
-    )*};
+    ($($symbol:ident: $width:literal, $element:ty;)*) => {
+        $(
+            #[doc = concat!("[`tiled`], ", stringify!($width), " wide, with elements of `", stringify!($element), "`.")]
+            ///
+            /// # Safety
+            /// As for the body: operands as `args` describes them, grid and block of the variant table.
+            #[kernel]
+            pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
+                const ELEMS: usize = $width * $width;
+                // SAFETY: two arrays of so many elements.
+                let tiles = unsafe {
+                    Tiles {
+                        a_s: Shared::new(shared_array![$element; ELEMS], ELEMS),
+                        b_s: Shared::new(shared_array![$element; ELEMS], ELEMS),
+                    }
+                };
+                // SAFETY: the tiles are W x W elements each; the rest is the caller's promise.
+                unsafe { tiled::<$element, _, 1>(Operands::new(a, b, c, args), tiles, Fixed::<$width>) }
+            }
+        )*
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        crate::host::rows! { Plain: $($symbol: $element;)* }
+    };
 }
 
 entry_points! {

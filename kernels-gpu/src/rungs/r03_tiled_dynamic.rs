@@ -18,50 +18,60 @@
 //! Block: ceil(W / R)² threads, R the elements a thread and side. Shared memory: [`TilePair::total`](tilewright_contract::TilePair::total), dynamic.
 
 use cuda_std::{kernel, shared};
+use cuda_views::Shared;
 use half::{bf16, f16};
 use tilewright_contract::{Bytes, GemmArgs, TileParts};
 
+use crate::element::Element;
+use crate::operands::Operands;
 use crate::primitives::opaque;
-use crate::tiled::{Fixed, Operands, Runtime, Tiles, tiled};
+use crate::tiled::{Fixed, Runtime, Tiles, Width, tiled};
 
-/// The two tiles in the block's one dynamic allocation.
+/// The two tiles, `width` wide, in the block's one dynamic allocation.
 ///
 /// # Safety
-/// The allocation holds `a_part` and more bytes; `a_part` is a multiple of `E`'s alignment.
+/// The allocation holds `a_part` and as many bytes more as a tile has; `a_part` is a multiple of `E`'s alignment.
 #[inline(always)]
-unsafe fn carve<E>(a_part: Bytes) -> Tiles<E> {
+unsafe fn carve<E: Element>(a_part: Bytes, width: impl Width) -> Tiles<E> {
+    let elems = || width.get() as usize * width.get() as usize;
     let base = shared::dynamic_shared_mem::<u8>();
     // The allocation is aligned to 128 bytes, a static array only as its elements are. With the same knowledge of both LLVM
     // loads from both in the same way, and the two rungs differ in nothing but where the memory comes from. (Knowing more, it
     // asks for 16 bytes of A_s at once, and ptxas makes 7 % slower code of that on an H200.)
     // SAFETY: inside the allocation, by the caller's promise. A byte offset is added to a byte pointer.
-    let (a_s, b_s) = unsafe { (base.add(opaque::zero() as usize), base.add(a_part.get() as usize)) };
-    Tiles {
-        a_s: a_s.cast(),
-        b_s: b_s.cast(),
+    unsafe {
+        Tiles {
+            a_s: Shared::new_with(base.add(opaque::zero() as usize).cast(), elems),
+            b_s: Shared::new_with(base.add(a_part.get() as usize).cast(), elems),
+        }
     }
 }
 
 macro_rules! entry_points {
-    ($($symbol:ident: $outputs:literal, $element:ty, $width:expr;)*) => {$(
-        #[doc = concat!("[`tiled`] with `", stringify!($element), "`, ", stringify!($outputs), " elements of C a thread and side.")]
-        ///
-        /// # Safety
-        /// As for the body: operands as `args` describes them, grid and block of the variant table, dynamic shared memory as
-        /// `parts` lays it out.
-        #[kernel]
-        pub unsafe fn $symbol(
-            a: *const $element,
-            b: *const $element,
-            c: *mut $element,
-            args: GemmArgs,
-            parts: TileParts,
-        ) {
-            let width = ($width)(parts.tile_width);
-            // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's promise.
-            unsafe { tiled::<$element, _, $outputs>(Operands { a, b, c, args }, carve(parts.a_part), width) }
-        }
-    )*};
+    ($($symbol:ident: $outputs:literal, $element:ty, $width:expr;)*) => {
+        $(
+            #[doc = concat!("[`tiled`] with `", stringify!($element), "`, ", stringify!($outputs), " elements of C a thread and side.")]
+            ///
+            /// # Safety
+            /// As for the body: operands as `args` describes them, grid and block of the variant table, dynamic shared memory as
+            /// `parts` lays it out.
+            #[kernel]
+            pub unsafe fn $symbol(
+                a: *const $element,
+                b: *const $element,
+                c: *mut $element,
+                args: GemmArgs,
+                parts: TileParts,
+            ) {
+                let width = ($width)(parts.tile_width);
+                // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's promise.
+                unsafe { tiled::<$element, _, $outputs>(Operands::new(a, b, c, args), carve(parts.a_part, width), width) }
+            }
+        )*
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        crate::host::rows! { Parts: $($symbol: $element;)* }
+    };
 }
 
 // Two widths have entry points of their own, in which the width is a constant: a fair comparison with the static rung, where it

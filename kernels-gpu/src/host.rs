@@ -1,0 +1,122 @@
+//! The kernels as functions of the host, for the simulator: found by their symbol, as the driver finds them in PTX.
+//!
+//! Each rung's `entry_points!` adds its rows to the table, so it lists what is compiled and nothing else.
+
+use core::any::Any;
+
+use tilewright_contract::{GemmArgs, TileParts};
+
+use crate::element::Element;
+use crate::rungs;
+
+/// A kernel with elements of `E`, by what it takes.
+#[derive(Clone, Copy, Debug)]
+pub enum EntryPoint<E> {
+    /// A, B, C and their extents.
+    Plain(unsafe fn(*const E, *const E, *mut E, GemmArgs)),
+    /// And how to carve the dynamic shared memory.
+    Parts(unsafe fn(*const E, *const E, *mut E, GemmArgs, TileParts)),
+}
+
+impl<E> EntryPoint<E> {
+    /// Calls the kernel as one thread. `parts` is passed over by kernels that take none.
+    ///
+    /// # Safety
+    /// As for the kernel. The caller is a thread of a simulated launch.
+    #[inline(always)]
+    pub unsafe fn call(self, a: *const E, b: *const E, c: *mut E, args: GemmArgs, parts: TileParts) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Plain(kernel) => kernel(a, b, c, args),
+                Self::Parts(kernel) => kernel(a, b, c, args, parts),
+            }
+        }
+    }
+}
+
+/// A kernel of the table.
+pub(crate) struct Row {
+    /// The symbol in PTX.
+    pub(crate) symbol: &'static str,
+    /// An [`EntryPoint`] of its element type.
+    pub(crate) entry_point: &'static (dyn Any + Send + Sync),
+}
+
+/// A rung's part of the table: which kind of [`EntryPoint`], its symbols and their elements.
+macro_rules! rows {
+    (Plain: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $($symbol: $element, Plain(a, b, c, args);)* }
+    };
+    (Parts: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $($symbol: $element, Parts(a, b, c, args, parts);)* }
+    };
+    (@list $($symbol:ident: $element:ty, $kind:ident($($argument:ident),*);)*) => {
+        /// This rung's kernels as functions of the host.
+        pub(crate) const HOST_ROWS: &[$crate::host::Row] = &[$($crate::host::Row {
+            symbol: stringify!($symbol),
+            entry_point: &$crate::host::EntryPoint::<$element>::$kind(|$($argument),*| {
+                // SAFETY: the promise of whoever calls an entry point.
+                unsafe { $symbol($($argument),*) }
+            }),
+        }),*];
+    };
+}
+
+pub(crate) use rows;
+
+fn table() -> impl Iterator<Item = &'static Row> {
+    rungs::HOST_ROWS.into_iter().flatten()
+}
+
+/// The symbols of all kernels.
+pub fn symbols() -> impl Iterator<Item = &'static str> {
+    table().map(|row| row.symbol)
+}
+
+/// The kernel of this symbol; `None` where there is none, or one of another element type.
+pub fn find<E: Element>(symbol: &str) -> Option<EntryPoint<E>> {
+    let row = table().find(|row| row.symbol == symbol)?;
+    row.entry_point.downcast_ref().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::collections::BTreeSet;
+
+    use half::{bf16, f16};
+    use tilewright_contract::{DType, SharedMemory, VARIANTS};
+
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_rows_of_the_contract_and_no_others() {
+        let listed: std::vec::Vec<_> = symbols().collect();
+        let of_contract: BTreeSet<_> = VARIANTS.iter().map(|variant| variant.symbol).collect();
+        assert_eq!(listed.len(), of_contract.len(), "each once");
+        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
+    }
+
+    /// Whether a kernel is there, and whether it takes parts.
+    fn takes_parts<E: Element>(symbol: &str) -> Option<bool> {
+        find::<E>(symbol).map(|entry_point| matches!(entry_point, EntryPoint::Parts(_)))
+    }
+
+    #[test]
+    fn each_is_found_by_its_own_element_type_only_and_takes_parts_if_it_carves() {
+        for variant in &VARIANTS {
+            let found = [
+                (DType::F32, takes_parts::<f32>(variant.symbol)),
+                (DType::F64, takes_parts::<f64>(variant.symbol)),
+                (DType::F16, takes_parts::<f16>(variant.symbol)),
+                (DType::Bf16, takes_parts::<bf16>(variant.symbol)),
+            ];
+            for (dtype, found) in found {
+                let expected = (dtype == variant.dtype).then_some(variant.shared == SharedMemory::Dynamic);
+                assert_eq!(found, expected, "{} as {dtype}", variant.symbol);
+            }
+        }
+        assert!(find::<f32>("r99").is_none());
+    }
+}

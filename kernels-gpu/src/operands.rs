@@ -1,0 +1,38 @@
+//! The matrices of one product.
+
+use cuda_views::{Global, GlobalMut};
+use tilewright_contract::{GemmArgs, Operand};
+
+use crate::element::Element;
+
+/// The operands of one product in global memory, row-major, as `args` describes them.
+#[derive(Clone, Copy)]
+pub struct Operands<E> {
+    /// A, m x k.
+    pub a: Global<E>,
+    /// B, k x n.
+    pub b: Global<E>,
+    /// C, m x n; overlaps neither A nor B.
+    pub c: GlobalMut<E>,
+    /// Extents and leading dimensions.
+    pub args: GemmArgs,
+}
+
+impl<E: Element> Operands<E> {
+    /// What a kernel is launched with. Each view reaches from the first to the last element of its matrix.
+    ///
+    /// # Safety
+    /// `a`, `b`, `c` are the matrices that `args` describes, in global memory; `c` overlaps neither.
+    #[inline(always)]
+    pub unsafe fn new(a: *const E, b: *const E, c: *mut E, args: GemmArgs) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self {
+                a: Global::new_with(a, || args.span_elems(Operand::A)),
+                b: Global::new_with(b, || args.span_elems(Operand::B)),
+                c: GlobalMut::new_with(c, || args.span_elems(Operand::C)),
+                args,
+            }
+        }
+    }
+}
