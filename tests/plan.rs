@@ -1,6 +1,6 @@
 //! Sizing from synthetic device profiles: every shared-memory limit there is, one byte under, at and over.
 
-use tilewright::device::DeviceProfile;
+use tilewright::device::{DeviceProfile, Installed};
 use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::{Bytes, DType, GemmShape, Rung};
 use tilewright_contract::{TileGeometry, TilePair};
@@ -39,16 +39,41 @@ fn profile((compute_capability, optin, per_sm, reserved, multiprocessors): Archi
         threads_per_sm: 1536,
         blocks_per_sm: 16,
         warp_size: 32,
-        multiprocessors,
-        l2_bytes: 48 << 20,
-        clock_khz: 1_980_000,
-        memory_bytes: 16 << 30,
-        driver: "13.0".to_owned(),
+        installed: Some(Installed {
+            multiprocessors,
+            l2_bytes: 48 << 20,
+            clock_khz: 1_980_000,
+            memory_bytes: 16 << 30,
+            driver: "13.0".to_owned(),
+        }),
     }
 }
 
 fn profiles() -> impl Iterator<Item = DeviceProfile> {
     ARCHITECTURES.into_iter().map(profile)
+}
+
+#[test]
+fn the_table_of_architectures_has_the_same_limits() {
+    for (capability, optin, per_sm, reserved, _) in ARCHITECTURES {
+        let name = format!("{}.{}", capability.0, capability.1);
+        let of_arch = DeviceProfile::of_arch(cuda_arch::find(&name).expect("in the table"));
+        assert_eq!(
+            (
+                of_arch.compute_capability,
+                of_arch.smem_per_block,
+                of_arch.smem_per_block_optin
+            ),
+            (capability, 49_152, optin)
+        );
+        assert_eq!(
+            (of_arch.smem_per_sm, of_arch.smem_reserved_per_block),
+            (per_sm, reserved),
+            "{name}"
+        );
+        assert_eq!(of_arch.installed, None, "{name}: an architecture is no product");
+    }
+    assert_eq!(cuda_arch::ARCHITECTURES.len(), ARCHITECTURES.len());
 }
 
 fn hopper() -> DeviceProfile {

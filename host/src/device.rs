@@ -1,8 +1,9 @@
-//! What a device offers, asked of the driver.
+//! What a device offers, asked of the driver or, where there is none, read from the table of architectures.
 //!
 //! `cust`'s attribute list stops before the shared-memory attributes that matter here (opt-in limit, reserve, blocks per
 //! multiprocessor), so those are read by number through `cuDeviceGetAttribute`.
 
+use cuda_arch::Architecture;
 use cust::device::Device;
 use cust_raw::CUdevice_attribute as Attribute;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use tilewright_contract::Bytes;
 
 use crate::error::{DriverCall, Error, Result};
 
-/// The limits of one device. Sizes of shared memory are in bytes; NVIDIA's "KB" of shared memory is 1024 bytes.
+/// The limits of one device or of one architecture. Sizes of shared memory are in bytes; NVIDIA's "KB" of shared memory is 1024 bytes.
 ///
 /// Identity on every architecture since 8.0: `smem_per_sm = smem_per_block_optin + smem_reserved_per_block`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +41,14 @@ pub struct DeviceProfile {
     pub blocks_per_sm: u32,
     /// Threads of a warp (attribute 10).
     pub warp_size: u32,
+    /// What the architecture leaves to the product. `None` in a profile of an architecture: products differ by a factor of ten.
+    #[serde(flatten)]
+    pub installed: Option<Installed>,
+}
+
+/// What only a device itself tells: products of one architecture differ in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Installed {
     /// Multiprocessors (attribute 16).
     pub multiprocessors: u32,
     /// L2 cache in bytes (attribute 38).
@@ -85,12 +94,34 @@ impl DeviceProfile {
             threads_per_sm: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
             blocks_per_sm: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
             warp_size: get(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
-            multiprocessors: get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            l2_bytes: get(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
-            clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
-            memory_bytes: device.total_memory().of_call("cuDeviceTotalMem")? as u64,
-            driver: format!("{}.{}", version.major(), version.minor()),
+            installed: Some(Installed {
+                multiprocessors: get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+                l2_bytes: get(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+                clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+                memory_bytes: device.total_memory().of_call("cuDeviceTotalMem")? as u64,
+                driver: format!("{}.{}", version.major(), version.minor()),
+            }),
         })
+    }
+
+    /// What every device of an architecture offers.
+    pub fn of_arch(architecture: &Architecture) -> Self {
+        let capability = architecture.compute_capability;
+        Self {
+            name: format!("any {} device", architecture.name),
+            compute_capability: (capability.major, capability.minor),
+            smem_per_block: architecture.smem_per_block,
+            smem_per_block_optin: architecture.smem_per_block_optin,
+            smem_per_sm: architecture.smem_per_sm,
+            smem_reserved_per_block: architecture.smem_reserved_per_block,
+            registers_per_sm: architecture.registers_per_sm,
+            registers_per_block: architecture.registers_per_block,
+            threads_per_block: architecture.threads_per_block,
+            threads_per_sm: architecture.threads_per_sm,
+            blocks_per_sm: architecture.blocks_per_sm,
+            warp_size: architecture.warp_size,
+            installed: None,
+        }
     }
 
     /// The compute capability as NVIDIA writes it, such as `9.0`.

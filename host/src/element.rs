@@ -8,7 +8,8 @@ use half::{bf16, f16};
 use tilewright_contract::DType;
 
 mod sealed {
-    pub trait Sealed {}
+    /// What the kernels, too, take for an element.
+    pub trait Sealed: kernels_gpu::element::Element {}
 }
 
 /// A type that A, B and C can hold: `f32`, `f64`, [`half::f16`] and [`half::bf16`].

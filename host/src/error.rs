@@ -30,6 +30,9 @@ pub enum Error {
         /// The driver's code.
         code: CudaError,
     },
+    /// A kernel that the simulator finds fault with: its result may be right by chance only.
+    #[error("{}", faults(.0))]
+    Faults(Box<cuda_sim::Report>),
     /// A result that differs from the reference by more than rounding explains.
     #[error("{0}")]
     Mismatch(Box<Verdict>),
@@ -53,14 +56,25 @@ impl Error {
         Error::InvalidArgument(format!("{operand} holds {got} elements, its shape needs {needed}"))
     }
 
-    /// The code that a program ends with: 2 bad input, 3 nothing available to run on, 4 mismatch, 1 anything else.
+    /// The code that a program ends with: 2 bad input, 3 nothing available to run on, 4 mismatch or fault, 1 anything else.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,
             Error::Unavailable(_) => 3,
-            Error::Mismatch(_) => 4,
+            Error::Mismatch(_) | Error::Faults(_) => 4,
             Error::Driver { .. } => 1,
         }
+    }
+}
+
+/// The faults of a simulation, on one line: how many, and the first.
+fn faults(report: &cuda_sim::Report) -> String {
+    let count = report.faults.len() as u64 + report.faults_left_out;
+    let first = report.faults.first().map(|fault| fault.to_string()).unwrap_or_default();
+    let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    match count {
+        1 => format!("the simulator found a fault: {first}"),
+        _ => format!("the simulator found {count} faults, the first: {first}"),
     }
 }
 

@@ -28,9 +28,11 @@ pub mod plan;
 pub mod ptx;
 pub mod random;
 pub mod reference;
+pub mod simulate;
 pub mod verify;
 
 pub use element::Element;
 pub use error::{Error, Result};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
+pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, VARIANTS, Variant};

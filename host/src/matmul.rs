@@ -10,8 +10,9 @@ use crate::check;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-use crate::plan::{Policy, plan};
+use crate::plan::{Plan, Policy, plan};
 use crate::reference;
+use crate::simulate::{SimOptions, simulate};
 
 /// Where to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -24,6 +25,8 @@ pub enum Backend {
     Gpu,
     /// The tiled loop nest on all cores.
     Cpu,
+    /// The GPU's kernels in the simulator, each access checked: to find what is wrong with a kernel, not to be fast.
+    Sim,
 }
 
 impl fmt::Display for Backend {
@@ -32,6 +35,7 @@ impl fmt::Display for Backend {
             Backend::Auto => "auto",
             Backend::Gpu => "gpu",
             Backend::Cpu => "cpu",
+            Backend::Sim => "sim",
         })
     }
 }
@@ -72,9 +76,9 @@ pub struct Product<T> {
 /// How a product was computed: what `tilewright matmul --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// `gpu` or `cpu`.
+    /// `gpu`, `cpu` or `sim`.
     pub backend: Backend,
-    /// The device's name, or `CPU` with the number of threads.
+    /// The device's name, `CPU` with the number of threads, or `simulator` with the architecture whose limits hold.
     pub device: String,
     /// The entry point's symbol, or `cpu_tiled`.
     pub kernel: &'static str,
@@ -104,7 +108,8 @@ pub struct Report {
     pub limit_bytes: u32,
     /// Whether the launch opted in above the default limit.
     pub opt_in: bool,
-    /// Milliseconds of the product alone: device time between events, or wall time on the CPU. Copies are not in it.
+    /// Milliseconds of the product alone: device time between events, wall time on the CPU. Copies are not in it. In the simulator,
+    /// wall time of the simulation: it says nothing of a GPU's.
     pub kernel_ms: f64,
     /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`.
     pub gflops: f64,
@@ -120,8 +125,8 @@ pub struct Report {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, [`Error::InvalidPlan`] for a policy that cannot work,
-/// [`Error::Unavailable`] when the GPU was asked for and there is none, [`Error::Driver`] from the driver,
-/// [`Error::Mismatch`] when verification finds one.
+/// [`Error::Unavailable`] when the GPU was asked for and there is none, [`Error::Driver`] from the driver, [`Error::Faults`]
+/// from the simulator, [`Error::Mismatch`] when verification finds one.
 pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options) -> Result<Product<T>> {
     for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len())] {
         let needed = shape.span_elems(operand);
@@ -131,12 +136,15 @@ pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options
     }
     let product = match options.backend {
         Backend::Cpu => on_cpu(shape, a, b, &options.policy)?,
+        Backend::Sim => in_simulator(shape, a, b, &options.policy)?,
         Backend::Gpu => on_gpu(&Gpu::open(0)?, shape, a, b, &options.policy)?,
         Backend::Auto => match Gpu::open(0) {
             Ok(gpu) => on_gpu(&gpu, shape, a, b, &options.policy)?,
             Err(Error::Unavailable(reason)) => {
                 if let Some(rung) = options.policy.rung {
-                    return Err(Error::Unavailable(format!("{rung} runs on a GPU: {reason}")));
+                    return Err(Error::Unavailable(format!(
+                        "{rung} runs on a GPU or, with the backend sim, in the simulator: {reason}"
+                    )));
                 }
                 let mut product = on_cpu(shape, a, b, &options.policy)?;
                 product.report.fallback = Some(reason);
@@ -169,15 +177,43 @@ fn on_gpu<T: Element>(gpu: &Gpu, shape: &GemmShape, a: &[T], b: &[T], policy: &P
     let kernel_ms = f64::from(gpu.time_ms(|| gpu.launch(&plan, &a, &b, &mut c_device))?);
     gpu.synchronize()?;
     c_device.download(&mut c)?;
+    let report = of_plan(&plan, Backend::Gpu, gpu.profile().name.clone(), kernel_ms);
+    Ok(Product { c, report })
+}
+
+fn in_simulator<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
+    let options = SimOptions {
+        // What lines cost is for `tilewright sim` to say.
+        checks: cuda_sim::Checks::Faults,
+        ..SimOptions::default()
+    };
+    let product = simulate(shape, a, b, policy, &options)?;
+    let mut kernel_ms = 0.0;
+    if let Some(report) = product.report {
+        kernel_ms = report.seconds * 1e3;
+        if !report.is_clean() {
+            return Err(Error::Faults(Box::new(report)));
+        }
+    }
+    let device = format!("simulator ({} limits)", options.architecture.name);
+    Ok(Product {
+        c: product.c,
+        report: of_plan(&product.plan, Backend::Sim, device, kernel_ms),
+    })
+}
+
+/// The report of a plan that was launched.
+fn of_plan(plan: &Plan, backend: Backend, device: String, kernel_ms: f64) -> Report {
+    let shape = &plan.shape;
     let summary = plan.summary();
-    let report = Report {
-        backend: Backend::Gpu,
-        device: gpu.profile().name.clone(),
+    Report {
+        backend,
+        device,
         kernel: summary.kernel,
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: T::DTYPE.name(),
+        dtype: plan.variant.dtype.name(),
         tile: summary.tile,
         block: summary.block,
         grid: summary.grid,
@@ -192,14 +228,13 @@ fn on_gpu<T: Element>(gpu: &Gpu, shape: &GemmShape, a: &[T], b: &[T], policy: &P
         verified: Verify::None,
         reasons: plan.reasons().to_vec(),
         fallback: None,
-    };
-    Ok(Product { c, report })
+    }
 }
 
 fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
     if let Some(rung) = policy.rung {
         return Err(Error::InvalidArgument(format!(
-            "{rung} runs on a GPU; the CPU has its own kernel"
+            "{rung} runs on a GPU or in the simulator; the CPU has its own kernel"
         )));
     }
     let tile = policy.tile.map_or(reference::DEFAULT_TILE_WIDTH, |tile| tile as usize);
@@ -245,7 +280,7 @@ fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> R
 }
 
 /// Zeros for a result. Small operands can have a product that no memory holds: that is the user's to know, not a crash.
-fn zeros<T: Element>(len: usize) -> Result<Vec<T>> {
+pub(crate) fn zeros<T: Element>(len: usize) -> Result<Vec<T>> {
     let mut elements = Vec::new();
     elements.try_reserve_exact(len).map_err(|_| {
         Error::InvalidArgument(format!(

@@ -75,6 +75,11 @@ pub struct PlanSummary {
 }
 
 impl Plan {
+    /// The product.
+    pub fn shape(&self) -> GemmShape {
+        self.shape
+    }
+
     /// The entry point.
     pub fn variant(&self) -> &'static Variant {
         self.variant
@@ -279,6 +284,11 @@ fn choose_tile(
     limit: Bytes,
     reasons: &mut Vec<String>,
 ) -> Result<TileGeometry, PlanError> {
+    // Unknown in the profile of an architecture: then no tile is passed over for leaving some idle.
+    let multiprocessors = device
+        .installed
+        .as_ref()
+        .map_or(0, |installed| installed.multiprocessors);
     let mut fitting = None;
     let narrowest = CANDIDATES[CANDIDATES.len() - 1];
     let below = TilePair::widest_within(limit, dtype)
@@ -296,10 +306,9 @@ fn choose_tile(
         }
         fitting = Some(tile);
         match Grid::cover(shape.args(), width) {
-            Ok(grid) if grid.blocks() < device.multiprocessors && width > narrowest => reasons.push(format!(
-                "tile width {width}: {} blocks leave some of {} multiprocessors idle",
-                grid.blocks(),
-                device.multiprocessors
+            Ok(grid) if grid.blocks() < multiprocessors && width > narrowest => reasons.push(format!(
+                "tile width {width}: {} blocks leave some of {multiprocessors} multiprocessors idle",
+                grid.blocks()
             )),
             Ok(grid) => {
                 reasons.push(format!("tile width {width}: {needed} fit, {} blocks", grid.blocks()));

@@ -1,6 +1,6 @@
 //! Every kernel against the reference, over shapes that reach every edge of a tile.
 //!
-//! The command `tilewright verify` and the project's GPU tests run the same table. C is full of NaN before a kernel runs: an
+//! The command `tilewright verify`, the project's GPU tests and those of the simulator run the same table. C is full of NaN before a kernel runs: an
 //! element that it does not write shows, and so does one that it writes but should not, between the rows or behind the last.
 //! The padding of A and B is NaN too: who reads it spreads it.
 
@@ -11,12 +11,14 @@ use tilewright_contract::{
 };
 
 use crate::check;
+use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-use crate::plan::{Policy, plan};
+use crate::plan::{Plan, Policy, plan};
 use crate::random::random_matrix;
 use crate::reference;
+use crate::simulate::{SimOptions, simulate_plan};
 
 /// A shape and what it is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,8 +187,50 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
 }
 
 /// Runs every case of the entry points that `filter` lets pass. Ends early when the device is gone.
-pub fn run(gpu: &Gpu, filter: impl Fn(&Variant) -> bool, mut on_progress: impl FnMut(Progress)) -> Vec<CaseResult> {
+pub fn run(gpu: &Gpu, filter: impl Fn(&Variant) -> bool, on_progress: impl FnMut(Progress)) -> Vec<CaseResult> {
     let limit = gpu.profile().block_limit(None);
+    each_case(limit, filter, on_progress, |variant, policy, shape| {
+        let on_gpu = match variant.dtype {
+            DType::F32 => on_gpu::<f32>,
+            DType::F64 => on_gpu::<f64>,
+            DType::F16 => on_gpu::<f16>,
+            DType::Bf16 => on_gpu::<bf16>,
+        };
+        on_gpu(gpu, variant, policy, shape)
+    })
+}
+
+/// Runs every case of the entry points that `filter` lets pass in the simulator. A fault is an error of its own.
+pub fn run_in_simulator(
+    options: &SimOptions,
+    filter: impl Fn(&Variant) -> bool,
+    on_progress: impl FnMut(Progress),
+) -> Vec<CaseResult> {
+    let profile = DeviceProfile::of_arch(options.architecture);
+    each_case(
+        profile.block_limit(None),
+        filter,
+        on_progress,
+        |variant, policy, shape| {
+            let simulated = match variant.dtype {
+                DType::F32 => in_simulator::<f32>,
+                DType::F64 => in_simulator::<f64>,
+                DType::F16 => in_simulator::<f16>,
+                DType::Bf16 => in_simulator::<bf16>,
+            };
+            simulated(&profile, options, variant, policy, shape)
+        },
+    )
+}
+
+/// Lets `run` do every case of the entry points that `filter` lets pass, where a block may use `limit`; it returns the tile that was
+/// run and how it went.
+fn each_case(
+    limit: Bytes,
+    filter: impl Fn(&Variant) -> bool,
+    mut on_progress: impl FnMut(Progress),
+    mut run: impl FnMut(&Variant, &Policy, &GemmShape) -> (u32, Outcome),
+) -> Vec<CaseResult> {
     let mut trials = Vec::new();
     for variant in VARIANTS.iter().filter(|variant| filter(variant)) {
         for policy in policies(variant, limit) {
@@ -206,13 +250,7 @@ pub fn run(gpu: &Gpu, filter: impl Fn(&Variant) -> bool, mut on_progress: impl F
             total,
             kernel: variant.symbol,
         });
-        let on_gpu = match variant.dtype {
-            DType::F32 => on_gpu::<f32>,
-            DType::F64 => on_gpu::<f64>,
-            DType::F16 => on_gpu::<f16>,
-            DType::Bf16 => on_gpu::<bf16>,
-        };
-        let (tile, problem) = on_gpu(gpu, variant, &policy, &case.shape);
+        let (tile, problem) = run(variant, &policy, &case.shape);
         let gone = matches!(problem, Outcome::Failed(Error::Unavailable(_)));
         results.push(CaseResult {
             kernel: variant.symbol,
@@ -276,7 +314,45 @@ fn describe(shape: &GemmShape) -> String {
 
 /// The tile that was run and how it went.
 fn on_gpu<T: Element>(gpu: &Gpu, variant: &Variant, policy: &Policy, shape: &GemmShape) -> (u32, Outcome) {
-    let plan = match plan(shape, T::DTYPE, gpu.profile(), policy) {
+    with_plan::<T>(gpu.profile(), variant, policy, shape, |plan, a, b, c| {
+        let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
+        gpu.launch(plan, &a, &b, &mut on_device)?;
+        gpu.synchronize()?;
+        on_device.download(c)
+    })
+}
+
+/// The tile that was run and how it went.
+fn in_simulator<T: Element>(
+    profile: &DeviceProfile,
+    options: &SimOptions,
+    variant: &Variant,
+    policy: &Policy,
+    shape: &GemmShape,
+) -> (u32, Outcome) {
+    with_plan::<T>(profile, variant, policy, shape, |plan, a, b, c| {
+        let product = simulate_plan(plan, a, b, options)?;
+        if let Some(report) = product.report.filter(|report| !report.is_clean()) {
+            return Err(Error::Faults(Box::new(report)));
+        }
+        // What lies outside the matrix is the simulator's to watch: an access to it is a fault.
+        let (_, columns, ld) = shape.extents(Operand::C);
+        for (target, source) in c.chunks_mut(ld.max(1)).zip(product.c.chunks(ld.max(1))) {
+            target[..columns].copy_from_slice(&source[..columns]);
+        }
+        Ok(())
+    })
+}
+
+/// Plans for `variant` and lets `multiply` follow the plan: the tile and how it went.
+fn with_plan<T: Element>(
+    profile: &DeviceProfile,
+    variant: &Variant,
+    policy: &Policy,
+    shape: &GemmShape,
+    multiply: impl FnOnce(&Plan, &[T], &[T], &mut [T]) -> Result<()>,
+) -> (u32, Outcome) {
+    let plan = match plan(shape, T::DTYPE, profile, policy) {
         Ok(plan) => plan,
         Err(error) => return (policy.tile.unwrap_or(0), Outcome::Failed(error.into())),
     };
@@ -285,12 +361,7 @@ fn on_gpu<T: Element>(gpu: &Gpu, variant: &Variant, policy: &Policy, shape: &Gem
         let problem = format!("the plan took {taken} in place of {}", variant.symbol);
         return (plan.tile().width(), Outcome::Wrong(problem));
     }
-    let outcome = compare::<T>(shape, |a, b, c| {
-        let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
-        gpu.launch(&plan, &a, &b, &mut on_device)?;
-        gpu.synchronize()?;
-        on_device.download(c)
-    });
+    let outcome = compare::<T>(shape, |a, b, c| multiply(&plan, a, b, c));
     (plan.tile().width(), outcome.unwrap_or_else(Outcome::Failed))
 }
 

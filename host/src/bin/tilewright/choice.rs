@@ -22,6 +22,9 @@ pub struct Choice {
     /// Shared memory that a block must not exceed
     #[arg(long, value_name = "BYTES")]
     smem_limit: Option<u32>,
+    /// With the simulator: run even if that takes more than ten minutes, or more memory than there is
+    #[arg(long)]
+    pub yes: bool,
 }
 
 impl Choice {
@@ -49,6 +52,8 @@ pub enum On {
     Gpu,
     /// All cores
     Cpu,
+    /// The GPU's kernels on the CPU, thread by thread, every access checked; slow
+    Sim,
 }
 
 impl From<On> for Backend {
@@ -57,6 +62,7 @@ impl From<On> for Backend {
             On::Auto => Backend::Auto,
             On::Gpu => Backend::Gpu,
             On::Cpu => Backend::Cpu,
+            On::Sim => Backend::Sim,
         }
     }
 }

@@ -9,11 +9,14 @@ use std::io::Read;
 use clap::Args;
 use flate2::read::GzDecoder;
 use serde::Serialize;
-use tilewright::{GemmShape, Report, Verify};
+use tilewright::device::DeviceProfile;
+use tilewright::plan::{Policy, plan};
+use tilewright::simulate::SimOptions;
+use tilewright::{Backend, DType, GemmShape, Report, Rung, Verify, check};
 
 use crate::choice::Choice;
 use crate::failure::{Failure, Result};
-use crate::{matmul, output};
+use crate::{matmul, output, sim, simulation};
 
 /// One image a line: 64 pixels, then the digit. Origin and licence are in `data/README.md`.
 static DIGITS: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/data/digits.csv.gz"));
@@ -48,6 +51,8 @@ struct Listing {
     neighbours_of_same_label: usize,
     #[serde(flatten)]
     report: Report,
+    /// The GPU's kernel in the simulator, on a small product; null where the product itself was computed by it.
+    simulated: Option<sim::Listing>,
 }
 
 /// Runs the command.
@@ -59,6 +64,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let x: Vec<f32> = digits.pixels.iter().copied().map(f32::from).collect();
     let x_transposed: Vec<f32> = (0..x.len()).map(|i| x[i % images * PIXELS + i / images]).collect();
 
+    simulation::ensure_product_affordable::<f32>(&shape, &options, command.choice.yes)?;
     let spinner = output::spinner();
     spinner.set_message(format!("multiplying {shape} and checking every element"));
     let product = tilewright::matmul(&shape, &x, &x_transposed, &options)?;
@@ -67,11 +73,17 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let neighbours = nearest_neighbours(&product.c, images);
     let same = |&i: &usize| digits.labels[i] == digits.labels[neighbours[i]];
     let neighbours_of_same_label = (0..images).filter(same).count();
+    // Without a GPU, its kernels can still be seen at work.
+    let simulated = match product.report.backend {
+        Backend::Cpu => Some(small_simulation()?),
+        Backend::Auto | Backend::Gpu | Backend::Sim => None,
+    };
     if json {
         return output::print_json(&Listing {
             images,
             neighbours_of_same_label,
             report: product.report,
+            simulated,
         });
     }
     let mut text = format!(
@@ -82,10 +94,30 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let examples = [(0..images).find(same), (0..images).find(|i| !same(i))].map(|found| found.map(pair));
     text.push_str(&digits.picture(examples.into_iter().flatten()));
     text.push_str(&format!(
-        "\n{neighbours_of_same_label} of {images} digits ({:.1} %) have a nearest neighbour of the same label.\n\n{CREDIT}",
+        "\n{neighbours_of_same_label} of {images} digits ({:.1} %) have a nearest neighbour of the same label.\n",
         100.0 * neighbours_of_same_label as f64 / images as f64
     ));
+    if let Some(simulated) = simulated {
+        text.push_str(&format!("\n{}", simulated.in_short()));
+    }
+    text.push_str(&format!("\n{CREDIT}"));
     output::print(&text)
+}
+
+/// What a GPU would have run, simulated on a product that is small enough to be done in no time.
+fn small_simulation() -> Result<sim::Listing> {
+    const EXTENT: usize = 64;
+    const TILE: u32 = 16;
+    let options = SimOptions::default();
+    let shape = GemmShape::packed(EXTENT, EXTENT, EXTENT).map_err(tilewright::Error::from)?;
+    let policy = Policy {
+        rung: Some(Rung::TiledDynamic),
+        tile: Some(TILE),
+        smem_limit: None,
+    };
+    let profile = DeviceProfile::of_arch(options.architecture);
+    let plan = plan(&shape, DType::F32, &profile, &policy).map_err(tilewright::Error::from)?;
+    sim::listing::<f32>(&plan, &options, check::DEFAULT_SEED, false)
 }
 
 /// For each image, the other one at the smallest squared distance; of several, the first.

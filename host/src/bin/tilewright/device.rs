@@ -66,14 +66,20 @@ pub fn run(_command: &Command, json: bool) -> Result<()> {
 fn describe(listing: &Listing) -> String {
     let profile = &listing.profile;
     let bytes = |size: u32| output::bytes(size.into());
-    let mut text = output::render(output::pairs([
+    let mut rows = vec![
         ("device", profile.name.clone()),
         ("compute capability", profile.compute_capability_name()),
-        ("driver supports CUDA", profile.driver.clone()),
-        ("memory", output::bytes(profile.memory_bytes)),
-        ("multiprocessors", profile.multiprocessors.to_string()),
-        ("clock", format!("{} MHz", profile.clock_khz / 1000)),
-        ("L2 cache", bytes(profile.l2_bytes)),
+    ];
+    if let Some(installed) = &profile.installed {
+        rows.extend([
+            ("driver supports CUDA", installed.driver.clone()),
+            ("memory", output::bytes(installed.memory_bytes)),
+            ("multiprocessors", installed.multiprocessors.to_string()),
+            ("clock", format!("{} MHz", installed.clock_khz / 1000)),
+            ("L2 cache", bytes(installed.l2_bytes)),
+        ]);
+    }
+    rows.extend([
         ("", String::new()),
         ("shared memory of a block, default", bytes(profile.smem_per_block)),
         (
@@ -100,7 +106,8 @@ fn describe(listing: &Listing) -> String {
         ),
         ("threads of a warp", profile.warp_size.to_string()),
         ("blocks of a multiprocessor", profile.blocks_per_sm.to_string()),
-    ]));
+    ]);
+    let mut text = output::render(output::pairs(rows));
     if !listing.smem_identity_holds {
         text.push_str(
             "\nOn every known architecture since 8.0 a multiprocessor's shared memory is the opt-in limit of a block plus what the\n\

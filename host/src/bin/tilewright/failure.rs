@@ -8,7 +8,7 @@ use tilewright::Error;
 /// What a command could not do, and the code that the program ends with.
 #[derive(Debug)]
 pub struct Failure {
-    /// 2 bad input, 3 nothing available to run on, 4 mismatch, 1 anything else.
+    /// 2 bad input, 3 nothing available to run on, 4 mismatch or fault, 1 anything else.
     pub exit_code: u8,
     /// One line with the numbers.
     pub message: String,

@@ -1,7 +1,8 @@
 //! The command line of tilewright: `tilewright --help`.
 //!
 //! Results go to standard output, as a table or with `--json` as JSON; what went wrong goes to standard error as one line that
-//! begins with `error:`. Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch, 1 anything else.
+//! begins with `error:`. Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch or fault,
+//! 1 anything else.
 
 mod choice;
 mod demo;
@@ -12,6 +13,8 @@ mod matmul;
 mod npy;
 mod output;
 mod ptx;
+mod sim;
+mod simulation;
 mod verify;
 
 use std::io::Write;
@@ -22,7 +25,9 @@ use clap::{Parser, Subcommand};
 /// Tiled matrix multiplication on GPUs in pure Rust
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch, 1 anything else")]
+#[command(
+    after_help = "Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch or fault, 1 anything else"
+)]
 struct Cli {
     /// Print JSON instead of tables
     #[arg(long, global = true)]
@@ -36,6 +41,7 @@ enum Command {
     Device(device::Command),
     Matmul(matmul::Command),
     Verify(verify::Command),
+    Sim(sim::Command),
     Ptx(ptx::Command),
     Demo(demo::Command),
 }
@@ -46,6 +52,7 @@ fn main() -> ExitCode {
         Command::Device(command) => device::run(command, json),
         Command::Matmul(command) => matmul::run(command, json),
         Command::Verify(command) => verify::run(command, json),
+        Command::Sim(command) => sim::run(command, json),
         Command::Ptx(command) => ptx::run(command, json),
         Command::Demo(command) => demo::run(command, json),
     };

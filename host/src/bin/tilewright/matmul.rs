@@ -9,7 +9,7 @@ use tilewright::{Backend, DType, GemmShape, Options, Report, Verify};
 use crate::choice::Choice;
 use crate::failure::{Failure, Result};
 use crate::npy::{Destination, Scalar, Source};
-use crate::output;
+use crate::{output, simulation};
 
 /// Multiply two .npy files: C = A · B
 #[derive(Args)]
@@ -88,7 +88,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         DType::F16 => compute::<f16>,
         DType::Bf16 => compute::<bf16>,
     };
-    let report = compute(&shape, a, b, &options, &destination)?;
+    let report = compute(&shape, a, b, &options, command.choice.yes, &destination)?;
     if json {
         return output::print_json(&report);
     }
@@ -107,8 +107,10 @@ fn compute<T: Scalar>(
     a: Source,
     b: Source,
     options: &Options,
+    yes: bool,
     destination: &Destination,
 ) -> Result<Report> {
+    simulation::ensure_product_affordable::<T>(shape, options, yes)?;
     let spinner = output::spinner();
     let descr = a.descr();
     spinner.set_message("reading");
@@ -145,12 +147,18 @@ pub fn describe(report: &Report) -> String {
         ("shared memory", shared_memory(report)),
         (
             "time",
-            format!(
-                "{:.3} ms, {:.*} GFLOP/s",
-                report.kernel_ms,
-                if report.gflops < 10.0 { 3 } else { 0 },
-                report.gflops
-            ),
+            match report.backend {
+                Backend::Sim => format!(
+                    "{:.3} ms of simulation; it says nothing of a GPU's time",
+                    report.kernel_ms
+                ),
+                Backend::Auto | Backend::Gpu | Backend::Cpu => format!(
+                    "{:.3} ms, {:.*} GFLOP/s",
+                    report.kernel_ms,
+                    if report.gflops < 10.0 { 3 } else { 0 },
+                    report.gflops
+                ),
+            },
         ),
         ("verified", verified),
     ]);
@@ -161,7 +169,7 @@ fn geometry(report: &Report) -> String {
     let tile = format!("{0} x {0}", report.tile);
     match report.backend {
         Backend::Cpu => tile,
-        Backend::Auto | Backend::Gpu => {
+        Backend::Auto | Backend::Gpu | Backend::Sim => {
             format!(
                 "{tile}, {} blocks of {} x {} threads",
                 report.grid[0], report.block[0], report.block[1]

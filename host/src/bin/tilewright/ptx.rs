@@ -1,6 +1,7 @@
 //! `tilewright ptx`: prints the kernels' PTX.
 
 use clap::Args;
+use cuda_arch::ComputeCapability;
 use serde::Serialize;
 use tilewright::ptx::{self, Level};
 
@@ -68,7 +69,8 @@ fn oldest() -> Result<&'static Level> {
 
 /// The newest level that an architecture of this name runs.
 fn level_for(arch: &str) -> Result<&'static Level> {
-    let level = capability(arch).and_then(ptx::for_compute_capability);
+    let capability = ComputeCapability::parse(arch).map(|capability| (capability.major, capability.minor));
+    let level = capability.and_then(ptx::for_compute_capability);
     level.ok_or_else(|| {
         let known = ptx::levels()
             .iter()
@@ -76,45 +78,9 @@ fn level_for(arch: &str) -> Result<&'static Level> {
             .collect::<Vec<_>>()
             .join(", ");
         let oldest = ptx::levels().first().map_or("", |level| level.arch);
-        let problem = if capability(arch).is_some() {
-            "too old"
-        } else {
-            "unknown"
-        };
+        let problem = if capability.is_some() { "too old" } else { "unknown" };
         Failure::input(format!(
             "architecture `{arch}` is {problem}; levels: {known}; any from {oldest} on runs one of them"
         ))
     })
-}
-
-/// `sm_90` is (9, 0), `sm_120` is (12, 0). A suffix letter (`sm_90a`) names features, not another capability.
-fn capability(arch: &str) -> Option<(u32, u32)> {
-    let digits = arch.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
-    let plain = (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number: u32 = plain.then(|| digits.parse().ok())??;
-    Some((number / 10, number % 10))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::capability;
-
-    #[test]
-    fn architecture_names_are_read_as_nvidia_writes_them() {
-        for (name, expected) in [
-            ("sm_75", Some((7, 5))),
-            ("sm_90", Some((9, 0))),
-            ("sm_90a", Some((9, 0))),
-            ("sm_103", Some((10, 3))),
-            ("sm_120", Some((12, 0))),
-            ("sm_9", None),
-            ("sm_", None),
-            ("sm_x0", None),
-            ("sm_1000", None),
-            ("90", None),
-            ("", None),
-        ] {
-            assert_eq!(capability(name), expected, "{name}");
-        }
-    }
 }

@@ -1,9 +1,11 @@
-//! `tilewright verify`: every kernel against the reference, on this machine's device.
+//! `tilewright verify`: every kernel against the reference, on this machine's device or in the simulator.
 
 use clap::Args;
+use cuda_sim::Checks;
 use serde::Serialize;
 use tilewright::DType;
 use tilewright::launch::Gpu;
+use tilewright::simulate::SimOptions;
 use tilewright::verify::{self, CaseResult, Progress};
 use tilewright_contract::Variant;
 
@@ -11,7 +13,7 @@ use crate::choice::On;
 use crate::failure::{Failure, Result};
 use crate::{kernels, output};
 
-/// Run every kernel on this machine's device and compare with the reference
+/// Run every kernel on this machine's device or in the simulator and compare with the reference
 ///
 /// The shapes reach every edge of a tile; C is poisoned before and its padding checked after.
 #[derive(Args)]
@@ -22,7 +24,7 @@ pub struct Command {
     /// One element type: f32, f64, f16 or bf16
     #[arg(long)]
     dtype: Option<String>,
-    /// What to verify: the GPU's kernels, or with cpu the tiled loop nest that the CPU computes with
+    /// Where: the GPU's kernels on the GPU or in the simulator, or with cpu the tiled loop nest that the CPU computes with
     #[arg(long, value_enum, default_value_t = On::Gpu)]
     backend: On,
 }
@@ -50,13 +52,7 @@ struct Kernel {
 
 /// Runs the command.
 pub fn run(command: &Command, json: bool) -> Result<()> {
-    let dtype = match &command.dtype {
-        None => None,
-        Some(name) => Some(
-            name.parse::<DType>()
-                .map_err(|problem| Failure::input(format!("`{name}`: {problem}")))?,
-        ),
-    };
+    let dtype = command.dtype.as_deref().map(kernels::parse_dtype).transpose()?;
     let mut chosen = kernels::entry_points(&command.kernel)?;
     let bar = output::progress_bar(0);
     let on_progress = |progress: Progress| {
@@ -64,39 +60,39 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         bar.set_position(progress.done as u64);
         bar.set_message(progress.kernel);
     };
-    let (device, results) = if command.backend == On::Cpu {
-        if command.kernel != kernels::AUTO {
+    chosen.retain(|variant| dtype.is_none_or(|dtype| variant.dtype == dtype));
+    if chosen.is_empty() {
+        return Err(Failure::input(format!(
+            "{} is not a kernel for {}",
+            command.kernel,
+            dtype.map_or("", DType::name)
+        )));
+    }
+    let is_chosen = |variant: &Variant| chosen.iter().any(|one| one.symbol == variant.symbol);
+    let (device, results) = match command.backend {
+        On::Cpu if command.kernel != kernels::AUTO => {
             return Err(Failure::input(format!(
-                "{} runs on a GPU; the CPU has its own kernel",
+                "{} runs on a GPU or in the simulator; the CPU has its own kernel",
                 command.kernel
             )));
         }
-        let dtypes = dtype.map_or(DType::ALL.to_vec(), |dtype| vec![dtype]);
-        ("CPU".to_owned(), verify::run_on_cpu(&dtypes, on_progress))
-    } else {
-        chosen.retain(|variant| dtype.is_none_or(|dtype| variant.dtype == dtype));
-        if chosen.is_empty() {
-            return Err(Failure::input(format!(
-                "{} is not a kernel for {}",
-                command.kernel,
-                dtype.map_or("", DType::name)
-            )));
+        On::Cpu => {
+            let dtypes = dtype.map_or(DType::ALL.to_vec(), |dtype| vec![dtype]);
+            ("CPU".to_owned(), verify::run_on_cpu(&dtypes, on_progress))
         }
-        let gpu = Gpu::open(0).map_err(|error| {
-            let mut failure = Failure::from(error);
-            if failure.exit_code == 3 {
-                failure
-                    .message
-                    .push_str("; --backend cpu verifies what the CPU computes with");
-            }
-            failure
-        })?;
-        let results = verify::run(
-            &gpu,
-            |variant| chosen.iter().any(|one| one.symbol == variant.symbol),
-            on_progress,
-        );
-        (gpu.profile().name.clone(), results)
+        On::Sim => {
+            let options = SimOptions {
+                checks: Checks::Faults,
+                ..SimOptions::default()
+            };
+            let device = format!("simulator ({} limits)", options.architecture.name);
+            (device, verify::run_in_simulator(&options, is_chosen, on_progress))
+        }
+        On::Auto | On::Gpu => {
+            let gpu = open_gpu()?;
+            let results = verify::run(&gpu, is_chosen, on_progress);
+            (gpu.profile().name.clone(), results)
+        }
     };
     bar.finish_and_clear();
 
@@ -132,6 +128,19 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// The first device, or why there is none and what to do without.
+fn open_gpu() -> Result<Gpu> {
+    Gpu::open(0).map_err(|error| {
+        let mut failure = Failure::from(error);
+        if failure.exit_code == 3 {
+            failure.message.push_str(
+                "; --backend sim verifies the same kernels in the simulator, --backend cpu what the CPU computes with",
+            );
+        }
+        failure
+    })
 }
 
 /// The results in order, one row a kernel and element type; also for kernels of which nothing fits the device.

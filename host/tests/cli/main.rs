@@ -2,6 +2,8 @@
 //!
 //! Every test hides the GPU, if there is one, so that it means the same on every machine.
 
+mod simulation;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -255,7 +257,7 @@ fn inputs_that_cannot_be_multiplied_are_named_and_nothing_is_written() {
         ),
         (
             "a.npy b.npy -o c.npy --backend cpu --kernel r01_naive",
-            "r01_naive runs on a GPU",
+            "r01_naive runs on a GPU or in the simulator",
         ),
     ] {
         let error = place.fails(2, &format!("matmul {arguments}"));

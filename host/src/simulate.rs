@@ -1,0 +1,258 @@
+//! Products in the simulator: the kernels' own source, run on the CPU thread by thread, with every access checked.
+//!
+//! ```
+//! use tilewright::simulate::{SimOptions, simulate};
+//! use tilewright::{GemmShape, plan::Policy, random::random_matrix};
+//!
+//! let shape = GemmShape::packed(20, 30, 10)?;
+//! let (a, b) = (random_matrix::<f32>(1, 20 * 10), random_matrix::<f32>(2, 10 * 30));
+//! let product = simulate(&shape, &a, &b, &Policy::default(), &SimOptions::default())?;
+//! product.assert_clean();
+//! assert!(tilewright::check::full(&shape, &a, &b, &product.c)?.passed());
+//! # Ok::<(), tilewright::Error>(())
+//! ```
+//!
+//! A and B are uploaded as matrices whose padding is off limits, C as one that nobody has written. What a fault is and what the
+//! report says is [`cuda_sim`]'s. What this module does not do: it compares nothing with the reference (that is
+//! [`check`](crate::check)), and it predicts no time on a GPU.
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use cuda_arch::Architecture;
+use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
+use kernels_gpu::host;
+use tilewright_contract::{GemmShape, Grid, Operand};
+
+use crate::device::DeviceProfile;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::plan::{Plan, Policy, plan};
+
+/// The architecture whose limits hold where none is named.
+pub const DEFAULT_ARCHITECTURE: &str = "sm_90";
+
+/// How long the threads of a block may run without meeting.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a thread's step along K adds to it: many times what it takes.
+const STEP: Duration = Duration::from_micros(2);
+
+/// Told how many blocks of how many are done.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// How to simulate.
+#[derive(Clone)]
+pub struct SimOptions {
+    /// Whose limits hold.
+    pub architecture: &'static Architecture,
+    /// The order of threads and blocks.
+    pub schedule: Schedule,
+    /// What is looked at.
+    pub checks: Checks,
+    /// Blocks that run at one time; 0 is as many as there are cores.
+    pub workers: usize,
+    /// Called now and then during a run.
+    pub on_progress: Option<Progress>,
+}
+
+impl Default for SimOptions {
+    /// [`DEFAULT_ARCHITECTURE`], forward, every check, all cores.
+    fn default() -> Self {
+        Self {
+            architecture: cuda_arch::find(DEFAULT_ARCHITECTURE).expect("in the table"),
+            schedule: Schedule::Forward,
+            checks: Checks::Full,
+            workers: 0,
+            on_progress: None,
+        }
+    }
+}
+
+impl fmt::Debug for SimOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimOptions")
+            .field("architecture", &self.architecture.name)
+            .field("schedule", &self.schedule)
+            .field("checks", &self.checks)
+            .field("workers", &self.workers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A simulated product.
+#[derive(Clone, Debug)]
+pub struct SimulatedProduct<T> {
+    /// C, `shape.span_elems(Operand::C)` elements, row-major with the shape's leading dimension; padding is zero. An element that
+    /// the kernel did not write is NaN.
+    pub c: Vec<T>,
+    /// The launch.
+    pub plan: Plan,
+    /// What the simulator found; `None` for an empty C, for which nothing is launched.
+    pub report: Option<Report>,
+}
+
+impl<T> SimulatedProduct<T> {
+    /// Whether nothing is wrong with the kernel's accesses and barriers. It says nothing of the values in C.
+    pub fn is_clean(&self) -> bool {
+        self.report.as_ref().is_none_or(Report::is_clean)
+    }
+
+    /// # Panics
+    /// If something is wrong, with the text of every fault.
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        if let Some(report) = &self.report {
+            report.assert_clean();
+        }
+    }
+}
+
+/// Plans `C = A · B` for any device of an architecture and simulates it. A and B are row-major with the shape's leading dimensions.
+///
+/// # Errors
+/// [`Error::InvalidPlan`] for a policy that cannot work on the architecture, [`Error::InvalidArgument`] for a slice shorter than
+/// its operand. What is wrong with the kernel is no error here: it is in the report.
+pub fn simulate<T: Element>(
+    shape: &GemmShape,
+    a: &[T],
+    b: &[T],
+    policy: &Policy,
+    options: &SimOptions,
+) -> Result<SimulatedProduct<T>> {
+    let profile = DeviceProfile::of_arch(options.architecture);
+    simulate_plan(&plan(shape, T::DTYPE, &profile, policy)?, a, b, options)
+}
+
+/// Simulates a plan, made for whatever device, within the limits of the options' architecture.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type.
+pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOptions) -> Result<SimulatedProduct<T>> {
+    let (shape, variant) = (&plan.shape, plan.variant);
+    let kernel = host::find::<T>(variant.symbol)
+        .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", variant.symbol, T::DTYPE)))?;
+    for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len())] {
+        let needed = shape.span_elems(operand);
+        if len < needed {
+            return Err(Error::short_slice(operand, needed, len));
+        }
+    }
+    let mut c = crate::matmul::zeros(shape.span_elems(Operand::C))?;
+    if plan.grid.blocks() == 0 {
+        return Ok(SimulatedProduct {
+            c,
+            plan: plan.clone(),
+            report: None,
+        });
+    }
+    let upload = |operand, elements: &[T]| {
+        let (rows, columns, ld) = shape.extents(operand);
+        GlobalBuffer::matrix(elements, rows, columns, ld)
+    };
+    let (rows, columns, ld) = shape.extents(Operand::C);
+    let (a, b) = (upload(Operand::A, a), upload(Operand::B, b));
+    let on_device = GlobalBuffer::<T>::matrix_uninit(rows, columns, ld);
+
+    let side = plan.tile.threads_per_side();
+    // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are many.
+    let steps = shape.k() as u64 * u64::from(side * side);
+    let mut launch = Launch::new(plan.grid.blocks(), (side, side))
+        .dynamic_shared_bytes(plan.dynamic_bytes.get())
+        .limits(Limits::from(options.architecture))
+        .schedule(options.schedule)
+        .checks(options.checks)
+        .workers(options.workers)
+        .time_limit(PATIENCE + STEP * u32::try_from(steps).unwrap_or(u32::MAX));
+    if let Some(progress) = options.on_progress.clone() {
+        launch = launch.on_progress(move |done, blocks| progress(done, blocks));
+    }
+    let (args, parts) = (shape.args(), plan.parts());
+    // SAFETY: 1. the buffers hold the matrices that `args` describes, and C is a buffer of its own. 2. Grid, block and dynamic bytes
+    // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
+    let report = launch.run(|| unsafe { kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr(), args, parts) });
+
+    let computed = on_device.to_vec();
+    for (target, source) in c.chunks_mut(ld).zip(computed.chunks(ld)) {
+        target[..columns].copy_from_slice(&source[..columns]);
+    }
+    Ok(SimulatedProduct {
+        c,
+        plan: plan.clone(),
+        report: Some(report),
+    })
+}
+
+/// How long a simulation takes on this machine, roughly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Seconds of one block.
+    pub block_seconds: f64,
+    /// Blocks of a run.
+    pub blocks: u64,
+    /// Runs: as many as the schedule has orders.
+    pub runs: u64,
+    /// Blocks that run at one time.
+    pub workers: u64,
+}
+
+impl Estimate {
+    /// Seconds of the whole.
+    pub fn seconds(&self) -> f64 {
+        let turns = self.blocks.div_ceil(self.workers.max(1)) * self.runs;
+        self.block_seconds * turns as f64
+    }
+}
+
+/// Simulates one block of `plan`, twice, over its first steps along K, and concludes from the second how long the whole takes.
+pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
+    /// Steps, of a tile's width each.
+    const STEPS: usize = 8;
+    let width = plan.tile.width() as usize;
+    let (m, n, k) = (plan.shape.m(), plan.shape.n(), plan.shape.k());
+    let steps = k.min(STEPS * width);
+    let runs = match options.schedule {
+        Schedule::All => Schedule::EVERY.len() as u64,
+        _ => 1,
+    };
+    let workers = match options.workers {
+        0 => available_parallelism().map_or(1, usize::from),
+        workers => workers,
+    };
+    let mut estimate = Estimate {
+        block_seconds: 0.0,
+        blocks: plan.grid.blocks().into(),
+        runs,
+        workers: workers as u64,
+    };
+    let Ok(shape) = GemmShape::packed(m.min(width), n.min(width), steps) else {
+        return estimate;
+    };
+    if estimate.blocks == 0 {
+        return estimate;
+    }
+    let one_block = Plan {
+        shape,
+        grid: Grid { tiles_m: 1, tiles_n: 1 },
+        ..plan.clone()
+    };
+    let options = SimOptions {
+        schedule: Schedule::Forward,
+        workers: 1,
+        on_progress: None,
+        ..options.clone()
+    };
+    let ones = |operand| vec![T::from_f64(1.0); shape.span_elems(operand)];
+    let (a, b) = (ones(Operand::A), ones(Operand::B));
+    // The first run also pays for what the process does only once.
+    for _ in 0..2 {
+        let seconds = simulate_plan(&one_block, &a, &b, &options)
+            .ok()
+            .and_then(|product| product.report)
+            .map_or(0.0, |report| report.seconds);
+        estimate.block_seconds = seconds * (k as f64 / steps.max(1) as f64).max(1.0);
+    }
+    estimate
+}
