@@ -1,0 +1,97 @@
+//! What the simulator says, for tables that compare it with a GPU's tools: JSON on standard output.
+//!
+//!     mutants verdicts     every mutant and unchanged kernel: what is reported
+//!     mutants traffic      the counted launches: wavefronts and sectors
+
+use std::process::ExitCode;
+
+use cuda_sim::Schedule;
+use mutants::table::{Device, Expect, Tool};
+use mutants::{Subject, all, traffic, verdict};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Line {
+    id: &'static str,
+    kernel: &'static str,
+    what: &'static str,
+    /// The kinds of the faults, `wrong result` or `clean`.
+    simulator: String,
+    /// The first fault, where it is.
+    first: Option<String>,
+    /// Whether anything is reported.
+    reported: bool,
+    /// Whether it is what the table expects.
+    as_expected: bool,
+    /// Whether the table calls it wrong.
+    wrong: bool,
+    /// The tools that the table expects to see it.
+    seen_by: Vec<&'static str>,
+    /// Why it cannot run on a GPU.
+    refused: Option<&'static str>,
+    hangs: bool,
+}
+
+fn line(subject: &Subject) -> Line {
+    let verdict = verdict::of(subject, Schedule::Forward);
+    let summary = verdict.summary();
+    let first = verdict.report.faults.first().map(|fault| {
+        let place = fault.site.as_ref().map(|site| {
+            // The copies keep names and line numbers of the kernels' own files.
+            let file = site.file.rsplit(['/', '\\']).next().unwrap_or(site.file);
+            format!(", {file}:{}", site.line)
+        });
+        format!("{}{}", fault.kind, place.unwrap_or_default())
+    });
+    Line {
+        id: subject.id,
+        kernel: subject.kernel.name,
+        what: subject.what(),
+        reported: summary != "clean",
+        wrong: matches!(subject.expect(), Expect::Faults { .. } | Expect::Mismatch),
+        simulator: summary,
+        first,
+        as_expected: verdict::judge(subject, &verdict).is_ok(),
+        seen_by: subject.seen_by().iter().copied().map(Tool::name).collect(),
+        refused: match subject.device() {
+            Device::Refused(reason) => Some(reason),
+            Device::Runs | Device::Hangs => None,
+        },
+        hangs: subject.device() == Device::Hangs,
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let text = match arguments.first().map(String::as_str) {
+        Some("verdicts") => {
+            let lines: Vec<Line> = all().iter().map(line).collect();
+            serde_json::to_string_pretty(&lines)
+        }
+        Some("traffic") => {
+            let predictions: Result<Vec<_>, String> =
+                traffic::launches().iter().map(traffic::Counted::predict).collect();
+            match predictions {
+                Ok(predictions) => serde_json::to_string_pretty(&predictions),
+                Err(problem) => {
+                    eprintln!("{problem}");
+                    return ExitCode::FAILURE;
+                }
+            }
+        }
+        _ => {
+            eprintln!("usage: mutants verdicts | traffic");
+            return ExitCode::from(2);
+        }
+    };
+    match text {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

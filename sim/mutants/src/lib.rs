@@ -1,0 +1,62 @@
+//! Kernels with one mistake each, made from the real ones, and what a checker must say of them.
+//!
+//! [`table`] has a row for each mutant: a text in the source of a kernel of `kernels-gpu` or of `classics`, what replaces it, and
+//! what the simulator must report. The build script applies each change to a copy of the source and stops where the text is
+//! not found, so that the table follows the kernels. From the same copies come the functions for the simulator and the entry
+//! points for a GPU, where compute-sanitizer says what it sees.
+//!
+//! - [`all`]: every mutant, and every kernel without a change
+//! - [`verdict`]: runs one under the simulator and judges what it reports
+//! - [`products`]: launches of the matrix products
+//! - [`traffic`]: launches whose memory accesses a GPU's counters are compared with
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+
+/// What the copies of the tiled rungs share: the files of `kernels-gpu` themselves.
+#[path = "../../../kernels-gpu/src/element.rs"]
+pub mod element;
+#[path = "../../../kernels-gpu/src/operands.rs"]
+pub mod operands;
+#[path = "../../../kernels-gpu/src/primitives/mod.rs"]
+pub mod primitives;
+
+/// The copies of rungs list their kernels for the host by this. Here the build script does.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod host {
+    macro_rules! rows {
+        ($($row:tt)*) => {};
+    }
+    pub(crate) use rows;
+}
+
+/// The copies. A mutant need not be good code.
+#[allow(
+    missing_docs,
+    unused,
+    unconditional_recursion,
+    unconditional_panic,
+    rustdoc::all,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::missing_safety_doc
+)]
+#[doc(hidden)]
+pub mod copies {
+    include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod call;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod products;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod subject;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod table;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod traffic;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod verdict;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use subject::{Subject, all, find};

@@ -1,0 +1,195 @@
+//! Launches whose accesses are counted twice: by the simulator from the source, and on a GPU by its performance counters.
+//!
+//! The matrix products, each at shapes that its tiles divide and one that they do not; the transposes, with and without padding;
+//! and the classic with 16-byte accesses.
+
+use classics::case::Case;
+use cuda_sim::access::{AccessKind, Space};
+use cuda_sim::{LineTraffic, Schedule};
+use kernels_gpu::host::{self, EntryPoint};
+use serde::Serialize;
+use tilewright_contract::{DType, GemmArgs, GemmShape, TileParts, Variant};
+
+use crate::call::{Call, Value};
+use crate::{products, subject, verdict};
+
+/// Where a launch's entry point is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Module {
+    /// In the PTX of `kernels-gpu`.
+    Rungs,
+    /// In that of this crate.
+    Mutants,
+}
+
+/// One launch to count.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// What it is: kernel, shape, tile.
+    pub name: String,
+    /// The PTX that its entry point is in.
+    pub module: Module,
+    /// The entry point.
+    pub symbol: &'static str,
+    /// The launch.
+    pub case: Case,
+    kernel: Kernel,
+}
+
+/// The entry point on the host.
+#[derive(Clone, Copy, Debug)]
+enum Kernel {
+    Product(EntryPoint<f32>),
+    Classic(Call),
+}
+
+/// The products' kernels with the tile widths that they are launched with.
+const PRODUCTS: [(&str, u32); 8] = [
+    ("r01_naive_f32", 16),
+    ("r02_tiled_static_16_f32", 16),
+    ("r02_tiled_static_32_f32", 32),
+    ("r03_tiled_dynamic_16_f32", 16),
+    ("r03_tiled_dynamic_32_f32", 32),
+    ("r03_tiled_dynamic_1x1_f32", 24),
+    ("r03_tiled_dynamic_4x4_f32", 64),
+    ("r03_tiled_dynamic_8x8_f32", 96),
+];
+
+/// m, n, k.
+const SHAPES: [(usize, usize, usize); 3] = [(64, 64, 64), (100, 70, 90), (256, 256, 256)];
+
+/// Rows and columns of the transposed matrices.
+const TRANSPOSED: [(usize, usize); 2] = [(256, 256), (70, 50)];
+
+/// Every launch, in the order in which a GPU's are counted.
+///
+/// # Panics
+/// Where a row above names a kernel or a width that does not exist: a test sees to it that none does.
+pub fn launches() -> Vec<Counted> {
+    let mut launches = Vec::new();
+    for (symbol, width) in PRODUCTS {
+        let variant = variant(symbol).unwrap_or_else(|| panic!("no variant {symbol}"));
+        let entry_point = host::find::<f32>(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"));
+        for (m, n, k) in SHAPES {
+            let shape = GemmShape::packed(m, n, k).unwrap_or_else(|error| panic!("{m} x {n} x {k}: {error}"));
+            let case = products::case(variant, &shape, width).unwrap_or_else(|problem| panic!("{symbol}: {problem}"));
+            launches.push(Counted {
+                name: format!("{symbol}, tile {width}, {m} x {n} x {k}"),
+                module: Module::Rungs,
+                symbol,
+                case,
+                kernel: Kernel::Product(entry_point),
+            });
+        }
+    }
+    for kernel in ["transpose_tile", "transpose_padded"] {
+        for (rows, columns) in TRANSPOSED {
+            launches.push(Counted::classic(
+                format!("{kernel}, {rows} x {columns}"),
+                classics::cases::transposed(kernel, rows, columns),
+            ));
+        }
+    }
+    let row_sums = classics::cases::of("row_sums").expect("a classic");
+    launches.push(Counted::classic("row_sums, 40 x 52".to_owned(), row_sums));
+    launches
+}
+
+fn variant(symbol: &str) -> Option<&'static Variant> {
+    tilewright_contract::VARIANTS
+        .iter()
+        .find(|variant| variant.symbol == symbol && variant.dtype == DType::F32)
+}
+
+impl Counted {
+    fn classic(name: String, case: Case) -> Self {
+        let subject = subject::find(&subject::original(case.kernel)).expect("every classic has a copy");
+        Self {
+            name,
+            module: Module::Mutants,
+            symbol: subject.symbol,
+            kernel: Kernel::Classic(subject.call),
+            case,
+        }
+    }
+
+    /// Counts in the simulator.
+    ///
+    /// # Errors
+    /// Where the kernel is reported or its result is wrong: then there is nothing to compare.
+    pub fn predict(&self) -> Result<Prediction, String> {
+        let call = |values: &[Value]| match self.kernel {
+            Kernel::Classic(call) => call(values),
+            Kernel::Product(entry_point) => {
+                // A kernel without parts passes these over.
+                let none = TileParts {
+                    tile_width: 0,
+                    a_part: tilewright_contract::Bytes(0),
+                    b_part: tilewright_contract::Bytes(0),
+                };
+                let parts = values.get(4).map_or(none, Value::get::<TileParts>);
+                let args = values[3].get::<GemmArgs>();
+                // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks for.
+                unsafe { entry_point.call(values[0].get(), values[1].get(), values[2].get(), args, parts) }
+            }
+        };
+        let verdict = verdict::run(&self.case, call, |launch| launch.schedule(Schedule::Forward));
+        if !verdict.report.is_clean() {
+            return Err(format!("{}: {}", self.name, verdict.report));
+        }
+        if let Some(difference) = verdict.difference {
+            return Err(format!("{}: {difference}", self.name));
+        }
+        let sum = |space, access| {
+            let lines = verdict.report.lines.iter();
+            let lines = lines.filter(move |line| line.kind.space == space && line.kind.access == access);
+            lines.fold(Traffic::default(), Traffic::plus)
+        };
+        Ok(Prediction {
+            name: self.name.clone(),
+            symbol: self.symbol,
+            shared_load: sum(Space::Shared, AccessKind::Read),
+            shared_store: sum(Space::Shared, AccessKind::Write),
+            global_load: sum(Space::Global, AccessKind::Read),
+            global_store: sum(Space::Global, AccessKind::Write),
+        })
+    }
+}
+
+/// What a launch asks of one memory in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Instructions of a warp.
+    pub requests: u64,
+    /// Wavefronts of shared memory, sectors of global memory.
+    pub actual: u64,
+    /// The fewest that could carry the same bytes.
+    pub ideal: u64,
+}
+
+impl Traffic {
+    fn plus(self, line: &LineTraffic) -> Self {
+        Self {
+            requests: self.requests + line.requests,
+            actual: self.actual + line.actual,
+            ideal: self.ideal + line.ideal,
+        }
+    }
+}
+
+/// What the simulator counts of a launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Prediction {
+    /// The launch.
+    pub name: String,
+    /// Its entry point.
+    pub symbol: &'static str,
+    /// Loads from shared memory.
+    pub shared_load: Traffic,
+    /// Stores to shared memory.
+    pub shared_store: Traffic,
+    /// Loads from global memory.
+    pub global_load: Traffic,
+    /// Stores to global memory.
+    pub global_store: Traffic,
+}
