@@ -90,7 +90,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         date: arguments.date,
         commit: arguments.commit,
         device: gpu.profile().name.clone(),
-        driver: gpu.profile().driver.clone(),
+        driver: gpu
+            .profile()
+            .installed
+            .as_ref()
+            .map_or_else(String::new, |installed| installed.driver.clone()),
         ptx_level: gpu.level().arch,
         rounds: arguments.rounds,
         against_twins: Vec::new(),

@@ -117,7 +117,12 @@ fn refuses_bad_launches() -> Outcome {
 
 fn out_of_memory_is_an_error() -> Outcome {
     let gpu = Gpu::open(0)?;
-    let elements = usize::try_from(gpu.profile().memory_bytes)? / 4 + 1;
+    let installed = gpu
+        .profile()
+        .installed
+        .as_ref()
+        .ok_or("the profile is not this device's")?;
+    let elements = usize::try_from(installed.memory_bytes)? / 4 + 1;
     match gpu.uninitialized::<f32>(elements) {
         Err(Error::Driver { .. }) => Ok(()),
         Err(error) => Err(format!("{error}").into()),

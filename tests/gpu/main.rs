@@ -5,10 +5,15 @@
 //! - `usage`: what the driver says of every entry point equals what the contract says
 //! - `library`: `matmul`, large products, opening and closing
 //! - `corpus`: kernels over the whole surface of `cuda_std`
+//! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
+//! - `counted`: the launches whose memory accesses are compared with the simulator's count
 
+mod cases;
 mod corpus;
+mod counted;
 mod kernels;
 mod library;
+mod mutants;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::Error;
@@ -18,7 +23,10 @@ use tilewright::launch::Gpu;
 type Outcome = Result<(), Failed>;
 
 fn main() {
-    if let Some(code) = corpus::run_as_child() {
+    let child = corpus::run_as_child()
+        .or_else(mutants::run_as_child)
+        .or_else(counted::run_as_child);
+    if let Some(code) = child {
         std::process::exit(code);
     }
     let mut arguments = Arguments::from_args();
@@ -35,6 +43,8 @@ fn main() {
     let mut trials: Vec<Trial> = kernels::trials();
     trials.extend(library::trials());
     trials.extend(corpus::trials());
+    trials.extend(mutants::trials());
+    trials.extend(counted::trials());
     if let Some(reason) = &missing {
         trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
         // `--ignored` would run them without a GPU: they then fail, which is right.

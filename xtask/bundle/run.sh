@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize peers bench; all of them when none is named
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts peers bench; all of them when none is named
 #
 # A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
-# Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, and the whole log in log.txt.
-# `cargo xtask results DIR` files them under docs/results/.
+# Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
+# log in log.txt. `cargo xtask results DIR` files them under docs/results/.
 set -uo pipefail
 
 bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -54,6 +54,83 @@ racecheck() { sanitize racecheck; }
 initcheck() { sanitize initcheck; }
 synccheck() { sanitize synccheck; }
 
+# One mutant in a process of its own, under a tool or alone. Its output goes to a file below the line `== MUTANT TOOL STATUS`.
+mutant() { # folder, seconds, mutant, tool
+    local file=$1/$3.$4 command=("$bundle/tests/gpu") status
+    if [ "$4" != alone ]; then
+        # Each process at a time has ports of its own. The tools other than memcheck need not tell of failed calls.
+        command=(compute-sanitizer --tool "$4" --error-exitcode 99 --print-limit 3
+            --base-port $((54400 + 16 * ${SLOT:-0})) "${command[@]}")
+    fi
+    TILEWRIGHT_MUTANT=$3 timeout -k 5 "$2" "${command[@]}" >"$file.out" 2>&1 </dev/null
+    status=$?
+    { printf '== %s %s %s\n' "$3" "$4" "$status" && head -c 4000 "$file.out" && echo; } >"$file"
+    rm "$file.out"
+}
+export -f mutant
+export bundle
+
+mutants() {
+    local folder id ends tool
+    local tools=(alone memcheck racecheck initcheck synccheck)
+    folder=$(mktemp -d)
+    TILEWRIGHT_MUTANT=list "$bundle/tests/gpu" >"$folder/list" || return 1
+    # One process compiles the PTX into the driver's cache; the others find it there.
+    TILEWRIGHT_MUTANT=reverse_static_original "$bundle/tests/gpu" || return 1
+    # Eight at a time; then, alone, those that never end and hold the GPU until their time is up.
+    while read -r id ends; do
+        [ "$ends" = runs ] && for tool in "${tools[@]}"; do printf '%s\n%s\n' "$id" "$tool"; done
+    done <"$folder/list" | xargs -n 2 -P 8 --process-slot-var=SLOT bash -c 'mutant "$@"' mutant "$folder" 30
+    while read -r id ends; do
+        [ "$ends" = hangs ] && for tool in "${tools[@]}"; do mutant "$folder" 10 "$id" "$tool"; done
+    done <"$folder/list"
+    while read -r id ends; do
+        for tool in "${tools[@]}"; do cat "$folder/$id.$tool"; done
+    done <"$folder/list" >"$out/mutants.txt"
+    rm -r "$folder"
+    grep -c '^== ' "$out/mutants.txt"
+    # What is known to be right must be right and give no cause for a report.
+    ! grep -E '^== [a-z0-9_]+_original [a-z]+ [1-9]' "$out/mutants.txt"
+}
+
+counters=(
+    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum
+    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum
+    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
+    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
+    smsp__inst_executed_op_shared_ld.sum
+    smsp__inst_executed_op_shared_st.sum
+    l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
+    l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum
+    l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
+    l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
+)
+
+# Counts the accesses of the launches that the simulator counts too, and which instructions their machine code has.
+wavefronts() {
+    local folder name
+    folder=$(mktemp -d)
+    TILEWRIGHT_COUNTED=launch ncu --clock-control none --csv --print-units base \
+        --metrics "$(IFS=,; echo "${counters[*]}")" --log-file "$folder/counters" "$bundle/tests/gpu" || {
+        cat "$folder/counters"
+        return 1
+    }
+    TILEWRIGHT_COUNTED=ptx=$folder "$bundle/tests/gpu" || return 1
+    for name in rungs mutants; do
+        ptxas -arch=sm_90 -o "$folder/$name.cubin" "$folder/$name.ptx" || return 1
+        cuobjdump -sass "$folder/$name.cubin" >>"$folder/sass" || return 1
+    done
+    {
+        cat "$folder/counters"
+        echo '== sass'
+        awk '/Function :/ { kernel = $3 }
+            match($0, /(LDS|STS|LDG|STG)[.A-Z0-9]*/) && /^[ \t]*\/\*/ { count[kernel " " substr($0, RSTART, RLENGTH)]++ }
+            END { for (key in count) print key, count[key] }' "$folder/sass" | sort
+    } >"$out/wavefronts.txt"
+    rm -r "$folder"
+    grep -c '^"[0-9]' "$out/wavefronts.txt"
+}
+
 peers() {
     mkdir -p "$peers"
     local source status=0
@@ -76,12 +153,12 @@ bench() {
 steps=()
 for step in "${@:-all}"; do
     case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck peers bench) ;;
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts peers bench) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | peers | bench) steps+=("$step") ;;
+    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | peers | bench) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize peers bench" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts peers bench" >&2
         exit 2
         ;;
     esac

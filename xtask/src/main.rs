@@ -7,10 +7,13 @@ mod build;
 mod bundle;
 mod device_toolchain;
 mod lint;
+mod mutants;
 mod ptx;
 mod ptxas;
 mod results;
+mod sanitize;
 mod test;
+mod wavefronts;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -47,9 +50,15 @@ enum Chore {
     Ptx,
     /// Check format, clippy's lints and the documentation, warnings denied
     Lint,
+    /// Run the simulator's tests under AddressSanitizer, ThreadSanitizer or Miri
+    Sanitize {
+        /// The tools
+        #[arg(value_enum, default_values_t = [sanitize::Tool::Address, sanitize::Tool::Thread])]
+        tools: Vec<sanitize::Tool>,
+    },
     /// Collect in target/bundle what a GPU machine without Rust needs to test and measure
     Bundle,
-    /// Copy the result files that a bundle's run.sh wrote into docs/results
+    /// Copy the result files that a bundle's run.sh wrote into docs/results, and compare the simulator with them
     Results {
         /// The folder that run.sh wrote to
         dir: PathBuf,
@@ -86,6 +95,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Test { args } => test::run(&sh, &args),
         Chore::Ptx => ptx::run(&sh),
         Chore::Lint => lint::run(&sh),
+        Chore::Sanitize { tools } => sanitize::run(&sh, &tools),
         Chore::Bundle => bundle::run(&sh),
         Chore::Results { dir } => results::run(&sh, &dir),
     }

@@ -6,9 +6,19 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use xshell::Shell;
 
-use crate::root;
+use crate::{mutants, root, wavefronts};
 
-/// Copies each report of `dir` (.json, .md) to docs/results/DATE-DEVICE-WHAT.
+/// Makes a table: of the shell, a file that `run.sh` wrote, and a line about the run.
+type Table = fn(&Shell, &str, &str) -> anyhow::Result<String>;
+
+/// The files that a table is made of, and their names in docs/results.
+const TABLES: [(&str, &str, Table); 2] = [
+    ("mutants.txt", "mutants.md", mutants::table),
+    ("wavefronts.txt", "wavefronts.md", wavefronts::table),
+];
+
+/// Copies each report of `dir` (.json, .md) to docs/results/DATE-DEVICE-WHAT, and makes there the tables that compare the
+/// simulator with the GPU's tools.
 pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
     let dir = std::env::current_dir()?.join(dir);
     let about = dir.join("about.json");
@@ -32,8 +42,24 @@ pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
         println!("{}", target.display());
         copied += 1;
     }
+    for (from, to, table) in TABLES {
+        let found = dir.join(from);
+        if found.exists() {
+            let about = format!(
+                "{}, driver {}, commit {}, {}.",
+                field("device")?,
+                field("driver")?,
+                field("commit")?,
+                field("date")?
+            );
+            let target = root().join("docs/results").join(format!("{prefix}-{to}"));
+            sh.write_file(&target, table(sh, &sh.read_file(&found)?, &about)?)?;
+            println!("{}", target.display());
+            copied += 1;
+        }
+    }
     if copied == 0 {
-        bail!("{} holds no report (.json, .md)", dir.display());
+        bail!("{} holds no report (.json, .md, .txt)", dir.display());
     }
     Ok(())
 }

@@ -1,0 +1,108 @@
+//! Launches that are data, on the GPU.
+
+use std::ffi::c_void;
+
+use classics::case::{Argument, Buffer, Case};
+use cust::error::CudaError;
+use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+
+/// Why a launch did not end as it should.
+#[derive(Debug)]
+pub enum Problem {
+    /// The driver or the device refused it or stopped it.
+    Launch(CudaError),
+    /// It left a wrong result.
+    Result(String),
+    /// Anything before the launch.
+    Other(CudaError),
+}
+
+impl From<CudaError> for Problem {
+    fn from(error: CudaError) -> Self {
+        Problem::Other(error)
+    }
+}
+
+/// Launches the entry point `symbol` with the case's grid, memory and arguments, and checks what it leaves.
+///
+/// Needs a context.
+pub fn run(module: &Module, symbol: &str, case: &Case) -> Result<(), Problem> {
+    let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+    let function = module.get_function(symbol)?;
+    allow_dynamic_shared_memory(&function, case.dynamic_shared_bytes);
+
+    let mut buffers: Vec<(&Buffer, DeviceBuffer<u32>)> = Vec::new();
+    let mut arguments: Vec<Vec<u64>> = Vec::new();
+    for argument in &case.arguments {
+        arguments.push(match argument {
+            Argument::Words(words) => pairs(words),
+            Argument::Buffer(buffer) => {
+                let memory = match &buffer.before {
+                    Some(data) => DeviceBuffer::from_slice(&data.to_bits())?,
+                    // SAFETY: nothing reads it before the kernel, whose business it is to write it first.
+                    None => written_between_rows(buffer, unsafe { DeviceBuffer::uninitialized(buffer.data().len())? })?,
+                };
+                let address = memory.as_device_ptr().as_raw();
+                buffers.push((buffer, memory));
+                vec![address]
+            }
+        });
+    }
+    let addresses: Vec<*mut c_void> = arguments.iter().map(|words| words.as_ptr().cast_mut().cast()).collect();
+    let ([gx, gy, gz], [bx, by, bz]) = (case.grid, case.block);
+    // SAFETY: the case has what the kernel takes. A mutant may do anything: each runs in a process of its own.
+    unsafe {
+        stream.launch(
+            &function,
+            (gx, gy, gz),
+            (bx, by, bz),
+            case.dynamic_shared_bytes,
+            &addresses,
+        )
+    }
+    .and_then(|()| stream.synchronize())
+    .map_err(Problem::Launch)?;
+
+    for (buffer, memory) in &buffers {
+        if buffer.after.is_some() {
+            let mut found = vec![0; memory.len()];
+            memory.copy_to(&mut found)?;
+            buffer.check(&found).map_err(Problem::Result)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the padding between a matrix's rows, which the kernel leaves alone and which is copied back with them: else a checker
+/// would report the copy.
+fn written_between_rows(buffer: &Buffer, memory: DeviceBuffer<u32>) -> Result<DeviceBuffer<u32>, CudaError> {
+    if let Some(rows) = buffer.rows.filter(|rows| rows.ld > rows.columns) {
+        for row in 0..rows.rows.saturating_sub(1) {
+            let mut padding = memory.index(row * rows.ld + rows.columns..(row + 1) * rows.ld);
+            padding.copy_from(&vec![0; rows.ld - rows.columns])?;
+        }
+    }
+    Ok(memory)
+}
+
+/// 32-bit words in 64-bit ones: a struct of words, aligned as any argument needs.
+fn pairs(words: &[u32]) -> Vec<u64> {
+    let word = |pair: &[u32]| u64::from(pair[0]) | u64::from(pair.get(1).copied().unwrap_or(0)) << 32;
+    words.chunks(2).map(word).collect()
+}
+
+/// Raises the function's limit where a launch needs it. A size that no device has is left to the launch, which then fails.
+fn allow_dynamic_shared_memory(function: &cust::function::Function<'_>, bytes: u32) {
+    if let Ok(bytes) = i32::try_from(bytes) {
+        // SAFETY: the handle belongs to a loaded module.
+        unsafe {
+            cust_raw::cuFuncSetAttribute(
+                function.to_raw(),
+                cust_raw::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                bytes,
+            );
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The launches whose memory accesses the simulator counts too, one after the other in one process, for `ncu` to count.
+//!
+//! As a test each must leave the right result. `run.sh` starts this program with [`CHILD_VARIABLE`] under `ncu`.
+
+use ::mutants::traffic::{self, Counted};
+use cust::module::Module;
+use libtest_mimic::Trial;
+use tilewright::launch::Gpu;
+use tilewright::ptx;
+
+use crate::cases::{self, Problem};
+use crate::{Outcome, mutants};
+
+/// Where it is `launch`, every launch is done, in order, and its number and name printed. Where it is `ptx=FOLDER`, the PTX that
+/// they are in is written there instead, for `ptxas` and `cuobjdump`.
+const CHILD_VARIABLE: &str = "TILEWRIGHT_COUNTED";
+
+pub fn trials() -> Vec<Trial> {
+    vec![Trial::test("counted::every_launch_gives_the_right_result", || {
+        launch_all(false)
+    })]
+}
+
+/// Does what this process was started for; returns its exit code.
+pub fn run_as_child() -> Option<i32> {
+    let wish = std::env::var(CHILD_VARIABLE).ok()?;
+    let result = match wish.strip_prefix("ptx=") {
+        Some(folder) => write_ptx(folder),
+        None => launch_all(true),
+    };
+    Some(match result {
+        Ok(()) => 0,
+        Err(problem) => {
+            eprintln!("{}", problem.message().unwrap_or("failed"));
+            1
+        }
+    })
+}
+
+fn launch_all(report: bool) -> Outcome {
+    // Everything here uses its context, and the level of PTX that the library takes on this device.
+    let gpu = Gpu::open(0)?;
+    let rungs = Module::from_ptx(gpu.level().ptx, &[])?;
+    let classics = Module::from_ptx(mutants::PTX, &[])?;
+    for (number, counted) in traffic::launches().iter().enumerate() {
+        launch(counted, &rungs, &classics).map_err(|problem| format!("{}: {problem:?}", counted.name))?;
+        if report {
+            println!("{number} {}", counted.name);
+        }
+    }
+    Ok(())
+}
+
+fn launch(counted: &Counted, rungs: &Module, classics: &Module) -> Result<(), Problem> {
+    let module = match counted.module {
+        traffic::Module::Rungs => rungs,
+        traffic::Module::Mutants => classics,
+    };
+    cases::run(module, counted.symbol, &counted.case)
+}
+
+fn write_ptx(folder: &str) -> Outcome {
+    let folder = std::path::Path::new(folder);
+    let newest = ptx::levels().last().ok_or("no PTX was built")?;
+    std::fs::write(folder.join("rungs.ptx"), newest.ptx)?;
+    std::fs::write(folder.join("mutants.ptx"), mutants::PTX)?;
+    Ok(())
+}

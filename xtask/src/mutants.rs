@@ -1,0 +1,269 @@
+//! The table that holds the simulator's verdicts on the mutants against compute-sanitizer's.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use xshell::{Shell, cmd};
+
+use crate::root;
+
+/// What `run.sh` ran each mutant under; `alone` is no tool.
+const TOOLS: [&str; 5] = ["alone", "memcheck", "racecheck", "initcheck", "synccheck"];
+
+/// Where each difference between table and tools is explained, a line each: `MUTANT TOOL: why`.
+pub const EXPLAINED: &str = "docs/results/mutants-explained.txt";
+
+/// Makes the table of what `run.sh` wrote (`mutants.txt`) and of what the simulator says now.
+pub fn table(sh: &Shell, found: &str, about: &str) -> anyhow::Result<String> {
+    let verdicts = cmd!(sh, "cargo run --quiet --release --package mutants -- verdicts").read()?;
+    let verdicts: Value = serde_json::from_str(&verdicts).context("the verdicts are JSON")?;
+    let explained = sh.read_file(root().join(EXPLAINED)).unwrap_or_default();
+    markdown(&verdicts, &runs(found), &explanations(&explained), about)
+}
+
+/// One run of one mutant.
+#[derive(Debug, PartialEq, Eq)]
+struct Run {
+    /// What the tool found, or how the run ended without one.
+    text: String,
+    /// Whether the tool reports anything.
+    found: bool,
+}
+
+/// Reads `== MUTANT TOOL STATUS` and the output below each such line.
+fn runs(text: &str) -> BTreeMap<(String, String), Run> {
+    let mut runs = BTreeMap::new();
+    for section in text.split("\n== ").map(|section| section.trim_start_matches("== ")) {
+        let (head, output) = section.split_once('\n').unwrap_or((section, ""));
+        if let [mutant, tool, status] = head.split(' ').collect::<Vec<_>>()[..] {
+            runs.insert((mutant.to_owned(), tool.to_owned()), run(tool, status, output));
+        }
+    }
+    runs
+}
+
+fn run(tool: &str, status: &str, output: &str) -> Run {
+    let ends_with = |prefix: &str| {
+        let line = output.lines().find_map(|line| line.split_once(prefix))?;
+        Some(line.1.trim().to_owned())
+    };
+    if tool == "alone" {
+        let text = match status {
+            "0" => "right",
+            "41" => "wrong result",
+            "42" => "launch failed",
+            "124" | "137" => "no end",
+            _ => "not run",
+        };
+        return Run {
+            text: text.to_owned(),
+            found: status != "0",
+        };
+    }
+    let summary = ends_with("RACECHECK SUMMARY:").or_else(|| ends_with("ERROR SUMMARY:"));
+    match summary {
+        // `0 errors`, `0 hazards displayed (0 errors, 0 warnings)`.
+        Some(summary) if summary.starts_with("0 ") => Run {
+            text: "-".to_owned(),
+            found: false,
+        },
+        Some(_) => Run {
+            text: first_finding(output).unwrap_or_else(|| "reported".to_owned()),
+            found: true,
+        },
+        None if matches!(status, "124" | "137") => Run {
+            text: "no end".to_owned(),
+            found: false,
+        },
+        None => Run {
+            text: "tool failed".to_owned(),
+            found: false,
+        },
+    }
+}
+
+/// The first line that says what is wrong, without numbers of errors, addresses and bytes.
+fn first_finding(output: &str) -> Option<String> {
+    let line = output
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("========= "))
+        .find(|line| {
+            [
+                "Invalid",
+                "Host API",
+                "Error:",
+                "Warning:",
+                "Race reported",
+                "Potential",
+                "Uninitialized",
+                "Barrier error",
+                "Program hit",
+                "Stack overflow",
+                "Misaligned",
+            ]
+            .iter()
+            .any(|start| line.trim_start().starts_with(start))
+        })?;
+    let words: Vec<&str> = line
+        .split_whitespace()
+        .take_while(|word| !["at", "due", "between", "on", "size"].contains(word))
+        .filter(|word| !word.contains("0x") && *word != "of")
+        .collect();
+    Some(words.join(" ").trim_end_matches(['.', ':', ',']).to_owned())
+}
+
+/// The reasons by mutant and tool.
+fn explanations(text: &str) -> BTreeMap<(String, String), String> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| {
+            let (of, why) = line.split_once(": ")?;
+            let (mutant, tool) = of.split_once(' ')?;
+            Some(((mutant.to_owned(), tool.to_owned()), why.trim().to_owned()))
+        })
+        .collect()
+}
+
+fn markdown(
+    verdicts: &Value,
+    runs: &BTreeMap<(String, String), Run>,
+    explained: &BTreeMap<(String, String), String>,
+    about: &str,
+) -> anyhow::Result<String> {
+    ensure!(!runs.is_empty(), "mutants.txt describes no run");
+    let mut rows = String::new();
+    let mut differences = String::new();
+    let (mut wrong, mut reported, mut reported_right) = (0, 0, 0);
+    let (mut seen, mut seen_right, mut alone_right, mut unexplained) = (0, 0, 0, 0);
+    let empty = Vec::new();
+    let verdicts = verdicts.as_array().unwrap_or(&empty);
+    for verdict in verdicts {
+        let text = |name: &str| verdict[name].as_str().unwrap_or_default();
+        let id = text("id");
+        let is_wrong = verdict["wrong"] == true;
+        let is_reported = verdict["reported"] == true;
+        wrong += usize::from(is_wrong);
+        reported += usize::from(is_wrong && is_reported);
+        reported_right += usize::from(!is_wrong && is_reported);
+        write!(rows, "| {id} | {} | {} |", text("what"), text("simulator"))?;
+        if let Some(reason) = verdict["refused"].as_str() {
+            writeln!(rows, " {reason} | | | | |")?;
+            continue;
+        }
+        let (mut any, mut agrees) = (false, true);
+        for tool in TOOLS {
+            let run = runs.get(&(id.to_owned(), tool.to_owned()));
+            write!(rows, " {} |", run.map_or("not run", |run| run.text.as_str()))?;
+            let found = run.is_some_and(|run| run.found);
+            if tool == "alone" {
+                alone_right += usize::from(is_wrong && !found);
+                continue;
+            }
+            any |= found;
+            let expected = verdict["seen_by"]
+                .as_array()
+                .is_some_and(|tools| tools.iter().any(|seen| seen == tool));
+            if found != expected {
+                agrees = false;
+                let what = if found { "reports it" } else { "does not report it" };
+                let key = (id.to_owned(), tool.to_owned());
+                let why = explained.get(&key).map(String::as_str);
+                unexplained += usize::from(why.is_none());
+                writeln!(
+                    differences,
+                    "- `{id}`: {tool} {what}. {}",
+                    why.unwrap_or("**Not explained.**")
+                )?;
+            }
+        }
+        seen += usize::from(is_wrong && any);
+        seen_right += usize::from(!is_wrong && any);
+        writeln!(rows, " {} |", if agrees { "yes" } else { "see below" })?;
+    }
+    let count = verdicts.len();
+    let mut page = format!("# Mutants: the simulator against compute-sanitizer\n\n{about}\n\n");
+    writeln!(
+        page,
+        "{count} kernels, {wrong} of them wrong. The simulator, with the comparison of the result, reports {reported} of these and \
+         {reported_right} of the others; compute-sanitizer reports {seen} and {seen_right}. {alone_right} wrong ones leave the right result on \
+         this GPU, where only a checker can tell. Differences from what the table of mutants expects of the tools that are not explained: \
+         {unexplained}.\n"
+    )?;
+    writeln!(
+        page,
+        "| kernel | mistake | simulator | GPU alone | memcheck | racecheck | initcheck | synccheck | tools as expected |"
+    )?;
+    writeln!(page, "|---|---|---|---|---|---|---|---|---|")?;
+    page += &rows;
+    if !differences.is_empty() {
+        write!(
+            page,
+            "\n## Where a tool differs from what was expected\n\n{differences}"
+        )?;
+    }
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\
+== a_original alone 0
+a_original: right
+== a_original memcheck 0
+========= COMPUTE-SANITIZER
+a_original: right
+========= ERROR SUMMARY: 0 errors
+== a_mutant racecheck 99
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at k+0x10 and Read access at k+0x20 [4 hazards]
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+== a_mutant memcheck 99
+========= Invalid __shared__ read of size 4 bytes
+=========     at k+0x100
+========= ERROR SUMMARY: 3 errors
+== a_mutant synccheck 124
+========= COMPUTE-SANITIZER
+";
+
+    #[test]
+    fn what_the_tools_said_is_read() {
+        let runs = runs(OUTPUT);
+        let of = |mutant: &str, tool: &str| &runs[&(mutant.to_owned(), tool.to_owned())];
+        assert_eq!(of("a_original", "alone").text, "right");
+        assert!(!of("a_original", "memcheck").found);
+        assert_eq!(of("a_mutant", "racecheck").text, "Error: Race reported");
+        assert_eq!(of("a_mutant", "memcheck").text, "Invalid __shared__ read");
+        assert!(of("a_mutant", "memcheck").found);
+        assert_eq!(of("a_mutant", "synccheck").text, "no end");
+    }
+
+    #[test]
+    fn differences_are_listed_with_their_reason_or_without() {
+        let verdicts = serde_json::json!([
+            { "id": "a_original", "what": "unchanged", "simulator": "clean", "reported": false, "wrong": false, "seen_by": [] },
+            { "id": "a_mutant", "what": "no barrier", "simulator": "SharedRace", "reported": true, "wrong": true, "seen_by": ["racecheck", "synccheck"] },
+            { "id": "b_mutant", "what": "too much", "simulator": "SharedLimit", "reported": true, "wrong": true, "seen_by": [], "refused": "does not compile" },
+        ]);
+        let explained = explanations("# reasons\na_mutant synccheck: it never ends there\n");
+        let page = markdown(&verdicts, &runs(OUTPUT), &explained, "Device").unwrap();
+        assert!(page.contains("3 kernels, 2 of them wrong"), "{page}");
+        assert!(
+            page.contains("reports 2 of these and 0 of the others; compute-sanitizer reports 1 and 0."),
+            "{page}"
+        );
+        assert!(
+            page.contains("synccheck does not report it. it never ends there"),
+            "{page}"
+        );
+        assert!(page.contains("memcheck reports it. **Not explained.**"), "{page}");
+        assert!(page.contains("not explained: 1."), "{page}");
+        assert!(
+            page.contains("| b_mutant | too much | SharedLimit | does not compile |"),
+            "{page}"
+        );
+    }
+}
