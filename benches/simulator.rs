@@ -27,11 +27,11 @@ use tilewright_contract::{Bytes, Grid, Rung, TileGeometry, TileParts, Variant};
 #[derive(Parser)]
 struct Arguments {
     /// Rows and columns of the matrices.
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = GOAL_SIZE)]
     size: usize,
     /// How often each side runs.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
     /// A Python that has numba-cuda.
     #[arg(long, conflicts_with = "peer")]
     python: Option<PathBuf>,
@@ -54,6 +54,9 @@ struct Arguments {
     #[arg(long, hide = true)]
     bench: bool,
 }
+
+/// The size that the goals are for.
+const GOAL_SIZE: usize = 256;
 
 /// The two ways in which ours runs.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,7 +84,7 @@ impl Checked {
         }
     }
 
-    /// How many times faster than the peer it shall be.
+    /// How many times faster than the peer it shall be at [`GOAL_SIZE`].
     fn goal(self) -> f64 {
         match self {
             Checked::Off => 500.0,
@@ -97,7 +100,7 @@ struct Results {
     processor: String,
     cores: usize,
     size: usize,
-    rounds: usize,
+    rounds: u32,
     /// The peer's simulator and Python; `None` where it was not run.
     peer: Option<About>,
     rows: Vec<Row>,
@@ -152,11 +155,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         if let Some(peer) = &mut peer {
             times[2].push(peer.run()?);
-            println!(
-                "round {round} of {}: {:.1} s in Numba",
-                arguments.rounds,
-                times[2][round - 1]
-            );
+            let seconds = times[2].last().copied().unwrap_or_default();
+            println!("round {round} of {}: {seconds:.1} s in Numba", arguments.rounds);
         }
     }
 
@@ -168,7 +168,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         size: arguments.size,
         rounds: arguments.rounds,
         peer: peer.map(|peer| peer.about),
-        rows: rows(&times),
+        rows: rows(&times, arguments.size),
         memory: memory()?,
     };
     let table = results.markdown()?;
@@ -412,7 +412,7 @@ fn spread(sample: &[f64]) -> [f64; 3] {
     [sample[sample.len() / 2], sample[0], sample[sample.len() - 1]]
 }
 
-fn rows(times: &[Vec<f64>; 3]) -> Vec<Row> {
+fn rows(times: &[Vec<f64>; 3], size: usize) -> Vec<Row> {
     let [.., peer] = times;
     let mut rows = Vec::new();
     for (ours, checked) in times.iter().zip(Checked::BOTH) {
@@ -424,7 +424,7 @@ fn rows(times: &[Vec<f64>; 3]) -> Vec<Row> {
             least,
             most,
             ratio: (!ratios.is_empty()).then(|| spread(&ratios)),
-            goal: Some(checked.goal()),
+            goal: (size == GOAL_SIZE).then_some(checked.goal()),
         });
     }
     if !peer.is_empty() {

@@ -1,21 +1,25 @@
-//! Order through atomics and fences, by the rules of C++20 and Rust.
+//! Order through atomics and fences, by the rules of the PTX ISA, which order all that C++20 and Rust order.
 //!
 //! - A *release* store publishes at its address what its thread has done and knows; it replaces what was published
 //!   there before.
 //! - A read-modify-write continues the release sequence: what was published stays, and what it releases itself is
 //!   added.
-//! - A relaxed store or read-modify-write publishes in the same way what its thread's last release *fence* saw, if
-//!   there was one. A relaxed store without a fence before it publishes nothing, and ends the release sequence.
+//! - A relaxed store or read-modify-write publishes in the same way what its thread's last release *fence* saw, and
+//!   what its thread's last release at the same address did. If there was neither, a relaxed store publishes nothing,
+//!   and ends the release sequence.
 //! - An *acquire* load or read-modify-write learns what is published at its address. What a relaxed one would have
-//!   learnt is learnt at its thread's next acquire fence.
+//!   learnt is learnt at its thread's next acquire at that address, or next acquire fence.
 //!
-//! Scopes: an operation of block scope neither publishes to other blocks nor learns from them (PTX ISA, "Scope",
-//! "Morally strong operations"); between threads of one block the scope does not matter. One approximation: two blocks
-//! that publish through one address at block scope, which is a mistake in itself, overwrite each other's publications.
+//! Scopes: an operation of block scope neither publishes to other blocks nor learns from them; between threads of one
+//! block the scope does not matter. One approximation: two blocks that publish through one address at block scope,
+//! which is a mistake in itself, overwrite each other's publications.
 //!
-//! Each answer follows the order in which the engine executed the atomics. Sources: the C++20 standard, \[intro.races\]
-//! and \[atomics.fences\]; PTX ISA, "Memory Consistency Model",
-//! <https://docs.nvidia.com/cuda/parallel-thread-execution/>.
+//! Each answer follows the order in which the engine executed the atomics. That `fence.sc` instructions of different
+//! threads are themselves ordered is not used: which one comes first is up to the run.
+//!
+//! Sources: PTX ISA, "Memory Consistency Model" ("Scope", "Release and acquire patterns", "Observation order", "Memory
+//! synchronization"), <https://docs.nvidia.com/cuda/parallel-thread-execution/>; the C++20 standard, `[intro.races]`
+//! and `[atomics.fences]`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,28 +65,36 @@ struct Snapshot {
     grid: GridClock,
 }
 
-/// What is published at one address.
-#[derive(Default)]
-struct Variable {
-    /// For the threads of one block, and which.
-    local: Option<(u64, Arc<Snapshot>)>,
-    /// For all blocks.
+/// What a thread knew when it published, for those that may learn it.
+#[derive(Clone, Debug, Default)]
+struct Publication {
+    /// For threads of its block.
+    local: Option<Arc<Snapshot>>,
+    /// For threads of other blocks.
     grid: GridClock,
 }
 
-/// What a thread's fences and relaxed atomics have to do with each other.
+/// What is published at one address.
 #[derive(Default)]
-struct Fences {
-    /// What the last release fence saw, for the own block and, if it was of grid scope, for all blocks.
-    released: Option<Arc<Snapshot>>,
-    released_to_grid: Option<GridClock>,
-    /// What relaxed reads saw published since the last acquire fence.
-    pending: Vec<Arc<Snapshot>>,
-    pending_from_grid: GridClock,
+struct Variable {
+    /// The block that the local part is of.
+    block: u64,
+    published: Publication,
 }
 
-/// Snapshots that may be pending one by one; more are made one.
-const PENDING: usize = 8;
+/// An address in one of the memories.
+type Place = (SiteSpace, usize);
+
+/// What a thread's fences and relaxed atomics have to do with each other and with what it did at the same address.
+#[derive(Default)]
+struct Patterns {
+    /// What the last release fence saw.
+    fence: Publication,
+    /// What the last release at each address published.
+    released: HashMap<Place, Publication>,
+    /// What relaxed reads saw published, since the last acquire at the address or acquire fence.
+    pending: HashMap<Place, Publication>,
+}
 
 /// What atomics on global memory have published in one run; shared by its workers.
 ///
@@ -101,7 +113,7 @@ pub(crate) struct Synchronization {
     pub(crate) clocks: Clocks,
     block: u64,
     knowledge: GridKnowledge,
-    fences: HashMap<u16, Fences>,
+    patterns: HashMap<u16, Patterns>,
     shared: HashMap<usize, Variable>,
 }
 
@@ -112,7 +124,7 @@ impl Synchronization {
             clocks: Clocks::new(),
             block: 0,
             knowledge: GridKnowledge::default(),
-            fences: HashMap::new(),
+            patterns: HashMap::new(),
             shared: HashMap::new(),
         }
     }
@@ -122,7 +134,7 @@ impl Synchronization {
         self.clocks.start_block(threads);
         self.block = block;
         self.knowledge.clear();
-        self.fences.clear();
+        self.patterns.clear();
         self.shared.clear();
     }
 
@@ -192,159 +204,177 @@ impl Synchronization {
     /// `thread` executes a fence.
     pub(crate) fn fence(&mut self, thread: u16, order: Ordering, scope: SyncScope) {
         if acquires(order)
-            && let Some(fences) = self.fences.get_mut(&thread)
+            && let Some(patterns) = self.patterns.get_mut(&thread)
         {
-            let pending = std::mem::take(&mut fences.pending);
-            let from_grid = match scope {
-                SyncScope::Block => GridClock::default(),
-                SyncScope::Grid => std::mem::take(&mut fences.pending_from_grid),
-            };
-            for snapshot in pending {
-                self.learn(thread, &snapshot);
+            let mut seen = Publication::default();
+            for pending in patterns.pending.values_mut() {
+                seen.merge(&pending.take_for(scope));
             }
-            self.learn_from_grid(thread, &from_grid);
+            patterns.pending.retain(|_, pending| !pending.is_empty());
+            self.learn(thread, &seen);
         }
         if releases(order) {
-            let (snapshot, to_grid) = self.publish(thread, scope);
-            let fences = self.fences.entry(thread).or_default();
-            fences.released = Some(snapshot);
-            if to_grid.is_some() {
-                fences.released_to_grid = to_grid;
-            }
+            let published = self.publish(thread, scope);
+            self.patterns.entry(thread).or_default().fence.succeed(published);
         }
     }
 
     fn has_released(&self, thread: u16) -> bool {
-        !self.fences.is_empty() && self.fences.get(&thread).is_some_and(|fences| fences.released.is_some())
+        let released = |patterns: &Patterns| patterns.fence.local.is_some() || !patterns.released.is_empty();
+        !self.patterns.is_empty() && self.patterns.get(&thread).is_some_and(released)
     }
 
     /// The acquiring half of an atomic access.
     fn observe(&mut self, variables: &HashMap<usize, Variable>, thread: u16, access: AtomicAccess) {
-        let AtomicAccess {
-            address,
-            op,
-            order,
-            scope,
-            ..
-        } = access;
-        let Some(variable) = variables.get(&address) else {
+        if !access.op.reads() {
             return;
+        }
+        let mut seen = match variables.get(&access.address) {
+            Some(variable) => Publication {
+                local: variable
+                    .published
+                    .local
+                    .clone()
+                    .filter(|_| variable.block == self.block),
+                grid: match access.scope {
+                    SyncScope::Grid => variable.published.grid.clone(),
+                    SyncScope::Block => GridClock::default(),
+                },
+            },
+            None => Publication::default(),
         };
-        if !op.reads() {
-            return;
-        }
-        let local = variable.local.as_ref().filter(|(block, _)| *block == self.block);
-        let from_grid = (scope == SyncScope::Grid).then_some(&variable.grid);
-        if acquires(order) {
-            if let Some((_, snapshot)) = local {
-                self.learn(thread, snapshot);
+        let place = access.place();
+        if acquires(access.order) {
+            if let Some(patterns) = self.patterns.get_mut(&thread)
+                && let Some(pending) = patterns.pending.get_mut(&place)
+            {
+                seen.merge(&pending.take_for(access.scope));
             }
-            if let Some(clock) = from_grid {
-                self.learn_from_grid(thread, clock);
-            }
-            return;
-        }
-        let fences = self.fences.entry(thread).or_default();
-        if let Some((_, snapshot)) = local
-            && !fences.pending.iter().any(|pending| Arc::ptr_eq(pending, snapshot))
-        {
-            if fences.pending.len() == PENDING {
-                let all = fences
-                    .pending
-                    .drain(..)
-                    .reduce(|a, b| Arc::new(Snapshot::merged(&a, &b)));
-                fences.pending.extend(all);
-            }
-            fences.pending.push(snapshot.clone());
-        }
-        if let Some(clock) = from_grid {
-            fences.pending_from_grid.merge(clock);
+            self.learn(thread, &seen);
+        } else if !seen.is_empty() {
+            let patterns = self.patterns.entry(thread).or_default();
+            patterns.pending.entry(place).or_default().merge(&seen);
         }
     }
 
     /// The releasing half of an atomic access.
     fn change(&mut self, variables: &mut HashMap<usize, Variable>, thread: u16, access: AtomicAccess) {
-        let AtomicAccess {
-            address,
-            op,
-            order,
-            scope,
-            ..
-        } = access;
-        if !op.writes() {
+        if !access.op.writes() {
             return;
         }
-        let (local, to_grid) = if releases(order) {
-            let (snapshot, to_grid) = self.publish(thread, scope);
-            (Some(snapshot), to_grid)
+        let place = access.place();
+        let published = if releases(access.order) {
+            let published = self.publish(thread, access.scope);
+            let patterns = self.patterns.entry(thread).or_default();
+            patterns.released.entry(place).or_default().succeed(published.clone());
+            published
         } else {
-            match self.fences.get(&thread) {
-                Some(fences) => {
-                    let to_grid = fences.released_to_grid.clone().filter(|_| scope == SyncScope::Grid);
-                    (fences.released.clone(), to_grid)
+            let mut published = Publication::default();
+            if let Some(patterns) = self.patterns.get(&thread) {
+                published.clone_from(&patterns.fence);
+                if let Some(released) = patterns.released.get(&place) {
+                    published.merge(released);
                 }
-                None => (None, None),
             }
+            if access.scope == SyncScope::Block {
+                published.grid = GridClock::default();
+            }
+            published
         };
-        if op == Op::AtomicStore || !variables.contains_key(&address) {
-            if local.is_none() && to_grid.is_none() {
-                variables.remove(&address);
-                return;
-            }
-            let variable = Variable {
-                local: local.map(|snapshot| (self.block, snapshot)),
-                grid: to_grid.unwrap_or_default(),
-            };
-            variables.insert(address, variable);
-            return;
+        // What this operation has itself acquired, its thread knows, and has published again.
+        let replaces = access.op == Op::AtomicStore || acquires(access.order) && releases(access.order);
+        let variable = variables.entry(access.address).or_default();
+        if access.op == Op::AtomicStore {
+            *variable = Variable::default();
         }
-        let variable = variables.entry(address).or_default();
-        // What this operation has itself acquired, its thread knows: it need not be merged again.
-        let knows_it = op.reads() && acquires(order) && releases(order);
-        if let Some(snapshot) = local {
-            variable.local = Some(match variable.local.take() {
-                Some((block, before)) if block == self.block && !knows_it => {
-                    (block, Arc::new(Snapshot::merged(&before, &snapshot)))
-                }
-                _ => (self.block, snapshot),
-            });
+        if published.local.is_some() && (replaces || variable.block != self.block) {
+            variable.block = self.block;
+            variable.published.local = None;
         }
-        if let Some(to_grid) = to_grid {
-            if knows_it {
-                variable.grid = to_grid;
-            } else {
-                variable.grid.merge(&to_grid);
-            }
+        if replaces && access.scope == SyncScope::Grid {
+            variable.published.grid = GridClock::default();
+        }
+        variable.published.merge(&published);
+        if variable.published.is_empty() {
+            variables.remove(&access.address);
         }
     }
 
     /// What `thread` knows now, itself included, for its block and, at grid scope, for all.
-    fn publish(&mut self, thread: u16, scope: SyncScope) -> (Arc<Snapshot>, Option<GridClock>) {
+    fn publish(&mut self, thread: u16, scope: SyncScope) -> Publication {
         let clock = Arc::new(self.clocks.release(thread));
-        let grid = self.knowledge.of(thread).clone();
-        let to_grid = (scope == SyncScope::Grid).then(|| {
-            let mut to_grid = grid.clone();
-            to_grid.insert(Known {
-                block: self.block,
-                below: self.clocks.interval_start(),
-                clock: clock.clone(),
-            });
-            to_grid
-        });
-        (Arc::new(Snapshot { clock, grid }), to_grid)
+        let known = self.knowledge.of(thread).clone();
+        let grid = match scope {
+            SyncScope::Block => GridClock::default(),
+            SyncScope::Grid => {
+                let mut grid = known.clone();
+                grid.insert(Known {
+                    block: self.block,
+                    below: self.clocks.interval_start(),
+                    clock: clock.clone(),
+                });
+                grid
+            }
+        };
+        Publication {
+            local: Some(Arc::new(Snapshot { clock, grid: known })),
+            grid,
+        }
     }
 
-    fn learn(&mut self, thread: u16, snapshot: &Snapshot) {
-        self.clocks.acquire(thread, &snapshot.clock);
-        self.knowledge.acquire(thread, &snapshot.grid);
-    }
-
-    fn learn_from_grid(&mut self, thread: u16, clock: &GridClock) {
+    fn learn(&mut self, thread: u16, published: &Publication) {
+        if let Some(snapshot) = &published.local {
+            self.clocks.acquire(thread, &snapshot.clock);
+            self.knowledge.acquire(thread, &snapshot.grid);
+        }
         // The own block's doings may come back by way of others.
-        for known in clock.of_block(self.block) {
+        for known in published.grid.of_block(self.block) {
             self.clocks.acquire(thread, &known.clock);
         }
-        self.knowledge.acquire(thread, clock);
+        self.knowledge.acquire(thread, &published.grid);
+    }
+}
+
+impl AtomicAccess {
+    fn place(self) -> Place {
+        (self.space, self.address)
+    }
+}
+
+impl Publication {
+    fn is_empty(&self) -> bool {
+        self.local.is_none() && self.grid.is_empty()
+    }
+
+    /// Adds `other`, whose local part is of the same block.
+    fn merge(&mut self, other: &Self) {
+        match (&mut self.local, &other.local) {
+            (_, None) => {}
+            (Some(own), Some(other)) if Arc::ptr_eq(own, other) => {}
+            (Some(own), Some(other)) => *own = Arc::new(own.merged(other)),
+            (own @ None, Some(other)) => *own = Some(other.clone()),
+        }
+        self.grid.merge(&other.grid);
+    }
+
+    /// Takes the place of what the same thread published earlier; what it published for all blocks stays if this is
+    /// for its own block only.
+    fn succeed(&mut self, later: Self) {
+        self.local = later.local;
+        if !later.grid.is_empty() {
+            self.grid = later.grid;
+        }
+    }
+
+    /// What an acquire of `scope` learns of it, and what is then no longer pending.
+    fn take_for(&mut self, scope: SyncScope) -> Self {
+        match scope {
+            SyncScope::Grid => std::mem::take(self),
+            SyncScope::Block => Self {
+                local: self.local.take(),
+                grid: GridClock::default(),
+            },
+        }
     }
 }
 

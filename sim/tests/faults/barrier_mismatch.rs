@@ -1,4 +1,4 @@
-//! Each half of the threads has a barrier of its own.
+//! Half of the threads wait at a barrier that the others pass by.
 
 use cuda_sim::{Launch, Report};
 use cuda_std::{kernel, thread};
@@ -7,9 +7,8 @@ use cuda_std::{kernel, thread};
 unsafe fn barrier_mismatch() {
     if thread::thread_idx_x() < 16 {
         thread::sync_threads();
-    } else {
-        thread::sync_threads();
     }
+    thread::sync_threads();
 }
 
 pub fn run() -> Report {

@@ -1,7 +1,7 @@
 //! The classics with mistakes in what orders their threads: barriers, fences, atomics.
 
 use super::Tool::{Racecheck, Synccheck};
-use super::{Device, Edit, Expect, ROW, Row, faults};
+use super::{Device, Edit, Expect, Launch, ROW, Row, faults};
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -312,6 +312,8 @@ pub const ROWS: &[Row] = &[
             find: "            is_last.set(0, ",
             replace: "            while cuda_std::atomic::intrinsics::atomic_load_relaxed_32_device(counter) as usize <= blocks {} is_last.set(0, ",
         }],
+        // One block: each takes the simulator a second to give up.
+        launch: Launch::Grid([1, 1, 1]),
         expect: faults(&["Deadlock"]),
         device: Device::Hangs,
         ..ROW

@@ -62,8 +62,6 @@ fn check(steps: &[Step], means: Means) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
     #[test]
     fn words_and_barriers(steps in steps(BLOCKS, 12, true, Means::Barriers)) {
         check(&steps, Means::Barriers)?;

@@ -31,21 +31,30 @@ struct Variable {
     grid: Set,
 }
 
+/// What a thread has released, with fences or at an address: for its block, and for all.
 #[derive(Clone, Default)]
-struct Fences {
-    released: Option<Set>,
-    released_to_grid: Option<Set>,
-    pending: Set,
-    pending_from_grid: Set,
+struct Released {
+    local: Option<Set>,
+    grid: Option<Set>,
 }
+
+#[derive(Clone, Default)]
+struct Patterns {
+    fence: Released,
+    released: HashMap<Place, Released>,
+    pending: HashMap<Place, (Set, Set)>,
+}
+
+/// An address in global memory, or in a block's shared memory.
+type Place = (Option<usize>, usize);
 
 /// The order of all accesses of some blocks.
 pub(super) struct Order {
     /// Of each access, its thread.
     pub(super) accesses: Vec<Thread>,
     before: Vec<Vec<Set>>,
-    variables: HashMap<(Option<usize>, usize), Variable>,
-    fences: HashMap<Thread, Fences>,
+    variables: HashMap<Place, Variable>,
+    patterns: HashMap<Thread, Patterns>,
 }
 
 fn acquires(order: Ordering) -> bool {
@@ -62,7 +71,7 @@ impl Order {
             accesses: Vec::new(),
             before: vec![vec![Set::new(); threads]; blocks],
             variables: HashMap::new(),
-            fences: HashMap::new(),
+            patterns: HashMap::new(),
         }
     }
 
@@ -101,20 +110,17 @@ impl Order {
             }
             Sync::Join(block, threads) => self.meet(*block, threads),
             Sync::Fence(thread, order, scope) => {
-                let mut fences = self.fences.remove(thread).unwrap_or_default();
+                let mut patterns = self.patterns.remove(thread).unwrap_or_default();
                 if acquires(*order) {
-                    self.of(*thread).append(&mut fences.pending);
-                    if *scope == SyncScope::Grid {
-                        self.of(*thread).append(&mut fences.pending_from_grid);
+                    for (local, grid) in patterns.pending.values_mut() {
+                        self.learn(*thread, local, grid, *scope);
                     }
                 }
                 if releases(*order) {
-                    fences.released = Some(self.of(*thread).clone());
-                    if *scope == SyncScope::Grid {
-                        fences.released_to_grid = Some(self.of(*thread).clone());
-                    }
+                    let now = self.released(*thread, *scope);
+                    patterns.fence = now.after(patterns.fence);
                 }
-                self.fences.insert(*thread, fences);
+                self.patterns.insert(*thread, patterns);
             }
             Sync::Atomic(thread, access) => {
                 self.observe(*thread, *access);
@@ -123,36 +129,48 @@ impl Order {
         }
     }
 
-    fn key((block, _): Thread, access: AtomicAccess) -> (Option<usize>, usize) {
+    fn learn(&mut self, thread: Thread, local: &mut Set, grid: &mut Set, scope: SyncScope) {
+        self.of(thread).append(local);
+        if scope == SyncScope::Grid {
+            self.of(thread).append(grid);
+        }
+    }
+
+    fn released(&mut self, thread: Thread, scope: SyncScope) -> Released {
+        let own = self.of(thread).clone();
+        Released {
+            local: Some(own.clone()),
+            grid: (scope == SyncScope::Grid).then_some(own),
+        }
+    }
+
+    fn place((block, _): Thread, access: AtomicAccess) -> Place {
         ((access.space == SiteSpace::Shared).then_some(block), access.address)
     }
 
     /// The first half of an atomic.
     pub(super) fn observe(&mut self, thread: Thread, access: AtomicAccess) {
-        let Some(variable) = self.variables.get(&Self::key(thread, access)).cloned() else {
-            return;
-        };
         if !access.op.reads() {
             return;
         }
-        let mut local = variable
-            .local
-            .filter(|(block, _)| *block == thread.0)
-            .unwrap_or_default()
-            .1;
-        let mut grid = if access.scope == SyncScope::Grid {
-            variable.grid
-        } else {
-            Set::new()
-        };
-        if acquires(access.order) {
-            self.of(thread).append(&mut local);
-            self.of(thread).append(&mut grid);
-        } else {
-            let fences = self.fences.entry(thread).or_default();
-            fences.pending.append(&mut local);
-            fences.pending_from_grid.append(&mut grid);
+        let place = Self::place(thread, access);
+        let variable = self.variables.get(&place).cloned().unwrap_or_default();
+        let mut patterns = self.patterns.remove(&thread).unwrap_or_default();
+        let (local, grid) = patterns.pending.entry(place).or_default();
+        local.extend(
+            variable
+                .local
+                .filter(|(block, _)| *block == thread.0)
+                .unwrap_or_default()
+                .1,
+        );
+        if access.scope == SyncScope::Grid {
+            grid.extend(variable.grid);
         }
+        if acquires(access.order) {
+            self.learn(thread, local, grid, access.scope);
+        }
+        self.patterns.insert(thread, patterns);
     }
 
     /// The second half of an atomic.
@@ -160,19 +178,31 @@ impl Order {
         if !access.op.writes() {
             return;
         }
-        let fences = self.fences.get(&thread).cloned().unwrap_or_default();
-        let own = self.of(thread).clone();
-        let (local, to_grid) = if releases(access.order) {
-            (Some(own.clone()), Some(own))
-        } else {
-            (fences.released, fences.released_to_grid)
+        let place = Self::place(thread, access);
+        let now = releases(access.order).then(|| self.released(thread, access.scope));
+        let patterns = self.patterns.entry(thread).or_default();
+        let at_place = patterns.released.entry(place).or_default();
+        let released = match now {
+            Some(now) => {
+                *at_place = now.clone().after(at_place.clone());
+                now
+            }
+            None => {
+                let both = |a: &Option<Set>, b: &Option<Set>| match (a, b) {
+                    (None, None) => None,
+                    _ => Some(a.iter().chain(b).flatten().copied().collect()),
+                };
+                Released {
+                    local: both(&patterns.fence.local, &at_place.local),
+                    grid: both(&patterns.fence.grid, &at_place.grid),
+                }
+            }
         };
-        let to_grid = to_grid.filter(|_| access.scope == SyncScope::Grid);
-        let variable = self.variables.entry(Self::key(thread, access)).or_default();
+        let variable = self.variables.entry(place).or_default();
         if access.op == Op::AtomicStore {
             *variable = Variable::default();
         }
-        if let Some(mut local) = local {
+        if let Some(mut local) = released.local {
             if let Some((block, before)) = &mut variable.local
                 && *block == thread.0
             {
@@ -181,7 +211,19 @@ impl Order {
                 variable.local = Some((thread.0, local));
             }
         }
-        variable.grid.append(&mut to_grid.unwrap_or_default());
+        if access.scope == SyncScope::Grid {
+            variable.grid.append(&mut released.grid.unwrap_or_default());
+        }
+    }
+}
+
+impl Released {
+    /// This, after `earlier` by the same thread.
+    fn after(self, earlier: Self) -> Self {
+        Self {
+            grid: self.grid.or(earlier.grid),
+            ..self
+        }
     }
 }
 

@@ -190,6 +190,28 @@ fn messages_between_blocks() {
     assert_eq!(message(Release, Acquire, false, SyncScope::Block), [false; 2]);
 }
 
+/// PTX ISA, "Release and acquire patterns": a relaxed store after a release to the same location, a relaxed read before
+/// an acquire of it.
+#[test]
+fn relaxed_accesses_complete_the_patterns_of_their_address() {
+    use Ordering::{Acquire, Relaxed, Release};
+    let mut grid = Grid::new(2, 8);
+    let stamp = grid.blocks[0].clocks.stamp(0);
+    let mut step = |thread, op, order| {
+        grid.sync(&Sync::Atomic(thread, access(op, order, SyncScope::Grid)));
+        grid.ordered((0, 0), stamp, thread)
+    };
+    step((0, 0), Op::AtomicStore, Release);
+    step((0, 0), Op::AtomicStore, Relaxed);
+    assert!(!step((1, 1), Op::AtomicLoad, Relaxed));
+    step((0, 3), Op::AtomicStore, Relaxed);
+    assert!(step((1, 1), Op::AtomicLoad, Acquire));
+    assert!(
+        !step((1, 2), Op::AtomicLoad, Acquire),
+        "thread 3 of the first block has overwritten it"
+    );
+}
+
 /// The pattern of the last block that finishes: every block raises a counter after its work, between fences.
 #[test]
 fn the_last_of_many_blocks_knows_all() {
