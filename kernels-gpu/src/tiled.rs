@@ -103,16 +103,16 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
                     // SAFETY: guarded by the matrices' extents. Offsets have 64 bits: an operand may exceed 2^32 elements.
                     let (from_a, from_b) = unsafe {
                         (
-                            if a_row < args.m && a_column < args.k {
-                                a.get(a_row as usize * args.lda as usize + a_column as usize)
-                            } else {
-                                E::ZERO
-                            },
-                            if b_row < args.k && b_column < args.n {
-                                b.get(b_row as usize * args.ldb as usize + b_column as usize)
-                            } else {
-                                E::ZERO
-                            },
+                            a.get_if(
+                                a_row < args.m && a_column < args.k,
+                                || a_row as usize * args.lda as usize + a_column as usize,
+                                E::ZERO,
+                            ),
+                            b.get_if(
+                                b_row < args.k && b_column < args.n,
+                                || b_row as usize * args.ldb as usize + b_column as usize,
+                                E::ZERO,
+                            ),
                         )
                     };
                     // SAFETY: row, column < width; each element of a tile is written by one thread.
@@ -172,10 +172,13 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
         let (tile_row, row) = (ty + i as u32 * stride, origin.row + ty + i as u32 * stride);
         for (j, &sum) in sums.iter().enumerate() {
             let (tile_column, column) = (tx + j as u32 * stride, origin.column + tx + j as u32 * stride);
-            if inside(tile_row) && inside(tile_column) && row < args.m && column < args.n {
-                let element = E::narrow(sum);
-                // SAFETY: inside C, and inside this block's tile, which no other block writes.
-                unsafe { c.set(row as usize * args.ldc as usize + column as usize, element) };
+            // SAFETY: inside C, and inside this block's tile, which no other block writes.
+            unsafe {
+                c.set_if(
+                    inside(tile_row) && inside(tile_column) && row < args.m && column < args.n,
+                    || row as usize * args.ldc as usize + column as usize,
+                    || E::narrow(sum),
+                );
             }
         }
     };

@@ -76,3 +76,13 @@ pub fn access(
 ) {
     engine::current("a view's access").access(space, kind, address, bytes, part, site);
 }
+
+/// Reports that the running thread passes over an access of `bytes` bytes at `site`, because of a guard. The traffic report needs it to know
+/// which accesses of a warp's lanes belong together.
+///
+/// # Panics
+/// Outside a launch.
+#[inline]
+pub fn skip(space: Space, kind: AccessKind, bytes: usize, site: &'static Location<'static>) {
+    engine::current("a view's access").skip(space, kind, bytes, site);
+}

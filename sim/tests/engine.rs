@@ -68,7 +68,7 @@ fn barriers_reduce_predicates() {
     let report = Launch::new(1, 96).run(|| {
         let at = thread() as u32;
         assert_eq!(
-            device::sync_threads_reduce(BarrierOp::Count, u32::from(at % 3 == 0)),
+            device::sync_threads_reduce(BarrierOp::Count, u32::from(at.is_multiple_of(3))),
             32
         );
         assert_eq!(device::sync_threads_reduce(BarrierOp::And, 7), 1);
@@ -233,7 +233,8 @@ fn a_barrier_that_some_never_reach() {
 #[test]
 fn different_barriers_at_once() {
     let report = Launch::new(1, 64).run(|| {
-        if thread() % 2 == 0 {
+        #[expect(clippy::if_same_then_else, reason = "two barriers are not one")]
+        if thread().is_multiple_of(2) {
             device::sync_threads();
         } else {
             device::sync_threads();

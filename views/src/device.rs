@@ -61,6 +61,12 @@ impl<T: Pod> Span<T> {
         unsafe { *self.0.add(index) = value }
     }
 
+    #[inline(always)]
+    pub(crate) fn skip_load(self, _memory: Memory) {}
+
+    #[inline(always)]
+    pub(crate) fn skip_store(self, _memory: Memory) {}
+
     /// # Safety
     /// The elements may be read, the first one's address is a multiple of [`vector_bytes`].
     #[inline(always)]

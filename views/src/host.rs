@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::panic::Location;
 
 use bytemuck::Pod;
-use cuda_sim::access::{AccessKind, Space, access};
+use cuda_sim::access::{AccessKind, Space, access, skip};
 
 use crate::vector_bytes;
 
@@ -13,6 +13,15 @@ use crate::vector_bytes;
 pub(crate) enum Memory {
     Shared,
     Global,
+}
+
+impl Memory {
+    fn space(self) -> Space {
+        match self {
+            Memory::Shared => Space::Shared,
+            Memory::Global => Space::Global,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,19 +123,37 @@ impl<T: Pod> Span<T> {
         unsafe { ptr.cast::<[T; N]>().write_unaligned(values) }
     }
 
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn skip_load(self, memory: Memory) {
+        self.skip(memory, AccessKind::Read);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn skip_store(self, memory: Memory) {
+        self.skip(memory, AccessKind::Write);
+    }
+
+    /// Tells the simulator that an element is not accessed here, in as many pieces as it would have been.
+    #[inline(always)]
+    #[track_caller]
+    fn skip(self, memory: Memory, kind: AccessKind) {
+        let piece = scalar_bytes::<T>();
+        for _ in 0..size_of::<T>() / piece {
+            skip(memory.space(), kind, piece, Location::caller());
+        }
+    }
+
     /// Tells the simulator of `bytes` bytes at `ptr`, moved in pieces as a GPU would. Returns when they may be moved.
     #[inline(always)]
     #[track_caller]
     fn announce(self, memory: Memory, kind: AccessKind, ptr: *mut T, bytes: usize, piece: usize) {
-        let space = match memory {
-            Memory::Shared => Space::Shared,
-            Memory::Global => Space::Global,
-        };
         let part: Range<usize> = self.first..self.end;
         let mut done = 0;
         while done < bytes {
             let address = ptr.addr().wrapping_add(done);
-            access(space, kind, address, piece, part.clone(), Location::caller());
+            access(memory.space(), kind, address, piece, part.clone(), Location::caller());
             done += piece;
         }
     }

@@ -39,6 +39,12 @@
 //! Indices and lengths count elements. `get_vec` and `set_vec` move `N` neighbours, 2 or 4, at once: `ld.shared.v4.b32` for four
 //! `f32`. The first one's address must be a multiple of all their bytes, at most 16; more than 16 bytes are moved in 16s.
 //!
+//! # Guards
+//!
+//! `get_if` and `set_if` are an access behind a guard, as at the edge of a matrix. An `if` around `get` computes the same. The
+//! difference is what the simulator can say of a loop in which lanes skip different turns: it takes the n-th executions of a
+//! line by the lanes of a warp for one instruction, and a skipped turn has to be counted for that.
+//!
 //! # What is not here
 //!
 //! No atomic operation, no asynchronous copy, no view of local memory, and no iterator: a kernel's loops say which thread
@@ -78,6 +84,25 @@ macro_rules! accesses {
                 unsafe { self.0.load($memory, index) }
             }
 
+            /// Element `index()` if `inside`, else `otherwise`: a load behind a guard.
+            ///
+            /// On a GPU it is `if inside { view.get(index()) } else { otherwise }`. The simulator is told of the lanes that do not
+            /// load, too, and so knows in a loop which loads of a warp belong together.
+            ///
+            /// # Safety
+            /// If `inside`, as for [every access](crate#what-every-access-asks-of-its-caller).
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub unsafe fn get_if(self, inside: bool, index: impl FnOnce() -> usize, otherwise: T) -> T {
+                if inside {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.0.load($memory, index()) }
+                } else {
+                    self.0.skip_load($memory);
+                    otherwise
+                }
+            }
+
             /// The `N` elements, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety
@@ -102,6 +127,22 @@ macro_rules! accesses {
             pub unsafe fn set(self, index: usize, value: T) {
                 // SAFETY: the caller's promise.
                 unsafe { self.0.store($memory, index, value) }
+            }
+
+            /// Sets element `index()` to `value()` if `inside`: a store behind a guard; see `get_if`.
+            ///
+            /// # Safety
+            /// If `inside`, as for [every access](crate#what-every-access-asks-of-its-caller).
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub unsafe fn set_if(self, inside: bool, index: impl FnOnce() -> usize, value: impl FnOnce() -> T) {
+                if inside {
+                    let value = value();
+                    // SAFETY: the caller's promise.
+                    unsafe { self.0.store($memory, index(), value) }
+                } else {
+                    self.0.skip_store($memory);
+                }
             }
 
             /// Sets the `N` elements, 2 or 4, from element `index` on, in one access.

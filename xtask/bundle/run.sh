@@ -58,9 +58,7 @@ synccheck() { sanitize synccheck; }
 mutant() { # folder, seconds, mutant, tool
     local file=$1/$3.$4 command=("$bundle/tests/gpu") status
     if [ "$4" != alone ]; then
-        # Each process at a time has ports of its own. The tools other than memcheck need not tell of failed calls.
-        command=(compute-sanitizer --tool "$4" --error-exitcode 99 --print-limit 3
-            --base-port $((54400 + 16 * ${SLOT:-0})) "${command[@]}")
+        command=(compute-sanitizer --tool "$4" --error-exitcode 99 --print-limit 3 "${command[@]}")
     fi
     TILEWRIGHT_MUTANT=$3 timeout -k 5 "$2" "${command[@]}" >"$file.out" 2>&1 </dev/null
     status=$?
@@ -80,7 +78,7 @@ mutants() {
     # Eight at a time; then, alone, those that never end and hold the GPU until their time is up.
     while read -r id ends; do
         [ "$ends" = runs ] && for tool in "${tools[@]}"; do printf '%s\n%s\n' "$id" "$tool"; done
-    done <"$folder/list" | xargs -n 2 -P 8 --process-slot-var=SLOT bash -c 'mutant "$@"' mutant "$folder" 30
+    done <"$folder/list" | xargs -n 2 -P 8 bash -c 'mutant "$@"' mutant "$folder" 30
     while read -r id ends; do
         [ "$ends" = hangs ] && for tool in "${tools[@]}"; do mutant "$folder" 10 "$id" "$tool"; done
     done <"$folder/list"

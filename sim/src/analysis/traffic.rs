@@ -95,7 +95,12 @@ impl SiteTraffic {
     }
 
     fn count(&mut self, kind: SiteKind, missing: u32, Entry { lanes, addresses }: &Entry) {
-        let (lanes, bytes) = (lanes & !missing, u32::from(kind.bytes));
+        let here = |lane: &usize| lanes & !missing & 1 << lane != 0 && addresses[*lane] != Traffic::SKIPPED;
+        let lanes = (0..LANES).filter(here).fold(0_u32, |lanes, lane| lanes | 1 << lane);
+        if lanes == 0 {
+            return;
+        }
+        let bytes = u32::from(kind.bytes);
         let (actual, ideal) = match kind.space {
             SiteSpace::Shared => {
                 let access = match kind.op {
@@ -121,6 +126,8 @@ impl SiteTraffic {
 }
 
 impl Traffic {
+    /// In place of an address: the lane comes to the site and passes over it, because of a guard.
+    pub(crate) const SKIPPED: u64 = u64::MAX;
     /// Executions in a window: when a lane has filled one, the others should catch up.
     pub(crate) const WINDOW: u32 = 32;
     /// Windows of a warp, over all sites.

@@ -35,6 +35,8 @@ struct State {
     last_place: u64,
     /// What happened that others could have waited for.
     progress: u64,
+    /// What had happened when a block was found to wait for nobody.
+    stuck_at: Option<u64>,
     /// Threads that wait for a change.
     waiting: usize,
     stopped: bool,
@@ -45,6 +47,7 @@ pub(super) struct Place {
     key: u64,
     fruitless: u32,
     fruitless_since: Instant,
+    stuck: bool,
     seen_progress: u64,
 }
 
@@ -67,6 +70,7 @@ impl Grid {
                 parked: 0,
                 last_place: blocks,
                 progress: 0,
+                stuck_at: None,
                 waiting: 0,
                 stopped: false,
             }),
@@ -87,6 +91,7 @@ impl Grid {
             key: position,
             fruitless: 0,
             fruitless_since: Instant::now(),
+            stuck: false,
             seen_progress: state.progress,
         };
         self.tell(&state);
@@ -112,7 +117,9 @@ impl Grid {
         if place.key >= self.blocks {
             state.parked -= 1;
         }
-        state.progress += 1;
+        if !place.stuck {
+            state.progress += 1;
+        }
         self.tell(&state);
     }
 
@@ -140,7 +147,11 @@ impl Grid {
             place.fruitless_since = Instant::now();
             place.seen_progress = state.progress;
         }
-        if place.fruitless > FRUITLESS_TURNS && place.fruitless_since.elapsed() > FRUITLESS_TIME {
+        // Where one waits for nobody, and nothing has happened since, the others that poll do so too.
+        let hopeless = state.stuck_at == Some(state.progress) && place.fruitless > 1;
+        if hopeless || place.fruitless > FRUITLESS_TURNS && place.fruitless_since.elapsed() > FRUITLESS_TIME {
+            state.stuck_at = Some(state.progress);
+            place.stuck = true;
             return Err(Stuck::NoProgress);
         }
         state.running.remove(&place.key);

@@ -10,6 +10,7 @@ use crate::analysis::Op;
 use crate::analysis::global_shadow::GlobalAccess;
 use crate::analysis::sites::{SiteKind, SiteSpace};
 use crate::analysis::sync_vars::{AtomicAccess, SyncScope, Synchronization};
+use crate::analysis::traffic::Traffic;
 use crate::buffer::Allocation;
 use crate::device::{Scope, shared_statics};
 use crate::fault::{FaultKind, OtherAccess, Site};
@@ -31,6 +32,14 @@ pub(super) struct StaticArray {
     pub(super) bytes: usize,
     /// Where a compiler that lays out the arrays in this order puts it.
     pub(super) real_offset: u64,
+}
+
+/// What a view's access is.
+fn plain(kind: AccessKind) -> Op {
+    match kind {
+        AccessKind::Read => Op::Read,
+        AccessKind::Write | AccessKind::Atomic => Op::Write,
+    }
 }
 
 impl From<Scope> for SyncScope {
@@ -64,16 +73,37 @@ impl Slot {
         if !address.is_multiple_of(bytes) {
             self.misaligned(space, address, bytes, site);
         }
-        let op = match kind {
-            AccessKind::Read => Op::Read,
-            _ => Op::Write,
-        };
+        let op = plain(kind);
         match space {
             Space::Shared => self.shared_access(op, address, bytes, site, None),
             Space::Global => match self.buffer_of(address) {
                 Some(touched) => self.access_buffer(touched, op, address, bytes, site, None),
                 None => self.outside_buffers(op, address, bytes, site),
             },
+        }
+    }
+
+    /// See [`crate::access::skip`].
+    pub(crate) fn skip(&self, space: Space, kind: AccessKind, bytes: usize, site: &'static Location<'static>) {
+        self.check_watch();
+        if self.checks != Checks::Full {
+            return;
+        }
+        let kind = SiteKind {
+            space: match space {
+                Space::Shared => SiteSpace::Shared,
+                Space::Global => SiteSpace::Global,
+            },
+            op: plain(kind),
+            bytes: bytes as u8,
+        };
+        let ahead = {
+            let Analysis { sites, traffic, .. } = &mut *self.analysis.borrow_mut();
+            let id = sites.id(site, kind);
+            traffic.record(self.thread.get() as u16, id, kind, Traffic::SKIPPED)
+        };
+        if ahead {
+            self.suspend();
         }
     }
 

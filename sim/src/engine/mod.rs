@@ -1,6 +1,6 @@
 //! Runs the threads of a grid.
 //!
-//! - [`run`]: one run under one schedule: workers, the watch, and what they leave.
+//! - [`run`](mod@run): one run under one schedule: workers, the watch, and what they leave.
 //! - [`grid`]: which block may run and touch global atomics.
 //! - [`block`]: the turns of one block's threads, barriers and warp meetings.
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.

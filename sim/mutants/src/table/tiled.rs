@@ -165,8 +165,8 @@ pub const ROWS: &[Row] = &[
         what: "A's columns are not guarded",
         edits: &[Edit {
             file: "tiled.rs",
-            find: "if a_row < args.m && a_column < args.k {",
-            replace: "if a_row < args.m {",
+            find: "a_row < args.m && a_column < args.k,",
+            replace: "a_row < args.m,",
         }],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -202,8 +202,8 @@ pub const ROWS: &[Row] = &[
         what: "C's columns are not guarded",
         edits: &[Edit {
             file: "tiled.rs",
-            find: "row < args.m && column < args.n {",
-            replace: "row < args.m {",
+            find: "&& row < args.m && column < args.n,",
+            replace: "&& row < args.m,",
         }],
         expect: Expect::Faults {
             all: &["OutOfBounds"],
