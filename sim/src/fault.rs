@@ -260,7 +260,7 @@ impl fmt::Display for FaultKind {
                 bytes,
             } => write!(
                 f,
-                "the result depends on the schedule: {first} and {second} differ in buffer {buffer}, from byte {offset} on, in {bytes} in all"
+                "the result depends on the schedule: {first} and {second} leave buffer {buffer} different, first at byte {offset} (differing bytes: {bytes})"
             ),
             FaultKind::WarpMask { mask, lane } => {
                 write!(f, "mask {mask:#010x} does not contain the calling lane {lane}")
