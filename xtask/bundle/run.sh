@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts peers bench; all of them when none is named
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench; all of them when none is named
 #
 # A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
 # Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
@@ -129,6 +129,26 @@ wavefronts() {
     grep -c '^"[0-9]' "$out/wavefronts.txt"
 }
 
+# Wavefronts of single instructions, pattern by pattern: what sim/src/analysis/banks.rs is made from.
+banks() {
+    local folder
+    folder=$(mktemp -d)
+    nvcc -O3 -arch=sm_90 -o "$folder/banks" "$bundle/peers/banks.cu" || return 1
+    ncu --clock-control none --csv --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared.sum \
+        --log-file "$folder/counters" "$folder/banks" >"$folder/patterns" || return 1
+    grep -v '^==' "$folder/patterns" >"$folder/rows"
+    {
+        printf '# Wavefronts of one instruction of a warp\n\n%s, driver %s. Commit: %s. %s.\n' \
+            "$device_name" "$driver" "$commit" "$date"
+        printf '`n` is the lane; the last column is what `ncu` counts.\n\n'
+        printf '| access | bytes a lane | active lanes | address | wavefronts |\n|---|---:|---|---|---:|\n'
+        paste -d '|' "$folder/rows" <(grep '^"[0-9]' "$folder/counters" | sed 's/.*,"\([0-9.]*\)"$/\1/') |
+            sed 's/^\([a-z]*\) \([0-9]*\) \([0-9a-f]*\) \(.*\)|\(.*\)$/| \1 | \2 | \3 | `\4` | \5 |/'
+    } >"$out/banks.md"
+    rm -r "$folder"
+    grep -c '^| [las]' "$out/banks.md"
+}
+
 peers() {
     mkdir -p "$peers"
     local source status=0
@@ -151,12 +171,12 @@ bench() {
 steps=()
 for step in "${@:-all}"; do
     case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts peers bench) ;;
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | peers | bench) steps+=("$step") ;;
+    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts peers bench" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench" >&2
         exit 2
         ;;
     esac

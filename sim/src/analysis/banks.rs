@@ -13,10 +13,9 @@
 //!    active lane cost nothing.
 //! 2. A group takes as many wavefronts as the most distinct words of it that lie in one bank.
 //! 3. *Merging*, 8- and 16-byte loads only: if every active lane `n` has the same address as lane `n ^ 1` or that lane
-//!    is inactive - or the same with `n ^ 2` - two neighbouring groups are served as one, halves as the whole warp,
-//!    quarters as halves. It happens only if no merged group has a bank conflict, and then for all of them or none.
-//!    Stores never merge. A broadcast of 16 bytes thus takes 2 wavefronts, not 4: a wavefront returns at most 64 bits a
-//!    lane.
+//!    is inactive - or the same with `n ^ 2`, of one of the two for the whole warp - neighbouring groups are served as
+//!    one, halves as the whole warp, quarters as halves. Stores never merge. A broadcast of 16 bytes thus takes 2
+//!    wavefronts, not 4: a wavefront returns at most 64 bits a lane.
 //! 4. Atomic read-modify-writes to one word cannot share it: every lane counts as a word of its own.
 //!
 //! [`Wavefronts::ideal`] is the number of groups with an active lane, after merging. What is above it is what `ncu`
@@ -28,14 +27,13 @@
 //! client of the data banks (cache fills, TMA) goes first.
 //!
 //! Sources:
-//! - groups and their conflicts, for loads and stores alike, and merging: measured by others with `ncu` for single
-//!   warps on an RTX 5090 (compute capability 12.0), with the boundaries at lanes 7|8, 15|16, 23|24;
+//! - all four rules: counted by `ncu` for single instructions of one warp on an H200 (compute capability 9.0),
+//!   `docs/results/2026-11-21-h200-banks.md`, made by `benches/peers/banks.cu`; `tests/measured.rs` holds this module to it;
 //! - merging: NVIDIA's answer for 7.0 - 7.5,
 //!   <https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2> ("thread pairs Tn and Tn^1
 //!   have the same addresses for all active threads, or Tn and Tn^2": 4 requests become 2);
 //! - 16-byte loads: 4 wavefronts without and 32 with all conflicts, the difference reported as bank conflicts:
-//!   <https://forums.developer.nvidia.com/t/clarification-bank-conflicts-metric-vs-wavefronts-for-shared-memory-lds-128/359822>;
-//! - rule 4 is this project's assumption, as is what merging does when some lanes are inactive.
+//!   <https://forums.developer.nvidia.com/t/clarification-bank-conflicts-metric-vs-wavefronts-for-shared-memory-lds-128/359822>.
 //!
 //! # Global memory
 //!
@@ -120,16 +118,8 @@ pub(super) fn wavefronts(addresses: &[u64; LANES], active: u32, bytes: u32, acce
         5..=8 => 16,
         _ => 8,
     };
-    if access == SharedAccess::Load && lanes < 32 && returns_merge(addresses, active) {
-        let merged = groups(active, 2 * lanes);
-        if merged.clone().all(|group| passes(addresses, group, bytes, access) == 1) {
-            let count = merged.count() as u32;
-            return Wavefronts {
-                actual: count,
-                ideal: count,
-            };
-        }
-    }
+    let merged = access == SharedAccess::Load && lanes < 32 && returns_merge(addresses, active);
+    let lanes = if merged { 2 * lanes } else { lanes };
     let mut sum = Wavefronts::default();
     for group in groups(active, lanes) {
         sum.actual += passes(addresses, group, bytes, access);
@@ -139,7 +129,7 @@ pub(super) fn wavefronts(addresses: &[u64; LANES], active: u32, bytes: u32, acce
 }
 
 /// The active lanes of each group of `lanes` lanes, where there are any.
-fn groups(active: u32, lanes: u32) -> impl Iterator<Item = u32> + Clone {
+fn groups(active: u32, lanes: u32) -> impl Iterator<Item = u32> {
     let first = u32::MAX >> (32 - lanes);
     (0..32 / lanes)
         .map(move |group| active & first << (group * lanes))

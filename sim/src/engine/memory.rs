@@ -1,53 +1,28 @@
-//! Accesses of the running thread: bounds, alignment, races, traffic; shared arrays; atomics.
+//! Accesses of the running thread through views: bounds, alignment, races, traffic.
 
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::access::{AccessKind, Space};
 use crate::analysis::Op;
 use crate::analysis::global_shadow::GlobalAccess;
 use crate::analysis::sites::{SiteKind, SiteSpace};
-use crate::analysis::sync_vars::{AtomicAccess, SyncScope, Synchronization};
+use crate::analysis::sync_vars::{AtomicAccess, Synchronization};
 use crate::analysis::traffic::Traffic;
 use crate::buffer::Allocation;
-use crate::device::{Scope, shared_statics};
-use crate::fault::{FaultKind, OtherAccess, Site};
+use crate::fault::{FaultKind, OtherAccess};
 use crate::launch::Checks;
 
-use super::arena::CANARY_BYTES;
-use super::fiber;
 use super::run::Touched;
 use super::slot::{Analysis, Slot};
-
-/// A static array of the block, as the arena lays it out.
-#[derive(Clone, Copy)]
-pub(super) struct StaticArray {
-    /// The place in the source, by the address of its static.
-    pub(super) place: usize,
-    pub(super) site: &'static Location<'static>,
-    /// From the arena's base.
-    pub(super) offset: usize,
-    pub(super) bytes: usize,
-    /// Where a compiler that lays out the arrays in this order puts it.
-    pub(super) real_offset: u64,
-}
+use super::statics::StaticArray;
 
 /// What a view's access is.
 fn plain(kind: AccessKind) -> Op {
     match kind {
         AccessKind::Read => Op::Read,
         AccessKind::Write | AccessKind::Atomic => Op::Write,
-    }
-}
-
-impl From<Scope> for SyncScope {
-    fn from(scope: Scope) -> Self {
-        match scope {
-            Scope::Block => SyncScope::Block,
-            Scope::Device | Scope::System => SyncScope::Grid,
-        }
     }
 }
 
@@ -107,7 +82,7 @@ impl Slot {
         }
     }
 
-    fn shared_access(
+    pub(super) fn shared_access(
         &self,
         op: Op,
         address: usize,
@@ -180,7 +155,7 @@ impl Slot {
         }
     }
 
-    fn access_buffer(
+    pub(super) fn access_buffer(
         &self,
         touched: &Touched,
         op: Op,
@@ -309,7 +284,7 @@ impl Slot {
 
     /// The buffer that `address` lies in.
     #[inline]
-    fn buffer_of(&self, address: usize) -> Option<&Touched> {
+    pub(super) fn buffer_of(&self, address: usize) -> Option<&Touched> {
         let inside =
             |touched: &&Arc<Touched>| address.wrapping_sub(touched.allocation.address()) < touched.allocation.bytes();
         let known = self.touched.borrow().iter().find(inside).map(Arc::as_ptr);
@@ -369,7 +344,7 @@ impl Slot {
     }
 
     #[cold]
-    fn misaligned(&self, space: Space, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
+    pub(super) fn misaligned(&self, space: Space, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
         let kind = FaultKind::Misaligned {
             space,
             bytes: bytes as u32,
@@ -452,195 +427,6 @@ impl Slot {
                 below.bytes()
             ),
             None => "outside every buffer of the simulator".to_owned(),
-        }
-    }
-
-    // Shared memory.
-
-    /// This block's copy of a static array.
-    pub(crate) fn shared_array(
-        &self,
-        place: usize,
-        bytes: usize,
-        align: usize,
-        site: &'static Location<'static>,
-    ) -> *mut u8 {
-        let known = self
-            .arrays
-            .borrow()
-            .iter()
-            .find(|array| array.place == place)
-            .map(|array| array.offset);
-        let offset = known.unwrap_or_else(|| {
-            let array = match self
-                .run
-                .place_static(place, bytes, align, site, self.arena.static_bytes())
-            {
-                Ok(array) => array,
-                Err(kind) => self.fatal(kind, Some(site), None),
-            };
-            self.prepare_array(&array);
-            self.arrays.borrow_mut().push(array);
-            array.offset
-        });
-        // SAFETY: the run places arrays inside the static part.
-        unsafe { self.arena.base().add(offset) }
-    }
-
-    /// Makes a static array look as fresh as on a GPU.
-    pub(super) fn prepare_array(&self, array: &StaticArray) {
-        self.arena.poison(array.offset, array.bytes, self.run.config.poison);
-        self.arena.lay_canary(array.offset + array.bytes);
-    }
-
-    /// Makes the program's shared statics look uninitialised.
-    pub(super) fn poison_statics(&self) {
-        for known in shared_statics().iter().filter(|known| known.is_mut) {
-            // SAFETY: a `static mut` of this size. Kernels alone use it, and the run holds the lock under which they do.
-            unsafe { (known.address)().write_bytes(self.run.config.poison, known.bytes) };
-        }
-    }
-
-    /// Counts the shared statics that the block has written as its shared memory.
-    pub(super) fn note_statics(&self) {
-        for known in shared_statics().iter().filter(|known| known.is_mut) {
-            let start = (known.address)();
-            // SAFETY: as above.
-            let written = (0..known.bytes).any(|i| unsafe { start.add(i).read_volatile() } != self.run.config.poison);
-            if !written || self.run.knows_static(start.addr()) {
-                continue;
-            }
-            if let Err(kind) = self.run.count_static(start.addr(), known.bytes) {
-                let site = Site {
-                    file: known.file,
-                    line: known.line,
-                    column: 1,
-                };
-                self.record(0, kind, Some(site), None);
-            }
-        }
-    }
-
-    /// Notes every static array behind which something was written.
-    pub(super) fn check_canaries(&self) {
-        let arrays = self.arrays.borrow();
-        for array in arrays.iter() {
-            let canary = array.offset + array.bytes;
-            if !self.arena.canary_is_alive(canary) {
-                let kind = FaultKind::Overrun {
-                    bytes: array.bytes as u64,
-                };
-                self.record(self.thread.get(), kind, Some(Site::from(array.site)), None);
-                self.arena.lay_canary(canary);
-                debug_assert!(canary + CANARY_BYTES <= self.arena.static_bytes());
-            }
-        }
-    }
-
-    /// The start of the dynamic part.
-    pub(crate) fn dynamic_shared_mem(&self) -> *mut u8 {
-        self.arena.dynamic()
-    }
-
-    /// Bytes of the dynamic part.
-    pub(crate) fn dynamic_shared_bytes(&self) -> u32 {
-        self.run.config.dynamic_bytes
-    }
-
-    /// Bytes of shared memory, static and dynamic, as far as the run has met them.
-    pub(crate) fn total_shared_bytes(&self) -> u64 {
-        self.run.static_bytes() + u64::from(self.run.config.dynamic_bytes)
-    }
-
-    /// Whether an address is in the block's shared memory.
-    pub(crate) fn is_shared(&self, address: usize) -> bool {
-        self.arena.offset(address).is_some() || self.run.is_shared_static(address)
-    }
-
-    // Atomics.
-
-    /// Executes an atomic operation on `bytes` bytes at `address`: `perform` does it and tells the old value and whether it changed.
-    pub(crate) fn atomic<R>(
-        &self,
-        op: Op,
-        address: usize,
-        bytes: usize,
-        (order, scope): (Ordering, Scope),
-        site: &'static Location<'static>,
-        perform: impl FnOnce() -> (R, u64, bool),
-    ) -> R {
-        self.check_watch();
-        let shared = self.is_shared(address);
-        if !shared {
-            self.take_token();
-        }
-        if self.checks != Checks::Off {
-            if !address.is_multiple_of(bytes) {
-                let space = if shared { Space::Shared } else { Space::Global };
-                self.misaligned(space, address, bytes, site);
-            }
-            let space = if shared { SiteSpace::Shared } else { SiteSpace::Global };
-            let access = AtomicAccess {
-                space,
-                address,
-                op,
-                order,
-                scope: scope.into(),
-            };
-            if self.arena.offset(address).is_some() {
-                self.shared_access(op, address, bytes, site, Some(access));
-            } else if let Some(touched) = self.buffer_of(address) {
-                self.access_buffer(touched, op, address, bytes, site, Some(access));
-            } else {
-                // Memory of the host's, or a shared static: only its order is known.
-                let thread = self.thread.get() as u16;
-                let sync = &mut self.analysis.borrow_mut().sync;
-                sync.atomic(&self.run.order, thread, access, |_| ());
-            }
-        }
-        let (result, old, changed) = perform();
-        if changed {
-            self.note_change();
-            if !shared {
-                self.run.grid.note_progress();
-            }
-        } else {
-            self.note_same(address, old, site);
-        }
-        result
-    }
-
-    /// A fence of the running thread.
-    pub(crate) fn fence(&self, order: Ordering, scope: Scope) {
-        self.check_watch();
-        if self.checks != Checks::Off {
-            let thread = self.thread.get() as u16;
-            self.analysis.borrow_mut().sync.fence(thread, order, scope.into());
-        }
-    }
-
-    /// The memory that an address lies in.
-    pub(crate) fn space_of(&self, address: usize) -> Option<crate::device::Space> {
-        use crate::device::Space;
-        if self.is_shared(address) {
-            return Some(Space::Shared);
-        }
-        if Allocation::containing(address).is_some() {
-            return Some(Space::Global);
-        }
-        fiber::is_on_stack(address).then_some(Space::Local)
-    }
-
-    /// Waits until this block may execute atomics on global memory.
-    fn take_token(&self) {
-        if !self.holds_token.get() {
-            self.run.watch.pause(self.number, true);
-            let place = self.place.borrow();
-            self.run
-                .grid
-                .take_token(place.as_ref().expect("a running block has a place"));
-            self.holds_token.set(true);
-            self.run.watch.pause(self.number, false);
         }
     }
 }

@@ -4,10 +4,13 @@
 //! - [`grid`]: which block may run and touch global atomics.
 //! - [`block`]: the turns of one block's threads, barriers and warp meetings.
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
+//! - [`memory`], [`atomics`], [`statics`]: accesses through views, atomics and fences, static shared memory. [`meeting`]: warp functions.
+//! - [`watch`]: ends threads that run for ever.
 //! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end one.
 //! - [`arena`]: a block's shared memory.
 
 mod arena;
+mod atomics;
 mod block;
 mod fiber;
 mod grid;
@@ -15,7 +18,9 @@ mod meeting;
 mod memory;
 mod run;
 mod slot;
+mod statics;
 mod trap;
+mod watch;
 
 use std::cell::Cell;
 use std::ptr;

@@ -1,11 +1,11 @@
-//! One run of a grid under one schedule: workers, the watch over them, and what they leave.
+//! One run of a grid under one schedule: its workers, what they have in common, and what they leave.
 
 use std::collections::BTreeMap;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Once};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -23,8 +23,9 @@ use crate::schedule::{Schedule, block_at};
 
 use super::arena::CANARY_BYTES;
 use super::grid::Grid;
-use super::memory::StaticArray;
 use super::slot::{Slot, message_of};
+use super::statics::Statics;
+use super::watch::{Message, Watch, watch};
 use super::{CURRENT, trap};
 
 /// What to run.
@@ -66,7 +67,7 @@ pub(super) struct Config {
     pub(super) poison: u8,
     pub(super) checks: Checks,
     pub(super) time_limit: Duration,
-    limits: Limits,
+    pub(super) limits: Limits,
 }
 
 impl Config {
@@ -93,7 +94,7 @@ pub(super) struct Run {
     pub(super) watch: Watch,
     pub(super) order: Arc<GridSync>,
     touched: Mutex<Vec<Arc<Touched>>>,
-    statics: Mutex<Statics>,
+    pub(super) statics: Mutex<Statics>,
     sites: RwLock<Vec<&'static Location<'static>>>,
     blocks_race: AtomicBool,
     left: Mutex<Left>,
@@ -103,18 +104,6 @@ pub(super) struct Run {
 unsafe impl Send for Run {}
 // SAFETY: as above.
 unsafe impl Sync for Run {}
-
-/// Static arrays in the order in which they were met.
-#[derive(Default)]
-struct Statics {
-    arrays: Vec<StaticArray>,
-    /// Where the next one goes in the arena.
-    next: usize,
-    /// What a compiler would need for all of them.
-    bytes: u64,
-    /// Shared statics that the kernel uses, by address. A compiler would count them as well.
-    outside: Vec<usize>,
-}
 
 /// What blocks have handed in.
 #[derive(Default)]
@@ -139,87 +128,6 @@ impl Run {
         let new = Arc::new(Touched { allocation, shadow });
         touched.push(Arc::clone(&new));
         new
-    }
-
-    /// Where the static array of a place in the source lies in every arena of the run.
-    pub(super) fn place_static(
-        &self,
-        place: usize,
-        bytes: usize,
-        align: usize,
-        site: &'static Location<'static>,
-        capacity: usize,
-    ) -> Result<StaticArray, FaultKind> {
-        let mut statics = self.statics.lock();
-        if let Some(known) = statics.arrays.iter().find(|array| array.place == place) {
-            return Ok(*known);
-        }
-        let align = align.max(1);
-        let (real_offset, total) = self.after(&statics, bytes, align)?;
-        let offset = statics.next.next_multiple_of(align.max(CANARY_BYTES));
-        let end = offset + bytes + CANARY_BYTES;
-        if end > capacity {
-            return Err(FaultKind::SharedLimit {
-                static_bytes: total,
-                dynamic_bytes: self.config.dynamic_bytes.into(),
-                limit_bytes: capacity as u64,
-                limit: "the simulator's room for static arrays".to_owned(),
-            });
-        }
-        let array = StaticArray {
-            place,
-            site,
-            offset,
-            bytes,
-            real_offset,
-        };
-        statics.next = end;
-        statics.bytes = total;
-        statics.arrays.push(array);
-        Ok(array)
-    }
-
-    /// Where `bytes` more of static memory would start and end, if the limits allow them.
-    fn after(&self, statics: &Statics, bytes: usize, align: usize) -> Result<(u64, u64), FaultKind> {
-        let limits = &self.config.limits;
-        let start = statics.bytes.next_multiple_of(align as u64);
-        let end = start + bytes as u64;
-        let dynamic = u64::from(self.config.dynamic_bytes);
-        let exceeded = |limit_bytes: u32, limit: String| {
-            Err(FaultKind::SharedLimit {
-                static_bytes: end,
-                dynamic_bytes: dynamic,
-                limit_bytes: limit_bytes.into(),
-                limit,
-            })
-        };
-        if end > limits.static_shared_bytes.into() {
-            return exceeded(limits.static_shared_bytes, "the most that may be static".to_owned());
-        }
-        if end + dynamic > limits.shared_bytes.into() {
-            return exceeded(limits.shared_bytes, limits.shared_limit_name());
-        }
-        Ok((start, end))
-    }
-
-    /// Whether the shared static at this address is counted.
-    pub(super) fn knows_static(&self, address: usize) -> bool {
-        self.statics.lock().outside.contains(&address)
-    }
-
-    /// Counts a shared static, which lies outside the arenas.
-    pub(super) fn count_static(&self, address: usize, bytes: usize) -> Result<(), FaultKind> {
-        const ALIGN: usize = 16;
-        let mut statics = self.statics.lock();
-        statics.outside.push(address);
-        let (_, end) = self.after(&statics, bytes, ALIGN)?;
-        statics.bytes = end;
-        Ok(())
-    }
-
-    /// Static shared memory met so far, in bytes.
-    pub(super) fn static_bytes(&self) -> u64 {
-        self.statics.lock().bytes
     }
 
     /// The run's number of a site.
@@ -299,63 +207,6 @@ impl Run {
             left.barriers = Some((low.min(fewest), high.max(most)));
         }
     }
-
-    /// Whether an address is in a `#[address_space(shared)]` static.
-    pub(super) fn is_shared_static(&self, address: usize) -> bool {
-        crate::device::shared_statics()
-            .iter()
-            .any(|known| address.wrapping_sub((known.address)().addr()) < known.bytes)
-    }
-}
-
-/// What the watch sees of each slot.
-pub(super) struct Watch(RwLock<Vec<Watched>>);
-
-struct Watched {
-    /// Counts meetings of the slot's block. Only the slot writes it.
-    met: AtomicU32,
-    /// The slot waits for other blocks.
-    paused: AtomicBool,
-    expired: Arc<AtomicBool>,
-    target: Mutex<Option<trap::Target>>,
-}
-
-impl Watch {
-    fn add(&self, expired: Arc<AtomicBool>) -> u16 {
-        let mut slots = self.0.write();
-        slots.push(Watched {
-            met: AtomicU32::new(0),
-            paused: AtomicBool::new(false),
-            expired,
-            target: Mutex::new(None),
-        });
-        (slots.len() - 1) as u16
-    }
-
-    /// The threads of the slot's block have met, or the slot has gone over to another block.
-    pub(super) fn met(&self, slot: u16) {
-        self.0.read()[usize::from(slot)].met.fetch_add(1, Relaxed);
-    }
-
-    /// The slot starts or stops to wait for other blocks.
-    pub(super) fn pause(&self, slot: u16, paused: bool) {
-        let slots = self.0.read();
-        let watched = &slots[usize::from(slot)];
-        watched.met.fetch_add(1, Relaxed);
-        watched.paused.store(paused, Relaxed);
-    }
-
-    fn set_target(&self, slot: u16, target: Option<trap::Target>) {
-        *self.0.read()[usize::from(slot)].target.lock() = target;
-    }
-}
-
-/// What a worker tells the thread that watches.
-enum Message {
-    /// Another worker is needed.
-    Spawn,
-    /// A worker has ended.
-    Ended,
 }
 
 /// Runs every block of the request.
@@ -388,7 +239,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         schedule: request.schedule,
         kernel,
         grid: Grid::new(blocks),
-        watch: Watch(RwLock::default()),
+        watch: Watch::default(),
         order: Default::default(),
         touched: Mutex::default(),
         statics: Mutex::default(),
@@ -442,57 +293,6 @@ impl Run {
         };
         self.left.lock().faults.push((0, 0, SimFault::of_launch(kind)));
         self.grid.stop();
-    }
-}
-
-/// Waits for the workers, starts more where some wait for others, and ends threads that run for ever.
-fn watch(
-    run: &Run,
-    messages: &Receiver<Message>,
-    mut alive: usize,
-    spawn: &dyn Fn() -> bool,
-    request: &Request<'_>,
-    blocks: u64,
-) {
-    const TICK: Duration = Duration::from_millis(20);
-    /// How long a thread has to notice that it is told to end.
-    const GRACE: Duration = Duration::from_secs(1);
-    // Per slot: how often its block had met, and since when that has not changed.
-    let mut seen: Vec<(u32, Instant)> = Vec::new();
-    while alive > 0 {
-        match messages.recv_timeout(TICK) {
-            Ok(Message::Spawn) => alive += usize::from(spawn()),
-            Ok(Message::Ended) => alive -= 1,
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-        let now = Instant::now();
-        let slots = run.watch.0.read();
-        for (number, watched) in slots.iter().enumerate() {
-            let met = watched.met.load(Relaxed);
-            if number == seen.len() {
-                seen.push((met, now));
-            }
-            let (last, since) = &mut seen[number];
-            if met != *last || watched.paused.load(Relaxed) {
-                (*last, *since) = (met, now);
-            }
-            let quiet = now - *since;
-            if quiet > run.config.time_limit {
-                watched.expired.store(true, Relaxed);
-            }
-            if quiet > run.config.time_limit + GRACE {
-                // Under the lock that the worker takes before it ends, so that the thread is alive.
-                if let Some(target) = *watched.target.lock() {
-                    trap::strike(target);
-                }
-                *since = now - run.config.time_limit;
-            }
-        }
-        drop(slots);
-        if let Some(progress) = &request.progress {
-            progress(run.grid.done(), blocks);
-        }
     }
 }
 

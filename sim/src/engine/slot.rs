@@ -23,8 +23,8 @@ use crate::launch::Checks;
 use super::arena::Arena;
 use super::fiber::{self, Fiber, Stacks};
 use super::grid::Place;
-use super::memory::StaticArray;
 use super::run::{Run, Touched};
+use super::statics::StaticArray;
 
 /// Threads of a warp.
 pub(crate) const WARP: usize = 32;

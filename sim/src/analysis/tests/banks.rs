@@ -36,13 +36,8 @@ fn expected(addresses: &Offsets, bytes: u32, access: SharedAccess) -> Wavefronts
             _ => true,
         })
     };
-    let mut groups = serve_groups(addresses, size, bytes, access);
-    if access == Load && size < 32 && (same_as(1) || same_as(2)) {
-        let merged = serve_groups(addresses, 2 * size, bytes, access);
-        if merged.iter().all(|&passes| passes == 1) {
-            groups = merged;
-        }
-    }
+    let merged = access == Load && size < 32 && (same_as(1) || same_as(2));
+    let groups = serve_groups(addresses, if merged { 2 * size } else { size }, bytes, access);
     Wavefronts {
         actual: groups.iter().sum(),
         ideal: groups.len() as u32,

@@ -2,6 +2,7 @@
 
 mod banks;
 mod global_shadow;
+mod measured;
 mod order;
 mod shadow;
 mod sync_vars;
