@@ -33,5 +33,8 @@ fn input() -> Vec<u32> {
 }
 
 fn reversed(piece: u32) -> Vec<u32> {
-    input().chunks(piece as usize).flat_map(|piece| piece.iter().rev().copied()).collect()
+    input()
+        .chunks(piece as usize)
+        .flat_map(|piece| piece.iter().rev().copied())
+        .collect()
 }
