@@ -1,7 +1,8 @@
 //! The simulator's unsafe code under tools that see what it does to memory.
 //!
 //! Its threads are coroutines, whose switches are assembly. Each tool sees a part: AddressSanitizer knows coroutines and runs them; Miri and
-//! ThreadSanitizer do not, and run the same engine with threads of the operating system in their place (`sim/src/engine/fiber.rs`).
+//! ThreadSanitizer do not, and run the same engine with threads of the operating system in their place (`sim/src/engine/fiber.rs`): without
+//! coroutine switches, signals, and what only signals find.
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -50,7 +51,7 @@ pub fn run(sh: &Shell, tools: &[Tool]) -> anyhow::Result<()> {
                 // The standard library too, or its locks would be unknown.
                 cmd!(
                     sh,
-                    "cargo test --package cuda_sim --target {host} -Zbuild-std --lib --tests"
+                    "cargo test --package cuda_sim --target {host} -Zbuild-std --test engine"
                 )
                 .run()?;
             }
@@ -66,7 +67,7 @@ pub fn run(sh: &Shell, tools: &[Tool]) -> anyhow::Result<()> {
                 let _folder = sh.push_env("CARGO_TARGET_DIR", root().join("target/miri"));
                 // Weak handles of the buffer registry and interned names live as long as the program; time is asked for.
                 let _flags = sh.push_env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-ignore-leaks");
-                cmd!(sh, "cargo +nightly miri test --package cuda_sim --lib --tests").run()?;
+                cmd!(sh, "cargo +nightly miri test --package cuda_sim --test engine").run()?;
             }
         }
     }
