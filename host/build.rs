@@ -1,4 +1,10 @@
-//! Compiles the device crate to PTX, once an architecture level, for `src/ptx.rs` to embed.
+//! Compiles the device crate to PTX, once an architecture level, for `src/ptx.rs` to embed, and for the command line the planner
+//! to WebAssembly, for `src/page.rs`.
+
+#[path = "build/linker.rs"]
+mod linker;
+#[path = "build/wasm.rs"]
+mod wasm;
 
 use std::env;
 use std::path::PathBuf;
@@ -11,15 +17,22 @@ const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute75, "sm_75"), (NvvmArch
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    let with_page = env::var_os("CARGO_FEATURE_CLI").is_some();
     // Cargo compiles one level after the other; LLVM's work, which takes longer, overlaps.
     let failed = std::thread::scope(|scope| {
         let builds = LEVELS.map(|(arch, name)| {
             let ptx = out.join(format!("kernels_{name}.ptx"));
-            scope.spawn(move || CudaBuilder::new("../kernels-gpu").arch(arch).copy_to(ptx).build())
+            scope.spawn(move || {
+                let built = CudaBuilder::new("../kernels-gpu").arch(arch).copy_to(ptx).build();
+                built.map(drop).map_err(|error| error.to_string())
+            })
         });
+        let module = out.join("planner.wasm");
+        let page = with_page.then(|| scope.spawn(move || wasm::build(&module)));
         builds
             .into_iter()
-            .filter_map(|build| build.join().expect("the builder does not panic").err())
+            .chain(page)
+            .filter_map(|build| build.join().expect("the builders do not panic").err())
             .map(|error| eprintln!("{error}"))
             .count()
     });

@@ -44,6 +44,7 @@ fn profile((compute_capability, optin, per_sm, reserved, multiprocessors): Archi
             l2_bytes: 48 << 20,
             clock_khz: 1_980_000,
             memory_bytes: 16 << 30,
+            dram_bytes_per_second: 1_000_000_000_000,
             driver: "13.0".to_owned(),
         }),
     }

@@ -177,10 +177,14 @@ assembles! {
     assembles_for_turing: 7, 5;
     assembles_for_a100: 8, 0;
     assembles_for_consumer_ampere: 8, 6;
+    assembles_for_orin: 8, 7;
     assembles_for_ada: 8, 9;
     assembles_for_hopper: 9, 0;
     assembles_for_blackwell: 10, 0;
+    assembles_for_blackwell_ultra: 10, 3;
+    assembles_for_thor: 11, 0;
     assembles_for_consumer_blackwell: 12, 0;
+    assembles_for_spark: 12, 1;
 }
 
 fn assemble(major: u32, minor: u32) {
@@ -219,6 +223,24 @@ fn assemble(major: u32, minor: u32) {
             variant.symbol
         );
     }
+    compare_registers(&arch, &usage);
+}
+
+/// Holds the planner's table of registers against what ptxas has said; with `BLESS=1` in the environment, writes it.
+fn compare_registers(arch: &str, usage: &BTreeMap<&str, Usage>) {
+    let lines: String = VARIANTS
+        .iter()
+        .map(|variant| format!("{} {}\n", variant.symbol, usage[variant.symbol].registers))
+        .collect();
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("planner/src/kernels/usage/{arch}.txt"));
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&table, &lines).expect("the table is writable");
+    }
+    let expected = std::fs::read_to_string(&table).expect("a file for every architecture");
+    assert_eq!(
+        lines, expected,
+        "{arch}: registers have changed; if that is right, run `BLESS=1 cargo test --test ptx`"
+    );
 }
 
 fn ptxas() -> PathBuf {
@@ -234,6 +256,8 @@ fn ptxas() -> PathBuf {
 /// What `ptxas --verbose` says of one kernel.
 #[derive(Debug, Default)]
 struct Usage {
+    /// Registers of a thread.
+    registers: u32,
     /// Static shared memory.
     smem_bytes: u32,
     /// Stack frame, spill stores, spill loads.
@@ -250,6 +274,7 @@ fn usage(report: &str) -> BTreeMap<&str, Usage> {
         } else if line.contains(" bytes stack frame, ") {
             of.entry(kernel).or_default().local_bytes = line.split(", ").map(bytes).collect();
         } else if let Some((_, used)) = line.split_once("Used ") {
+            of.entry(kernel).or_default().registers = bytes(used);
             let smem = used.split(", ").find(|part| part.ends_with(" bytes smem"));
             of.entry(kernel).or_default().smem_bytes = smem.map_or(0, bytes);
         }

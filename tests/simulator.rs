@@ -6,7 +6,7 @@ use cuda_sim::{Checks, Schedule};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{Plan, Policy, plan};
+use tilewright::plan::{Plan, Policy, kernel_sheet, plan, registers};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_plan};
 use tilewright::{DType, Element, GemmShape, Operand, VARIANTS, Variant, check, verify};
@@ -83,6 +83,12 @@ fn planned_bytes_are_used(plan: &Plan, report: &cuda_sim::Report, what: &str) {
     let planned = u64::from(summary.static_smem_bytes) + u64::from(summary.dynamic_smem_bytes);
     assert_eq!(shared.high_water_bytes, planned, "{what}: high-water mark");
     assert_eq!(shared.limit_bytes, summary.limit_bytes.into(), "{what}: limit");
+    // The planner's worksheet, line by line, comes to the same.
+    let arch = cuda_arch::find("sm_90").expect("in the table");
+    let registers = registers(plan.variant().symbol, arch).expect("in the table");
+    let sheet = kernel_sheet(plan.variant(), plan.tile(), registers, arch).expect("legal");
+    let worksheet = sheet.worksheet.map_or(0, |worksheet| worksheet.total_bytes);
+    assert_eq!(shared.high_water_bytes, worksheet, "{what}: worksheet");
 }
 
 /// Every entry point of an element type over the whole table of shapes.

@@ -24,7 +24,8 @@ mod element;
 mod error;
 pub mod launch;
 mod matmul;
-pub mod plan;
+#[cfg(feature = "cli")]
+pub mod page;
 pub mod ptx;
 pub mod random;
 pub mod reference;
@@ -36,3 +37,4 @@ pub use error::{Error, Result};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, VARIANTS, Variant};
+pub use tilewright_plan::kernels as plan;

@@ -204,7 +204,7 @@ fn in_simulator<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy
 
 /// The report of a plan that was launched.
 fn of_plan(plan: &Plan, backend: Backend, device: String, kernel_ms: f64) -> Report {
-    let shape = &plan.shape;
+    let shape = &plan.shape();
     let summary = plan.summary();
     Report {
         backend,
@@ -213,7 +213,7 @@ fn of_plan(plan: &Plan, backend: Backend, device: String, kernel_ms: f64) -> Rep
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: plan.variant.dtype.name(),
+        dtype: plan.variant().dtype.name(),
         tile: summary.tile,
         block: summary.block,
         grid: summary.grid,

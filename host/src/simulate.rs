@@ -24,7 +24,7 @@ use std::time::Duration;
 use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
 use kernels_gpu::host;
-use tilewright_contract::{GemmShape, Grid, Operand};
+use tilewright_contract::{GemmShape, Operand};
 
 use crate::device::DeviceProfile;
 use crate::element::Element;
@@ -131,7 +131,7 @@ pub fn simulate<T: Element>(
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type.
 pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOptions) -> Result<SimulatedProduct<T>> {
-    let (shape, variant) = (&plan.shape, plan.variant);
+    let (shape, variant) = (&plan.shape(), plan.variant());
     let kernel = host::find::<T>(variant.symbol)
         .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", variant.symbol, T::DTYPE)))?;
     for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len())] {
@@ -141,7 +141,7 @@ pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOpt
         }
     }
     let mut c = crate::matmul::zeros(shape.span_elems(Operand::C))?;
-    if plan.grid.blocks() == 0 {
+    if plan.grid().blocks() == 0 {
         return Ok(SimulatedProduct {
             c,
             plan: plan.clone(),
@@ -156,11 +156,11 @@ pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOpt
     let (a, b) = (upload(Operand::A, a), upload(Operand::B, b));
     let on_device = GlobalBuffer::<T>::matrix_uninit(rows, columns, ld);
 
-    let side = plan.tile.threads_per_side();
+    let side = plan.tile().threads_per_side();
     // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are many.
     let steps = shape.k() as u64 * u64::from(side * side);
-    let mut launch = Launch::new(plan.grid.blocks(), (side, side))
-        .dynamic_shared_bytes(plan.dynamic_bytes.get())
+    let mut launch = Launch::new(plan.grid().blocks(), (side, side))
+        .dynamic_shared_bytes(plan.dynamic_bytes().get())
         .limits(Limits::from(options.architecture))
         .schedule(options.schedule)
         .checks(options.checks)
@@ -210,8 +210,8 @@ impl Estimate {
 pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     /// Steps, of a tile's width each.
     const STEPS: usize = 8;
-    let width = plan.tile.width() as usize;
-    let (m, n, k) = (plan.shape.m(), plan.shape.n(), plan.shape.k());
+    let width = plan.tile().width() as usize;
+    let (m, n, k) = (plan.shape().m(), plan.shape().n(), plan.shape().k());
     let steps = k.min(STEPS * width);
     let runs = match options.schedule {
         Schedule::All => Schedule::EVERY.len() as u64,
@@ -223,7 +223,7 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     };
     let mut estimate = Estimate {
         block_seconds: 0.0,
-        blocks: plan.grid.blocks().into(),
+        blocks: plan.grid().blocks().into(),
         runs,
         workers: workers as u64,
     };
@@ -233,10 +233,8 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     if estimate.blocks == 0 {
         return estimate;
     }
-    let one_block = Plan {
-        shape,
-        grid: Grid { tiles_m: 1, tiles_n: 1 },
-        ..plan.clone()
+    let Ok(one_block) = plan.for_shape(shape) else {
+        return estimate;
     };
     let options = SimOptions {
         schedule: Schedule::Forward,

@@ -6,6 +6,7 @@
 //! - `library`: `matmul`, large products, opening and closing
 //! - `corpus`: kernels over the whole surface of `cuda_std`
 //! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
+//! - `occupancy`: the planner's occupancy and limits against the driver's
 //! - `counted`: the launches whose memory accesses are compared with the simulator's count
 
 mod cases;
@@ -14,6 +15,7 @@ mod counted;
 mod kernels;
 mod library;
 mod mutants;
+mod occupancy;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::Error;
@@ -45,6 +47,7 @@ fn main() {
     trials.extend(corpus::trials());
     trials.extend(mutants::trials());
     trials.extend(counted::trials());
+    trials.extend(occupancy::trials());
     if let Some(reason) = &missing {
         trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
         // `--ignored` would run them without a GPU: they then fail, which is right.

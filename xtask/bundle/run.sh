@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench; all of them when none is named
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench, all of them when none is named; calibrate
 #
 # A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
 # Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
@@ -158,15 +158,19 @@ peers() {
     return $status
 }
 
-# The twin of the program gpu_NAME is NAME.cubin.
+# The twins of the program gpu_NAME, where it has some, are NAME.cubin.
 bench() {
-    local program name status=0
+    local program twins status=0
     for program in "$bundle"/benches/*; do
-        name=$(basename "$program")
-        "$program" --peers "$peers/${name#gpu_}.cubin" --out "$out" --commit "$commit" --date "$date" || status=1
+        twins=$(basename "$program")
+        twins=$peers/${twins#gpu_}.cubin
+        "$program" $([ -e "$twins" ] && echo --peers "$twins") --out "$out" --commit "$commit" --date "$date" || status=1
     done
     return $status
 }
+
+# Fits the planner's model of our kernels to this device.
+calibrate() { "$bundle/benches/gpu_pick" --calibrate --out "$out"; }
 
 steps=()
 for step in "${@:-all}"; do
@@ -174,9 +178,9 @@ for step in "${@:-all}"; do
     all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench) steps+=("$step") ;;
+    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | calibrate) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench calibrate" >&2
         exit 2
         ;;
     esac

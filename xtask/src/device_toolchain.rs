@@ -4,9 +4,10 @@ use anyhow::bail;
 use cuda_builder::toolchain::{self, Toolchain};
 use xshell::{Shell, cmd};
 
-use crate::{apt, root};
+use crate::{apt, root, wasm_linker};
 
-/// Makes sure that a device toolchain is there: as it is, else through rustup, else through apt.
+/// Makes sure that a device toolchain is there: as it is, else through rustup, else through apt; and with it what links the
+/// planner's page.
 pub fn ensure(sh: &Shell) -> anyhow::Result<()> {
     let toolchain = find().or_else(|missing| install(sh, &missing.commands))?;
     println!(
@@ -14,7 +15,7 @@ pub fn ensure(sh: &Shell) -> anyhow::Result<()> {
         toolchain.version,
         toolchain.sysroot.display()
     );
-    Ok(())
+    wasm_linker::ensure(sh, &toolchain)
 }
 
 fn find() -> Result<Toolchain, toolchain::MissingToolchain> {

@@ -3,17 +3,20 @@
 //! Every chore begins with the part of the set-up that it needs, so that each works on a fresh machine.
 
 mod apt;
+mod browser;
 mod build;
 mod bundle;
+mod c_compiler;
 mod device_toolchain;
 mod lint;
 mod mutants;
 mod ptx;
-mod ptxas;
 mod results;
 mod sanitize;
 mod test;
+mod wasm_linker;
 mod wavefronts;
+mod wheel;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,7 +35,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Install what is missing: the device toolchain, ptxas, rustfmt and clippy. Repeating it changes nothing
+    /// Install what is missing: the device toolchain, ptxas, cuda_occupancy.h, a C compiler, a browser, rustfmt and clippy.
+    /// Repeating it changes nothing
     Setup,
     /// Build the program and run its demo: C = A · Aᵀ of handwritten digits, checked
     Demo {
@@ -81,7 +85,9 @@ fn run(chore: Chore) -> anyhow::Result<()> {
     match chore {
         Chore::Setup => {
             device_toolchain::ensure(&sh)?;
-            ptxas::ensure(&sh)?;
+            wheel::ensure(&sh)?;
+            c_compiler::ensure(&sh)?;
+            browser::ensure(&sh);
             lint::ensure_tools(&sh)
         }
         Chore::Demo { args } => {

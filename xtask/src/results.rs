@@ -42,6 +42,14 @@ pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
         println!("{}", target.display());
         copied += 1;
     }
+    // What the planner knows of our kernels' speed, measured anew.
+    let speed = dir.join("speed.txt");
+    if speed.exists() {
+        let target = root().join("planner/src/kernels/speed.txt");
+        sh.copy_file(&speed, &target)?;
+        println!("{}", target.display());
+        copied += 1;
+    }
     for (from, to, table) in TABLES {
         let found = dir.join(from);
         if found.exists() {

@@ -8,12 +8,14 @@ use std::process::{Command, Stdio};
 use anyhow::bail;
 use xshell::{Shell, cmd};
 
-use crate::{device_toolchain, ptxas};
+use crate::{browser, c_compiler, device_toolchain, wheel};
 
 /// Runs all tests, or with arguments `cargo test --workspace ARGS`.
 pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
-    ptxas::ensure(sh)?;
+    wheel::ensure(sh)?;
+    c_compiler::ensure(sh)?;
+    browser::ensure(sh);
     if args.is_empty() {
         // The corpus of kernels that our cuda_std compiles must type-check against the published one too.
         cmd!(
@@ -52,8 +54,8 @@ impl Skipped {
     /// Reads one line of a test program's output: `test NAME ... ignored, REASON`, the reason perhaps said before in common.
     fn note(&mut self, line: &str) {
         if let Some((_, reason)) = line
-            .strip_prefix("GPU tests skipped: ")
-            .and_then(|rest| rest.split_once(" ("))
+            .split_once(" tests skipped: ")
+            .and_then(|(_, rest)| rest.split_once(" ("))
         {
             self.common_reason = Some(reason.strip_suffix(')').unwrap_or(reason).to_owned());
         } else if line.starts_with("test result: ") {
@@ -102,6 +104,9 @@ mod tests {
             "test d ... ignored",
             "test e ... ignored",
             "test result: ok. 0 passed; 0 failed; 2 ignored",
+            "page tests skipped: 1 (no browser)",
+            "test p ... ignored",
+            "test result: ok. 0 passed; 0 failed; 1 ignored",
             "test f ... ignored",
         ] {
             skipped.note(line);
@@ -115,6 +120,7 @@ mod tests {
             counts,
             [
                 ("no CUDA driver (libcuda.so.1)", 2),
+                ("no browser", 1),
                 ("no reason given", 2),
                 ("too slow", 1)
             ]

@@ -14,12 +14,12 @@ use cust::device::Device;
 use cust::event::{Event, EventFlags};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use tilewright_contract::{Operand, SharedMemory, Variant};
+use tilewright_contract::{Bytes, Operand, SharedMemory, Variant};
 
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
 
-use crate::device::DeviceProfile;
+use crate::device::{self, DeviceProfile};
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
 use crate::plan::Plan;
@@ -45,7 +45,7 @@ impl Gpu {
     /// [`Error::Unavailable`] without a driver or device, or for a device older than the oldest level; [`Error::Driver`] when
     /// the driver refuses the kernels.
     pub fn open(ordinal: u32) -> Result<Self> {
-        let profile = DeviceProfile::query(ordinal)?;
+        let profile = device::query(ordinal)?;
         let level = ptx::for_compute_capability(profile.compute_capability).ok_or_else(|| {
             Error::Unavailable(format!(
                 "{} has compute capability {}, the kernels need {} or later",
@@ -115,12 +115,12 @@ impl Gpu {
         c: &mut DeviceMatrix<'_, T>,
     ) -> Result<()> {
         for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())] {
-            let needed = plan.shape.span_elems(operand);
+            let needed = plan.shape().span_elems(operand);
             if len < needed {
                 return Err(Error::short_slice(operand, needed, len));
             }
         }
-        let variant = plan.variant;
+        let variant = plan.variant();
         if variant.dtype != T::DTYPE {
             return Err(Error::InvalidArgument(format!(
                 "{} takes {}, not {}",
@@ -129,16 +129,16 @@ impl Gpu {
                 T::DTYPE
             )));
         }
-        let blocks = plan.grid.blocks();
+        let blocks = plan.grid().blocks();
         if blocks == 0 {
             return Ok(());
         }
         let function = self.function(variant)?;
-        if plan.opt_in {
-            function::raise_dynamic_limit(&function, plan.dynamic_bytes)?;
+        if plan.opt_in() {
+            function::raise_dynamic_limit(&function, plan.dynamic_bytes())?;
         }
         let (a, b, c) = (a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr());
-        let (args, parts) = (plan.shape.args(), plan.parts());
+        let (args, parts) = (plan.shape().args(), plan.parts());
         let address = |argument: *const c_void| argument.cast_mut();
         let mut arguments = vec![
             address((&raw const a).cast()),
@@ -149,14 +149,14 @@ impl Gpu {
         if matches!(variant.shared, SharedMemory::Dynamic) {
             arguments.push(address((&raw const parts).cast()));
         }
-        let side = plan.tile.threads_per_side();
+        let side = plan.tile().threads_per_side();
         // SAFETY: 1. the argument list is the entry point's: three device pointers, `GemmArgs`, and `TileParts` for kernels
         // with dynamic shared memory, each alive until the call has copied it. 2. The operands span what the shape says
         // (checked above) and C is borrowed exclusively, so it overlaps neither A nor B. 3. Grid, block and dynamic bytes
         // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
             self.stream
-                .launch(&function, blocks, (side, side), plan.dynamic_bytes.get(), &arguments)
+                .launch(&function, blocks, (side, side), plan.dynamic_bytes().get(), &arguments)
         }
         .of_call("cuLaunchKernel")
     }
@@ -189,6 +189,22 @@ impl Gpu {
     /// [`Error::Driver`].
     pub fn usage(&self, variant: &Variant) -> Result<FunctionUsage> {
         FunctionUsage::query(&self.function(variant)?)
+    }
+
+    /// Blocks of `threads` threads with this much dynamic shared memory that a multiprocessor holds, as the driver counts them
+    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`). Raises the kernel's limit of dynamic shared memory first, as a launch
+    /// would: without that the driver answers 0 above the default limit.
+    ///
+    /// # Errors
+    /// [`Error::Driver`], with `InvalidValue` for more dynamic shared memory than a block may have.
+    pub fn blocks_per_multiprocessor(&self, variant: &Variant, threads: u32, dynamic_bytes: Bytes) -> Result<u32> {
+        let function = self.function(variant)?;
+        if variant.static_bytes().get() + dynamic_bytes.get() > self.profile.smem_per_block {
+            function::raise_dynamic_limit(&function, dynamic_bytes)?;
+        }
+        function
+            .max_active_blocks_per_multiprocessor(threads.into(), dynamic_bytes.get() as usize)
+            .of_call("cuOccupancyMaxActiveBlocksPerMultiprocessor")
     }
 
     fn function(&self, variant: &Variant) -> Result<cust::function::Function<'_>> {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use tilewright::device::DeviceProfile;
+use tilewright::device::{self, DeviceProfile, Disagreement};
 use tilewright::launch::{FunctionUsage, Gpu};
 use tilewright_contract::VARIANTS;
 
@@ -20,6 +20,8 @@ struct Listing {
     profile: DeviceProfile,
     /// Whether `smem_per_sm = smem_per_block_optin + smem_reserved_per_block`.
     smem_identity_holds: bool,
+    /// Where the driver and the table of architectures disagree; null where the table has no such architecture.
+    disagreements: Option<Vec<Disagreement>>,
     /// The PTX level that was loaded.
     level: Option<&'static str>,
     kernels: Vec<Kernel>,
@@ -35,7 +37,7 @@ struct Kernel {
 
 /// Runs the command.
 pub fn run(_command: &Command, json: bool) -> Result<()> {
-    let profile = DeviceProfile::query(0)?;
+    let profile = device::query(0)?;
     // A device that is too old for the kernels still has limits worth showing.
     let opened = Gpu::open(0);
     let mut kernels = Vec::new();
@@ -50,6 +52,7 @@ pub fn run(_command: &Command, json: bool) -> Result<()> {
     let listing = Listing {
         smem_identity_holds: u64::from(profile.smem_per_sm)
             == u64::from(profile.smem_per_block_optin) + u64::from(profile.smem_reserved_per_block),
+        disagreements: profile.disagreements(),
         level: opened.as_ref().ok().map(|gpu| gpu.level().arch),
         profile,
         kernels,
@@ -114,6 +117,7 @@ fn describe(listing: &Listing) -> String {
              driver takes for it. Here it is not: trust the limit of a block.\n",
         );
     }
+    text.push_str(&against_the_table(listing));
     if let Some(level) = listing.level {
         text.push_str(&format!("\nKernels, loaded from the PTX for {level}:\n"));
         let mut table = output::table();
@@ -131,4 +135,60 @@ fn describe(listing: &Listing) -> String {
         text.push_str(&output::render(table));
     }
     text
+}
+
+/// The driver's numbers against those of the table of architectures.
+fn against_the_table(listing: &Listing) -> String {
+    let architecture = listing.profile.compute_capability_name();
+    match listing.disagreements.as_deref() {
+        None => format!(
+            "\nCompute capability {architecture} is not in the planner's table: `plan` and estimates know nothing of it.\n"
+        ),
+        Some([]) => format!("\nThe driver's numbers are those of the planner's table for {architecture}.\n"),
+        Some(disagreements) => {
+            let mut table = output::table();
+            table.add_row(["", "driver", "table"]);
+            for Disagreement {
+                field,
+                queried,
+                table: known,
+            } in disagreements
+            {
+                table.add_row([(*field).to_owned(), queried.to_string(), known.to_string()]);
+            }
+            output::right_align(&mut table, 1..3);
+            format!(
+                "\nThe driver's numbers differ from the planner's table for {architecture}; the driver's are used:\n{}",
+                output::render(table)
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(change: impl FnOnce(&mut DeviceProfile)) -> Listing {
+        let mut profile = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
+        change(&mut profile);
+        Listing {
+            smem_identity_holds: true,
+            disagreements: profile.disagreements(),
+            level: None,
+            profile,
+            kernels: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn disagreements_between_driver_and_table_are_shown() {
+        assert!(describe(&listing(|_| {})).contains("are those of the planner's table for 9.0"));
+        let smaller = describe(&listing(|profile| profile.smem_per_block_optin = 100_000));
+        let row = smaller.lines().find(|line| line.starts_with("smem_per_block_optin"));
+        let words: Vec<_> = row.expect("a row").split_whitespace().collect();
+        assert_eq!(words, ["smem_per_block_optin", "100000", "232448"]);
+        let unknown = describe(&listing(|profile| profile.compute_capability = (10, 7)));
+        assert!(unknown.contains("10.7 is not in the planner's table"), "{unknown}");
+    }
 }

@@ -6,12 +6,14 @@
 
 mod choice;
 mod demo;
+mod destination;
 mod device;
 mod failure;
 mod kernels;
 mod matmul;
 mod npy;
 mod output;
+mod plan;
 mod ptx;
 mod sim;
 mod simulation;
@@ -39,6 +41,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Device(device::Command),
+    Plan(plan::Command),
     Matmul(matmul::Command),
     Verify(verify::Command),
     Sim(sim::Command),
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let Cli { json, command } = Cli::parse();
     let result = match &command {
         Command::Device(command) => device::run(command, json),
+        Command::Plan(command) => plan::run(command, json),
         Command::Matmul(command) => matmul::run(command, json),
         Command::Verify(command) => verify::run(command, json),
         Command::Sim(command) => sim::run(command, json),

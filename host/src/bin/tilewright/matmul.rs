@@ -7,8 +7,9 @@ use half::{bf16, f16};
 use tilewright::{Backend, DType, GemmShape, Options, Report, Verify};
 
 use crate::choice::Choice;
+use crate::destination::Destination;
 use crate::failure::{Failure, Result};
-use crate::npy::{Destination, Scalar, Source};
+use crate::npy::{self, Scalar, Source};
 use crate::{output, simulation};
 
 /// Multiply two .npy files: C = A · B
@@ -118,7 +119,7 @@ fn compute<T: Scalar>(
     spinner.set_message(format!("multiplying {shape}"));
     let product = tilewright::matmul(shape, &a, &b, options)?;
     spinner.set_message("writing");
-    destination.write(descr, shape.m(), shape.n(), &product.c)?;
+    npy::write(destination, descr, shape.m(), shape.n(), &product.c)?;
     spinner.finish_and_clear();
     Ok(product.report)
 }

@@ -9,12 +9,13 @@ mod header;
 mod tests;
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
 use tilewright::{DType, Element};
 
+use crate::destination::Destination;
 use crate::failure::{Failure, Result};
 pub use header::Descr;
 use header::Header;
@@ -137,65 +138,23 @@ impl Source {
     }
 }
 
-/// Where a matrix will be written. Made before the work, so that a place that cannot be written to costs no work.
-#[derive(Debug)]
-pub struct Destination {
-    target: PathBuf,
-    directory: PathBuf,
-}
-
-impl Destination {
-    /// Checks that a file can be put there: in a folder that exists, over nothing or over a regular file.
-    pub fn new(path: &Path) -> Result<Self> {
-        let fail = |problem: String| Failure::file(path, problem);
-        // A link is followed: what it names is replaced, not the link.
-        let target = match fs::symlink_metadata(path) {
-            Ok(_) => fs::canonicalize(path).map_err(|error| fail(error.to_string()))?,
-            Err(_) => path.to_owned(),
-        };
-        if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(fail("is not a regular file, which could be replaced".into()));
-        }
-        if target.file_name().is_none() {
-            return Err(fail("does not name a file".into()));
-        }
-        let directory = match target.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
-            Some(parent) => parent.to_owned(),
-            None => PathBuf::from("."),
-        };
-        match fs::metadata(&directory) {
-            Ok(metadata) if metadata.is_dir() => Ok(Self { target, directory }),
-            Ok(_) => Err(fail(format!("{} is not a folder", directory.display()))),
-            Err(error) => Err(fail(format!("{}: {error}", directory.display()))),
-        }
-    }
-
-    /// Writes a matrix, row by row. The file appears complete, by renaming, or not at all.
-    pub fn write<T: Scalar>(&self, descr: Descr, rows: usize, columns: usize, elements: &[T]) -> Result<()> {
-        let fail = |error: std::io::Error| Failure::file(&self.target, format!("cannot be written: {error}"));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".tilewright-");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // The mode of a new file; the process's umask takes its bits away.
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        let temporary = builder.tempfile_in(&self.directory).map_err(fail)?;
-        let mut writer = BufWriter::new(temporary.as_file());
-        writer
-            .write_all(&header::to_bytes(descr, rows, columns).map_err(|problem| Failure::file(&self.target, problem))?)
-            .map_err(fail)?;
+/// Writes a matrix, row by row.
+pub fn write<T: Scalar>(
+    destination: &Destination,
+    descr: Descr,
+    rows: usize,
+    columns: usize,
+    elements: &[T],
+) -> Result<()> {
+    let header = header::to_bytes(descr, rows, columns).map_err(|problem| destination.failure(problem))?;
+    destination.write(|writer| {
+        writer.write_all(&header)?;
         let mut bytes = Vec::with_capacity(CHUNK_BYTES);
         for chunk in elements.chunks(CHUNK_BYTES / size_of::<T>()) {
             bytes.clear();
             chunk.iter().for_each(|element| element.push_le(&mut bytes));
-            writer.write_all(&bytes).map_err(fail)?;
+            writer.write_all(&bytes)?;
         }
-        writer.flush().map_err(fail)?;
-        drop(writer);
-        temporary.persist(&self.target).map_err(|error| fail(error.error))?;
         Ok(())
-    }
+    })
 }

@@ -3,6 +3,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use std::fs;
+
 use super::*;
 
 /// A file's bytes as NumPy writes them: version, dictionary, padding to 64 bytes, a line break, elements.
@@ -91,10 +93,8 @@ fn more_than_one_chunk_is_read_and_written() {
     let directory = TempDir::new().expect("a folder");
     let source = Source::open(&put(&directory, &bytes), false).expect("opens");
     let path = directory.path().join("again.npy");
-    Destination::new(&path)
-        .expect("valid")
-        .write(source.descr(), 1, len, &values)
-        .expect("writes");
+    let destination = Destination::new(&path).expect("valid");
+    write(&destination, source.descr(), 1, len, &values).expect("writes");
     assert_eq!(
         Source::open(&path, false).expect("opens").read::<f64>().expect("reads"),
         values
@@ -186,10 +186,8 @@ fn devices_are_not_replaced_and_links_are_followed() {
     std::os::unix::fs::symlink(&real, &link).expect("links");
     let bytes = npy(1, &dictionary("<f4", false, "(2, 3)"), &le(&SIX));
     let descr = Source::open(&put(&directory, &bytes), false).expect("opens").descr();
-    Destination::new(&link)
-        .expect("valid")
-        .write(descr, 2, 3, &SIX)
-        .expect("writes");
+    let destination = Destination::new(&link).expect("valid");
+    write(&destination, descr, 2, 3, &SIX).expect("writes");
     assert!(link.is_symlink());
     assert_eq!(
         Source::open(&real, false).expect("opens").read::<f32>().expect("reads"),
@@ -264,7 +262,7 @@ proptest! {
         let example = npy(1, &dictionary("<f8", false, "(0, 0)"), &[]);
         let descr = Source::open(&put(&directory, &example), false)?.descr();
         let path = directory.path().join("matrix.npy");
-        Destination::new(&path)?.write(descr, rows, columns, &values)?;
+        write(&Destination::new(&path)?, descr, rows, columns, &values)?;
         let source = Source::open(&path, false)?;
         prop_assert_eq!((source.rows(), source.columns()), (rows, columns));
         prop_assert_eq!(source.read::<f64>()?, values);

@@ -6,7 +6,11 @@
 //!
 //! A pure function: no driver, no device. Every candidate that was passed over has its reason.
 
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use serde::Serialize;
 use tilewright_contract::{
@@ -15,6 +19,7 @@ use tilewright_contract::{
 };
 
 use crate::device::DeviceProfile;
+use crate::kernels::estimate_us;
 
 /// What the user leaves open and what not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,21 +37,21 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The product.
-    pub(crate) shape: GemmShape,
+    shape: GemmShape,
     /// The entry point.
-    pub(crate) variant: &'static Variant,
+    variant: &'static Variant,
     /// The tile and the block that computes it.
-    pub(crate) tile: TileGeometry,
+    tile: TileGeometry,
     /// The tiles of C.
-    pub(crate) grid: Grid,
+    grid: Grid,
     /// Dynamic shared memory of a block.
-    pub(crate) dynamic_bytes: Bytes,
+    dynamic_bytes: Bytes,
     /// What a block may use, static and dynamic together.
-    pub(crate) limit_bytes: Bytes,
+    limit_bytes: Bytes,
     /// Whether the launch needs `cuFuncSetAttribute` first: static + dynamic exceed the default limit.
-    pub(crate) opt_in: bool,
+    opt_in: bool,
     /// Why this tile, and why not the others; one line each.
-    pub(crate) reasons: Vec<String>,
+    reasons: Vec<String>,
 }
 
 /// Geometry and memory of a plan, for reports.
@@ -90,9 +95,36 @@ impl Plan {
         self.tile
     }
 
+    /// The tiles of C.
+    pub fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    /// Dynamic shared memory of a block.
+    pub fn dynamic_bytes(&self) -> Bytes {
+        self.dynamic_bytes
+    }
+
+    /// Whether the launch needs `cuFuncSetAttribute` first: static + dynamic exceed the default limit.
+    pub fn opt_in(&self) -> bool {
+        self.opt_in
+    }
+
     /// Why this tile, and why not the others; one line each.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
+    }
+
+    /// The same kernel and tile for another product.
+    ///
+    /// # Errors
+    /// [`GridError`] when that has more tiles than a grid holds.
+    pub fn for_shape(&self, shape: GemmShape) -> Result<Self, GridError> {
+        Ok(Self {
+            shape,
+            grid: Grid::cover(shape.args(), self.tile.width())?,
+            ..self.clone()
+        })
     }
 
     /// How a kernel with dynamic shared memory carves it.
@@ -208,13 +240,15 @@ impl fmt::Display for PlanError {
     }
 }
 
-impl std::error::Error for PlanError {}
+impl core::error::Error for PlanError {}
 
-/// Tile widths that are tried, best first, when the user names none; below them the widest that fits is taken.
-///
-/// Multiples of 16 keep loads coalesced. Wider than 64 gains nothing: 128 leaves room for one block of 256 threads a
-/// multiprocessor, too few to hide latency, and 96 for blocks of 144 threads, which are no whole warps (`docs/results`).
-const CANDIDATES: [u32; 3] = [64, 32, 16];
+/// Tile widths that are tried when the user names none; below them the widest that fits is taken. Multiples of 16 keep loads
+/// coalesced.
+const CANDIDATES: [u32; 8] = [128, 112, 96, 80, 64, 48, 32, 16];
+
+/// The widths that are tried where the architecture is not in the table, so that nothing is known of occupancy: the first that
+/// fits. 64 is the fastest width of large products on the parts that were measured (`docs/results`).
+const UNKNOWN_ARCHITECTURE: [u32; 3] = [64, 32, 16];
 
 /// Chooses tile, block, grid and shared memory for one product on one device.
 ///
@@ -275,7 +309,7 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     })
 }
 
-/// The widest candidate that fits the memory and keeps every multiprocessor busy.
+/// The candidate with the least estimated time among those that fit.
 fn choose_tile(
     rung: Rung,
     shape: &GemmShape,
@@ -284,17 +318,18 @@ fn choose_tile(
     limit: Bytes,
     reasons: &mut Vec<String>,
 ) -> Result<TileGeometry, PlanError> {
-    // Unknown in the profile of an architecture: then no tile is passed over for leaving some idle.
-    let multiprocessors = device
-        .installed
-        .as_ref()
-        .map_or(0, |installed| installed.multiprocessors);
-    let mut fitting = None;
-    let narrowest = CANDIDATES[CANDIDATES.len() - 1];
+    let known = device.architecture().zip(device.product());
+    let widths: &[u32] = if known.is_some() {
+        &CANDIDATES
+    } else {
+        &UNKNOWN_ARCHITECTURE
+    };
+    let narrowest = widths[widths.len() - 1];
     let below = TilePair::widest_within(limit, dtype)
         .map(TileGeometry::width)
         .filter(|&width| width < narrowest);
-    for width in CANDIDATES.into_iter().chain(below) {
+    let mut best: Option<(f64, TileGeometry)> = None;
+    for width in widths.iter().copied().chain(below) {
         let Some(variant) = Variant::find(rung, dtype, width) else {
             continue;
         };
@@ -304,31 +339,39 @@ fn choose_tile(
             reasons.push(format!("tile width {width}: needs {needed} of {limit}"));
             continue;
         }
-        fitting = Some(tile);
-        match Grid::cover(shape.args(), width) {
-            Ok(grid) if grid.blocks() < multiprocessors && width > narrowest => reasons.push(format!(
-                "tile width {width}: {} blocks leave some of {multiprocessors} multiprocessors idle",
-                grid.blocks()
-            )),
-            Ok(grid) => {
-                reasons.push(format!("tile width {width}: {needed} fit, {} blocks", grid.blocks()));
-                return Ok(tile);
-            }
-            Err(error) => return Err(PlanError::Grid(error)),
+        let Ok(grid) = Grid::cover(shape.args(), width) else {
+            reasons.push(format!("tile width {width}: more tiles than a grid holds"));
+            continue;
+        };
+        let fitting = format!("tile width {width}: {needed} fit, {} blocks", grid.blocks());
+        let estimated = known
+            .as_ref()
+            .and_then(|(architecture, product)| estimate_us(variant, tile, shape, architecture, product));
+        reasons.push(match (estimated, &known) {
+            (Some(us), Some((_, product))) => format!("{fitting}, about {us:.1} us on {}", product.name),
+            _ => format!("{fitting}, of unknown speed"),
+        });
+        // Without an estimate the order of the widths decides.
+        let us = estimated.unwrap_or(f64::INFINITY);
+        let narrower_and_as_fast = |least: f64| us <= least && us.is_finite();
+        if best.is_none_or(|(least, _)| us < least || narrower_and_as_fast(least)) {
+            best = Some((us, tile));
         }
     }
-    fitting.ok_or_else(|| {
-        // Nothing fits: report the narrowest that the kernel has.
-        let narrowest = VARIANTS
-            .iter()
-            .filter(|v| v.rung == rung && v.dtype == dtype)
-            .min_by_key(|v| narrowest_width(v))
-            .expect("every rung has a kernel for every element type");
-        match TileGeometry::new(narrowest_width(narrowest)) {
-            Ok(tile) => too_large(narrowest, tile, limit),
-            Err(error) => PlanError::Tile(error),
-        }
-    })
+    if let Some((_, tile)) = best {
+        reasons.push(format!("tile width {}: the best of these", tile.width()));
+        return Ok(tile);
+    }
+    // Nothing fits: report the narrowest that the kernel has.
+    let narrowest = VARIANTS
+        .iter()
+        .filter(|v| v.rung == rung && v.dtype == dtype)
+        .min_by_key(|v| narrowest_width(v))
+        .expect("every rung has a kernel for every element type");
+    let tile = TileGeometry::new(narrowest_width(narrowest)).map_err(PlanError::Tile)?;
+    // Where memory is not what is missing, the grid is.
+    Grid::cover(shape.args(), widths[0]).map_err(PlanError::Grid)?;
+    Err(too_large(narrowest, tile, limit))
 }
 
 fn narrowest_width(variant: &Variant) -> u32 {

@@ -1,0 +1,466 @@
+//! How good the planner's choice among our own kernels is, on a GPU.
+//!
+//! For each shape and element type every candidate is checked, then all are timed in turns on the same random inputs. Reported is
+//! the time of the planner's choice over that of the fastest.
+//!
+//! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it times
+//! other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts into the
+//! planner.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Parser;
+use half::{bf16, f16};
+use serde::Serialize;
+use tilewright::launch::Gpu;
+use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, estimate_us, plan};
+use tilewright::{DType, Element, GemmShape, Operand, Rung, Variant, check, random};
+use tilewright_contract::TileGeometry;
+
+/// Times every candidate of the planner over many shapes.
+#[derive(Parser)]
+struct Arguments {
+    /// Where the result files go.
+    #[arg(long)]
+    out: PathBuf,
+    /// The commit that was built.
+    #[arg(long, default_value = "unknown")]
+    commit: String,
+    /// The date of the run.
+    #[arg(long, default_value = "unknown")]
+    date: String,
+    /// Time the shapes of the calibration and fit the model to them.
+    #[arg(long)]
+    calibrate: bool,
+    /// Timed rounds; in each, every candidate runs in its turn.
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// What `cargo bench` passes.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// m, n, k: squares, few rows, few columns, deep and shallow, and no multiples of anything.
+const SHAPES: [(usize, usize, usize); 40] = [
+    (64, 64, 64),
+    (128, 128, 128),
+    (192, 192, 192),
+    (256, 256, 256),
+    (384, 384, 384),
+    (512, 512, 512),
+    (640, 640, 640),
+    (768, 768, 768),
+    (1024, 1024, 1024),
+    (1280, 1280, 1280),
+    (1536, 1536, 1536),
+    (2048, 2048, 2048),
+    (2560, 2560, 2560),
+    (3072, 3072, 3072),
+    (4096, 4096, 4096),
+    (100, 100, 100),
+    (333, 777, 555),
+    (1000, 1000, 1000),
+    (1023, 1025, 1027),
+    (2000, 3000, 1000),
+    (3001, 1999, 2003),
+    (1, 4096, 4096),
+    (16, 4096, 4096),
+    (64, 4096, 4096),
+    (128, 4096, 1024),
+    (256, 8192, 512),
+    (4096, 1, 4096),
+    (4096, 32, 4096),
+    (8192, 128, 1024),
+    (4096, 4096, 64),
+    (4096, 4096, 16),
+    (8192, 8192, 32),
+    (256, 256, 8192),
+    (128, 128, 16384),
+    (512, 512, 4096),
+    (2048, 1024, 512),
+    (1024, 4096, 1024),
+    (4096, 1024, 768),
+    (1797, 1797, 64),
+    (700, 5000, 300),
+];
+
+/// The shapes that the model is fitted to. None is among [`SHAPES`], on which the choice is judged.
+const CALIBRATION: [(usize, usize, usize); 36] = [
+    (80, 80, 80),
+    (160, 160, 160),
+    (224, 224, 224),
+    (320, 320, 320),
+    (448, 448, 448),
+    (576, 576, 576),
+    (704, 704, 704),
+    (832, 832, 832),
+    (896, 896, 896),
+    (1152, 1152, 1152),
+    (1408, 1408, 1408),
+    (1792, 1792, 1792),
+    (2304, 2304, 2304),
+    (2816, 2816, 2816),
+    (3584, 3584, 3584),
+    (120, 150, 130),
+    (450, 650, 550),
+    (900, 1100, 1000),
+    (1500, 2500, 800),
+    (3100, 2100, 1900),
+    (3500, 3600, 3700),
+    (2, 3072, 3072),
+    (24, 3072, 3072),
+    (96, 3072, 3072),
+    (160, 3072, 1280),
+    (320, 6144, 640),
+    (3072, 8, 3072),
+    (6144, 160, 1280),
+    (3072, 3072, 96),
+    (3072, 3072, 24),
+    (6144, 6144, 48),
+    (192, 192, 6144),
+    (384, 384, 3072),
+    (1536, 1152, 640),
+    (1280, 3072, 1280),
+    (3072, 1280, 640),
+];
+
+/// The kernels that a plan may name, by rung and tile width.
+const CANDIDATES: [(Rung, u32); 11] = [
+    (Rung::TiledStatic, 16),
+    (Rung::TiledStatic, 32),
+    (Rung::TiledDynamic, 16),
+    (Rung::TiledDynamic, 24),
+    (Rung::TiledDynamic, 32),
+    (Rung::TiledDynamic, 48),
+    (Rung::TiledDynamic, 64),
+    (Rung::TiledDynamic, 80),
+    (Rung::TiledDynamic, 96),
+    (Rung::TiledDynamic, 112),
+    (Rung::TiledDynamic, 128),
+];
+
+/// A regret of at most this is as good as the best: launches of one kernel differ by as much.
+const WITHIN: f64 = 0.05;
+
+#[derive(Serialize)]
+struct Results {
+    date: String,
+    commit: String,
+    device: String,
+    driver: String,
+    rounds: usize,
+    rows: Vec<Row>,
+}
+
+/// One shape and element type.
+#[derive(Serialize)]
+struct Row {
+    m: usize,
+    n: usize,
+    k: usize,
+    dtype: &'static str,
+    candidates: Vec<Candidate>,
+    picked: String,
+    /// Time of the picked kernel over that of the fastest.
+    over_best: f64,
+}
+
+#[derive(Serialize)]
+struct Candidate {
+    kernel: String,
+    tile: u32,
+    /// Median.
+    us: f64,
+    us_q1: f64,
+    us_q3: f64,
+    /// What the planner expected.
+    estimated_us: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let gpu = Gpu::open(0)?;
+    let mut results = Results {
+        date: arguments.date,
+        commit: arguments.commit,
+        device: gpu.profile().name.clone(),
+        driver: gpu
+            .profile()
+            .installed
+            .as_ref()
+            .map_or_else(String::new, |installed| installed.driver.clone()),
+        rounds: arguments.rounds,
+        rows: Vec::new(),
+    };
+    let shapes = if arguments.calibrate { &CALIBRATION[..] } else { &SHAPES };
+    for &(m, n, k) in shapes {
+        let shape = GemmShape::packed(m, n, k)?;
+        results.rows.extend([
+            row::<f32>(&gpu, &shape, arguments.rounds)?,
+            row::<f64>(&gpu, &shape, arguments.rounds)?,
+            row::<f16>(&gpu, &shape, arguments.rounds)?,
+            row::<bf16>(&gpu, &shape, arguments.rounds)?,
+        ]);
+    }
+    std::fs::create_dir_all(&arguments.out)?;
+    if arguments.calibrate {
+        let speed = results.speed(&gpu)?;
+        print!("{speed}");
+        std::fs::write(arguments.out.join("speed.txt"), speed)?;
+        return Ok(());
+    }
+    let table = results.markdown()?;
+    print!("{table}");
+    std::fs::write(arguments.out.join("pick.md"), table)?;
+    std::fs::write(
+        arguments.out.join("pick.json"),
+        serde_json::to_string_pretty(&results)? + "\n",
+    )?;
+    Ok(())
+}
+
+fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, Box<dyn Error>> {
+    let a_host: Vec<T> = random::random_matrix(1, shape.span_elems(Operand::A));
+    let b_host: Vec<T> = random::random_matrix(2, shape.span_elems(Operand::B));
+    let (a, b) = (gpu.upload(&a_host)?, gpu.upload(&b_host)?);
+    let picked = plan(shape, T::DTYPE, gpu.profile(), &Policy::default())?;
+    let plans: Vec<Plan> = CANDIDATES
+        .iter()
+        .filter_map(|&(rung, tile)| {
+            let policy = Policy {
+                rung: Some(rung),
+                tile: Some(tile),
+                smem_limit: None,
+            };
+            // A tile that does not fit this element type is no candidate.
+            plan(shape, T::DTYPE, gpu.profile(), &policy).ok()
+        })
+        .collect();
+    let poison = vec![T::from_f64(f64::NAN); shape.span_elems(Operand::C)];
+    let mut c = gpu.upload(&poison)?;
+    let mut host = poison.clone();
+    let mut launches = Vec::new();
+    for plan in &plans {
+        c = gpu.upload(&poison)?;
+        gpu.launch(plan, &a, &b, &mut c)?;
+        gpu.synchronize()?;
+        c.download(&mut host)?;
+        check::sampled(shape, &a_host, &b_host, &host, check::DEFAULT_SEED)?.into_result()?;
+        // Short kernels in a row, so that the clock of events, half a microsecond, does not decide.
+        let once = gpu.time_ms(|| gpu.launch(plan, &a, &b, &mut c))?;
+        launches.push((0.2 / once).clamp(1.0, 50.0) as u32);
+    }
+    let mut times = vec![Vec::new(); plans.len()];
+    for _ in 0..rounds {
+        for ((plan, &launches), times) in plans.iter().zip(&launches).zip(&mut times) {
+            let ms = gpu.time_ms(|| (0..launches).try_for_each(|_| gpu.launch(plan, &a, &b, &mut c)))?;
+            times.push(f64::from(ms) * 1e3 / f64::from(launches));
+        }
+    }
+    let (architecture, product) = gpu
+        .profile()
+        .architecture()
+        .zip(gpu.profile().product())
+        .ok_or("this device's architecture is not in the table")?;
+    let candidates: Vec<Candidate> = plans
+        .iter()
+        .zip(times)
+        .map(|(plan, times)| Candidate {
+            kernel: plan.variant().symbol.to_owned(),
+            tile: plan.tile().width(),
+            us: quantile(times.clone(), 0.5),
+            us_q1: quantile(times.clone(), 0.25),
+            us_q3: quantile(times, 0.75),
+            estimated_us: estimate_us(plan.variant(), plan.tile(), shape, &architecture, &product).unwrap_or(f64::NAN),
+        })
+        .collect();
+    let best = candidates
+        .iter()
+        .map(|candidate| candidate.us)
+        .fold(f64::INFINITY, f64::min);
+    let taken = candidates
+        .iter()
+        .find(|candidate| candidate.kernel == picked.variant().symbol && candidate.tile == picked.tile().width())
+        .ok_or("the planner picked what is not timed here")?;
+    Ok(Row {
+        m: shape.m(),
+        n: shape.n(),
+        k: shape.k(),
+        dtype: T::DTYPE.name(),
+        picked: name(taken),
+        over_best: taken.us / best,
+        candidates,
+    })
+}
+
+/// Cycles, none of them negative, with the least weighted squares of relative errors. Of every choice of numbers that stay 0 the
+/// rest is solved for; with three numbers these are seven systems.
+fn fit(samples: &[(Cycles, f64, f64)]) -> Cycles {
+    let error = |cycles: &Cycles| -> f64 {
+        samples
+            .iter()
+            .map(|(factors, measured, weight)| {
+                let expected: f64 = factors.iter().zip(cycles).map(|(factor, of)| factor * of).sum();
+                weight * (expected / measured - 1.0).powi(2)
+            })
+            .sum()
+    };
+    (1..8_u32)
+        .filter_map(|kept| solve(samples, kept))
+        .filter(|cycles| cycles.iter().all(|&of| of >= 0.0))
+        .min_by(|a, b| error(a).total_cmp(&error(b)))
+        .unwrap_or_default()
+}
+
+/// The normal equations of the numbers whose bit is set in `kept`, by elimination.
+fn solve(samples: &[(Cycles, f64, f64)], kept: u32) -> Option<Cycles> {
+    let mut system = [[0.0; 4]; 3];
+    for (row, equation) in system.iter_mut().enumerate() {
+        if kept >> row & 1 == 0 {
+            equation[row] = 1.0;
+            continue;
+        }
+        for (factors, measured, weight) in samples {
+            let scaled = factors.map(|factor| factor / measured);
+            for column in 0..3 {
+                if kept >> column & 1 == 1 {
+                    equation[column] += weight * scaled[row] * scaled[column];
+                }
+            }
+            equation[3] += weight * scaled[row];
+        }
+    }
+    for pivot in 0..3 {
+        let best = (pivot..3).max_by(|&a, &b| system[a][pivot].abs().total_cmp(&system[b][pivot].abs()))?;
+        system.swap(pivot, best);
+        if system[pivot][pivot].abs() < 1e-300 {
+            return None;
+        }
+        for other in (0..3).filter(|&other| other != pivot) {
+            let factor = system[other][pivot] / system[pivot][pivot];
+            for column in pivot..4 {
+                system[other][column] -= factor * system[pivot][column];
+            }
+        }
+    }
+    Some([0, 1, 2].map(|row| system[row][3] / system[row][row]))
+}
+
+/// The kernel without its element type, and the tile width.
+fn name(candidate: &Candidate) -> String {
+    let rung = candidate.kernel.split('_').take(3).collect::<Vec<_>>().join("_");
+    format!("{rung} {}", candidate.tile)
+}
+
+/// The value below which a fraction `q` of the sorted sample lies.
+fn quantile(mut sample: Vec<f64>, q: f64) -> f64 {
+    sample.sort_by(f64::total_cmp);
+    sample[((sample.len() - 1) as f64 * q).round() as usize]
+}
+
+/// Numbers that are multiplied by [`Rounds::factors`]: latency, work and block cycles.
+type Cycles = [f64; 3];
+
+impl Results {
+    /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each.
+    fn speed(&self, gpu: &Gpu) -> Result<String, Box<dyn Error>> {
+        let installed = gpu.profile().installed.as_ref().ok_or("a device")?;
+        let mut text = String::new();
+        for (dtype, (rung, tile)) in DType::ALL
+            .into_iter()
+            .flat_map(|dtype| CANDIDATES.map(|of| (dtype, of)))
+        {
+            let Some(variant) = Variant::find(rung, dtype, tile) else {
+                continue;
+            };
+            let geometry = TileGeometry::new(tile)?;
+            let dynamic = variant.dynamic_bytes(geometry);
+            if variant.static_bytes().get() + dynamic.get() > gpu.profile().smem_per_block_optin {
+                continue;
+            }
+            let resident = gpu.blocks_per_multiprocessor(variant, geometry.threads(), dynamic)?;
+            let mut samples = Vec::new();
+            for row in self.rows.iter().filter(|row| row.dtype == dtype.name()) {
+                let timed = row
+                    .candidates
+                    .iter()
+                    .find(|candidate| candidate.kernel == variant.symbol && candidate.tile == tile);
+                let Some(timed) = timed else { continue };
+                let shape = GemmShape::packed(row.m, row.n, row.k)?;
+                let rounds = Rounds::new(&shape, tile, resident, installed.multiprocessors);
+                let cycles = (timed.us - LAUNCH_US).max(0.1) * f64::from(installed.clock_khz) / 1e3;
+                // Products that fill the device are what a choice matters for most.
+                let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
+                samples.push((rounds.factors(), cycles, weight));
+            }
+            let [latency, work, block] = fit(&samples);
+            writeln!(text, "{} {tile} {latency:.2} {work:.2} {block:.1}", variant.symbol)?;
+        }
+        Ok(text)
+    }
+
+    fn markdown(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        writeln!(text, "# The planner's choice against every candidate\n")?;
+        writeln!(
+            text,
+            "{}, driver CUDA {}, commit {}, {}. Random data, every candidate checked before timing; {} rounds in which each \
+             runs in its turn, medians. Over best: time of the picked kernel over that of the fastest.\n",
+            self.device, self.driver, self.commit, self.date, self.rounds
+        )?;
+        writeln!(
+            text,
+            "| type | rows | within {:.0} % | median | worst |",
+            WITHIN * 100.0
+        )?;
+        writeln!(text, "|---|---:|---:|---:|---:|")?;
+        for dtype in ["f32", "f64", "f16", "bf16"] {
+            let of: Vec<f64> = self
+                .rows
+                .iter()
+                .filter(|row| row.dtype == dtype)
+                .map(|row| row.over_best)
+                .collect();
+            let good = of.iter().filter(|&&over| over <= 1.0 + WITHIN).count();
+            writeln!(
+                text,
+                "| {dtype} | {} | {good} ({:.0} %) | {:.3} | {:.3} |",
+                of.len(),
+                100.0 * good as f64 / of.len() as f64,
+                quantile(of.clone(), 0.5),
+                quantile(of, 1.0)
+            )?;
+        }
+        writeln!(
+            text,
+            "\n| m x n x k | type | picked | us | expected us | fastest | us | over best |"
+        )?;
+        writeln!(text, "|---|---|---|---:|---:|---|---:|---:|")?;
+        for row in &self.rows {
+            let by = |us: &Candidate, other: &Candidate| us.us.total_cmp(&other.us);
+            let (Some(best), Some(taken)) = (
+                row.candidates.iter().min_by(|a, b| by(a, b)),
+                row.candidates.iter().find(|candidate| name(candidate) == row.picked),
+            ) else {
+                continue;
+            };
+            writeln!(
+                text,
+                "| {} x {} x {} | {} | {} | {:.1} | {:.1} | {} | {:.1} | {:.3} |",
+                row.m,
+                row.n,
+                row.k,
+                row.dtype,
+                row.picked,
+                taken.us,
+                taken.estimated_us,
+                name(best),
+                best.us,
+                row.over_best
+            )?;
+        }
+        Ok(text)
+    }
+}

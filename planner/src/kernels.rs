@@ -1,0 +1,11 @@
+//! This project's own kernels: their worksheets, which of them to launch for a product, and with what.
+
+mod estimate;
+mod plan;
+mod sheet;
+mod usage;
+
+pub use estimate::{LAUNCH_US, Rounds, estimate_us};
+pub use plan::{Plan, PlanError, PlanSummary, Policy, plan};
+pub use sheet::{KernelSheet, kernel_sheet};
+pub use usage::registers;

@@ -1,0 +1,178 @@
+//! How long a product takes with one of this project's kernels.
+//!
+//! A kernel of one stage alternates between loading and multiplying, so a block spends most of its time waiting, and what a
+//! multiprocessor's other blocks do meanwhile decides the speed. Measured on an H200, the cycles that `b` resident blocks take for
+//! a step along k are close to `latency + b * work`: a straight line in b, whose two numbers `speed.txt` has for each kernel and tile
+//! width, with the cycles that a block costs besides its steps. `benches/gpu_pick.rs` measures and fits them
+//! (`gpu_pick --calibrate`), on other shapes than those on which it judges the choice.
+
+use cuda_arch::Architecture;
+use tilewright_contract::{GemmShape, TileGeometry, Variant};
+
+use super::{kernel_sheet, registers};
+use crate::GemmType;
+use crate::path::Path;
+use crate::products::Product;
+
+/// Microseconds from one launch to the next of a kernel that does nothing, as measured on an H200 with CUDA 13.0.
+pub const LAUNCH_US: f64 = 2.0;
+
+/// The architecture that `speed.txt` was measured on.
+const MEASURED: &str = "sm_90";
+
+static SPEED: &str = include_str!("speed.txt");
+
+/// A line of `speed.txt`: cycles of a multiprocessor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Speed {
+    width: u32,
+    /// Of a step along k, however many blocks are resident.
+    latency: f64,
+    /// Of a step along k, for each resident block.
+    work: f64,
+    /// Of a block, besides its steps.
+    block: f64,
+}
+
+/// What of a launch an estimate depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rounds {
+    /// Steps along k of a block; the last tile counts in full.
+    pub steps: f64,
+    /// Blocks that the busiest multiprocessor has in all.
+    pub blocks: u64,
+    /// Blocks that a multiprocessor holds at once.
+    pub resident: u64,
+}
+
+impl Rounds {
+    /// The rounds of a grid of `width x width` tiles.
+    pub fn new(shape: &GemmShape, width: u32, resident: u32, multiprocessors: u32) -> Self {
+        let width = width as usize;
+        let tiles = shape.m().div_ceil(width) as u64 * shape.n().div_ceil(width) as u64;
+        Self {
+            steps: (shape.k().div_ceil(width) * width) as f64,
+            blocks: tiles.div_ceil(multiprocessors.max(1).into()),
+            resident: resident.max(1).into(),
+        }
+    }
+
+    /// By what latency, work and block cycles are multiplied to give all cycles.
+    pub fn factors(&self) -> [f64; 3] {
+        let rounds = self.blocks.div_ceil(self.resident) as f64;
+        let blocks = self.blocks as f64;
+        [rounds * self.steps, blocks * self.steps, blocks]
+    }
+}
+
+/// Microseconds that a product takes; `None` where no multiprocessor holds a block, or nothing was measured of the kernel.
+///
+/// On other architectures than the measured one the work is scaled by the rate of multiplications and the latency is kept: good
+/// for an order of tile widths, not for a time.
+pub fn estimate_us(
+    variant: &Variant,
+    tile: TileGeometry,
+    shape: &GemmShape,
+    arch: &Architecture,
+    product: &Product,
+) -> Option<f64> {
+    let sheet = kernel_sheet(variant, tile, registers(variant.symbol, arch)?, arch).ok()?;
+    let resident = sheet.occupancy.blocks_per_sm;
+    if resident == 0 {
+        return None;
+    }
+    let speed = speed(variant.symbol, tile.width())?;
+    let ty = GemmType::from(variant.dtype);
+    let rate = |arch| Some(f64::from(Path::Simt.support(arch, ty)?.rate.flops_per_clock));
+    let slower = rate(cuda_arch::find(MEASURED).ok()?)? / rate(arch)?;
+    let [latency, work, block] = Rounds::new(shape, tile.width(), resident, product.multiprocessors).factors();
+    let cycles = latency * speed.latency + work * speed.work * slower + block * speed.block;
+    let busy_us = cycles / f64::from(product.clock_khz) * 1e3;
+    let dram_us = least_bytes(shape, variant.dtype.size_bytes()) / product.dram_bytes_per_second as f64 * 1e6;
+    Some(LAUNCH_US + busy_us.max(dram_us))
+}
+
+/// Bytes that must cross the memory bus: A and B once, C once.
+fn least_bytes(shape: &GemmShape, element_bytes: u32) -> f64 {
+    let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
+    (m * k + k * n + m * n) * f64::from(element_bytes)
+}
+
+/// The line of a kernel whose tile width is nearest.
+fn speed(symbol: &str, width: u32) -> Option<Speed> {
+    SPEED
+        .lines()
+        .filter_map(|line| line.strip_prefix(symbol)?.strip_prefix(' '))
+        .filter_map(parse)
+        .min_by_key(|speed| speed.width.abs_diff(width))
+}
+
+fn parse(line: &str) -> Option<Speed> {
+    let mut numbers = line.split(' ');
+    let speed = Speed {
+        width: numbers.next()?.parse().ok()?,
+        latency: numbers.next()?.parse().ok()?,
+        work: numbers.next()?.parse().ok()?,
+        block: numbers.next()?.parse().ok()?,
+    };
+    Some(speed).filter(|_| numbers.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_contract::{DType, Rung};
+
+    #[test]
+    fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
+        for line in SPEED.lines() {
+            let (symbol, rest) = line.split_once(' ').expect("a symbol and numbers");
+            let variant = tilewright_contract::VARIANTS
+                .iter()
+                .find(|variant| variant.symbol == symbol);
+            let speed = parse(rest).unwrap_or_else(|| panic!("not four numbers: {line}"));
+            assert!(variant.is_some_and(|variant| variant.computes(speed.width)), "{line}");
+            assert!(speed.latency + speed.work > 0.0 && speed.block >= 0.0, "{line}");
+        }
+        for variant in tilewright_contract::VARIANTS
+            .iter()
+            .filter(|variant| variant.rung != Rung::Naive)
+        {
+            assert!(speed(variant.symbol, 16).is_some(), "{}", variant.symbol);
+        }
+    }
+
+    #[test]
+    fn rounds_count_what_the_busiest_multiprocessor_does() {
+        let shape = GemmShape::packed(100, 100, 20).expect("valid");
+        // 7 x 7 tiles of 16 on 10 multiprocessors: 5 on the busiest, 2 at once: 3 rounds; 2 tiles deep.
+        let rounds = Rounds::new(&shape, 16, 2, 10);
+        assert_eq!((rounds.steps, rounds.blocks, rounds.resident), (32.0, 5, 2));
+        assert_eq!(rounds.factors(), [96.0, 160.0, 5.0]);
+    }
+
+    #[test]
+    fn more_multiprocessors_and_a_faster_clock_are_never_slower() {
+        let arch = cuda_arch::find("sm_90").expect("in the table");
+        let product = Product::assumed(arch).expect("in the table");
+        let shape = GemmShape::packed(2000, 1500, 700).expect("valid");
+        for (rung, width) in [
+            (Rung::TiledStatic, 16),
+            (Rung::TiledDynamic, 64),
+            (Rung::TiledDynamic, 128),
+        ] {
+            let variant = Variant::find(rung, DType::F32, width).expect("exists");
+            let tile = TileGeometry::new(width).expect("in range");
+            let us = |product: &Product| estimate_us(variant, tile, &shape, arch, product).expect("fits");
+            let mut larger = product.clone();
+            larger.multiprocessors *= 2;
+            let mut faster = product.clone();
+            faster.clock_khz *= 2;
+            assert!(
+                us(&larger) <= us(product) && us(&faster) < us(product),
+                "{rung} {width}"
+            );
+            assert!(us(product) > LAUNCH_US);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Numbers in words.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use cuda_arch::Architecture;
+use serde::Serialize;
+use tilewright_plan::{Limiter, Occupancy, Report, TENSOR_MEMORY_COLUMNS, Template};
+
+/// A number that matters.
+#[derive(Serialize)]
+pub struct Fact {
+    name: &'static str,
+    value: String,
+    note: String,
+}
+
+/// A resource of a multiprocessor.
+#[derive(Serialize)]
+pub struct Resource {
+    name: &'static str,
+    /// Blocks that it has room for; `None` where it sets no limit.
+    blocks: Option<u32>,
+    /// What a block takes, and what there is.
+    taken: String,
+    /// Whether it is what limits the blocks.
+    limits: bool,
+}
+
+const fn name(limiter: Limiter) -> &'static str {
+    match limiter {
+        Limiter::SharedMemory => "shared memory",
+        Limiter::Registers => "registers",
+        Limiter::Warps => "warps",
+        Limiter::Blocks => "number of blocks",
+        Limiter::Barriers => "barriers",
+        Limiter::VirtualResources => "virtual resources",
+    }
+}
+
+/// What matters besides whether it fits.
+pub fn facts(report: &Report) -> Vec<Fact> {
+    let sheet = &report.worksheet;
+    let (template, registers, occupancy) = (&sheet.template, &sheet.registers, &sheet.occupancy);
+    let mut facts = Vec::from([
+        Fact {
+            name: "Tile, stages",
+            value: format!("{}, {}", template.tile, template.stages),
+            note: if sheet.buffers == template.stages {
+                String::new()
+            } else {
+                format!("{} buffers", sheet.buffers)
+            },
+        },
+        Fact {
+            name: "Instructions",
+            value: template.path.to_string(),
+            note: format!("sums in {}", template.accumulator),
+        },
+        Fact {
+            name: "Blocks of a multiprocessor",
+            value: occupancy.blocks_per_sm.to_string(),
+            note: format!("limited by {}", name(occupancy.limiter)),
+        },
+        Fact {
+            name: "Registers of a thread",
+            value: format!("{}{}", if registers.known { "" } else { "about " }, registers.math),
+            note: format!("{} for sums", registers.accumulator),
+        },
+        Fact {
+            name: "Warps of a block",
+            value: template.warps.to_string(),
+            note: match template.producer_warps {
+                0 => String::new(),
+                copying => format!("and {copying} that copy"),
+            },
+        },
+    ]);
+    if let Some(columns) = sheet.tensor_memory {
+        facts.push(Fact {
+            name: "Tensor memory",
+            value: format!("{} of {TENSOR_MEMORY_COLUMNS} columns", columns.needed),
+            note: format!(
+                "{} for sums, {} for scales; {} allocated",
+                columns.accumulator, columns.scales, columns.allocated
+            ),
+        });
+    }
+    if let Some(estimate) = &report.estimate {
+        let when = if report.after_moves.is_some() {
+            "after the moves, "
+        } else {
+            ""
+        };
+        facts.push(Fact {
+            name: "Estimated time",
+            value: format!("{:.1} µs", estimate.us),
+            note: format!("{when}on {}, bound by {}", report.product, estimate.bound.name()),
+        });
+    }
+    facts
+}
+
+/// Every resource that counts, with the blocks that it allows.
+pub fn resources(occupancy: &Occupancy, template: &Template, arch: &Architecture) -> Vec<Resource> {
+    let limiting: Vec<Limiter> = occupancy.limiters().collect();
+    occupancy
+        .limits()
+        .into_iter()
+        .filter(|(_, blocks)| blocks.is_some())
+        .map(|(limiter, blocks)| Resource {
+            name: name(limiter),
+            blocks,
+            taken: taken(limiter, occupancy, template, arch),
+            limits: limiting.contains(&limiter),
+        })
+        .collect()
+}
+
+fn taken(limiter: Limiter, occupancy: &Occupancy, template: &Template, arch: &Architecture) -> String {
+    match limiter {
+        Limiter::SharedMemory => format!("{} of {} B", occupancy.allocated_bytes, arch.smem_per_sm),
+        Limiter::Registers => format!("{} of {}", occupancy.allocated_registers, arch.registers_per_sm),
+        Limiter::Warps => format!(
+            "{} of {}",
+            template.threads().div_ceil(arch.warp_size),
+            arch.warps_per_sm
+        ),
+        Limiter::Blocks => format!("1 of {}", arch.blocks_per_sm),
+        Limiter::Barriers => format!("1 of {}", arch.block_barriers_per_sm),
+        Limiter::VirtualResources => "0".to_string(),
+    }
+}

@@ -1,0 +1,106 @@
+//! The planner's occupancy and limits against the driver's.
+
+use libtest_mimic::{Failed, Trial};
+use tilewright::launch::Gpu;
+use tilewright::plan::{kernel_sheet, registers};
+use tilewright::{Bytes, Error};
+use tilewright_contract::{TileGeometry, VARIANTS, Variant};
+use tilewright_plan::{BlockUse, occupancy};
+
+use crate::Outcome;
+
+pub fn trials() -> Vec<Trial> {
+    VARIANTS
+        .iter()
+        .map(|variant| {
+            Trial::test(format!("occupancy::{}", variant.symbol), move || {
+                blocks_are_as_the_driver_counts_them(variant)
+            })
+        })
+        .chain([
+            Trial::test("occupancy::the_limit_is_exact", the_limit_is_exact),
+            Trial::test(
+                "occupancy::the_table_agrees_with_the_driver",
+                the_table_agrees_with_the_driver,
+            ),
+        ])
+        .collect()
+}
+
+/// The device and its row of the table.
+fn open() -> Result<(Gpu, cuda_arch::Architecture), Failed> {
+    let gpu = Gpu::open(0)?;
+    let architecture = gpu
+        .profile()
+        .architecture()
+        .ok_or("this architecture is not in the table")?;
+    Ok((gpu, architecture))
+}
+
+/// Every tile width of an entry point, and a sweep of dynamic sizes beyond what it needs.
+fn blocks_are_as_the_driver_counts_them(variant: &'static Variant) -> Outcome {
+    let (gpu, architecture) = open()?;
+    let used = gpu.usage(variant)?.registers;
+    let mut compared = 0;
+    for width in (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH).filter(|&width| variant.computes(width)) {
+        let tile = TileGeometry::new(width).map_err(|error| error.to_string())?;
+        let sheet = kernel_sheet(variant, tile, used, &architecture).map_err(|error| error.to_string())?;
+        if sheet.static_bytes + sheet.dynamic_bytes > architecture.smem_per_block_optin {
+            continue;
+        }
+        let counted = gpu.blocks_per_multiprocessor(variant, tile.threads(), Bytes(sheet.dynamic_bytes))?;
+        if counted != sheet.occupancy.blocks_per_sm {
+            return Err(format!("tile {width}: {counted} blocks, predicted {:?}", sheet.occupancy).into());
+        }
+        compared += 1;
+    }
+    let most = architecture.smem_per_block_optin - variant.static_bytes().get();
+    for dynamic in (0..=most).step_by(1777).chain([most - 1, most]) {
+        for threads in [32, 96, 256, 1000] {
+            let block = BlockUse::new(threads, used, variant.static_bytes().get().into(), dynamic.into());
+            let predicted = occupancy(&architecture, &block);
+            let counted = gpu.blocks_per_multiprocessor(variant, threads, Bytes(dynamic))?;
+            if counted != predicted.blocks_per_sm {
+                return Err(format!("{block:?}: {counted} blocks, predicted {predicted:?}").into());
+            }
+            compared += 1;
+        }
+    }
+    if compared < 400 {
+        return Err(format!("only {compared} comparisons").into());
+    }
+    Ok(())
+}
+
+/// The driver takes static + dynamic = limit and refuses one byte more.
+fn the_limit_is_exact() -> Outcome {
+    let (gpu, architecture) = open()?;
+    for variant in &VARIANTS {
+        let most = architecture.smem_per_block_optin - variant.static_bytes().get();
+        gpu.blocks_per_multiprocessor(variant, 32, Bytes(most))?;
+        match gpu.blocks_per_multiprocessor(variant, 32, Bytes(most + 1)) {
+            Err(Error::Driver {
+                code: cust::error::CudaError::InvalidValue,
+                ..
+            }) => {}
+            other => return Err(format!("{}: one byte more than the limit: {other:?}", variant.symbol).into()),
+        }
+    }
+    Ok(())
+}
+
+fn the_table_agrees_with_the_driver() -> Outcome {
+    let (gpu, architecture) = open()?;
+    let disagreements = gpu.profile().disagreements().ok_or("not in the table")?;
+    if !disagreements.is_empty() {
+        return Err(format!("{disagreements:?}").into());
+    }
+    // Registers decide occupancy, and the driver's compiler is not the one that made the table.
+    for variant in &VARIANTS {
+        let (driver, table) = (gpu.usage(variant)?.registers, registers(variant.symbol, &architecture));
+        if table.is_none_or(|table| table.abs_diff(driver) > 8) {
+            return Err(format!("{}: {driver} registers, the table says {table:?}", variant.symbol).into());
+        }
+    }
+    Ok(())
+}
