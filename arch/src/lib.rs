@@ -19,8 +19,10 @@
 
 mod name;
 mod sources;
+mod spilling;
 mod table;
 
 pub use name::{ComputeCapability, UnknownArchitecture, find};
 pub use sources::{COLUMNS, Column, Source};
+pub use spilling::{spill_budget_bytes, static_bytes_with_spills};
 pub use table::{ARCHITECTURES, Architecture};

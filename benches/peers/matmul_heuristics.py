@@ -124,20 +124,34 @@ def rank_of(wanted, ranking, kind):
     return None
 
 
+def from_l2(key):
+    """Elements that a block takes out of L2 in a step of k, after multicast: blocks along n share A, those along m share B."""
+    tile_m, tile_n, _, _, cluster_m, cluster_n = key
+    return tile_m / cluster_n + tile_n / cluster_m
+
+
 def why(wanted, ranking, tied):
     """Why the library's first choice is not among our first five by the strict key: what of it differs."""
-    mnk, mn = rank_of(wanted, ranking, "mnk"), rank_of(wanted, ranking, "mn")
-    best = ranking[0][1]
+    place, mn = rank_of(wanted, ranking, "mnk"), rank_of(wanted, ranking, "mn")
+    same = next(((key["all"], us) for key, us in ranking if key["mnk"] == wanted["mnk"]), None)
+    behind = 0 if same is None else round(100 * (same[1] / ranking[0][1] - 1))
     if tied is not None and tied <= 5:
-        return f"the library rates another choice as equal, which is our number {tied}"
-    if mnk is not None and mnk <= 5:
-        return f"the tile is our number {mnk}, with another cluster or split"
-    at = next((us for key, us in ranking if key["mnk"] == wanted["mnk"]), None)
-    if at is not None:
-        return f"the tile is ours too, {100 * (at / best - 1):.0f} % behind our first"
-    if mn is not None:
-        return f"we do not build this depth (tile m x n is our number {mn})"
-    return "we do not build this tile"
+        return f"the library rates other choices as equal, one of which is our number {tied}"
+    if same is None:
+        return "we do not build this tile" if mn is None else f"we do not build this depth (m x n is our number {mn})"
+    if place > 5:
+        ours_split = ranking[0][0]["all"][3]
+        split = f"; we split k by {ours_split}" if ours_split != wanted["all"][3] else ""
+        return f"the tile is our number {place}, {behind} % behind our first{split}"
+    if same[0][3] != wanted["all"][3]:
+        return f"the tile is our number {place}, with k split by {same[0][3]}"
+    theirs_bytes, ours_bytes = from_l2(wanted["all"]), from_l2(same[0])
+    cluster = "x".join(map(str, same[0][4:]))
+    if theirs_bytes == ours_bytes:
+        return f"the tile is our number {place}; cluster {cluster} takes the same out of L2"
+    much = abs(round(100 * (theirs_bytes / ours_bytes - 1)))
+    word = "more" if theirs_bytes > ours_bytes else "less"
+    return f"the tile is our number {place}; their cluster takes {much} % {word} out of L2 than {cluster}"
 
 
 def compare(library, rank):

@@ -11,7 +11,7 @@ extern crate alloc;
 
 pub mod device;
 mod enumerate;
-mod estimate;
+pub mod estimate;
 mod example;
 mod fit;
 mod frontend;

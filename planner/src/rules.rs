@@ -94,7 +94,7 @@ impl fmt::Display for Violation {
 impl core::error::Error for Violation {}
 
 /// Every rule, in the order in which a template is held against them; `tilewright plan --rules` prints them.
-pub static RULES: [&Rule; 25] = [
+pub static RULES: [&Rule; 26] = [
     &EXTENT,
     &INDEX,
     &POSITIVE,
@@ -112,6 +112,7 @@ pub static RULES: [&Rule; 25] = [
     &SCALE_ATOM_ROWS,
     &SCALE_ATOM_K,
     &STAGES,
+    &FEWEST_STAGES,
     &ACCUMULATOR,
     &ACCUMULATOR_REGISTERS,
     &BLOCK_REGISTERS,
@@ -243,4 +244,11 @@ rule!(
 rule!(
     /// The safety margin.
     MARGIN, "margin", "the margin must leave some of the limit", "the planner"
+);
+rule!(
+    /// The fewest stages that the selector considers.
+    FEWEST_STAGES,
+    "fewest_stages",
+    "a pipeline needs 2 stages; wgmma kernels are built with at least 3, and with 4 of 128 bytes of k below 128 x 192",
+    "DeepGEMM, csrc/jit_kernels/heuristics/sm90.hpp; double buffering elsewhere"
 );

@@ -16,7 +16,7 @@ use crate::frontend::Frontend;
 use crate::gemm_type::GemmType;
 use crate::path::Path;
 use crate::products::Product;
-use crate::rules::{Rule, Violation};
+use crate::rules::{self, Rule, Violation};
 use crate::template::{Shape, Template};
 use crate::worksheet::{Worksheet, largest_stages, worksheet};
 
@@ -84,13 +84,6 @@ pub enum Reason {
     /// No block of it is ever resident.
     NeverResident,
 }
-
-/// Why so few stages are not considered.
-static FEWEST_STAGES: Rule = Rule {
-    name: "fewest_stages",
-    says: "a pipeline needs 2 stages; wgmma kernels are built with at least 3, and with 4 of 128 bytes of k below 128 x 192",
-    source: "DeepGEMM, csrc/jit_kernels/heuristics/sm90.hpp; double buffering elsewhere",
-};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -234,7 +227,7 @@ impl Search<'_> {
                     stages: fewest,
                     total_bytes: sheet.total_bytes,
                     over_by_bytes: sheet.over_by_bytes,
-                    rule: &FEWEST_STAGES,
+                    rule: &rules::FEWEST_STAGES,
                 };
                 return Err((fewest, reason));
             }

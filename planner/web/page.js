@@ -161,9 +161,7 @@ function show() {
   $("epilogue-tile").hidden = kind === "" || kind === "direct";
   const problem = unreadable();
   if (problem) return showProblem(problem);
-  const frame = $("frame");
-  const width = Math.max(320, Math.floor(frame.clientWidth));
-  const question = { request: requestOf(filled()), compare: compared(), width };
+  const question = { request: requestOf(filled()), compare: compared(), width: $("results").clientWidth };
   showAnswer(JSON.parse(planner.answer(JSON.stringify(question))));
 }
 
@@ -174,8 +172,10 @@ function showAnswer(answer) {
   showProblem(answer.error);
   showOpen(answer);
   if (!report) return;
-  $("verdict").textContent = answer.verdict;
-  $("verdict").className = report.fits ? "fits" : "over";
+  for (const line of [$("verdict"), $("bar")]) {
+    line.textContent = answer.verdict;
+    line.className = report.fits ? "fits" : "over";
+  }
   $("command").textContent = answer.command;
   $("facts").replaceChildren(...answer.facts.map(({ name, value, note }) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value, note ? h("small", {}, ` ${note}`) : null))));
@@ -191,6 +191,7 @@ function showAnswer(answer) {
 function showProblem(problem) {
   $("problem").hidden = !problem;
   $("answer").hidden = Boolean(problem);
+  $("bar").hidden = Boolean(problem);
   for (const field of fields) field.removeAttribute("aria-invalid");
   if (!problem) return;
   const wrong = fields.find((field) => field.name === problem.field);
@@ -229,16 +230,18 @@ const number = (value) => h("td", { className: "n" }, value === null || value ==
 const note = (text) => h("td", { className: "note" }, text ?? "");
 
 function showSheet(sheet) {
+  const overlaid = sheet.components.some((part) => part.overlaid_bytes > 0);
   const parts = sheet.components.map((part) => row("", part.name, number(part.per_stage), number(part.bytes),
-    number(part.offset), note(part.overlaid_bytes > 0 ? `${part.overlaid_bytes} B over the operands' buffers` : "")));
-  const sum = (className, name, bytes, text) => row(className, name, number(), number(bytes), number(), note(text));
-  table($("sheet"), [["part"], [`a buffer, of ${sheet.buffers}`, "n"], ["bytes", "n"], ["begins at", "n"], [""]], [
+    number(part.offset), overlaid ? number(part.overlaid_bytes || null) : null));
+  const sum = (className, name, bytes) => row(className, name, number(), number(bytes), number(), overlaid ? number() : null);
+  const heads = [["part"], [`each of ${sheet.buffers} buffers`, "n"], ["bytes", "n"], ["begins at", "n"]];
+  table($("sheet"), overlaid ? [...heads, ["over operands", "n"]] : heads, [
     ...parts,
     sum("sum", "total", sheet.total_bytes),
     sum("", "limit of a block", sheet.limit_bytes),
     ...(sheet.margin_bytes > 0 ? [sum("", "margin", sheet.margin_bytes)] : []),
     sheet.fits ? sum("", "left", sheet.left_bytes) : sum("over", "over by", sheet.over_by_bytes),
-    sum("", "reserved besides", sheet.reserved_bytes, "by the system, for each resident block; no part of the limit"),
+    sum("", "reserved besides", sheet.reserved_bytes),
   ]);
 }
 
@@ -325,10 +328,11 @@ async function begin() {
     restore();
     show();
   });
+  $("share").hidden = !navigator.clipboard;
   $("share").addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(location.href);
-    $("share").textContent = "Copied";
-    setTimeout(() => { $("share").textContent = "Copy link"; }, 1500);
+    const said = await navigator.clipboard.writeText(location.href).then(() => "Copied", () => "See the address bar");
+    $("share").textContent = said;
+    setTimeout(() => { $("share").textContent = "Copy link"; }, 2000);
   });
   window.addEventListener("hashchange", () => {
     restore();

@@ -2,10 +2,16 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::iter;
 
 use serde::Serialize;
 use tilewright_plan::rules::{self, Violation};
-use tilewright_plan::{Epilogue, EpilogueTile, Refusal, Request, TileShape, Value};
+use tilewright_plan::{Epilogue, EpilogueTile, Path, Refusal, Request, TileShape, Value, report};
+
+use crate::requests;
+
+#[cfg(test)]
+mod tests;
 
 /// Why a request is refused.
 #[derive(Serialize)]
@@ -128,51 +134,103 @@ pub fn problem(request: &Request, refusal: &Refusal) -> Problem {
 }
 
 fn of_rule(request: &Request, violation: &Violation) -> Problem {
-    let mut legal = request.clone();
-    let field = match violation.nearest {
-        Some(Value::Number(nearest)) => set_number(&mut legal, violation.what, nearest),
-        Some(Value::Name(nearest)) => set_name(&mut legal, violation.rule.name, nearest),
-        Some(Value::Pair(m, n)) => {
-            legal.cluster = Some((m, n));
-            Some("cluster.m")
-        }
-        None => field(violation.what).map(|(_, name, _)| *name),
-    };
-    let offered = legal != *request;
+    let legal = legal_near(request, violation);
     Problem {
         what: format!("{} {}", violation.what, violation.got),
         says: violation.rule.says.into(),
         source: Some(violation.rule.source),
-        field,
-        nearest: violation.nearest.map(|nearest| nearest.to_string()).filter(|_| offered),
-        request: offered.then_some(legal),
+        field: field_of(violation),
+        nearest: legal.as_ref().map(|legal| requests::difference(request, legal)),
+        request: legal,
     }
+}
+
+/// The field that a violation is about. What follows from several is shown at the first that can give.
+fn field_of(violation: &Violation) -> Option<&'static str> {
+    match violation.nearest {
+        _ if violation.rule == &rules::CLUSTER => Some("cluster.m"),
+        _ if violation.rule == &rules::ACCUMULATOR => Some("accumulator"),
+        _ if violation.rule == &rules::TENSOR_MEMORY => Some("tile.n"),
+        Some(Value::Name(name)) if name.parse::<Path>().is_ok() => Some("path"),
+        Some(Value::Name(_)) => Some("dtype"),
+        _ if violation.what == "registers per thread" => Some("warps"),
+        _ => field(violation.what).map(|(_, name, _)| *name),
+    }
+}
+
+/// The legal request that is nearest.
+fn legal_near(request: &Request, violation: &Violation) -> Option<Request> {
+    let usual_warps = Request {
+        warps: None,
+        producer_warps: None,
+        ..request.clone()
+    };
+    // Two rules can send each other back and forth. What is usual keeps all of them.
+    let usual = [usual_warps, requests::as_usual(request)];
+    follow(request, violation).or_else(|| usual.into_iter().find(|usual| report(usual).is_ok()))
+}
+
+/// The request with the nearest value that keeps the rule, and where another rule forbids that, with what that one says.
+fn follow(request: &Request, violation: &Violation) -> Option<Request> {
+    const MOST_RULES: usize = 12;
+    let mut at = request.clone();
+    let mut broken = *violation;
+    for _ in 0..MOST_RULES {
+        at = with_nearest(&at, &broken).or_else(|| with_less(&at))?;
+        match report(&at) {
+            Ok(_) => return Some(at),
+            Err(Refusal::Violation(next)) => broken = next,
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// The request with the value that a rule offers; `None` where it offers none, or none that is a field.
+fn with_nearest(request: &Request, violation: &Violation) -> Option<Request> {
+    let mut legal = request.clone();
+    match violation.nearest? {
+        Value::Number(nearest) => {
+            let (.., set) = field(violation.what)?;
+            set(&mut legal, u32::try_from(nearest).ok()?);
+        }
+        Value::Name(nearest) if violation.rule == &rules::ACCUMULATOR => legal.accumulator = nearest.parse().ok(),
+        Value::Name(nearest) => match nearest.parse() {
+            Ok(path) => legal.path = Some(path),
+            Err(_) => legal.dtype = nearest.parse().ok()?,
+        },
+        Value::Pair(m, n) => legal.cluster = Some((m, n)),
+    }
+    (legal != *request).then_some(legal)
+}
+
+/// The nearest legal request where registers or tensor memory do not suffice: with one accumulator, else with more warps, else
+/// with half the tile's longer side, as often as is needed.
+fn with_less(request: &Request) -> Option<Request> {
+    let tile = request.tile?;
+    let one_accumulator = Request {
+        accumulator_buffers: Some(1),
+        ..request.clone()
+    };
+    let more_warps = (request.warps.unwrap_or(0) + 1..=32).map(|warps| Request {
+        warps: Some(warps),
+        ..request.clone()
+    });
+    let halves = iter::successors(Some(tile), |TileShape { m, n, k }| match (*m, *n) {
+        (0..=8, 0..=8) => None,
+        (m, n) if m > n => Some(TileShape::new(m / 2, n, *k)),
+        (m, n) => Some(TileShape::new(m, n / 2, *k)),
+    });
+    let smaller = halves.skip(1).map(|tile| Request {
+        tile: Some(tile),
+        ..request.clone()
+    });
+    iter::once(one_accumulator)
+        .chain(more_warps)
+        .chain(smaller)
+        .find(|candidate| report(candidate).is_ok())
 }
 
 fn field(what: &str) -> Option<&'static Field> {
     FIELDS.iter().find(|(known, ..)| *known == what)
-}
-
-fn set_number(request: &mut Request, what: &str, nearest: u64) -> Option<&'static str> {
-    let (_, name, set) = field(what)?;
-    if let Ok(nearest) = u32::try_from(nearest) {
-        set(request, nearest);
-    }
-    Some(name)
-}
-
-/// Names that rules offer: of a path, of a place for the sums, of a type.
-fn set_name(request: &mut Request, rule: &str, nearest: &str) -> Option<&'static str> {
-    if rule == rules::ACCUMULATOR.name {
-        request.accumulator = nearest.parse().ok().or(request.accumulator);
-        return Some("accumulator");
-    }
-    if let Ok(path) = nearest.parse() {
-        request.path = Some(path);
-        return Some("path");
-    }
-    if let Ok(dtype) = nearest.parse() {
-        request.dtype = dtype;
-    }
-    Some("dtype")
 }

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use tilewright_plan::{Request, Template, Worksheet, report};
 
@@ -69,11 +70,11 @@ pub fn as_usual(request: &Request) -> Request {
     }
 }
 
-/// The command that answers this request.
-pub fn command(request: &Request) -> String {
+/// The arguments of `tilewright plan` that ask for a request; those without a value are left out.
+fn arguments(request: &Request) -> [(&'static str, Option<String>); 23] {
     let text = |value: Option<u64>| value.map(|value| value.to_string());
     let bytes = |value: Option<u32>| value.map(|value| value.to_string());
-    let arguments = [
+    [
         ("-m", text(request.m)),
         ("-n", text(request.n)),
         ("-k", text(request.k)),
@@ -106,12 +107,30 @@ pub fn command(request: &Request) -> String {
             "--margin",
             text(Some(request.margin_bytes).filter(|margin| *margin > 0)),
         ),
-    ];
+    ]
+}
+
+/// The command that answers this request.
+pub fn command(request: &Request) -> String {
     let mut command = String::from("tilewright plan");
-    for (flag, value) in arguments {
+    for (flag, value) in arguments(request) {
         if let Some(value) = value {
             command.push_str(&format!(" {flag} {value}"));
         }
     }
     command
+}
+
+/// What `after` has that `before` has not: `tile 128x128x64, warps 8`.
+pub fn difference(before: &Request, after: &Request) -> String {
+    let changed: Vec<String> = arguments(before)
+        .into_iter()
+        .zip(arguments(after))
+        .filter(|(before, after)| before != after)
+        .map(|(_, (flag, value))| {
+            let value = value.as_deref().unwrap_or("as usual");
+            format!("{} {value}", flag.trim_start_matches('-'))
+        })
+        .collect();
+    changed.join(", ")
 }

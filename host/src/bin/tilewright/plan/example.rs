@@ -60,12 +60,12 @@ fn describe(example: &Example) -> String {
     );
     let _ = writeln!(
         text,
-        "\nAs kernels for sm_120 are built, with the sums in registers from the start: {} B, {} B are left, {} of {} threads'\n\
-         registers each for sums.",
+        "\nAs kernels for sm_120 are built, with the sums in registers from the start: {} B, {} B are left; each of {} threads has {}\n\
+         sums in its registers.",
         built.total_bytes,
         built.left_bytes,
-        built.registers.accumulator,
-        built.template.warps * 32
+        built.template.warps * 32,
+        built.registers.accumulator
     );
     text.push_str("\nWhat else the guide says:\n");
     for statement in example.statements {
