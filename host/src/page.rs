@@ -2,12 +2,15 @@
 //!
 //! The page holds the planner itself, compiled to WebAssembly; its script only collects what is chosen and shows what is answered.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+
 const TEMPLATE: &str = include_str!("../../planner/web/page.html");
 const STYLE: &str = include_str!("../../planner/web/page.css");
 const SCRIPT: &str = include_str!("../../planner/web/page.js");
 static MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/planner.wasm"));
 
-/// The page as HTML. It begins with the request in `request_json`, the JSON of a [`tilewright_plan::report::Request`]; a request
+/// The page as HTML. It begins with the request in `request_json`, the JSON of a [`tilewright_plan::Request`]; a request
 /// that the planner refuses is shown with the refusal, and can be changed there.
 pub fn page(request_json: &str) -> String {
     // Inside a script element, `<` could end it. JSON has it only in strings, where it can be written as an escape.
@@ -15,7 +18,7 @@ pub fn page(request_json: &str) -> String {
     let parts = [
         ("/*STYLE*/", STYLE),
         ("/*REQUEST*/", &request),
-        ("/*MODULE*/", &base64(MODULE)),
+        ("/*MODULE*/", &BASE64.encode(MODULE)),
         ("/*SCRIPT*/", SCRIPT),
     ];
     let mut page = String::with_capacity(parts.iter().map(|(_, part)| part.len()).sum::<usize>() + TEMPLATE.len());
@@ -30,48 +33,15 @@ pub fn page(request_json: &str) -> String {
     page + rest
 }
 
-/// Bytes as text: RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for digit in 0..4 {
-            text.push(match digit <= three.len() {
-                true => ALPHABET[(bits >> (18 - 6 * digit)) as usize % 64].into(),
-                false => '=',
-            });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_the_rfc() {
-        // RFC 4648, section 10.
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xff, 0xff, 0xfe]), "///+");
-    }
-
-    #[test]
     fn the_page_is_whole_and_alone() {
         let page = page("{\"arch\": \"</script><script>alert(1)</script>\"}");
         assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
-        assert!(page.contains(&base64(MODULE)) && page.contains(STYLE) && page.contains(SCRIPT));
+        assert!(page.contains(&BASE64.encode(MODULE)) && page.contains(STYLE) && page.contains(SCRIPT));
         assert!(page.contains("\\u003c/script>") && !page.contains("<script>alert"));
         for mark in ["/*STYLE*/", "/*SCRIPT*/", "/*REQUEST*/", "/*MODULE*/"] {
             assert!(!page.contains(mark), "{mark}");

@@ -217,6 +217,7 @@ function showOpen({ chosen, paths }) {
     const open = field.type === "select-one" ? field.querySelector('option[value=""]') : null;
     if (open) open.textContent = values[field.name] === undefined ? "as usual" : `as usual: ${values[field.name]}`;
   }
+  for (const mark of marks) mark.disabled = mark.value === form.elements.arch.value;
   for (const option of form.elements.path.options) option.disabled = option.value !== "" && !paths.includes(option.value);
 }
 
@@ -309,7 +310,7 @@ function offer(choices) {
   fields = [...form.elements].filter((field) => field.name);
   for (const field of fields) field.dataset.placeholder = field.placeholder ?? "";
   marks = choices.lists.arch.map(([value]) => h("input", { type: "checkbox", value }));
-  $("compare").append(...marks.map((mark) => h("label", {}, mark, mark.value)));
+  $("save").before(...marks.map((mark) => h("label", {}, mark, mark.value)));
 }
 
 async function begin() {
@@ -337,6 +338,11 @@ async function begin() {
   window.addEventListener("hashchange", () => {
     restore();
     show();
+  });
+  $("save").addEventListener("click", () => {
+    const address = URL.createObjectURL(new Blob([$("picture").innerHTML], { type: "image/svg+xml" }));
+    h("a", { href: address, download: "shared-memory.svg" }).click();
+    URL.revokeObjectURL(address);
   });
   // The picture has the width of its place, and letters of the same size whatever the width.
   let width = window.innerWidth;

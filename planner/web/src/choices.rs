@@ -57,8 +57,8 @@ pub fn choices() -> String {
         epilogue: Vec::from([
             open(),
             ("direct", "straight from registers".into()),
-            ("own", "through shared memory of their own".into()),
-            ("reuse", "over the operands' buffers".into()),
+            ("own", "through their own buffer".into()),
+            ("reuse", "over the operands".into()),
         ]),
         frontend: or_open(Frontend::ALL.map(Frontend::name)),
         widening: or_open([Widening::Loading, Widening::Staging].map(widening)),
