@@ -236,16 +236,6 @@ impl Slot {
         self.run.config.compute_capability
     }
 
-    /// Ends the run if the kernel that the thread enters is not made for such a launch.
-    #[inline]
-    pub(crate) fn enter_kernel(&self, attributes: &KernelAttributes) {
-        let config = &self.run.config;
-        if let Err(problem) = attributes.check_launch(config.grid, config.block, config.compute_capability) {
-            self.run.fail(&problem);
-            self.stop();
-        }
-    }
-
     /// Nanoseconds since the slot was made: a clock.
     pub(crate) fn clock(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
