@@ -340,8 +340,9 @@ fn solve(samples: &[(Cycles, f64, f64)], kept: u32) -> Option<Cycles> {
         }
         for other in (0..3).filter(|&other| other != pivot) {
             let factor = system[other][pivot] / system[pivot][pivot];
-            for column in pivot..4 {
-                system[other][column] -= factor * system[pivot][column];
+            let eliminating = system[pivot];
+            for (of, by) in system[other].iter_mut().zip(eliminating) {
+                *of -= factor * by;
             }
         }
     }

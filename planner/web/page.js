@@ -185,15 +185,16 @@ function showAnswer(answer) {
   showMoves(report, answer.after_moves);
   showSheet(report);
   showResources(answer.resources);
-  showCandidates(report.candidates);
+  showCandidates(report.candidates, answer.candidates);
 }
 
 function showProblem(problem) {
   $("problem").hidden = !problem;
   $("answer").hidden = Boolean(problem);
-  $("bar").hidden = Boolean(problem);
   for (const field of fields) field.removeAttribute("aria-invalid");
   if (!problem) return;
+  $("bar").textContent = `${problem.what}: not legal`;
+  $("bar").className = "over";
   const wrong = fields.find((field) => field.name === problem.field);
   wrong?.setAttribute("aria-invalid", "true");
   wrong?.closest("details")?.setAttribute("open", "");
@@ -269,19 +270,17 @@ function showMoves(report, after) {
   );
 }
 
-function showCandidates(candidates) {
+function showCandidates(candidates, requests) {
   $("candidates-section").hidden = candidates.length === 0;
   const ranked = candidates.filter((candidate) => candidate.rejected === null);
   const rejected = candidates.filter((candidate) => candidate.rejected !== null);
   const tile = ({ tile: { m, n, k } }) => `${m}x${n}x${k}`;
-  const choose = ({ tile, stages, path, warps, split_k, cluster }) =>
-    take({ ...requestOf(filled()), tile, stages, path, warps, split_k, cluster });
   table($("candidates"), [["tile"], ["stages", "n"], ["path"], ["warps", "n"], ["cluster", "n"], ["split k", "n"], ["bytes", "n"],
-    ["blocks", "n"], ["µs", "n"], ["bound by"], [""]], ranked.slice(0, 12).map((candidate, index) =>
+    ["blocks", "n"], ["µs", "n"], ["bound by"], [""]], ranked.slice(0, requests.length).map((candidate, index) =>
     row(index === 0 ? "limiter" : "", tile(candidate), number(candidate.stages), h("td", {}, candidate.path),
       number(candidate.warps), number(candidate.cluster.join("x")), number(candidate.split_k), number(candidate.total_bytes),
       number(candidate.blocks_per_sm), number(candidate.estimated_us.toFixed(1)), note(candidate.bound.replaceAll("_", " ")),
-      h("td", {}, h("button", { type: "button", onclick: () => choose(candidate) }, "Take")))));
+      h("td", {}, h("button", { type: "button", onclick: () => take(requests[index]) }, "Take")))));
   $("rejected").replaceChildren(
     h("p", { className: "hint" }, `The fastest of ${ranked.length} templates that fit, by the model.`),
     h("details", { className: "quiet" }, h("summary", {}, `Passed over: ${rejected.length}`), h("ul", { className: "passed" },

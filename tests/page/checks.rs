@@ -343,10 +343,17 @@ fn candidates(runs: &Runs) -> Outcome {
     let Ok(now) = taken.expected()? else {
         return Err(taken.problem.clone().into());
     };
-    let template = &now.worksheet.template;
+    let sheet = &now.worksheet;
+    let template = &sheet.template;
     hold!(
-        (template.tile, template.stages, template.path) == (second.tile, second.stages, second.path),
+        (template.tile, template.stages, template.path, Some(sheet.total_bytes))
+            == (second.tile, second.stages, second.path, second.total_bytes),
         "{template:?} is not {second:?}"
+    );
+    hold!(
+        now.estimated_us == second.estimated_us,
+        "{:?} is not {second:?}",
+        now.estimated_us
     );
     let elsewhere = runs.after("another product")?;
     hold!(

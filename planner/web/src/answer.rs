@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use cuda_arch::Architecture;
 use serde::{Deserialize, Serialize};
 use tilewright_plan::picture::{self, Bar};
-use tilewright_plan::{Path, Refusal, Report, Request, Worksheet, report};
+use tilewright_plan::{Path, Policy, Product, Refusal, Report, Request, Worksheet, report, select};
 
 use crate::problem::{Problem, problem};
 use crate::requests;
@@ -47,6 +47,8 @@ struct Answer {
     chosen: Option<Request>,
     /// The request that the moves lead to.
     after_moves: Option<Request>,
+    /// The requests for the first of the report's candidates, in their order.
+    candidates: Vec<Request>,
     /// Architectures that cannot have this template, and why.
     others: Vec<Other>,
     /// The instruction paths that there are for this architecture and type.
@@ -104,6 +106,7 @@ fn answer_to(question: &Question) -> Answer {
         facts: words::facts(&report),
         resources: words::resources(&report.worksheet.occupancy, &report.worksheet.template, arch),
         after_moves: after.map(|sheet| requests::after_moves(request, &report.worksheet, sheet)),
+        candidates: candidates(request, &report, arch),
         chosen: Some(chosen),
         others,
         paths,
@@ -119,6 +122,31 @@ fn paths(arch: &Architecture, request: &Request) -> Vec<&'static str> {
         .into_iter()
         .filter(|path| path.support(arch, request.dtype).is_some())
         .map(Path::name)
+        .collect()
+}
+
+/// Requests for the fastest templates, where one was selected: a report's rows do not have all of a template.
+fn candidates(request: &Request, report: &Report, arch: &Architecture) -> Vec<Request> {
+    const SHOWN: usize = 12;
+    let (false, Some(shape), Some(product)) = (
+        report.candidates.is_empty(),
+        report.shape,
+        Product::find(&report.product),
+    ) else {
+        return Vec::new();
+    };
+    let policy = Policy {
+        margin_bytes: request.margin_bytes,
+        path: request.path,
+        frontend: request.frontend.unwrap_or_default(),
+        output_bytes: request.output_bytes,
+        ..Policy::default()
+    };
+    let selection = select(arch, product, &shape, request.dtype, &policy);
+    let templates = selection.ranked.iter().map(|candidate| &candidate.sheet.template);
+    templates
+        .take(SHOWN)
+        .map(|template| requests::of_template(template, request))
         .collect()
 }
 
