@@ -82,7 +82,7 @@ fn sim_takes_rungs_symbols_types_orders_and_depths() {
         listing["plan"]["kernel"].as_str().expect("a name").to_owned()
     };
     for (arguments, kernel) in [
-        ("auto -m 9 -n 9 -k 9", "r03_tiled_dynamic_4x4_f32"),
+        ("auto -m 9 -n 9 -k 9", "r03_tiled_dynamic_16_f32"),
         ("auto -m 9 -n 9 -k 9 --dtype f16 --tile 32", "r03_tiled_dynamic_32_f16"),
         (
             "r01_naive -m 9 -n 9 -k 9 --dtype bf16 --schedule reverse",
@@ -103,7 +103,7 @@ fn sim_takes_rungs_symbols_types_orders_and_depths() {
             "r03_tiled_dynamic_8x8_f64 -m 9 -n 9 -k 9 --arch sm_120",
             "r03_tiled_dynamic_8x8_f64",
         ),
-        ("r02_tiled_static -m 5 -n 4 -k 0", "r02_tiled_static_32_f32"),
+        ("r02_tiled_static -m 5 -n 4 -k 0", "r02_tiled_static_16_f32"),
     ] {
         assert_eq!(kernel_of(arguments), kernel, "{arguments}");
     }
@@ -191,9 +191,9 @@ fn matmul_computes_in_the_simulator() {
     for (key, expected) in [
         ("backend", Value::from("sim")),
         ("device", "simulator (sm_90 limits)".into()),
-        ("kernel", "r02_tiled_static_32_f32".into()),
-        ("tile", 32.into()),
-        ("static_smem_bytes", 8192.into()),
+        ("kernel", "r02_tiled_static_16_f32".into()),
+        ("tile", 16.into()),
+        ("static_smem_bytes", 2048.into()),
         ("limit_bytes", 232_448.into()),
         ("verified", "full".into()),
         ("fallback", Value::Null),
