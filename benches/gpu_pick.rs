@@ -127,7 +127,7 @@ const CALIBRATION: [(usize, usize, usize); 36] = [
 ];
 
 /// The kernels that a plan may name, by rung and tile width.
-const CANDIDATES: [(Rung, u32); 11] = [
+const CANDIDATES: [(Rung, u32); 12] = [
     (Rung::TiledStatic, 16),
     (Rung::TiledStatic, 32),
     (Rung::TiledDynamic, 16),
@@ -139,6 +139,7 @@ const CANDIDATES: [(Rung, u32); 11] = [
     (Rung::TiledDynamic, 96),
     (Rung::TiledDynamic, 112),
     (Rung::TiledDynamic, 128),
+    (Rung::RegisterTile, 128),
 ];
 
 /// A regret of at most this is as good as the best: launches of one kernel differ by as much.
@@ -233,6 +234,7 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
                 rung: Some(rung),
                 tile: Some(tile),
                 smem_limit: None,
+                entry_point: None,
             };
             // A tile that does not fit this element type is no candidate.
             plan(shape, T::DTYPE, gpu.profile(), &policy).ok()

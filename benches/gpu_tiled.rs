@@ -149,6 +149,7 @@ fn make_plan(gpu: &Gpu, shape: &GemmShape, rung: Rung, tile: u32) -> Result<Plan
         rung: Some(rung),
         tile: Some(tile),
         smem_limit: None,
+        entry_point: None,
     };
     Ok(plan(shape, DType::F32, gpu.profile(), &policy)?)
 }

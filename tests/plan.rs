@@ -112,6 +112,7 @@ fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
                     rung: Some(Rung::TiledDynamic),
                     tile: Some(width),
                     smem_limit: Some(Bytes(limit)),
+                    entry_point: None,
                 };
                 plan(&large(), dtype, &device, &policy)
             };
@@ -189,6 +190,7 @@ fn a_limit_that_fits_nothing_says_so() {
             rung,
             tile: None,
             smem_limit: Some(Bytes(31)),
+            entry_point: None,
         };
         let error = plan(&large(), DType::F32, &device, &policy).expect_err("31 bytes hold no pair of tiles");
         assert!(
@@ -214,6 +216,7 @@ fn the_naive_kernel_needs_no_shared_memory() {
         rung: Some(Rung::Naive),
         tile: None,
         smem_limit: Some(Bytes(0)),
+        entry_point: None,
     };
     let summary = plan(&large(), DType::F32, &device, &policy)
         .expect("needs nothing")
@@ -232,6 +235,7 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
             rung: Some(Rung::TiledStatic),
             tile: Some(requested),
             smem_limit: None,
+            entry_point: None,
         };
         let error = plan(&large(), DType::F32, &device, &policy).expect_err("no such variant");
         assert_eq!(

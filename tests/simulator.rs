@@ -6,7 +6,7 @@ use cuda_sim::{Checks, Schedule};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{Plan, Policy, kernel_sheet, plan, registers};
+use tilewright::plan::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_plan};
 use tilewright::{DType, Element, GemmShape, Operand, VARIANTS, Variant, check, verify};
@@ -35,18 +35,19 @@ fn options(schedule: Schedule, checks: Checks) -> SimOptions {
     }
 }
 
-fn planned(variant: &Variant, width: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
+fn planned(variant: &'static Variant, width: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
     let policy = Policy {
         rung: Some(variant.rung),
         tile: Some(width),
         smem_limit: None,
+        entry_point: Some(variant),
     };
     let profile = DeviceProfile::of_arch(options.architecture);
     plan(shape, variant.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", variant.symbol))
 }
 
 /// Simulates, and asserts that nothing is wrong: no fault, the right result, the planned bytes.
-fn is_right(variant: &Variant, width: u32, shape: &GemmShape, options: &SimOptions) {
+fn is_right(variant: &'static Variant, width: u32, shape: &GemmShape, options: &SimOptions) {
     let run = match variant.dtype {
         DType::F32 => is_right_for::<f32>,
         DType::F64 => is_right_for::<f64>,
@@ -56,7 +57,7 @@ fn is_right(variant: &Variant, width: u32, shape: &GemmShape, options: &SimOptio
     run(variant, width, shape, options);
 }
 
-fn is_right_for<T: Element>(variant: &Variant, width: u32, shape: &GemmShape, options: &SimOptions) {
+fn is_right_for<T: Element>(variant: &'static Variant, width: u32, shape: &GemmShape, options: &SimOptions) {
     let what = format!("{} {width} wide, {shape}, {}", variant.symbol, options.schedule);
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
@@ -85,8 +86,12 @@ fn planned_bytes_are_used(plan: &Plan, report: &cuda_sim::Report, what: &str) {
     assert_eq!(shared.limit_bytes, summary.limit_bytes.into(), "{what}: limit");
     // The planner's worksheet, line by line, comes to the same.
     let arch = cuda_arch::find("sm_90").expect("in the table");
-    let registers = registers(plan.variant().symbol, arch).expect("in the table");
-    let sheet = kernel_sheet(plan.variant(), plan.tile(), registers, arch).expect("legal");
+    // The simulator has no registers that could be spilled.
+    let used = KernelUsage {
+        static_bytes: plan.variant().static_bytes().get(),
+        ..usage(plan.variant().symbol, arch).expect("in the table")
+    };
+    let sheet = kernel_sheet(plan.variant(), plan.tile(), used, arch).expect("legal");
     let worksheet = sheet.worksheet.map_or(0, |worksheet| worksheet.total_bytes);
     assert_eq!(shared.high_water_bytes, worksheet, "{what}: worksheet");
 }

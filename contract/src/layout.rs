@@ -80,6 +80,40 @@ impl TilePair {
     }
 }
 
+/// The geometry and shared memory of rung 4, for f32: `A_s`, transposed, and `B_s` behind it.
+///
+/// ```text
+/// byte 0                          4224                       8320
+/// | A_s: DEPTH x WIDTH, pitch 132 | B_s: DEPTH x WIDTH       |
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterTile;
+
+impl RegisterTile {
+    /// Rows and columns of the tile of C.
+    pub const WIDTH: u32 = 128;
+
+    /// Elements along K of a step.
+    pub const DEPTH: u32 = 8;
+
+    /// Elements from one row of `A_s` to the next. A warp stores 8 columns of 4 rows of A, transposed: with 4 elements of padding the 32
+    /// addresses fall into 32 banks, without they would fall into 4.
+    pub const A_PITCH: u32 = Self::WIDTH + 4;
+
+    /// Threads of a block, each with 8 x 8 elements of C.
+    pub const THREADS: u32 = 256;
+
+    /// `A_s` and `B_s`.
+    pub const PARTS: TileParts = TileParts {
+        tile_width: Self::WIDTH,
+        a_part: Bytes(Self::DEPTH * Self::A_PITCH * 4),
+        b_part: Bytes(Self::DEPTH * Self::WIDTH * 4),
+    };
+
+    /// Bytes of both arrays.
+    pub const BYTES: Bytes = Bytes(Self::PARTS.a_part.0 + Self::PARTS.b_part.0);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +122,19 @@ mod tests {
     fn the_slides_example_takes_128_bytes() {
         let tile = TileGeometry::new(4).expect("4 is a tile width");
         assert_eq!(TilePair::new(tile, DType::F32).total(), Bytes(2 * 4 * 4 * 4));
+    }
+
+    #[test]
+    fn the_register_tile_is_one_that_a_block_of_its_width_computes() {
+        let tile = TileGeometry::new(RegisterTile::WIDTH).expect("in range");
+        assert_eq!((tile.threads(), tile.outputs_per_side()), (RegisterTile::THREADS, 8));
+        assert_eq!(RegisterTile::BYTES, Bytes(8320));
+        // Vectors of 16 bytes: every row begins at a multiple.
+        assert_eq!(RegisterTile::A_PITCH * 4 % TilePair::ALIGNMENT, 0);
+        let banks: u64 = (0..32)
+            .map(|lane| (lane % 8 * RegisterTile::A_PITCH + lane / 8) % 32)
+            .fold(0, |seen, bank| seen | 1 << bank);
+        assert_eq!(banks.count_ones(), 32);
     }
 
     #[test]

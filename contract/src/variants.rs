@@ -3,8 +3,9 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::args::TileParts;
 use crate::dtype::DType;
-use crate::layout::TilePair;
+use crate::layout::{RegisterTile, TilePair};
 use crate::tile::TileGeometry;
 use crate::units::Bytes;
 
@@ -17,11 +18,13 @@ pub enum Rung {
     TiledStatic,
     /// Tiles carved out of one dynamic allocation, whose size the launch decides.
     TiledDynamic,
+    /// A tile of registers for each thread, fed by short static tiles.
+    RegisterTile,
 }
 
 impl Rung {
     /// Every rung, in learning order.
-    pub const ALL: [Rung; 3] = [Rung::Naive, Rung::TiledStatic, Rung::TiledDynamic];
+    pub const ALL: [Rung; 4] = [Rung::Naive, Rung::TiledStatic, Rung::TiledDynamic, Rung::RegisterTile];
 
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Rung {
             Rung::Naive => "r01_naive",
             Rung::TiledStatic => "r02_tiled_static",
             Rung::TiledDynamic => "r03_tiled_dynamic",
+            Rung::RegisterTile => "r04_register_tile",
         }
     }
 }
@@ -47,7 +51,7 @@ impl FromStr for Rung {
         Rung::ALL
             .into_iter()
             .find(|rung| rung.name() == name)
-            .ok_or("unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic")
+            .ok_or("unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic, r04_register_tile")
     }
 }
 
@@ -89,6 +93,29 @@ pub struct Variant {
     pub shared: SharedMemory,
     /// The symbol in PTX.
     pub symbol: &'static str,
+    /// What `#[kernel(..)]` says of it.
+    pub attributes: Attributes,
+}
+
+/// The options of an entry point's `#[kernel(..)]`. A test compares them with the directives in its PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Attributes {
+    /// The most threads of a block (`.maxntid`): a launch with more is refused.
+    pub max_threads: Option<u32>,
+    /// Whether registers are spilled to shared memory first (`.pragma "enable_smem_spilling"`): static shared memory besides the tiles
+    /// then, of which the compiler decides how much.
+    pub smem_spilling: bool,
+    /// Whether the kernel spills on purpose.
+    pub spills: bool,
+}
+
+impl Attributes {
+    /// No options.
+    pub const NONE: Self = Self {
+        max_threads: None,
+        smem_spilling: false,
+        spills: false,
+    };
 }
 
 impl Variant {
@@ -113,6 +140,22 @@ impl Variant {
         match self.shared {
             SharedMemory::Dynamic => TilePair::new(tile, self.dtype).total(),
             SharedMemory::None | SharedMemory::Static(_) => Bytes(0),
+        }
+    }
+
+    /// How the shared memory of a tile is divided into `A_s` and `B_s`.
+    pub const fn parts(&self, tile: TileGeometry) -> TileParts {
+        match self.rung {
+            Rung::RegisterTile => RegisterTile::PARTS,
+            Rung::Naive | Rung::TiledStatic | Rung::TiledDynamic => TilePair::new(tile, self.dtype).parts(),
+        }
+    }
+
+    /// Elements along K of a tile of this width.
+    pub const fn depth(&self, width: u32) -> u32 {
+        match self.rung {
+            Rung::RegisterTile => RegisterTile::DEPTH,
+            Rung::Naive | Rung::TiledStatic | Rung::TiledDynamic => width,
         }
     }
 
@@ -186,8 +229,22 @@ const fn row(rung: Rung, dtype: DType, tile: Tile, shared: SharedMemory, symbol:
         tile,
         shared,
         symbol,
+        attributes: Attributes::NONE,
     }
 }
+
+/// The rows of [`Rung::RegisterTile`].
+const REGISTER_ROWS: [Variant; 1] = [Variant {
+    rung: Rung::RegisterTile,
+    dtype: DType::F32,
+    tile: Tile::Fixed(RegisterTile::WIDTH),
+    shared: SharedMemory::Static(RegisterTile::BYTES),
+    symbol: "r04_register_tile_f32",
+    attributes: Attributes {
+        max_threads: Some(RegisterTile::THREADS),
+        ..Attributes::NONE
+    },
+}];
 
 /// The dynamic entry point for one choice of [`TileGeometry::OUTPUTS_PER_SIDE`].
 const fn dynamic_row(dtype: DType, choice: usize, symbol: &'static str) -> Variant {
@@ -204,17 +261,22 @@ const fn dynamic_row(dtype: DType, choice: usize, symbol: &'static str) -> Varia
 const PER_DTYPE: usize = 8;
 
 /// Every entry point of the device crate.
-pub static VARIANTS: [Variant; PER_DTYPE * DType::ALL.len()] = {
+pub static VARIANTS: [Variant; PER_DTYPE * DType::ALL.len() + REGISTER_ROWS.len()] = {
     let groups = [
         rows!(DType::F32, "f32"),
         rows!(DType::F64, "f64"),
         rows!(DType::F16, "f16"),
         rows!(DType::Bf16, "bf16"),
     ];
-    let mut all = [groups[0][0]; PER_DTYPE * DType::ALL.len()];
+    const SQUARE: usize = PER_DTYPE * DType::ALL.len();
+    let mut all = [groups[0][0]; SQUARE + REGISTER_ROWS.len()];
     let mut i = 0;
     while i < all.len() {
-        all[i] = groups[i / PER_DTYPE][i % PER_DTYPE];
+        all[i] = if i < SQUARE {
+            groups[i / PER_DTYPE][i % PER_DTYPE]
+        } else {
+            REGISTER_ROWS[i - SQUARE]
+        };
         i += 1;
     }
     all

@@ -30,6 +30,14 @@ pub enum Error {
         /// The driver's code.
         code: CudaError,
     },
+    /// A program of NVIDIA's that this crate runs, `ptxas` or `nvdisasm`, has failed.
+    #[error("{tool}: {message}")]
+    Tool {
+        /// The program.
+        tool: &'static str,
+        /// What it says.
+        message: String,
+    },
     /// A kernel that the simulator finds fault with: its result may be right by chance only.
     #[error("{}", faults(.0))]
     Faults(Box<cuda_sim::Report>),
@@ -62,7 +70,7 @@ impl Error {
             Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,
             Error::Unavailable(_) => 3,
             Error::Mismatch(_) | Error::Faults(_) => 4,
-            Error::Driver { .. } => 1,
+            Error::Driver { .. } | Error::Tool { .. } => 1,
         }
     }
 }

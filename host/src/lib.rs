@@ -22,6 +22,8 @@ pub mod check;
 pub mod device;
 mod element;
 mod error;
+#[cfg(feature = "cli")]
+pub mod inspect;
 pub mod launch;
 mod matmul;
 #[cfg(feature = "cli")]

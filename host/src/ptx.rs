@@ -46,9 +46,34 @@ pub fn entry(level: &Level, symbol: &str) -> Option<&'static str> {
     Some(&level.ptx[start..end])
 }
 
+/// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it declares none.
+pub fn max_threads(entry: &str) -> Option<u32> {
+    let (head, _) = entry.split_once('{')?;
+    let (_, extents) = head.split_once(".maxntid ")?;
+    // LLVM writes the kernel's name behind its last directive, as a comment.
+    let extents = extents.lines().next()?.split("//").next()?;
+    extents
+        .split(',')
+        .map(|extent| extent.trim().parse::<u32>().ok())
+        .product()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn declared_threads_are_the_product_of_the_extents() {
+        let entry =
+            |directive| format!(".visible .entry k(\n\t.param .u64 k_param_0\n)\n{directive}\n{{\n\tret;\n}}\n");
+        for (directive, threads) in [
+            (".maxntid 256                            // @k", Some(256)),
+            (".maxntid 16, 16, 1\n.minnctapersm 2", Some(256)),
+            (".maxnreg 64", None),
+        ] {
+            assert_eq!(max_threads(&entry(directive)), threads, "{directive}");
+        }
+    }
 
     #[test]
     fn a_device_gets_the_newest_level_it_runs() {

@@ -150,12 +150,12 @@ pub fn cases(width: u32) -> Vec<Case> {
 }
 
 /// The policies under which `variant` is tried where a block may use `limit`; none where nothing of it fits.
-pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
+pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     let fits = |width: u32| {
         TileGeometry::new(width)
             .is_ok_and(|tile| variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get())
     };
-    // A range holds widths for which the plan takes an entry point of their own.
+    // A range holds widths that have an entry point of their own, which is what users get.
     let is_for = |width: u32| {
         Variant::find(variant.rung, variant.dtype, width).is_some_and(|found| found.symbol == variant.symbol)
     };
@@ -173,6 +173,7 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
             rung: Some(variant.rung),
             tile: Some(width),
             smem_limit: None,
+            entry_point: Some(variant),
         });
     let limits = WIDTHS_BY_LIMIT
         .into_iter()
@@ -182,6 +183,7 @@ pub fn policies(variant: &Variant, limit: Bytes) -> Vec<Policy> {
             rung: Some(variant.rung),
             tile: None,
             smem_limit: Some(TilePair::new(tile, variant.dtype).total()),
+            entry_point: Some(variant),
         });
     named.chain(limits).collect()
 }
@@ -229,7 +231,7 @@ fn each_case(
     limit: Bytes,
     filter: impl Fn(&Variant) -> bool,
     mut on_progress: impl FnMut(Progress),
-    mut run: impl FnMut(&Variant, &Policy, &GemmShape) -> (u32, Outcome),
+    mut run: impl FnMut(&'static Variant, &Policy, &GemmShape) -> (u32, Outcome),
 ) -> Vec<CaseResult> {
     let mut trials = Vec::new();
     for variant in VARIANTS.iter().filter(|variant| filter(variant)) {
@@ -313,7 +315,7 @@ fn describe(shape: &GemmShape) -> String {
 }
 
 /// The tile that was run and how it went.
-fn on_gpu<T: Element>(gpu: &Gpu, variant: &Variant, policy: &Policy, shape: &GemmShape) -> (u32, Outcome) {
+fn on_gpu<T: Element>(gpu: &Gpu, variant: &'static Variant, policy: &Policy, shape: &GemmShape) -> (u32, Outcome) {
     with_plan::<T>(gpu.profile(), variant, policy, shape, |plan, a, b, c| {
         let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
         gpu.launch(plan, &a, &b, &mut on_device)?;
@@ -326,7 +328,7 @@ fn on_gpu<T: Element>(gpu: &Gpu, variant: &Variant, policy: &Policy, shape: &Gem
 fn in_simulator<T: Element>(
     profile: &DeviceProfile,
     options: &SimOptions,
-    variant: &Variant,
+    variant: &'static Variant,
     policy: &Policy,
     shape: &GemmShape,
 ) -> (u32, Outcome) {
@@ -347,7 +349,7 @@ fn in_simulator<T: Element>(
 /// Plans for `variant` and lets `multiply` follow the plan: the tile and how it went.
 fn with_plan<T: Element>(
     profile: &DeviceProfile,
-    variant: &Variant,
+    variant: &'static Variant,
     policy: &Policy,
     shape: &GemmShape,
     multiply: impl FnOnce(&Plan, &[T], &[T], &mut [T]) -> Result<()>,

@@ -8,4 +8,4 @@ mod usage;
 pub use estimate::{LAUNCH_US, Rounds, estimate_us};
 pub use plan::{Plan, PlanError, PlanSummary, Policy, plan};
 pub use sheet::{KernelSheet, kernel_sheet};
-pub use usage::registers;
+pub use usage::{KernelUsage, usage};

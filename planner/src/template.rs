@@ -264,6 +264,9 @@ pub struct Template {
     pub output_bytes: u32,
     /// When narrow elements are widened, where that is needed at all.
     pub widening: Widening,
+    /// Elements by which the rows of A and of B are longer in shared memory than in the tile, so that they begin in different banks.
+    #[serde(default)]
+    pub row_padding: [u32; 2],
     /// Bytes that each warp has for itself.
     pub scratch_per_warp_bytes: u32,
     /// Static shared memory besides.
@@ -300,6 +303,7 @@ impl Template {
             epilogue: Epilogue::Direct,
             output_bytes: ty.output_bytes(),
             widening: Widening::Loading,
+            row_padding: [0; 2],
             scratch_per_warp_bytes: 0,
             static_bytes: 0,
             operands_static: false,
@@ -392,6 +396,8 @@ impl Template {
         }
         for (what, got, most) in [
             ("producer warps", self.producer_warps, 1024),
+            ("row padding of A", self.row_padding[0], 1 << 16),
+            ("row padding of B", self.row_padding[1], 1 << 16),
             ("scratch bytes per warp", self.scratch_per_warp_bytes, MIB),
         ] {
             if got > most {

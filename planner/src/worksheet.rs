@@ -247,8 +247,8 @@ fn stage_bytes(template: &Template, tma: bool, widened_before: bool, native_scal
         }
     };
     StageBytes {
-        a: operand(tile.m, a_bits),
-        b: operand(tile.n, b_bits),
+        a: operand(tile.m + template.row_padding[0], a_bits),
+        b: operand(tile.n + template.row_padding[1], b_bits),
         scales_a: scales(tile.m),
         scales_b: scales(tile.n),
         barriers: 0,

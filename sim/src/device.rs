@@ -7,6 +7,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use crate::analysis::Op;
+use crate::attributes::KernelAttributes;
 use crate::engine;
 use crate::fault::FaultKind;
 
@@ -364,6 +365,27 @@ pub(crate) fn shared_statics() -> &'static [SharedStatic] {
     return &SHARED_STATICS;
     #[cfg(miri)]
     &[]
+}
+
+/// Every kernel of the program whose `#[kernel(..)]` has options.
+#[cfg(not(miri))]
+#[linkme::distributed_slice]
+pub static KERNELS: [KernelAttributes];
+
+/// Every kernel of the program whose `#[kernel(..)]` has options, in no particular order. Miri has no linker that could collect them.
+pub fn kernels() -> &'static [KernelAttributes] {
+    #[cfg(not(miri))]
+    return &KERNELS;
+    #[cfg(miri)]
+    &[]
+}
+
+/// What a kernel whose `#[kernel(..)]` has options calls first. A launch outside of them ends here; outside a launch it does nothing.
+#[inline]
+pub fn enter_kernel(attributes: &KernelAttributes) {
+    if let Some(slot) = engine::try_current() {
+        slot.enter_kernel(attributes);
+    }
 }
 
 /// Prints. During a launch the text goes to the report, and to standard output at the launch's end. Outside a launch it is `std`'s `print!`.

@@ -40,6 +40,7 @@
 
 pub mod access;
 mod analysis;
+mod attributes;
 mod buffer;
 pub mod device;
 mod dim;
@@ -51,6 +52,7 @@ mod report;
 mod schedule;
 
 pub use analysis::banks;
+pub use attributes::KernelAttributes;
 pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
 pub use fault::{FaultKind, OtherAccess, SimFault, Site};

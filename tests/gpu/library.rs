@@ -59,6 +59,7 @@ fn large_products() -> Outcome {
             rung: Some(rung),
             tile: Some(tile),
             smem_limit: None,
+            entry_point: None,
         };
         let options = Options {
             backend: Backend::Gpu,

@@ -28,7 +28,7 @@ struct WheelFile {
     program: bool,
 }
 
-const FILES: [WheelFile; 2] = [
+const FILES: [WheelFile; 3] = [
     // The assembler of the CUDA toolkit, which assembles the kernels' PTX.
     WheelFile {
         name: "ptxas",
@@ -40,6 +40,19 @@ const FILES: [WheelFile; 2] = [
         ],
         member: "nvidia/cu13/bin/ptxas",
         place: "bin/ptxas",
+        program: true,
+    },
+    // The disassembler, for `tilewright inspect --sass`. There is no wheel of it for 13.0; a later one reads earlier files.
+    WheelFile {
+        name: "nvdisasm",
+        wheel: "nvidia-cuda-nvdisasm",
+        version: "13.2.86",
+        sha256: [
+            "53606e719ecae07a2335f95902d5a1393a0cc1c317499ee7ffcf628a44385f2c",
+            "d02c627f7aecfcac4dd5e923e94adeaa6607c5fdae8df750b01ad948d38941d3",
+        ],
+        member: "nvidia/cu13/bin/nvdisasm",
+        place: "bin/nvdisasm",
         program: true,
     },
     // NVIDIA's occupancy model, which ours must agree with.

@@ -226,6 +226,8 @@ pub fn all() -> Vec<Case> {
     cases.extend(crate::threads::cases());
     #[cfg(feature = "additions")]
     cases.extend(crate::warps::cases());
+    #[cfg(feature = "additions")]
+    cases.extend(crate::attributes::cases());
     cases.extend(crate::shared::cases());
     cases.extend(crate::atomics::cases());
     cases.extend(crate::atomic_instructions::cases());

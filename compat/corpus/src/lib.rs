@@ -22,6 +22,8 @@ extern crate alloc;
 
 pub mod atomic_instructions;
 pub mod atomics;
+#[cfg(feature = "additions")]
+pub mod attributes;
 pub mod floats;
 pub mod libdevice;
 pub mod linkage;

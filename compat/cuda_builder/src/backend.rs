@@ -9,6 +9,7 @@ use crate::compile::Compiled;
 use crate::error::CudaBuilderError;
 use crate::pass::{self, Inlining, PassError};
 use crate::ptx;
+use crate::spilling;
 use crate::toolchain::Toolchain;
 use crate::{CudaBuilder, EmitOption};
 
@@ -57,15 +58,18 @@ pub(crate) fn generate(
             statics: names.iter().map(|name| demangle(name)).collect(),
         },
         PassError::NoRoots => CudaBuilderError::NoKernels(crate_path.to_owned()),
+        PassError::KernelMarker(name) => CudaBuilderError::KernelMarker(name),
     })?;
+    let version = spilling::ptx_version(builder, &lowered.attributes)?;
 
     write(&scratch.join("lowered.ll"), lowered.ir.as_bytes())?;
     write(&scratch.join("roots.txt"), (lowered.roots.join("\n") + "\n").as_bytes())?;
-    optimise(builder, tools, scratch)?;
-    let ptx = lower_to_ptx(builder, tools, scratch)?;
+    optimise(builder, version, tools, scratch)?;
+    let ptx = lower_to_ptx(builder, version, tools, scratch)?;
     ptx::check_target(&ptx, builder.arch)?;
     ptx::check_names(&ptx)?;
     ptx::check_static_shared(&ptx)?;
+    let ptx = spilling::write_pragmas(ptx, builder.arch, &lowered.attributes)?;
     let intermediate = match builder.emit {
         None => None,
         Some(EmitOption::Bitcode) => Some(read(&scratch.join("optimised.bc"))?),
@@ -117,7 +121,12 @@ fn link(tools: &Toolchain, compiled: &Compiled, scratch: &Path) -> Result<String
     fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
 }
 
-fn optimise(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Result<(), CudaBuilderError> {
+fn optimise(
+    builder: &CudaBuilder,
+    version: (u32, u32),
+    tools: &Toolchain,
+    scratch: &Path,
+) -> Result<(), CudaBuilderError> {
     let passes = if builder.nvvm_opts { OPTIMISED } else { UNOPTIMISED };
     run(Command::new(tools.llvm_tool("opt"))
         .current_dir(scratch)
@@ -128,17 +137,22 @@ fn optimise(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Result<
         // local memory at a wrong address (LLVM 22).
         .arg("-instcombine-max-copied-from-constant-users=0")
         .arg(format!("-mcpu={}", builder.arch.sm_name()))
-        .arg(format!("-mattr={}", ptx_feature(builder)))
+        .arg(format!("-mattr={}", ptx_feature(version)))
         .args(["lowered.ll", "-o", "optimised.bc"]))
 }
 
-fn lower_to_ptx(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Result<String, CudaBuilderError> {
+fn lower_to_ptx(
+    builder: &CudaBuilder,
+    version: (u32, u32),
+    tools: &Toolchain,
+    scratch: &Path,
+) -> Result<String, CudaBuilderError> {
     let contraction = if builder.fma_contraction { "fast" } else { "off" };
     let mut llc = Command::new(tools.llvm_tool("llc"));
     llc.current_dir(scratch)
         .arg(if builder.nvvm_opts { "-O3" } else { "-O1" })
         .arg(format!("-mcpu={}", builder.arch.sm_name()))
-        .arg(format!("-mattr={}", ptx_feature(builder)))
+        .arg(format!("-mattr={}", ptx_feature(version)))
         .arg("--nvptx-short-ptr")
         .arg(format!("--fp-contract={contraction}"));
     if !builder.fma_contraction {
@@ -155,8 +169,7 @@ fn lower_to_ptx(builder: &CudaBuilder, tools: &Toolchain, scratch: &Path) -> Res
     fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
 }
 
-fn ptx_feature(builder: &CudaBuilder) -> String {
-    let (major, minor) = builder.ptx_version.unwrap_or(builder.arch.ptx_version());
+fn ptx_feature((major, minor): (u32, u32)) -> String {
     format!("+ptx{major}{minor}")
 }
 

@@ -208,7 +208,8 @@ impl CudaBuilder {
 
     /// Write PTX of this version instead of the lowest one that suits the architecture. Not in the published crate.
     ///
-    /// A newer version has more instructions and directives, and needs a newer driver.
+    /// A newer version has more instructions and directives, and needs a newer driver. A kernel with `#[kernel(smem_spilling)]` makes the lowest
+    /// version of its module 8.7.
     pub fn ptx_version(mut self, major: u32, minor: u32) -> Self {
         self.ptx_version = Some((major, minor));
         self

@@ -57,6 +57,22 @@ pub enum CudaBuilderError {
     NoKernels(PathBuf),
     /// A name that PTX cannot hold.
     NameNotAllowed(String),
+    /// The mark that the options of a `#[kernel(..)]` leave cannot be read, or there is no such kernel.
+    KernelMarker(String),
+    /// `#[kernel(cluster = ..)]` for an architecture without clusters.
+    ClusterUnsupported {
+        /// The kernel.
+        kernel: String,
+        /// The architecture, such as `sm_80`.
+        arch: String,
+    },
+    /// `#[kernel(smem_spilling)]` where registers cannot be spilled into shared memory.
+    SpillingRefused {
+        /// The kernel.
+        kernel: String,
+        /// Why not.
+        rule: SpillingRule,
+    },
     /// A tool of the pipeline failed.
     ToolFailed {
         /// The tool, such as `llc`.
@@ -71,6 +87,100 @@ pub enum CudaBuilderError {
         /// The cause.
         source: io::Error,
     },
+}
+
+/// Which rule a kernel with `#[kernel(smem_spilling)]` breaks.
+///
+/// All but the last are those of the PTX ISA 9.0, section "Pragma Strings: enable_smem_spilling" (12.3). What `ptxas` 13.0.88 itself says about
+/// each was tried: it refuses dynamic shared memory, device-debug and separate compilation, recursion and an old PTX version, and
+/// accepts `setmaxnreg` in silence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpillingRule {
+    /// "Requires sm_75 or higher"; this is the architecture.
+    Architecture(String),
+    /// The PTX version that was asked for is older than the pragma.
+    PtxVersion((u32, u32)),
+    /// Per-function compilation modes are disallowed, device-debug among them: the build is one of cargo's dev profile, or has full debug
+    /// information.
+    DebugBuild,
+    /// "Kernels utilizing dynamically allocated shared memory" are disallowed.
+    DynamicShared,
+    /// "Kernels using setmaxnreg instruction" are disallowed.
+    Setmaxnreg,
+    /// The kernel calls functions that were not inlined: per-function compilation, and "whole program with recursive function
+    /// calls", are disallowed.
+    Calls {
+        /// The functions; one that starts with `%` is called through a pointer.
+        functions: Vec<String>,
+        /// Whether a function that the kernel reaches can reach itself.
+        recursive: bool,
+    },
+    /// Nothing says how many threads a block has: `ptxas` would provide for the largest.
+    NoMaxThreads {
+        /// What it would take of each block's shared memory at most (bytes), where the architecture's row is known.
+        bytes: Option<u32>,
+    },
+}
+
+impl fmt::Display for SpillingRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Architecture(arch) => write!(
+                f,
+                "it \"requires sm_75 or higher\", and this is {arch}; build for a newer architecture, or leave the option out for this one"
+            ),
+            Self::PtxVersion((major, minor)) => write!(
+                f,
+                "it needs PTX 8.7, and ptx_version asks for {major}.{minor}; leave ptx_version out, or ask for 8.7 or later"
+            ),
+            Self::DebugBuild => write!(
+                f,
+                "it is disallowed in \"per-function compilation mode\", of which \"device-debug\" is one, and this is a debug build; \
+                 build with release(true) and without full debug information"
+            ),
+            Self::DynamicShared => write!(
+                f,
+                "it is disallowed for \"kernels utilizing dynamically allocated shared memory\"; make the memory static \
+                 (shared_array!), or leave the option out"
+            ),
+            Self::Setmaxnreg => write!(
+                f,
+                "it is disallowed for \"kernels using setmaxnreg instruction\" (ptxas would not say so); use one of the two"
+            ),
+            Self::Calls { functions, recursive } => {
+                let (rule, remedy) = match recursive {
+                    true => (
+                        "\"whole program with recursive function calls\"",
+                        "make the recursion a loop",
+                    ),
+                    false => (
+                        "\"per-function compilation mode\"",
+                        "let them be inlined: #[inline(always)], no function pointers, no printing",
+                    ),
+                };
+                write!(
+                    f,
+                    "it is disallowed in {rule}, and the kernel still calls {}; {remedy}",
+                    functions.join(", ")
+                )
+            }
+            Self::NoMaxThreads { bytes } => {
+                write!(
+                    f,
+                    "\"if launch bounds are not explicitly specified\", ptxas assumes 1024 threads a block and may take "
+                )?;
+                match bytes {
+                    Some(bytes) => write!(f, "{bytes} bytes")?,
+                    None => write!(f, "up to 48 KiB")?,
+                }
+                write!(
+                    f,
+                    " of shared memory of each block, however small; write max_threads = .. beside it, or assume_max_threads if that is meant"
+                )
+            }
+        }
+    }
 }
 
 impl CudaBuilderError {
@@ -140,6 +250,20 @@ impl fmt::Display for CudaBuilderError {
                 write!(
                     f,
                     "`{name}` cannot be a name in PTX: it holds a character other than letters, digits, `_` and `$`"
+                )
+            }
+            Self::KernelMarker(name) => write!(
+                f,
+                "the options of the kernel that `{name}` stands for cannot be read; are cuda_std_macros and cuda_builder of one version?"
+            ),
+            Self::ClusterUnsupported { kernel, arch } => write!(
+                f,
+                "kernel `{kernel}`: {arch} has no clusters of blocks, sm_90 is the first that has; leave `cluster` out for this architecture"
+            ),
+            Self::SpillingRefused { kernel, rule } => {
+                write!(
+                    f,
+                    "kernel `{kernel}` must not have smem_spilling (PTX ISA 12.3, enable_smem_spilling): {rule}"
                 )
             }
             Self::ToolFailed { tool, output } => write!(f, "{tool} failed:\n{output}"),

@@ -21,9 +21,10 @@ mod layout;
 mod pass;
 mod ptx;
 mod register_attr;
+mod spilling;
 pub mod toolchain;
 
 pub use arch::{NvvmArch, UnknownArch};
 pub use builder::{CudaBuilder, DebugInfo, EmitOption};
-pub use error::CudaBuilderError;
+pub use error::{CudaBuilderError, SpillingRule};
 pub use toolchain::{MissingToolchain, Toolchain};

@@ -42,19 +42,9 @@ pub(crate) fn check_names(ptx: &str) -> Result<(), CudaBuilderError> {
 /// Adds up what each kernel and the functions that it reaches declare.
 pub(crate) fn check_static_shared(ptx: &str) -> Result<(), CudaBuilderError> {
     let items = items(ptx);
-    let by_name: BTreeMap<&str, &Item<'_>> = items.iter().map(|item| (item.name, item)).collect();
     for kernel in items.iter().filter(|item| item.kind == ItemKind::Kernel) {
-        let mut seen = BTreeSet::from([kernel.name]);
-        let mut open = vec![kernel];
-        let mut statics = Vec::new();
-        while let Some(item) = open.pop() {
-            statics.extend(item.shared.iter().copied());
-            for word in names(item.text) {
-                if let Some(&used) = by_name.get(word).filter(|_| seen.insert(word)) {
-                    open.push(used);
-                }
-            }
-        }
+        let reached = reached(&items, kernel);
+        let mut statics: Vec<(&str, u64)> = reached.iter().flat_map(|item| item.shared.iter().copied()).collect();
         let bytes = statics.iter().map(|(_, size)| size).sum();
         if bytes > STATIC_SHARED_LIMIT {
             statics.sort_by(|left, right| right.1.cmp(&left.1).then(left.0.cmp(right.0)));
@@ -69,8 +59,26 @@ pub(crate) fn check_static_shared(ptx: &str) -> Result<(), CudaBuilderError> {
     Ok(())
 }
 
+/// What an item of the module names in its text, and what that names in turn, the item itself included.
+pub(crate) fn reached<'i, 'a>(items: &'i [Item<'a>], from: &'i Item<'a>) -> Vec<&'i Item<'a>> {
+    let by_name: BTreeMap<&str, &Item<'a>> = items.iter().map(|item| (item.name, item)).collect();
+    let mut seen = BTreeSet::from([from.name]);
+    let mut found = vec![from];
+    let mut next = 0;
+    while let Some(item) = found.get(next).copied() {
+        for word in names(item.text) {
+            if let Some(&used) = by_name.get(word).filter(|_| seen.insert(word)) {
+                found.push(used);
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
+/// What an [`Item`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ItemKind {
+pub(crate) enum ItemKind {
     Kernel,
     Function,
     Variable,
@@ -78,17 +86,24 @@ enum ItemKind {
 
 /// A kernel, a function or a variable of the module.
 #[derive(Debug)]
-struct Item<'a> {
-    kind: ItemKind,
-    name: &'a str,
-    /// Everything from the name on: parameters and body, or the initial value.
-    text: &'a str,
+pub(crate) struct Item<'a> {
+    pub kind: ItemKind,
+    pub name: &'a str,
+    /// The whole item: its head, parameters and body, or the initial value.
+    pub text: &'a str,
     /// The shared variables that it is or holds, with their sizes (bytes).
-    shared: Vec<(&'a str, u64)>,
+    pub shared: Vec<(&'a str, u64)>,
+}
+
+impl Item<'_> {
+    /// Whether it stands for the dynamic shared memory of a launch.
+    pub fn is_dynamic_shared(&self) -> bool {
+        self.kind == ItemKind::Variable && self.text.trim_start().starts_with(".extern .shared ")
+    }
 }
 
 /// Splits PTX as LLVM prints it: declarations start at the left margin, bodies end with a `}` there.
-fn items(ptx: &str) -> Vec<Item<'_>> {
+pub(crate) fn items(ptx: &str) -> Vec<Item<'_>> {
     let mut items = Vec::new();
     let mut offset = 0;
     let mut body: Option<(usize, ItemKind, &str)> = None;
@@ -195,8 +210,11 @@ fn shared_variable(line: &str) -> Option<(&str, u64)> {
 
 /// The words that could be names.
 fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| !(character.is_ascii_alphanumeric() || matches!(character, '_' | '$' | '.')))
-        .filter(|word| !word.is_empty())
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    code.flat_map(|line| {
+        line.split(|character: char| !(character.is_ascii_alphanumeric() || matches!(character, '_' | '$' | '.')))
+            .filter(|word| !word.is_empty())
+    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What the macros expand to on the host: the way from a kernel crate, which depends on this crate alone, to the simulator.
 
-pub use cuda_sim::device::{SharedPlace, SharedStatic, shared_array};
+pub use cuda_sim::KernelAttributes;
+pub use cuda_sim::device::{SharedPlace, SharedStatic, enter_kernel, shared_array};
 // Miri has no linker that could collect lists.
 #[cfg(not(miri))]
-pub use cuda_sim::device::{SHARED_STATICS, linkme};
+pub use cuda_sim::device::{KERNELS, SHARED_STATICS, linkme};
 
 /// A static in constant memory.
 pub struct ConstantStatic {

@@ -1,6 +1,7 @@
 //! `#[kernel]`: one function in, its device form and its host form out.
 
-use crate::hints;
+use crate::mark;
+use crate::options::Options;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{FnArg, ItemFn, PatType, ReturnType, Signature, Type, spanned::Spanned};
@@ -11,14 +12,29 @@ pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
         Ok(function) => function,
         Err(error) => return with_item(error, item),
     };
-    let mut errors = Errors(hints::check(options).err());
+    let (options, wrong) = match Options::parse(options) {
+        Ok(options) => (options, None),
+        Err(error) => (Options::default(), Some(error)),
+    };
+    let mut errors = Errors(wrong);
     check(&function.sig, &mut errors);
+    let exported = match mark::exported_name(&function) {
+        Ok(name) => name,
+        // Without options nothing needs the name, and rustc says what is wrong with it.
+        Err(_) if options.is_empty() => String::new(),
+        Err(error) => {
+            errors.add(error);
+            String::new()
+        }
+    };
     match errors.0 {
         // The function is kept without the attribute, so that its callers do not fail on top of it.
         Some(error) => with_item(error, item),
         None => {
-            let (device, host) = (device(&function), host(&function));
-            quote!(#device #host)
+            let mark = mark::of_kernel(&options, &function, &exported);
+            let (device, host) = (device(&function), host(&function, &mark.entering));
+            let mark = mark.items;
+            quote!(#device #host #mark)
         }
     }
 }
@@ -33,7 +49,10 @@ struct Errors(Option<syn::Error>);
 
 impl Errors {
     fn push(&mut self, at: impl Spanned, message: &str) {
-        let error = syn::Error::new(at.span(), message);
+        self.add(syn::Error::new(at.span(), message));
+    }
+
+    fn add(&mut self, error: syn::Error) {
         match &mut self.0 {
             Some(first) => first.combine(error),
             None => self.0 = Some(error),
@@ -229,8 +248,8 @@ fn device(function: &ItemFn) -> TokenStream {
 
 /// The function as written, for type checks, documentation and the CPU.
 ///
-/// Its ABI is Rust's: a panic of the kernel must unwind to the simulator, which `extern "C"` turns into an abort.
-fn host(function: &ItemFn) -> TokenStream {
+/// Its ABI is Rust's: a panic of the kernel must unwind to the simulator, which `extern "C"` turns into an abort. `entering` is what it does first.
+fn host(function: &ItemFn, entering: &TokenStream) -> TokenStream {
     let mut function = function.clone();
     function.sig.abi = None;
     let checks = copy_checks(&function.sig);
@@ -242,6 +261,7 @@ fn host(function: &ItemFn) -> TokenStream {
         #[allow(clippy::too_many_arguments)]
         #vis #sig {
             #checks
+            #entering
             #(#statements)*
         }
     }

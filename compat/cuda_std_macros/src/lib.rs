@@ -4,8 +4,9 @@
 //! compiler carries through (an ABI, a link section, a marker static), and `cuda_builder` makes of it what PTX needs.
 //! `docs/device-abi.md` in the repository is the agreement between the two.
 //!
-//! All output is written for every edition from 2018 on. On the GPU it names nothing but `::core`. On the host, `#[address_space]` also names
-//! `::cuda_std`, through which it registers a static with the simulator: a crate that uses it depends on `cuda_std` by that name.
+//! All output is written for every edition from 2018 on. On the GPU it names nothing but `::core`. On the host, `#[address_space]` and `#[kernel(..)]`
+//! with options also name `::cuda_std`, through which they register a static or a kernel's options with the simulator: a crate that uses them
+//! depends on `cuda_std` by that name.
 
 // A kernel is `extern "ptx-kernel"`, which is unstable. The crate that uses `#[kernel]` was written without knowing that and cannot be
 // asked to enable it: the macro's own expansion is allowed it instead. Only where the compiler accepts unstable features at all.
@@ -14,8 +15,9 @@
 use proc_macro::TokenStream;
 
 mod functions;
-mod hints;
 mod kernel;
+mod mark;
+mod options;
 mod statics;
 
 /// Makes a function a GPU kernel: an entry point that the host launches by its name.
@@ -61,7 +63,45 @@ mod statics;
 ///
 /// # Options
 ///
-/// `#[kernel(grid_dim = 2d, block_dim = 1d)]` states the dimensions that the kernel is meant for. As in the published crate they have no effect.
+/// | option | PTX | what it says |
+/// |---|---|---|
+/// | `max_threads = 256`, `(16, 16)`, `(8, 8, 4)` | `.maxntid` | no block has more threads than the product, at most 1024. A larger launch fails |
+/// | `min_blocks = 2` | `.minnctapersm` | so many blocks shall fit on a multiprocessor: registers are limited to that. Needs `max_threads`; together at most 2048 threads |
+/// | `max_registers = 64` | `.maxnreg` | registers of a thread, 24 to 255; what does not fit is spilled |
+/// | `cluster = (2, 1, 1)` | `.explicitcluster`, `.reqnctapercluster` | the grid is made of clusters of these extents, at most 8 blocks. From 9.0 on |
+/// | `smem_spilling` | `.pragma "enable_smem_spilling"` | registers are spilled into shared memory first. From 7.5 on, in PTX 8.7; needs `max_threads` |
+/// | `assume_max_threads` | | `smem_spilling` without `max_threads`: as much shared memory as 1024 threads would need |
+/// | `grid_dim = 2d`, `block_dim = 1d` | | the dimensions that the kernel is meant for; as in the published crate they have no effect |
+///
+/// Each at most once. A number is a literal or a constant expression of type `u32`; the compiler checks either.
+///
+/// ```
+/// use cuda_std::{kernel, thread};
+///
+/// const ROWS: u32 = 8;
+///
+/// #[kernel(max_threads = (32, ROWS), min_blocks = 4)]
+/// pub unsafe fn double(data: *mut f32) {
+///     let i = (thread::thread_idx_y() * 32 + thread::thread_idx_x()) as usize;
+///     unsafe { *data.add(i) *= 2.0 };
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[cuda_std::kernel(min_blocks = 4)] // of how many threads?
+/// pub unsafe fn k() {}
+/// ```
+///
+/// ```compile_fail,E0080
+/// const THREADS: u32 = 2048;
+///
+/// #[cuda_std::kernel(max_threads = THREADS)] // no block has as many
+/// pub unsafe fn k() {}
+/// ```
+///
+/// Where `smem_spilling` is not allowed (dynamic shared memory, `setmaxnreg`, functions that are not inlined), `cuda_builder` refuses the kernel and names
+/// the rule. On the host the options are data: `cuda_sim::device::kernels` lists them, and the simulator refuses a launch outside of them. A crate
+/// with such kernels depends on `cuda_std` by that name.
 #[proc_macro_attribute]
 #[cfg_attr(unstable_features, allow_internal_unstable(abi_ptx))]
 pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {

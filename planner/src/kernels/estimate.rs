@@ -9,7 +9,7 @@
 use cuda_arch::Architecture;
 use tilewright_contract::{GemmShape, TileGeometry, Variant};
 
-use super::{kernel_sheet, registers};
+use super::{kernel_sheet, usage};
 use crate::GemmType;
 use crate::path::Path;
 use crate::products::Product;
@@ -76,7 +76,7 @@ pub fn estimate_us(
     arch: &Architecture,
     product: &Product,
 ) -> Option<f64> {
-    let sheet = kernel_sheet(variant, tile, registers(variant.symbol, arch)?, arch).ok()?;
+    let sheet = kernel_sheet(variant, tile, usage(variant.symbol, arch)?, arch).ok()?;
     let resident = sheet.occupancy.blocks_per_sm;
     if resident == 0 {
         return None;

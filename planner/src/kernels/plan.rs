@@ -26,6 +26,8 @@ use crate::kernels::estimate_us;
 pub struct Policy {
     /// The kernel, or `None` for the best that fits.
     pub rung: Option<Rung>,
+    /// One entry point of it, or `None` for the first that computes the tile.
+    pub entry_point: Option<&'static Variant>,
     /// The tile width in elements, or `None` for the best that fits.
     pub tile: Option<u32>,
     /// Shared memory of a block in bytes that must not be exceeded, below the device's own limit.
@@ -129,7 +131,7 @@ impl Plan {
 
     /// How a kernel with dynamic shared memory carves it.
     pub fn parts(&self) -> TileParts {
-        TilePair::new(self.tile, self.variant.dtype).parts()
+        self.variant.parts(self.tile)
     }
 
     /// The numbers, flat.
@@ -171,6 +173,15 @@ pub enum PlanError {
         /// The nearest width that it has.
         nearest: u32,
     },
+    /// The kernel is not compiled for these elements.
+    NoSuchType {
+        /// The kernel.
+        rung: Rung,
+        /// The type asked for.
+        requested: DType,
+        /// A type that it has.
+        nearest: DType,
+    },
     /// The kernel needs more shared memory than a block may use.
     SharedMemory {
         /// The kernel.
@@ -210,6 +221,15 @@ impl fmt::Display for PlanError {
                 Rung::TiledDynamic,
                 TileGeometry::MAX_WIDTH
             ),
+            PlanError::NoSuchType {
+                rung,
+                requested,
+                nearest,
+            } => write!(
+                f,
+                "{rung} has no kernel for {requested}; nearest: {nearest}; {} takes every type",
+                Rung::TiledDynamic
+            ),
             PlanError::SharedMemory {
                 rung,
                 tile,
@@ -233,7 +253,7 @@ impl fmt::Display for PlanError {
             PlanError::Threads { requested, available } => {
                 write!(
                     f,
-                    "the block has {requested} threads, the device allows {available}; take a narrower tile"
+                    "the block has {requested} threads, device and kernel allow {available}; take a narrower tile"
                 )
             }
         }
@@ -255,7 +275,6 @@ const UNKNOWN_ARCHITECTURE: [u32; 3] = [64, 32, 16];
 /// # Errors
 /// [`PlanError`] with the numbers and the nearest configuration that works.
 pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Policy) -> Result<Plan, PlanError> {
-    let rung = policy.rung.unwrap_or(Rung::TiledDynamic);
     let limit = device.block_limit(policy.smem_limit);
     let mut reasons = vec![format!(
         "limit {limit}: {}",
@@ -265,22 +284,24 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
             "opt-in limit of the device"
         }
     )];
-    let tile = match policy.tile {
+    let rungs = Rungs::of(policy, dtype)?;
+    let (variant, tile) = match policy.tile {
         Some(width) => {
             reasons.push(format!("tile width {width}: asked for by the user"));
-            TileGeometry::new(width).map_err(PlanError::Tile)?
+            let tile = TileGeometry::new(width).map_err(PlanError::Tile)?;
+            (rungs.computing(width)?, tile)
         }
-        None => choose_tile(rung, shape, dtype, device, limit, &mut reasons)?,
+        None => choose(&rungs, shape, device, limit, &mut reasons)?,
     };
-    let variant = Variant::find(rung, dtype, tile.width()).ok_or_else(|| PlanError::NoSuchVariant {
-        rung,
-        requested: tile.width(),
-        nearest: nearest_width(rung, dtype, tile.width()),
-    })?;
-    if tile.threads() > device.threads_per_block {
+    // What the device allows, and what the kernel was compiled for.
+    let available = variant
+        .attributes
+        .max_threads
+        .map_or(device.threads_per_block, |most| most.min(device.threads_per_block));
+    if tile.threads() > available {
         return Err(PlanError::Threads {
             requested: tile.threads(),
-            available: device.threads_per_block,
+            available,
         });
     }
     let dynamic_bytes = variant.dynamic_bytes(tile);
@@ -309,15 +330,90 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     })
 }
 
-/// The candidate with the least estimated time among those that fit.
-fn choose_tile(
-    rung: Rung,
-    shape: &GemmShape,
+/// The kernels that a policy leaves open.
+struct Rungs {
+    /// Where two compute one width, the first is tried first.
+    open: &'static [Rung],
+    entry_point: Option<&'static Variant>,
     dtype: DType,
+}
+
+impl Rungs {
+    fn of(policy: &Policy, dtype: DType) -> Result<Self, PlanError> {
+        /// Rung 2 is rung 3 with less choice, and as fast; rung 1 is for comparison.
+        const AUTOMATIC: &[Rung] = &[Rung::TiledDynamic, Rung::RegisterTile];
+        let open = match policy.entry_point.map(|variant| variant.rung).or(policy.rung) {
+            None => AUTOMATIC,
+            Some(named) => {
+                let all = &Rung::ALL;
+                let at = all.iter().position(|&rung| rung == named).unwrap_or(0);
+                &all[at..=at]
+            }
+        };
+        let rungs = Self {
+            open,
+            entry_point: policy.entry_point,
+            dtype,
+        };
+        if rungs.variants().next().is_some() {
+            return Ok(rungs);
+        }
+        let rung = open[0];
+        let has = |&nearest: &DType| {
+            VARIANTS
+                .iter()
+                .any(|variant| variant.rung == rung && variant.dtype == nearest)
+        };
+        Err(PlanError::NoSuchType {
+            rung,
+            requested: dtype,
+            nearest: DType::ALL.into_iter().find(has).unwrap_or(DType::F32),
+        })
+    }
+
+    /// Every entry point that may be taken.
+    fn variants(&self) -> impl Iterator<Item = &'static Variant> + '_ {
+        VARIANTS.iter().filter(|variant| {
+            variant.dtype == self.dtype
+                && match self.entry_point {
+                    Some(named) => named.symbol == variant.symbol,
+                    None => self.open.contains(&variant.rung),
+                }
+        })
+    }
+
+    /// The entry points of one width: the first of each rung, where a width that the compiler knows stands before the range that holds it.
+    fn of_width(&self, width: u32) -> impl Iterator<Item = &'static Variant> + '_ {
+        self.open.iter().filter_map(move |&rung| {
+            self.variants()
+                .find(|variant| variant.rung == rung && variant.computes(width))
+        })
+    }
+
+    fn computing(&self, width: u32) -> Result<&'static Variant, PlanError> {
+        self.of_width(width).next().ok_or_else(|| PlanError::NoSuchVariant {
+            rung: self.open[0],
+            requested: width,
+            nearest: self
+                .variants()
+                .map(|variant| match variant.tile {
+                    Tile::Fixed(fixed) => fixed,
+                    Tile::Runtime { min, max } => width.clamp(min, max),
+                })
+                .min_by_key(|nearest| nearest.abs_diff(width))
+                .unwrap_or(width),
+        })
+    }
+}
+
+/// The candidate with the least estimated time among those that fit.
+fn choose(
+    rungs: &Rungs,
+    shape: &GemmShape,
     device: &DeviceProfile,
     limit: Bytes,
     reasons: &mut Vec<String>,
-) -> Result<TileGeometry, PlanError> {
+) -> Result<(&'static Variant, TileGeometry), PlanError> {
     let known = device.architecture().zip(device.product());
     let widths: &[u32] = if known.is_some() {
         &CANDIDATES
@@ -325,25 +421,24 @@ fn choose_tile(
         &UNKNOWN_ARCHITECTURE
     };
     let narrowest = widths[widths.len() - 1];
-    let below = TilePair::widest_within(limit, dtype)
+    let below = TilePair::widest_within(limit, rungs.dtype)
         .map(TileGeometry::width)
         .filter(|&width| width < narrowest);
-    let mut best: Option<(f64, TileGeometry)> = None;
-    for width in widths.iter().copied().chain(below) {
-        let Some(variant) = Variant::find(rung, dtype, width) else {
-            continue;
-        };
+    let mut best: Option<(f64, &'static Variant, TileGeometry)> = None;
+    let of_widths = |width| rungs.of_width(width).map(move |variant| (width, variant));
+    for (width, variant) in widths.iter().copied().chain(below).flat_map(of_widths) {
         let tile = TileGeometry::new(width).map_err(PlanError::Tile)?;
+        let name = format!("{} with tile width {width}", variant.rung);
         let needed = Bytes(variant.static_bytes().get() + variant.dynamic_bytes(tile).get());
         if needed > limit {
-            reasons.push(format!("tile width {width}: needs {needed} of {limit}"));
+            reasons.push(format!("{name}: needs {needed} of {limit}"));
             continue;
         }
         let Ok(grid) = Grid::cover(shape.args(), width) else {
-            reasons.push(format!("tile width {width}: more tiles than a grid holds"));
+            reasons.push(format!("{name}: more tiles than a grid holds"));
             continue;
         };
-        let fitting = format!("tile width {width}: {needed} fit, {} blocks", grid.blocks());
+        let fitting = format!("{name}: {needed} fit, {} blocks", grid.blocks());
         let estimated = known
             .as_ref()
             .and_then(|(architecture, product)| estimate_us(variant, tile, shape, architecture, product));
@@ -351,23 +446,25 @@ fn choose_tile(
             (Some(us), Some((_, product))) => format!("{fitting}, about {us:.1} us on {}", product.name),
             _ => format!("{fitting}, of unknown speed"),
         });
-        // Without an estimate the order of the widths decides.
+        // Without an estimate the order of the widths decides; with equal ones the narrower tile.
         let us = estimated.unwrap_or(f64::INFINITY);
         let narrower_and_as_fast = |least: f64| us <= least && us.is_finite();
-        if best.is_none_or(|(least, _)| us < least || narrower_and_as_fast(least)) {
-            best = Some((us, tile));
+        if best.is_none_or(|(least, ..)| us < least || narrower_and_as_fast(least)) {
+            best = Some((us, variant, tile));
         }
     }
-    if let Some((_, tile)) = best {
-        reasons.push(format!("tile width {}: the best of these", tile.width()));
-        return Ok(tile);
+    if let Some((_, variant, tile)) = best {
+        reasons.push(format!(
+            "{} with tile width {}: the best of these",
+            variant.rung,
+            tile.width()
+        ));
+        return Ok((variant, tile));
     }
-    // Nothing fits: report the narrowest that the kernel has.
-    let narrowest = VARIANTS
-        .iter()
-        .filter(|v| v.rung == rung && v.dtype == dtype)
-        .min_by_key(|v| narrowest_width(v))
-        .expect("every rung has a kernel for every element type");
+    // Nothing fits: report the narrowest that there is.
+    let Some(narrowest) = rungs.variants().min_by_key(|variant| narrowest_width(variant)) else {
+        return Err(PlanError::Tile(TileError { requested: 0 }));
+    };
     let tile = TileGeometry::new(narrowest_width(narrowest)).map_err(PlanError::Tile)?;
     // Where memory is not what is missing, the grid is.
     Grid::cover(shape.args(), widths[0]).map_err(PlanError::Grid)?;
@@ -379,18 +476,6 @@ fn narrowest_width(variant: &Variant) -> u32 {
         Tile::Fixed(width) => width,
         Tile::Runtime { min, .. } => min,
     }
-}
-
-fn nearest_width(rung: Rung, dtype: DType, requested: u32) -> u32 {
-    VARIANTS
-        .iter()
-        .filter(|v| v.rung == rung && v.dtype == dtype)
-        .map(|v| match v.tile {
-            Tile::Fixed(width) => width,
-            Tile::Runtime { min, max } => requested.clamp(min, max),
-        })
-        .min_by_key(|width| width.abs_diff(requested))
-        .expect("every rung has a kernel for every element type")
 }
 
 fn too_large(variant: &Variant, tile: TileGeometry, limit: Bytes) -> PlanError {

@@ -2,8 +2,9 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{SharedMemory, TileGeometry, Variant};
+use tilewright_contract::{RegisterTile, Rung, SharedMemory, TileGeometry, Variant};
 
+use super::KernelUsage;
 use crate::occupancy::{BlockUse, Occupancy, occupancy};
 use crate::path::Path;
 use crate::template::{Template, TileShape};
@@ -27,21 +28,25 @@ pub struct KernelSheet {
     pub worksheet: Option<Worksheet>,
 }
 
-/// The sheet of an entry point with a tile. `registers`: of a thread, from the driver or from [`registers`](super::registers).
+/// The sheet of an entry point with a tile. `used`: what a compiler made it take, from the driver or from [`usage`](super::usage()).
 ///
 /// # Errors
 /// A [`Violation`] where no device of the architecture can hold such a block at all, however much shared memory it had.
 pub fn kernel_sheet(
     variant: &Variant,
     tile: TileGeometry,
-    registers: u32,
+    used: KernelUsage,
     arch: &Architecture,
 ) -> Result<KernelSheet, Violation> {
-    let (static_bytes, dynamic_bytes) = (variant.static_bytes().get(), variant.dynamic_bytes(tile).get());
+    let KernelUsage {
+        registers,
+        static_bytes,
+    } = used;
+    let dynamic_bytes = variant.dynamic_bytes(tile).get();
     let worksheet = match variant.shared {
         SharedMemory::None => None,
         SharedMemory::Static(_) | SharedMemory::Dynamic => {
-            Some(worksheet(&template(variant, tile, registers, arch), arch, 0)?)
+            Some(worksheet(&template(variant, tile, used, arch), arch, 0)?)
         }
     };
     let block = BlockUse::new(tile.threads(), registers, static_bytes.into(), dynamic_bytes.into());
@@ -55,19 +60,25 @@ pub fn kernel_sheet(
     })
 }
 
-/// The kernel as a template: one stage of two square tiles, sums in registers, results stored directly.
-fn template(variant: &Variant, tile: TileGeometry, registers: u32, arch: &Architecture) -> Template {
+/// The kernel as a template: one stage of two tiles, sums in registers, results stored directly.
+fn template(variant: &Variant, tile: TileGeometry, used: KernelUsage, arch: &Architecture) -> Template {
     let width = tile.width();
     Template {
         warps: tile.threads().div_ceil(arch.warp_size),
         operands_static: matches!(variant.shared, SharedMemory::Static(_)),
         output_bytes: variant.dtype.size_bytes(),
-        registers_per_thread: Some(registers),
+        row_padding: match variant.rung {
+            Rung::RegisterTile => [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
+            Rung::Naive | Rung::TiledStatic | Rung::TiledDynamic => [0; 2],
+        },
+        // Static memory besides the tiles holds spilled registers.
+        static_bytes: used.static_bytes.saturating_sub(variant.static_bytes().get()),
+        registers_per_thread: Some(used.registers),
         ..Template::on_path(
             arch,
             Path::Simt,
             GemmType::from(variant.dtype),
-            TileShape::new(width, width, width),
+            TileShape::new(width, width, variant.depth(width)),
             1,
         )
     }
@@ -76,7 +87,7 @@ fn template(variant: &Variant, tile: TileGeometry, registers: u32, arch: &Archit
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::{DType, Rung, TilePair, VARIANTS};
+    use tilewright_contract::{DType, TilePair, VARIANTS};
 
     /// Every tile width of every entry point.
     fn launches() -> impl Iterator<Item = (&'static Variant, TileGeometry)> {
@@ -91,16 +102,15 @@ mod tests {
     fn the_worksheet_says_what_the_contract_lays_out() {
         for arch in &cuda_arch::ARCHITECTURES {
             for (variant, tile) in launches() {
-                let registers = super::super::registers(variant.symbol, arch).expect("tested beside the table");
-                let sheet = kernel_sheet(variant, tile, registers, arch).expect("legal on every architecture");
+                let used = super::super::usage(variant.symbol, arch).expect("tested beside the table");
+                let sheet = kernel_sheet(variant, tile, used, arch).expect("legal on every architecture");
                 let Some(worksheet) = &sheet.worksheet else {
                     assert_eq!(variant.rung, Rung::Naive);
                     continue;
                 };
-                let pair = TilePair::new(tile, variant.dtype);
                 assert_eq!(
                     worksheet.total_bytes,
-                    u64::from(pair.total().get()),
+                    u64::from(used.static_bytes + variant.dynamic_bytes(tile).get()),
                     "{} {tile:?}",
                     variant.symbol
                 );
@@ -109,6 +119,15 @@ mod tests {
                     u64::from(sheet.static_bytes + sheet.dynamic_bytes)
                 );
                 assert_eq!(worksheet.static_bytes, u64::from(sheet.static_bytes));
+                if variant.rung == Rung::RegisterTile {
+                    continue;
+                }
+                assert_eq!(
+                    used.static_bytes,
+                    variant.static_bytes().get(),
+                    "only twins spill into shared memory"
+                );
+                let pair = TilePair::new(tile, variant.dtype);
                 for (name, part) in [("operand A", pair.a_part()), ("operand B", pair.b_part())] {
                     let line = worksheet.component(name).expect("has operands");
                     assert_eq!(line.bytes, u64::from(part.get()));

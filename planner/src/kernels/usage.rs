@@ -1,7 +1,7 @@
-//! Registers of this project's kernels, as `ptxas` assembles them.
+//! Registers and static shared memory of this project's kernels, as `ptxas` assembles them.
 //!
-//! One file an architecture, a line an entry point: `symbol registers`. `tests/ptx.rs` compares them with what `ptxas` says;
-//! `BLESS=1 cargo test --test ptx` writes them.
+//! One file an architecture, a line an entry point; the first line names the columns. `tests/usage.rs` compares all of them with what
+//! `ptxas` says; `BLESS=1 cargo test --test usage` writes them.
 
 use cuda_arch::Architecture;
 
@@ -15,13 +15,29 @@ static USAGE: [(&str, &str); 11] = usage!(
     "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"
 );
 
-/// Registers of a thread of the entry point `symbol` on an architecture. The driver's own compiler may differ by a few.
-/// `None` for a symbol or an architecture without a line.
-pub fn registers(symbol: &str, arch: &Architecture) -> Option<u32> {
+/// What a compiler makes an entry point take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelUsage {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory of a block: the kernel's own arrays, and what registers were spilled into.
+    pub static_bytes: u32,
+}
+
+/// What the entry point `symbol` takes on an architecture, as `ptxas` assembles it. The driver's own compiler may differ by a few
+/// registers. `None` for a symbol or an architecture without a line.
+pub fn usage(symbol: &str, arch: &Architecture) -> Option<KernelUsage> {
     let (_, lines) = USAGE.iter().find(|(name, _)| *name == arch.name)?;
     lines.lines().find_map(|line| {
-        let (name, registers) = line.split_once(' ')?;
-        if name == symbol { registers.parse().ok() } else { None }
+        let (name, used) = line.split_once(' ')?;
+        if name != symbol {
+            return None;
+        }
+        let mut numbers = used.split(' ').map(|number| number.parse().ok());
+        Some(KernelUsage {
+            registers: numbers.next()??,
+            static_bytes: numbers.next()??,
+        })
     })
 }
 
@@ -33,15 +49,17 @@ mod tests {
     fn every_entry_point_has_registers_on_every_architecture() {
         for arch in &cuda_arch::ARCHITECTURES {
             for variant in &tilewright_contract::VARIANTS {
-                let registers = registers(variant.symbol, arch);
+                let used = usage(variant.symbol, arch);
                 assert!(
-                    registers.is_some_and(|count| (8..=255).contains(&count)),
-                    "{} for {}: {registers:?}; run `BLESS=1 cargo test --test ptx`",
+                    used.is_some_and(
+                        |used| (8..=255).contains(&used.registers) && used.static_bytes >= variant.static_bytes().get()
+                    ),
+                    "{} for {}: {used:?}; run `BLESS=1 cargo test --test usage`",
                     variant.symbol,
                     arch.name
                 );
             }
-            assert_eq!(registers("r99_no_such_kernel", arch), None);
+            assert_eq!(usage("r99_no_such_kernel", arch), None);
         }
     }
 }

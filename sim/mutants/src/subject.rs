@@ -120,6 +120,7 @@ fn case_of(kernel: &str) -> Case {
         // One output a thread, or a width that four outputs do not divide.
         Rung::TiledDynamic if variant.computes(12) => (GemmShape::with_ld(37, 43, 35, 38, 48, 45), 12),
         Rung::TiledDynamic => (GemmShape::with_ld(50, 41, 43, 45, 44, 46), 38),
+        Rung::RegisterTile => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 128),
     };
     shape
         .map_err(|error| error.to_string())

@@ -287,11 +287,16 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
 static SHARED_STATICS_TURN: Mutex<()> = Mutex::new(());
 
 impl Run {
-    fn fail(&self, problem: &str) {
-        let kind = FaultKind::LaunchShape {
+    /// Ends the run: the launch as a whole is at fault. The first such fault counts, whichever worker met it.
+    pub(super) fn fail(&self, problem: &str) {
+        let fault = SimFault::of_launch(FaultKind::LaunchShape {
             problem: problem.to_owned(),
-        };
-        self.left.lock().faults.push((0, 0, SimFault::of_launch(kind)));
+        });
+        let mut left = self.left.lock();
+        if !left.faults.iter().any(|(_, _, known)| known.is_like(&fault)) {
+            left.faults.push((0, 0, fault));
+        }
+        drop(left);
         self.grid.stop();
     }
 }

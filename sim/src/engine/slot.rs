@@ -15,6 +15,7 @@ use crate::analysis::shadow::SharedShadow;
 use crate::analysis::sites::Sites;
 use crate::analysis::sync_vars::Synchronization;
 use crate::analysis::traffic::Traffic;
+use crate::attributes::KernelAttributes;
 use crate::device::{BarrierOp, WarpValues};
 use crate::dim::Dim3;
 use crate::fault::{FaultKind, OtherAccess, SimFault, Site};
@@ -234,6 +235,16 @@ impl Slot {
 
     pub(crate) fn compute_capability(&self) -> u32 {
         self.run.config.compute_capability
+    }
+
+    /// Ends the run if the kernel that the thread enters is not made for such a launch.
+    #[inline]
+    pub(crate) fn enter_kernel(&self, attributes: &KernelAttributes) {
+        let config = &self.run.config;
+        if let Err(problem) = attributes.check_launch(config.grid, config.block, config.compute_capability) {
+            self.run.fail(&problem);
+            self.stop();
+        }
     }
 
     /// Nanoseconds since the slot was made: a clock.

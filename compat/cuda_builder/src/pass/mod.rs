@@ -4,12 +4,14 @@
 //! unoptimised module as text, because the optimiser reasons differently about memory once it knows its address space,
 //! and because nothing that was already optimised could be trusted near a barrier.
 
+pub(crate) mod attributes;
 pub(crate) mod function;
 pub(crate) mod global;
 pub(crate) mod lexer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use attributes::{KERNEL_SECTION, KernelAttributes, read_marker};
 use function::{GroupEdit, Groups, Head, convergent_call};
 use global::Global;
 use lexer::{Kind, tokens};
@@ -59,6 +61,8 @@ pub(crate) struct Lowered {
     pub ir: String,
     /// The names that must stay, sorted.
     pub roots: Vec<String>,
+    /// The attributes of the kernels that have some, by name.
+    pub attributes: BTreeMap<String, KernelAttributes>,
 }
 
 /// Why a module cannot become PTX.
@@ -68,6 +72,8 @@ pub(crate) enum PassError {
     SharedInitializers(Vec<String>),
     /// There is nothing to keep.
     NoRoots,
+    /// The marker of a kernel's options cannot be read, or names no kernel.
+    KernelMarker(String),
 }
 
 /// Rewrites a linked module.
@@ -81,7 +87,7 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
             plan.rewrite_global(line, &mut out);
         } else if line.starts_with("define ") {
             in_function = true;
-            define(line, options, &mut groups, &mut out);
+            define(line, options, &plan.attributes, &mut groups, &mut out);
         } else if line.starts_with("declare ") {
             declare(line, &mut out);
         } else if in_function {
@@ -103,6 +109,7 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
     Ok(Lowered {
         ir: out,
         roots: plan.roots.into_iter().collect(),
+        attributes: plan.attributes,
     })
 }
 
@@ -137,7 +144,13 @@ fn group_edit(options: &Options) -> GroupEdit {
     edit
 }
 
-fn define(line: &str, options: &Options, groups: &mut Groups<'_>, out: &mut String) {
+fn define(
+    line: &str,
+    options: &Options,
+    attributes: &BTreeMap<String, KernelAttributes>,
+    groups: &mut Groups<'_>,
+    out: &mut String,
+) {
     let Some(head) = Head::parse(line) else {
         out.push_str(line);
         return;
@@ -148,10 +161,13 @@ fn define(line: &str, options: &Options, groups: &mut Groups<'_>, out: &mut Stri
         Inlining::Hinted => group.is_some_and(|number| groups.has(number, "inlinehint")),
         Inlining::Everything => true,
     };
-    let extra: Vec<String> = inline(head.group.as_ref().map(|(number, _)| *number))
+    let mut extra: Vec<String> = inline(head.group.as_ref().map(|(number, _)| *number))
         .then(|| "alwaysinline".to_owned())
         .into_iter()
         .collect();
+    if let Some(attributes) = attributes.get(head.name).filter(|_| head.kernel) {
+        extra.extend(attributes.for_llvm());
+    }
     match head.group {
         Some((number, range)) => {
             let copy = groups.copy_of(number, &extra);
@@ -188,16 +204,19 @@ struct Plan<'a> {
     constant: BTreeSet<&'a str>,
     dynamic: bool,
     roots: BTreeSet<String>,
+    attributes: BTreeMap<String, KernelAttributes>,
 }
 
 impl<'a> Plan<'a> {
     fn read(ir: &'a str) -> Result<Self, PassError> {
         let mut plan = Self::default();
         let mut initialized = Vec::new();
+        let mut kernels = BTreeSet::new();
         for line in ir.lines() {
             if line.starts_with("define ") {
                 if let Some(head) = Head::parse(line).filter(|head| head.kernel) {
                     plan.roots.insert(head.name.to_owned());
+                    kernels.insert(head.name);
                 }
             } else if line.starts_with('@')
                 && let Some(global) = Global::parse(line)
@@ -213,6 +232,12 @@ impl<'a> Plan<'a> {
                     Some(VISIBLE_SECTION) => {
                         let function = global.name().split_once(VISIBLE_MARKER).map(|(_, function)| function);
                         plan.roots.extend(function.map(str::to_owned));
+                        continue;
+                    }
+                    Some(KERNEL_SECTION) => {
+                        let (kernel, attributes) =
+                            read_marker(&global).ok_or_else(|| PassError::KernelMarker(global.name().to_owned()))?;
+                        plan.attributes.insert(kernel.to_owned(), attributes);
                         continue;
                     }
                     Some(CONSTANT_SECTION) => {
@@ -233,6 +258,9 @@ impl<'a> Plan<'a> {
         if plan.roots.is_empty() {
             return Err(PassError::NoRoots);
         }
+        if let Some(name) = plan.attributes.keys().find(|name| !kernels.contains(name.as_str())) {
+            return Err(PassError::KernelMarker(name.clone()));
+        }
         Ok(plan)
     }
 
@@ -242,7 +270,8 @@ impl<'a> Plan<'a> {
             return;
         };
         let name = global.name();
-        if name == "llvm.used" || name == "llvm.compiler.used" || global.section == Some(VISIBLE_SECTION) {
+        let is_marker = matches!(global.section, Some(VISIBLE_SECTION | KERNEL_SECTION));
+        if name == "llvm.used" || name == "llvm.compiler.used" || is_marker {
             // The roots say what stays; what these lists kept was kept for this pass only.
         } else if name == DYNAMIC_SHARED {
             let symbol = global.symbol;

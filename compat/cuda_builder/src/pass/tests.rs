@@ -131,6 +131,47 @@ fn pointers_into_small_memories_are_short() {
     assert_eq!(layout("e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-i64:64"), short);
 }
 
+/// A marker of 64 threads, 2 blocks and the pragma for the kernel `name`.
+fn marker(name: &str) -> String {
+    let zeros = "\\00\\00\\00\\00";
+    let words = format!(
+        "\\01\\00\\00\\00@\\00\\00\\00{zeros}{zeros}\\02\\00\\00\\00{zeros}{zeros}{zeros}{zeros}\\01\\00\\00\\00"
+    );
+    format!(
+        "@__cuda_std_kernel_{name} = constant <{{ [40 x i8] }}> <{{ [40 x i8] c\"{words}\" }}>, section \".nvptx.kernel\", align 4"
+    )
+}
+
+#[test]
+fn options_of_a_kernel_become_attributes_of_it_alone() {
+    let globals = format!(
+        "{}\n@llvm.used = appending global [1 x ptr] [ptr @__cuda_std_kernel_k], section \"llvm.metadata\"\n\
+         define ptx_kernel void @other() #0 {{\n  ret void\n}}",
+        marker("k")
+    );
+    let lowered = lower(&module(&globals, ""));
+    assert_eq!(lowered.roots, ["k", "other"], "a marker is no root");
+    assert!(!lowered.ir.contains("__cuda_std_kernel") && !lowered.ir.contains("llvm.used"));
+    assert_line(&lowered.ir, "define ptx_kernel void @k(ptr %0) unnamed_addr #2 {");
+    let attributes =
+        "attributes #2 = { nounwind convergent \"target-cpu\"=\"\" \"nvvm.maxntid\"=\"64\" \"nvvm.minctasm\"=\"2\" }";
+    assert_line(&lowered.ir, attributes);
+    assert_eq!(lowered.ir.matches("nvvm.").count(), 2);
+    assert_eq!(lowered.attributes.keys().collect::<Vec<_>>(), ["k"]);
+    assert!(lowered.attributes["k"].smem_spilling);
+}
+
+#[test]
+fn markers_that_mean_nothing_are_refused() {
+    let refused = |marker: &str| run(&module(marker, ""), &OPTIONS).unwrap_err();
+    assert_eq!(refused(&marker("absent")), PassError::KernelMarker("absent".to_owned()));
+    let later = marker("k").replacen("\\01", "\\02", 1);
+    assert_eq!(
+        refused(&later),
+        PassError::KernelMarker("__cuda_std_kernel_k".to_owned())
+    );
+}
+
 #[test]
 fn module_without_roots_is_refused() {
     let ir = "define void @f() {\n  ret void\n}\n";

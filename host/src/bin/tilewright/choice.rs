@@ -34,6 +34,7 @@ impl Choice {
             rung: kernels::rung(&self.kernel)?,
             tile: self.tile,
             smem_limit: self.smem_limit.map(Bytes),
+            entry_point: None,
         };
         Ok(Options {
             backend: self.backend.into(),

@@ -1,8 +1,8 @@
 //! Kernels by the names that users type.
 
-use tilewright::plan::{Plan, Policy};
-use tilewright::{Bytes, DType, Rung};
-use tilewright_contract::{Tile, TileGeometry, VARIANTS, Variant};
+use tilewright::plan::Policy;
+use tilewright::{DType, Rung};
+use tilewright_contract::{VARIANTS, Variant};
 
 use crate::failure::{Failure, Result};
 
@@ -64,54 +64,15 @@ impl Choice {
         })
     }
 
-    /// The policy for this choice, where a block may use `limit`. A named entry point without a tile gets one that only it computes.
-    pub fn policy(&self, tile: Option<u32>, limit: Bytes) -> Policy {
-        let own_tile = self.entry_point.map(|variant| own_width(variant, limit));
+    /// The policy for this choice.
+    pub fn policy(&self, tile: Option<u32>) -> Policy {
         Policy {
             rung: self.rung,
-            tile: tile.or(own_tile),
+            entry_point: self.entry_point,
+            tile,
             smem_limit: None,
         }
     }
-
-    /// Refuses a plan that takes another entry point than the one that was named.
-    pub fn ensure_taken(&self, plan: &Plan) -> Result<()> {
-        let (Some(named), taken) = (self.entry_point, plan.variant()) else {
-            return Ok(());
-        };
-        if named.symbol == taken.symbol {
-            return Ok(());
-        }
-        let widths = match named.tile {
-            Tile::Fixed(width) => format!("{width} only"),
-            Tile::Runtime { min, max } => format!("{min} to {max}"),
-        };
-        Err(Failure::input(format!(
-            "tile width {} is computed by {}; {} has widths {widths}, but for those with an entry point of their own",
-            plan.tile().width(),
-            taken.symbol,
-            named.symbol
-        )))
-    }
-}
-
-/// A tile width for which `variant` is taken: of those that fit, the widest multiple of 16, else the widest power of two, else the
-/// widest. Where none fits, the narrowest: the plan then says what is missing.
-fn own_width(variant: &'static Variant, limit: Bytes) -> u32 {
-    let own = |width: &u32| {
-        Variant::find(variant.rung, variant.dtype, *width).is_some_and(|found| found.symbol == variant.symbol)
-    };
-    let fits = |width: &u32| {
-        TileGeometry::new(*width)
-            .is_ok_and(|tile| variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get())
-    };
-    let widths = || (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH).filter(own);
-    let widest = |suits: fn(&u32) -> bool| widths().filter(fits).rfind(suits);
-    widest(|width| width.is_multiple_of(16))
-        .or_else(|| widest(|width| width.is_power_of_two()))
-        .or_else(|| widest(|_| true))
-        .or_else(|| widths().next())
-        .unwrap_or(TileGeometry::MIN_WIDTH)
 }
 
 /// The element type of this name.

@@ -9,6 +9,7 @@ mod demo;
 mod destination;
 mod device;
 mod failure;
+mod inspect;
 mod kernels;
 mod matmul;
 mod npy;
@@ -46,6 +47,7 @@ enum Command {
     Verify(verify::Command),
     Sim(sim::Command),
     Ptx(ptx::Command),
+    Inspect(inspect::Command),
     Demo(demo::Command),
 }
 
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Verify(command) => verify::run(command, json),
         Command::Sim(command) => sim::run(command, json),
         Command::Ptx(command) => ptx::run(command, json),
+        Command::Inspect(command) => inspect::run(command, json),
         Command::Demo(command) => demo::run(command, json),
     };
     match result {

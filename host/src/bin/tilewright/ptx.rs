@@ -19,17 +19,17 @@ pub struct Command {
     kernel: String,
 }
 
-/// What `--json` prints.
+/// The text of a level or of some of its entry points; what `--json` prints.
 #[derive(Serialize)]
-struct Listing<'a> {
+pub struct Listing {
     /// The architecture asked for.
-    arch: &'a str,
+    arch: String,
     /// The level that it runs.
-    level: &'static str,
+    pub level: &'static str,
     /// The entry points in `ptx`.
     symbols: Vec<&'static str>,
     /// The text.
-    ptx: String,
+    pub ptx: String,
 }
 
 /// Runs the command.
@@ -38,23 +38,30 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         Some(arch) => level_for(arch)?,
         None => oldest()?,
     };
-    let chosen = kernels::entry_points(&command.kernel)?;
-    let text = if command.kernel == kernels::AUTO {
+    let arch = command.arch.as_deref().unwrap_or(level.arch);
+    let listing = listing(level, arch, &command.kernel)?;
+    if json {
+        output::print_json(&listing)
+    } else {
+        output::print(&listing.ptx)
+    }
+}
+
+/// The text of the entry points that `kernel` names, for an architecture that runs the level; all of it for [`kernels::AUTO`].
+pub fn listing(level: &'static Level, arch: &str, kernel: &str) -> Result<Listing> {
+    let mut chosen = kernels::entry_points(kernel)?;
+    let text = if kernel == kernels::AUTO {
         level.ptx.to_owned()
     } else {
-        let entries = chosen.iter().map(|variant| {
-            ptx::entry(level, variant.symbol).ok_or_else(|| Failure {
-                exit_code: 1,
-                message: format!("{} has no {}", level.arch, variant.symbol),
-            })
-        });
-        entries.collect::<Result<Vec<_>>>()?.join("\n")
+        chosen.retain(|variant| ptx::entry(level, variant.symbol).is_some());
+        if chosen.is_empty() {
+            return Err(Failure::input(format!("{kernel} is not compiled for {arch}")));
+        }
+        let entries = chosen.iter().filter_map(|variant| ptx::entry(level, variant.symbol));
+        entries.collect::<Vec<_>>().join("\n")
     };
-    if !json {
-        return output::print(&text);
-    }
-    output::print_json(&Listing {
-        arch: command.arch.as_deref().unwrap_or(level.arch),
+    Ok(Listing {
+        arch: arch.to_owned(),
         level: level.arch,
         symbols: chosen.iter().map(|variant| variant.symbol).collect(),
         ptx: text,

@@ -116,9 +116,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     };
     let shape = GemmShape::packed(command.m, command.n, command.k).map_err(tilewright::Error::from)?;
     let profile = DeviceProfile::of_arch(options.architecture);
-    let policy = choice.policy(command.tile, profile.block_limit(None));
+    let policy = choice.policy(command.tile);
     let plan = plan(&shape, choice.dtype, &profile, &policy).map_err(tilewright::Error::from)?;
-    choice.ensure_taken(&plan)?;
     let listing = match choice.dtype {
         DType::F32 => listing::<f32>,
         DType::F64 => listing::<f64>,

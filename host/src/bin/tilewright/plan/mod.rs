@@ -3,6 +3,8 @@
 mod example;
 mod text;
 
+pub use text::limiter;
+
 use std::io::Write;
 use std::path::{Path as FilePath, PathBuf};
 

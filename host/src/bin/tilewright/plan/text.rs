@@ -192,7 +192,8 @@ fn how(part: &Component, sheet: &Sheet) -> String {
     }
 }
 
-fn limiter(limiter: Limiter) -> &'static str {
+/// The resource as it is called in tables.
+pub fn limiter(limiter: Limiter) -> &'static str {
     match limiter {
         Limiter::SharedMemory => "shared memory",
         Limiter::Registers => "registers",

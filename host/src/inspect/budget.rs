@@ -1,0 +1,104 @@
+//! Static and dynamic shared memory of a launch, against what a block may have.
+
+use cuda_arch::Architecture;
+use serde::Serialize;
+use tilewright_contract::{GemmShape, TileGeometry, Variant};
+
+use crate::device::DeviceProfile;
+use crate::plan::{Policy, plan};
+
+/// The shared memory of a block: what `ptxas` found and what the launch adds.
+///
+/// `ptxas` knows static shared memory only, and refuses more than 48 KiB of it: its report alone can never show that a kernel
+/// exceeds an opt-in limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Budget {
+    /// Tile width in elements.
+    pub tile: u32,
+    /// Threads of the block.
+    pub threads: u32,
+    /// Static shared memory, from the assembled kernel.
+    pub static_bytes: u32,
+    /// Dynamic shared memory, from the plan.
+    pub dynamic_bytes: u32,
+    /// Both.
+    pub total_bytes: u32,
+    /// The opt-in limit.
+    pub limit_bytes: u32,
+    /// Whether the limit holds both.
+    pub fits: bool,
+}
+
+impl Budget {
+    /// The block of a launch with this tile. `static_bytes` is what the assembled kernel has, whatever the contract says.
+    pub fn new(variant: &Variant, tile: TileGeometry, arch: &Architecture, static_bytes: u32) -> Self {
+        let dynamic_bytes = variant.dynamic_bytes(tile).get();
+        // Static memory is 48 KiB at most, dynamic below 2^20.
+        let total_bytes = static_bytes + dynamic_bytes;
+        Self {
+            tile: tile.width(),
+            threads: tile.threads(),
+            static_bytes,
+            dynamic_bytes,
+            total_bytes,
+            limit_bytes: arch.smem_per_block_optin,
+            fits: total_bytes <= arch.smem_per_block_optin,
+        }
+    }
+
+    /// The same with the widest tile that the planner launches this entry point with; `None` if there is none.
+    pub fn of_widest_tile(variant: &'static Variant, arch: &Architecture, static_bytes: u32) -> Option<Self> {
+        let device = DeviceProfile::of_arch(arch);
+        let shape = GemmShape::packed(1, 1, 1).expect("a product of one element has a shape");
+        let planned = |width: &u32| {
+            let policy = Policy {
+                rung: Some(variant.rung),
+                entry_point: Some(variant),
+                tile: Some(*width),
+                smem_limit: None,
+            };
+            plan(&shape, variant.dtype, &device, &policy).is_ok_and(|plan| plan.variant().symbol == variant.symbol)
+        };
+        let widest = (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH).rfind(planned)?;
+        let tile = TileGeometry::new(widest).expect("the planner took it");
+        Some(Self::new(variant, tile, arch, static_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_contract::VARIANTS;
+
+    use super::*;
+
+    #[test]
+    fn the_widest_tile_is_the_one_before_the_limit() {
+        for (symbol, arch, tile, total_bytes) in [
+            // Two tiles of 4-byte elements, each row padded.
+            ("r03_tiled_dynamic_8x8_f32", "sm_120", 112, 100_352),
+            ("r03_tiled_dynamic_8x8_f32", "sm_90", 128, 131_072),
+            ("r02_tiled_static_32_f64", "sm_75", 32, 16_384),
+            ("r01_naive_f32", "sm_75", 16, 0),
+        ] {
+            let variant = VARIANTS.iter().find(|variant| variant.symbol == symbol).expect(symbol);
+            let arch = cuda_arch::find(arch).expect("in the table");
+            let static_bytes = variant.static_bytes().get();
+            let budget = Budget::of_widest_tile(variant, arch, static_bytes).expect("one fits");
+            assert_eq!((budget.tile, budget.total_bytes), (tile, total_bytes), "{symbol}");
+            assert!(budget.fits);
+        }
+    }
+
+    #[test]
+    fn what_the_compiler_adds_counts() {
+        let variant = VARIANTS
+            .iter()
+            .find(|variant| variant.symbol == "r03_tiled_dynamic_8x8_f32");
+        let arch = cuda_arch::find("sm_120").expect("in the table");
+        let tile = TileGeometry::new(112).expect("a width");
+        let budget = |added| Budget::new(variant.expect("there"), tile, arch, added);
+        assert!(budget(1024).fits);
+        assert!(!budget(1025).fits);
+        assert_eq!(budget(1025).total_bytes, 101_377);
+    }
+}

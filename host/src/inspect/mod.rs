@@ -1,0 +1,116 @@
+//! What NVIDIA's assembler makes of the kernels: registers, shared memory, spills, machine code, for any architecture.
+//!
+//! ```no_run
+//! use tilewright::VARIANTS;
+//! use tilewright::inspect::{Ptxas, Target, inspect};
+//!
+//! let target = Target::parse("sm_120")?;
+//! for kernel in inspect(&Ptxas::find()?, &target, &[&VARIANTS[0]])? {
+//!     println!("{}: {} registers", kernel.usage.symbol, kernel.usage.registers);
+//! }
+//! # Ok::<(), tilewright::Error>(())
+//! ```
+//!
+//! No GPU is needed: `ptxas` and `nvdisasm` are ordinary programs, which `cargo xtask setup` fetches. On a GPU the driver's own
+//! compiler has the last word, and its numbers may differ by a few registers: [`Gpu::usage`](crate::launch::Gpu::usage).
+//!
+//! What this module does not do: it judges nothing. That no kernel spills, and that none uses more than is written down, is what
+//! `tests/usage.rs` of the repository tests.
+
+mod budget;
+mod report;
+mod target;
+mod tools;
+
+use serde::Serialize;
+use tilewright_contract::Variant;
+use tilewright_plan::{BlockUse, Occupancy, occupancy};
+
+pub use budget::Budget;
+pub use report::{ConstantBank, Frame, Remark, Report, Severity, UnreadableReport, Usage};
+pub use target::Target;
+pub use tools::{Assembled, FOLDER_VARIABLE, Nvdisasm, Ptxas};
+
+use crate::error::{Error, Result};
+use crate::ptx;
+
+/// An entry point as `ptxas` assembled it for one architecture.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspected {
+    /// What was assembled for.
+    pub arch: String,
+    /// The PTX level that was assembled.
+    pub level: &'static str,
+    /// What it takes.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// What `ptxas` remarks on it.
+    pub remarks: Vec<Remark>,
+    /// The threads of a block that the kernel declares as its most; `None` where it declares none.
+    pub max_threads: Option<u32>,
+    /// A block with the widest tile that the planner launches this entry point with; `None` where none fits.
+    pub budget: Option<Budget>,
+    /// How many such blocks a multiprocessor holds, and why no more.
+    pub occupancy: Option<Occupancy>,
+}
+
+/// Assembles entry points for an architecture. Those that its level does not have are left out.
+///
+/// # Errors
+/// [`Error::Tool`] when `ptxas` refuses.
+pub fn inspect(ptxas: &Ptxas, target: &Target, variants: &[&'static Variant]) -> Result<Vec<Inspected>> {
+    let present: Vec<_> = variants
+        .iter()
+        .filter_map(|variant| Some((*variant, ptx::entry(target.level, variant.symbol)?)))
+        .collect();
+    if present.is_empty() {
+        return Ok(Vec::new());
+    }
+    let symbols: Vec<_> = present.iter().map(|(variant, _)| variant.symbol).collect();
+    let assembled = ptxas.assemble(target.level.ptx, &target.name, &[&entry_option(&symbols)])?;
+    let arch = target.architecture;
+    let inspected = present.into_iter().map(|(variant, text)| {
+        let report = &assembled.report;
+        let usage = report.kernel(variant.symbol).cloned().ok_or_else(|| Error::Tool {
+            tool: Ptxas::NAME,
+            message: format!("nothing is said of {} for {}", variant.symbol, target.name),
+        })?;
+        let budget = Budget::of_widest_tile(variant, arch, usage.static_smem_bytes);
+        let occupancy = budget.as_ref().map(|budget| {
+            let block = BlockUse {
+                barriers: usage.barriers,
+                ..BlockUse::new(
+                    budget.threads,
+                    usage.registers,
+                    budget.static_bytes.into(),
+                    budget.dynamic_bytes.into(),
+                )
+            };
+            occupancy(arch, &block)
+        });
+        Ok(Inspected {
+            arch: target.name.clone(),
+            level: target.level.arch,
+            remarks: report.remarks_on(variant.symbol).cloned().collect(),
+            usage,
+            max_threads: ptx::max_threads(text),
+            budget,
+            occupancy,
+        })
+    });
+    inspected.collect()
+}
+
+/// The machine code of one entry point, as `nvdisasm` writes it.
+///
+/// # Errors
+/// [`Error::Tool`] when `ptxas` or `nvdisasm` refuses.
+pub fn machine_code(ptxas: &Ptxas, nvdisasm: &Nvdisasm, target: &Target, symbol: &str) -> Result<String> {
+    let assembled = ptxas.assemble(target.level.ptx, &target.name, &[&entry_option(&[symbol])])?;
+    nvdisasm.disassemble(&assembled.cubin)
+}
+
+/// Makes `ptxas` pass over all other entry points.
+fn entry_option(symbols: &[&str]) -> String {
+    format!("--entry={}", symbols.join(","))
+}

@@ -1,0 +1,338 @@
+//! What NVIDIA's `ptxas` makes of every entry point for every architecture: held against the numbers on record, against the
+//! contract, and with the plan's dynamic shared memory against what a block may have.
+//!
+//! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use tilewright::device::DeviceProfile;
+use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Target, Usage, inspect};
+use tilewright::plan::{PlanError, Policy, plan};
+use tilewright::{Bytes, GemmShape, VARIANTS, Variant};
+use tilewright_contract::TileGeometry;
+
+/// Whether a kernel has a stack or spills because that is what it shows.
+fn spills_on_purpose(variant: &Variant) -> bool {
+    variant.attributes.spills
+}
+
+/// The tests of one architecture, so that they run side by side.
+macro_rules! architectures {
+    ($($name:ident: $arch:literal;)*) => {$(
+        mod $name {
+            use super::*;
+
+            static ASSEMBLED: LazyLock<Assembled> = LazyLock::new(|| Assembled::of($arch));
+
+            #[test]
+            fn every_kernel_takes_what_is_on_record() {
+                ASSEMBLED.compare_with_record();
+            }
+
+            #[test]
+            fn no_kernel_spills_or_serializes_unless_it_asks_for_it() {
+                ASSEMBLED.refuse_spills_and_serialized_products();
+            }
+
+            #[test]
+            fn static_shared_memory_is_what_the_contract_says() {
+                ASSEMBLED.compare_static_bytes_with_contract();
+            }
+
+            #[test]
+            fn the_plan_takes_the_tiles_that_fit_with_static_memory_and_no_others() {
+                ASSEMBLED.compare_shared_memory_with_plan();
+            }
+        }
+    )*};
+}
+
+architectures! {
+    turing: "sm_75";
+    a100: "sm_80";
+    consumer_ampere: "sm_86";
+    orin: "sm_87";
+    ada: "sm_89";
+    hopper: "sm_90";
+    blackwell: "sm_100";
+    blackwell_ultra: "sm_103";
+    thor: "sm_110";
+    consumer_blackwell: "sm_120";
+    spark: "sm_121";
+}
+
+#[test]
+fn no_kernel_spills_when_assembled_for_just_one_architecture() {
+    for arch in ["sm_90a", "sm_100a", "sm_120a"] {
+        Assembled::of(arch).refuse_spills_and_serialized_products();
+    }
+}
+
+#[test]
+fn every_architecture_of_the_table_is_assembled_for() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("planner/src/kernels/usage");
+    let files = std::fs::read_dir(folder).expect("the record is in the repository");
+    let mut recorded: Vec<_> = files
+        .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut targets: Vec<_> = Target::all()
+        .into_iter()
+        .map(|target| format!("{}.txt", target.name))
+        .collect();
+    recorded.sort();
+    targets.sort();
+    assert_eq!(recorded, targets);
+}
+
+#[test]
+fn a_kernel_takes_the_same_alone_as_with_all_others() {
+    let target = Target::parse("sm_120").expect("in the table");
+    let together = ptxas()
+        .assemble(target.level.ptx, &target.name, &[])
+        .expect("assembles");
+    for variant in VARIANTS.iter().step_by(5) {
+        let alone = inspect(&ptxas(), &target, &[variant]).expect("assembles");
+        let [alone] = &alone[..] else { panic!("{alone:?}") };
+        assert_eq!(Some(&alone.usage), together.report.kernel(variant.symbol));
+    }
+}
+
+/// PTX of a kernel that loads `values` numbers, does something with them and stores them again.
+fn holding(values: usize, directive: &str, something: &str) -> String {
+    let each = |line: fn(usize) -> String| (0..values).map(line).collect::<String>();
+    let load = each(|i| format!("ld.global.f32 %f{i}, [%rd1 + {}];\n", 4 * i));
+    let store = each(|i| format!("st.global.f32 [%rd1 + {}], %f{i};\n", 4 * i));
+    // Of the thread's own: what all lanes have in common, ptxas would keep in uniform registers.
+    let address =
+        "ld.param.u64 %rd1, [p];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %rd2, %r0, 1024;\nadd.u64 %rd1, %rd1, %rd2;\n";
+    format!(
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{directive}\n{{\n.reg .f32 %f<{values}>;\n\
+         .reg .b64 %rd<3>;\n.reg .b32 %r<1>;\n.reg .pred %again;\n{address}{load}{something}{store}ret;\n}}\n"
+    )
+}
+
+fn report(ptx: &str) -> Report {
+    ptxas().assemble(ptx, "sm_90a", &[]).expect("assembles").report
+}
+
+#[test]
+fn a_spill_is_refused_with_its_numbers() {
+    let sums = (0..64).map(|i| format!("add.f32 %f{i}, %f{i}, %f{};\n", (i * 37 + 11) % 64));
+    let sums = format!(
+        "cvt.u32.u64 %r0, %rd1;\nround:\n{}sub.u32 %r0, %r0, 1;\nsetp.ne.u32 %again, %r0, 0;\n@%again bra round;\n",
+        sums.collect::<String>()
+    );
+    let enough = report(&holding(64, ".maxntid 128", &sums));
+    assert_eq!(spills(&enough.kernels[0]), None);
+    let capped = report(&holding(64, ".maxntid 128\n.maxnreg 32", &sums));
+    let Usage {
+        stack_bytes,
+        spill_store_bytes,
+        spill_load_bytes,
+        ..
+    } = capped.kernels[0];
+    assert!(
+        [stack_bytes, spill_store_bytes, spill_load_bytes]
+            .iter()
+            .all(|bytes| *bytes > 0)
+    );
+    let line = format!(
+        "k: 32 registers, {stack_bytes} bytes stack, {spill_store_bytes} bytes spill stores, {spill_load_bytes} bytes spill loads\n"
+    );
+    assert_eq!(spills(&capped.kernels[0]), Some(line));
+}
+
+#[test]
+fn products_that_wait_for_one_another_are_refused_with_the_reason() {
+    // Sums of 64 x 256 elements, a warp group's 128 registers a thread each.
+    let product = |first: usize| {
+        let sums: Vec<_> = (first..first + 128).map(|i| format!("%f{i}")).collect();
+        format!(
+            "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {{{}}}, %rd2, %rd2, 1, 1, 1, 0, 0;\n",
+            sums.join(", ")
+        )
+    };
+    let pipeline = |products: String| {
+        format!(
+            "wgmma.fence.sync.aligned;\n{products}wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+        )
+    };
+    let one = report(&holding(128, ".maxntid 128", &pipeline(product(0))));
+    assert_eq!(one.remarks.iter().find_map(serialized), None);
+    let two = report(&holding(256, ".maxntid 128", &pipeline(product(0) + &product(128))));
+    let line = two
+        .remarks
+        .iter()
+        .find_map(serialized)
+        .expect("256 sums and no register left");
+    assert!(line.starts_with("k: (C7511) Potential Performance Loss: "), "{line}");
+}
+
+fn ptxas() -> Ptxas {
+    let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cuda-tools/bin");
+    Ptxas::in_folder(&fetched).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every entry point for one architecture.
+struct Assembled {
+    target: Target,
+    kernels: Vec<(&'static Variant, Inspected)>,
+}
+
+impl Assembled {
+    fn of(arch: &str) -> Self {
+        let target = Target::parse(arch).expect("in the table");
+        let all: Vec<_> = VARIANTS.iter().collect();
+        let inspected = inspect(&ptxas(), &target, &all).unwrap_or_else(|error| panic!("{arch}: {error}"));
+        let kernels: Vec<_> = inspected
+            .into_iter()
+            .map(|kernel| {
+                let variant = VARIANTS.iter().find(|variant| variant.symbol == kernel.usage.symbol);
+                (variant.expect("only these were asked for"), kernel)
+            })
+            .collect();
+        assert!(!kernels.is_empty(), "{arch}");
+        Self { target, kernels }
+    }
+
+    /// Holds the planner's table against what ptxas has said; with `BLESS=1` in the environment, writes it.
+    fn compare_with_record(&self) {
+        let arch = &self.target.name;
+        let mut lines = String::from(
+            "symbol registers static_bytes stack_bytes spill_store_bytes spill_load_bytes barriers max_threads\n",
+        );
+        for (variant, Inspected { usage, max_threads, .. }) in &self.kernels {
+            let max_threads = max_threads.map_or("-".to_owned(), |threads| threads.to_string());
+            lines += &format!(
+                "{} {} {} {} {} {} {} {max_threads}\n",
+                variant.symbol,
+                usage.registers,
+                usage.static_smem_bytes,
+                usage.stack_bytes,
+                usage.spill_store_bytes,
+                usage.spill_load_bytes,
+                usage.barriers,
+            );
+        }
+        let record = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("planner/src/kernels/usage/{arch}.txt"));
+        if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+            std::fs::write(&record, &lines).expect("the record is writable");
+        }
+        let expected = std::fs::read_to_string(&record).expect("a file for every architecture");
+        let (columns, changed) = (lines.lines().next(), differences(&expected, &lines));
+        assert!(
+            changed.is_empty(),
+            "{arch}: what the kernels take has changed ({}):\n{changed}if that is right, run `BLESS=1 cargo test --test usage`",
+            columns.unwrap_or_default()
+        );
+    }
+
+    fn refuse_spills_and_serialized_products(&self) {
+        let mut wrong = String::new();
+        for (variant, kernel) in &self.kernels {
+            if !spills_on_purpose(variant) {
+                wrong.extend(spills(&kernel.usage));
+            }
+            wrong.extend(kernel.remarks.iter().filter_map(serialized));
+        }
+        assert!(wrong.is_empty(), "{}:\n{wrong}", self.target.name);
+    }
+
+    /// Bytes of the contract, and where registers are spilled into shared memory no more on top than the compiler may take.
+    fn compare_static_bytes_with_contract(&self) {
+        for (variant, kernel) in &self.kernels {
+            let case = format!("{} for {}", variant.symbol, self.target.name);
+            let (own, assembled) = (variant.static_bytes().get(), kernel.usage.static_smem_bytes);
+            let most = if variant.attributes.smem_spilling {
+                cuda_arch::static_bytes_with_spills(self.target.architecture, kernel.max_threads, own)
+            } else {
+                own
+            };
+            assert!(
+                (own..=most).contains(&assembled),
+                "{case}: {assembled} of {own} to {most}"
+            );
+            assert_eq!(kernel.max_threads, variant.attributes.max_threads, "{case}");
+        }
+    }
+
+    /// A tile is planned exactly if static bytes by ptxas and dynamic bytes by the contract together stay within the opt-in limit.
+    fn compare_shared_memory_with_plan(&self) {
+        let arch = self.target.architecture;
+        let device = DeviceProfile::of_arch(arch);
+        let shape = GemmShape::packed(1, 1, 1).expect("a shape");
+        let (mut planned, mut refused) = (0, 0);
+        for (variant, kernel) in &self.kernels {
+            for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
+                let first = Variant::find(variant.rung, variant.dtype, width);
+                let twin = variant.attributes.spills && variant.computes(width);
+                if first != Some(variant) && !twin {
+                    continue;
+                }
+                let tile = TileGeometry::new(width).expect("a width");
+                let budget = Budget::new(variant, tile, arch, kernel.usage.static_smem_bytes);
+                let policy = Policy {
+                    rung: Some(variant.rung),
+                    entry_point: Some(variant),
+                    tile: Some(width),
+                    smem_limit: None,
+                };
+                let case = format!("{} for {}: {budget:?}", variant.symbol, self.target.name);
+                assert_eq!(budget.limit_bytes, arch.smem_per_block_optin, "{case}");
+                match plan(&shape, variant.dtype, &device, &policy) {
+                    Ok(plan) => {
+                        assert!(budget.fits, "planned, but too large: {case}");
+                        assert_eq!(plan.variant(), *variant, "{case}");
+                        assert_eq!(plan.dynamic_bytes(), Bytes(budget.dynamic_bytes), "{case}");
+                        assert_eq!(plan.opt_in(), budget.total_bytes > arch.smem_per_block, "{case}");
+                        planned += 1;
+                    }
+                    Err(PlanError::SharedMemory {
+                        static_bytes,
+                        dynamic_bytes,
+                        limit,
+                        ..
+                    }) => {
+                        assert!(!budget.fits, "refused, but fits: {case}");
+                        assert_eq!(static_bytes.get() + dynamic_bytes.get(), budget.total_bytes, "{case}");
+                        assert_eq!(limit, Bytes(budget.limit_bytes), "{case}");
+                        refused += 1;
+                    }
+                    Err(other) => panic!("{case}: {other}"),
+                }
+            }
+        }
+        assert!(planned > 0 && refused > 0, "{planned} planned, {refused} refused");
+    }
+}
+
+/// What a thread of a kernel keeps in local memory, on a line; `None` if nothing.
+fn spills(usage: &Usage) -> Option<String> {
+    let stack_bytes = usage.stack_bytes.max(usage.cumulative_stack_bytes);
+    let local = [stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes];
+    (local != [0; 3]).then(|| {
+        format!(
+            "{}: {} registers, {stack_bytes} bytes stack, {} bytes spill stores, {} bytes spill loads\n",
+            usage.symbol, usage.registers, usage.spill_store_bytes, usage.spill_load_bytes
+        )
+    })
+}
+
+/// The remark on a line, if it is that products of matrices wait for one another.
+fn serialized(remark: &Remark) -> Option<String> {
+    let symbol = remark.symbol.as_deref().unwrap_or("some function");
+    remark.serializes_wgmma().then(|| format!("{symbol}: {remark}\n"))
+}
+
+/// The lines that two texts do not have in common, `-` before those of the first and `+` before those of the second.
+fn differences(before: &str, after: &str) -> String {
+    let gone = before.lines().filter(|line| after.lines().all(|other| other != *line));
+    let come = after.lines().filter(|line| before.lines().all(|other| other != *line));
+    let mut text: String = gone.map(|line| format!("- {line}\n")).collect();
+    text.extend(come.map(|line| format!("+ {line}\n")));
+    if text.is_empty() && before != after {
+        text.push_str("the order of the lines\n");
+    }
+    text
+}
