@@ -121,7 +121,7 @@ unsafe fn register_tile(operands: Operands<f32>, a_s: Shared<f32>, b_s: Shared<f
     store!(0 1 2 3 4 5 6 7);
 }
 
-/// [`register_tile`] with elements of `f32`.
+/// Elements of `f32`; the module says how.
 ///
 /// # Safety
 /// As for the body: operands as `args` describes them, grid and block of the variant table.
