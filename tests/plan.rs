@@ -269,7 +269,7 @@ fn small_products_get_tiles_that_fill_the_device() {
             .tile()
             .width()
     };
-    assert_eq!(width(8192, 8192), 64);
+    assert_eq!(width(8192, 8192), 128);
     assert_eq!(width(512, 512), 32);
     assert_eq!(width(1, 1), 16);
     assert_eq!(width(0, 0), 16);

@@ -143,8 +143,8 @@ fn what_sim_cannot_do_is_one_line_with_the_numbers() {
             "needs 131072 B of shared memory (0 B static, 131072 B dynamic), 101376 B are available: 29696 B too many",
         ),
         (
-            "r03_tiled_dynamic_1x1_f32 -m 1 -n 1 -k 1 --tile 16",
-            "tile width 16 is computed by r03_tiled_dynamic_16_f32",
+            "r03_tiled_dynamic_1x1_f32 -m 1 -n 1 -k 1 --tile 64",
+            "no kernel for tile width 64; nearest: 32",
         ),
         ("auto -m 1 -n 1 -k 1 --schedule sideways", "unknown schedule `sideways`"),
         ("auto -m 2147483648 -n 1 -k 1", "2147483648"),

@@ -14,8 +14,8 @@ use core::fmt;
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, GemmShape, Grid, GridError, Rung, SharedMemory, Tile, TileError, TileGeometry, TilePair, TileParts,
-    VARIANTS, Variant,
+    Bytes, DType, GemmShape, Grid, GridError, Rung, SharedMemory, Tile, TileError, TileGeometry, TileParts, VARIANTS,
+    Variant,
 };
 
 use crate::device::DeviceProfile;
@@ -243,7 +243,7 @@ impl fmt::Display for PlanError {
                     f,
                     "{rung} with tile width {tile} needs {needed} B of shared memory ({static_bytes} static, {dynamic_bytes} \
                      dynamic), {limit} are available: {} B too many; ",
-                    needed - u64::from(limit.get())
+                    needed.saturating_sub(limit.get().into())
                 )?;
                 match nearest {
                     Some((width, bytes)) => write!(f, "nearest that fits: tile width {width} ({bytes})"),
@@ -420,13 +420,9 @@ fn choose(
     } else {
         &UNKNOWN_ARCHITECTURE
     };
-    let narrowest = widths[widths.len() - 1];
-    let below = TilePair::widest_within(limit, rungs.dtype)
-        .map(TileGeometry::width)
-        .filter(|&width| width < narrowest);
     let mut best: Option<(f64, &'static Variant, TileGeometry)> = None;
     let of_widths = |width| rungs.of_width(width).map(move |variant| (width, variant));
-    for (width, variant) in widths.iter().copied().chain(below).flat_map(of_widths) {
+    for (width, variant) in widths.iter().copied().flat_map(of_widths) {
         let tile = TileGeometry::new(width).map_err(PlanError::Tile)?;
         let name = format!("{} with tile width {width}", variant.rung);
         let needed = Bytes(variant.static_bytes().get() + variant.dynamic_bytes(tile).get());
@@ -461,13 +457,30 @@ fn choose(
         ));
         return Ok((variant, tile));
     }
+    // None of them: the widest that fits, whatever it is.
+    let widest = (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
+        .rev()
+        .flat_map(|width| rungs.of_width(width).map(move |variant| (width, variant)))
+        .filter_map(|(width, variant)| Some((TileGeometry::new(width).ok()?, variant)))
+        .find(|&(tile, variant)| {
+            variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get()
+                && Grid::cover(shape.args(), tile.width()).is_ok()
+        });
+    if let Some((tile, variant)) = widest {
+        reasons.push(format!(
+            "{} with tile width {}: the widest that fits",
+            variant.rung,
+            tile.width()
+        ));
+        return Ok((variant, tile));
+    }
     // Nothing fits: report the narrowest that there is.
     let Some(narrowest) = rungs.variants().min_by_key(|variant| narrowest_width(variant)) else {
         return Err(PlanError::Tile(TileError { requested: 0 }));
     };
     let tile = TileGeometry::new(narrowest_width(narrowest)).map_err(PlanError::Tile)?;
     // Where memory is not what is missing, the grid is.
-    Grid::cover(shape.args(), widths[0]).map_err(PlanError::Grid)?;
+    Grid::cover(shape.args(), tile.width()).map_err(PlanError::Grid)?;
     Err(too_large(narrowest, tile, limit))
 }
 
