@@ -80,7 +80,7 @@ impl TilePair {
     }
 }
 
-/// The geometry and shared memory of rung 4, for f32: `A_s`, transposed, and `B_s` behind it.
+/// The geometry and shared memory of rung 5, for f32: `A_s`, transposed, and `B_s` behind it.
 ///
 /// ```text
 /// byte 0                          4224                       8320

@@ -32,7 +32,7 @@ impl Rung {
             Rung::Naive => "r01_naive",
             Rung::TiledStatic => "r02_tiled_static",
             Rung::TiledDynamic => "r03_tiled_dynamic",
-            Rung::RegisterTile => "r04_register_tile",
+            Rung::RegisterTile => "r05_register_tile",
         }
     }
 }
@@ -51,7 +51,7 @@ impl FromStr for Rung {
         Rung::ALL
             .into_iter()
             .find(|rung| rung.name() == name)
-            .ok_or("unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic, r04_register_tile")
+            .ok_or("unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic, r05_register_tile")
     }
 }
 
@@ -239,7 +239,7 @@ const REGISTER_ROWS: [Variant; 1] = [Variant {
     dtype: DType::F32,
     tile: Tile::Fixed(RegisterTile::WIDTH),
     shared: SharedMemory::Static(RegisterTile::BYTES),
-    symbol: "r04_register_tile_f32",
+    symbol: "r05_register_tile_f32",
     attributes: Attributes {
         max_threads: Some(RegisterTile::THREADS),
         ..Attributes::NONE

@@ -5,7 +5,7 @@
 //! | [`r01_naive`] | one thread an element of C | none |
 //! | [`r02_tiled_static`] | tiles of A and B are loaded once a block and reused by all its threads | static, 2 W² elements |
 //! | [`r03_tiled_dynamic`] | the same tiles, their size chosen at launch | dynamic, both tiles in one allocation |
-//! | [`r04_register_tile`] | a tile of registers for each thread, fed by short tiles | static, 8320 bytes |
+//! | [`r05_register_tile`] | a tile of registers for each thread, fed by short tiles | static, 8320 bytes |
 //!
 //! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global memory,
 //! and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in
@@ -14,7 +14,7 @@
 pub mod r01_naive;
 pub mod r02_tiled_static;
 pub mod r03_tiled_dynamic;
-pub mod r04_register_tile;
+pub mod r05_register_tile;
 
 /// Every rung's kernels as functions of the host.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -22,5 +22,5 @@ pub(crate) const HOST_ROWS: [&[crate::host::Row]; 4] = [
     r01_naive::HOST_ROWS,
     r02_tiled_static::HOST_ROWS,
     r03_tiled_dynamic::HOST_ROWS,
-    r04_register_tile::HOST_ROWS,
+    r05_register_tile::HOST_ROWS,
 ];

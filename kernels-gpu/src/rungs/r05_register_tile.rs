@@ -1,4 +1,4 @@
-//! Rung 4: a tile of registers for each thread.
+//! Rung 5: a tile of registers for each thread.
 //!
 //! ```text
 //! for each step of DEPTH along K:
@@ -126,7 +126,7 @@ unsafe fn register_tile(operands: Operands<f32>, a_s: Shared<f32>, b_s: Shared<f
 /// # Safety
 /// As for the body: operands as `args` describes them, grid and block of the variant table.
 #[kernel(max_threads = 256)]
-pub unsafe fn r04_register_tile_f32(a: *const f32, b: *const f32, c: *mut f32, args: GemmArgs) {
+pub unsafe fn r05_register_tile_f32(a: *const f32, b: *const f32, c: *mut f32, args: GemmArgs) {
     const A_ELEMS: usize = (DEPTH * PITCH) as usize;
     const B_ELEMS: usize = (DEPTH * WIDTH) as usize;
     // u128: aligned for vectors of 16 bytes.
@@ -143,4 +143,4 @@ pub unsafe fn r04_register_tile_f32(a: *const f32, b: *const f32, c: *mut f32, a
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Plain: r04_register_tile_f32: f32; }
+crate::host::rows! { Plain: r05_register_tile_f32: f32; }
