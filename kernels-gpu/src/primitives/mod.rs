@@ -1,4 +1,5 @@
 //! PTX instructions that Rust has no words for, one family a file. Each has a host body with the same result.
 
+pub mod async_copy;
 pub mod convert;
 pub mod opaque;
