@@ -84,8 +84,17 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
     inside != 0
 }
 
+#[cfg(target_arch = "nvptx64")]
+unsafe extern "C" {
+    // `cuda_builder` knows these by their names and gives them bodies that LLVM sees through, as it would not through assembly.
+    fn cuda_std_to_global(ptr: *const u8) -> *const u8;
+    fn cuda_std_to_shared(ptr: *const u8) -> *const u8;
+    fn cuda_std_to_constant(ptr: *const u8) -> *const u8;
+    fn cuda_std_to_local(ptr: *const u8) -> *const u8;
+}
+
 /// Converts a generic address to one within `address_space` (PTX 9.7.9.20, `cvta.to`). Rust code cannot access memory through the result;
-/// inline assembly can.
+/// inline assembly can. Addresses in shared, constant and local memory have 32 bits: `as u32` loses nothing of them.
 ///
 /// # Safety
 ///
@@ -93,22 +102,17 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
 #[gpu_only(sim = { ptr })]
 #[inline(always)]
 pub unsafe fn convert_generic_to_specific_address_space<T>(ptr: *const T, address_space: AddressSpace) -> *const T {
-    let specific: *const T;
-    macro_rules! convert {
-        ($space:literal) => {
-            // SAFETY: only the address is converted.
-            unsafe {
-                asm!(
-                    concat!("cvta.to.", $space, ".u64 {}, {};"),
-                    out(reg64) specific,
-                    in(reg64) ptr,
-                    options(pure, nomem, nostack, preserves_flags),
-                )
-            }
-        };
-    }
-    per_space!(address_space, convert);
-    specific
+    let ptr = ptr.cast();
+    // SAFETY: only the address is converted; that it lies in the memory is the caller's promise.
+    let specific = unsafe {
+        match address_space {
+            AddressSpace::Global => cuda_std_to_global(ptr),
+            AddressSpace::Shared => cuda_std_to_shared(ptr),
+            AddressSpace::Constant => cuda_std_to_constant(ptr),
+            AddressSpace::Local => cuda_std_to_local(ptr),
+        }
+    };
+    specific.cast()
 }
 
 /// Converts an address within `address_space` to a generic one (PTX 9.7.9.20, `cvta`).

@@ -32,6 +32,14 @@ const DYNAMIC_SHARED: &str = "cuda_std_dynamic_smem";
 /// The alignment of dynamic shared memory (bytes): what the strictest user, a 128-byte swizzled tile, asks for.
 const DYNAMIC_SHARED_ALIGNMENT: u32 = 128;
 
+/// The extern functions that convert a generic address to one within a memory, and the number of its address space.
+const CONVERSIONS: [(&str, u32); 4] = [
+    ("cuda_std_to_global", 1),
+    ("cuda_std_to_shared", 3),
+    ("cuda_std_to_constant", 4),
+    ("cuda_std_to_local", 5),
+];
+
 /// Which functions are inlined whatever their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inlining {
@@ -185,9 +193,22 @@ fn define(
     }
 }
 
-/// Foreign functions may hold a barrier; LLVM knows the attributes of its own intrinsics.
+/// Foreign functions may hold a barrier; LLVM knows the attributes of its own intrinsics. Conversions of addresses get a body, which
+/// LLVM sees through: where an address comes from a shared static, nothing is left of its way to a generic one and back.
 fn declare(line: &str, out: &mut String) {
-    match Head::parse(line) {
+    let head = Head::parse(line);
+    let conversion = |name: &str| CONVERSIONS.iter().find(|(known, _)| *known == name);
+    if let Some((name, space)) = head.as_ref().and_then(|head| conversion(head.name)) {
+        out.push_str(&format!(
+            "define internal ptr @{name}(ptr %0) alwaysinline nounwind willreturn memory(none) {{\n\
+             \x20 %2 = addrspacecast ptr %0 to ptr addrspace({space})\n\
+             \x20 %3 = ptrtoint ptr addrspace({space}) %2 to i64\n\
+             \x20 %4 = inttoptr i64 %3 to ptr\n\
+             \x20 ret ptr %4\n}}"
+        ));
+        return;
+    }
+    match head {
         Some(head) if !head.name.starts_with("llvm.") => {
             out.push_str(&line[..head.insert_at]);
             out.push_str(" convergent");

@@ -103,6 +103,21 @@ fn dynamic_shared_memory_is_known_by_its_name() {
 }
 
 #[test]
+fn conversions_of_addresses_get_a_body() {
+    let call = "  %1 = call noundef ptr @cuda_std_to_shared(ptr noundef %0) #7";
+    let declarations = "declare noundef ptr @cuda_std_to_shared(ptr noundef) unnamed_addr #3\ndeclare ptr @other(ptr)";
+    let lowered = lower(&module(declarations, call));
+    assert_line(
+        &lowered.ir,
+        "define internal ptr @cuda_std_to_shared(ptr %0) alwaysinline nounwind willreturn memory(none) {",
+    );
+    assert_line(&lowered.ir, "  %2 = addrspacecast ptr %0 to ptr addrspace(3)");
+    assert_line(&lowered.ir, call);
+    assert_line(&lowered.ir, "declare ptr @other(ptr) convergent");
+    assert!(!lowered.ir.contains("declare noundef ptr @cuda_std_to_shared"));
+}
+
+#[test]
 fn roots_are_kernels_marked_functions_and_exported_statics() {
     let ir = module(
         "@__cuda_std_visible_helper = constant [6 x i8] c\"helper\", section \".nvptx.visible\", align 1\n\
