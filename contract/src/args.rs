@@ -40,13 +40,37 @@ impl GemmArgs {
     #[inline(always)]
     pub const fn span_elems(&self, operand: Operand) -> usize {
         let (rows, columns, ld) = self.extents(operand);
-        // Cannot wrap where usize has 64 bits: both factors are below 2^31.
-        if rows == 0 || columns == 0 {
-            0
-        } else {
-            (rows - 1) * ld + columns
-        }
+        span_elems(rows, columns, ld)
     }
+}
+
+/// Elements from the first to the last element of a matrix, both included; 0 when it is empty.
+#[inline(always)]
+pub const fn span_elems(rows: usize, columns: usize, ld: usize) -> usize {
+    // Cannot wrap where usize has 64 bits: both factors are below 2^31.
+    if rows == 0 || columns == 0 {
+        0
+    } else {
+        (rows - 1) * ld + columns
+    }
+}
+
+/// What the kernels with [`BlockTile`](crate::BlockTile)s take besides their operands: `C = alpha · op(A) · op(B) + beta · C`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GemmCall {
+    /// Extents and leading dimensions, of the matrices as they are stored.
+    pub args: GemmArgs,
+    /// The factor of the product.
+    pub alpha: f32,
+    /// The factor of what C holds before; with 0 it is not read.
+    pub beta: f32,
+    /// Tiles of C along M that neighbouring blocks go through before the next column of tiles.
+    pub group_m: u32,
+    /// Parts of K, each computed by blocks of its own; with 1 the workspace is not used.
+    pub slices: u32,
+    /// Elements along K of a slice but the last, a multiple of the tile's `k`.
+    pub slice_k: u32,
 }
 
 /// How a kernel carves its one dynamic allocation: the slides' `Adz_sz` and `Bdz_sz`, in bytes by type.

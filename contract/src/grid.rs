@@ -15,6 +15,8 @@ pub struct Grid {
     pub tiles_m: u32,
     /// Tiles along the columns of C (N).
     pub tiles_n: u32,
+    /// Parts of K, each with blocks of its own.
+    pub slices: u32,
 }
 
 /// More tiles than a grid can hold.
@@ -39,16 +41,17 @@ impl fmt::Display for GridError {
 impl core::error::Error for GridError {}
 
 impl Grid {
-    /// The grid that covers C with tiles of `width x width`.
+    /// The grid that covers C with tiles of `tile_m x tile_n`, once for each of `slices` parts of K.
     ///
     /// # Errors
     /// [`GridError`] when there are more tiles than blocks in a grid.
-    pub const fn cover(args: GemmArgs, width: u32) -> Result<Self, GridError> {
+    pub const fn cover(args: GemmArgs, tile_m: u32, tile_n: u32, slices: u32) -> Result<Self, GridError> {
         let grid = Self {
-            tiles_m: args.m.div_ceil(width),
-            tiles_n: args.n.div_ceil(width),
+            tiles_m: args.m.div_ceil(tile_m),
+            tiles_n: args.n.div_ceil(tile_n),
+            slices,
         };
-        let requested = grid.tiles_m as u64 * grid.tiles_n as u64;
+        let requested = (grid.tiles_m as u64 * grid.tiles_n as u64).saturating_mul(slices as u64);
         if requested > MAX_BLOCKS {
             return Err(GridError {
                 requested,
@@ -60,7 +63,7 @@ impl Grid {
 
     /// Blocks of the grid, all along x; 0 for an empty C, which needs no launch.
     pub const fn blocks(self) -> u32 {
-        self.tiles_m * self.tiles_n
+        self.tiles_m * self.tiles_n * self.slices
     }
 }
 
@@ -90,6 +93,42 @@ impl TileOrigin {
     }
 }
 
+/// The tile and the part of K of a block whose grid goes through C in groups of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GroupedTile {
+    /// The tile's index along M.
+    pub tile_m: u32,
+    /// The tile's index along N.
+    pub tile_n: u32,
+    /// The part of K.
+    pub slice: u32,
+}
+
+impl GroupedTile {
+    /// What block `block` (x index) computes: all tiles of slice 0 first. Within a slice the blocks go down `group_m` tiles of a column, then to the next
+    /// column, so that the blocks that run at the same time read few rows of A and few columns of B, which L2 then holds.
+    #[inline(always)]
+    pub const fn of_block(block: u32, tiles_m: u32, tiles_n: u32, group_m: u32) -> Self {
+        // A launched block means that none of these is 0. The maxima state it to the compiler, which would otherwise keep a panic for each division.
+        const fn some(number: u32) -> u32 {
+            if number == 0 { 1 } else { number }
+        }
+        let tiles = some(tiles_m * tiles_n);
+        let (slice, tile) = (block / tiles, block % tiles);
+        let group_tiles = some(group_m * tiles_n);
+        let (group, within) = (tile / group_tiles, tile % group_tiles);
+        let first = group * group_m;
+        let left = tiles_m - first;
+        // The last group may be lower.
+        let rows = some(if left < group_m { left } else { group_m });
+        Self {
+            tile_m: first + within % rows,
+            tile_n: within / rows,
+            slice,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,7 +145,7 @@ mod tests {
             (16, 48, 16),
         ] {
             let shape = GemmShape::packed(m, n, 5).expect("small");
-            let grid = Grid::cover(shape.args(), width).expect("small");
+            let grid = Grid::cover(shape.args(), width, width, 1).expect("small");
             let mut next = (0, 0);
             for block in 0..grid.blocks() {
                 let origin = TileOrigin::of_block(block, n as u32, width);
@@ -122,10 +161,34 @@ mod tests {
     }
 
     #[test]
+    fn grouped_blocks_go_through_every_tile_of_every_slice_once() {
+        for (tiles_m, tiles_n, slices, group_m) in
+            [(1, 1, 1, 8), (5, 3, 2, 2), (8, 4, 3, 8), (9, 2, 1, 4), (3, 7, 2, 16)]
+        {
+            for block in 0..tiles_m * tiles_n * slices {
+                let at = GroupedTile::of_block(block, tiles_m, tiles_n, group_m);
+                assert!(at.tile_m < tiles_m && at.tile_n < tiles_n && at.slice < slices);
+                let again = (0..block).any(|other| GroupedTile::of_block(other, tiles_m, tiles_n, group_m) == at);
+                assert!(!again, "{tiles_m} {tiles_n} {slices} {group_m}: {block}");
+            }
+        }
+        // Two rows of tiles at a time.
+        let order = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)];
+        for (block, (tile_m, tile_n)) in (0..).zip(order) {
+            let expected = GroupedTile {
+                tile_m,
+                tile_n,
+                slice: 0,
+            };
+            assert_eq!(GroupedTile::of_block(block, 3, 2, 2), expected);
+        }
+    }
+
+    #[test]
     fn too_many_tiles_are_refused_with_both_numbers() {
         let shape = GemmShape::packed(1 << 20, 1 << 20, 1).expect("fits the index type");
         assert_eq!(
-            Grid::cover(shape.args(), 1),
+            Grid::cover(shape.args(), 1, 1, 1),
             Err(GridError {
                 requested: 1 << 40,
                 available: i32::MAX as u64

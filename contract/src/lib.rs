@@ -4,12 +4,13 @@
 //! Device code indexes with these functions, the sizing sums with them, the launch passes their totals. Nothing here
 //! knows a driver, a matrix or a floating-point value.
 //!
-//! Everywhere: `m`, `n`, `k` are those of `C (m x n) = A (m x k) · B (k x n)`, matrices are row-major, leading dimensions
+//! Everywhere: `m`, `n`, `k` are those of `C (m x n) = A (m x k) · B (k x n)`, matrices are row-major (A and B may be transposed), leading dimensions
 //! count elements, and a number of bytes is a [`Bytes`], never a bare integer.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod args;
+mod block;
 mod dtype;
 mod grid;
 mod layout;
@@ -18,11 +19,12 @@ mod tile;
 mod units;
 mod variants;
 
-pub use args::{GemmArgs, TileParts};
+pub use args::{GemmArgs, GemmCall, TileParts, span_elems};
+pub use block::BlockTile;
 pub use dtype::DType;
-pub use grid::{Grid, GridError, TileOrigin};
+pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
 pub use layout::{RegisterTile, TilePair};
-pub use shape::{GemmShape, Operand, ShapeError};
-pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, TileError, TileGeometry};
+pub use shape::{GemmShape, Operand, ShapeError, Transpose};
+pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, OutputTile, TileError, TileGeometry};
 pub use units::{Bytes, Elems};
-pub use variants::{Attributes, Rung, SharedMemory, Tile, VARIANTS, Variant};
+pub use variants::{Attributes, Copies, Rung, SharedMemory, Tile, VARIANTS, Variant, tiles};

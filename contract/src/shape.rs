@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::args::GemmArgs;
+use crate::args::{GemmArgs, span_elems};
 
 /// Which matrix of `C = A · B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,26 @@ impl fmt::Display for Operand {
             Operand::B => "B",
             Operand::C => "C",
         })
+    }
+}
+
+/// How a matrix lies in memory, in the words of BLAS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transpose {
+    /// As the product reads it: rows of A are rows in memory.
+    #[default]
+    No,
+    /// Transposed: columns of A are rows in memory.
+    Yes,
+}
+
+impl Transpose {
+    /// The letter of BLAS: `N` or `T`.
+    pub const fn letter(self) -> char {
+        match self {
+            Transpose::No => 'N',
+            Transpose::Yes => 'T',
+        }
     }
 }
 
@@ -68,12 +88,13 @@ impl fmt::Display for ShapeError {
 
 impl core::error::Error for ShapeError {}
 
-/// `C (m x n) = A (m x k) · B (k x n)`, row-major, with leading dimensions in elements.
+/// `C (m x n) = op(A) (m x k) · op(B) (k x n)`, row-major, with leading dimensions in elements. `op` leaves a matrix as it is or transposes it.
 ///
 /// A value of this type has been checked: every extent fits the kernels' index type, every leading dimension holds a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmShape {
     args: GemmArgs,
+    transpose: [Transpose; 2],
 }
 
 impl GemmShape {
@@ -87,6 +108,33 @@ impl GemmShape {
     /// # Errors
     /// [`ShapeError`] with the operand and the numbers.
     pub fn with_ld(m: usize, n: usize, k: usize, lda: usize, ldb: usize, ldc: usize) -> Result<Self, ShapeError> {
+        Self::with_transposes(m, n, k, [Transpose::No; 2], [lda, ldb, ldc])
+    }
+
+    /// A shape whose operands lie transposed or not, with rows packed without gaps.
+    ///
+    /// # Errors
+    /// [`ShapeError`] with the operand and the numbers.
+    pub fn packed_transposed(m: usize, n: usize, k: usize, transpose: [Transpose; 2]) -> Result<Self, ShapeError> {
+        let row = |transpose, plain, transposed| match transpose {
+            Transpose::No => plain,
+            Transpose::Yes => transposed,
+        };
+        let lds = [row(transpose[0], k, m), row(transpose[1], n, k), n];
+        Self::with_transposes(m, n, k, transpose, lds)
+    }
+
+    /// The general shape: `transpose` of A and B, leading dimensions of A, B and C as they are stored, in elements.
+    ///
+    /// # Errors
+    /// [`ShapeError`] with the operand and the numbers.
+    pub fn with_transposes(
+        m: usize,
+        n: usize,
+        k: usize,
+        transpose: [Transpose; 2],
+        [lda, ldb, ldc]: [usize; 3],
+    ) -> Result<Self, ShapeError> {
         // The signed maximum, so that sums of an index and a tile width cannot wrap in the kernels' u32 arithmetic.
         let index = |operand, extent: usize| {
             if extent > i32::MAX as usize {
@@ -102,15 +150,22 @@ impl GemmShape {
                 index(operand, ld)
             }
         };
+        let row = |operand, transpose, plain, transposed| match transpose {
+            Transpose::No => (operand, plain),
+            Transpose::Yes => (operand, transposed),
+        };
+        let (a, a_row) = row(Operand::A, transpose[0], k, m);
+        let (b, b_row) = row(Operand::B, transpose[1], n, k);
         Ok(Self {
             args: GemmArgs {
                 m: index(Operand::A, m)?,
                 n: index(Operand::B, n)?,
                 k: index(Operand::A, k)?,
-                lda: leading(Operand::A, lda, k)?,
-                ldb: leading(Operand::B, ldb, n)?,
+                lda: leading(a, lda, a_row)?,
+                ldb: leading(b, ldb, b_row)?,
                 ldc: leading(Operand::C, ldc, n)?,
             },
+            transpose,
         })
     }
 
@@ -129,14 +184,33 @@ impl GemmShape {
         self.args.k as usize
     }
 
-    /// (rows, columns, leading dimension) of an operand, all in elements.
+    /// How an operand lies in memory; C is never transposed.
+    pub const fn transpose(&self, operand: Operand) -> Transpose {
+        match operand {
+            Operand::A => self.transpose[0],
+            Operand::B => self.transpose[1],
+            Operand::C => Transpose::No,
+        }
+    }
+
+    /// Whether neither A nor B is transposed.
+    pub const fn is_plain(&self) -> bool {
+        matches!(self.transpose, [Transpose::No, Transpose::No])
+    }
+
+    /// (rows, columns, leading dimension) of an operand as it is stored, all in elements.
     pub const fn extents(&self, operand: Operand) -> (usize, usize, usize) {
-        self.args.extents(operand)
+        let (rows, columns, ld) = self.args.extents(operand);
+        match self.transpose(operand) {
+            Transpose::No => (rows, columns, ld),
+            Transpose::Yes => (columns, rows, ld),
+        }
     }
 
     /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when empty.
     pub const fn span_elems(&self, operand: Operand) -> usize {
-        self.args.span_elems(operand)
+        let (rows, columns, ld) = self.extents(operand);
+        span_elems(rows, columns, ld)
     }
 
     /// Multiplications and additions of the product, `2 m n k`.

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::block::BlockTile;
+
 /// Threads in one block, at most (CUDA programming guide, "Compute Capabilities", all architectures).
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 
@@ -110,6 +112,54 @@ impl TileGeometry {
     #[inline(always)]
     pub const fn stride(width: u32, outputs_per_side: u32) -> u32 {
         threads_per_side(width, outputs_per_side)
+    }
+}
+
+/// The tile of C that one block computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputTile {
+    /// A square, of which each thread computes elements that lie far apart.
+    Square(TileGeometry),
+    /// A rectangle, of which each thread computes vectors.
+    Block(BlockTile),
+}
+
+impl OutputTile {
+    /// Rows of the tile.
+    pub const fn m(self) -> u32 {
+        match self {
+            Self::Square(tile) => tile.width(),
+            Self::Block(tile) => tile.m,
+        }
+    }
+
+    /// Columns of the tile.
+    pub const fn n(self) -> u32 {
+        match self {
+            Self::Square(tile) => tile.width(),
+            Self::Block(tile) => tile.n,
+        }
+    }
+
+    /// Threads of the block along x, y, z.
+    pub const fn block(self) -> [u32; 3] {
+        match self {
+            Self::Square(tile) => [tile.threads_per_side(), tile.threads_per_side(), 1],
+            Self::Block(tile) => [tile.threads(), 1, 1],
+        }
+    }
+
+    /// Threads of the block.
+    pub const fn threads(self) -> u32 {
+        let [x, y, z] = self.block();
+        x * y * z
+    }
+}
+
+impl fmt::Display for OutputTile {
+    /// Writes `m x n`, in elements.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {}", self.m(), self.n())
     }
 }
 

@@ -4,9 +4,11 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::args::TileParts;
+use crate::block::BlockTile;
 use crate::dtype::DType;
 use crate::layout::{RegisterTile, TilePair};
-use crate::tile::TileGeometry;
+use crate::shape::{GemmShape, Operand, Transpose};
+use crate::tile::{OutputTile, TileError, TileGeometry};
 use crate::units::Bytes;
 
 /// A step of the ladder; its number is its file in the device crate.
@@ -20,11 +22,22 @@ pub enum Rung {
     TiledDynamic,
     /// A tile of registers for each thread, fed by short static tiles.
     RegisterTile,
+    /// Asynchronous copies into a ring of stages in dynamic shared memory, blocks in an order that L2 likes.
+    AsyncCopy,
+    /// The same for every layout of A and B, in several tiles, with parts of K for blocks of their own, alpha and beta.
+    Gemm,
 }
 
 impl Rung {
     /// Every rung, in learning order.
-    pub const ALL: [Rung; 4] = [Rung::Naive, Rung::TiledStatic, Rung::TiledDynamic, Rung::RegisterTile];
+    pub const ALL: [Rung; 6] = [
+        Rung::Naive,
+        Rung::TiledStatic,
+        Rung::TiledDynamic,
+        Rung::RegisterTile,
+        Rung::AsyncCopy,
+        Rung::Gemm,
+    ];
 
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
@@ -33,7 +46,14 @@ impl Rung {
             Rung::TiledStatic => "r02_tiled_static",
             Rung::TiledDynamic => "r03_tiled_dynamic",
             Rung::RegisterTile => "r05_register_tile",
+            Rung::AsyncCopy => "r09_async_copy",
+            Rung::Gemm => "r10_gemm",
         }
+    }
+
+    /// Whether its kernels take [`GemmCall`](crate::GemmCall): alpha, beta and parts of K.
+    pub const fn takes_call(self) -> bool {
+        matches!(self, Rung::AsyncCopy | Rung::Gemm)
     }
 }
 
@@ -51,7 +71,7 @@ impl FromStr for Rung {
         Rung::ALL
             .into_iter()
             .find(|rung| rung.name() == name)
-            .ok_or("unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic, r05_register_tile")
+            .ok_or("unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic, r05_register_tile, r09_async_copy, r10_gemm")
     }
 }
 
@@ -67,6 +87,8 @@ pub enum Tile {
         /// The widest.
         max: u32,
     },
+    /// One rectangle, known to the compiler.
+    Block(BlockTile),
 }
 
 /// The shared memory that an entry point uses.
@@ -76,8 +98,38 @@ pub enum SharedMemory {
     None,
     /// Static arrays of this many bytes in all.
     Static(Bytes),
-    /// A dynamic allocation laid out by [`TilePair`].
+    /// A dynamic allocation laid out by [`TilePair`], or by [`BlockTile`].
     Dynamic,
+}
+
+/// How a kernel copies A and B from global to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Copies {
+    /// How A and B lie in memory.
+    pub transpose: [Transpose; 2],
+    /// Elements of one copy of A and of B. More than one: extents along rows, leading dimensions and addresses are multiples of it.
+    pub vector: [u32; 2],
+}
+
+impl Copies {
+    /// Single elements of matrices that are not transposed.
+    pub const PLAIN: Self = Self {
+        transpose: [Transpose::No; 2],
+        vector: [1; 2],
+    };
+
+    /// Whether a kernel with these copies computes this shape, with operands whose addresses are multiples of 16 bytes.
+    pub fn accept(&self, shape: &GemmShape) -> bool {
+        [Operand::A, Operand::B]
+            .into_iter()
+            .zip(self.vector)
+            .all(|(operand, vector)| {
+                let (_, columns, ld) = shape.extents(operand);
+                let vector = vector as usize;
+                columns.is_multiple_of(vector) && ld.is_multiple_of(vector)
+            })
+            && self.transpose == [shape.transpose(Operand::A), shape.transpose(Operand::B)]
+    }
 }
 
 /// One entry point.
@@ -93,6 +145,8 @@ pub struct Variant {
     pub shared: SharedMemory,
     /// The symbol in PTX.
     pub symbol: &'static str,
+    /// How A and B come into shared memory.
+    pub copies: Copies,
     /// What `#[kernel(..)]` says of it.
     pub attributes: Attributes,
 }
@@ -102,20 +156,11 @@ pub struct Variant {
 pub struct Attributes {
     /// The most threads of a block (`.maxntid`): a launch with more is refused.
     pub max_threads: Option<u32>,
-    /// Whether registers are spilled to shared memory first (`.pragma "enable_smem_spilling"`): static shared memory besides the tiles
-    /// then, of which the compiler decides how much.
-    pub smem_spilling: bool,
-    /// Whether the kernel spills on purpose.
-    pub spills: bool,
 }
 
 impl Attributes {
     /// No options.
-    pub const NONE: Self = Self {
-        max_threads: None,
-        smem_spilling: false,
-        spills: false,
-    };
+    pub const NONE: Self = Self { max_threads: None };
 }
 
 impl Variant {
@@ -124,6 +169,7 @@ impl Variant {
         match self.tile {
             Tile::Fixed(fixed) => fixed == width,
             Tile::Runtime { min, max } => min <= width && width <= max,
+            Tile::Block(tile) => tile.m == width && tile.n == width,
         }
     }
 
@@ -135,27 +181,48 @@ impl Variant {
             .find(|v| v.rung == rung && v.dtype == dtype && v.computes(width))
     }
 
+    /// The tile of a width that this entry point [`computes`](Self::computes).
+    pub const fn tile_of_width(&self, width: u32) -> Result<OutputTile, TileError> {
+        match self.tile {
+            Tile::Block(tile) => Ok(OutputTile::Block(tile)),
+            Tile::Fixed(_) | Tile::Runtime { .. } => match TileGeometry::new(width) {
+                Ok(tile) => Ok(OutputTile::Square(tile)),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
     /// Bytes of dynamic shared memory that a launch with this tile needs.
-    pub const fn dynamic_bytes(&self, tile: TileGeometry) -> Bytes {
-        match self.shared {
-            SharedMemory::Dynamic => TilePair::new(tile, self.dtype).total(),
-            SharedMemory::None | SharedMemory::Static(_) => Bytes(0),
+    pub const fn dynamic_bytes(&self, tile: OutputTile) -> Bytes {
+        match (self.shared, tile) {
+            (SharedMemory::Dynamic, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).total(),
+            (SharedMemory::Dynamic, OutputTile::Block(tile)) => tile.bytes(self.dtype),
+            (SharedMemory::None | SharedMemory::Static(_), _) => Bytes(0),
         }
     }
 
-    /// How the shared memory of a tile is divided into `A_s` and `B_s`.
-    pub const fn parts(&self, tile: TileGeometry) -> TileParts {
-        match self.rung {
-            Rung::RegisterTile => RegisterTile::PARTS,
-            Rung::Naive | Rung::TiledStatic | Rung::TiledDynamic => TilePair::new(tile, self.dtype).parts(),
+    /// How the shared memory of a tile is divided into `A_s` and `B_s`, all stages together.
+    pub const fn parts(&self, tile: OutputTile) -> TileParts {
+        match (self.rung, tile) {
+            (Rung::RegisterTile, _) => RegisterTile::PARTS,
+            (_, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).parts(),
+            (_, OutputTile::Block(tile)) => {
+                let bytes = tile.stages * self.dtype.size_bytes();
+                TileParts {
+                    tile_width: tile.n,
+                    a_part: Bytes(tile.a_elems() * bytes),
+                    b_part: Bytes(tile.b_elems() * bytes),
+                }
+            }
         }
     }
 
-    /// Elements along K of a tile of this width.
-    pub const fn depth(&self, width: u32) -> u32 {
-        match self.rung {
-            Rung::RegisterTile => RegisterTile::DEPTH,
-            Rung::Naive | Rung::TiledStatic | Rung::TiledDynamic => width,
+    /// Elements along K of a step with this tile.
+    pub const fn depth(&self, tile: OutputTile) -> u32 {
+        match (self.rung, tile) {
+            (Rung::RegisterTile, _) => RegisterTile::DEPTH,
+            (_, OutputTile::Square(tile)) => tile.width(),
+            (_, OutputTile::Block(tile)) => tile.k,
         }
     }
 
@@ -229,6 +296,7 @@ const fn row(rung: Rung, dtype: DType, tile: Tile, shared: SharedMemory, symbol:
         tile,
         shared,
         symbol,
+        copies: Copies::PLAIN,
         attributes: Attributes::NONE,
     }
 }
@@ -240,9 +308,9 @@ const REGISTER_ROWS: [Variant; 1] = [Variant {
     tile: Tile::Fixed(RegisterTile::WIDTH),
     shared: SharedMemory::Static(RegisterTile::BYTES),
     symbol: "r05_register_tile_f32",
+    copies: Copies::PLAIN,
     attributes: Attributes {
         max_threads: Some(RegisterTile::THREADS),
-        ..Attributes::NONE
     },
 }];
 
@@ -258,26 +326,116 @@ const fn dynamic_row(dtype: DType, choice: usize, symbol: &'static str) -> Varia
     )
 }
 
-const PER_DTYPE: usize = 8;
+/// The rows of one tile: one for each layout of A and B, and for those whose copies can be vectors one that makes them so. `$prefix` begins each
+/// symbol, the tile ends it.
+macro_rules! block_rows {
+    ($rung:expr, $prefix:literal, $tile:expr, $suffix:literal: $($layout:literal $a:ident $b:ident $vector:expr;)*) => {
+        [$(Variant {
+            rung: $rung,
+            dtype: DType::F32,
+            tile: Tile::Block($tile),
+            shared: SharedMemory::Dynamic,
+            symbol: concat!($prefix, "_", $layout, "_", $suffix, "_f32"),
+            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector },
+            attributes: Attributes { max_threads: Some($tile.threads()) },
+        }),*]
+    };
+    ($tile:expr, $suffix:literal) => {
+        block_rows! { Rung::Gemm, "r10_gemm", $tile, $suffix:
+            "nn4" No No [1, 4];
+            "nn" No No [1, 1];
+            "nt" No Yes [1, 1];
+            "tn4" Yes No [4, 4];
+            "tn" Yes No [1, 1];
+            "tt4" Yes Yes [4, 1];
+            "tt" Yes Yes [1, 1];
+        }
+    };
+}
+
+/// The rows of [`Rung::AsyncCopy`].
+const ASYNC_ROWS: [Variant; 2] = block_rows! { Rung::AsyncCopy, "r09_async_copy", tiles::T256X128, "256x128":
+    "nn4" No No [1, 4];
+    "nn" No No [1, 1];
+};
+
+/// The tiles of [`Rung::Gemm`] and of [`Rung::AsyncCopy`]; f32.
+pub mod tiles {
+    use crate::block::BlockTile;
+
+    const fn tile(m: u32, n: u32, k: u32, thread_m: u32, thread_n: u32, stages: u32) -> BlockTile {
+        let tile = BlockTile {
+            m,
+            n,
+            k,
+            thread_m,
+            thread_n,
+            stages,
+        };
+        tile.checked()
+    }
+
+    /// For large products: 16 x 8 elements a thread, one block a multiprocessor.
+    pub const T256X128: BlockTile = tile(256, 128, 16, 16, 8, 3);
+    /// For products with too few tiles of 256 x 128: 8 x 8 elements a thread, two blocks a multiprocessor.
+    pub const T128X128: BlockTile = tile(128, 128, 16, 8, 8, 3);
+    /// Four warps with 8 x 8 elements a thread.
+    pub const T128X64: BlockTile = tile(128, 64, 16, 8, 8, 3);
+    /// Two warps with 8 x 8 elements a thread.
+    pub const T64X64: BlockTile = tile(64, 64, 16, 8, 8, 4);
+    /// For few rows of C.
+    pub const T32X128: BlockTile = tile(32, 128, 32, 4, 8, 3);
+    /// For few columns of C.
+    pub const T128X32: BlockTile = tile(128, 32, 32, 8, 4, 3);
+}
+
+/// The rows of [`Rung::Gemm`], tile by tile.
+const GEMM_ROWS: [[Variant; 7]; 6] = [
+    block_rows!(tiles::T256X128, "256x128"),
+    block_rows!(tiles::T128X128, "128x128"),
+    block_rows!(tiles::T128X64, "128x64"),
+    block_rows!(tiles::T64X64, "64x64"),
+    block_rows!(tiles::T32X128, "32x128"),
+    block_rows!(tiles::T128X32, "128x32"),
+];
+
+/// All groups of rows, in the order of the table.
+const GROUPS: [&[Variant]; 12] = [
+    &rows!(DType::F32, "f32"),
+    &rows!(DType::F64, "f64"),
+    &rows!(DType::F16, "f16"),
+    &rows!(DType::Bf16, "bf16"),
+    &REGISTER_ROWS,
+    &ASYNC_ROWS,
+    &GEMM_ROWS[0],
+    &GEMM_ROWS[1],
+    &GEMM_ROWS[2],
+    &GEMM_ROWS[3],
+    &GEMM_ROWS[4],
+    &GEMM_ROWS[5],
+];
+
+const COUNT: usize = {
+    let (mut count, mut group) = (0, 0);
+    while group < GROUPS.len() {
+        count += GROUPS[group].len();
+        group += 1;
+    }
+    count
+};
 
 /// Every entry point of the device crate.
-pub static VARIANTS: [Variant; PER_DTYPE * DType::ALL.len() + REGISTER_ROWS.len()] = {
-    let groups = [
-        rows!(DType::F32, "f32"),
-        rows!(DType::F64, "f64"),
-        rows!(DType::F16, "f16"),
-        rows!(DType::Bf16, "bf16"),
-    ];
-    const SQUARE: usize = PER_DTYPE * DType::ALL.len();
-    let mut all = [groups[0][0]; SQUARE + REGISTER_ROWS.len()];
-    let mut i = 0;
-    while i < all.len() {
-        all[i] = if i < SQUARE {
-            groups[i / PER_DTYPE][i % PER_DTYPE]
-        } else {
-            REGISTER_ROWS[i - SQUARE]
-        };
-        i += 1;
+pub static VARIANTS: [Variant; COUNT] = {
+    let mut all = [REGISTER_ROWS[0]; COUNT];
+    let (mut next, mut group) = (0, 0);
+    while group < GROUPS.len() {
+        let mut row = 0;
+        while row < GROUPS[group].len() {
+            all[next] = GROUPS[group][row];
+            next += 1;
+            row += 1;
+        }
+        group += 1;
     }
     all
 };

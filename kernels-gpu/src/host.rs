@@ -4,7 +4,7 @@
 
 use core::any::Any;
 
-use tilewright_contract::{GemmArgs, TileParts};
+use tilewright_contract::{GemmArgs, GemmCall, TileParts};
 
 use crate::element::Element;
 use crate::rungs;
@@ -16,20 +16,42 @@ pub enum EntryPoint<E> {
     Plain(unsafe fn(*const E, *const E, *mut E, GemmArgs)),
     /// And how to carve the dynamic shared memory.
     Parts(unsafe fn(*const E, *const E, *mut E, GemmArgs, TileParts)),
+    /// The whole of a call, with the workspace and the counters of its slices.
+    Call(unsafe fn(*const E, *const E, *mut E, GemmCall, *mut E, *mut u32)),
+}
+
+/// What the kinds of kernels take besides A, B and C; each takes its part.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<E> {
+    /// Extents, leading dimensions, factors, slices.
+    pub call: GemmCall,
+    /// How to carve the dynamic shared memory.
+    pub parts: TileParts,
+    /// Partial sums of the slices; may be null without slices.
+    pub workspace: *mut E,
+    /// A counter for each tile; may be null without slices.
+    pub counters: *mut u32,
 }
 
 impl<E> EntryPoint<E> {
-    /// Calls the kernel as one thread. `parts` is passed over by kernels that take none.
+    /// Calls the kernel as one thread.
     ///
     /// # Safety
     /// As for the kernel. The caller is a thread of a simulated launch.
     #[inline(always)]
-    pub unsafe fn call(self, a: *const E, b: *const E, c: *mut E, args: GemmArgs, parts: TileParts) {
+    pub unsafe fn call(self, a: *const E, b: *const E, c: *mut E, arguments: Arguments<E>) {
+        let Arguments {
+            call,
+            parts,
+            workspace,
+            counters,
+        } = arguments;
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Self::Plain(kernel) => kernel(a, b, c, args),
-                Self::Parts(kernel) => kernel(a, b, c, args, parts),
+                Self::Plain(kernel) => kernel(a, b, c, call.args),
+                Self::Parts(kernel) => kernel(a, b, c, call.args, parts),
+                Self::Call(kernel) => kernel(a, b, c, call, workspace, counters),
             }
         }
     }
@@ -50,6 +72,9 @@ macro_rules! rows {
     };
     (Parts: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, Parts(a, b, c, args, parts);)* }
+    };
+    (Call: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $($symbol: $element, Call(a, b, c, call, workspace, counters);)* }
     };
     (@list $($symbol:ident: $element:ty, $kind:ident($($argument:ident),*);)*) => {
         /// This rung's kernels as functions of the host.
@@ -113,7 +138,8 @@ mod tests {
                 (DType::Bf16, takes_parts::<bf16>(variant.symbol)),
             ];
             for (dtype, found) in found {
-                let expected = (dtype == variant.dtype).then_some(variant.shared == SharedMemory::Dynamic);
+                let carves = variant.shared == SharedMemory::Dynamic && !variant.rung.takes_call();
+                let expected = (dtype == variant.dtype).then_some(carves);
                 assert_eq!(found, expected, "{} as {dtype}", variant.symbol);
             }
         }

@@ -1,7 +1,7 @@
 //! tilewright's kernels: one source, compiled for `nvptx64` (PTX, through `cuda_builder`) and for the host.
 //!
 //! - [`rungs`]: one kernel a file, in learning order; each file is its idea and its entry points.
-//! - [`tiled`]: the body that the tiled rungs share.
+//! - [`tiled`]: the body that the tiled rungs share; [`pipeline`]: that of the pipelined ones.
 //! - [`operands`]: the matrices of a product, as views of global memory.
 //! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
 //! - [`element`]: the element types and how they widen to their accumulator.
@@ -16,6 +16,8 @@ pub mod element;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
 pub mod operands;
+pub mod pipeline;
 pub mod primitives;
 pub mod rungs;
 pub mod tiled;
+mod unroll;

@@ -20,6 +20,7 @@ use tilewright_contract::{TileGeometry, TileOrigin};
 
 use crate::element::{Element, Sum};
 use crate::operands::Operands;
+use crate::unroll::unrolled;
 
 /// A tile width: a constant, which lets the compiler unroll and fold addresses, or a value of the launch.
 pub trait Width: Copy {
@@ -56,20 +57,6 @@ pub struct Tiles<E> {
     pub a_s: Shared<E>,
     /// The tile of B.
     pub b_s: Shared<E>,
-}
-
-/// `for $i in 0..$count`, at most 8, every turn written out: an array that is indexed by `$i` then stays in registers. A loop
-/// that the compiler does not unroll by itself would index it at run time, which moves it to local memory.
-macro_rules! unrolled {
-    ($count:expr, |$i:ident| $body:expr) => {
-        unrolled!(@turns $count, $i, $body, 0 1 2 3 4 5 6 7)
-    };
-    (@turns $count:expr, $i:ident, $body:expr, $($turn:literal)*) => {$(
-        if $turn < $count {
-            let $i = $turn;
-            $body;
-        }
-    )*};
 }
 
 /// Computes this block's tile of C. `R` is the number of elements of C that a thread holds along each side.
@@ -182,5 +169,5 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
             }
         }
     };
-    unrolled!(R, |i| store_row(i, sums[i]));
+    unrolled!(R, at most 8, |i| store_row(i, sums[i]));
 }

@@ -2,4 +2,5 @@
 
 pub mod async_copy;
 pub mod convert;
+pub mod fma;
 pub mod opaque;

@@ -6,6 +6,8 @@
 //! | [`r02_tiled_static`] | tiles of A and B are loaded once a block and reused by all its threads | static, 2 W² elements |
 //! | [`r03_tiled_dynamic`] | the same tiles, their size chosen at launch | dynamic, both tiles in one allocation |
 //! | [`r05_register_tile`] | a tile of registers for each thread, fed by short tiles | static, 8320 bytes |
+//! | [`r09_async_copy`] | asynchronous copies, several steps ahead; blocks in an order that L2 likes | dynamic, 3 stages |
+//! | [`r10_gemm`] | every layout, several tiles, slices of K, alpha and beta | dynamic, 3 or 4 stages |
 //!
 //! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global memory,
 //! and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in
@@ -15,12 +17,16 @@ pub mod r01_naive;
 pub mod r02_tiled_static;
 pub mod r03_tiled_dynamic;
 pub mod r05_register_tile;
+pub mod r09_async_copy;
+pub mod r10_gemm;
 
 /// Every rung's kernels as functions of the host.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const HOST_ROWS: [&[crate::host::Row]; 4] = [
+pub(crate) const HOST_ROWS: [&[crate::host::Row]; 6] = [
     r01_naive::HOST_ROWS,
     r02_tiled_static::HOST_ROWS,
     r03_tiled_dynamic::HOST_ROWS,
     r05_register_tile::HOST_ROWS,
+    r09_async_copy::HOST_ROWS,
+    r10_gemm::HOST_ROWS,
 ];
