@@ -30,10 +30,10 @@ pub enum Error {
         /// The driver's code.
         code: CudaError,
     },
-    /// A program of NVIDIA's that this crate runs, `ptxas` or `nvdisasm`, has failed.
+    /// A program or library of NVIDIA's that this crate runs, `ptxas`, `nvdisasm` or cuBLAS, has failed.
     #[error("{tool}: {message}")]
     Tool {
-        /// The program.
+        /// The program or library.
         tool: &'static str,
         /// What it says.
         message: String,

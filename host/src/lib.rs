@@ -18,6 +18,8 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 
+#[cfg(feature = "cli")]
+pub mod bench;
 pub mod check;
 pub mod device;
 mod element;

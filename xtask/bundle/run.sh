@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench, all of them when none is named; calibrate
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench ladder
+#                         squares shapes, all of them when none is named; calibrate layouts
 #
 # A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
 # Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
@@ -169,18 +170,26 @@ bench() {
     return $status
 }
 
+# Suites of `tilewright bench`.
+suite() { "$bundle/tilewright" bench --suite "$1" --out "$out" --commit "$commit" --date "$date"; }
+ladder() { suite ladder; }
+squares() { suite squares; }
+shapes() { suite shapes; }
+layouts() { suite layouts; }
+
 # Fits the planner's model of our kernels to this device.
 calibrate() { "$bundle/benches/gpu_pick" --calibrate --out "$out"; }
 
 steps=()
 for step in "${@:-all}"; do
     case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench) ;;
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench ladder squares shapes) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | calibrate) steps+=("$step") ;;
+    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | ladder | squares | shapes | \
+        layouts | calibrate) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench calibrate" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench ladder squares shapes layouts calibrate" >&2
         exit 2
         ;;
     esac
