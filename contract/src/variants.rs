@@ -51,6 +51,11 @@ impl Rung {
         }
     }
 
+    /// The compute capability that its kernels need at least: `cp.async` exists from 8.0 on.
+    pub const fn compute_capability(self) -> (u32, u32) {
+        if self.takes_call() { (8, 0) } else { (7, 5) }
+    }
+
     /// Whether its kernels take [`GemmCall`](crate::GemmCall): alpha, beta and parts of K.
     pub const fn takes_call(self) -> bool {
         matches!(self, Rung::AsyncCopy | Rung::Gemm)
@@ -179,6 +184,13 @@ impl Variant {
         VARIANTS
             .iter()
             .find(|v| v.rung == rung && v.dtype == dtype && v.computes(width))
+    }
+
+    /// Whether this entry point computes this shape, with operands whose addresses are multiples of 16 bytes.
+    pub fn accepts(&self, shape: &GemmShape) -> bool {
+        // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows.
+        let near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
+        self.copies.accept(shape) && (!self.rung.takes_call() || (near(Operand::A) && near(Operand::B)))
     }
 
     /// The tile of a width that this entry point [`computes`](Self::computes).
