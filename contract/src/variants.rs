@@ -102,20 +102,11 @@ pub struct Variant {
 pub struct Attributes {
     /// The most threads of a block (`.maxntid`): a launch with more is refused.
     pub max_threads: Option<u32>,
-    /// Whether registers are spilled to shared memory first (`.pragma "enable_smem_spilling"`): static shared memory besides the tiles
-    /// then, of which the compiler decides how much.
-    pub smem_spilling: bool,
-    /// Whether the kernel spills on purpose.
-    pub spills: bool,
 }
 
 impl Attributes {
     /// No options.
-    pub const NONE: Self = Self {
-        max_threads: None,
-        smem_spilling: false,
-        spills: false,
-    };
+    pub const NONE: Self = Self { max_threads: None };
 }
 
 impl Variant {
@@ -242,7 +233,6 @@ const REGISTER_ROWS: [Variant; 1] = [Variant {
     symbol: "r05_register_tile_f32",
     attributes: Attributes {
         max_threads: Some(RegisterTile::THREADS),
-        ..Attributes::NONE
     },
 }];
 

@@ -1,4 +1,4 @@
-//! The kernels' PTX, embedded at build time: one text for each architecture level.
+//! The kernels' PTX, embedded at build time: one text for each architecture level, and one of the twins that spill.
 
 /// The kernels compiled for one architecture level.
 #[derive(Debug)]
@@ -24,6 +24,18 @@ static LEVELS: [Level; 2] = [
         ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_90.ptx")),
     },
 ];
+
+/// The twins that spill ([`TWINS`](tilewright_contract::TWINS)), which only drivers from CUDA 12.8 on load.
+static SPILLING: Level = Level {
+    compute_capability: (7, 5),
+    arch: "sm_75",
+    ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_spilling.ptx")),
+};
+
+/// The module of the twins that spill. It is none of the [`levels`]: their drivers may be older.
+pub fn spilling() -> &'static Level {
+    &SPILLING
+}
 
 /// Every embedded level, oldest architecture first.
 pub fn levels() -> &'static [Level] {
