@@ -34,6 +34,7 @@ pub mod ptx;
 pub mod random;
 pub mod reference;
 pub mod simulate;
+pub mod spilling;
 pub mod verify;
 
 pub use element::Element;

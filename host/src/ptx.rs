@@ -1,4 +1,4 @@
-//! The kernels' PTX, embedded at build time: one text for each architecture level.
+//! The kernels' PTX, embedded at build time: one text for each architecture level, and one of the twins that spill.
 
 /// The kernels compiled for one architecture level.
 #[derive(Debug)]
@@ -19,11 +19,23 @@ static LEVELS: [Level; 2] = [
         ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_75.ptx")),
     },
     Level {
-        compute_capability: (9, 0),
-        arch: "sm_90",
-        ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_90.ptx")),
+        compute_capability: (8, 0),
+        arch: "sm_80",
+        ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_80.ptx")),
     },
 ];
+
+/// The twins that spill ([`TWINS`](tilewright_contract::TWINS)), which only drivers from CUDA 12.8 on load.
+static SPILLING: Level = Level {
+    compute_capability: (7, 5),
+    arch: "sm_75",
+    ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_spilling.ptx")),
+};
+
+/// The module of the twins that spill. It is none of the [`levels`]: their drivers may be older.
+pub fn spilling() -> &'static Level {
+    &SPILLING
+}
 
 /// Every embedded level, oldest architecture first.
 pub fn levels() -> &'static [Level] {
@@ -80,9 +92,9 @@ mod tests {
         assert!(for_compute_capability((7, 0)).is_none());
         for (device, arch) in [
             ((7, 5), "sm_75"),
-            ((8, 9), "sm_75"),
-            ((9, 0), "sm_90"),
-            ((12, 0), "sm_90"),
+            ((8, 0), "sm_80"),
+            ((9, 0), "sm_80"),
+            ((12, 0), "sm_80"),
         ] {
             assert_eq!(for_compute_capability(device).map(|level| level.arch), Some(arch));
         }

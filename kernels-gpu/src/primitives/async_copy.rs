@@ -20,8 +20,7 @@ use cuda_views::{Global, Shared};
 /// Elements `to_index ..+ N` of `to` become elements `from_index() ..+ N` of `from`, of which only the first `valid`
 /// (0 to `N`) are read; zeros take the place of the others. Asynchronous: the bytes are there once [`wait`] covers them.
 ///
-/// `N * size_of::<T>()` is 4, 8 or 16 bytes. 16 bytes go past L1 (`cp.async.cg`), fewer through it (`cp.async.ca`). Where the
-/// architecture's PTX has the hint (from `sm_87` on; `sm_80` and `sm_86` come with PTX 7.0 and 7.1, the hint with 7.4), L2 is asked to
+/// `N * size_of::<T>()` is 4, 8 or 16 bytes. 16 bytes go past L1 (`cp.async.cg`), fewer through it (`cp.async.ca`). L2 is asked to
 /// fetch the 128 bytes around the source.
 ///
 /// With `valid` 0 nothing is read: `from_index` may be left uncalled, or give an index outside `from`, but must not panic.
@@ -125,12 +124,9 @@ unsafe fn start<T: Pod, const N: usize>(to: Shared<T>, to_index: u32, from: Glob
             }
         };
     }
-    match const { (N * size_of::<T>(), ARCH >= 870) } {
-        (4, false) => cp_async!("cp.async.ca.shared.global", 4),
-        (8, false) => cp_async!("cp.async.ca.shared.global", 8),
-        (_, false) => cp_async!("cp.async.cg.shared.global", 16),
-        (4, true) => cp_async!("cp.async.ca.shared.global.L2::128B", 4),
-        (8, true) => cp_async!("cp.async.ca.shared.global.L2::128B", 8),
-        (_, true) => cp_async!("cp.async.cg.shared.global.L2::128B", 16),
+    match const { N * size_of::<T>() } {
+        4 => cp_async!("cp.async.ca.shared.global.L2::128B", 4),
+        8 => cp_async!("cp.async.ca.shared.global.L2::128B", 8),
+        _ => cp_async!("cp.async.cg.shared.global.L2::128B", 16),
     }
 }

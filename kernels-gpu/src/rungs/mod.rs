@@ -17,7 +17,9 @@ pub mod r01_naive;
 pub mod r02_tiled_static;
 pub mod r03_tiled_dynamic;
 pub mod r05_register_tile;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
 pub mod r09_async_copy;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
 pub mod r10_gemm;
 
 /// Every rung's kernels as functions of the host.
