@@ -28,6 +28,7 @@ mod error;
 pub mod inspect;
 pub mod launch;
 mod matmul;
+mod plain;
 #[cfg(feature = "cli")]
 pub mod page;
 pub mod ptx;
@@ -41,5 +42,5 @@ pub use element::Element;
 pub use error::{Error, Result};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
-pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, VARIANTS, Variant};
+pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant};
 pub use tilewright_plan::kernels as plan;

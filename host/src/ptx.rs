@@ -58,6 +58,24 @@ pub fn entry(level: &Level, symbol: &str) -> Option<&'static str> {
     Some(&level.ptx[start..end])
 }
 
+/// A module with one entry point only, or `None` where the level has none of that name. The driver compiles a module as a whole when it is loaded, and
+/// all kernels together take it many seconds.
+pub fn module(level: &Level, symbol: &str) -> Option<String> {
+    let wanted = entry(level, symbol)?;
+    let mut text = String::with_capacity(wanted.len() + 4096);
+    let mut rest = level.ptx;
+    while let Some(start) = rest.find(".visible .entry ") {
+        let end = start + rest[start..].find("\n}\n")? + "\n}\n".len();
+        text.push_str(&rest[..start]);
+        if rest[start..end] == *wanted {
+            text.push_str(wanted);
+        }
+        rest = &rest[end..];
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
 /// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it declares none.
 pub fn max_threads(entry: &str) -> Option<u32> {
     let (head, _) = entry.split_once('{')?;
@@ -84,6 +102,19 @@ mod tests {
             (".maxnreg 64", None),
         ] {
             assert_eq!(max_threads(&entry(directive)), threads, "{directive}");
+        }
+    }
+
+    #[test]
+    fn a_module_of_one_entry_point_has_everything_but_the_others() {
+        for level in levels() {
+            for variant in tilewright_contract::VARIANTS.iter().step_by(7) {
+                let Some(text) = module(level, variant.symbol) else { continue };
+                assert_eq!(text.matches(".visible .entry ").count(), 1, "{}", variant.symbol);
+                assert!(text.contains(&format!(".visible .entry {}(", variant.symbol)));
+                assert!(text.contains(".version ") && text.contains(".extern .shared "));
+            }
+            assert_eq!(module(level, "r99"), None);
         }
     }
 

@@ -11,6 +11,7 @@ use super::bound::{Bound, F64_ROUNDOFF, gamma, smallest_positive, unit_roundoff}
 use super::{Method, Tally, Verdict, compare_element, compare_rows};
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::plain::Plain;
 use crate::random;
 use crate::reference::{check_lengths, element_product};
 
@@ -50,6 +51,7 @@ pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
     )?;
+    let Plain { shape, a, b } = &Plain::new(shape, a, b);
     let (rows, columns, ldc) = shape.extents(Operand::C);
     let mut rng = random::generator(seed, u64::MAX);
     let residuals = residuals(shape, a, b, c, &bound, &mut rng)?;

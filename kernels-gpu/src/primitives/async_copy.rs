@@ -15,12 +15,15 @@
 //! nothing: a kernel that is right with the instructions is right without.
 
 use bytemuck::Pod;
+#[cfg(not(target_arch = "nvptx64"))]
+use cuda_views::async_copy;
 use cuda_views::{Global, Shared};
 
 /// Elements `to_index ..+ N` of `to` become elements `from_index() ..+ N` of `from`, of which only the first `valid`
 /// (0 to `N`) are read; zeros take the place of the others. Asynchronous: the bytes are there once [`wait`] covers them.
 ///
-/// `N * size_of::<T>()` is 4, 8 or 16 bytes. 16 bytes go past L1 (`cp.async.cg`), fewer through it (`cp.async.ca`). L2 is asked to
+/// `N * size_of::<T>()` is 4, 8 or 16 bytes. 16 bytes go past L1 (`cp.async.cg`), fewer through it (`cp.async.ca`). Where the
+/// architecture's PTX has the hint (from `sm_87` on; `sm_80` and `sm_86` come with PTX 7.0 and 7.1, the hint with 7.4), L2 is asked to
 /// fetch the 128 bytes around the source.
 ///
 /// With `valid` 0 nothing is read: `from_index` may be left uncalled, or give an index outside `from`, but must not panic.
@@ -44,18 +47,16 @@ pub unsafe fn copy<T: Pod, const N: usize>(
     const {
         assert!(matches!(N * size_of::<T>(), 4 | 8 | 16), "a copy has 4, 8 or 16 bytes");
     }
-    #[cfg(target_arch = "nvptx64")]
-    if const { ARCH >= 800 } {
-        // SAFETY: the caller's promise.
-        return unsafe { start::<T, N>(to, to_index, from, from_index(), valid) };
-    }
-    let first = from_index();
-    for i in 0..N {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let element = from.get_if((i as u32) < valid, || first + i, T::zeroed());
-            to.set(to_index as usize + i, element);
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(target_arch = "nvptx64")]
+        if const { ARCH >= 800 } {
+            start::<T, N>(to, to_index, from, from_index(), valid);
+        } else {
+            copy_now::<T, N>(to, to_index, from, from_index(), valid);
         }
+        #[cfg(not(target_arch = "nvptx64"))]
+        async_copy::copy::<T, N>(to, to_index as usize, from, from_index, valid as usize);
     }
 }
 
@@ -68,6 +69,8 @@ pub fn commit() {
         // SAFETY: copies that this thread has started keep what their starts promised.
         unsafe { core::arch::asm!("cp.async.commit_group;", options(nostack, preserves_flags)) };
     }
+    #[cfg(not(target_arch = "nvptx64"))]
+    async_copy::commit();
 }
 
 /// Waits until at most `PENDING` of the latest groups of this thread are still under way: `cp.async.wait_group`. This thread then
@@ -80,6 +83,8 @@ pub fn wait<const PENDING: u32>() {
         // SAFETY: shared memory changes only where the starts of copies promised that nobody looks.
         unsafe { core::arch::asm!("cp.async.wait_group {};", const PENDING, options(nostack, preserves_flags)) };
     }
+    #[cfg(not(target_arch = "nvptx64"))]
+    async_copy::wait(PENDING);
 }
 
 /// The architecture that is compiled for, as `cuda_builder` gives it: 900 for 9.0.
@@ -124,9 +129,34 @@ unsafe fn start<T: Pod, const N: usize>(to: Shared<T>, to_index: u32, from: Glob
             }
         };
     }
-    match const { N * size_of::<T>() } {
-        4 => cp_async!("cp.async.ca.shared.global.L2::128B", 4),
-        8 => cp_async!("cp.async.ca.shared.global.L2::128B", 8),
-        _ => cp_async!("cp.async.cg.shared.global.L2::128B", 16),
+    match const { (N * size_of::<T>(), ARCH >= 870) } {
+        (4, false) => cp_async!("cp.async.ca.shared.global", 4),
+        (8, false) => cp_async!("cp.async.ca.shared.global", 8),
+        (_, false) => cp_async!("cp.async.cg.shared.global", 16),
+        (4, true) => cp_async!("cp.async.ca.shared.global.L2::128B", 4),
+        (8, true) => cp_async!("cp.async.ca.shared.global.L2::128B", 8),
+        (_, true) => cp_async!("cp.async.cg.shared.global.L2::128B", 16),
+    }
+}
+
+/// [`copy`] by loads and stores.
+///
+/// # Safety
+/// As for [`copy`].
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+unsafe fn copy_now<T: Pod, const N: usize>(
+    to: Shared<T>,
+    to_index: u32,
+    from: Global<T>,
+    from_index: usize,
+    valid: u32,
+) {
+    for i in 0..N {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let element = from.get_if((i as u32) < valid, || from_index + i, T::zeroed());
+            to.set(to_index as usize + i, element);
+        }
     }
 }
