@@ -14,6 +14,7 @@
 //! | [`reverse::reverse_dynamic`] | the same | dynamic shared memory, as large as the launch says |
 //! | [`stencil::stencil`] | the sum of each element and its two neighbours | a tile with a halo |
 //! | [`stencil_pipelined::stencil_pipelined`] | the same | asynchronous copies in three stages |
+//! | [`padding::pad_16_bytes`] and its like | sequences with zeros behind them | asynchronous copies of less than they write |
 //! | [`last_block::reduce_last_block`] | the sum of all elements | blocks that hand over through a fence and a counter |
 //! | [`row_sums::row_sums`] | the sum of each row of a matrix | accesses of 16 bytes |
 //!
@@ -31,6 +32,7 @@ pub mod primitives {
 
 pub mod histogram;
 pub mod last_block;
+pub mod padding;
 pub mod reduction;
 pub mod reverse;
 pub mod row_sums;

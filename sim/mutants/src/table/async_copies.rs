@@ -1,9 +1,8 @@
-//! Mistakes with asynchronous copies, in the pipelined stencil.
+//! Mistakes with asynchronous copies, in the pipelined stencil and the padded sequences.
 
 use super::Tool::{Memcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, faults};
 
-const FILE: &str = "stencil_pipelined.rs";
 const WAIT: &str = "        async_copy::wait::<{ STAGES as u32 - 2 }>();\n";
 const BARRIER: &str = "        thread::sync_threads();\n";
 const VALID: &str = "len.saturating_sub(mine).min(VECTOR)";
@@ -165,11 +164,48 @@ pub const ROWS: &[Row] = &[
         expect: Expect::Clean,
         ..ROW
     },
+    Row {
+        id: "pad_no_wait",
+        kernel: "pad_16_bytes",
+        what: "each thread reads what it copies without waiting for it",
+        edits: &[pad("        async_copy::wait::<0>();\n", "")],
+        expect: faults(&["AsyncPending"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "pad_wait_before_commit",
+        kernel: "pad_8_bytes",
+        what: "the wait stands before the commit",
+        edits: &[pad(
+            "        async_copy::commit();\n        async_copy::wait::<0>();\n",
+            "        async_copy::wait::<0>();\n        async_copy::commit();\n",
+        )],
+        expect: faults(&["AsyncPending"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "pad_one_too_many",
+        kernel: "pad_4_bytes",
+        what: "one element behind the sequence is copied too",
+        edits: &[pad("len.saturating_sub(N * t)", "(len + 1).saturating_sub(N * t)")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
 ];
 
 const fn edit(find: &'static str, replace: &'static str) -> Edit {
     Edit {
-        file: FILE,
+        file: "stencil_pipelined.rs",
+        find,
+        replace,
+    }
+}
+
+const fn pad(find: &'static str, replace: &'static str) -> Edit {
+    Edit {
+        file: "padding.rs",
         find,
         replace,
     }
