@@ -30,7 +30,9 @@ fn main() {
         let builds = MODULES.map(|(arch, name, features)| {
             let ptx = out.join(format!("kernels_{name}.ptx"));
             scope.spawn(move || {
-                let builder = CudaBuilder::new("../kernels-gpu").arch(arch).build_args(&["--features", features]);
+                let builder = CudaBuilder::new("../kernels-gpu")
+                    .arch(arch)
+                    .build_args(&["--features", features]);
                 let built = builder.copy_to(ptx).build();
                 built.map(drop).map_err(|error| error.to_string())
             })

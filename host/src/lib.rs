@@ -28,9 +28,9 @@ mod error;
 pub mod inspect;
 pub mod launch;
 mod matmul;
-mod plain;
 #[cfg(feature = "cli")]
 pub mod page;
+mod plain;
 pub mod ptx;
 pub mod random;
 pub mod reference;

@@ -109,7 +109,9 @@ mod tests {
     fn a_module_of_one_entry_point_has_everything_but_the_others() {
         for level in levels() {
             for variant in tilewright_contract::VARIANTS.iter().step_by(7) {
-                let Some(text) = module(level, variant.symbol) else { continue };
+                let Some(text) = module(level, variant.symbol) else {
+                    continue;
+                };
                 assert_eq!(text.matches(".visible .entry ").count(), 1, "{}", variant.symbol);
                 assert!(text.contains(&format!(".visible .entry {}(", variant.symbol)));
                 assert!(text.contains(".version ") && text.contains(".extern .shared "));

@@ -153,7 +153,10 @@ pub fn simulate_scaled<T: Element>(
     let kernel = host::find::<T>(variant.symbol)
         .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", variant.symbol, T::DTYPE)))?;
     let c_len = before.map_or(usize::MAX, <[T]>::len);
-    check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c_len)])?;
+    check_lengths(
+        shape,
+        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c_len)],
+    )?;
     let mut c = crate::matmul::zeros(shape.span_elems(Operand::C))?;
     if plan.grid().blocks() == 0 {
         return Ok(SimulatedProduct {
@@ -188,15 +191,18 @@ pub fn simulate_scaled<T: Element>(
     }
     let workspace = GlobalBuffer::<T>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
-    let arguments = host::Arguments {
-        call: plan.call(factors.alpha, factors.beta),
-        parts: plan.parts(),
-        workspace: workspace.as_mut_ptr(),
-        counters: counters.as_mut_ptr(),
-    };
+    let (call, parts) = (plan.call(factors.alpha, factors.beta), plan.parts());
     // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the workspace. 2. Grid, block and dynamic bytes
     // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
-    let report = launch.run(|| unsafe { kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr(), arguments) });
+    let report = launch.run(|| unsafe {
+        let arguments = host::Arguments {
+            call,
+            parts,
+            workspace: workspace.as_mut_ptr(),
+            counters: counters.as_mut_ptr(),
+        };
+        kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr(), arguments);
+    });
 
     let computed = on_device.to_vec();
     for (target, source) in c.chunks_mut(ld).zip(computed.chunks(ld)) {
@@ -253,7 +259,8 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
         workers: workers as u64,
     };
     let transpose = [Operand::A, Operand::B].map(|operand| plan.shape().transpose(operand));
-    let Ok(shape) = GemmShape::packed_transposed(m.min(tile.m() as usize), n.min(tile.n() as usize), steps, transpose) else {
+    let Ok(shape) = GemmShape::packed_transposed(m.min(tile.m() as usize), n.min(tile.n() as usize), steps, transpose)
+    else {
         return estimate;
     };
     if estimate.blocks == 0 {

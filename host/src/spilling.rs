@@ -83,7 +83,8 @@ impl<'gpu> Twins<'gpu> {
             }
         }
         let args = shape.args();
-        let grid = Grid::cover(args, RegisterTile::WIDTH).map_err(|error| Error::InvalidArgument(error.to_string()))?;
+        let grid = Grid::cover(args, RegisterTile::WIDTH, RegisterTile::WIDTH, 1)
+            .map_err(|error| Error::InvalidArgument(error.to_string()))?;
         if grid.blocks() == 0 {
             return Ok(());
         }

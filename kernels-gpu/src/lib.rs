@@ -29,4 +29,4 @@ pub mod rungs;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "spilling"))]
 pub mod spilling;
 pub mod tiled;
-mod unroll;
+pub mod unroll;

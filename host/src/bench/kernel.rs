@@ -1,12 +1,12 @@
 //! Ours: the one place from which the benchmark calls planner and launch.
 
-use super::rows::{Layout, Ours, Row};
+use super::rows::{Ours, Row};
 use crate::device::DeviceProfile;
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::launch::{DeviceMatrix, Gpu};
 use crate::plan::{Plan, PlanSummary, Policy, plan};
-use crate::{GemmShape, Rung};
+use crate::{GemmShape, Rung, Transpose};
 
 /// A kernel for one row's product.
 pub struct Kernel {
@@ -17,15 +17,8 @@ impl Kernel {
     /// Plans a row; `rung` instead of the row's own choice where there is one.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a row that the kernels cannot run, [`Error::InvalidPlan`] for a rung that does not fit it.
+    /// [`Error::InvalidArgument`] for extents that the kernels cannot index, [`Error::InvalidPlan`] for a rung that does not fit the row.
     pub fn plan(row: &Row, rung: Option<Rung>, profile: &DeviceProfile) -> Result<Self> {
-        if row.layout != Layout::NN {
-            return Err(Error::InvalidArgument(format!(
-                "layout {} cannot run yet: the kernels take {} only",
-                row.layout.name(),
-                Layout::NN.name()
-            )));
-        }
         let shape = shape(row)?;
         let own = match row.ours {
             Ours::Rung(rung) => Some(rung),
@@ -33,18 +26,21 @@ impl Kernel {
         };
         let policy = Policy {
             rung: rung.or(own),
-            entry_point: None,
-            tile: None,
-            smem_limit: None,
+            ..Policy::default()
         };
         Ok(Self {
             plan: plan(&shape, row.dtype, profile, &policy)?,
         })
     }
 
-    /// The entry point and the tile's width.
+    /// The entry point, its tile and its slices.
     pub fn name(&self) -> String {
-        format!("{}, tile {}", self.plan.variant().symbol, self.plan.tile().width())
+        let plan = &self.plan;
+        let name = format!("{}, {}", plan.variant().symbol, plan.tile());
+        match plan.summary().slices {
+            1 => name,
+            slices => format!("{name}, {slices} slices"),
+        }
     }
 
     /// The plan's numbers.
@@ -72,5 +68,7 @@ impl Kernel {
 /// # Errors
 /// [`Error::InvalidArgument`] for extents that the kernels cannot index.
 pub fn shape(row: &Row) -> Result<GemmShape> {
-    Ok(GemmShape::packed(row.m, row.n, row.k)?)
+    let transpose = [row.layout.trans_a(), row.layout.trans_b()];
+    let transpose = transpose.map(|yes| if yes { Transpose::Yes } else { Transpose::No });
+    Ok(GemmShape::packed_transposed(row.m, row.n, row.k, transpose)?)
 }

@@ -43,7 +43,8 @@ const EDGES: [usize; 4] = [16, 32, 64, 128];
 /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements'
 /// bounds.
 ///
-/// # Errors [`Error::InvalidArgument`] as [`full`](super::full), and where A or B holds an infinity or a NaN, or
+/// # Errors
+/// [`Error::InvalidArgument`] as [`full`](super::full), and where A or B holds an infinity or a NaN, or
 /// numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
 pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
     let bound = Bound::new::<T>(shape.k())?;

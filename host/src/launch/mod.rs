@@ -164,7 +164,11 @@ impl Gpu {
         }
         let (sums, counters) = self.workspace.borrow_mut().with_room(plan, &self.stream)?;
         let (a, b, c) = (a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr());
-        let (args, parts, call) = (plan.shape().args(), plan.parts(), plan.call(factors.alpha, factors.beta));
+        let (args, parts, call) = (
+            plan.shape().args(),
+            plan.parts(),
+            plan.call(factors.alpha, factors.beta),
+        );
         let address = |argument: *const c_void| argument.cast_mut();
         let mut arguments = vec![
             address((&raw const a).cast()),
@@ -187,8 +191,13 @@ impl Gpu {
         // workspace has the plan's elements, and launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are
         // those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
-            self.stream
-                .launch(&function, blocks, (block[0], block[1]), plan.dynamic_bytes().get(), &arguments)
+            self.stream.launch(
+                &function,
+                blocks,
+                (block[0], block[1]),
+                plan.dynamic_bytes().get(),
+                &arguments,
+            )
         }
         .of_call("cuLaunchKernel")
     }

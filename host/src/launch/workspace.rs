@@ -1,6 +1,6 @@
 //! Device memory that kernels with slices of K meet in.
 
-use cust::memory::{DeviceBuffer, DevicePointer};
+use cust::memory::{DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::stream::Stream;
 
 use crate::error::{DriverCall, Result};
@@ -17,9 +17,16 @@ pub(super) struct Workspace {
 
 impl Workspace {
     /// Where the sums and the counters of a plan are; null for one without slices.
-    pub(super) fn with_room(&mut self, plan: &Plan, stream: &Stream) -> Result<(DevicePointer<f32>, DevicePointer<u32>)> {
+    pub(super) fn with_room(
+        &mut self,
+        plan: &Plan,
+        stream: &Stream,
+    ) -> Result<(DevicePointer<f32>, DevicePointer<u32>)> {
         let (sums, counters) = (plan.workspace_elems(), plan.counters());
-        if self.sums.as_ref().is_none_or(|buffer| buffer.len() < sums) || self.counters.as_ref().is_none_or(|buffer| buffer.len() < counters) {
+        let room = |len: Option<usize>, needed| needed == 0 || len.is_some_and(|len| len >= needed);
+        let enough = room(self.sums.as_ref().map(|buffer| buffer.len()), sums)
+            && room(self.counters.as_ref().map(|buffer| buffer.len()), counters);
+        if !enough {
             // What is replaced may still be in use.
             stream.synchronize().of_call("cuStreamSynchronize")?;
             *self = Self {
@@ -28,10 +35,13 @@ impl Workspace {
                 counters: Some(DeviceBuffer::zeroed(counters).of_call("cuMemAlloc, cuMemsetD8")?),
             };
         }
-        let null = DevicePointer::null;
-        Ok((
-            self.sums.as_ref().map_or_else(null, DeviceBuffer::as_device_ptr),
-            self.counters.as_ref().map_or_else(null, DeviceBuffer::as_device_ptr),
-        ))
+        Ok((address(&self.sums), address(&self.counters)))
     }
+}
+
+/// Null where there is nothing.
+fn address<T: DeviceCopy>(buffer: &Option<DeviceBuffer<T>>) -> DevicePointer<T> {
+    buffer
+        .as_ref()
+        .map_or_else(DevicePointer::null, |buffer| buffer.as_device_ptr())
 }

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 use tilewright_contract::{GemmShape, Operand};
 
 use super::check_lengths;
-use crate::plain::Plain;
 use crate::element::Element;
 use crate::error::Result;
+use crate::plain::Plain;
 
 /// Rows of C that share one pass over B, which is what a row costs most.
 const ROWS_PER_PASS: usize = 8;

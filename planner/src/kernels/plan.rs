@@ -34,6 +34,8 @@ pub struct Policy {
     pub tile: Option<u32>,
     /// Shared memory of a block in bytes that must not be exceeded, below the device's own limit.
     pub smem_limit: Option<Bytes>,
+    /// Parts of K with blocks of their own, or `None` for the number that is expected to be fastest.
+    pub slices: Option<u32>,
     /// Whether the product is scaled and added to what C holds (alpha and beta).
     pub factors: bool,
 }

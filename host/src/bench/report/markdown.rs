@@ -148,7 +148,7 @@ fn ladder(results: &Results) -> String {
             .map_or(String::new(), |ratio| format!("{:.0} %", 100.0 * ratio.median));
         let (tile, shared) = measured.plan.as_ref().map_or_else(Default::default, |plan| {
             (
-                plan.tile.to_string(),
+                format!("{} x {}", plan.tile[0], plan.tile[1]),
                 shared(plan.static_smem_bytes, plan.dynamic_smem_bytes, plan.opt_in),
             )
         });

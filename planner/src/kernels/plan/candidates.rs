@@ -65,6 +65,7 @@ impl Candidate {
 pub(super) struct Open<'a> {
     /// In the order of the rungs that were asked for.
     variants: Vec<&'static Variant>,
+    slices: Option<u32>,
     shape: &'a GemmShape,
 }
 
@@ -126,7 +127,20 @@ impl<'a> Open<'a> {
                 transpose: [shape.transpose(Operand::A), shape.transpose(Operand::B)],
             },
         )?;
-        Ok(Self { variants, shape })
+        if let Some(slices) = policy.slices.filter(|&slices| slices != 1) {
+            keep(
+                &|variant| variant.rung == Rung::Gemm && slices > 0,
+                PlanError::NoSlices {
+                    rung,
+                    requested: slices,
+                },
+            )?;
+        }
+        Ok(Self {
+            variants,
+            slices: policy.slices,
+            shape,
+        })
     }
 
     /// The entry points that compute a width, each with that tile: the first of each rung, where a width that the compiler knows stands before the range
@@ -185,17 +199,18 @@ impl<'a> Open<'a> {
         let steps = self.shape.args().k.div_ceil(variant.depth(tile));
         let multiprocessors = device.product().map_or(0, |product| product.multiprocessors);
         let tiles = whole.grid(self.shape).map_or(0, |grid| u64::from(grid.blocks()));
-        SLICES
-            .into_iter()
-            .filter(move |&slices| {
-                // A slice for each, none of them empty.
-                let useful = slices <= steps / STEPS_OF_SLICE && steps.div_ceil(steps.div_ceil(slices)) == slices;
-                slices == 1
-                    || variant.rung == Rung::Gemm
-                        && useful
-                        && tiles * u64::from(slices) <= 8 * u64::from(multiprocessors)
-            })
-            .map(move |slices| Candidate { slices, ..whole })
+        // As many as have a step each.
+        let not_empty = move |slices: u32| steps.div_ceil(steps.div_ceil(slices).max(1)).max(1);
+        let asked = self.slices.map(not_empty);
+        let useful = move |&slices: &u32| {
+            slices == 1
+                || variant.rung == Rung::Gemm
+                    && slices <= steps / STEPS_OF_SLICE
+                    && not_empty(slices) == slices
+                    && tiles * u64::from(slices) <= 8 * u64::from(multiprocessors)
+        };
+        let open = SLICES.into_iter().filter(useful).filter(move |_| asked.is_none());
+        open.chain(asked).map(move |slices| Candidate { slices, ..whole })
     }
 
     fn estimate(&self, candidate: &Candidate, device: &DeviceProfile) -> f64 {

@@ -39,6 +39,13 @@ pub enum PlanError {
         /// How A and B lie.
         transpose: [Transpose; 2],
     },
+    /// The kernel does not cut K into slices, or into none.
+    NoSlices {
+        /// The kernel.
+        rung: Rung,
+        /// The slices asked for.
+        requested: u32,
+    },
     /// The kernel has no alpha and beta.
     NoFactors {
         /// The kernel.
@@ -108,6 +115,11 @@ impl fmt::Display for PlanError {
                 "{rung} has no kernel for {dtype} with A and B as {}{} and these leading dimensions; {} takes every layout of f32",
                 transpose[0].letter(),
                 transpose[1].letter(),
+                Rung::Gemm
+            ),
+            PlanError::NoSlices { rung, requested } => write!(
+                f,
+                "{rung} cannot compute {requested} slices of K; nearest: 1; {} takes any number from 1",
                 Rung::Gemm
             ),
             PlanError::NoFactors { rung, dtype } => {
