@@ -43,7 +43,8 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     call: GemmCall,
     ring: Shared<f32>,
 ) {
-    if call.slices > 1 {
+    let slices = const { T::TILE.takes_slices() };
+    if slices && call.slices > 1 {
         // Copies of steps behind the end may still be under way, and would come to the ring after what is written there below.
         async_copy::wait::<0>();
         let tile = const { T::TILE };
@@ -103,9 +104,9 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
     // SAFETY: C is as `call` says.
     let c = unsafe { GlobalMut::new_with(results.c, || span_elems(m as usize, n as usize, ld)) };
-    let vectors = n.is_multiple_of(4) && ld.is_multiple_of(4) && results.c.addr().is_multiple_of(16);
-    // `alpha * sum` is another register than the sum: `ptxas` would give the four sums of a vector neighbouring registers, the same as the vector of B
-    // has, and each `fma` would read two from one bank.
+    // `ptxas` gives the four sums of a vector neighbouring registers, in the same banks as the vector of B has, so that each `fma` reads two operands from
+    // one bank. Single stores leave it free.
+    let vectors = slices && n.is_multiple_of(4) && ld.is_multiple_of(4) && results.c.addr().is_multiple_of(16);
     let scaled = |sum: f32, index: usize, inside: bool| {
         let product = call.alpha * sum;
         if call.beta == 0.0 {

@@ -129,7 +129,7 @@ impl<'a> Open<'a> {
         )?;
         if let Some(slices) = policy.slices.filter(|&slices| slices != 1) {
             keep(
-                &|variant| variant.rung == Rung::Gemm && slices > 0,
+                &|variant| variant.takes_slices() && slices > 0,
                 PlanError::NoSlices {
                     rung,
                     requested: slices,
@@ -201,10 +201,11 @@ impl<'a> Open<'a> {
         let tiles = whole.grid(self.shape).map_or(0, |grid| u64::from(grid.blocks()));
         // As many as have a step each.
         let not_empty = move |slices: u32| steps.div_ceil(steps.div_ceil(slices).max(1)).max(1);
+        let takes_slices = variant.takes_slices();
         let asked = self.slices.map(not_empty);
         let useful = move |&slices: &u32| {
             slices == 1
-                || variant.rung == Rung::Gemm
+                || takes_slices
                     && slices <= steps / STEPS_OF_SLICE
                     && not_empty(slices) == slices
                     && tiles * u64::from(slices) <= 8 * u64::from(multiprocessors)
