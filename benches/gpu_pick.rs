@@ -15,9 +15,9 @@ use clap::Parser;
 use half::{bf16, f16};
 use serde::Serialize;
 use tilewright::launch::Gpu;
-use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, estimate_us, plan};
-use tilewright::{DType, Element, GemmShape, Operand, Rung, Variant, check, random};
-use tilewright_contract::TileGeometry;
+use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, Work, estimate_us, meeting_us, plan};
+use tilewright::{DType, Element, GemmShape, Operand, Rung, VARIANTS, Variant, check, random};
+use tilewright_contract::Tile;
 
 /// Times every candidate of the planner over many shapes.
 #[derive(Parser)]
@@ -126,8 +126,8 @@ const CALIBRATION: [(usize, usize, usize); 36] = [
     (3072, 1280, 640),
 ];
 
-/// The kernels that a plan may name, by rung and tile width.
-const CANDIDATES: [(Rung, u32); 12] = [
+/// The square tiles that a plan may name, by rung and width.
+const SQUARES: [(Rung, u32); 12] = [
     (Rung::TiledStatic, 16),
     (Rung::TiledStatic, 32),
     (Rung::TiledDynamic, 16),
@@ -141,6 +141,45 @@ const CANDIDATES: [(Rung, u32); 12] = [
     (Rung::TiledDynamic, 128),
     (Rung::RegisterTile, 128),
 ];
+
+/// The slices of K that are tried with the other tiles, and blocks of a launch that is sliced, at most, for each multiprocessor.
+const SLICES: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
+const BLOCKS: u32 = 8;
+
+/// Every plan that the planner could make for a product.
+fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
+    let squares = SQUARES.map(|(rung, tile)| Policy {
+        rung: Some(rung),
+        tile: Some(tile),
+        ..Policy::default()
+    });
+    let blocks = VARIANTS
+        .iter()
+        .filter(|variant| variant.rung == Rung::Gemm && variant.accepts(shape))
+        .flat_map(|variant| {
+            SLICES.map(|slices| Policy {
+                entry_point: Some(variant),
+                slices: Some(slices),
+                ..Policy::default()
+            })
+        });
+    let multiprocessors = gpu.profile().installed.as_ref().map_or(0, |installed| installed.multiprocessors);
+    let mut plans: Vec<Plan> = Vec::new();
+    for policy in squares.into_iter().chain(blocks) {
+        // A tile that does not fit this element type is no candidate.
+        let Ok(plan) = plan(shape, dtype, gpu.profile(), &policy) else { continue };
+        let work = plan.work();
+        let known = plans.iter().any(|other| {
+            let other = other.work();
+            // Of one tile the first entry point, which copies vectors where it can.
+            other.tile == work.tile && other.slices == work.slices && other.variant.rung == work.variant.rung
+        });
+        if !known && (work.slices == 1 || plan.grid().blocks() <= BLOCKS * multiprocessors) {
+            plans.push(plan);
+        }
+    }
+    plans
+}
 
 /// A regret of at most this is as good as the best: launches of one kernel differ by as much.
 const WITHIN: f64 = 0.05;
@@ -171,7 +210,8 @@ struct Row {
 #[derive(Serialize)]
 struct Candidate {
     kernel: String,
-    tile: u32,
+    tile: [u32; 2],
+    slices: u32,
     /// Median.
     us: f64,
     us_q1: f64,
@@ -217,9 +257,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::write(arguments.out.join("pick.md"), table)?;
     std::fs::write(
         arguments.out.join("pick.json"),
-        serde_json::to_string_pretty(&results)? + "\n",
+        compact(&results)?,
     )?;
     Ok(())
+}
+
+/// One row a line: there are many candidates.
+fn compact(results: &Results) -> Result<String, serde_json::Error> {
+    let whole = serde_json::to_string(results)?;
+    Ok(whole.replace(",{\"m\":", ",\n{\"m\":") + "\n")
 }
 
 fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, Box<dyn Error>> {
@@ -227,19 +273,7 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
     let b_host: Vec<T> = random::random_matrix(2, shape.span_elems(Operand::B));
     let (a, b) = (gpu.upload(&a_host)?, gpu.upload(&b_host)?);
     let picked = plan(shape, T::DTYPE, gpu.profile(), &Policy::default())?;
-    let plans: Vec<Plan> = CANDIDATES
-        .iter()
-        .filter_map(|&(rung, tile)| {
-            let policy = Policy {
-                rung: Some(rung),
-                tile: Some(tile),
-                smem_limit: None,
-                entry_point: None,
-            };
-            // A tile that does not fit this element type is no candidate.
-            plan(shape, T::DTYPE, gpu.profile(), &policy).ok()
-        })
-        .collect();
+    let plans = candidates(gpu, shape, T::DTYPE);
     let poison = vec![T::from_f64(f64::NAN); shape.span_elems(Operand::C)];
     let mut c = gpu.upload(&poison)?;
     let mut host = poison.clone();
@@ -271,21 +305,25 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
         .zip(times)
         .map(|(plan, times)| Candidate {
             kernel: plan.variant().symbol.to_owned(),
-            tile: plan.tile().width(),
+            tile: [plan.tile().m(), plan.tile().n()],
+            slices: plan.work().slices,
             us: quantile(times.clone(), 0.5),
             us_q1: quantile(times.clone(), 0.25),
             us_q3: quantile(times, 0.75),
-            estimated_us: estimate_us(plan.variant(), plan.tile(), shape, &architecture, &product).unwrap_or(f64::NAN),
+            estimated_us: estimate_us(&plan.work(), shape, &architecture, &product).unwrap_or(f64::NAN),
         })
         .collect();
     let best = candidates
         .iter()
         .map(|candidate| candidate.us)
         .fold(f64::INFINITY, f64::min);
+    let summary = picked.summary();
     let taken = candidates
         .iter()
-        .find(|candidate| candidate.kernel == picked.variant().symbol && candidate.tile == picked.tile().width())
-        .ok_or("the planner picked what is not timed here")?;
+        .find(|candidate| {
+            (candidate.kernel.as_str(), candidate.tile, candidate.slices) == (summary.kernel, summary.tile, summary.slices)
+        })
+        .ok_or_else(|| format!("the planner picked what is not timed here: {} {:?} {}", summary.kernel, summary.tile, summary.slices))?;
     Ok(Row {
         m: shape.m(),
         n: shape.n(),
@@ -351,10 +389,14 @@ fn solve(samples: &[(Cycles, f64, f64)], kept: u32) -> Option<Cycles> {
     Some([0, 1, 2].map(|row| system[row][3] / system[row][row]))
 }
 
-/// The kernel without its element type, and the tile width.
+/// The kernel, the tile, and the slices where there are some.
 fn name(candidate: &Candidate) -> String {
     let rung = candidate.kernel.split('_').take(3).collect::<Vec<_>>().join("_");
-    format!("{rung} {}", candidate.tile)
+    let [m, n] = candidate.tile;
+    match candidate.slices {
+        1 => format!("{rung} {m}x{n}"),
+        slices => format!("{rung} {m}x{n} / {slices}"),
+    }
 }
 
 /// The value below which a fraction `q` of the sorted sample lies.
@@ -371,35 +413,46 @@ impl Results {
     fn speed(&self, gpu: &Gpu) -> Result<String, Box<dyn Error>> {
         let installed = gpu.profile().installed.as_ref().ok_or("a device")?;
         let mut text = String::new();
-        for (dtype, (rung, tile)) in DType::ALL
-            .into_iter()
-            .flat_map(|dtype| CANDIDATES.map(|of| (dtype, of)))
-        {
-            let Some(variant) = Variant::find(rung, dtype, tile) else {
-                continue;
-            };
-            let geometry = TileGeometry::new(tile)?;
-            let dynamic = variant.dynamic_bytes(geometry);
+        let squares = DType::ALL.into_iter().flat_map(|dtype| SQUARES.map(|of| (dtype, of)));
+        let squares = squares.filter_map(|(dtype, (rung, tile))| Some((Variant::find(rung, dtype, tile)?, tile)));
+        let blocks = VARIANTS.iter().filter_map(|variant| match variant.tile {
+            Tile::Block(tile) if variant.rung == Rung::Gemm => Some((variant, tile.n)),
+            _ => None,
+        });
+        for (variant, width) in squares.chain(blocks) {
+            let Ok(tile) = variant.tile_of_width(width) else { continue };
+            let dynamic = variant.dynamic_bytes(tile);
             if variant.static_bytes().get() + dynamic.get() > gpu.profile().smem_per_block_optin {
                 continue;
             }
-            let resident = gpu.blocks_per_multiprocessor(variant, geometry.threads(), dynamic)?;
+            let resident = gpu.blocks_per_multiprocessor(variant, tile.threads(), dynamic)?;
             let mut samples = Vec::new();
-            for row in self.rows.iter().filter(|row| row.dtype == dtype.name()) {
+            for row in &self.rows {
                 let timed = row
                     .candidates
                     .iter()
-                    .find(|candidate| candidate.kernel == variant.symbol && candidate.tile == tile);
-                let Some(timed) = timed else { continue };
+                    .filter(|candidate| candidate.kernel == variant.symbol && candidate.tile == [tile.m(), tile.n()]);
                 let shape = GemmShape::packed(row.m, row.n, row.k)?;
-                let rounds = Rounds::new(&shape, tile, resident, installed.multiprocessors);
-                let cycles = (timed.us - LAUNCH_US).max(0.1) * f64::from(installed.clock_khz) / 1e3;
-                // Products that fill the device are what a choice matters for most.
-                let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
-                samples.push((rounds.factors(), cycles, weight));
+                for timed in timed {
+                    let work = Work {
+                        variant,
+                        tile,
+                        slices: timed.slices,
+                    };
+                    let rounds = Rounds::new(&work, &shape, resident, installed.multiprocessors);
+                    let besides = LAUNCH_US + meeting_us(&shape, variant.dtype.size_bytes(), timed.slices);
+                    let cycles = (timed.us - besides).max(0.1) * f64::from(installed.clock_khz) / 1e3;
+                    // Products that fill the device are what a choice matters for most.
+                    let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
+                    samples.push((rounds.factors(), cycles, weight));
+                }
+            }
+            // Layouts that were not timed share the line of one that was.
+            if samples.is_empty() {
+                continue;
             }
             let [latency, work, block] = fit(&samples);
-            writeln!(text, "{} {tile} {latency:.2} {work:.2} {block:.1}", variant.symbol)?;
+            writeln!(text, "{} {width} {latency:.2} {work:.2} {block:.1}", variant.symbol)?;
         }
         Ok(text)
     }

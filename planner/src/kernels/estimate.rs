@@ -97,13 +97,17 @@ pub fn estimate_us(work: &Work, shape: &GemmShape, arch: &Architecture, product:
     let busy_us = cycles / f64::from(product.clock_khz) * 1e3;
     let element_bytes = variant.dtype.size_bytes();
     let dram_us = least_bytes(shape, element_bytes) / product.dram_bytes_per_second as f64 * 1e6;
-    let meeting_us = if slices == 1 {
-        0.0
-    } else {
-        let c_bytes = shape.m() as f64 * shape.n() as f64 * f64::from(element_bytes);
-        MEETING_US + 2.0 * c_bytes * f64::from(slices) / L2_BYTES_PER_US
-    };
+    let meeting_us = meeting_us(shape, element_bytes, slices);
     Some(LAUNCH_US + busy_us.max(dram_us) + meeting_us)
+}
+
+/// Microseconds that the sums of `slices` parts of K take to meet; 0 for one.
+pub fn meeting_us(shape: &GemmShape, element_bytes: u32, slices: u32) -> f64 {
+    if slices == 1 {
+        return 0.0;
+    }
+    let c_bytes = shape.m() as f64 * shape.n() as f64 * f64::from(element_bytes);
+    MEETING_US + 2.0 * c_bytes * f64::from(slices) / L2_BYTES_PER_US
 }
 
 /// Microseconds from the last block that leaves its sums to the first that has added up all slices, without the sums' way to L2 and back.

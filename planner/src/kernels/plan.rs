@@ -20,6 +20,7 @@ use tilewright_contract::{
 };
 
 use crate::device::DeviceProfile;
+use crate::kernels::estimate::Work;
 use candidates::{Candidate, Open};
 pub use error::PlanError;
 
@@ -137,6 +138,15 @@ impl Plan {
             grid: Grid::cover(shape.args(), self.tile.m(), self.tile.n(), self.slices)?,
             ..self.clone()
         })
+    }
+
+    /// What is launched, for an estimate.
+    pub fn work(&self) -> Work {
+        Work {
+            variant: self.variant,
+            tile: self.tile,
+            slices: self.slices,
+        }
     }
 
     /// How a kernel with dynamic shared memory carves it.
