@@ -1,7 +1,9 @@
 //! tilewright's kernels: one source, compiled for `nvptx64` (PTX, through `cuda_builder`) and for the host.
 //!
 //! - [`rungs`]: one kernel a file, in learning order; each file is its idea and its entry points.
-//! - [`tiled`]: the body that the tiled rungs share; [`pipeline`]: that of the pipelined ones.
+//! - [`tiled`]: the body that the tiled rungs share; [`register`]: what those with copies of 16 bytes share;
+//!   [`pipeline`]: the body of the pipelined ones.
+//! - [`warp`]: how the lanes of a warp share its part of a tile.
 //! - [`operands`]: the matrices of a product, as views of global memory.
 //! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
 //! - [`element`]: the element types and how they widen to their accumulator.
@@ -18,6 +20,8 @@ pub mod host;
 pub mod operands;
 pub mod pipeline;
 pub mod primitives;
+pub mod register;
 pub mod rungs;
 pub mod tiled;
 mod unroll;
+pub mod warp;
