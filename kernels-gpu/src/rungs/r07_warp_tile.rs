@@ -8,7 +8,7 @@
 //!
 //! What changed since rung 6: only which elements of the tile a thread has. There a warp has 2 vectors of rows and 16
 //! of columns, here 4 and 8. A load of 16 bytes is served by quarters of the warp, 4 wavefronts, or by halves, 2, where
-//! neighbours in pairs want the same ([`Lane`](crate::warp::Lane)). In rung 6 that holds for A only.
+//! neighbours in pairs want the same ([`Lane`]). In rung 6 that holds for A only.
 //!
 //! Prediction at 4096 cubed on an H200: 44 TFLOP/s. A k takes a warp 8 wavefronts in place of 12, a step 72 with its
 //! stores in place of 104: shared memory is busy half of the 143 clocks in which the step's 573 instructions are
