@@ -163,11 +163,17 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
                 ..Policy::default()
             })
         });
-    let multiprocessors = gpu.profile().installed.as_ref().map_or(0, |installed| installed.multiprocessors);
+    let multiprocessors = gpu
+        .profile()
+        .installed
+        .as_ref()
+        .map_or(0, |installed| installed.multiprocessors);
     let mut plans: Vec<Plan> = Vec::new();
     for policy in squares.into_iter().chain(blocks) {
         // A tile that does not fit this element type is no candidate.
-        let Ok(plan) = plan(shape, dtype, gpu.profile(), &policy) else { continue };
+        let Ok(plan) = plan(shape, dtype, gpu.profile(), &policy) else {
+            continue;
+        };
         let work = plan.work();
         let known = plans.iter().any(|other| {
             let other = other.work();
@@ -255,10 +261,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let table = results.markdown()?;
     print!("{table}");
     std::fs::write(arguments.out.join("pick.md"), table)?;
-    std::fs::write(
-        arguments.out.join("pick.json"),
-        compact(&results)?,
-    )?;
+    std::fs::write(arguments.out.join("pick.json"), compact(&results)?)?;
     Ok(())
 }
 
@@ -321,9 +324,15 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
     let taken = candidates
         .iter()
         .find(|candidate| {
-            (candidate.kernel.as_str(), candidate.tile, candidate.slices) == (summary.kernel, summary.tile, summary.slices)
+            (candidate.kernel.as_str(), candidate.tile, candidate.slices)
+                == (summary.kernel, summary.tile, summary.slices)
         })
-        .ok_or_else(|| format!("the planner picked what is not timed here: {} {:?} {}", summary.kernel, summary.tile, summary.slices))?;
+        .ok_or_else(|| {
+            format!(
+                "the planner picked what is not timed here: {} {:?} {}",
+                summary.kernel, summary.tile, summary.slices
+            )
+        })?;
     Ok(Row {
         m: shape.m(),
         n: shape.n(),
@@ -420,7 +429,9 @@ impl Results {
             _ => None,
         });
         for (variant, width) in squares.chain(blocks) {
-            let Ok(tile) = variant.tile_of_width(width) else { continue };
+            let Ok(tile) = variant.tile_of_width(width) else {
+                continue;
+            };
             let dynamic = variant.dynamic_bytes(tile);
             if variant.static_bytes().get() + dynamic.get() > gpu.profile().smem_per_block_optin {
                 continue;

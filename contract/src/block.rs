@@ -5,8 +5,8 @@ use crate::units::Bytes;
 
 /// What one block computes, and with how many threads.
 ///
-/// A block computes `m x n` elements of C in steps of `k`. A thread holds `thread_m x thread_n` of them. Its warps lie side by side, `8 * thread_n`
-/// columns and `4 * thread_m` rows each.
+/// A block computes `m x n` elements of C in steps of `k`. A thread holds `thread_m x thread_n` of them. From rung 7 on
+/// its warps lie side by side, `8 * thread_n` columns and `4 * thread_m` rows each.
 ///
 /// Shared memory is a ring of stages. A stage holds `k` elements of each row of A, transposed, and of each column of B:
 ///
@@ -36,8 +36,9 @@ impl BlockTile {
     /// Columns of lanes in a warp.
     pub const LANES_N: u32 = 8;
 
-    /// Elements behind each row in shared memory. A warp that transposes stores 8 elements along K of 4 rows: with a pitch of 4 more than a
-    /// multiple of 32 their addresses fall into 32 banks. Vectors of 4 elements stay aligned.
+    /// Elements behind each row in shared memory. A warp that transposes stores 8 elements along K of 4 rows, or, where its
+    /// lanes loaded vectors along K, 2 of 16 rows, 4 apart along K: with a pitch of 4 more than a multiple of 32 their
+    /// addresses fall into 32 banks. Vectors of 4 elements stay aligned.
     pub const PAD: u32 = 4;
 
     /// Threads of a block.
@@ -91,8 +92,7 @@ impl BlockTile {
         self.thread_m * self.thread_n < 128
     }
 
-    /// Fails to compile where the numbers do not fit each other: whole warps, vectors of 4 elements, at least two stages to fill one while another
-    /// is read.
+    /// Fails to compile where the numbers do not fit each other: whole warps, copies without a rest.
     pub const fn checked(self) -> Self {
         assert!(
             self.warps_m() * Self::LANES_M * self.thread_m == self.m,
@@ -104,17 +104,24 @@ impl BlockTile {
         );
         assert!(self.threads() == 32 * self.warps_m() * self.warps_n());
         assert!(self.threads() <= crate::MAX_THREADS_PER_BLOCK);
-        assert!(
-            self.thread_m.is_multiple_of(4) && self.thread_n.is_multiple_of(4),
-            "fragments are vectors of 4"
-        );
         assert!(self.k.is_multiple_of(8), "8 lanes copy along K");
         assert!(
             self.m.is_multiple_of(self.threads() / 8) && self.n.is_multiple_of(self.threads() / 8),
             "whole passes"
         );
-        assert!(self.stages >= 2);
+        assert!(self.stages >= 1);
         self
+    }
+
+    /// [`Self::checked`], and what the body of the pipelined rungs asks for: fragments of whole vectors, at least two
+    /// stages to fill one while another is read.
+    pub const fn pipelined(self) -> Self {
+        assert!(
+            self.thread_m.is_multiple_of(4) && self.thread_n.is_multiple_of(4),
+            "fragments are vectors of 4"
+        );
+        assert!(self.stages >= 2);
+        self.checked()
     }
 }
 
@@ -133,7 +140,7 @@ mod tests {
             thread_n: 8,
             stages: 3,
         }
-        .checked();
+        .pipelined();
         assert_eq!((tile.threads(), tile.warps_m(), tile.warps_n()), (256, 4, 2));
         // 3 stages of 16 x (260 + 132) elements of 4 bytes.
         assert_eq!(tile.bytes(DType::F32), Bytes(75_264));
@@ -144,10 +151,13 @@ mod tests {
         for variant in &VARIANTS {
             let Tile::Block(tile) = variant.tile else { continue };
             for pitch in [tile.a_pitch(), tile.b_pitch()] {
-                let banks: u64 = (0..32)
-                    .map(|lane| (lane % 8 * pitch + lane / 8) % 32)
-                    .fold(0, |seen, bank| seen | 1 << bank);
-                assert_eq!(banks.count_ones(), 32, "{}", variant.symbol);
+                // Neighbouring lanes have neighbours along K, or vectors of 4 of them.
+                for (along_k, vector) in [(8, 1), (2, 4)] {
+                    let banks: u64 = (0..32)
+                        .map(|lane| (lane % along_k * vector * pitch + lane / along_k) % 32)
+                        .fold(0, |seen, bank| seen | 1 << bank);
+                    assert_eq!(banks.count_ones(), 32, "{}", variant.symbol);
+                }
             }
         }
     }

@@ -1,84 +1,13 @@
 //! The table of kernels: one row an entry point of the device crate.
 
-use core::fmt;
-use core::str::FromStr;
-
 use crate::args::TileParts;
 use crate::block::BlockTile;
 use crate::dtype::DType;
 use crate::layout::{RegisterTile, TilePair};
+use crate::rung::Rung;
 use crate::shape::{GemmShape, Operand, Transpose};
 use crate::tile::{OutputTile, TileError, TileGeometry};
 use crate::units::Bytes;
-
-/// A step of the ladder; its number is its file in the device crate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rung {
-    /// Global memory only, one thread an element.
-    Naive,
-    /// Tiles in static shared arrays, whose size the compiler knows.
-    TiledStatic,
-    /// Tiles carved out of one dynamic allocation, whose size the launch decides.
-    TiledDynamic,
-    /// A tile of registers for each thread, fed by short static tiles.
-    RegisterTile,
-    /// Asynchronous copies into a ring of stages in dynamic shared memory, blocks in an order that L2 likes.
-    AsyncCopy,
-    /// The same for every layout of A and B, in several tiles, with parts of K for blocks of their own, alpha and beta.
-    Gemm,
-}
-
-impl Rung {
-    /// Every rung, in learning order.
-    pub const ALL: [Rung; 6] = [
-        Rung::Naive,
-        Rung::TiledStatic,
-        Rung::TiledDynamic,
-        Rung::RegisterTile,
-        Rung::AsyncCopy,
-        Rung::Gemm,
-    ];
-
-    /// The name on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Rung::Naive => "r01_naive",
-            Rung::TiledStatic => "r02_tiled_static",
-            Rung::TiledDynamic => "r03_tiled_dynamic",
-            Rung::RegisterTile => "r05_register_tile",
-            Rung::AsyncCopy => "r09_async_copy",
-            Rung::Gemm => "r10_gemm",
-        }
-    }
-
-    /// The compute capability that its kernels need at least: `cp.async` exists from 8.0 on.
-    pub const fn compute_capability(self) -> (u32, u32) {
-        if self.takes_call() { (8, 0) } else { (7, 5) }
-    }
-
-    /// Whether its kernels take [`GemmCall`](crate::GemmCall): alpha, beta and parts of K.
-    pub const fn takes_call(self) -> bool {
-        matches!(self, Rung::AsyncCopy | Rung::Gemm)
-    }
-}
-
-impl fmt::Display for Rung {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Rung {
-    type Err = &'static str;
-
-    /// Reads a [`Rung::name`].
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Rung::ALL
-            .into_iter()
-            .find(|rung| rung.name() == name)
-            .ok_or("unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic, r05_register_tile, r09_async_copy, r10_gemm")
-    }
-}
 
 /// The tile widths that an entry point computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -346,6 +275,30 @@ const fn dynamic_row(dtype: DType, choice: usize, symbol: &'static str) -> Varia
     )
 }
 
+/// A rung's one kernel with a [`BlockTile`] in a static array.
+const fn static_row(rung: Rung, tile: BlockTile, symbol: &'static str) -> Variant {
+    Variant {
+        attributes: Attributes {
+            max_threads: Some(tile.threads()),
+        },
+        ..row(
+            rung,
+            DType::F32,
+            Tile::Block(tile),
+            SharedMemory::Static(tile.bytes(DType::F32)),
+            symbol,
+        )
+    }
+}
+
+/// The rows of rung 4 and of rungs 6 to 8.
+const STATIC_ROWS: [Variant; 4] = [
+    static_row(Rung::RegisterColumn, tiles::COLUMN_64X64, "r04_register_column_f32"),
+    static_row(Rung::VectorCopy, tiles::ONE_STAGE_128X128, "r06_vector_copy_f32"),
+    static_row(Rung::WarpTile, tiles::ONE_STAGE_128X128, "r07_warp_tile_f32"),
+    static_row(Rung::DoubleBuffer, tiles::TWO_STAGES_128X128, "r08_double_buffer_f32"),
+];
+
 /// The rows of one tile: one for each layout of A and B, and for those whose copies can be vectors one that makes them so. `$prefix` begins each
 /// symbol, the tile ends it.
 macro_rules! block_rows {
@@ -387,7 +340,7 @@ const ASYNC_ROWS: [Variant; 2] = block_rows! { Rung::AsyncCopy, "r09_async_copy"
     "nn" No No [1, 1];
 };
 
-/// The tiles of [`Rung::Gemm`] and of [`Rung::AsyncCopy`]; f32.
+/// The tiles of the rungs that have a [`BlockTile`]; f32.
 pub mod tiles {
     use crate::block::BlockTile;
 
@@ -403,20 +356,27 @@ pub mod tiles {
         tile.checked()
     }
 
+    /// Of [`Rung::RegisterColumn`](super::Rung::RegisterColumn): 8 rows of one column a thread.
+    pub const COLUMN_64X64: BlockTile = tile(64, 64, 8, 8, 1, 1);
+    /// Of [`Rung::VectorCopy`](super::Rung::VectorCopy) and [`Rung::WarpTile`](super::Rung::WarpTile).
+    pub const ONE_STAGE_128X128: BlockTile = tile(128, 128, 8, 8, 8, 1);
+    /// Of [`Rung::DoubleBuffer`](super::Rung::DoubleBuffer): one stage is filled while the other is read.
+    pub const TWO_STAGES_128X128: BlockTile = tile(128, 128, 8, 8, 8, 2);
+
     /// For large products: 16 x 8 elements a thread, one block a multiprocessor.
-    pub const T256X128: BlockTile = tile(256, 128, 16, 16, 8, 3);
+    pub const T256X128: BlockTile = tile(256, 128, 16, 16, 8, 3).pipelined();
     /// For products with too few tiles of 256 x 128: 8 x 8 elements a thread, two blocks a multiprocessor.
-    pub const T128X128: BlockTile = tile(128, 128, 16, 8, 8, 3);
+    pub const T128X128: BlockTile = tile(128, 128, 16, 8, 8, 3).pipelined();
     /// Four warps with 8 x 8 elements a thread.
-    pub const T128X64: BlockTile = tile(128, 64, 16, 8, 8, 3);
+    pub const T128X64: BlockTile = tile(128, 64, 16, 8, 8, 3).pipelined();
     /// Two warps with 8 x 8 elements a thread.
-    pub const T64X64: BlockTile = tile(64, 64, 16, 8, 8, 4);
+    pub const T64X64: BlockTile = tile(64, 64, 16, 8, 8, 4).pipelined();
     /// For few rows of C.
-    pub const T32X128: BlockTile = tile(32, 128, 32, 4, 8, 3);
+    pub const T32X128: BlockTile = tile(32, 128, 32, 4, 8, 3).pipelined();
     /// For few columns of C.
-    pub const T128X32: BlockTile = tile(128, 32, 32, 8, 4, 3);
+    pub const T128X32: BlockTile = tile(128, 32, 32, 8, 4, 3).pipelined();
     /// For no more than 16 rows of C.
-    pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4);
+    pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4).pipelined();
 }
 
 /// The rows of [`Rung::Gemm`] with the tiles for large products. Where no vectors can be copied the next smaller tile is as fast.
@@ -435,12 +395,13 @@ const GEMM_ROWS: [[Variant; 7]; 5] = [
 ];
 
 /// All groups of rows, in the order of the table.
-const GROUPS: [&[Variant]; 13] = [
+const GROUPS: [&[Variant]; 14] = [
     &rows!(DType::F32, "f32"),
     &rows!(DType::F64, "f64"),
     &rows!(DType::F16, "f16"),
     &rows!(DType::Bf16, "bf16"),
     &REGISTER_ROWS,
+    &STATIC_ROWS,
     &ASYNC_ROWS,
     &LARGE_ROWS[0],
     &LARGE_ROWS[1],

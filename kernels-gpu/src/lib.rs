@@ -1,7 +1,9 @@
 //! tilewright's kernels: one source, compiled for `nvptx64` (PTX, through `cuda_builder`) and for the host.
 //!
 //! - [`rungs`]: one kernel a file, in learning order; each file is its idea and its entry points.
-//! - [`tiled`]: the body that the tiled rungs share; [`pipeline`]: that of the pipelined ones.
+//! - [`tiled`]: the body that the tiled rungs share; [`register`]: what those with copies of 16 bytes share;
+//!   [`pipeline`]: the body of the pipelined ones.
+//! - [`warp`]: how the lanes of a warp share its part of a tile.
 //! - `spilling`: twins that differ only in where the compiler puts the registers that it does not get. With the feature `spilling` they are what is
 //!   compiled for nvptx64, in place of the rungs.
 //! - [`register_tile`](mod@register_tile), [`inverse8`](mod@inverse8): their bodies; the first is rung 5's, too.
@@ -22,6 +24,7 @@ pub mod inverse8;
 pub mod operands;
 pub mod pipeline;
 pub mod primitives;
+pub mod register;
 pub mod register_tile;
 // A module of PTX has the rungs or the twins, the host has both.
 #[cfg(not(all(target_arch = "nvptx64", feature = "spilling")))]
@@ -30,3 +33,4 @@ pub mod rungs;
 pub mod spilling;
 pub mod tiled;
 pub mod unroll;
+pub mod warp;

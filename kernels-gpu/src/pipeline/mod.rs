@@ -32,31 +32,13 @@ pub use operand::{AcrossK, AlongTile, Layout};
 use crate::primitives::async_copy;
 use crate::primitives::fma::fma;
 use crate::unroll::unrolled;
+use crate::warp::Lane;
 use operand::{Part, Position, Side, copies, span};
 
 /// A tile as a type, so that its numbers are constants of the kernel.
 pub trait Tile {
     /// The geometry.
     const TILE: BlockTile;
-}
-
-/// A thread's place among the lanes of its warp.
-#[derive(Clone, Copy)]
-struct Lane {
-    row: u32,
-    column: u32,
-}
-
-impl Lane {
-    /// Neighbouring lanes differ in the column, lanes two apart in the row: each pair shares its vector of A, each pair of pairs its vector of B. Loads
-    /// of 16 bytes are served by half-warps then and not by quarters, two wavefronts each instead of four.
-    #[inline(always)]
-    const fn of(lane: u32) -> Self {
-        Self {
-            row: (lane >> 1 & 1) | (lane >> 3 & 2),
-            column: (lane & 1) | (lane >> 1 & 6),
-        }
-    }
 }
 
 /// Computes this block's tile of C, or its part of it where K is cut into slices. `M` and `N` are the tile's `thread_m` and `thread_n`.

@@ -5,7 +5,11 @@
 //! | [`r01_naive`] | one thread an element of C | none |
 //! | [`r02_tiled_static`] | tiles of A and B are loaded once a block and reused by all its threads | static, 2 W² elements |
 //! | [`r03_tiled_dynamic`] | the same tiles, their size chosen at launch | dynamic, both tiles in one allocation |
+//! | [`r04_register_column`] | a column of registers for each thread, fed by short tiles | static, 4352 bytes |
 //! | [`r05_register_tile`] | a tile of registers for each thread, fed by short tiles | static, 8320 bytes |
+//! | [`r06_vector_copy`] | copies of 16 bytes between global memory and registers | static, 8448 bytes |
+//! | [`r07_warp_tile`] | the lanes of a warp in a rectangle of 4 x 8: fewer wavefronts a load | static, 8448 bytes |
+//! | [`r08_double_buffer`] | loads one step ahead of the multiplications that need them | static, 16896 bytes |
 //! | [`r09_async_copy`] | asynchronous copies, several steps ahead; blocks in an order that L2 likes | dynamic, 3 stages |
 //! | [`r10_gemm`] | every layout, several tiles, slices of K, alpha and beta | dynamic, 3 or 4 stages |
 //!
@@ -16,7 +20,11 @@
 pub mod r01_naive;
 pub mod r02_tiled_static;
 pub mod r03_tiled_dynamic;
+pub mod r04_register_column;
 pub mod r05_register_tile;
+pub mod r06_vector_copy;
+pub mod r07_warp_tile;
+pub mod r08_double_buffer;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
 pub mod r09_async_copy;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
@@ -24,11 +32,15 @@ pub mod r10_gemm;
 
 /// Every rung's kernels as functions of the host.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const HOST_ROWS: [&[crate::host::Row]; 6] = [
+pub(crate) const HOST_ROWS: [&[crate::host::Row]; 10] = [
     r01_naive::HOST_ROWS,
     r02_tiled_static::HOST_ROWS,
     r03_tiled_dynamic::HOST_ROWS,
+    r04_register_column::HOST_ROWS,
     r05_register_tile::HOST_ROWS,
+    r06_vector_copy::HOST_ROWS,
+    r07_warp_tile::HOST_ROWS,
+    r08_double_buffer::HOST_ROWS,
     r09_async_copy::HOST_ROWS,
     r10_gemm::HOST_ROWS,
 ];
