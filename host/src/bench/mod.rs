@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use tilewright_contract::{DType, Rung};
 
-pub use report::{json, markdown};
+pub use report::{json, markdown, plots};
 pub use results::{About, Ceilings, Measurement, Outcome, Results, RowResult, Side, Summary};
 pub use rows::{Layout, Ours, Row, Suite};
 pub use stats::{Quartiles, geometric_mean, quantile};

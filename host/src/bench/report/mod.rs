@@ -1,7 +1,9 @@
-//! Results as text: JSON for programs, Markdown for people.
+//! Results as text: JSON for programs, Markdown and pictures for people.
 
 mod json;
 mod markdown;
+mod plot;
 
 pub use json::json;
 pub use markdown::markdown;
+pub use plot::plots;
