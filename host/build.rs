@@ -11,19 +11,29 @@ use std::path::PathBuf;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 
-/// The levels that `src/ptx.rs` embeds: the oldest architecture that a current CUDA assembles for, which runs on every later
-/// one too, and Hopper.
-const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute75, "sm_75"), (NvvmArch::Compute90, "sm_90")];
+/// A module of PTX: its architecture, its name, and the features of kernels-gpu that it is built with.
+type Module = (NvvmArch, &'static str, &'static str);
+
+/// What `src/ptx.rs` embeds. The rungs for the oldest architecture that a current CUDA assembles for, which run on every later one too; again with those
+/// that need `cp.async`; the twins that spill, for the oldest architecture: what they are measured for is up to `ptxas`.
+const MODULES: [Module; 3] = [
+    (NvvmArch::Compute75, "sm_75", ""),
+    (NvvmArch::Compute80, "sm_80", "async_copy"),
+    (NvvmArch::Compute75, "spilling", "spilling"),
+];
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     let with_page = env::var_os("CARGO_FEATURE_CLI").is_some();
     // Cargo compiles one level after the other; LLVM's work, which takes longer, overlaps.
     let failed = std::thread::scope(|scope| {
-        let builds = LEVELS.map(|(arch, name)| {
+        let builds = MODULES.map(|(arch, name, features)| {
             let ptx = out.join(format!("kernels_{name}.ptx"));
             scope.spawn(move || {
-                let built = CudaBuilder::new("../kernels-gpu").arch(arch).copy_to(ptx).build();
+                let builder = CudaBuilder::new("../kernels-gpu")
+                    .arch(arch)
+                    .build_args(&["--features", features]);
+                let built = builder.copy_to(ptx).build();
                 built.map(drop).map_err(|error| error.to_string())
             })
         });

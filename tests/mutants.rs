@@ -93,3 +93,22 @@ fn padding_removes_the_transpose_s_bank_conflicts() {
     );
     assert_eq!((padded.requests, padded.actual, padded.ideal), (2048, 2048, 2048));
 }
+
+#[test]
+fn asynchronous_copies_are_instructions_on_a_gpu() {
+    let ptx = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));
+    let start = ptx.find(".entry stencil_pipelined_original(").expect("the kernel");
+    let kernel = ptx[start..].split("\n}\n").next().expect("a kernel has an end");
+    for instruction in [
+        "cp.async.cg.shared.global [",
+        "cp.async.ca.shared.global [",
+        "cp.async.commit_group;",
+        "cp.async.wait_group 1;",
+    ] {
+        assert!(kernel.contains(instruction), "no {instruction} in\n{kernel}");
+    }
+    // The address of a stage is one of shared memory from the start: nothing converts it, in a loop least of all.
+    for conversion in ["cvta.shared", "cvta.to.shared"] {
+        assert!(!kernel.contains(conversion), "{conversion} in\n{kernel}");
+    }
+}

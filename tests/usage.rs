@@ -12,11 +12,6 @@ use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::{Bytes, GemmShape, VARIANTS, Variant};
 use tilewright_contract::TileGeometry;
 
-/// Whether a kernel has a stack or spills because that is what it shows.
-fn spills_on_purpose(variant: &Variant) -> bool {
-    variant.attributes.spills
-}
-
 /// The tests of one architecture, so that they run side by side.
 macro_rules! architectures {
     ($($name:ident: $arch:literal;)*) => {$(
@@ -31,7 +26,7 @@ macro_rules! architectures {
             }
 
             #[test]
-            fn no_kernel_spills_or_serializes_unless_it_asks_for_it() {
+            fn no_kernel_spills_or_serializes() {
                 ASSEMBLED.refuse_spills_and_serialized_products();
             }
 
@@ -230,29 +225,17 @@ impl Assembled {
 
     fn refuse_spills_and_serialized_products(&self) {
         let mut wrong = String::new();
-        for (variant, kernel) in &self.kernels {
-            if !spills_on_purpose(variant) {
-                wrong.extend(spills(&kernel.usage));
-            }
+        for (_, kernel) in &self.kernels {
+            wrong.extend(spills(&kernel.usage));
             wrong.extend(kernel.remarks.iter().filter_map(serialized));
         }
         assert!(wrong.is_empty(), "{}:\n{wrong}", self.target.name);
     }
 
-    /// Bytes of the contract, and where registers are spilled into shared memory no more on top than the compiler may take.
     fn compare_static_bytes_with_contract(&self) {
         for (variant, kernel) in &self.kernels {
             let case = format!("{} for {}", variant.symbol, self.target.name);
-            let (own, assembled) = (variant.static_bytes().get(), kernel.usage.static_smem_bytes);
-            let most = if variant.attributes.smem_spilling {
-                cuda_arch::static_bytes_with_spills(self.target.architecture, kernel.max_threads, own)
-            } else {
-                own
-            };
-            assert!(
-                (own..=most).contains(&assembled),
-                "{case}: {assembled} of {own} to {most}"
-            );
+            assert_eq!(Bytes(kernel.usage.static_smem_bytes), variant.static_bytes(), "{case}");
             assert_eq!(kernel.max_threads, variant.attributes.max_threads, "{case}");
         }
     }
@@ -265,9 +248,7 @@ impl Assembled {
         let (mut planned, mut refused) = (0, 0);
         for (variant, kernel) in &self.kernels {
             for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
-                let first = Variant::find(variant.rung, variant.dtype, width);
-                let twin = variant.attributes.spills && variant.computes(width);
-                if first != Some(variant) && !twin {
+                if Variant::find(variant.rung, variant.dtype, width) != Some(variant) {
                     continue;
                 }
                 let tile = TileGeometry::new(width).expect("a width");

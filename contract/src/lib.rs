@@ -1,5 +1,5 @@
 //! All that host and device must agree on, stated once: element types, shapes and leading dimensions, tile geometry,
-//! the layout of `A_s` and `B_s` in shared memory, the grid mapping, the kernels' argument structs and the variant table.
+//! the layout of `A_s` and `B_s` in shared memory, the grid mapping, the kernels' argument structs and the tables of kernels.
 //!
 //! Device code indexes with these functions, the sizing sums with them, the launch passes their totals. Nothing here
 //! knows a driver, a matrix or a floating-point value.
@@ -13,9 +13,11 @@ mod args;
 mod block;
 mod dtype;
 mod grid;
+mod inverse8;
 mod layout;
 mod rung;
 mod shape;
+mod spilling;
 mod tile;
 mod units;
 mod variants;
@@ -24,9 +26,11 @@ pub use args::{GemmArgs, GemmCall, TileParts, span_elems};
 pub use block::BlockTile;
 pub use dtype::DType;
 pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
+pub use inverse8::Inverse8;
 pub use layout::{RegisterTile, TilePair};
 pub use rung::Rung;
 pub use shape::{GemmShape, Operand, ShapeError, Transpose};
+pub use spilling::{Family, Spills, TWINS, Twin};
 pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, OutputTile, TileError, TileGeometry};
 pub use units::{Bytes, Elems};
 pub use variants::{Attributes, Copies, SharedMemory, Tile, VARIANTS, Variant, tiles};

@@ -59,6 +59,11 @@ impl Rung {
         }
     }
 
+    /// The compute capability that its kernels need at least: `cp.async` exists from 8.0 on.
+    pub const fn compute_capability(self) -> (u32, u32) {
+        if self.takes_call() { (8, 0) } else { (7, 5) }
+    }
+
     /// Whether its kernels take [`GemmCall`](crate::GemmCall): alpha, beta and parts of K.
     pub const fn takes_call(self) -> bool {
         matches!(self, Rung::AsyncCopy | Rung::Gemm)

@@ -157,9 +157,12 @@ impl OutputTile {
 }
 
 impl fmt::Display for OutputTile {
-    /// Writes `m x n`, in elements.
+    /// Writes `tile width 64` or `tile 256 x 128`, in elements.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} x {}", self.m(), self.n())
+        match self {
+            Self::Square(tile) => write!(f, "tile width {}", tile.width()),
+            Self::Block(tile) => write!(f, "tile {} x {}", tile.m, tile.n),
+        }
     }
 }
 

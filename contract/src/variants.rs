@@ -115,6 +115,21 @@ impl Variant {
             .find(|v| v.rung == rung && v.dtype == dtype && v.computes(width))
     }
 
+    /// Whether this entry point computes this shape, with operands whose addresses are multiples of 16 bytes.
+    pub fn accepts(&self, shape: &GemmShape) -> bool {
+        // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows.
+        let near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
+        self.copies.accept(shape) && (!self.rung.takes_call() || (near(Operand::A) && near(Operand::B)))
+    }
+
+    /// Whether it can cut K into slices.
+    pub const fn takes_slices(&self) -> bool {
+        match self.tile {
+            Tile::Block(tile) => self.rung.takes_call() && tile.takes_slices(),
+            Tile::Fixed(_) | Tile::Runtime { .. } => false,
+        }
+    }
+
     /// The tile of a width that this entry point [`computes`](Self::computes).
     pub const fn tile_of_width(&self, width: u32) -> Result<OutputTile, TileError> {
         match self.tile {
@@ -301,11 +316,19 @@ macro_rules! block_rows {
     ($tile:expr, $suffix:literal) => {
         block_rows! { Rung::Gemm, "r10_gemm", $tile, $suffix:
             "nn4" No No [1, 4];
-            "nn" No No [1, 1];
             "nt" No Yes [1, 1];
             "tn4" Yes No [4, 4];
-            "tn" Yes No [1, 1];
             "tt4" Yes Yes [4, 1];
+        }
+    };
+    (any $tile:expr, $suffix:literal) => {
+        block_rows! { Rung::Gemm, "r10_gemm", $tile, $suffix:
+            "nn4" No No [1, 4];
+            "nt" No Yes [1, 1];
+            "tn4" Yes No [4, 4];
+            "tt4" Yes Yes [4, 1];
+            "nn" No No [1, 1];
+            "tn" Yes No [1, 1];
             "tt" Yes Yes [1, 1];
         }
     };
@@ -352,20 +375,27 @@ pub mod tiles {
     pub const T32X128: BlockTile = tile(32, 128, 32, 4, 8, 3).pipelined();
     /// For few columns of C.
     pub const T128X32: BlockTile = tile(128, 32, 32, 8, 4, 3).pipelined();
+    /// For no more than 16 rows of C.
+    pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4).pipelined();
 }
 
-/// The rows of [`Rung::Gemm`], tile by tile.
-const GEMM_ROWS: [[Variant; 7]; 6] = [
+/// The rows of [`Rung::Gemm`] with the tiles for large products. Where no vectors can be copied the next smaller tile is as fast.
+const LARGE_ROWS: [[Variant; 4]; 2] = [
     block_rows!(tiles::T256X128, "256x128"),
     block_rows!(tiles::T128X128, "128x128"),
-    block_rows!(tiles::T128X64, "128x64"),
-    block_rows!(tiles::T64X64, "64x64"),
-    block_rows!(tiles::T32X128, "32x128"),
-    block_rows!(tiles::T128X32, "128x32"),
+];
+
+/// The rows of [`Rung::Gemm`] with the other tiles.
+const GEMM_ROWS: [[Variant; 7]; 5] = [
+    block_rows!(any tiles::T128X64, "128x64"),
+    block_rows!(any tiles::T64X64, "64x64"),
+    block_rows!(any tiles::T32X128, "32x128"),
+    block_rows!(any tiles::T128X32, "128x32"),
+    block_rows!(any tiles::T16X128, "16x128"),
 ];
 
 /// All groups of rows, in the order of the table.
-const GROUPS: [&[Variant]; 13] = [
+const GROUPS: [&[Variant]; 14] = [
     &rows!(DType::F32, "f32"),
     &rows!(DType::F64, "f64"),
     &rows!(DType::F16, "f16"),
@@ -373,12 +403,13 @@ const GROUPS: [&[Variant]; 13] = [
     &REGISTER_ROWS,
     &STATIC_ROWS,
     &ASYNC_ROWS,
+    &LARGE_ROWS[0],
+    &LARGE_ROWS[1],
     &GEMM_ROWS[0],
     &GEMM_ROWS[1],
     &GEMM_ROWS[2],
     &GEMM_ROWS[3],
     &GEMM_ROWS[4],
-    &GEMM_ROWS[5],
 ];
 
 const COUNT: usize = {

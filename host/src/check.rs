@@ -37,6 +37,7 @@ use tilewright_contract::{GemmShape, Operand};
 
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::plain::Plain;
 use crate::reference::{check_lengths, row_products};
 use bound::Bound;
 
@@ -183,6 +184,7 @@ pub fn full<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T]) -> Result<
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
     )?;
+    let Plain { shape, a, b } = &Plain::new(shape, a, b);
     let rows: Vec<usize> = (0..shape.m()).collect();
     let tally = rows
         .par_chunks(ROWS_PER_TASK)

@@ -5,6 +5,7 @@ use tilewright_contract::{Operand, ShapeError};
 
 use crate::check::Verdict;
 use crate::plan::PlanError;
+use crate::spilling::inverse8;
 
 /// The result of this crate's fallible functions.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -30,10 +31,10 @@ pub enum Error {
         /// The driver's code.
         code: CudaError,
     },
-    /// A program of NVIDIA's that this crate runs, `ptxas` or `nvdisasm`, has failed.
+    /// A program or library of NVIDIA's that this crate runs, `ptxas`, `nvdisasm` or cuBLAS, has failed.
     #[error("{tool}: {message}")]
     Tool {
-        /// The program.
+        /// The program or library.
         tool: &'static str,
         /// What it says.
         message: String,
@@ -44,6 +45,9 @@ pub enum Error {
     /// A result that differs from the reference by more than rounding explains.
     #[error("{0}")]
     Mismatch(Box<Verdict>),
+    /// Inverses that differ from the reference by more than rounding explains.
+    #[error("{0}")]
+    WrongInverse(inverse8::Verdict),
 }
 
 impl From<ShapeError> for Error {
@@ -69,7 +73,7 @@ impl Error {
         match self {
             Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,
             Error::Unavailable(_) => 3,
-            Error::Mismatch(_) | Error::Faults(_) => 4,
+            Error::Mismatch(_) | Error::WrongInverse(_) | Error::Faults(_) => 4,
             Error::Driver { .. } | Error::Tool { .. } => 1,
         }
     }

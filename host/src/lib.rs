@@ -18,6 +18,8 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 
+#[cfg(feature = "cli")]
+pub mod bench;
 pub mod check;
 pub mod device;
 mod element;
@@ -28,15 +30,17 @@ pub mod launch;
 mod matmul;
 #[cfg(feature = "cli")]
 pub mod page;
+mod plain;
 pub mod ptx;
 pub mod random;
 pub mod reference;
 pub mod simulate;
+pub mod spilling;
 pub mod verify;
 
 pub use element::Element;
 pub use error::{Error, Result};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
-pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, VARIANTS, Variant};
+pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant};
 pub use tilewright_plan::kernels as plan;

@@ -90,8 +90,10 @@ pub struct Report {
     pub k: usize,
     /// Element type.
     pub dtype: &'static str,
-    /// Tile width in elements.
-    pub tile: u32,
+    /// Rows and columns of a tile of C, in elements.
+    pub tile: [u32; 2],
+    /// Parts of K with blocks of their own.
+    pub slices: u32,
     /// Threads of a block along x, y, z (0 on the CPU).
     pub block: [u32; 3],
     /// Blocks along x, y, z (0 on the CPU).
@@ -215,6 +217,7 @@ fn of_plan(plan: &Plan, backend: Backend, device: String, kernel_ms: f64) -> Rep
         k: shape.k(),
         dtype: plan.variant().dtype.name(),
         tile: summary.tile,
+        slices: summary.slices,
         block: summary.block,
         grid: summary.grid,
         static_smem_bytes: summary.static_smem_bytes,
@@ -261,7 +264,8 @@ fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> R
         n: shape.n(),
         k: shape.k(),
         dtype: T::DTYPE.name(),
-        tile: u32::try_from(tile).unwrap_or(u32::MAX),
+        tile: [u32::try_from(tile).unwrap_or(u32::MAX); 2],
+        slices: 1,
         block: [0; 3],
         grid: [0; 3],
         static_smem_bytes: 0,

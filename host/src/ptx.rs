@@ -1,4 +1,4 @@
-//! The kernels' PTX, embedded at build time: one text for each architecture level.
+//! The kernels' PTX, embedded at build time: one text for each architecture level, and one of the twins that spill.
 
 /// The kernels compiled for one architecture level.
 #[derive(Debug)]
@@ -19,11 +19,23 @@ static LEVELS: [Level; 2] = [
         ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_75.ptx")),
     },
     Level {
-        compute_capability: (9, 0),
-        arch: "sm_90",
-        ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_90.ptx")),
+        compute_capability: (8, 0),
+        arch: "sm_80",
+        ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_sm_80.ptx")),
     },
 ];
+
+/// The twins that spill ([`TWINS`](tilewright_contract::TWINS)), which only drivers from CUDA 12.8 on load.
+static SPILLING: Level = Level {
+    compute_capability: (7, 5),
+    arch: "sm_75",
+    ptx: include_str!(concat!(env!("OUT_DIR"), "/kernels_spilling.ptx")),
+};
+
+/// The module of the twins that spill. It is none of the [`levels`]: their drivers may be older.
+pub fn spilling() -> &'static Level {
+    &SPILLING
+}
 
 /// Every embedded level, oldest architecture first.
 pub fn levels() -> &'static [Level] {
@@ -44,6 +56,24 @@ pub fn entry(level: &Level, symbol: &str) -> Option<&'static str> {
     let start = level.ptx.find(&head)?;
     let end = start + level.ptx[start..].find("\n}\n")? + "\n}\n".len();
     Some(&level.ptx[start..end])
+}
+
+/// A module with one entry point only, or `None` where the level has none of that name. The driver compiles a module as a whole when it is loaded, and
+/// all kernels together take it many seconds.
+pub fn module(level: &Level, symbol: &str) -> Option<String> {
+    let wanted = entry(level, symbol)?;
+    let mut text = String::with_capacity(wanted.len() + 4096);
+    let mut rest = level.ptx;
+    while let Some(start) = rest.find(".visible .entry ") {
+        let end = start + rest[start..].find("\n}\n")? + "\n}\n".len();
+        text.push_str(&rest[..start]);
+        if rest[start..end] == *wanted {
+            text.push_str(wanted);
+        }
+        rest = &rest[end..];
+    }
+    text.push_str(rest);
+    Some(text)
 }
 
 /// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it declares none.
@@ -76,13 +106,28 @@ mod tests {
     }
 
     #[test]
+    fn a_module_of_one_entry_point_has_everything_but_the_others() {
+        for level in levels() {
+            for variant in tilewright_contract::VARIANTS.iter().step_by(7) {
+                let Some(text) = module(level, variant.symbol) else {
+                    continue;
+                };
+                assert_eq!(text.matches(".visible .entry ").count(), 1, "{}", variant.symbol);
+                assert!(text.contains(&format!(".visible .entry {}(", variant.symbol)));
+                assert!(text.contains(".version ") && text.contains(".extern .shared "));
+            }
+            assert_eq!(module(level, "r99"), None);
+        }
+    }
+
+    #[test]
     fn a_device_gets_the_newest_level_it_runs() {
         assert!(for_compute_capability((7, 0)).is_none());
         for (device, arch) in [
             ((7, 5), "sm_75"),
-            ((8, 9), "sm_75"),
-            ((9, 0), "sm_90"),
-            ((12, 0), "sm_90"),
+            ((8, 0), "sm_80"),
+            ((9, 0), "sm_80"),
+            ((12, 0), "sm_80"),
         ] {
             assert_eq!(for_compute_capability(device).map(|level| level.arch), Some(arch));
         }

@@ -27,7 +27,7 @@
 //! order. So the tile width decides the rounding, and nothing else does: not the number of threads, not the vector
 //! instructions. The compiler may not contract `a * b + c` into one rounding, so every machine computes the same bits.
 //!
-//! This module does not transpose, scale or add to C, and does not try to be a BLAS: it has no panel packing across
+//! An operand that lies transposed is copied first. This module does not scale or add to C, and does not try to be a BLAS: it has no panel packing across
 //! tiles and no assembly. `benches/cpu_reference.rs` says what that costs.
 
 mod nest;
@@ -38,6 +38,7 @@ use tilewright_contract::{GemmShape, Operand};
 
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::plain::Plain;
 use nest::{Tiles, row_tile};
 
 pub use oracle::oracle;
@@ -51,7 +52,7 @@ pub const DEFAULT_TILE_WIDTH: usize = 64;
 /// The widest tile: three of 1024 x 1024 f64 take 24 MiB a thread, more than any cache that tiles are meant for.
 pub const MAX_TILE_WIDTH: usize = 1024;
 
-/// Computes `C (m x n) = A (m x k) · B (k x n)` tile by tile on the calling thread.
+/// Computes `C (m x n) = op(A) (m x k) · op(B) (k x n)` tile by tile on the calling thread.
 ///
 /// Operands are row-major slices with the leading dimensions of `shape`, in elements; they may be longer than
 /// [`GemmShape::span_elems`]. Elements of `c` that are not elements of C - the gap behind each row, the rest of the
@@ -65,6 +66,7 @@ pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T],
     let Some(c) = prepare(shape, tile_width, a, b, c)? else {
         return Ok(());
     };
+    let Plain { shape, a, b } = &Plain::new(shape, a, b);
     match size_of::<T::Accumulator>() {
         4 => on_one_thread::<T, 16>(shape, tile_width, a, b, c),
         _ => on_one_thread::<T, 8>(shape, tile_width, a, b, c),
@@ -81,6 +83,7 @@ pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T],
     let Some(c) = prepare(shape, tile_width, a, b, c)? else {
         return Ok(());
     };
+    let Plain { shape, a, b } = &Plain::new(shape, a, b);
     match size_of::<T::Accumulator>() {
         4 => on_all_threads::<T, 16>(shape, tile_width, a, b, c),
         _ => on_all_threads::<T, 8>(shape, tile_width, a, b, c),

@@ -29,7 +29,9 @@ use tilewright_contract::{GemmShape, Operand};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::launch::Factors;
 use crate::plan::{Plan, Policy, plan};
+use crate::reference::check_lengths;
 
 /// The architecture whose limits hold where none is named.
 pub const DEFAULT_ARCHITECTURE: &str = "sm_90";
@@ -131,15 +133,30 @@ pub fn simulate<T: Element>(
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type.
 pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOptions) -> Result<SimulatedProduct<T>> {
+    simulate_scaled(plan, Factors::default(), a, b, None, options)
+}
+
+/// Simulates `C = alpha · A · B + beta · C`. `c`: what C holds before, `None` for memory that nobody has written, which is a fault to read.
+///
+/// # Errors
+/// As for [`simulate_plan`]; [`Error::InvalidArgument`] for factors and a kernel that has none.
+pub fn simulate_scaled<T: Element>(
+    plan: &Plan,
+    factors: Factors,
+    a: &[T],
+    b: &[T],
+    before: Option<&[T]>,
+    options: &SimOptions,
+) -> Result<SimulatedProduct<T>> {
+    factors.check(plan.variant())?;
     let (shape, variant) = (&plan.shape(), plan.variant());
     let kernel = host::find::<T>(variant.symbol)
         .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", variant.symbol, T::DTYPE)))?;
-    for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len())] {
-        let needed = shape.span_elems(operand);
-        if len < needed {
-            return Err(Error::short_slice(operand, needed, len));
-        }
-    }
+    let c_len = before.map_or(usize::MAX, <[T]>::len);
+    check_lengths(
+        shape,
+        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c_len)],
+    )?;
     let mut c = crate::matmul::zeros(shape.span_elems(Operand::C))?;
     if plan.grid().blocks() == 0 {
         return Ok(SimulatedProduct {
@@ -154,12 +171,15 @@ pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOpt
     };
     let (rows, columns, ld) = shape.extents(Operand::C);
     let (a, b) = (upload(Operand::A, a), upload(Operand::B, b));
-    let on_device = GlobalBuffer::<T>::matrix_uninit(rows, columns, ld);
+    let on_device = match before {
+        Some(before) => GlobalBuffer::matrix(before, rows, columns, ld),
+        None => GlobalBuffer::<T>::matrix_uninit(rows, columns, ld),
+    };
 
-    let side = plan.tile().threads_per_side();
+    let [x, y, _] = plan.tile().block();
     // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are many.
-    let steps = shape.k() as u64 * u64::from(side * side);
-    let mut launch = Launch::new(plan.grid().blocks(), (side, side))
+    let steps = shape.k() as u64 * u64::from(plan.tile().threads());
+    let mut launch = Launch::new(plan.grid().blocks(), (x, y))
         .dynamic_shared_bytes(plan.dynamic_bytes().get())
         .limits(Limits::from(options.architecture))
         .schedule(options.schedule)
@@ -169,10 +189,20 @@ pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOpt
     if let Some(progress) = options.on_progress.clone() {
         launch = launch.on_progress(move |done, blocks| progress(done, blocks));
     }
-    let (args, parts) = (shape.args(), plan.parts());
-    // SAFETY: 1. the buffers hold the matrices that `args` describes, and C is a buffer of its own. 2. Grid, block and dynamic bytes
+    let workspace = GlobalBuffer::<T>::uninit(plan.workspace_elems());
+    let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
+    let (call, parts) = (plan.call(factors.alpha, factors.beta), plan.parts());
+    // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the workspace. 2. Grid, block and dynamic bytes
     // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
-    let report = launch.run(|| unsafe { kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr(), args, parts) });
+    let report = launch.run(|| unsafe {
+        let arguments = host::Arguments {
+            call,
+            parts,
+            workspace: workspace.as_mut_ptr(),
+            counters: counters.as_mut_ptr(),
+        };
+        kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr(), arguments);
+    });
 
     let computed = on_device.to_vec();
     for (target, source) in c.chunks_mut(ld).zip(computed.chunks(ld)) {
@@ -208,11 +238,12 @@ impl Estimate {
 
 /// Simulates one block of `plan`, twice, over its first steps along K, and concludes from the second how long the whole takes.
 pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
-    /// Steps, of a tile's width each.
+    /// Steps along K.
     const STEPS: usize = 8;
-    let width = plan.tile().width() as usize;
+    let tile = plan.tile();
+    let depth = plan.variant().depth(tile) as usize;
     let (m, n, k) = (plan.shape().m(), plan.shape().n(), plan.shape().k());
-    let steps = k.min(STEPS * width);
+    let steps = k.min(STEPS * depth);
     let runs = match options.schedule {
         Schedule::All => Schedule::EVERY.len() as u64,
         _ => 1,
@@ -227,7 +258,9 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
         runs,
         workers: workers as u64,
     };
-    let Ok(shape) = GemmShape::packed(m.min(width), n.min(width), steps) else {
+    let transpose = [Operand::A, Operand::B].map(|operand| plan.shape().transpose(operand));
+    let Ok(shape) = GemmShape::packed_transposed(m.min(tile.m() as usize), n.min(tile.n() as usize), steps, transpose)
+    else {
         return estimate;
     };
     if estimate.blocks == 0 {

@@ -7,7 +7,8 @@
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
 use tilewright_contract::{
-    Bytes, DType, GemmShape, Operand, SharedMemory, Tile, TileGeometry, TilePair, VARIANTS, Variant,
+    Bytes, Copies, DType, GemmShape, Operand, OutputTile, Rung, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
+    VARIANTS, Variant,
 };
 
 use crate::check;
@@ -74,8 +75,8 @@ pub struct CaseResult {
     pub kernel: &'static str,
     /// Element type.
     pub dtype: &'static str,
-    /// Tile width in elements.
-    pub tile: u32,
+    /// Rows and columns of a tile, in elements.
+    pub tile: [u32; 2],
     /// The limit on shared memory that led to the tile; `None` where the tile was named.
     pub smem_limit_bytes: Option<u32>,
     /// What the shape reaches.
@@ -108,60 +109,90 @@ const WIDTHS_BY_LIMIT: [u32; 3] = [2, 5, 11];
 /// Elements behind the last one of C that a kernel must not touch.
 const GUARD_ELEMS: usize = 64;
 
-/// The shapes for a tile width.
-pub fn cases(width: u32) -> Vec<Case> {
-    let w = width as usize;
+/// The shapes for a tile of an entry point, or of the CPU's nest: rows, columns, elements along K of a step, as its copies take them.
+pub fn cases([w, h, d]: [usize; 3], copies: &Copies) -> Vec<Case> {
     // One below the tile, but not zero: empty extents have cases of their own.
-    let under = w.saturating_sub(1).max(1);
+    let under = |extent: usize| extent.saturating_sub(1).max(1);
     let packed = [
-        ("no rows", 0, w + 1, w),
-        ("no columns", w + 1, 0, w),
-        ("nothing to sum", w + 1, w, 0),
+        ("no rows", 0, h + 1, d),
+        ("no columns", w + 1, 0, d),
+        ("nothing to sum", w + 1, h, 0),
         ("one element", 1, 1, 1),
-        ("below one tile", under, under, under),
-        ("one tile", w, w, w),
-        ("above one tile", w + 1, w + 1, w + 1),
-        ("whole tiles", 2 * w, 3 * w, 2 * w),
-        ("wide", w / 2 + 1, 2 * w + 1, w + 3),
-        ("tall", 2 * w + 1, w / 2 + 1, w + 3),
-        ("one row", 1, 2 * w + 1, w + 1),
-        ("one column", 2 * w + 1, 1, w + 1),
-        ("deep", w + 1, under, 1000 + w),
+        ("below one tile", under(w), under(h), under(d)),
+        ("one tile", w, h, d),
+        ("above one tile", w + 1, h + 1, d + 1),
+        ("whole tiles", 2 * w, 3 * h, 2 * d),
+        ("wide", w / 2 + 1, 2 * h + 1, d + 3),
+        ("tall", 2 * w + 1, h / 2 + 1, d + 3),
+        ("one row", 1, 2 * h + 1, d + 1),
+        ("one column", 2 * w + 1, 1, d + 1),
+        ("deep", w + 1, under(h), 1000 + d),
     ];
-    let packed = packed
-        .into_iter()
-        .map(|(name, m, n, k)| (name, GemmShape::packed(m, n, k)));
     let padded = [
-        (
-            "padded rows",
-            GemmShape::with_ld(w + 1, w + 2, w + 3, w + 8, w + 5, w + 9),
-        ),
-        (
-            "padded rows of whole tiles",
-            GemmShape::with_ld(2 * w, w, w, w + 1, w + 32, w + 16),
-        ),
-        (
-            "padded, one column",
-            GemmShape::with_ld(w + 1, 1, 2 * w + 1, 2 * w + 1, 3, 5),
-        ),
+        ("padded rows", w + 1, h + 2, d + 3, [5, 3, 7]),
+        ("padded rows of whole tiles", 2 * w, h, d, [1, 32, 16]),
+        ("padded, one column", w + 1, 1, 2 * d + 1, [0, 2, 4]),
     ];
-    let checked = |(name, shape): (_, std::result::Result<_, _>)| shape.ok().map(|shape| Case { name, shape });
-    packed.chain(padded).filter_map(checked).collect()
+    packed
+        .into_iter()
+        .map(|(name, m, n, k)| (name, m, n, k, [0; 3]))
+        .chain(padded)
+        .filter_map(|(name, m, n, k, gaps)| {
+            let shape = fitting([m, n, k], gaps, copies)?;
+            Some(Case { name, shape })
+        })
+        .collect()
+}
+
+/// A shape whose rows in memory are multiples of what the copies move at once, with so many elements at least behind each row of A, B and C.
+fn fitting([m, n, k]: [usize; 3], gaps: [usize; 3], copies: &Copies) -> Option<GemmShape> {
+    let [vector_a, vector_b] = copies.vector.map(|vector| vector as usize);
+    let (mut m, mut n) = (m, n);
+    if copies.transpose[0] == Transpose::Yes {
+        m = m.next_multiple_of(vector_a);
+    }
+    if copies.transpose[1] == Transpose::No {
+        n = n.next_multiple_of(vector_b);
+    }
+    let packed = GemmShape::packed_transposed(m, n, k, copies.transpose).ok()?;
+    let ld = |operand, gap: usize, vector| (packed.extents(operand).2 + gap).next_multiple_of(vector);
+    let lds = [
+        ld(Operand::A, gaps[0], vector_a),
+        ld(Operand::B, gaps[1], vector_b),
+        ld(Operand::C, gaps[2], 1),
+    ];
+    GemmShape::with_transposes(m, n, k, copies.transpose, lds).ok()
 }
 
 /// The policies under which `variant` is tried where a block may use `limit`; none where nothing of it fits.
 pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     let fits = |width: u32| {
-        TileGeometry::new(width)
+        variant
+            .tile_of_width(width)
             .is_ok_and(|tile| variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get())
     };
     // A range holds widths that have an entry point of their own, which is what users get.
     let is_for = |width: u32| {
         Variant::find(variant.rung, variant.dtype, width).is_some_and(|found| found.symbol == variant.symbol)
     };
+    let of_width = |width| Policy {
+        rung: Some(variant.rung),
+        tile: width,
+        entry_point: Some(variant),
+        ..Policy::default()
+    };
     let ends = match variant.tile {
         Tile::Fixed(width) => [width, width],
         Tile::Runtime { min, max } => [min, max],
+        Tile::Block(tile) => {
+            let fits = variant.dynamic_bytes(OutputTile::Block(tile)) <= limit;
+            let slices = if variant.rung == Rung::Gemm { &[1, 3][..] } else { &[1] };
+            let of_slices = |&slices| Policy {
+                slices: Some(slices),
+                ..of_width(None)
+            };
+            return slices.iter().filter(|_| fits).map(of_slices).collect();
+        }
     };
     let mut widths = [&WIDTHS[..], &ends].concat();
     widths.sort_unstable();
@@ -169,21 +200,14 @@ pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     let named = widths
         .into_iter()
         .filter(|&width| is_for(width) && fits(width))
-        .map(|width| Policy {
-            rung: Some(variant.rung),
-            tile: Some(width),
-            smem_limit: None,
-            entry_point: Some(variant),
-        });
+        .map(|width| of_width(Some(width)));
     let limits = WIDTHS_BY_LIMIT
         .into_iter()
         .filter(|&width| variant.shared == SharedMemory::Dynamic && is_for(width) && fits(width))
         .filter_map(|width| TileGeometry::new(width).ok())
         .map(|tile| Policy {
-            rung: Some(variant.rung),
-            tile: None,
             smem_limit: Some(TilePair::new(tile, variant.dtype).total()),
-            entry_point: Some(variant),
+            ..of_width(None)
         });
     named.chain(limits).collect()
 }
@@ -231,7 +255,7 @@ fn each_case(
     limit: Bytes,
     filter: impl Fn(&Variant) -> bool,
     mut on_progress: impl FnMut(Progress),
-    mut run: impl FnMut(&'static Variant, &Policy, &GemmShape) -> (u32, Outcome),
+    mut run: impl FnMut(&'static Variant, &Policy, &GemmShape) -> ([u32; 2], Outcome),
 ) -> Vec<CaseResult> {
     let mut trials = Vec::new();
     for variant in VARIANTS.iter().filter(|variant| filter(variant)) {
@@ -241,7 +265,12 @@ fn each_case(
                 .tile
                 .or_else(|| width_within(policy.smem_limit?, variant.dtype))
                 .unwrap_or(1);
-            trials.extend(cases(width).into_iter().map(|case| (variant, policy, case)));
+            let tile = match variant.tile {
+                Tile::Block(tile) => [tile.m, tile.n, tile.k],
+                Tile::Fixed(_) | Tile::Runtime { .. } => [width; 3],
+            };
+            let cases = cases(tile.map(|extent| extent as usize), &variant.copies);
+            trials.extend(cases.into_iter().map(|case| (variant, policy, case)));
         }
     }
     let total = trials.len();
@@ -277,7 +306,11 @@ pub fn run_on_cpu(dtypes: &[DType], mut on_progress: impl FnMut(Progress)) -> Ve
     let trials: Vec<_> = dtypes
         .iter()
         .flat_map(|&dtype| CPU_WIDTHS.map(|width| (dtype, width)))
-        .flat_map(|(dtype, width)| cases(width).into_iter().map(move |case| (dtype, width, case)))
+        .flat_map(|(dtype, width)| {
+            cases([width as usize; 3], &Copies::PLAIN)
+                .into_iter()
+                .map(move |case| (dtype, width, case))
+        })
         .collect();
     let total = trials.len();
     let run = |(done, (dtype, tile, case)): (usize, (DType, u32, Case))| {
@@ -295,7 +328,7 @@ pub fn run_on_cpu(dtypes: &[DType], mut on_progress: impl FnMut(Progress)) -> Ve
         CaseResult {
             kernel: KERNEL,
             dtype: dtype.name(),
-            tile,
+            tile: [tile; 2],
             smem_limit_bytes: None,
             case: case.name,
             shape: describe(&case.shape),
@@ -315,7 +348,7 @@ fn describe(shape: &GemmShape) -> String {
 }
 
 /// The tile that was run and how it went.
-fn on_gpu<T: Element>(gpu: &Gpu, variant: &'static Variant, policy: &Policy, shape: &GemmShape) -> (u32, Outcome) {
+fn on_gpu<T: Element>(gpu: &Gpu, variant: &'static Variant, policy: &Policy, shape: &GemmShape) -> ([u32; 2], Outcome) {
     with_plan::<T>(gpu.profile(), variant, policy, shape, |plan, a, b, c| {
         let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
         gpu.launch(plan, &a, &b, &mut on_device)?;
@@ -331,7 +364,7 @@ fn in_simulator<T: Element>(
     variant: &'static Variant,
     policy: &Policy,
     shape: &GemmShape,
-) -> (u32, Outcome) {
+) -> ([u32; 2], Outcome) {
     with_plan::<T>(profile, variant, policy, shape, |plan, a, b, c| {
         let product = simulate_plan(plan, a, b, options)?;
         if let Some(report) = product.report.filter(|report| !report.is_clean()) {
@@ -353,18 +386,21 @@ fn with_plan<T: Element>(
     policy: &Policy,
     shape: &GemmShape,
     multiply: impl FnOnce(&Plan, &[T], &[T], &mut [T]) -> Result<()>,
-) -> (u32, Outcome) {
+) -> ([u32; 2], Outcome) {
     let plan = match plan(shape, T::DTYPE, profile, policy) {
         Ok(plan) => plan,
-        Err(error) => return (policy.tile.unwrap_or(0), Outcome::Failed(error.into())),
+        Err(error) => return ([policy.tile.unwrap_or(0); 2], Outcome::Failed(error.into())),
     };
     let taken = plan.variant().symbol;
     if taken != variant.symbol {
         let problem = format!("the plan took {taken} in place of {}", variant.symbol);
-        return (plan.tile().width(), Outcome::Wrong(problem));
+        return ([plan.tile().m(), plan.tile().n()], Outcome::Wrong(problem));
     }
     let outcome = compare::<T>(shape, |a, b, c| multiply(&plan, a, b, c));
-    (plan.tile().width(), outcome.unwrap_or_else(Outcome::Failed))
+    (
+        [plan.tile().m(), plan.tile().n()],
+        outcome.unwrap_or_else(Outcome::Failed),
+    )
 }
 
 fn on_cpu<T: Element>(width: u32, shape: &GemmShape) -> Result<Outcome> {
@@ -419,7 +455,7 @@ mod tests {
     #[test]
     fn the_shapes_reach_every_edge() {
         for width in WIDTHS {
-            let (w, cases) = (width as usize, cases(width));
+            let (w, cases) = (width as usize, cases([width as usize; 3], &Copies::PLAIN));
             let extents: Vec<_> = cases
                 .iter()
                 .map(|case| (case.shape.m(), case.shape.n(), case.shape.k()))

@@ -1,13 +1,13 @@
 //! The kernels as functions of the host, for the simulator: found by their symbol, as the driver finds them in PTX.
 //!
-//! Each rung's `entry_points!` adds its rows to the table, so it lists what is compiled and nothing else.
+//! Each rung's `rows!` adds to the table, so it lists what is compiled and nothing else; the twins that spill have a table of their own.
 
 use core::any::Any;
 
 use tilewright_contract::{GemmArgs, GemmCall, TileParts};
 
 use crate::element::Element;
-use crate::rungs;
+use crate::{rungs, spilling};
 
 /// A kernel with elements of `E`, by what it takes.
 #[derive(Clone, Copy, Debug)]
@@ -57,30 +57,37 @@ impl<E> EntryPoint<E> {
     }
 }
 
-/// A kernel of the table.
+/// A kernel that inverts matrices of 8 x 8 elements of `E`: from where, to where, how many.
+#[derive(Clone, Copy, Debug)]
+pub struct Inverse8Kernel<E>(pub unsafe fn(*const E, *mut E, u32));
+
+/// A kernel of a table.
 pub(crate) struct Row {
     /// The symbol in PTX.
     pub(crate) symbol: &'static str,
-    /// An [`EntryPoint`] of its element type.
+    /// An [`EntryPoint`] or an [`Inverse8Kernel`] of its element type.
     pub(crate) entry_point: &'static (dyn Any + Send + Sync),
 }
 
-/// A rung's part of the table: which kind of [`EntryPoint`], its symbols and their elements.
+/// A part of a table: which kind of kernel, the symbols and their elements.
 macro_rules! rows {
     (Plain: $($symbol:ident: $element:ty;)*) => {
-        $crate::host::rows! { @list $($symbol: $element, Plain(a, b, c, args);)* }
+        $crate::host::rows! { @list $($symbol: $element, EntryPoint::Plain(a, b, c, args);)* }
     };
     (Parts: $($symbol:ident: $element:ty;)*) => {
-        $crate::host::rows! { @list $($symbol: $element, Parts(a, b, c, args, parts);)* }
+        $crate::host::rows! { @list $($symbol: $element, EntryPoint::Parts(a, b, c, args, parts);)* }
     };
     (Call: $($symbol:ident: $element:ty;)*) => {
-        $crate::host::rows! { @list $($symbol: $element, Call(a, b, c, call, workspace, counters);)* }
+        $crate::host::rows! { @list $($symbol: $element, EntryPoint::Call(a, b, c, call, workspace, counters);)* }
     };
-    (@list $($symbol:ident: $element:ty, $kind:ident($($argument:ident),*);)*) => {
-        /// This rung's kernels as functions of the host.
+    (Inverse8: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $($symbol: $element, Inverse8Kernel(from, to, count);)* }
+    };
+    (@list $($symbol:ident: $element:ty, $($kind:ident)::+($($argument:ident),*);)*) => {
+        /// These kernels as functions of the host.
         pub(crate) const HOST_ROWS: &[$crate::host::Row] = &[$($crate::host::Row {
             symbol: stringify!($symbol),
-            entry_point: &$crate::host::EntryPoint::<$element>::$kind(|$($argument),*| {
+            entry_point: &$crate::host::$($kind)::+::<$element>(|$($argument),*| {
                 // SAFETY: the promise of whoever calls an entry point.
                 unsafe { $symbol($($argument),*) }
             }),
@@ -90,18 +97,36 @@ macro_rules! rows {
 
 pub(crate) use rows;
 
-fn table() -> impl Iterator<Item = &'static Row> {
+fn rungs() -> impl Iterator<Item = &'static Row> {
     rungs::HOST_ROWS.into_iter().flatten()
 }
 
-/// The symbols of all kernels.
-pub fn symbols() -> impl Iterator<Item = &'static str> {
-    table().map(|row| row.symbol)
+fn twins() -> impl Iterator<Item = &'static Row> {
+    spilling::HOST_ROWS.into_iter().flatten()
 }
 
-/// The kernel of this symbol; `None` where there is none, or one of another element type.
+/// The symbols of all kernels of the ladder.
+pub fn symbols() -> impl Iterator<Item = &'static str> {
+    rungs().map(|row| row.symbol)
+}
+
+/// The symbols of all twins that spill, or could.
+pub fn twin_symbols() -> impl Iterator<Item = &'static str> {
+    twins().map(|row| row.symbol)
+}
+
+/// The kernel of this symbol that multiplies, of the ladder or a twin; `None` where there is none, or one of another element type.
 pub fn find<E: Element>(symbol: &str) -> Option<EntryPoint<E>> {
-    let row = table().find(|row| row.symbol == symbol)?;
+    find_as(symbol)
+}
+
+/// The kernel of this symbol that inverts matrices of 8 x 8 elements; `None` where there is none, or one of another element type.
+pub fn find_inverse8<E: Element>(symbol: &str) -> Option<Inverse8Kernel<E>> {
+    find_as(symbol)
+}
+
+fn find_as<K: Copy + 'static>(symbol: &str) -> Option<K> {
+    let row = rungs().chain(twins()).find(|row| row.symbol == symbol)?;
     row.entry_point.downcast_ref().copied()
 }
 
@@ -111,7 +136,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use half::{bf16, f16};
-    use tilewright_contract::{DType, SharedMemory, VARIANTS};
+    use tilewright_contract::{DType, Family, SharedMemory, TWINS, VARIANTS};
 
     use super::*;
 
@@ -121,6 +146,38 @@ mod tests {
         let of_contract: BTreeSet<_> = VARIANTS.iter().map(|variant| variant.symbol).collect();
         assert_eq!(listed.len(), of_contract.len(), "each once");
         assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
+    }
+
+    #[test]
+    fn the_twins_are_those_of_the_contract_each_of_its_family_and_element_type() {
+        let listed: std::vec::Vec<_> = twin_symbols().collect();
+        let of_contract: BTreeSet<_> = TWINS.iter().map(|twin| twin.symbol).collect();
+        assert_eq!(listed.len(), of_contract.len(), "each once");
+        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
+        for twin in TWINS {
+            let found = [
+                (Family::RegisterTile, DType::F32, find::<f32>(twin.symbol).is_some()),
+                (Family::RegisterTile, DType::F64, find::<f64>(twin.symbol).is_some()),
+                (
+                    Family::Inverse8,
+                    DType::F32,
+                    find_inverse8::<f32>(twin.symbol).is_some(),
+                ),
+                (
+                    Family::Inverse8,
+                    DType::F64,
+                    find_inverse8::<f64>(twin.symbol).is_some(),
+                ),
+            ];
+            for (family, dtype, found) in found {
+                assert_eq!(
+                    found,
+                    (family, dtype) == (twin.family, twin.dtype),
+                    "{} as {dtype}",
+                    twin.symbol
+                );
+            }
+        }
     }
 
     /// Whether a kernel is there, and whether it takes parts.

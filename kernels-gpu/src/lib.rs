@@ -4,6 +4,9 @@
 //! - [`tiled`]: the body that the tiled rungs share; [`register`]: what those with copies of 16 bytes share;
 //!   [`pipeline`]: the body of the pipelined ones.
 //! - [`warp`]: how the lanes of a warp share its part of a tile.
+//! - `spilling`: twins that differ only in where the compiler puts the registers that it does not get. With the feature `spilling` they are what is
+//!   compiled for nvptx64, in place of the rungs.
+//! - [`register_tile`](mod@register_tile), [`inverse8`](mod@inverse8): their bodies; the first is rung 5's, too.
 //! - [`operands`]: the matrices of a product, as views of global memory.
 //! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
 //! - [`element`]: the element types and how they widen to their accumulator.
@@ -17,11 +20,17 @@
 pub mod element;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
+pub mod inverse8;
 pub mod operands;
 pub mod pipeline;
 pub mod primitives;
 pub mod register;
+pub mod register_tile;
+// A module of PTX has the rungs or the twins, the host has both.
+#[cfg(not(all(target_arch = "nvptx64", feature = "spilling")))]
 pub mod rungs;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "spilling"))]
+pub mod spilling;
 pub mod tiled;
-mod unroll;
+pub mod unroll;
 pub mod warp;

@@ -86,3 +86,33 @@ pub fn access(
 pub fn skip(space: Space, kind: AccessKind, bytes: usize, site: &'static Location<'static>) {
     engine::current("a view's access").skip(space, kind, bytes, site);
 }
+
+/// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory, and what the views at both ends cover.
+#[derive(Clone, Debug)]
+pub struct AsyncCopyAccess {
+    /// The first byte that it writes.
+    pub to: *mut u8,
+    /// The addresses that the view of shared memory covers.
+    pub to_part: Range<usize>,
+    /// The first byte that it reads.
+    pub from: *const u8,
+    /// The addresses that the view of global memory covers.
+    pub from_part: Range<usize>,
+    /// How many bytes it writes.
+    pub bytes: usize,
+    /// How many it reads, at most as many; zeros follow.
+    pub valid: usize,
+}
+
+/// Starts an asynchronous copy by the running thread; where it may not be started (out of bounds, misaligned) the thread unwinds from here, with
+/// the fault recorded. Its bytes arrive when [`device::async_wait`](crate::device::async_wait) covers them.
+///
+/// # Safety
+/// Without the simulator's checks: `valid` bytes may be read at `from`, and `bytes` bytes written at `to` until the thread has waited for them.
+///
+/// # Panics
+/// Outside a launch.
+pub unsafe fn async_copy(copy: AsyncCopyAccess, site: &'static Location<'static>) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("an asynchronous copy").async_copy(copy, site) };
+}

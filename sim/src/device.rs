@@ -124,6 +124,18 @@ pub fn sync_warp(mask: u32) {
     engine::current("sync_warp").sync_warp(mask, Location::caller());
 }
 
+/// Makes a group of the asynchronous copies that the thread has started since it last did ([`access::async_copy`](crate::access::async_copy)).
+#[track_caller]
+pub fn async_commit() {
+    engine::current("async_commit").async_commit();
+}
+
+/// Finishes the thread's asynchronous copies, but for those of its latest `pending` groups and those in no group.
+#[track_caller]
+pub fn async_wait(pending: u32) {
+    engine::current("async_wait").async_wait(pending);
+}
+
 /// The lanes of the warp that have not exited. (On a GPU: those that execute this instruction together, which may be fewer.)
 #[track_caller]
 pub fn active_mask() -> u32 {

@@ -52,6 +52,16 @@ pub enum FaultKind {
         /// Offset of the access from the start of its buffer, in bytes.
         offset: u64,
     },
+    /// Shared memory is accessed that an asynchronous copy is writing: its thread has not waited for it. Where the copy was started is in
+    /// [`SimFault::other`].
+    AsyncPending {
+        /// What this thread does.
+        access: AccessKind,
+        /// Offset of the access from the start of the block's shared memory, in bytes.
+        offset: u64,
+        /// What the copying thread has not done.
+        missing: AsyncStep,
+    },
     /// Some threads of the block are at a barrier, the others have ended: they will never come.
     BarrierDivergence {
         /// Threads at the barrier.
@@ -166,12 +176,23 @@ pub enum FaultKind {
     },
 }
 
+/// A step between the start of an asynchronous copy and its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AsyncStep {
+    /// Making a group of it.
+    Commit,
+    /// Waiting for its group.
+    Wait,
+}
+
 impl FaultKind {
     /// The name of the kind without its numbers, such as `SharedRace`.
     pub fn name(&self) -> &'static str {
         match self {
             FaultKind::SharedRace { .. } => "SharedRace",
             FaultKind::GlobalRace { .. } => "GlobalRace",
+            FaultKind::AsyncPending { .. } => "AsyncPending",
             FaultKind::BarrierDivergence { .. } => "BarrierDivergence",
             FaultKind::BarrierMismatch { .. } => "BarrierMismatch",
             FaultKind::Deadlock { .. } => "Deadlock",
@@ -198,6 +219,20 @@ impl fmt::Display for FaultKind {
             FaultKind::SharedRace { access, offset } => write!(f, "race in shared memory: {access} at byte {offset}"),
             FaultKind::GlobalRace { access, offset } => {
                 write!(f, "race in global memory: {access} at byte {offset} of the buffer")
+            }
+            FaultKind::AsyncPending {
+                access,
+                offset,
+                missing,
+            } => {
+                let missing = match missing {
+                    AsyncStep::Commit => "no commit has made a group of the copy",
+                    AsyncStep::Wait => "no wait covers the copy's group",
+                };
+                write!(
+                    f,
+                    "asynchronous copy under way: {access} at byte {offset} of shared memory, {missing}"
+                )
             }
             FaultKind::BarrierDivergence { waiting, exited } => write!(
                 f,

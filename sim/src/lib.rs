@@ -55,7 +55,7 @@ pub use analysis::banks;
 pub use attributes::KernelAttributes;
 pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
-pub use fault::{FaultKind, OtherAccess, SimFault, Site};
+pub use fault::{AsyncStep, FaultKind, OtherAccess, SimFault, Site};
 pub use launch::{Checks, Launch};
 pub use limits::Limits;
 pub use report::{LineTraffic, Report, SharedUsage, TrafficKind};

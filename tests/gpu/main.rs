@@ -7,6 +7,7 @@
 //! - `corpus`: kernels over the whole surface of `cuda_std`
 //! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
 //! - `occupancy`: the planner's occupancy and limits against the driver's
+//! - `spilling`: the twins that spill registers: results equal to the bit, and the driver's numbers
 //! - `counted`: the launches whose memory accesses are compared with the simulator's count
 
 mod cases;
@@ -16,6 +17,7 @@ mod kernels;
 mod library;
 mod mutants;
 mod occupancy;
+mod spilling;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::Error;
@@ -48,6 +50,7 @@ fn main() {
     trials.extend(mutants::trials());
     trials.extend(counted::trials());
     trials.extend(occupancy::trials());
+    trials.extend(spilling::trials());
     if let Some(reason) = &missing {
         trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
         // `--ignored` would run them without a GPU: they then fail, which is right.

@@ -63,6 +63,11 @@ impl<T: Pod> Span<T> {
         self.ptr
     }
 
+    /// The addresses that an access may touch.
+    pub(crate) fn addresses(self) -> Range<usize> {
+        self.first..self.end
+    }
+
     /// # Safety
     /// None here: what lies outside this part does not become accessible.
     #[inline(always)]
@@ -149,7 +154,7 @@ impl<T: Pod> Span<T> {
     #[inline(always)]
     #[track_caller]
     fn announce(self, memory: Memory, kind: AccessKind, ptr: *mut T, bytes: usize, piece: usize) {
-        let part: Range<usize> = self.first..self.end;
+        let part = self.addresses();
         let mut done = 0;
         while done < bytes {
             let address = ptr.addr().wrapping_add(done);

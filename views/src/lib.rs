@@ -47,14 +47,17 @@
 //!
 //! # What is not here
 //!
-//! No atomic operation, no asynchronous copy, no view of local memory, and no iterator: a kernel's loops say which thread
-//! accesses what.
+//! No atomic operation, no view of local memory, and no iterator: a kernel's loops say which thread accesses what. Of asynchronous
+//! copies only the simulator's side is here (`async_copy`, on the host): the instruction takes assembly, which a kernel crate has.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(repr_simd))]
 
 #[cfg_attr(target_arch = "nvptx64", path = "device.rs")]
 #[cfg_attr(not(target_arch = "nvptx64"), path = "host.rs")]
 mod span;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod async_copy;
 
 use bytemuck::Pod;
 use span::{Memory, Span};

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench, all of them when none is named; calibrate
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts, all of
+#                           them when none is named; calibrate
 #
 # A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
 # Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
@@ -158,14 +159,69 @@ peers() {
     return $status
 }
 
-# The twins of the program gpu_NAME, where it has some, are NAME.cubin.
+# The twins of the program gpu_NAME, where it has some, are NAME.cubin. gpu_spilling has a step of its own.
 bench() {
     local program twins status=0
     for program in "$bundle"/benches/*; do
+        [ "$(basename "$program")" = gpu_spilling ] && continue
         twins=$(basename "$program")
         twins=$peers/${twins#gpu_}.cubin
         "$program" $([ -e "$twins" ] && echo --peers "$twins") --out "$out" --commit "$commit" --date "$date" || status=1
     done
+    return $status
+}
+
+# Suites of `tilewright bench`.
+suite() { "$bundle/tilewright" bench --suite "$1" --out "$out" --commit "$commit" --date "$date"; }
+ladder() { suite ladder; }
+squares() { suite squares; }
+shapes() { suite shapes; }
+layouts() { suite layouts; }
+
+# What spilled registers do to the caches; the last four are why warps wait.
+spilling_counters=(
+    gpu__time_duration.sum
+    sm__warps_active.avg.pct_of_peak_sustained_active
+    smsp__inst_executed.sum
+    smsp__inst_executed_op_local_ld.sum
+    smsp__inst_executed_op_local_st.sum
+    smsp__inst_executed_op_shared_ld.sum
+    smsp__inst_executed_op_shared_st.sum
+    l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum
+    l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum
+    l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum
+    lts__t_sectors_srcunit_tex.sum
+    lts__t_sectors_srcunit_tex_lookup_miss.sum
+    dram__bytes_read.sum
+    dram__bytes_write.sum
+    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio
+    smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio
+    smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio
+    smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio
+)
+
+# Times the twins that spill, with the counters of one launch of each beside the times.
+spilling() {
+    local folder counter known=() counted=() status=0
+    folder=$(mktemp -d)
+    # A name that ncu does not know would cost all the others.
+    ncu --query-metrics >"$folder/names" 2>/dev/null
+    for counter in "${spilling_counters[@]}"; do
+        if grep -qw "${counter%%.*}" "$folder/names"; then
+            known+=("$counter")
+        else
+            echo "ncu does not know $counter"
+        fi
+    done
+    if ncu --clock-control none --csv --print-units base --metrics "$(IFS=,; echo "${known[*]}")" \
+        --log-file "$folder/counters" "$bundle/benches/gpu_spilling" --once; then
+        counted=(--counters "$folder/counters")
+    else
+        cat "$folder/counters"
+        status=1
+    fi
+    "$bundle/benches/gpu_spilling" "${counted[@]}" --out "$out" --commit "$commit" --date "$date" || status=1
+    rm -r "$folder"
     return $status
 }
 
@@ -175,12 +231,13 @@ calibrate() { "$bundle/benches/gpu_pick" --calibrate --out "$out"; }
 steps=()
 for step in "${@:-all}"; do
     case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench) ;;
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench spilling ladder squares shapes layouts) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | calibrate) steps+=("$step") ;;
+    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | spilling | ladder | squares | shapes | \
+        layouts | calibrate) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench calibrate" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts calibrate" >&2
         exit 2
         ;;
     esac

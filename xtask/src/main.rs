@@ -8,6 +8,7 @@ mod build;
 mod bundle;
 mod c_compiler;
 mod device_toolchain;
+mod ladder;
 mod lint;
 mod mutants;
 mod ptx;

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use xshell::Shell;
 
-use crate::{mutants, root, wavefronts};
+use crate::{ladder, mutants, root, wavefronts};
 
 /// Makes a table: of the shell, a file that `run.sh` wrote, and a line about the run.
 type Table = fn(&Shell, &str, &str) -> anyhow::Result<String>;
@@ -17,8 +17,11 @@ const TABLES: [(&str, &str, Table); 2] = [
     ("wavefronts.txt", "wavefronts.md", wavefronts::table),
 ];
 
-/// Copies each report of `dir` (.json, .md) to docs/results/DATE-DEVICE-WHAT, and makes there the tables that compare the
-/// simulator with the GPU's tools.
+/// The report that the README's ladder comes from.
+const LADDER: &str = "bench-ladder.md";
+
+/// Copies each report of `dir` (.json, .md, .svg) to docs/results/DATE-DEVICE-WHAT, makes there the tables that compare the
+/// simulator with the GPU's tools, and puts the ladder's table into the README.
 pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
     let dir = std::env::current_dir()?.join(dir);
     let about = dir.join("about.json");
@@ -34,7 +37,7 @@ pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
     let mut copied = 0;
     for file in sh.read_dir(&dir)? {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name == "about.json" || !(name.ends_with(".json") || name.ends_with(".md")) {
+        if name == "about.json" || ![".json", ".md", ".svg"].iter().any(|end| name.ends_with(end)) {
             continue;
         }
         let target = root().join("docs/results").join(format!("{prefix}-{name}"));
@@ -66,8 +69,15 @@ pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
             copied += 1;
         }
     }
+    let report = dir.join(LADDER);
+    if report.exists() {
+        let readme = root().join("README.md");
+        let replaced = ladder::replace(&sh.read_file(&readme)?, &sh.read_file(&report)?)?;
+        sh.write_file(&readme, replaced)?;
+        println!("{}", readme.display());
+    }
     if copied == 0 {
-        bail!("{} holds no report (.json, .md, .txt)", dir.display());
+        bail!("{} holds no report (.json, .md, .svg, .txt)", dir.display());
     }
     Ok(())
 }

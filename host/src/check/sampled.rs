@@ -11,6 +11,7 @@ use super::bound::{Bound, F64_ROUNDOFF, gamma, smallest_positive, unit_roundoff}
 use super::{Method, Tally, Verdict, compare_element, compare_rows};
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::plain::Plain;
 use crate::random;
 use crate::reference::{check_lengths, element_product};
 
@@ -42,7 +43,8 @@ const EDGES: [usize; 4] = [16, 32, 64, 128];
 /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements'
 /// bounds.
 ///
-/// # Errors [`Error::InvalidArgument`] as [`full`](super::full), and where A or B holds an infinity or a NaN, or
+/// # Errors
+/// [`Error::InvalidArgument`] as [`full`](super::full), and where A or B holds an infinity or a NaN, or
 /// numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
 pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
     let bound = Bound::new::<T>(shape.k())?;
@@ -50,6 +52,7 @@ pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
     )?;
+    let Plain { shape, a, b } = &Plain::new(shape, a, b);
     let (rows, columns, ldc) = shape.extents(Operand::C);
     let mut rng = random::generator(seed, u64::MAX);
     let residuals = residuals(shape, a, b, c, &bound, &mut rng)?;

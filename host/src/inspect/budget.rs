@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{GemmShape, TileGeometry, Variant};
+use tilewright_contract::{GemmShape, OutputTile, Tile, TileGeometry, Variant};
 
 use crate::device::DeviceProfile;
 use crate::plan::{Policy, plan};
@@ -13,8 +13,8 @@ use crate::plan::{Policy, plan};
 /// exceeds an opt-in limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Budget {
-    /// Tile width in elements.
-    pub tile: u32,
+    /// Rows and columns of a tile, in elements.
+    pub tile: [u32; 2],
     /// Threads of the block.
     pub threads: u32,
     /// Static shared memory, from the assembled kernel.
@@ -31,12 +31,12 @@ pub struct Budget {
 
 impl Budget {
     /// The block of a launch with this tile. `static_bytes` is what the assembled kernel has, whatever the contract says.
-    pub fn new(variant: &Variant, tile: TileGeometry, arch: &Architecture, static_bytes: u32) -> Self {
+    pub fn new(variant: &Variant, tile: OutputTile, arch: &Architecture, static_bytes: u32) -> Self {
         let dynamic_bytes = variant.dynamic_bytes(tile).get();
         // Static memory is 48 KiB at most, dynamic below 2^20.
         let total_bytes = static_bytes + dynamic_bytes;
         Self {
-            tile: tile.width(),
+            tile: [tile.m(), tile.n()],
             threads: tile.threads(),
             static_bytes,
             dynamic_bytes,
@@ -46,23 +46,36 @@ impl Budget {
         }
     }
 
-    /// The same with the widest tile that the planner launches this entry point with; `None` if there is none.
+    /// The same with the largest tile that the planner launches this entry point with; `None` if there is none.
     pub fn of_widest_tile(variant: &'static Variant, arch: &Architecture, static_bytes: u32) -> Option<Self> {
         let device = DeviceProfile::of_arch(arch);
-        let shape = GemmShape::packed(1, 1, 1).expect("a product of one element has a shape");
-        let planned = |width: &u32| {
+        let planned = |width: Option<u32>| {
             let policy = Policy {
                 rung: Some(variant.rung),
                 entry_point: Some(variant),
-                tile: Some(*width),
-                smem_limit: None,
+                tile: width,
+                slices: Some(1),
+                ..Policy::default()
             };
-            plan(&shape, variant.dtype, &device, &policy).is_ok_and(|plan| plan.variant().symbol == variant.symbol)
+            let shape = any_shape(variant);
+            plan(&shape, variant.dtype, &device, &policy)
+                .ok()
+                .map(|plan| plan.tile())
         };
-        let widest = (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH).rfind(planned)?;
-        let tile = TileGeometry::new(widest).expect("the planner took it");
-        Some(Self::new(variant, tile, arch, static_bytes))
+        let tile = match variant.tile {
+            Tile::Block(_) => planned(None),
+            Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
+                .rev()
+                .filter(|&width| variant.computes(width))
+                .find_map(|width| planned(Some(width))),
+        };
+        Some(Self::new(variant, tile?, arch, static_bytes))
     }
+}
+
+/// A product that an entry point takes.
+fn any_shape(variant: &Variant) -> GemmShape {
+    GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose).expect("small")
 }
 
 #[cfg(test)]
@@ -84,7 +97,7 @@ mod tests {
             let arch = cuda_arch::find(arch).expect("in the table");
             let static_bytes = variant.static_bytes().get();
             let budget = Budget::of_widest_tile(variant, arch, static_bytes).expect("one fits");
-            assert_eq!((budget.tile, budget.total_bytes), (tile, total_bytes), "{symbol}");
+            assert_eq!((budget.tile, budget.total_bytes), ([tile; 2], total_bytes), "{symbol}");
             assert!(budget.fits);
         }
     }
@@ -95,8 +108,9 @@ mod tests {
             .iter()
             .find(|variant| variant.symbol == "r03_tiled_dynamic_8x8_f32");
         let arch = cuda_arch::find("sm_120").expect("in the table");
-        let tile = TileGeometry::new(112).expect("a width");
-        let budget = |added| Budget::new(variant.expect("there"), tile, arch, added);
+        let variant = variant.expect("there");
+        let tile = variant.tile_of_width(112).expect("a width");
+        let budget = |added| Budget::new(variant, tile, arch, added);
         assert!(budget(1024).fits);
         assert!(!budget(1025).fits);
         assert_eq!(budget(1025).total_bytes, 101_377);

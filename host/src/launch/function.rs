@@ -21,7 +21,7 @@ pub struct FunctionUsage {
 }
 
 impl FunctionUsage {
-    pub(super) fn query(function: &Function<'_>) -> Result<Self> {
+    pub(crate) fn query(function: &Function<'_>) -> Result<Self> {
         let get = |attribute| -> Result<u32> {
             let value = function.get_attribute(attribute).of_call("cuFuncGetAttribute")?;
             Ok(value.max(0) as u32)

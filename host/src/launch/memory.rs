@@ -57,6 +57,32 @@ impl<T: Element> DeviceMatrix<'_, T> {
         self.buffer.copy_to(elements).of_call("cuMemcpyDtoH")
     }
 
+    /// Copies all elements of another matrix on this device, after what was launched before.
+    ///
+    /// # Errors
+    /// As for [`DeviceMatrix::download`].
+    pub fn copy_from(&mut self, other: &Self) -> Result<()> {
+        if other.len() != self.len() {
+            return Err(Error::InvalidArgument(format!(
+                "cannot copy {} device elements into {}",
+                other.len(),
+                self.len()
+            )));
+        }
+        self.buffer.copy_from(&other.buffer).of_call("cuMemcpyDtoD")
+    }
+
+    /// Sets every byte, after what was launched before; returns before it is done. With `0xff` every element is a NaN.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn fill_bytes(&mut self, byte: u8) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.buffer.set_8(byte).of_call("cuMemsetD8")
+    }
+
     /// The address of the first element, for launches of kernels that are not in the variant table.
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         self.buffer.as_device_ptr()

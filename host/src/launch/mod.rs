@@ -3,19 +3,24 @@
 //! What this module does not do: it chooses nothing (that is [`plan`](crate::plan)) and checks no result (that is
 //! [`check`](crate::check)).
 
+mod factors;
 mod function;
 mod memory;
+mod workspace;
 
+use std::cell::{OnceCell, RefCell};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use cust::context::Context;
 use cust::device::Device;
 use cust::event::{Event, EventFlags};
+use cust::function::Function;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use tilewright_contract::{Bytes, Operand, SharedMemory, Variant};
+use tilewright_contract::{Bytes, Operand, SharedMemory, VARIANTS, Variant};
 
+pub use factors::Factors;
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
 
@@ -24,13 +29,16 @@ use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
 use crate::plan::Plan;
 use crate::ptx;
+use workspace::Workspace;
 
 /// A device with this crate's kernels loaded and a stream to run them on.
 ///
 /// Bound to the thread that opened it: a CUDA context is current to one thread. The fields are in the order in which they
 /// must go: what a context owns before the context.
 pub struct Gpu {
-    module: Module,
+    /// The entry points that were used, each a module of its own, in the order of the variant table.
+    modules: Vec<OnceCell<Module>>,
+    workspace: RefCell<Workspace>,
     stream: Stream,
     profile: DeviceProfile,
     level: &'static ptx::Level,
@@ -39,11 +47,10 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens device `ordinal`, counted from 0, and loads the kernels of the newest level that it runs.
+    /// Opens device `ordinal`, counted from 0. Kernels are taken from the newest level that it runs, and compiled by the driver when they are used first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without a driver or device, or for a device older than the oldest level; [`Error::Driver`] when
-    /// the driver refuses the kernels.
+    /// [`Error::Unavailable`] without a driver or device, or for a device older than the oldest level; [`Error::Driver`].
     pub fn open(ordinal: u32) -> Result<Self> {
         let profile = device::query(ordinal)?;
         let level = ptx::for_compute_capability(profile.compute_capability).ok_or_else(|| {
@@ -56,13 +63,13 @@ impl Gpu {
         })?;
         let device = Device::get_device(ordinal).of_call("cuDeviceGet")?;
         let context = Context::new(device).of_call("cuDevicePrimaryCtxRetain")?;
-        let module = Module::from_ptx(level.ptx, &[]).of_call("cuModuleLoadDataEx")?;
         // Not a non-blocking stream: uploads and downloads go through the null stream, and an upload from pageable memory may
         // return before its last bytes have arrived (CUDA driver API, "API synchronization behavior"). A stream of the default
         // kind waits for the null stream, and the null stream for it.
         let stream = Stream::new(StreamFlags::DEFAULT, None).of_call("cuStreamCreateWithPriority")?;
         Ok(Self {
-            module,
+            modules: VARIANTS.iter().map(|_| OnceCell::new()).collect(),
+            workspace: RefCell::default(),
             stream,
             profile,
             level,
@@ -76,7 +83,7 @@ impl Gpu {
         &self.profile
     }
 
-    /// The PTX level that was loaded.
+    /// The PTX level that kernels are taken from.
     pub fn level(&self) -> &'static ptx::Level {
         self.level
     }
@@ -102,7 +109,7 @@ impl Gpu {
         DeviceMatrix::uninitialized(len)
     }
 
-    /// Enqueues `C = A · B`; returns before it is done. Padding between the rows of C is not written.
+    /// Enqueues `C = op(A) · op(B)`; returns before it is done. Padding between the rows of C is not written.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when an operand is shorter than the plan's shape or of another element type;
@@ -110,6 +117,23 @@ impl Gpu {
     pub fn launch<T: Element>(
         &self,
         plan: &Plan,
+        a: &DeviceMatrix<'_, T>,
+        b: &DeviceMatrix<'_, T>,
+        c: &mut DeviceMatrix<'_, T>,
+    ) -> Result<()> {
+        self.launch_scaled(plan, Factors::default(), a, b, c)
+    }
+
+    /// Enqueues `C = alpha · op(A) · op(B) + beta · C`; returns before it is done. With `beta` 0 C is not read. Padding between the rows of C is neither read
+    /// nor written.
+    ///
+    /// # Errors
+    /// As for [`Gpu::launch`]; [`Error::InvalidArgument`] for factors other than 1 and 0 and a kernel that has none (plan with
+    /// [`Policy::factors`](crate::plan::Policy::factors)).
+    pub fn launch_scaled<T: Element>(
+        &self,
+        plan: &Plan,
+        factors: Factors,
         a: &DeviceMatrix<'_, T>,
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, T>,
@@ -129,6 +153,7 @@ impl Gpu {
                 T::DTYPE
             )));
         }
+        factors.check(variant)?;
         let blocks = plan.grid().blocks();
         if blocks == 0 {
             return Ok(());
@@ -137,26 +162,42 @@ impl Gpu {
         if plan.opt_in() {
             function::raise_dynamic_limit(&function, plan.dynamic_bytes())?;
         }
+        let (sums, counters) = self.workspace.borrow_mut().with_room(plan, &self.stream)?;
         let (a, b, c) = (a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr());
-        let (args, parts) = (plan.shape().args(), plan.parts());
+        let (args, parts, call) = (
+            plan.shape().args(),
+            plan.parts(),
+            plan.call(factors.alpha, factors.beta),
+        );
         let address = |argument: *const c_void| argument.cast_mut();
         let mut arguments = vec![
             address((&raw const a).cast()),
             address((&raw const b).cast()),
             address((&raw const c).cast()),
-            address((&raw const args).cast()),
         ];
-        if matches!(variant.shared, SharedMemory::Dynamic) {
-            arguments.push(address((&raw const parts).cast()));
+        if variant.rung.takes_call() {
+            arguments.push(address((&raw const call).cast()));
+            arguments.push(address((&raw const sums).cast()));
+            arguments.push(address((&raw const counters).cast()));
+        } else {
+            arguments.push(address((&raw const args).cast()));
+            if matches!(variant.shared, SharedMemory::Dynamic) {
+                arguments.push(address((&raw const parts).cast()));
+            }
         }
-        let side = plan.tile().threads_per_side();
-        // SAFETY: 1. the argument list is the entry point's: three device pointers, `GemmArgs`, and `TileParts` for kernels
-        // with dynamic shared memory, each alive until the call has copied it. 2. The operands span what the shape says
-        // (checked above) and C is borrowed exclusively, so it overlaps neither A nor B. 3. Grid, block and dynamic bytes
-        // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
+        let block = plan.tile().block();
+        // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, each alive until the call has copied it.
+        // 2. The operands span what the shape says (checked above) and C is borrowed exclusively, so it overlaps neither A nor B; the
+        // workspace has the plan's elements, and launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are
+        // those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
-            self.stream
-                .launch(&function, blocks, (side, side), plan.dynamic_bytes().get(), &arguments)
+            self.stream.launch(
+                &function,
+                blocks,
+                (block[0], block[1]),
+                plan.dynamic_bytes().get(),
+                &arguments,
+            )
         }
         .of_call("cuLaunchKernel")
     }
@@ -207,7 +248,21 @@ impl Gpu {
             .of_call("cuOccupancyMaxActiveBlocksPerMultiprocessor")
     }
 
-    fn function(&self, variant: &Variant) -> Result<cust::function::Function<'_>> {
-        self.module.get_function(variant.symbol).of_call("cuModuleGetFunction")
+    /// The function of an entry point; compiles its module when it is used first.
+    fn function(&self, variant: &Variant) -> Result<Function<'_>> {
+        let missing = || Error::InvalidArgument(format!("{} has no kernel {}", self.level.arch, variant.symbol));
+        let at = VARIANTS
+            .iter()
+            .position(|row| row.symbol == variant.symbol)
+            .ok_or_else(missing)?;
+        let module = match self.modules[at].get() {
+            Some(module) => module,
+            None => {
+                let text = ptx::module(self.level, variant.symbol).ok_or_else(missing)?;
+                let module = Module::from_ptx(text, &[]).of_call("cuModuleLoadDataEx")?;
+                self.modules[at].get_or_init(|| module)
+            }
+        };
+        module.get_function(variant.symbol).of_call("cuModuleGetFunction")
     }
 }

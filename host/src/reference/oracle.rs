@@ -6,6 +6,7 @@ use tilewright_contract::{GemmShape, Operand};
 use super::check_lengths;
 use crate::element::Element;
 use crate::error::Result;
+use crate::plain::Plain;
 
 /// Rows of C that share one pass over B, which is what a row costs most.
 const ROWS_PER_PASS: usize = 8;
@@ -19,6 +20,7 @@ const ROWS_PER_PASS: usize = 8;
 /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a slice shorter than its operand.
 pub fn oracle<T: Element>(shape: &GemmShape, a: &[T], b: &[T]) -> Result<Vec<f64>> {
     check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
+    let Plain { shape, a, b } = &Plain::new(shape, a, b);
     let (rows, columns, _) = shape.extents(Operand::C);
     let mut values = vec![0.0; rows * columns];
     if values.is_empty() {

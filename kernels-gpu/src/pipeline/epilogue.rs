@@ -1,11 +1,12 @@
 //! From the sums of a block to C.
 
 use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
-use cuda_std::{shared_array, thread};
+use cuda_std::thread;
 use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{BlockTile, GemmCall, GroupedTile, span_elems};
 
 use super::Tile;
+use crate::primitives::async_copy;
 use crate::unroll::unrolled;
 
 /// Where a kernel leaves its results.
@@ -30,6 +31,7 @@ pub(super) struct Place {
 /// order of the slices, whichever came last: the result is the same to the bit each time.
 ///
 /// # Safety
+/// - `ring` is the block's ring of stages, of which this thread uses nothing any more.
 /// - `results` are as it says, for the grid and the tile of `call`. The place is the thread's own. Every thread of the block calls this.
 #[inline(always)]
 pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
@@ -39,8 +41,12 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     tiles: u32,
     results: Results,
     call: GemmCall,
+    ring: Shared<f32>,
 ) {
-    if call.slices > 1 {
+    let slices = const { T::TILE.takes_slices() };
+    if slices && call.slices > 1 {
+        // Copies of steps behind the end may still be under way, and would come to the ring after what is written there below.
+        async_copy::wait::<0>();
         let tile = const { T::TILE };
         // Any numbering of the tiles will do.
         let index = at.tile_m + at.tile_n * call.args.m.div_ceil(tile.m);
@@ -48,7 +54,7 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
         let threads = tile.threads() as usize;
         let of_slice = |slice: u32| (slice as usize * tiles as usize + index as usize) * (M * N * threads) + t as usize;
         let elems = || call.slices as usize * tiles as usize * (M * N * threads);
-        // SAFETY: the workspace has so many elements, the counters so many tiles; the shared array one element.
+        // SAFETY: the workspace has so many elements, the counters so many tiles; the ring has at least one element.
         unsafe {
             let workspace = GlobalMut::new_with(results.workspace, elems);
             let mine = of_slice(at.slice);
@@ -57,10 +63,9 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
                     workspace.set(mine + (i * N + j) * threads, sums[i][j]);
                 }
             });
-            let is_last = Shared::new(shared_array![u32; 1], 1);
             // The sums are visible to the GPU before the block is counted.
             thread::device_fence();
-            // RAW: every thread's sums are there before thread 0 counts the block.
+            // RAW: every thread's sums are there before thread 0 counts the block. WAR: no thread copies to the ring or reads from it any more.
             thread::sync_threads();
             if t == 0 {
                 let counter = results.counters.add(index as usize);
@@ -70,11 +75,11 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
                     // The next launch counts from 0. Every block of this tile has been counted.
                     atomic_fetch_add_relaxed_u32_device(counter, before.wrapping_add(1).wrapping_neg());
                 }
-                is_last.set(0, u32::from(last));
+                ring.set(0, if last { 1.0 } else { 0.0 });
             }
-            // RAW: is_last is written.
+            // RAW: thread 0 has said whether this block is the last.
             thread::sync_threads();
-            if is_last.get(0) == 0 {
+            if ring.get(0) == 0.0 {
                 return;
             }
             // What the other blocks left before they were counted is visible after.
@@ -99,9 +104,9 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
     // SAFETY: C is as `call` says.
     let c = unsafe { GlobalMut::new_with(results.c, || span_elems(m as usize, n as usize, ld)) };
-    let vectors = n.is_multiple_of(4) && ld.is_multiple_of(4) && results.c.addr().is_multiple_of(16);
-    // `alpha * sum` is another register than the sum: `ptxas` would give the four sums of a vector neighbouring registers, the same as the vector of B
-    // has, and each `fma` would read two from one bank.
+    // `ptxas` gives the four sums of a vector neighbouring registers, in the same banks as the vector of B has, so that each `fma` reads two operands from
+    // one bank. Single stores leave it free.
+    let vectors = slices && n.is_multiple_of(4) && ld.is_multiple_of(4) && results.c.addr().is_multiple_of(16);
     let scaled = |sum: f32, index: usize, inside: bool| {
         let product = call.alpha * sum;
         if call.beta == 0.0 {

@@ -178,7 +178,7 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
         column: column + (b_read - tile.a_elems()),
     };
     // SAFETY: the caller's promise; the place is this thread's, and the stages are not used any more after the barrier inside.
-    unsafe { epilogue::store::<T, M, N>(sums, place, at, tiles_m * tiles_n, results, call) };
+    unsafe { epilogue::store::<T, M, N>(sums, place, at, tiles_m * tiles_n, results, call, ring) };
 }
 
 /// Waits for the copies of the step that is used next: those of the `stages - 2` steps behind it may go on.

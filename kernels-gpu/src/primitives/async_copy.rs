@@ -15,6 +15,8 @@
 //! nothing: a kernel that is right with the instructions is right without.
 
 use bytemuck::Pod;
+#[cfg(not(target_arch = "nvptx64"))]
+use cuda_views::async_copy;
 use cuda_views::{Global, Shared};
 
 /// Elements `to_index ..+ N` of `to` become elements `from_index() ..+ N` of `from`, of which only the first `valid`
@@ -45,18 +47,16 @@ pub unsafe fn copy<T: Pod, const N: usize>(
     const {
         assert!(matches!(N * size_of::<T>(), 4 | 8 | 16), "a copy has 4, 8 or 16 bytes");
     }
-    #[cfg(target_arch = "nvptx64")]
-    if const { ARCH >= 800 } {
-        // SAFETY: the caller's promise.
-        return unsafe { start::<T, N>(to, to_index, from, from_index(), valid) };
-    }
-    let first = from_index();
-    for i in 0..N {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let element = from.get_if((i as u32) < valid, || first + i, T::zeroed());
-            to.set(to_index as usize + i, element);
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(target_arch = "nvptx64")]
+        if const { ARCH >= 800 } {
+            start::<T, N>(to, to_index, from, from_index(), valid);
+        } else {
+            copy_now::<T, N>(to, to_index, from, from_index(), valid);
         }
+        #[cfg(not(target_arch = "nvptx64"))]
+        async_copy::copy::<T, N>(to, to_index as usize, from, from_index, valid as usize);
     }
 }
 
@@ -69,6 +69,8 @@ pub fn commit() {
         // SAFETY: copies that this thread has started keep what their starts promised.
         unsafe { core::arch::asm!("cp.async.commit_group;", options(nostack, preserves_flags)) };
     }
+    #[cfg(not(target_arch = "nvptx64"))]
+    async_copy::commit();
 }
 
 /// Waits until at most `PENDING` of the latest groups of this thread are still under way: `cp.async.wait_group`. This thread then
@@ -81,6 +83,8 @@ pub fn wait<const PENDING: u32>() {
         // SAFETY: shared memory changes only where the starts of copies promised that nobody looks.
         unsafe { core::arch::asm!("cp.async.wait_group {};", const PENDING, options(nostack, preserves_flags)) };
     }
+    #[cfg(not(target_arch = "nvptx64"))]
+    async_copy::wait(PENDING);
 }
 
 /// The architecture that is compiled for, as `cuda_builder` gives it: 900 for 9.0.
@@ -132,5 +136,27 @@ unsafe fn start<T: Pod, const N: usize>(to: Shared<T>, to_index: u32, from: Glob
         (4, true) => cp_async!("cp.async.ca.shared.global.L2::128B", 4),
         (8, true) => cp_async!("cp.async.ca.shared.global.L2::128B", 8),
         (_, true) => cp_async!("cp.async.cg.shared.global.L2::128B", 16),
+    }
+}
+
+/// [`copy`] by loads and stores.
+///
+/// # Safety
+/// As for [`copy`].
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+unsafe fn copy_now<T: Pod, const N: usize>(
+    to: Shared<T>,
+    to_index: u32,
+    from: Global<T>,
+    from_index: usize,
+    valid: u32,
+) {
+    for i in 0..N {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let element = from.get_if((i as u32) < valid, || from_index + i, T::zeroed());
+            to.set(to_index as usize + i, element);
+        }
     }
 }

@@ -25,7 +25,9 @@ pub mod r05_register_tile;
 pub mod r06_vector_copy;
 pub mod r07_warp_tile;
 pub mod r08_double_buffer;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
 pub mod r09_async_copy;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
 pub mod r10_gemm;
 
 /// Every rung's kernels as functions of the host.

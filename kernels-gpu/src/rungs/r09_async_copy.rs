@@ -38,7 +38,7 @@ macro_rules! entry_points {
             ) {
                 let results = Results { c, workspace, counters };
                 // SAFETY: the caller's promise.
-                unsafe { pipeline::<T256x128, AcrossK, AlongTile<$copy_b>, 16, 8>(a, b, results, GemmCall { slices: 1, ..call }) }
+                unsafe { pipeline::<T256x128, AcrossK, AlongTile<$copy_b>, 16, 8>(a, b, results, call) }
             }
         )*
 

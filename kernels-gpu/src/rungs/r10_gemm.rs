@@ -54,56 +54,59 @@ macro_rules! entry_points {
 entry_points! {
     T256X128, 16 x 8, 256 threads, 1 blocks {
         r10_gemm_nn4_256x128_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nn_256x128_f32: AcrossK, AlongTile<1>;
         r10_gemm_nt_256x128_f32: AcrossK, AcrossK;
         r10_gemm_tn4_256x128_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tn_256x128_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt4_256x128_f32: AlongTile<4>, AcrossK;
-        r10_gemm_tt_256x128_f32: AlongTile<1>, AcrossK;
     }
     T128X128, 8 x 8, 256 threads, 2 blocks {
         r10_gemm_nn4_128x128_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nn_128x128_f32: AcrossK, AlongTile<1>;
         r10_gemm_nt_128x128_f32: AcrossK, AcrossK;
         r10_gemm_tn4_128x128_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tn_128x128_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt4_128x128_f32: AlongTile<4>, AcrossK;
-        r10_gemm_tt_128x128_f32: AlongTile<1>, AcrossK;
     }
     T128X64, 8 x 8, 128 threads, 3 blocks {
         r10_gemm_nn4_128x64_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nn_128x64_f32: AcrossK, AlongTile<1>;
         r10_gemm_nt_128x64_f32: AcrossK, AcrossK;
         r10_gemm_tn4_128x64_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tn_128x64_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt4_128x64_f32: AlongTile<4>, AcrossK;
+        r10_gemm_nn_128x64_f32: AcrossK, AlongTile<1>;
+        r10_gemm_tn_128x64_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt_128x64_f32: AlongTile<1>, AcrossK;
     }
     T64X64, 8 x 8, 64 threads, 6 blocks {
         r10_gemm_nn4_64x64_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nn_64x64_f32: AcrossK, AlongTile<1>;
         r10_gemm_nt_64x64_f32: AcrossK, AcrossK;
         r10_gemm_tn4_64x64_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tn_64x64_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt4_64x64_f32: AlongTile<4>, AcrossK;
+        r10_gemm_nn_64x64_f32: AcrossK, AlongTile<1>;
+        r10_gemm_tn_64x64_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt_64x64_f32: AlongTile<1>, AcrossK;
     }
     T32X128, 4 x 8, 128 threads, 4 blocks {
         r10_gemm_nn4_32x128_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nn_32x128_f32: AcrossK, AlongTile<1>;
         r10_gemm_nt_32x128_f32: AcrossK, AcrossK;
         r10_gemm_tn4_32x128_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tn_32x128_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt4_32x128_f32: AlongTile<4>, AcrossK;
+        r10_gemm_nn_32x128_f32: AcrossK, AlongTile<1>;
+        r10_gemm_tn_32x128_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt_32x128_f32: AlongTile<1>, AcrossK;
     }
     T128X32, 8 x 4, 128 threads, 4 blocks {
         r10_gemm_nn4_128x32_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nn_128x32_f32: AcrossK, AlongTile<1>;
         r10_gemm_nt_128x32_f32: AcrossK, AcrossK;
         r10_gemm_tn4_128x32_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tn_128x32_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt4_128x32_f32: AlongTile<4>, AcrossK;
+        r10_gemm_nn_128x32_f32: AcrossK, AlongTile<1>;
+        r10_gemm_tn_128x32_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt_128x32_f32: AlongTile<1>, AcrossK;
+    }
+    T16X128, 4 x 4, 128 threads, 4 blocks {
+        r10_gemm_nn4_16x128_f32: AcrossK, AlongTile<4>;
+        r10_gemm_nt_16x128_f32: AcrossK, AcrossK;
+        r10_gemm_tn4_16x128_f32: AlongTile<4>, AlongTile<4>;
+        r10_gemm_tt4_16x128_f32: AlongTile<4>, AcrossK;
+        r10_gemm_nn_16x128_f32: AcrossK, AlongTile<1>;
+        r10_gemm_tn_16x128_f32: AlongTile<1>, AlongTile<1>;
+        r10_gemm_tt_16x128_f32: AlongTile<1>, AcrossK;
     }
 }

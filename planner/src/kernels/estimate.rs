@@ -7,7 +7,7 @@
 //! (`gpu_pick --calibrate`), on other shapes than those on which it judges the choice.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, TileGeometry, Variant};
+use tilewright_contract::{GemmShape, OutputTile, VARIANTS, Variant};
 
 use super::{kernel_sheet, usage};
 use crate::GemmType;
@@ -34,6 +34,17 @@ struct Speed {
     block: f64,
 }
 
+/// What is launched.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// The entry point.
+    pub variant: &'static Variant,
+    /// Its tile.
+    pub tile: OutputTile,
+    /// Parts of K with blocks of their own.
+    pub slices: u32,
+}
+
 /// What of a launch an estimate depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounds {
@@ -46,13 +57,14 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The rounds of a grid of `width x width` tiles.
-    pub fn new(shape: &GemmShape, width: u32, resident: u32, multiprocessors: u32) -> Self {
-        let width = width as usize;
-        let tiles = shape.m().div_ceil(width) as u64 * shape.n().div_ceil(width) as u64;
+    /// The rounds of a launch.
+    pub fn new(work: &Work, shape: &GemmShape, resident: u32, multiprocessors: u32) -> Self {
+        let (m, n) = (work.tile.m() as usize, work.tile.n() as usize);
+        let depth = work.variant.depth(work.tile) as usize;
+        let blocks = shape.m().div_ceil(m) as u64 * shape.n().div_ceil(n) as u64 * u64::from(work.slices);
         Self {
-            steps: (shape.k().div_ceil(width) * width) as f64,
-            blocks: tiles.div_ceil(multiprocessors.max(1).into()),
+            steps: (shape.k().div_ceil(depth).div_ceil(work.slices as usize) * depth) as f64,
+            blocks: blocks.div_ceil(multiprocessors.max(1).into()),
             resident: resident.max(1).into(),
         }
     }
@@ -69,28 +81,36 @@ impl Rounds {
 ///
 /// On other architectures than the measured one the work is scaled by the rate of multiplications and the latency is kept: good
 /// for an order of tile widths, not for a time.
-pub fn estimate_us(
-    variant: &Variant,
-    tile: TileGeometry,
-    shape: &GemmShape,
-    arch: &Architecture,
-    product: &Product,
-) -> Option<f64> {
+pub fn estimate_us(work: &Work, shape: &GemmShape, arch: &Architecture, product: &Product) -> Option<f64> {
+    let &Work { variant, tile, slices } = work;
     let sheet = kernel_sheet(variant, tile, usage(variant.symbol, arch)?, arch).ok()?;
     let resident = sheet.occupancy.blocks_per_sm;
     if resident == 0 {
         return None;
     }
-    let speed = speed(variant.symbol, tile.width())?;
+    let speed = speed(variant, tile)?;
     let ty = GemmType::from(variant.dtype);
     let rate = |arch| Some(f64::from(Path::Simt.support(arch, ty)?.rate.flops_per_clock));
     let slower = rate(cuda_arch::find(MEASURED).ok()?)? / rate(arch)?;
-    let [latency, work, block] = Rounds::new(shape, tile.width(), resident, product.multiprocessors).factors();
-    let cycles = latency * speed.latency + work * speed.work * slower + block * speed.block;
+    let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.multiprocessors).factors();
+    let cycles = latency * speed.latency + multiplied * speed.work * slower + block * speed.block;
     let busy_us = cycles / f64::from(product.clock_khz) * 1e3;
-    let dram_us = least_bytes(shape, variant.dtype.size_bytes()) / product.dram_bytes_per_second as f64 * 1e6;
-    Some(LAUNCH_US + busy_us.max(dram_us))
+    let element_bytes = variant.dtype.size_bytes();
+    let dram_us = least_bytes(shape, element_bytes) / product.dram_bytes_per_second as f64 * 1e6;
+    let meeting_us = if slices == 1 {
+        0.0
+    } else {
+        let c_bytes = shape.m() as f64 * shape.n() as f64 * f64::from(element_bytes);
+        MEETING_US + 2.0 * c_bytes * f64::from(slices) / L2_BYTES_PER_US
+    };
+    Some(LAUNCH_US + busy_us.max(dram_us) + meeting_us)
 }
+
+/// Microseconds from the last block that leaves its sums to the first that has added up all slices, without the sums' way to L2 and back.
+const MEETING_US: f64 = 2.0;
+
+/// Bytes a microsecond to and from L2 (H200).
+const L2_BYTES_PER_US: f64 = 3.0e6;
 
 /// Bytes that must cross the memory bus: A and B once, C once.
 fn least_bytes(shape: &GemmShape, element_bytes: u32) -> f64 {
@@ -98,13 +118,21 @@ fn least_bytes(shape: &GemmShape, element_bytes: u32) -> f64 {
     (m * k + k * n + m * n) * f64::from(element_bytes)
 }
 
-/// The line of a kernel whose tile width is nearest.
-fn speed(symbol: &str, width: u32) -> Option<Speed> {
-    SPEED
-        .lines()
-        .filter_map(|line| line.strip_prefix(symbol)?.strip_prefix(' '))
-        .filter_map(parse)
-        .min_by_key(|speed| speed.width.abs_diff(width))
+/// The line of a kernel whose tile width is nearest. Kernels of one tile that differ in the layout of A and B alone share the line of the first.
+fn speed(variant: &Variant, tile: OutputTile) -> Option<Speed> {
+    let of = |symbol: &str| {
+        SPEED
+            .lines()
+            .filter_map(|line| line.strip_prefix(symbol)?.strip_prefix(' '))
+            .filter_map(parse)
+            .min_by_key(|speed| speed.width.abs_diff(tile.n()))
+    };
+    of(variant.symbol).or_else(|| {
+        VARIANTS
+            .iter()
+            .filter(|other| other.rung.takes_call() && other.tile == variant.tile)
+            .find_map(|other| of(other.symbol))
+    })
 }
 
 fn parse(line: &str) -> Option<Speed> {
@@ -121,7 +149,7 @@ fn parse(line: &str) -> Option<Speed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::{DType, Rung};
+    use tilewright_contract::{DType, Rung, TileGeometry};
 
     #[test]
     fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
@@ -131,14 +159,22 @@ mod tests {
                 .iter()
                 .find(|variant| variant.symbol == symbol);
             let speed = parse(rest).unwrap_or_else(|| panic!("not four numbers: {line}"));
-            assert!(variant.is_some_and(|variant| variant.computes(speed.width)), "{line}");
+            let has = |variant: &tilewright_contract::Variant| match variant.tile {
+                tilewright_contract::Tile::Block(tile) => tile.n == speed.width,
+                _ => variant.computes(speed.width),
+            };
+            assert!(variant.is_some_and(has), "{line}");
             assert!(speed.latency + speed.work > 0.0 && speed.block >= 0.0, "{line}");
         }
         for variant in tilewright_contract::VARIANTS
             .iter()
             .filter(|variant| variant.rung != Rung::Naive)
         {
-            assert!(speed(variant.symbol, 16).is_some(), "{}", variant.symbol);
+            let tile = match variant.tile {
+                tilewright_contract::Tile::Block(tile) => OutputTile::Block(tile),
+                _ => OutputTile::Square(TileGeometry::new(16).expect("in range")),
+            };
+            assert!(speed(variant, tile).is_some(), "{}", variant.symbol);
         }
     }
 
@@ -146,9 +182,19 @@ mod tests {
     fn rounds_count_what_the_busiest_multiprocessor_does() {
         let shape = GemmShape::packed(100, 100, 20).expect("valid");
         // 7 x 7 tiles of 16 on 10 multiprocessors: 5 on the busiest, 2 at once: 3 rounds; 2 tiles deep.
-        let rounds = Rounds::new(&shape, 16, 2, 10);
+        let variant = Variant::find(Rung::TiledDynamic, DType::F32, 16).expect("exists");
+        let mut work = Work {
+            variant,
+            tile: variant.tile_of_width(16).expect("in range"),
+            slices: 1,
+        };
+        let rounds = Rounds::new(&work, &shape, 2, 10);
         assert_eq!((rounds.steps, rounds.blocks, rounds.resident), (32.0, 5, 2));
         assert_eq!(rounds.factors(), [96.0, 160.0, 5.0]);
+        // Two slices, one tile deep each.
+        work.slices = 2;
+        let rounds = Rounds::new(&work, &shape, 2, 10);
+        assert_eq!((rounds.steps, rounds.blocks), (16.0, 10));
     }
 
     #[test]
@@ -162,8 +208,12 @@ mod tests {
             (Rung::TiledDynamic, 128),
         ] {
             let variant = Variant::find(rung, DType::F32, width).expect("exists");
-            let tile = TileGeometry::new(width).expect("in range");
-            let us = |product: &Product| estimate_us(variant, tile, &shape, arch, product).expect("fits");
+            let work = Work {
+                variant,
+                tile: variant.tile_of_width(width).expect("in range"),
+                slices: 1,
+            };
+            let us = |product: &Product| estimate_us(&work, &shape, arch, product).expect("fits");
             let mut larger = product.clone();
             larger.multiprocessors *= 2;
             let mut faster = product.clone();

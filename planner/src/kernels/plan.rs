@@ -6,20 +6,22 @@
 //!
 //! A pure function: no driver, no device. Every candidate that was passed over has its reason.
 
+mod candidates;
+mod error;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, GemmShape, Grid, GridError, Rung, SharedMemory, Tile, TileError, TileGeometry, TileParts, VARIANTS,
-    Variant,
+    Bytes, DType, GemmCall, GemmShape, Grid, GridError, OutputTile, Rung, SharedMemory, TileParts, Variant,
 };
 
 use crate::device::DeviceProfile;
-use crate::kernels::estimate_us;
+use candidates::{Candidate, Open};
+pub use error::PlanError;
 
 /// What the user leaves open and what not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +34,10 @@ pub struct Policy {
     pub tile: Option<u32>,
     /// Shared memory of a block in bytes that must not be exceeded, below the device's own limit.
     pub smem_limit: Option<Bytes>,
+    /// Parts of K with blocks of their own, or `None` for the number that is expected to be fastest.
+    pub slices: Option<u32>,
+    /// Whether the product is scaled and added to what C holds (alpha and beta).
+    pub factors: bool,
 }
 
 /// A launch: which entry point, with which geometry and how much shared memory. Only [`plan`] makes one, so that a launch may
@@ -43,8 +49,10 @@ pub struct Plan {
     /// The entry point.
     variant: &'static Variant,
     /// The tile and the block that computes it.
-    tile: TileGeometry,
-    /// The tiles of C.
+    tile: OutputTile,
+    /// Parts of K with blocks of their own.
+    slices: u32,
+    /// The tiles of C, once for each slice.
     grid: Grid,
     /// Dynamic shared memory of a block.
     dynamic_bytes: Bytes,
@@ -61,8 +69,10 @@ pub struct Plan {
 pub struct PlanSummary {
     /// The entry point's symbol.
     pub kernel: &'static str,
-    /// Tile width in elements.
-    pub tile: u32,
+    /// Rows and columns of a tile, in elements.
+    pub tile: [u32; 2],
+    /// Parts of K with blocks of their own.
+    pub slices: u32,
     /// Threads of a block along x, y, z.
     pub block: [u32; 3],
     /// Blocks of the grid along x, y, z.
@@ -93,7 +103,7 @@ impl Plan {
     }
 
     /// The tile and the block that computes it.
-    pub fn tile(&self) -> TileGeometry {
+    pub fn tile(&self) -> OutputTile {
         self.tile
     }
 
@@ -124,7 +134,7 @@ impl Plan {
     pub fn for_shape(&self, shape: GemmShape) -> Result<Self, GridError> {
         Ok(Self {
             shape,
-            grid: Grid::cover(shape.args(), self.tile.width())?,
+            grid: Grid::cover(shape.args(), self.tile.m(), self.tile.n(), self.slices)?,
             ..self.clone()
         })
     }
@@ -134,17 +144,46 @@ impl Plan {
         self.variant.parts(self.tile)
     }
 
+    /// The numbers that a kernel of [`Rung::takes_call`] gets.
+    pub fn call(&self, alpha: f32, beta: f32) -> GemmCall {
+        GemmCall {
+            args: self.shape.args(),
+            alpha,
+            beta,
+            group_m: (GROUP_ROWS / self.tile.m()).max(1),
+            slices: self.slices,
+            slice_k: candidates::slice_k(&self.shape, self.variant.depth(self.tile), self.slices),
+        }
+    }
+
+    /// Elements of the workspace that a launch needs: the sums of all slices.
+    pub fn workspace_elems(&self) -> usize {
+        if self.slices == 1 {
+            return 0;
+        }
+        self.grid.blocks() as usize * self.tile.m() as usize * self.tile.n() as usize
+    }
+
+    /// Counters that a launch needs, all 0: one for each tile.
+    pub fn counters(&self) -> usize {
+        if self.slices == 1 {
+            0
+        } else {
+            (self.grid.tiles_m * self.grid.tiles_n) as usize
+        }
+    }
+
     /// The numbers, flat.
     pub fn summary(&self) -> PlanSummary {
-        let side = self.tile.threads_per_side();
         let parts = match self.variant.shared {
             SharedMemory::None => [0, 0],
             SharedMemory::Static(_) | SharedMemory::Dynamic => [self.parts().a_part.get(), self.parts().b_part.get()],
         };
         PlanSummary {
             kernel: self.variant.symbol,
-            tile: self.tile.width(),
-            block: [side, side, 1],
+            tile: [self.tile.m(), self.tile.n()],
+            slices: self.slices,
+            block: self.tile.block(),
             grid: [self.grid.blocks(), 1, 1],
             a_part_bytes: parts[0],
             b_part_bytes: parts[1],
@@ -156,119 +195,8 @@ impl Plan {
     }
 }
 
-/// A configuration that cannot work, with the nearest that can.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// A tile that no kernel computes.
-    Tile(TileError),
-    /// More tiles than a grid holds.
-    Grid(GridError),
-    /// The kernel is not compiled for this tile width.
-    NoSuchVariant {
-        /// The kernel.
-        rung: Rung,
-        /// The width asked for, in elements.
-        requested: u32,
-        /// The nearest width that it has.
-        nearest: u32,
-    },
-    /// The kernel is not compiled for these elements.
-    NoSuchType {
-        /// The kernel.
-        rung: Rung,
-        /// The type asked for.
-        requested: DType,
-        /// A type that it has.
-        nearest: DType,
-    },
-    /// The kernel needs more shared memory than a block may use.
-    SharedMemory {
-        /// The kernel.
-        rung: Rung,
-        /// Tile width in elements.
-        tile: u32,
-        /// Static bytes that it needs.
-        static_bytes: Bytes,
-        /// Dynamic bytes that it needs.
-        dynamic_bytes: Bytes,
-        /// What a block may use.
-        limit: Bytes,
-        /// The widest tile that fits and its bytes, if any does.
-        nearest: Option<(u32, Bytes)>,
-    },
-    /// The block has more threads than the device allows.
-    Threads {
-        /// Threads of the block.
-        requested: u32,
-        /// Threads that the device allows.
-        available: u32,
-    },
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanError::Tile(error) => error.fmt(f),
-            PlanError::Grid(error) => error.fmt(f),
-            PlanError::NoSuchVariant {
-                rung,
-                requested,
-                nearest,
-            } => write!(
-                f,
-                "{rung} has no kernel for tile width {requested}; nearest: {nearest}; {} takes any up to {}",
-                Rung::TiledDynamic,
-                TileGeometry::MAX_WIDTH
-            ),
-            PlanError::NoSuchType {
-                rung,
-                requested,
-                nearest,
-            } => write!(
-                f,
-                "{rung} has no kernel for {requested}; nearest: {nearest}; {} takes every type",
-                Rung::TiledDynamic
-            ),
-            PlanError::SharedMemory {
-                rung,
-                tile,
-                static_bytes,
-                dynamic_bytes,
-                limit,
-                nearest,
-            } => {
-                let needed = u64::from(static_bytes.get()) + u64::from(dynamic_bytes.get());
-                write!(
-                    f,
-                    "{rung} with tile width {tile} needs {needed} B of shared memory ({static_bytes} static, {dynamic_bytes} \
-                     dynamic), {limit} are available: {} B too many; ",
-                    needed.saturating_sub(limit.get().into())
-                )?;
-                match nearest {
-                    Some((width, bytes)) => write!(f, "nearest that fits: tile width {width} ({bytes})"),
-                    None => write!(f, "no tile width fits"),
-                }
-            }
-            PlanError::Threads { requested, available } => {
-                write!(
-                    f,
-                    "the block has {requested} threads, device and kernel allow {available}; take a narrower tile"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for PlanError {}
-
-/// Tile widths that are tried when the user names none; below them the widest that fits is taken. Multiples of 16 keep loads
-/// coalesced.
-const CANDIDATES: [u32; 8] = [128, 112, 96, 80, 64, 48, 32, 16];
-
-/// The widths that are tried where the architecture is not in the table, so that nothing is known of occupancy: the first that
-/// fits. 64 is the fastest width of large products on the parts that were measured (`docs/results`).
-const UNKNOWN_ARCHITECTURE: [u32; 3] = [64, 32, 16];
+/// Rows of C that neighbouring blocks go through before the next column of tiles (see [`GroupedTile`](tilewright_contract::GroupedTile)).
+const GROUP_ROWS: u32 = 2048;
 
 /// Chooses tile, block, grid and shared memory for one product on one device.
 ///
@@ -284,15 +212,15 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
             "opt-in limit of the device"
         }
     )];
-    let rungs = Rungs::of(policy, dtype)?;
-    let (variant, tile) = match policy.tile {
+    let open = Open::of(policy, dtype, shape, device)?;
+    let candidate = match policy.tile {
         Some(width) => {
             reasons.push(format!("tile width {width}: asked for by the user"));
-            let tile = TileGeometry::new(width).map_err(PlanError::Tile)?;
-            (rungs.computing(width)?, tile)
+            open.of_width(width, device)?
         }
-        None => choose(&rungs, shape, device, limit, &mut reasons)?,
+        None => open.choose(device, limit, &mut reasons)?,
     };
+    let Candidate { variant, tile, slices } = candidate;
     // What the device allows, and what the kernel was compiled for.
     let available = variant
         .attributes
@@ -304,17 +232,15 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
             available,
         });
     }
-    let dynamic_bytes = variant.dynamic_bytes(tile);
-    // Both summands are below 2^20.
-    let total = Bytes(variant.static_bytes().get() + dynamic_bytes.get());
-    if total > limit {
-        return Err(too_large(variant, tile, limit));
+    if candidate.bytes() > limit {
+        return Err(open.too_large(&candidate, limit));
     }
-    let grid = Grid::cover(shape.args(), tile.width()).map_err(PlanError::Grid)?;
-    let opt_in = total.get() > device.smem_per_block;
+    let grid = candidate.grid(shape).map_err(PlanError::Grid)?;
+    let opt_in = candidate.bytes().get() > device.smem_per_block;
     if opt_in {
         reasons.push(format!(
-            "{total} exceed the default limit of {} B: the launch opts in",
+            "{} exceed the default limit of {} B: the launch opts in",
+            candidate.bytes(),
             device.smem_per_block
         ));
     }
@@ -322,187 +248,11 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
         shape: *shape,
         variant,
         tile,
+        slices,
         grid,
-        dynamic_bytes,
+        dynamic_bytes: variant.dynamic_bytes(tile),
         limit_bytes: limit,
         opt_in,
         reasons,
     })
-}
-
-/// The kernels that a policy leaves open.
-struct Rungs {
-    /// Where two compute one width, the first is tried first.
-    open: &'static [Rung],
-    entry_point: Option<&'static Variant>,
-    dtype: DType,
-}
-
-impl Rungs {
-    fn of(policy: &Policy, dtype: DType) -> Result<Self, PlanError> {
-        /// Rung 2 is rung 3 with less choice, and as fast; rung 1 is for comparison.
-        const AUTOMATIC: &[Rung] = &[Rung::TiledDynamic, Rung::RegisterTile];
-        let open = match policy.entry_point.map(|variant| variant.rung).or(policy.rung) {
-            None => AUTOMATIC,
-            Some(named) => {
-                let all = &Rung::ALL;
-                let at = all.iter().position(|&rung| rung == named).unwrap_or(0);
-                &all[at..=at]
-            }
-        };
-        let rungs = Self {
-            open,
-            entry_point: policy.entry_point,
-            dtype,
-        };
-        if rungs.variants().next().is_some() {
-            return Ok(rungs);
-        }
-        let rung = open[0];
-        let has = |&nearest: &DType| {
-            VARIANTS
-                .iter()
-                .any(|variant| variant.rung == rung && variant.dtype == nearest)
-        };
-        Err(PlanError::NoSuchType {
-            rung,
-            requested: dtype,
-            nearest: DType::ALL.into_iter().find(has).unwrap_or(DType::F32),
-        })
-    }
-
-    /// Every entry point that may be taken.
-    fn variants(&self) -> impl Iterator<Item = &'static Variant> + '_ {
-        VARIANTS.iter().filter(|variant| {
-            variant.dtype == self.dtype
-                && match self.entry_point {
-                    Some(named) => named.symbol == variant.symbol,
-                    None => self.open.contains(&variant.rung),
-                }
-        })
-    }
-
-    /// The entry points of one width: the first of each rung, where a width that the compiler knows stands before the range that holds it.
-    fn of_width(&self, width: u32) -> impl Iterator<Item = &'static Variant> + '_ {
-        self.open.iter().filter_map(move |&rung| {
-            self.variants()
-                .find(|variant| variant.rung == rung && variant.computes(width))
-        })
-    }
-
-    fn computing(&self, width: u32) -> Result<&'static Variant, PlanError> {
-        self.of_width(width).next().ok_or_else(|| PlanError::NoSuchVariant {
-            rung: self.open[0],
-            requested: width,
-            nearest: self
-                .variants()
-                .map(|variant| match variant.tile {
-                    Tile::Fixed(fixed) => fixed,
-                    Tile::Runtime { min, max } => width.clamp(min, max),
-                })
-                .min_by_key(|nearest| nearest.abs_diff(width))
-                .unwrap_or(width),
-        })
-    }
-}
-
-/// The candidate with the least estimated time among those that fit.
-fn choose(
-    rungs: &Rungs,
-    shape: &GemmShape,
-    device: &DeviceProfile,
-    limit: Bytes,
-    reasons: &mut Vec<String>,
-) -> Result<(&'static Variant, TileGeometry), PlanError> {
-    let known = device.architecture().zip(device.product());
-    let widths: &[u32] = if known.is_some() {
-        &CANDIDATES
-    } else {
-        &UNKNOWN_ARCHITECTURE
-    };
-    let mut best: Option<(f64, &'static Variant, TileGeometry)> = None;
-    let of_widths = |width| rungs.of_width(width).map(move |variant| (width, variant));
-    for (width, variant) in widths.iter().copied().flat_map(of_widths) {
-        let tile = TileGeometry::new(width).map_err(PlanError::Tile)?;
-        let name = format!("{} with tile width {width}", variant.rung);
-        let needed = Bytes(variant.static_bytes().get() + variant.dynamic_bytes(tile).get());
-        if needed > limit {
-            reasons.push(format!("{name}: needs {needed} of {limit}"));
-            continue;
-        }
-        let Ok(grid) = Grid::cover(shape.args(), width) else {
-            reasons.push(format!("{name}: more tiles than a grid holds"));
-            continue;
-        };
-        let fitting = format!("{name}: {needed} fit, {} blocks", grid.blocks());
-        let estimated = known
-            .as_ref()
-            .and_then(|(architecture, product)| estimate_us(variant, tile, shape, architecture, product));
-        reasons.push(match (estimated, &known) {
-            (Some(us), Some((_, product))) => format!("{fitting}, about {us:.1} us on {}", product.name),
-            _ => format!("{fitting}, of unknown speed"),
-        });
-        // Without an estimate the order of the widths decides; with equal ones the narrower tile.
-        let us = estimated.unwrap_or(f64::INFINITY);
-        let narrower_and_as_fast = |least: f64| us <= least && us.is_finite();
-        if best.is_none_or(|(least, ..)| us < least || narrower_and_as_fast(least)) {
-            best = Some((us, variant, tile));
-        }
-    }
-    if let Some((_, variant, tile)) = best {
-        reasons.push(format!(
-            "{} with tile width {}: the best of these",
-            variant.rung,
-            tile.width()
-        ));
-        return Ok((variant, tile));
-    }
-    // None of them: the widest that fits, whatever it is.
-    let widest = (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
-        .rev()
-        .flat_map(|width| rungs.of_width(width).map(move |variant| (width, variant)))
-        .filter_map(|(width, variant)| Some((TileGeometry::new(width).ok()?, variant)))
-        .find(|&(tile, variant)| {
-            variant.static_bytes().get() + variant.dynamic_bytes(tile).get() <= limit.get()
-                && Grid::cover(shape.args(), tile.width()).is_ok()
-        });
-    if let Some((tile, variant)) = widest {
-        reasons.push(format!(
-            "{} with tile width {}: the widest that fits",
-            variant.rung,
-            tile.width()
-        ));
-        return Ok((variant, tile));
-    }
-    // Nothing fits: report the narrowest that there is.
-    let Some(narrowest) = rungs.variants().min_by_key(|variant| narrowest_width(variant)) else {
-        return Err(PlanError::Tile(TileError { requested: 0 }));
-    };
-    let tile = TileGeometry::new(narrowest_width(narrowest)).map_err(PlanError::Tile)?;
-    // Where memory is not what is missing, the grid is.
-    Grid::cover(shape.args(), tile.width()).map_err(PlanError::Grid)?;
-    Err(too_large(narrowest, tile, limit))
-}
-
-fn narrowest_width(variant: &Variant) -> u32 {
-    match variant.tile {
-        Tile::Fixed(width) => width,
-        Tile::Runtime { min, .. } => min,
-    }
-}
-
-fn too_large(variant: &Variant, tile: TileGeometry, limit: Bytes) -> PlanError {
-    let nearest = (TileGeometry::MIN_WIDTH..tile.width()).rev().find_map(|width| {
-        let variant = Variant::find(variant.rung, variant.dtype, width)?;
-        let bytes = Bytes(variant.static_bytes().get() + variant.dynamic_bytes(TileGeometry::new(width).ok()?).get());
-        (bytes <= limit).then_some((width, bytes))
-    });
-    PlanError::SharedMemory {
-        rung: variant.rung,
-        tile: tile.width(),
-        static_bytes: variant.static_bytes(),
-        dynamic_bytes: variant.dynamic_bytes(tile),
-        limit,
-        nearest,
-    }
 }

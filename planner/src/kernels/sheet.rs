@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{RegisterTile, Rung, SharedMemory, TileGeometry, Variant};
+use tilewright_contract::{OutputTile, RegisterTile, Rung, SharedMemory, Variant};
 
 use super::KernelUsage;
 use crate::occupancy::{BlockUse, Occupancy, occupancy};
@@ -34,7 +34,7 @@ pub struct KernelSheet {
 /// A [`Violation`] where no device of the architecture can hold such a block at all, however much shared memory it had.
 pub fn kernel_sheet(
     variant: &Variant,
-    tile: TileGeometry,
+    tile: OutputTile,
     used: KernelUsage,
     arch: &Architecture,
 ) -> Result<KernelSheet, Violation> {
@@ -61,15 +61,15 @@ pub fn kernel_sheet(
 }
 
 /// The kernel as a template: one stage of two tiles, sums in registers, results stored directly.
-fn template(variant: &Variant, tile: TileGeometry, used: KernelUsage, arch: &Architecture) -> Template {
-    let width = tile.width();
+fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Architecture) -> Template {
     Template {
         warps: tile.threads().div_ceil(arch.warp_size),
         operands_static: matches!(variant.shared, SharedMemory::Static(_)),
         output_bytes: variant.dtype.size_bytes(),
-        row_padding: match variant.rung {
-            Rung::RegisterTile => [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
-            Rung::Naive | Rung::TiledStatic | Rung::TiledDynamic => [0; 2],
+        row_padding: match (variant.rung, tile) {
+            (Rung::RegisterTile, _) => [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
+            (_, OutputTile::Block(tile)) => [tile.a_pitch() - tile.m, tile.b_pitch() - tile.n],
+            (_, OutputTile::Square(_)) => [0; 2],
         },
         // Static memory besides the tiles holds spilled registers.
         static_bytes: used.static_bytes.saturating_sub(variant.static_bytes().get()),
@@ -78,8 +78,11 @@ fn template(variant: &Variant, tile: TileGeometry, used: KernelUsage, arch: &Arc
             arch,
             Path::Simt,
             GemmType::from(variant.dtype),
-            TileShape::new(width, width, variant.depth(width)),
-            1,
+            TileShape::new(tile.m(), tile.n(), variant.depth(tile)),
+            match tile {
+                OutputTile::Block(tile) => tile.stages,
+                OutputTile::Square(_) => 1,
+            },
         )
     }
 }
@@ -87,14 +90,17 @@ fn template(variant: &Variant, tile: TileGeometry, used: KernelUsage, arch: &Arc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::{DType, TilePair, VARIANTS};
+    use alloc::vec;
+    use tilewright_contract::{DType, Tile, TileGeometry, TilePair, VARIANTS};
 
-    /// Every tile width of every entry point.
-    fn launches() -> impl Iterator<Item = (&'static Variant, TileGeometry)> {
-        VARIANTS.iter().flat_map(|variant| {
-            (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
+    /// Every tile of every entry point.
+    fn launches() -> impl Iterator<Item = (&'static Variant, OutputTile)> {
+        VARIANTS.iter().flat_map(|variant| match variant.tile {
+            Tile::Block(tile) => vec![(variant, OutputTile::Block(tile))],
+            Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
                 .filter(|&width| variant.computes(width))
-                .map(move |width| (variant, TileGeometry::new(width).expect("in range")))
+                .map(|width| (variant, variant.tile_of_width(width).expect("in range")))
+                .collect(),
         })
     }
 
@@ -127,7 +133,8 @@ mod tests {
                     variant.static_bytes().get(),
                     "only twins spill into shared memory"
                 );
-                let pair = TilePair::new(tile, variant.dtype);
+                let OutputTile::Square(square) = tile else { continue };
+                let pair = TilePair::new(square, variant.dtype);
                 for (name, part) in [("operand A", pair.a_part()), ("operand B", pair.b_part())] {
                     let line = worksheet.component(name).expect("has operands");
                     assert_eq!(line.bytes, u64::from(part.get()));

@@ -2,7 +2,9 @@
 //! loops on the CPU expect.
 
 use crate::case::{Argument, Buffer, Case, Data};
-use crate::{histogram, last_block, reduction, reverse, row_sums, scan, stencil, transpose};
+use crate::{
+    histogram, last_block, padding, reduction, reverse, row_sums, scan, stencil, stencil_pipelined, transpose,
+};
 
 /// Every kernel's launch.
 pub fn all() -> Vec<Case> {
@@ -17,6 +19,10 @@ pub fn all() -> Vec<Case> {
         reverse_static(),
         reverse_dynamic(),
         stencil(),
+        stencil_pipelined(),
+        padded("pad_4_bytes", 1),
+        padded("pad_8_bytes", 2),
+        padded("pad_16_bytes", 4),
         reduce_last_block(),
         row_sums(),
     ]
@@ -142,17 +148,46 @@ fn reverse_dynamic() -> Case {
     }
 }
 
-fn stencil() -> Case {
-    let input = floats(300);
+fn sums_of_three(kernel: &'static str, len: usize, grid: u32, block: usize) -> Case {
+    let input = floats(len);
     let at = |i: usize| input.get(i).copied().unwrap_or(0.0);
-    let output = (0..300).map(|i| if i > 0 { at(i - 1) } else { 0.0 } + at(i) + at(i + 1));
+    let output = (0..len).map(|i| if i > 0 { at(i - 1) } else { 0.0 } + at(i) + at(i + 1));
     let output = Data::F32(output.collect());
     let arguments = vec![
         Buffer::input(Data::F32(input)).into(),
         Buffer::output(output).into(),
-        300.into(),
+        (len as u32).into(),
     ];
-    case("stencil", blocks(300, stencil::THREADS), stencil::THREADS, arguments)
+    case(kernel, grid, block, arguments)
+}
+
+fn stencil() -> Case {
+    sums_of_three("stencil", 300, blocks(300, stencil::THREADS), stencil::THREADS)
+}
+
+fn stencil_pipelined() -> Case {
+    // Eleven tiles for two blocks: each stage is used twice. The last one is ragged, within a vector.
+    let len = 10 * stencil_pipelined::WIDTH + 37;
+    sums_of_three("stencil_pipelined", len, 2, stencil_pipelined::THREADS)
+}
+
+/// Sequences of which the last copy that reads at all reads each possible number of elements, and one that is empty.
+fn padded(kernel: &'static str, elements: usize) -> Case {
+    let pitch = elements * padding::THREADS;
+    let lens: Vec<u32> = (0..=4).map(|missing| (pitch - missing) as u32).chain([0, 7]).collect();
+    let input: Vec<u32> = (1..=(lens.len() * pitch) as u32).collect();
+    let output = input.iter().enumerate().map(|(i, &element)| {
+        let is_valid = i % pitch < lens[i / pitch] as usize;
+        if is_valid { element } else { 0 }
+    });
+    let output = Data::U32(output.collect());
+    let grid = lens.len() as u32;
+    let arguments = vec![
+        Buffer::input(Data::U32(input)).into(),
+        Buffer::input(Data::U32(lens)).into(),
+        Buffer::output(output).into(),
+    ];
+    case(kernel, grid, padding::THREADS, arguments)
 }
 
 fn reduce_last_block() -> Case {

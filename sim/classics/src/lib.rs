@@ -13,6 +13,8 @@
 //! | [`reverse::reverse_static`] | a block's elements in reverse | static shared memory |
 //! | [`reverse::reverse_dynamic`] | the same | dynamic shared memory, as large as the launch says |
 //! | [`stencil::stencil`] | the sum of each element and its two neighbours | a tile with a halo |
+//! | [`stencil_pipelined::stencil_pipelined`] | the same | asynchronous copies in three stages |
+//! | [`padding::pad_16_bytes`] and its like | sequences with zeros behind them | asynchronous copies of less than they write |
 //! | [`last_block::reduce_last_block`] | the sum of all elements | blocks that hand over through a fence and a counter |
 //! | [`row_sums::row_sums`] | the sum of each row of a matrix | accesses of 16 bytes |
 //!
@@ -20,15 +22,23 @@
 //! the data are small integers, so that no sum depends on its order.
 //!
 //! A kernel is right for every length of its input; its block has the shape that its file names, since the shared arrays do.
-#![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx))]
+#![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx, asm_experimental_arch))]
+
+/// Of `kernels-gpu`, the file itself: the classics need nothing else of it.
+#[path = "../../../kernels-gpu/src/primitives"]
+pub mod primitives {
+    pub mod async_copy;
+}
 
 pub mod histogram;
 pub mod last_block;
+pub mod padding;
 pub mod reduction;
 pub mod reverse;
 pub mod row_sums;
 pub mod scan;
 pub mod stencil;
+pub mod stencil_pipelined;
 pub mod transpose;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -19,6 +19,8 @@ pub mod element;
 pub mod operands;
 #[path = "../../../kernels-gpu/src/primitives/mod.rs"]
 pub mod primitives;
+#[path = "../../../kernels-gpu/src/unroll.rs"]
+pub mod unroll;
 
 /// The copies of rungs list their kernels for the host by this. Here the build script does.
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,7 +1,7 @@
 //! Launches of the matrix products, with the result that plain loops expect.
 
 use classics::case::{Argument, Buffer, Case, Data, Rows};
-use tilewright_contract::{Bytes, DType, GemmShape, Grid, Operand, TileGeometry, Variant};
+use tilewright_contract::{Bytes, DType, GemmShape, Grid, Operand, Variant};
 
 /// The launch of an `f32` entry point with tiles of this width, of which it must be capable.
 ///
@@ -14,10 +14,9 @@ pub fn case(variant: &'static Variant, shape: &GemmShape, width: u32) -> Result<
     if variant.dtype != DType::F32 || !variant.computes(width) {
         return Err(format!("{} has no tiles of width {width} in f32", variant.symbol));
     }
-    let tile = TileGeometry::new(width).map_err(|error| error.to_string())?;
+    let tile = variant.tile_of_width(width).map_err(|error| error.to_string())?;
     let args = shape.args();
-    let grid = Grid::cover(args, width).map_err(|error| error.to_string())?;
-    let side = tile.threads_per_side();
+    let grid = Grid::cover(args, tile.m(), tile.n(), 1).map_err(|error| error.to_string())?;
     let (a, b) = (elements(shape, Operand::A), elements(shape, Operand::B));
     let c = product(shape, &a, &b);
     let mut arguments = vec![
@@ -28,7 +27,7 @@ pub fn case(variant: &'static Variant, shape: &GemmShape, width: u32) -> Result<
     ];
     let dynamic = variant.dynamic_bytes(tile);
     if dynamic != Bytes(0) {
-        let parts = tilewright_contract::TilePair::new(tile, variant.dtype).parts();
+        let parts = variant.parts(tile);
         arguments.push(Argument::Words(vec![
             parts.tile_width,
             parts.a_part.get(),
@@ -38,7 +37,7 @@ pub fn case(variant: &'static Variant, shape: &GemmShape, width: u32) -> Result<
     Ok(Case {
         kernel: variant.symbol,
         grid: [grid.blocks(), 1, 1],
-        block: [side, side, 1],
+        block: tile.block(),
         dynamic_shared_bytes: dynamic.get(),
         arguments,
     })

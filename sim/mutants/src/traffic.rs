@@ -8,7 +8,7 @@ use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{LineTraffic, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
 use serde::Serialize;
-use tilewright_contract::{DType, GemmArgs, GemmShape, TileParts, Variant};
+use tilewright_contract::{DType, GemmCall, GemmShape, TileParts, Variant};
 
 use crate::call::{Call, Value};
 use crate::{products, subject, verdict};
@@ -128,9 +128,22 @@ impl Counted {
                     b_part: tilewright_contract::Bytes(0),
                 };
                 let parts = values.get(4).map_or(none, Value::get::<TileParts>);
-                let args = values[3].get::<GemmArgs>();
+                let call = GemmCall {
+                    args: values[3].get(),
+                    alpha: 1.0,
+                    beta: 0.0,
+                    group_m: 1,
+                    slices: 1,
+                    slice_k: 0,
+                };
+                let arguments = host::Arguments {
+                    call,
+                    parts,
+                    workspace: core::ptr::null_mut(),
+                    counters: core::ptr::null_mut(),
+                };
                 // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks for.
-                unsafe { entry_point.call(values[0].get(), values[1].get(), values[2].get(), args, parts) }
+                unsafe { entry_point.call(values[0].get(), values[1].get(), values[2].get(), arguments) }
             }
         };
         let verdict = verdict::run(&self.case, call, |launch| launch.schedule(Schedule::Forward));

@@ -168,6 +168,21 @@ impl GlobalShadow {
         found
     }
 
+    /// The last plain write to the byte at `offset`, if there was one.
+    #[cold]
+    pub(crate) fn last_write(&self, offset: usize) -> Option<GlobalConflict> {
+        let chunk = self.chunks.get(offset >> CHUNK_SHIFT)?.get()?;
+        let _guard = chunk.lock.lock();
+        let level = chunk.level.load(Ordering::Relaxed);
+        let cell = (offset & (CHUNK_BYTES - 1)) >> (WIDEST_SHIFT - level);
+        let write = chunk.levels[usize::from(level)].writes.get()?[cell].load();
+        // A race may have been reported with it, which takes the place of what it did.
+        (write.who != 0).then(|| GlobalConflict {
+            op: Op::Write,
+            ..write.conflict()
+        })
+    }
+
     /// Whether a plain read by `block` adds nothing: nobody has ever written these cells, and two other blocks have
     /// read each.
     #[inline]

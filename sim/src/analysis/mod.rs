@@ -3,6 +3,7 @@
 //! - [`sites`]: a small number for each source line that accesses memory.
 //! - [`clock`], [`grid_clock`], [`sync_vars`]: which accesses are ordered, within a block, between blocks, through
 //!   atomics and fences.
+//! - [`in_flight`]: asynchronous copies that nobody has waited for.
 //! - [`shadow`], [`global_shadow`]: who accessed what last, and whether that races with the access at hand.
 //! - [`banks`], [`traffic`]: what the accesses of a warp cost the memory system.
 //!
@@ -12,6 +13,7 @@ pub mod banks;
 pub(crate) mod clock;
 pub(crate) mod global_shadow;
 pub(crate) mod grid_clock;
+pub(crate) mod in_flight;
 pub(crate) mod shadow;
 pub(crate) mod sites;
 pub(crate) mod sync_vars;

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 
 use crate::access::Space;
 use crate::analysis::Op;
-use crate::analysis::sites::SiteSpace;
+use crate::analysis::sites::{SiteKind, SiteSpace};
 use crate::analysis::sync_vars::{AtomicAccess, SyncScope};
 use crate::buffer::Allocation;
 use crate::device::Scope;
 use crate::launch::Checks;
 
 use super::fiber;
+use super::memory::BufferAccess;
 use super::slot::Slot;
 
 impl From<Scope> for SyncScope {
@@ -55,7 +56,12 @@ impl Slot {
             if self.arena.offset(address).is_some() {
                 self.shared_access(op, address, bytes, site, Some(access));
             } else if let Some(touched) = self.buffer_of(address) {
-                self.access_buffer(touched, op, address, bytes, site, Some(access));
+                let kind = SiteKind {
+                    space,
+                    op,
+                    bytes: bytes as u8,
+                };
+                self.access_buffer(touched, BufferAccess::new(kind, address, site, Some(access)));
             } else {
                 // Memory of the host's, or a shared static: only its order is known.
                 let thread = self.thread.get() as u16;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::access::{AccessKind, Space};
 use crate::analysis::Op;
-use crate::analysis::global_shadow::GlobalAccess;
+use crate::analysis::global_shadow::{GlobalAccess, GlobalConflict};
+use crate::analysis::shadow::Verdict;
 use crate::analysis::sites::{SiteKind, SiteSpace};
 use crate::analysis::sync_vars::{AtomicAccess, Synchronization};
 use crate::analysis::traffic::Traffic;
@@ -26,6 +27,46 @@ fn plain(kind: AccessKind) -> Op {
     }
 }
 
+/// Whether an access lies in its view's addresses.
+#[inline]
+pub(super) fn stays_inside(part: &Range<usize>, address: usize, bytes: usize) -> bool {
+    let end = address.wrapping_add(bytes);
+    address >= part.start && end <= part.end && end >= address
+}
+
+/// An access to a buffer.
+pub(super) struct BufferAccess {
+    /// What is done, and the bytes that it counts as in the traffic.
+    pub(super) kind: SiteKind,
+    pub(super) address: usize,
+    /// The bytes that are accessed.
+    pub(super) bytes: usize,
+    pub(super) site: &'static Location<'static>,
+    pub(super) atomic: Option<AtomicAccess>,
+    /// It was looked at before: now only its order with others matters.
+    pub(super) is_repeat: bool,
+}
+
+impl BufferAccess {
+    /// An access to all the bytes that it counts as.
+    #[inline]
+    pub(super) fn new(
+        kind: SiteKind,
+        address: usize,
+        site: &'static Location<'static>,
+        atomic: Option<AtomicAccess>,
+    ) -> Self {
+        Self {
+            kind,
+            address,
+            bytes: kind.bytes.into(),
+            site,
+            atomic,
+            is_repeat: false,
+        }
+    }
+}
+
 impl Slot {
     /// See [`crate::access::access`].
     #[inline]
@@ -42,7 +83,7 @@ impl Slot {
             self.check_watch();
             return;
         }
-        if address < part.start || address.wrapping_add(bytes) > part.end || address.wrapping_add(bytes) < address {
+        if !stays_inside(&part, address, bytes) {
             self.outside_part(space, kind, address, bytes, &part, site);
         }
         if !address.is_multiple_of(bytes) {
@@ -52,7 +93,14 @@ impl Slot {
         match space {
             Space::Shared => self.shared_access(op, address, bytes, site, None),
             Space::Global => match self.buffer_of(address) {
-                Some(touched) => self.access_buffer(touched, op, address, bytes, site, None),
+                Some(touched) => {
+                    let kind = SiteKind {
+                        space: SiteSpace::Global,
+                        op,
+                        bytes: bytes as u8,
+                    };
+                    self.access_buffer(touched, BufferAccess::new(kind, address, site, None));
+                }
                 None => self.outside_buffers(op, address, bytes, site),
             },
         }
@@ -95,11 +143,12 @@ impl Slot {
         };
         let offset = self.compact_offset(offset);
         let thread = self.thread.get() as u16;
-        let (verdict, other, ahead) = {
+        let (pending, verdict, other, ahead) = {
             let Analysis {
                 sites,
                 sync,
                 shadow,
+                in_flight,
                 traffic,
             } = &mut *self.analysis.borrow_mut();
             let kind = SiteKind {
@@ -108,7 +157,12 @@ impl Slot {
                 bytes: bytes as u8,
             };
             let id = sites.id(site, kind);
-            let mut check = |sync: &Synchronization| shadow.access(&sync.clocks, offset, bytes, thread, op, id);
+            let pending = in_flight.find(offset, bytes);
+            // While a copy may change the bytes at any time, its order with others says nothing.
+            let mut check = |sync: &Synchronization| match pending {
+                None => shadow.access(&sync.clocks, offset, bytes, thread, op, id),
+                Some(_) => Verdict::default(),
+            };
             let verdict = match atomic {
                 None => check(sync),
                 Some(access) => sync.atomic(&self.run.order, thread, access, check),
@@ -120,9 +174,12 @@ impl Slot {
                 thread: self.thread_position(conflict.thread.into()),
                 site: sites.get(conflict.site).0.into(),
             });
-            (verdict, other, ahead)
+            (pending, verdict, other, ahead)
         };
         self.check_watch();
+        if let Some(pending) = pending {
+            self.meets_copy(op, offset, pending, site);
+        }
         if verdict.uninitialized || other.is_some() || ahead {
             self.shared_verdict(op, offset, verdict.uninitialized, other, site, ahead);
         }
@@ -155,15 +212,16 @@ impl Slot {
         }
     }
 
-    pub(super) fn access_buffer(
-        &self,
-        touched: &Touched,
-        op: Op,
-        address: usize,
-        bytes: usize,
-        site: &'static Location<'static>,
-        atomic: Option<AtomicAccess>,
-    ) {
+    pub(super) fn access_buffer(&self, touched: &Touched, access: BufferAccess) {
+        let BufferAccess {
+            kind,
+            address,
+            bytes,
+            site,
+            atomic,
+            is_repeat,
+        } = access;
+        let op = kind.op;
         let allocation = &touched.allocation;
         let offset = address - allocation.address();
         if offset + bytes > allocation.bytes() {
@@ -173,7 +231,7 @@ impl Slot {
             let bound = format!("at byte {offset} of the buffer, in the padding between the rows of a matrix");
             self.out_of_bounds(Space::Global, op, bytes, bound, site);
         }
-        if op.reads() && !allocation.is_written(offset, bytes) {
+        if op.reads() && !is_repeat && !allocation.is_written(offset, bytes) {
             let kind = FaultKind::UninitializedRead {
                 space: Space::Global,
                 offset: offset as u64,
@@ -188,11 +246,6 @@ impl Slot {
             let Analysis {
                 sites, sync, traffic, ..
             } = &mut *self.analysis.borrow_mut();
-            let kind = SiteKind {
-                space: SiteSpace::Global,
-                op,
-                bytes: bytes as u8,
-            };
             let id = sites.id(site, kind);
             let who = GlobalAccess {
                 block: self.block.get(),
@@ -215,24 +268,11 @@ impl Slot {
                 None => check(sync),
                 Some(access) => sync.atomic(&self.run.order, thread, access, check),
             };
-            let ahead = self.checks == Checks::Full && traffic.record(thread, id, kind, address as u64);
+            let ahead = !is_repeat && self.checks == Checks::Full && traffic.record(thread, id, kind, address as u64);
             (conflict, ahead)
         };
-        if let Some(conflict) = conflict {
-            let other = OtherAccess {
-                access: Some(conflict.op.into()),
-                block: self.grid_dim().position(conflict.block),
-                thread: self.thread_position(conflict.thread.into()),
-                site: self.run.site(conflict.site).into(),
-            };
-            let kind = FaultKind::GlobalRace {
-                access: op.into(),
-                offset: offset as u64,
-            };
-            if conflict.block != self.block.get() {
-                self.run.note_race_between_blocks();
-            }
-            self.fault(kind, Some(site), Some(other));
+        if conflict.is_some() {
+            self.global_race(op, offset, conflict, site);
         }
         if ahead {
             self.suspend();
@@ -240,9 +280,34 @@ impl Slot {
         self.check_watch();
     }
 
+    /// Records a race in a buffer, with the other access where that is known.
+    #[cold]
+    pub(super) fn global_race(
+        &self,
+        op: Op,
+        offset: usize,
+        conflict: Option<GlobalConflict>,
+        site: &'static Location<'static>,
+    ) {
+        if conflict.is_some_and(|conflict| conflict.block != self.block.get()) {
+            self.run.note_race_between_blocks();
+        }
+        let other = conflict.map(|conflict| OtherAccess {
+            access: Some(conflict.op.into()),
+            block: self.grid_dim().position(conflict.block),
+            thread: self.thread_position(conflict.thread.into()),
+            site: self.run.site(conflict.site).into(),
+        });
+        let kind = FaultKind::GlobalRace {
+            access: op.into(),
+            offset: offset as u64,
+        };
+        self.fault(kind, Some(site), other);
+    }
+
     /// The offset in the arena of an access that lies in one of the block's parts.
     #[inline]
-    fn shared_offset(&self, address: usize, bytes: usize) -> Option<usize> {
+    pub(super) fn shared_offset(&self, address: usize, bytes: usize) -> Option<usize> {
         let offset = self.arena.offset(address)?;
         let dynamic = self.arena.static_bytes();
         let end = offset + bytes;
@@ -257,7 +322,7 @@ impl Slot {
     /// The offset with the dynamic part first, and without what the arena leaves between the parts: what the block does not use then takes no
     /// shadow. It moves by multiples of 128 bytes, which no bank notices.
     #[inline]
-    fn compact_offset(&self, offset: usize) -> usize {
+    pub(super) fn compact_offset(&self, offset: usize) -> usize {
         let dynamic = self.arena.static_bytes();
         if offset >= dynamic {
             offset - dynamic
@@ -267,7 +332,7 @@ impl Slot {
     }
 
     /// What a compiler would have as the offset in the block's shared memory: static arrays without canaries, then the dynamic part.
-    fn real_offset(&self, compact: usize) -> u64 {
+    pub(super) fn real_offset(&self, compact: usize) -> u64 {
         let dynamic = self.arena.bytes() - self.arena.static_bytes();
         if compact < dynamic {
             return self.run.static_bytes() + compact as u64;
@@ -318,7 +383,7 @@ impl Slot {
     // Faults of accesses.
 
     #[cold]
-    fn outside_part(
+    pub(super) fn outside_part(
         &self,
         space: Space,
         kind: AccessKind,
@@ -381,7 +446,7 @@ impl Slot {
     }
 
     #[cold]
-    fn outside_buffers(&self, op: Op, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
+    pub(super) fn outside_buffers(&self, op: Op, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
         let bound = self.describe(address);
         self.out_of_bounds(Space::Global, op, bytes, bound, site)
     }

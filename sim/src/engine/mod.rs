@@ -4,12 +4,13 @@
 //! - [`grid`]: which block may run and touch global atomics.
 //! - [`block`]: the turns of one block's threads, barriers and warp meetings.
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
-//! - [`memory`], [`atomics`], [`statics`]: accesses through views, atomics and fences, static shared memory. [`meeting`]: warp functions.
+//! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and fences, static shared memory. [`meeting`]: warp functions.
 //! - [`watch`]: ends threads that run for ever.
 //! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end one.
 //! - [`arena`]: a block's shared memory.
 
 mod arena;
+mod async_copy;
 mod atomics;
 mod block;
 mod fiber;

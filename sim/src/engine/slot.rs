@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use crate::analysis::in_flight::InFlight;
 use crate::analysis::shadow::SharedShadow;
 use crate::analysis::sites::Sites;
 use crate::analysis::sync_vars::Synchronization;
@@ -91,6 +92,7 @@ pub(super) struct Analysis {
     pub(super) sites: Sites,
     pub(super) sync: Synchronization,
     pub(super) shadow: SharedShadow,
+    pub(super) in_flight: InFlight,
     pub(super) traffic: Traffic,
 }
 
@@ -154,6 +156,7 @@ impl Slot {
                 sites: Sites::new(),
                 sync: Synchronization::new(),
                 shadow: SharedShadow::new(),
+                in_flight: InFlight::new(threads),
                 traffic: Traffic::new(threads),
             }),
             touched: RefCell::default(),
@@ -196,6 +199,7 @@ impl Slot {
             analysis.shadow = SharedShadow::new();
         }
         analysis.sync.start_block(block, self.threads.len());
+        analysis.in_flight.start_block();
         analysis.shadow.start_block(
             self.run.config.dynamic_bytes as usize,
             analysis.sync.clocks.block_start(),

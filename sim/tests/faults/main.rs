@@ -25,6 +25,7 @@ macro_rules! programs {
 }
 
 programs! {
+    async_pending: AsyncPending;
     bad_address: BadAddress;
     barrier_divergence: BarrierDivergence;
     barrier_mismatch: BarrierMismatch;

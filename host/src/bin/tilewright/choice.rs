@@ -34,7 +34,7 @@ impl Choice {
             rung: kernels::rung(&self.kernel)?,
             tile: self.tile,
             smem_limit: self.smem_limit.map(Bytes),
-            entry_point: None,
+            ..Policy::default()
         };
         Ok(Options {
             backend: self.backend.into(),

@@ -113,8 +113,7 @@ fn small_simulation() -> Result<sim::Listing> {
     let policy = Policy {
         rung: Some(Rung::TiledDynamic),
         tile: Some(TILE),
-        smem_limit: None,
-        entry_point: None,
+        ..Policy::default()
     };
     let profile = DeviceProfile::of_arch(options.architecture);
     let plan = plan(&shape, DType::F32, &profile, &policy).map_err(tilewright::Error::from)?;

@@ -265,7 +265,7 @@ fn describe(listing: &Listing) -> String {
         ];
         match (&inspected.budget, &inspected.occupancy) {
             (Some(budget), Some(occupancy)) => row.extend([
-                budget.tile.to_string(),
+                output::tile(budget.tile),
                 budget.static_bytes.to_string(),
                 budget.dynamic_bytes.to_string(),
                 budget.total_bytes.to_string(),

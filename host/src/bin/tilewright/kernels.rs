@@ -70,7 +70,7 @@ impl Choice {
             rung: self.rung,
             entry_point: self.entry_point,
             tile,
-            smem_limit: None,
+            ..Policy::default()
         }
     }
 }

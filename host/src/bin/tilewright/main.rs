@@ -4,6 +4,7 @@
 //! begins with `error:`. Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch or fault,
 //! 1 anything else.
 
+mod bench;
 mod choice;
 mod demo;
 mod destination;
@@ -48,6 +49,7 @@ enum Command {
     Sim(sim::Command),
     Ptx(ptx::Command),
     Inspect(inspect::Command),
+    Bench(bench::Command),
     Demo(demo::Command),
 }
 
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Sim(command) => sim::run(command, json),
         Command::Ptx(command) => ptx::run(command, json),
         Command::Inspect(command) => inspect::run(command, json),
+        Command::Bench(command) => bench::run(command, json),
         Command::Demo(command) => demo::run(command, json),
     };
     match result {

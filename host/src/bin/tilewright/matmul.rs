@@ -167,7 +167,7 @@ pub fn describe(report: &Report) -> String {
 }
 
 fn geometry(report: &Report) -> String {
-    let tile = format!("{0} x {0}", report.tile);
+    let tile = output::tile(report.tile);
     match report.backend {
         Backend::Cpu => tile,
         Backend::Auto | Backend::Gpu | Backend::Sim => {

@@ -22,6 +22,11 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// A tile as `256x128`: rows and columns.
+pub fn tile([m, n]: [u32; 2]) -> String {
+    format!("{m}x{n}")
+}
+
 /// Writes a value to standard output as JSON.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Failure {

@@ -233,7 +233,7 @@ fn describe(listing: &Listing) -> String {
             ),
         ),
         ("kernel", plan.kernel.to_owned()),
-        ("tile", format!("{0} x {0}", plan.tile)),
+        ("tile", output::tile(plan.tile)),
         (
             "result",
             if listing.equal {

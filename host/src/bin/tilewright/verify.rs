@@ -45,7 +45,7 @@ struct Listing {
 struct Kernel {
     kernel: &'static str,
     dtype: &'static str,
-    tiles: Vec<u32>,
+    tiles: Vec<[u32; 2]>,
     passed: usize,
     failed: usize,
 }
@@ -186,7 +186,13 @@ fn describe(listing: &Listing) -> String {
     let mut table = output::table();
     table.add_row(["kernel", "type", "passed", "failed", "tile widths"]);
     for row in &listing.kernels {
-        let tiles = row.tiles.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        let tiles = row
+            .tiles
+            .iter()
+            .copied()
+            .map(output::tile)
+            .collect::<Vec<_>>()
+            .join(" ");
         let tiles = if tiles.is_empty() {
             "none fits the device's shared memory".to_owned()
         } else {
@@ -210,7 +216,11 @@ fn describe(listing: &Listing) -> String {
         let problem = result.problem.problem().unwrap_or_default();
         text.push_str(&format!(
             "{}, {}, tile {}, {}, {}: {problem}\n",
-            result.kernel, result.dtype, result.tile, result.case, result.shape
+            result.kernel,
+            result.dtype,
+            output::tile(result.tile),
+            result.case,
+            result.shape
         ));
     }
     if listing.problems.len() > SHOWN {

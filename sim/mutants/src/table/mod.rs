@@ -2,6 +2,7 @@
 //!
 //! `build.rs` compiles this module too, to make the changed sources.
 
+mod async_copies;
 mod barriers;
 mod classics;
 mod launches;
@@ -172,6 +173,10 @@ pub static KERNELS: &[Kernel] = &[
     classic!("reverse_static", "reverse.rs", 1),
     classic!("reverse_dynamic", "reverse.rs", 2),
     classic!("stencil", "stencil.rs", 3),
+    classic!("stencil_pipelined", "stencil_pipelined.rs", 3),
+    classic!("pad_4_bytes", "padding.rs", 3),
+    classic!("pad_8_bytes", "padding.rs", 3),
+    classic!("pad_16_bytes", "padding.rs", 3),
     classic!("reduce_last_block", "last_block.rs", 5),
     classic!("row_sums", "row_sums.rs", 4),
     rung!("r01_naive_f32", "r01_naive.rs", 4),
@@ -188,6 +193,7 @@ pub fn kernel(name: &str) -> Option<&'static Kernel> {
 /// Every mutant.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     [
+        async_copies::ROWS,
         barriers::ROWS,
         classics::ROWS,
         launches::ROWS,

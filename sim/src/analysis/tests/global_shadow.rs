@@ -123,6 +123,27 @@ fn a_read_after_other_blocks_is_remembered() {
 }
 
 #[test]
+fn the_last_write_to_a_byte_is_known() {
+    let shadow = GlobalShadow::new(BASE + MEMORY);
+    assert_eq!(shadow.last_write(BASE), None);
+    for (block, op, offset, bytes) in [
+        (1, Op::Write, BASE + 4, 8),
+        (2, Op::Write, BASE + 9, 1),
+        (3, Op::Read, BASE, 16),
+    ] {
+        access(&shadow, block, op, offset, bytes);
+    }
+    let blocks: Vec<_> = (BASE..BASE + MEMORY)
+        .map(|offset| shadow.last_write(offset).map(|write| (write.block, write.op)))
+        .collect();
+    let (none, first, second) = (None, Some((1, Op::Write)), Some((2, Op::Write)));
+    assert_eq!(blocks[..4], [none; 4]);
+    assert_eq!(blocks[4..12], [first, first, first, first, first, second, first, first]);
+    assert_eq!(blocks[12..], [none; 4]);
+    assert_eq!(shadow.last_write(BASE + MEMORY + 4096), None);
+}
+
+#[test]
 fn blocks_beyond_32_bits_are_told_apart() {
     let shadow = GlobalShadow::new(64);
     let far = (1 << 40) + 5;

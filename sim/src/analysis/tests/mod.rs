@@ -2,6 +2,7 @@
 
 mod banks;
 mod global_shadow;
+mod in_flight;
 mod measured;
 mod order;
 mod shadow;

@@ -1,0 +1,162 @@
+//! The results as tables.
+
+use std::fmt::{self, Write as _};
+
+use crate::counters::Counters;
+use crate::{Ratio, Results, Row, Time};
+
+/// What stands in the table of counters: a head, the counter of `ncu`, and what it is divided by.
+const COLUMNS: [(&str, &str, f64); 14] = [
+    ("µs", "gpu__time_duration.sum", 1e3),
+    (
+        "warps active %",
+        "sm__warps_active.avg.pct_of_peak_sustained_active",
+        1.0,
+    ),
+    ("local loads", "smsp__inst_executed_op_local_ld.sum", 1.0),
+    ("local stores", "smsp__inst_executed_op_local_st.sum", 1.0),
+    ("shared loads", "smsp__inst_executed_op_shared_ld.sum", 1.0),
+    ("shared stores", "smsp__inst_executed_op_shared_st.sum", 1.0),
+    (
+        "local load sectors",
+        "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
+        1.0,
+    ),
+    (
+        "of them hits",
+        "l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum",
+        1.0,
+    ),
+    (
+        "local store sectors",
+        "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
+        1.0,
+    ),
+    ("L2 sectors", "lts__t_sectors_srcunit_tex.sum", 1.0),
+    ("L2 misses", "lts__t_sectors_srcunit_tex_lookup_miss.sum", 1.0),
+    ("DRAM MB read", "dram__bytes_read.sum", 1e6),
+    ("DRAM MB written", "dram__bytes_write.sum", 1e6),
+    ("instructions", "smsp__inst_executed.sum", 1.0),
+];
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} [{:.3}, {:.3}]", self.median, self.q1, self.q3)
+    }
+}
+
+impl Results {
+    /// Times and ratios, what the driver says of each twin, and the counters.
+    pub fn markdown(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        writeln!(text, "# Twins that spill registers\n")?;
+        writeln!(
+            text,
+            "{}, driver CUDA {}, commit {}, {}. Random data; {} samples of each twin in turns, checked before timing: the first against the reference, the \
+             others to the bit against it. Times are medians of one launch; ratios are medians of pairs [quartiles]. local / shared above 1: the pragma \
+             gains. kept / shared above 1: capping the registers and spilling gains.\n",
+            self.device, self.driver, self.commit, self.date, self.rounds
+        )?;
+        writeln!(
+            text,
+            "| problem | size | threads, cap | kept µs | local µs | shared µs | unbounded µs | rate of shared | local / shared | kept / shared | local / \
+             unbounded |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+        )?;
+        let us = |time: &Time| format!("{:.1}", 1e3 * time.ms);
+        for row in &self.rows {
+            writeln!(
+                text,
+                "| {} {} | {} | {}, {} | {} | {} | {} | {} | {:.2} {} | {} | {} | {} |",
+                row.family,
+                row.dtype,
+                row.size,
+                row.threads,
+                row.max_registers,
+                us(&row.kept),
+                us(&row.local),
+                us(&row.shared),
+                row.unbounded.as_ref().map_or_else(String::new, us),
+                row.shared.rate,
+                row.unit(),
+                row.local_over_shared,
+                row.kept_over_shared,
+                row.local_over_unbounded
+                    .as_ref()
+                    .map_or_else(String::new, Ratio::to_string),
+            )?;
+        }
+        writeln!(
+            text,
+            "\n## By the driver\n\n| kernel | registers | local bytes a thread | static bytes a block | blocks a multiprocessor |\n|---|---:|---:|---:|---:|"
+        )?;
+        for twin in &self.twins {
+            writeln!(
+                text,
+                "| {} | {} | {} | {} | {} |",
+                twin.symbol, twin.registers, twin.local_bytes, twin.static_bytes, twin.blocks_per_multiprocessor
+            )?;
+        }
+        self.write_counters(&mut text)?;
+        Ok(text)
+    }
+
+    fn write_counters(&self, text: &mut String) -> fmt::Result {
+        let mut counted = Vec::<(&Row, &Time, &Counters)>::new();
+        for row in &self.rows {
+            for time in row.times_in_order() {
+                let known = counted
+                    .iter()
+                    .any(|(of, other, _)| (&of.size, other.symbol) == (&row.size, time.symbol));
+                if let (Some(counters), false) = (&time.counters, known) {
+                    counted.push((row, time, counters));
+                }
+            }
+        }
+        if counted.is_empty() {
+            return Ok(());
+        }
+        let heads = COLUMNS.map(|(head, ..)| head).join(" | ");
+        writeln!(
+            text,
+            "\n## By `ncu`\n\nOne launch each, clocks not fixed. Sectors have 32 bytes; loads and stores are instructions of a warp.\n"
+        )?;
+        writeln!(
+            text,
+            "| kernel | size | {heads} |\n|---|---|{}",
+            "---:|".repeat(COLUMNS.len())
+        )?;
+        for (row, time, counters) in counted {
+            let values = COLUMNS.map(|(_, name, unit)| {
+                counters.get(name).map_or_else(
+                    || "-".to_owned(),
+                    |value| {
+                        let value = value / unit;
+                        if value.fract() == 0.0 {
+                            format!("{value}")
+                        } else {
+                            format!("{value:.1}")
+                        }
+                    },
+                )
+            });
+            writeln!(text, "| {} | {} | {} |", time.symbol, row.size, values.join(" | "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Row {
+    fn times_in_order(&self) -> impl Iterator<Item = &Time> {
+        [&self.kept, &self.local, &self.shared]
+            .into_iter()
+            .chain(&self.unbounded)
+    }
+
+    fn unit(&self) -> &'static str {
+        if self.size.ends_with("matrices") {
+            "TB/s"
+        } else {
+            "TFLOP/s"
+        }
+    }
+}

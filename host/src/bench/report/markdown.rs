@@ -1,0 +1,193 @@
+//! Results as Markdown.
+
+use std::fmt::Write;
+
+use super::super::results::{Measurement, Outcome, Results, RowResult};
+use super::super::rows::{Ours, Suite};
+
+/// The marks between which the ladder's table stands, in the report and in the README.
+pub const LADDER_MARKS: [&str; 2] = ["<!-- ladder:begin -->", "<!-- ladder:end -->"];
+
+/// The report: title, conditions, table. That of the ladder stands between [`LADDER_MARKS`].
+pub fn markdown(results: &Results) -> String {
+    let mut text = format!("# Suite {}\n\n{}\n\n", results.suite.name(), conditions(results));
+    for note in &results.about.notes {
+        line(&mut text, note);
+        text.push('\n');
+    }
+    if let Some(summary) = results.summary() {
+        let sentence = format!(
+            "Geometric mean of {} ratios: {:.3}. Least: {:.3} ({}).\n",
+            summary.rows, summary.geometric_mean, summary.least, summary.least_row.name
+        );
+        line(&mut text, &sentence);
+    }
+    if results.suite == Suite::Ladder {
+        let [begin, end] = LADDER_MARKS;
+        text.push_str(&format!("{begin}\n{}{end}\n\n", ladder(results)));
+    }
+    text.push_str(&table(results));
+    text
+}
+
+/// Where, when, with what and how: one paragraph.
+fn conditions(results: &Results) -> String {
+    let about = &results.about;
+    let mut text = about.device.clone();
+    // Writing to a `String` cannot fail, here and below.
+    if let Some(cuda) = &about.cuda {
+        let _ = write!(text, ", driver CUDA {cuda}");
+    }
+    if let Some(level) = about.ptx_level {
+        let _ = write!(text, ", PTX level {level}");
+    }
+    if let Some(peer) = &about.peer {
+        let _ = write!(text, ", {peer}");
+    }
+    let _ = write!(
+        text,
+        ". Commit {}, {}. Random data, every side checked before it is timed, in turns; medians. Ratio: peer time over ours, median of \
+         pairs [quartiles]; above 1, ours is faster.",
+        about.commit, about.date
+    );
+    text
+}
+
+fn line(text: &mut String, sentence: &str) {
+    text.push_str(sentence);
+    text.push('\n');
+}
+
+/// Every row with everything that a reader may ask for.
+fn table(results: &Results) -> String {
+    let mut text = String::from(
+        "| row | m x n x k | layout | ours | us | TFLOP/s | peer | us | TFLOP/s | ratio | MHz | W |\n\
+         |---|---|---|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
+    );
+    for result in &results.rows {
+        let row = &result.row;
+        let _ = write!(
+            text,
+            "| {} | {} x {} x {} {} | {} | ",
+            row.name,
+            row.m,
+            row.n,
+            row.k,
+            row.dtype,
+            row.layout.name()
+        );
+        line(
+            &mut text,
+            &match &result.outcome {
+                Outcome::Measured(measured) => cells(measured),
+                Outcome::Failed { problem, .. } => format!("not measured: {problem} |  |  |  |  |  |  |  |  |"),
+            },
+        );
+    }
+    text
+}
+
+fn cells(measured: &Measurement) -> String {
+    let ours = &measured.ours;
+    let mut text = format!("{} | {:.1} | {:.2} | ", ours.name, ours.us.median, ours.tflops);
+    match (&measured.peer, &measured.ratio) {
+        (Some(peer), Some(ratio)) => {
+            let _ = write!(
+                text,
+                "{} | {:.1} | {:.2} | {:.3} [{:.3}, {:.3}] | ",
+                peer.name, peer.us.median, peer.tflops, ratio.median, ratio.q1, ratio.q3
+            );
+        }
+        _ => text.push_str("|  |  |  | "),
+    }
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.0}"));
+    let telemetry = measured.telemetry.clone().unwrap_or_default();
+    let _ = write!(
+        text,
+        "{} | {} |",
+        number(telemetry.clock_mhz),
+        number(telemetry.power_w)
+    );
+    text
+}
+
+/// What each rung gained: the table of the README.
+fn ladder(results: &Results) -> String {
+    let about = &results.about;
+    let mut text = String::new();
+    if let Some(row) = results.rows.first().map(|result| &result.row) {
+        let _ = writeln!(
+            text,
+            "{} x {} x {} in {}, {}, {}, commit {}, {}.\n",
+            row.m,
+            row.n,
+            row.k,
+            row.dtype,
+            about.device,
+            about.peer.as_deref().unwrap_or("nothing to compare with"),
+            about.commit.get(..10).unwrap_or(&about.commit),
+            about.date
+        );
+    }
+    text.push_str("| rung | tile | shared memory | TFLOP/s | times the rung before | of cuBLAS |\n|---|---:|---|---:|---:|---:|\n");
+    let mut before: Option<f64> = None;
+    for result in &results.rows {
+        let name = match result.row.ours {
+            Ours::Rung(rung) => rung.name(),
+            Ours::Auto | Ours::Cpu => &result.row.name,
+        };
+        let Some(measured) = result.measured() else {
+            let _ = writeln!(text, "| `{name}` |  |  | not measured |  |  |");
+            continue;
+        };
+        let tflops = measured.ours.tflops;
+        let gained = before.map_or(String::new(), |before| format!("{:.2}", tflops / before));
+        before = Some(tflops);
+        let of_peer = measured
+            .ratio
+            .map_or(String::new(), |ratio| format!("{:.0} %", 100.0 * ratio.median));
+        let (tile, shared) = measured.plan.as_ref().map_or_else(Default::default, |plan| {
+            (
+                format!("{} x {}", plan.tile[0], plan.tile[1]),
+                shared(plan.static_smem_bytes, plan.dynamic_smem_bytes, plan.opt_in),
+            )
+        });
+        let _ = writeln!(
+            text,
+            "| `{name}` | {tile} | {shared} | {tflops:.2} | {gained} | {of_peer} |"
+        );
+    }
+    if let Some(peer) = results
+        .rows
+        .iter()
+        .filter_map(RowResult::measured)
+        .find_map(|measured| measured.peer.as_ref())
+    {
+        let _ = writeln!(text, "| {} |  |  | {:.2} |  |  |", peer.name, peer.tflops);
+    }
+    text
+}
+
+fn shared(fixed_bytes: u32, dynamic_bytes: u32, opt_in: bool) -> String {
+    let of = |bytes: u32, kind: &str| (bytes > 0).then(|| format!("{} KiB {kind}", Trimmed(f64::from(bytes) / 1024.0)));
+    let parts: Vec<String> = [of(fixed_bytes, "static"), of(dynamic_bytes, "dynamic")]
+        .into_iter()
+        .flatten()
+        .collect();
+    let opted_in = if opt_in { ", opted in" } else { "" };
+    if parts.is_empty() {
+        "none".to_owned()
+    } else {
+        parts.join(" + ") + opted_in
+    }
+}
+
+/// A number without the zeros at its end.
+struct Trimmed(f64);
+
+impl std::fmt::Display for Trimmed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = format!("{:.1}", self.0);
+        f.write_str(text.strip_suffix(".0").unwrap_or(&text))
+    }
+}

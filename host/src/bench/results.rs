@@ -1,0 +1,196 @@
+//! What a benchmark finds, as plain data.
+
+use serde::Serialize;
+
+use super::rows::{Row, Suite};
+use super::stats::{Quartiles, geometric_mean};
+use super::telemetry::Telemetry;
+use crate::error::Error;
+use crate::plan::PlanSummary;
+
+/// A suite's results.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    /// The suite.
+    pub suite: Suite,
+    /// Where, when and with what.
+    pub about: About,
+    /// The rows in the suite's order.
+    pub rows: Vec<RowResult>,
+}
+
+/// Where, when and with what a suite ran.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct About {
+    /// The date of the run.
+    pub date: String,
+    /// The commit that was built.
+    pub commit: String,
+    /// The device's name, or the CPU's threads.
+    pub device: String,
+    /// The newest CUDA version that the driver supports; none without a GPU.
+    pub cuda: Option<String>,
+    /// The architecture whose PTX was loaded; none without a GPU.
+    pub ptx_level: Option<&'static str>,
+    /// What ours is compared with; none where it could not be loaded.
+    pub peer: Option<String>,
+    /// What a reader must know of the run, a sentence each.
+    pub notes: Vec<String>,
+    /// What the device can do at most; none without a GPU, or where its architecture is not in the table.
+    pub ceilings: Option<Ceilings>,
+}
+
+/// What a device can do at most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ceilings {
+    /// 10¹² operations in a second on the ordinary cores in f32, two for each multiply-add, at `clock_mhz`.
+    pub f32_tflops: f64,
+    /// The clock that this is computed with.
+    pub clock_mhz: f64,
+    /// 10⁹ bytes of device memory in a second.
+    pub dram_gb_per_second: f64,
+}
+
+/// One row's results.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowResult {
+    /// The row.
+    #[serde(flatten)]
+    pub row: Row,
+    /// What was measured, or why not.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What came of a row.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was checked and timed.
+    Measured(Box<Measurement>),
+    /// It was not.
+    Failed {
+        /// One line with the reason.
+        problem: String,
+        /// The code that the program ends with, were this the only row.
+        exit_code: u8,
+    },
+}
+
+/// The times of one row.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    /// Ours.
+    pub ours: Side,
+    /// What it is compared with, where there is one.
+    pub peer: Option<Side>,
+    /// Peer time over ours, each pair of neighbouring turns; above 1, ours is faster.
+    pub ratio: Option<Quartiles>,
+    /// Turns of each side.
+    pub rounds: usize,
+    /// Launches of one turn.
+    pub launches: usize,
+    /// Sets of operands that launches took in turns.
+    pub sets: usize,
+    /// Our kernel's geometry and memory; none on the CPU.
+    pub plan: Option<PlanSummary>,
+    /// The device meanwhile; none where NVML is not there, and on the CPU.
+    pub telemetry: Option<Telemetry>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct Side {
+    /// The kernel or the library's function.
+    pub name: String,
+    /// Microseconds of one launch.
+    pub us: Quartiles,
+    /// 10¹² operations in a second, at the median.
+    pub tflops: f64,
+    /// The largest error of a compared element, in units of the bound of its sum.
+    pub error_over_bound: f64,
+}
+
+impl Side {
+    /// A side that took so many microseconds, one value a round, for a product of so many operations.
+    pub(super) fn new(name: String, us: &[f64], flops: f64, error_over_bound: f64) -> Self {
+        // There is at least one round.
+        let us = Quartiles::of(us).unwrap_or(Quartiles {
+            q1: f64::NAN,
+            median: f64::NAN,
+            q3: f64::NAN,
+        });
+        Self {
+            name,
+            us,
+            tflops: flops / us.median / 1e6,
+            error_over_bound,
+        }
+    }
+}
+
+impl RowResult {
+    /// A row that was not timed.
+    pub fn failed(row: &Row, error: &Error) -> Self {
+        Self {
+            row: row.clone(),
+            outcome: Outcome::Failed {
+                problem: error.to_string(),
+                exit_code: error.exit_code(),
+            },
+        }
+    }
+
+    /// The measurement, where there is one.
+    pub fn measured(&self) -> Option<&Measurement> {
+        match &self.outcome {
+            Outcome::Measured(measurement) => Some(measurement),
+            Outcome::Failed { .. } => None,
+        }
+    }
+
+    /// The median ratio, where there is one.
+    pub fn ratio(&self) -> Option<f64> {
+        Some(self.measured()?.ratio?.median)
+    }
+}
+
+/// The ratios of a suite in one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary<'r> {
+    /// The geometric mean of the rows' median ratios.
+    pub geometric_mean: f64,
+    /// The smallest, and whose it is.
+    pub least: f64,
+    /// The row of the smallest.
+    pub least_row: &'r Row,
+    /// Rows with a ratio.
+    pub rows: usize,
+}
+
+impl Results {
+    /// The ratios; `None` where nothing was compared.
+    pub fn summary(&self) -> Option<Summary<'_>> {
+        let ratios: Vec<(f64, &Row)> = self
+            .rows
+            .iter()
+            .filter_map(|result| Some((result.ratio()?, &result.row)))
+            .collect();
+        let &(least, least_row) = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(Summary {
+            geometric_mean: geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>())?,
+            least,
+            least_row,
+            rows: ratios.len(),
+        })
+    }
+
+    /// Rows that were not timed, and the largest of their exit codes; `None` where all were.
+    pub fn failures(&self) -> Option<(usize, u8)> {
+        let codes = self.rows.iter().filter_map(|result| match result.outcome {
+            Outcome::Failed { exit_code, .. } => Some(exit_code),
+            Outcome::Measured(_) => None,
+        });
+        Some((codes.clone().count(), codes.max()?))
+    }
+}

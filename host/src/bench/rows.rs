@@ -1,0 +1,282 @@
+//! What is measured: every row of every suite.
+
+use serde::Serialize;
+use tilewright_contract::{DType, Rung};
+
+/// A named list of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Suite {
+    /// m = n = k.
+    Squares,
+    /// Skinny, shallow, deep and ragged products, and layers of transformers.
+    Shapes,
+    /// Every rung at 4096 cubed.
+    Ladder,
+    /// Transposed operands.
+    Layouts,
+    /// The CPU's product.
+    Cpu,
+}
+
+impl Suite {
+    /// Every suite.
+    pub const ALL: [Suite; 5] = [Suite::Squares, Suite::Shapes, Suite::Ladder, Suite::Layouts, Suite::Cpu];
+
+    /// The name on the command line and in file names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Suite::Squares => "squares",
+            Suite::Shapes => "shapes",
+            Suite::Ladder => "ladder",
+            Suite::Layouts => "layouts",
+            Suite::Cpu => "cpu",
+        }
+    }
+
+    /// One line about it.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Suite::Squares => "m = n = k, the planner's choice against cuBLAS",
+            Suite::Shapes => {
+                "skinny, shallow, deep, ragged, layers of transformers, the planner's choice against cuBLAS"
+            }
+            Suite::Ladder => "every rung at 4096 cubed against cuBLAS",
+            Suite::Layouts => "plain and transposed operands, the planner's choice against cuBLAS",
+            Suite::Cpu => "the CPU's product against the matrixmultiply crate",
+        }
+    }
+
+    /// Its rows, in the order of the report.
+    pub fn rows(self) -> Vec<Row> {
+        match self {
+            Suite::Squares => SQUARES.map(square).to_vec(),
+            Suite::Shapes => SHAPES.map(|(name, m, n, k)| row(name, m, n, k)).to_vec(),
+            Suite::Ladder => Rung::ALL.map(rung).to_vec(),
+            Suite::Layouts => layouts(),
+            Suite::Cpu => CPU.map(cpu).to_vec(),
+        }
+    }
+}
+
+/// One product and what is timed on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its name in the suite.
+    pub name: String,
+    /// Rows of C.
+    pub m: usize,
+    /// Columns of C.
+    pub n: usize,
+    /// Terms of each sum.
+    pub k: usize,
+    /// The element type of A, B and C.
+    #[serde(serialize_with = "name_of")]
+    pub dtype: DType,
+    /// How A and B lie in memory.
+    pub layout: Layout,
+    /// What of ours is timed.
+    #[serde(skip)]
+    pub ours: Ours,
+}
+
+fn name_of<S: serde::Serializer>(dtype: &DType, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(dtype.name())
+}
+
+impl Row {
+    /// Whether two rows are of one product.
+    pub fn is_same_product(&self, other: &Row) -> bool {
+        let product = |row: &Row| (row.m, row.n, row.k, row.dtype, row.layout);
+        product(self) == product(other)
+    }
+}
+
+/// What of this crate a row times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ours {
+    /// The kernel that the planner picks.
+    Auto,
+    /// A rung of the ladder with the tile that the planner picks for it.
+    Rung(Rung),
+    /// The CPU's tiled product.
+    Cpu,
+}
+
+/// Which operands are stored transposed: `T` for A is a k x m matrix, row-major, of which the product takes the transpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Layout {
+    /// Neither.
+    NN,
+    /// B.
+    NT,
+    /// A.
+    TN,
+    /// Both.
+    TT,
+}
+
+impl Layout {
+    /// Every layout.
+    pub const ALL: [Layout; 4] = [Layout::NN, Layout::NT, Layout::TN, Layout::TT];
+
+    /// Its two letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layout::NN => "NN",
+            Layout::NT => "NT",
+            Layout::TN => "TN",
+            Layout::TT => "TT",
+        }
+    }
+
+    /// Whether A is stored transposed.
+    pub const fn trans_a(self) -> bool {
+        matches!(self, Layout::TN | Layout::TT)
+    }
+
+    /// Whether B is stored transposed.
+    pub const fn trans_b(self) -> bool {
+        matches!(self, Layout::NT | Layout::TT)
+    }
+}
+
+const SQUARES: [usize; 5] = [1024, 2048, 4096, 8192, 16384];
+
+/// The extent of the ladder's product.
+const LADDER: usize = 4096;
+
+/// Name, m, n, k.
+const SHAPES: [(&str, usize, usize, usize); 30] = [
+    // Few rows or few columns: the time is that of reading the large operand.
+    ("one row", 1, 4096, 4096),
+    ("8 rows", 8, 4096, 4096),
+    ("16 rows", 16, 8192, 8192),
+    ("32 rows", 32, 4096, 16384),
+    ("64 rows", 64, 4096, 4096),
+    ("one column", 4096, 1, 4096),
+    ("8 columns", 8192, 8, 8192),
+    ("32 columns", 16384, 32, 4096),
+    ("64 columns", 4096, 64, 4096),
+    // Few terms: the time is that of writing C.
+    ("16 terms", 4096, 4096, 16),
+    ("64 terms", 8192, 8192, 64),
+    // Few tiles of C and many terms.
+    ("deep 64", 64, 64, 65536),
+    ("deep 128", 128, 128, 32768),
+    ("deep 256", 256, 256, 16384),
+    ("deep 512", 512, 512, 32768),
+    ("deep 1024", 1024, 1024, 16384),
+    // No multiples of anything.
+    ("ragged 1000", 1000, 1000, 1000),
+    ("ragged 1025", 1023, 1025, 1027),
+    ("ragged 127", 127, 4095, 2049),
+    ("ragged 3333", 777, 3333, 555),
+    ("ragged primes", 5003, 1009, 2011),
+    ("ragged 4099", 4097, 4099, 4101),
+    // Tokens x outputs x inputs of a layer.
+    ("GPT-2 qkv", 1024, 2304, 768),
+    ("GPT-2 logits", 1024, 50257, 768),
+    ("BERT-large up", 512, 4096, 1024),
+    ("LLaMA-7B qkv", 2048, 12288, 4096),
+    ("LLaMA-7B out", 512, 4096, 4096),
+    ("LLaMA-7B up", 128, 11008, 4096),
+    ("LLaMA-7B down", 2048, 4096, 11008),
+    ("logits, 32000 words", 4096, 32000, 1024),
+];
+
+const LAYOUTS: [(usize, usize, usize); 2] = [(4096, 4096, 4096), (2049, 4095, 1027)];
+
+/// Small ones: they are timed where there is no GPU, on any machine.
+const CPU: [(DType, usize, usize, usize); 3] = [
+    (DType::F32, 256, 256, 256),
+    (DType::F32, 500, 515, 485),
+    (DType::F64, 256, 256, 256),
+];
+
+fn row(name: impl Into<String>, m: usize, n: usize, k: usize) -> Row {
+    Row {
+        name: name.into(),
+        m,
+        n,
+        k,
+        dtype: DType::F32,
+        layout: Layout::NN,
+        ours: Ours::Auto,
+    }
+}
+
+fn square(extent: usize) -> Row {
+    row(extent.to_string(), extent, extent, extent)
+}
+
+fn rung(rung: Rung) -> Row {
+    Row {
+        name: rung.name().to_owned(),
+        ours: Ours::Rung(rung),
+        ..square(LADDER)
+    }
+}
+
+fn layouts() -> Vec<Row> {
+    let each = |(m, n, k)| {
+        Layout::ALL.map(|layout| Row {
+            layout,
+            ..row(format!("{m} x {n} x {k} {}", layout.name()), m, n, k)
+        })
+    };
+    LAYOUTS.into_iter().flat_map(each).collect()
+}
+
+fn cpu((dtype, m, n, k): (DType, usize, usize, usize)) -> Row {
+    Row {
+        dtype,
+        ours: Ours::Cpu,
+        ..row(format!("{m} x {n} x {k} {dtype}"), m, n, k)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_and_products_are_unique_within_a_suite() {
+        for suite in Suite::ALL {
+            let rows = suite.rows();
+            assert!(!rows.is_empty());
+            let names: BTreeSet<_> = rows.iter().map(|row| row.name.as_str()).collect();
+            assert_eq!(names.len(), rows.len(), "{}", suite.name());
+            let products: BTreeSet<_> = rows
+                .iter()
+                .map(|row| {
+                    (
+                        row.m,
+                        row.n,
+                        row.k,
+                        row.dtype.name(),
+                        row.layout.name(),
+                        format!("{:?}", row.ours),
+                    )
+                })
+                .collect();
+            assert_eq!(products.len(), rows.len(), "{}", suite.name());
+        }
+    }
+
+    #[test]
+    fn every_row_is_a_product_that_the_kernels_can_index() {
+        for row in Suite::ALL.into_iter().flat_map(Suite::rows) {
+            let shape = tilewright_contract::GemmShape::packed(row.m, row.n, row.k);
+            assert!(shape.is_ok_and(|shape| shape.flops() > 0.0), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn the_ladder_has_every_rung() {
+        let ours: Vec<_> = Suite::Ladder.rows().iter().map(|row| row.ours).collect();
+        assert_eq!(ours, Rung::ALL.map(Ours::Rung));
+    }
+}

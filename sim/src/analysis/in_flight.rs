@@ -1,0 +1,144 @@
+//! Asynchronous copies into a block's shared memory that their threads have not waited for (PTX ISA, "cp.async").
+//!
+//! A thread's copies since its last commit become a group with the next one; a wait finishes all groups but the latest few. The
+//! bytes that a copy writes are its own until then.
+//!
+//! Copies are of whole, aligned words of 4 bytes, and no two of those here have a word in common: who starts one looks first.
+
+use std::panic::Location;
+
+/// A copy that is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AsyncCopy {
+    /// Offset in shared memory of the first byte that it writes; `None` where accesses are not looked at.
+    pub(crate) offset: Option<usize>,
+    /// The address of that byte.
+    pub(crate) to: *mut u8,
+    /// How many it writes: 4, 8 or 16.
+    pub(crate) bytes: usize,
+    /// The address of the first byte that it reads.
+    pub(crate) from: *const u8,
+    /// How many it reads, at most `bytes`.
+    pub(crate) valid: usize,
+    /// What it writes.
+    pub(crate) data: [u8; 16],
+    /// Where it was started.
+    pub(crate) site: &'static Location<'static>,
+}
+
+/// The copy that an access meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// Its thread.
+    pub(crate) thread: u16,
+    /// Where it was started.
+    pub(crate) site: &'static Location<'static>,
+    /// Whether its thread has made a group of it.
+    pub(crate) committed: bool,
+}
+
+/// The copies of a block that are under way.
+pub(crate) struct InFlight {
+    /// By thread.
+    threads: Vec<Thread>,
+    /// How many copies there are.
+    count: usize,
+    /// By word of shared memory, the thread that copies to it, plus 1; 0 where nobody does.
+    words: Vec<u16>,
+}
+
+#[derive(Default)]
+struct Thread {
+    /// In the order of their starts, each with the number of its group.
+    copies: Vec<(u32, AsyncCopy)>,
+    /// Groups that were committed: the number of the next one.
+    groups: u32,
+}
+
+impl InFlight {
+    const WORD: usize = 4;
+
+    /// Of a block of `threads` threads: none.
+    pub(crate) fn new(threads: usize) -> Self {
+        Self {
+            threads: (0..threads).map(|_| Thread::default()).collect(),
+            count: 0,
+            words: Vec::new(),
+        }
+    }
+
+    /// Starts a block: the copies that the last one did not wait for are forgotten.
+    pub(crate) fn start_block(&mut self) {
+        if self.count > 0 {
+            self.words.fill(0);
+            self.count = 0;
+        }
+        for thread in &mut self.threads {
+            thread.copies.clear();
+            thread.groups = 0;
+        }
+    }
+
+    /// The first copy that writes any of the `bytes` bytes from `offset` on.
+    #[inline]
+    pub(crate) fn find(&self, offset: usize, bytes: usize) -> Option<Pending> {
+        if self.count == 0 {
+            return None;
+        }
+        self.find_any(offset, bytes)
+    }
+
+    #[inline(never)]
+    fn find_any(&self, offset: usize, bytes: usize) -> Option<Pending> {
+        let words = offset / Self::WORD..(offset + bytes).div_ceil(Self::WORD);
+        let mut words = words.filter_map(|word| Some((word, *self.words.get(word).filter(|&&thread| thread != 0)?)));
+        let (word, thread) = words.next()?;
+        let thread = thread - 1;
+        let of = &self.threads[usize::from(thread)];
+        let writes = |copy: &AsyncCopy| {
+            let offset = copy.offset.unwrap_or(usize::MAX);
+            (offset..offset.saturating_add(copy.bytes)).contains(&(word * Self::WORD))
+        };
+        let (group, copy) = of.copies.iter().find(|(_, copy)| writes(copy))?;
+        Some(Pending {
+            thread,
+            site: copy.site,
+            committed: *group < of.groups,
+        })
+    }
+
+    /// `thread` starts a copy, whose words no other copy writes.
+    pub(crate) fn start(&mut self, thread: u16, copy: AsyncCopy) {
+        self.mark(&copy, thread + 1);
+        self.count += 1;
+        let of = &mut self.threads[usize::from(thread)];
+        of.copies.push((of.groups, copy));
+    }
+
+    /// `thread` makes a group of the copies that are in none, be there any or not.
+    pub(crate) fn commit(&mut self, thread: u16) {
+        self.threads[usize::from(thread)].groups += 1;
+    }
+
+    /// `thread` waits until at most `pending` of its latest groups are under way: the copies of the others, in the order of their starts.
+    pub(crate) fn wait(&mut self, thread: u16, pending: u32) -> Vec<AsyncCopy> {
+        let of = &mut self.threads[usize::from(thread)];
+        let first_open = of.groups.saturating_sub(pending);
+        let finished = of.copies.partition_point(|(group, _)| *group < first_open);
+        let finished: Vec<AsyncCopy> = of.copies.drain(..finished).map(|(_, copy)| copy).collect();
+        for copy in &finished {
+            self.mark(copy, 0);
+        }
+        self.count -= finished.len();
+        finished
+    }
+
+    fn mark(&mut self, copy: &AsyncCopy, value: u16) {
+        let Some(offset) = copy.offset else { return };
+        let words = offset / Self::WORD..(offset + copy.bytes) / Self::WORD;
+        if self.words.len() < words.end {
+            self.words.resize(words.end, 0);
+        }
+        self.words[words].fill(value);
+    }
+}
