@@ -7,17 +7,19 @@
 //! other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts into the
 //! planner.
 
+mod fit;
+
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Parser;
+use fit::fit;
 use half::{bf16, f16};
 use serde::Serialize;
 use tilewright::launch::Gpu;
-use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, estimate_us, plan};
-use tilewright::{DType, Element, GemmShape, Operand, Rung, Variant, check, random};
-use tilewright_contract::TileGeometry;
+use tilewright::plan::{LAUNCH_US, Plan, PlanSummary, Policy, Rounds, Work, estimate_us, plan};
+use tilewright::{DType, Element, GemmShape, Operand, Rung, VARIANTS, Variant, check, random};
 
 /// Times every candidate of the planner over many shapes.
 #[derive(Parser)]
@@ -126,8 +128,8 @@ const CALIBRATION: [(usize, usize, usize); 36] = [
     (3072, 1280, 640),
 ];
 
-/// The kernels that a plan may name, by rung and tile width.
-const CANDIDATES: [(Rung, u32); 12] = [
+/// The kernels with square tiles that a plan may name, by rung and tile width.
+const SQUARES: [(Rung, u32); 12] = [
     (Rung::TiledStatic, 16),
     (Rung::TiledStatic, 32),
     (Rung::TiledDynamic, 16),
@@ -170,8 +172,11 @@ struct Row {
 
 #[derive(Serialize)]
 struct Candidate {
-    kernel: String,
-    tile: u32,
+    /// Entry point, tile, slices of K.
+    #[serde(flatten)]
+    plan: PlanSummary,
+    #[serde(skip)]
+    work: Work,
     /// Median.
     us: f64,
     us_q1: f64,
@@ -199,10 +204,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for &(m, n, k) in shapes {
         let shape = GemmShape::packed(m, n, k)?;
         results.rows.extend([
-            row::<f32>(&gpu, &shape, arguments.rounds)?,
-            row::<f64>(&gpu, &shape, arguments.rounds)?,
-            row::<f16>(&gpu, &shape, arguments.rounds)?,
-            row::<bf16>(&gpu, &shape, arguments.rounds)?,
+            row::<f32>(&gpu, &shape, &arguments)?,
+            row::<f64>(&gpu, &shape, &arguments)?,
+            row::<f16>(&gpu, &shape, &arguments)?,
+            row::<bf16>(&gpu, &shape, &arguments)?,
         ]);
     }
     std::fs::create_dir_all(&arguments.out)?;
@@ -222,24 +227,51 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, Box<dyn Error>> {
+/// What is timed for a shape. The model is fitted to tiles without slices.
+fn policies(shape: &GemmShape, calibrate: bool) -> Vec<Policy> {
+    let squares = SQUARES.map(|(rung, width)| Policy {
+        rung: Some(rung),
+        tile: Some(width),
+        ..Policy::default()
+    });
+    // Of each tile the entry point that a plan takes: the first that does this shape.
+    let mut blocks: Vec<&'static Variant> = Vec::new();
+    for variant in VARIANTS.iter().filter(|variant| variant.rung == Rung::Gemm) {
+        if variant.accepts(shape) && blocks.iter().all(|other| other.tile != variant.tile) {
+            blocks.push(variant);
+        }
+    }
+    let slices: &[Option<u32>] = if calibrate {
+        &[Some(1)]
+    } else {
+        // The plan's own number, and others to judge it by.
+        &[None, Some(1), Some(2), Some(4), Some(8), Some(16)]
+    };
+    let blocks = blocks.into_iter().flat_map(|variant| {
+        slices.iter().map(move |&slices| Policy {
+            rung: Some(variant.rung),
+            entry_point: Some(variant),
+            slices,
+            ..Policy::default()
+        })
+    });
+    squares.into_iter().chain(blocks).collect()
+}
+
+fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, arguments: &Arguments) -> Result<Row, Box<dyn Error>> {
     let a_host: Vec<T> = random::random_matrix(1, shape.span_elems(Operand::A));
     let b_host: Vec<T> = random::random_matrix(2, shape.span_elems(Operand::B));
     let (a, b) = (gpu.upload(&a_host)?, gpu.upload(&b_host)?);
     let picked = plan(shape, T::DTYPE, gpu.profile(), &Policy::default())?;
-    let plans: Vec<Plan> = CANDIDATES
-        .iter()
-        .filter_map(|&(rung, tile)| {
-            let policy = Policy {
-                rung: Some(rung),
-                tile: Some(tile),
-                smem_limit: None,
-                entry_point: None,
-            };
-            // A tile that does not fit this element type is no candidate.
-            plan(shape, T::DTYPE, gpu.profile(), &policy).ok()
-        })
-        .collect();
+    let mut plans: Vec<Plan> = Vec::new();
+    for policy in policies(shape, arguments.calibrate) {
+        // A tile that does not fit this element type is no candidate; and some numbers of slices come to the same.
+        if let Ok(plan) = plan(shape, T::DTYPE, gpu.profile(), &policy)
+            && plans.iter().all(|other| other.summary() != plan.summary())
+        {
+            plans.push(plan);
+        }
+    }
     let poison = vec![T::from_f64(f64::NAN); shape.span_elems(Operand::C)];
     let mut c = gpu.upload(&poison)?;
     let mut host = poison.clone();
@@ -255,7 +287,7 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
         launches.push((0.2 / once).clamp(1.0, 50.0) as u32);
     }
     let mut times = vec![Vec::new(); plans.len()];
-    for _ in 0..rounds {
+    for _ in 0..arguments.rounds {
         for ((plan, &launches), times) in plans.iter().zip(&launches).zip(&mut times) {
             let ms = gpu.time_ms(|| (0..launches).try_for_each(|_| gpu.launch(plan, &a, &b, &mut c)))?;
             times.push(f64::from(ms) * 1e3 / f64::from(launches));
@@ -269,13 +301,14 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
     let candidates: Vec<Candidate> = plans
         .iter()
         .zip(times)
-        .map(|(plan, times)| Candidate {
-            kernel: plan.variant().symbol.to_owned(),
-            tile: plan.tile().width(),
+        .map(|(plan, times)| (plan, work(plan), times))
+        .map(|(plan, work, times)| Candidate {
+            plan: plan.summary(),
+            work,
             us: quantile(times.clone(), 0.5),
             us_q1: quantile(times.clone(), 0.25),
             us_q3: quantile(times, 0.75),
-            estimated_us: estimate_us(plan.variant(), plan.tile(), shape, &architecture, &product).unwrap_or(f64::NAN),
+            estimated_us: estimate_us(&work, shape, &architecture, &product).unwrap_or(f64::NAN),
         })
         .collect();
     let best = candidates
@@ -284,7 +317,7 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
         .fold(f64::INFINITY, f64::min);
     let taken = candidates
         .iter()
-        .find(|candidate| candidate.kernel == picked.variant().symbol && candidate.tile == picked.tile().width())
+        .find(|candidate| arguments.calibrate || candidate.plan == picked.summary())
         .ok_or("the planner picked what is not timed here")?;
     Ok(Row {
         m: shape.m(),
@@ -297,64 +330,21 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
     })
 }
 
-/// Cycles, none of them negative, with the least weighted squares of relative errors. Of every choice of numbers that stay 0 the
-/// rest is solved for; with three numbers these are seven systems.
-fn fit(samples: &[(Cycles, f64, f64)]) -> Cycles {
-    let error = |cycles: &Cycles| -> f64 {
-        samples
-            .iter()
-            .map(|(factors, measured, weight)| {
-                let expected: f64 = factors.iter().zip(cycles).map(|(factor, of)| factor * of).sum();
-                weight * (expected / measured - 1.0).powi(2)
-            })
-            .sum()
-    };
-    (1..8_u32)
-        .filter_map(|kept| solve(samples, kept))
-        .filter(|cycles| cycles.iter().all(|&of| of >= 0.0))
-        .min_by(|a, b| error(a).total_cmp(&error(b)))
-        .unwrap_or_default()
+fn work(plan: &Plan) -> Work {
+    Work {
+        variant: plan.variant(),
+        tile: plan.tile(),
+        slices: plan.summary().slices,
+    }
 }
 
-/// The normal equations of the numbers whose bit is set in `kept`, by elimination.
-fn solve(samples: &[(Cycles, f64, f64)], kept: u32) -> Option<Cycles> {
-    let mut system = [[0.0; 4]; 3];
-    for (row, equation) in system.iter_mut().enumerate() {
-        if kept >> row & 1 == 0 {
-            equation[row] = 1.0;
-            continue;
-        }
-        for (factors, measured, weight) in samples {
-            let scaled = factors.map(|factor| factor / measured);
-            for column in 0..3 {
-                if kept >> column & 1 == 1 {
-                    equation[column] += weight * scaled[row] * scaled[column];
-                }
-            }
-            equation[3] += weight * scaled[row];
-        }
-    }
-    for pivot in 0..3 {
-        let best = (pivot..3).max_by(|&a, &b| system[a][pivot].abs().total_cmp(&system[b][pivot].abs()))?;
-        system.swap(pivot, best);
-        if system[pivot][pivot].abs() < 1e-300 {
-            return None;
-        }
-        for other in (0..3).filter(|&other| other != pivot) {
-            let factor = system[other][pivot] / system[pivot][pivot];
-            let eliminating = system[pivot];
-            for (of, by) in system[other].iter_mut().zip(eliminating) {
-                *of -= factor * by;
-            }
-        }
-    }
-    Some([0, 1, 2].map(|row| system[row][3] / system[row][row]))
-}
-
-/// The kernel without its element type, and the tile width.
+/// The kernel, its tile, and the slices of K where there are more than one.
 fn name(candidate: &Candidate) -> String {
-    let rung = candidate.kernel.split('_').take(3).collect::<Vec<_>>().join("_");
-    format!("{rung} {}", candidate.tile)
+    let Work { variant, tile, slices } = candidate.work;
+    match slices {
+        1 => format!("{} {tile}", variant.rung),
+        _ => format!("{} {tile}, {slices} slices", variant.rung),
+    }
 }
 
 /// The value below which a fraction `q` of the sorted sample lies.
@@ -363,43 +353,41 @@ fn quantile(mut sample: Vec<f64>, q: f64) -> f64 {
     sample[((sample.len() - 1) as f64 * q).round() as usize]
 }
 
-/// Numbers that are multiplied by [`Rounds::factors`]: latency, work and block cycles.
-type Cycles = [f64; 3];
-
 impl Results {
     /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each.
     fn speed(&self, gpu: &Gpu) -> Result<String, Box<dyn Error>> {
         let installed = gpu.profile().installed.as_ref().ok_or("a device")?;
-        let mut text = String::new();
-        for (dtype, (rung, tile)) in DType::ALL
-            .into_iter()
-            .flat_map(|dtype| CANDIDATES.map(|of| (dtype, of)))
-        {
-            let Some(variant) = Variant::find(rung, dtype, tile) else {
-                continue;
-            };
-            let geometry = TileGeometry::new(tile)?;
-            let dynamic = variant.dynamic_bytes(geometry);
-            if variant.static_bytes().get() + dynamic.get() > gpu.profile().smem_per_block_optin {
-                continue;
-            }
-            let resident = gpu.blocks_per_multiprocessor(variant, geometry.threads(), dynamic)?;
-            let mut samples = Vec::new();
-            for row in self.rows.iter().filter(|row| row.dtype == dtype.name()) {
-                let timed = row
-                    .candidates
-                    .iter()
-                    .find(|candidate| candidate.kernel == variant.symbol && candidate.tile == tile);
-                let Some(timed) = timed else { continue };
-                let shape = GemmShape::packed(row.m, row.n, row.k)?;
-                let rounds = Rounds::new(&shape, tile, resident, installed.multiprocessors);
+        // By entry point and tile, in the order in which they were timed.
+        let mut groups: Vec<(Work, Vec<_>)> = Vec::new();
+        for row in &self.rows {
+            let shape = GemmShape::packed(row.m, row.n, row.k)?;
+            for timed in &row.candidates {
+                let work = timed.work;
+                let (variant, tile) = (work.variant, work.tile);
+                let resident = gpu.blocks_per_multiprocessor(variant, tile.threads(), variant.dynamic_bytes(tile))?;
+                let rounds = Rounds::new(&work, &shape, resident, installed.multiprocessors);
                 let cycles = (timed.us - LAUNCH_US).max(0.1) * f64::from(installed.clock_khz) / 1e3;
                 // Products that fill the device are what a choice matters for most.
                 let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
-                samples.push((rounds.factors(), cycles, weight));
+                let sample = (rounds.factors(), cycles, weight);
+                let same = |(of, _): &&mut (Work, Vec<_>)| of.variant == variant && of.tile == tile;
+                match groups.iter_mut().find(same) {
+                    Some((_, samples)) => samples.push(sample),
+                    None => groups.push((work, vec![sample])),
+                }
             }
-            let [latency, work, block] = fit(&samples);
-            writeln!(text, "{} {tile} {latency:.2} {work:.2} {block:.1}", variant.symbol)?;
+        }
+        let mut text = String::new();
+        for dtype in DType::ALL {
+            for (work, samples) in groups.iter().filter(|(work, _)| work.variant.dtype == dtype) {
+                // Three numbers are fitted. What was timed less often shares another's line.
+                if samples.len() < 6 {
+                    continue;
+                }
+                let [latency, cycles, block] = fit(samples);
+                let (symbol, n) = (work.variant.symbol, work.tile.n());
+                writeln!(text, "{symbol} {n} {latency:.2} {cycles:.2} {block:.1}")?;
+            }
         }
         Ok(text)
     }
