@@ -148,8 +148,7 @@ fn make_plan(gpu: &Gpu, shape: &GemmShape, rung: Rung, tile: u32) -> Result<Plan
     let policy = Policy {
         rung: Some(rung),
         tile: Some(tile),
-        smem_limit: None,
-        entry_point: None,
+        ..Policy::default()
     };
     Ok(plan(shape, DType::F32, gpu.profile(), &policy)?)
 }
@@ -286,7 +285,7 @@ impl Row {
             m: shape.m(),
             n: shape.n(),
             k: shape.k(),
-            ours: format!("{} (tile {})", ours.variant().symbol, ours.tile().width()),
+            ours: format!("{} ({})", ours.variant().symbol, ours.tile()),
             peer,
             ours_ms,
             peer_ms,

@@ -14,14 +14,17 @@ use std::hint::black_box;
 use std::io::{BufRead, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use cuda_sim::{Checks, GlobalBuffer, Launch};
+use kernels_gpu::host;
 use serde::{Deserialize, Serialize};
-use tilewright::{DType, GemmShape, Operand, random};
-use tilewright_contract::{Bytes, Grid, Rung, TileGeometry, TileParts, Variant};
+use tilewright::device::DeviceProfile;
+use tilewright::plan::{Plan, Policy, plan};
+use tilewright::{DType, GemmShape, Operand, Rung, SimOptions, random};
 
 /// Times the simulator against Numba's.
 #[derive(Parser)]
@@ -187,8 +190,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A product of two square matrices, on the host and in the simulator.
 struct Product {
     shape: GemmShape,
-    variant: &'static Variant,
-    width: u32,
+    plan: Plan,
     a: GlobalBuffer<f32>,
     b: GlobalBuffer<f32>,
     /// In double precision, and how far a sum of single precision may be off.
@@ -198,7 +200,13 @@ struct Product {
 impl Product {
     fn new(size: usize, width: u32) -> Result<Self, Box<dyn Error>> {
         let shape = GemmShape::packed(size, size, size)?;
-        let variant = Variant::find(Rung::TiledStatic, DType::F32, width).ok_or("no such entry point")?;
+        let policy = Policy {
+            rung: Some(Rung::TiledStatic),
+            tile: Some(width),
+            ..Policy::default()
+        };
+        let profile = DeviceProfile::of_arch(SimOptions::default().architecture);
+        let plan = plan(&shape, DType::F32, &profile, &policy)?;
         let a: Vec<f32> = random::random_matrix(1, shape.span_elems(Operand::A));
         let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
         let element = |at: usize| {
@@ -210,8 +218,7 @@ impl Product {
         };
         Ok(Self {
             shape,
-            variant,
-            width,
+            plan,
             expected: (0..size * size).map(element).collect(),
             a: GlobalBuffer::matrix(&a, size, size, size),
             b: GlobalBuffer::matrix(&b, size, size, size),
@@ -221,22 +228,20 @@ impl Product {
     /// Seconds of one launch. Its result is checked afterwards.
     fn run(&self, checked: Checked) -> Result<f64, Box<dyn Error>> {
         let size = self.shape.m();
-        let kernel = kernels_gpu::host::find::<f32>(self.variant.symbol).ok_or("no such kernel on the host")?;
+        let kernel = host::find::<f32>(self.plan.variant().symbol).ok_or("no such kernel on the host")?;
         let c = GlobalBuffer::<f32>::matrix_uninit(size, size, size);
-        let grid = Grid::cover(self.shape.args(), self.width)?;
-        let side = TileGeometry::new(self.width)?.threads_per_side();
-        let launch = Launch::new(grid.blocks(), (side, side)).checks(checked.checks());
-        // Passed over by a kernel whose tiles are static.
-        let parts = TileParts {
-            tile_width: self.width,
-            a_part: Bytes(0),
-            b_part: Bytes(0),
+        let [x, y, _] = self.plan.tile().block();
+        let launch = Launch::new(self.plan.grid().blocks(), (x, y)).checks(checked.checks());
+        let arguments = || host::Arguments {
+            call: self.plan.call(1.0, 0.0),
+            parts: self.plan.parts(),
+            workspace: null_mut(),
+            counters: null_mut(),
         };
-        let args = self.shape.args();
         let begin = Instant::now();
-        // SAFETY: the buffers are the matrices that `args` describes; grid and block are those of the entry point.
+        // SAFETY: the buffers are the matrices of the plan; grid and block are its, and it has no slices.
         let report =
-            launch.run(|| unsafe { kernel.call(self.a.as_ptr(), self.b.as_ptr(), c.as_mut_ptr(), args, parts) });
+            launch.run(|| unsafe { kernel.call(self.a.as_ptr(), self.b.as_ptr(), c.as_mut_ptr(), arguments()) });
         let seconds = begin.elapsed().as_secs_f64();
         if !report.is_clean() {
             return Err(report.to_string().into());

@@ -2,7 +2,7 @@
 
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::plan::{PlanError, Policy, plan};
-use tilewright::{Bytes, DType, GemmShape, Rung};
+use tilewright::{Bytes, DType, GemmShape, Rung, Transpose, VARIANTS};
 use tilewright_contract::{TileGeometry, TilePair};
 
 /// Compute capability, opt-in limit, per multiprocessor, reserve (bytes), multiprocessors of a typical part.
@@ -112,7 +112,7 @@ fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
                     rung: Some(Rung::TiledDynamic),
                     tile: Some(width),
                     smem_limit: Some(Bytes(limit)),
-                    entry_point: None,
+                    ..Policy::default()
                 };
                 plan(&large(), dtype, &device, &policy)
             };
@@ -135,7 +135,7 @@ fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
                 }) => {
                     assert_eq!((dynamic_bytes, limit.get()), (total, total.get() - 1));
                     match nearest {
-                        Some((nearest, bytes)) => assert!(nearest < width && bytes <= limit),
+                        Some((nearest, bytes)) => assert!(nearest.n() < width && bytes <= limit),
                         None => assert!(width <= 4, "{dtype} {width}"),
                     }
                 }
@@ -165,7 +165,7 @@ fn the_widest_tile_of_each_limit_is_taken_to_the_byte() {
             assert!(with_tile(widest).is_ok(), "{} {dtype} {widest}", device.name);
             if widest < TileGeometry::MAX_WIDTH {
                 assert!(
-                    matches!(with_tile(widest + 1), Err(PlanError::SharedMemory { nearest: Some((w, _)), .. }) if w == widest),
+                    matches!(with_tile(widest + 1), Err(PlanError::SharedMemory { nearest: Some((nearest, _)), .. }) if nearest.n() == widest),
                     "{} {dtype} {widest}",
                     device.name
                 );
@@ -188,9 +188,8 @@ fn a_limit_that_fits_nothing_says_so() {
     for rung in [None, Some(Rung::TiledDynamic), Some(Rung::TiledStatic)] {
         let policy = Policy {
             rung,
-            tile: None,
             smem_limit: Some(Bytes(31)),
-            entry_point: None,
+            ..Policy::default()
         };
         let error = plan(&large(), DType::F32, &device, &policy).expect_err("31 bytes hold no pair of tiles");
         assert!(
@@ -204,7 +203,7 @@ fn a_limit_that_fits_nothing_says_so() {
         ..Policy::default()
     };
     assert_eq!(
-        plan(&large(), DType::F32, &device, &policy).map(|p| p.tile().width()),
+        plan(&large(), DType::F32, &device, &policy).map(|p| p.tile().n()),
         Ok(2)
     );
 }
@@ -214,16 +213,15 @@ fn the_naive_kernel_needs_no_shared_memory() {
     let device = hopper();
     let policy = Policy {
         rung: Some(Rung::Naive),
-        tile: None,
         smem_limit: Some(Bytes(0)),
-        entry_point: None,
+        ..Policy::default()
     };
     let summary = plan(&large(), DType::F32, &device, &policy)
         .expect("needs nothing")
         .summary();
     assert_eq!(
         (summary.static_smem_bytes, summary.dynamic_smem_bytes, summary.tile),
-        (0, 0, 16)
+        (0, 0, [16, 16])
     );
 }
 
@@ -234,8 +232,7 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
         let policy = Policy {
             rung: Some(Rung::TiledStatic),
             tile: Some(requested),
-            smem_limit: None,
-            entry_point: None,
+            ..Policy::default()
         };
         let error = plan(&large(), DType::F32, &device, &policy).expect_err("no such variant");
         assert_eq!(
@@ -259,20 +256,192 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
     }
 }
 
+/// The profile of a product that the planner knows.
+fn h200() -> DeviceProfile {
+    let arch = cuda_arch::find("sm_90").expect("in the table");
+    DeviceProfile {
+        installed: Some(Installed {
+            multiprocessors: 132,
+            l2_bytes: 50 << 20,
+            clock_khz: 1_980_000,
+            memory_bytes: 141 << 30,
+            dram_bytes_per_second: 4_800_000_000_000,
+            driver: "13.0".to_owned(),
+        }),
+        ..DeviceProfile::of_arch(arch)
+    }
+}
+
 #[test]
 fn small_products_get_tiles_that_fill_the_device() {
-    let device = hopper();
-    let width = |m, n| {
-        let shape = GemmShape::packed(m, n, 64).expect("valid");
-        plan(&shape, DType::F32, &device, &Policy::default())
-            .expect("fits")
-            .tile()
-            .width()
+    let tile = |m, n, k| {
+        let shape = GemmShape::packed(m, n, k).expect("valid");
+        let plan = plan(&shape, DType::F32, &h200(), &Policy::default()).expect("fits");
+        let summary = plan.summary();
+        (summary.tile, summary.grid[0])
     };
-    assert_eq!(width(8192, 8192), 128);
-    assert_eq!(width(512, 512), 32);
-    assert_eq!(width(1, 1), 16);
-    assert_eq!(width(0, 0), 16);
+    assert_eq!(tile(4096, 4096, 4096), ([256, 128], 512));
+    // The smaller the product, the smaller the tile, or the more slices of K.
+    let area = |([m, n], _): ([u32; 2], u32)| m * n;
+    assert!(area(tile(512, 512, 64)) < area(tile(4096, 4096, 4096)));
+    assert!(area(tile(64, 64, 64)) <= area(tile(512, 512, 64)));
+    assert_eq!(tile(1, 1, 64), ([16, 16], 1));
+    assert_eq!(tile(0, 0, 64).1, 0);
+    let (_, blocks) = tile(128, 128, 16_384);
+    assert!(blocks > 8, "{blocks} blocks share one tile's 16384 products an element");
+}
+
+#[test]
+fn automatic_plans_in_f32_are_rung_10_from_8_0_on() {
+    for device in profiles() {
+        let plan = plan(&large(), DType::F32, &device, &Policy::default()).expect("fits");
+        let of_gemm = plan.variant().rung == Rung::Gemm;
+        assert_eq!(of_gemm, device.compute_capability >= (8, 0), "{}", device.name);
+        for dtype in [DType::F64, DType::F16, DType::Bf16] {
+            let of_others = tilewright::plan::plan(&large(), dtype, &device, &Policy::default()).expect("fits");
+            assert_eq!(of_others.variant().rung, Rung::TiledDynamic, "{} {dtype}", device.name);
+        }
+    }
+}
+
+#[test]
+fn every_entry_point_of_the_pipelined_rungs_fits_every_architecture_that_runs_it() {
+    let pipelined = VARIANTS.iter().filter(|variant| variant.rung.takes_call());
+    for (variant, device) in pipelined.flat_map(|variant| profiles().map(move |device| (variant, device))) {
+        let case = format!("{} on {}", variant.symbol, device.name);
+        let shape = GemmShape::packed_transposed(512, 512, 512, variant.copies.transpose).expect("valid");
+        let policy = Policy {
+            entry_point: Some(variant),
+            ..Policy::default()
+        };
+        let planned = plan(&shape, variant.dtype, &device, &policy);
+        if device.compute_capability < (8, 0) {
+            let error = PlanError::ComputeCapability {
+                rung: variant.rung,
+                needed: (8, 0),
+                available: device.compute_capability,
+            };
+            assert_eq!(planned, Err(error), "{case}");
+            continue;
+        }
+        let planned = planned.unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert_eq!(planned.variant(), variant, "{case}");
+        assert_eq!(planned.tile().threads(), planned.summary().block[0], "{case}");
+        assert!(planned.dynamic_bytes().get() <= device.smem_per_block_optin, "{case}");
+    }
+}
+
+const LAYOUTS: [[Transpose; 2]; 4] = [
+    [Transpose::No, Transpose::No],
+    [Transpose::No, Transpose::Yes],
+    [Transpose::Yes, Transpose::No],
+    [Transpose::Yes, Transpose::Yes],
+];
+
+#[test]
+fn every_layout_has_a_plan_and_vectors_where_rows_allow_them() {
+    for transpose in LAYOUTS {
+        let kernel = |m, n, k| {
+            let shape = GemmShape::packed_transposed(m, n, k, transpose).expect("valid");
+            let plan = plan(&shape, DType::F32, &hopper(), &Policy::default()).expect("every layout has a kernel");
+            assert!(plan.variant().accepts(&shape));
+            assert_eq!(plan.variant().copies.transpose, transpose);
+            plan.variant()
+        };
+        let [a, b] = transpose;
+        let expected = [
+            if a == Transpose::Yes { 4 } else { 1 },
+            if b == Transpose::No { 4 } else { 1 },
+        ];
+        assert_eq!(kernel(1024, 1024, 1024).copies.vector, expected, "{transpose:?}");
+        assert_eq!(kernel(1023, 1023, 1023).copies.vector, [1, 1], "{transpose:?}");
+    }
+}
+
+#[test]
+fn what_no_kernel_does_is_refused_with_what_one_does() {
+    let device = hopper();
+    let transposed = GemmShape::packed_transposed(64, 64, 64, [Transpose::No, Transpose::Yes]).expect("valid");
+    let square = GemmShape::packed(64, 64, 64).expect("valid");
+    let of = |rung| Policy {
+        rung,
+        ..Policy::default()
+    };
+    let sliced = |rung, slices| Policy {
+        slices: Some(slices),
+        ..of(rung)
+    };
+    let scaled = |rung| Policy {
+        factors: true,
+        ..of(rung)
+    };
+    let dynamic = Some(Rung::TiledDynamic);
+    for (shape, dtype, policy, text) in [
+        (
+            &transposed,
+            DType::F32,
+            of(dynamic),
+            "r03_tiled_dynamic has no kernel for f32 with A and B as NT and these leading dimensions; r10_gemm takes every layout of f32",
+        ),
+        (
+            &transposed,
+            DType::F64,
+            of(None),
+            "has no kernel for f64 with A and B as NT",
+        ),
+        (
+            &square,
+            DType::F32,
+            scaled(dynamic),
+            "r03_tiled_dynamic has no kernel for f32 with alpha and beta; r10_gemm has, in f32",
+        ),
+        (
+            &square,
+            DType::F16,
+            scaled(None),
+            "has no kernel for f16 with alpha and beta",
+        ),
+        (
+            &square,
+            DType::F32,
+            sliced(dynamic, 2),
+            "r03_tiled_dynamic cannot compute 2 slices of K; nearest: 1; r10_gemm takes any number from 1",
+        ),
+        (
+            &square,
+            DType::F32,
+            sliced(Some(Rung::AsyncCopy), 2),
+            "r09_async_copy cannot compute 2 slices",
+        ),
+        (
+            &square,
+            DType::F32,
+            sliced(Some(Rung::Gemm), 0),
+            "r10_gemm cannot compute 0 slices of K; nearest: 1",
+        ),
+        (&square, DType::F32, sliced(None, 0), "cannot compute 0 slices of K"),
+        (
+            &square,
+            DType::F64,
+            of(Some(Rung::Gemm)),
+            "r10_gemm has no kernel for f64; nearest: f32",
+        ),
+    ] {
+        let error = plan(shape, dtype, &device, &policy).expect_err(text).to_string();
+        assert!(error.contains(text), "{error:?} lacks {text:?}");
+    }
+    // Slices that would have no step get none.
+    let planned = plan(&square, DType::F32, &device, &sliced(Some(Rung::Gemm), 1000)).expect("as many as have steps");
+    let depth = planned.variant().depth(planned.tile());
+    assert_eq!(planned.summary().slices, 64_u32.div_ceil(depth));
+    let turing = profile(ARCHITECTURES[0]);
+    let error = plan(&square, DType::F32, &turing, &of(Some(Rung::Gemm))).expect_err("older than cp.async");
+    assert_eq!(
+        error.to_string(),
+        "r10_gemm needs compute capability 8.0, the device has 7.5"
+    );
+    // There, alpha and beta have no kernel at all.
+    assert!(plan(&square, DType::F32, &turing, &scaled(None)).is_err());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tilewright::device::DeviceProfile;
 use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Target, Usage, inspect};
 use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::{Bytes, GemmShape, VARIANTS, Variant};
-use tilewright_contract::TileGeometry;
+use tilewright_contract::{OutputTile, Tile, TileGeometry};
 
 /// The tests of one architecture, so that they run side by side.
 macro_rules! architectures {
@@ -244,23 +244,20 @@ impl Assembled {
     fn compare_shared_memory_with_plan(&self) {
         let arch = self.target.architecture;
         let device = DeviceProfile::of_arch(arch);
-        let shape = GemmShape::packed(1, 1, 1).expect("a shape");
         let (mut planned, mut refused) = (0, 0);
         for (variant, kernel) in &self.kernels {
-            for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
-                if Variant::find(variant.rung, variant.dtype, width) != Some(variant) {
-                    continue;
-                }
-                let tile = TileGeometry::new(width).expect("a width");
+            for (width, tile) in tiles(variant) {
                 let budget = Budget::new(variant, tile, arch, kernel.usage.static_smem_bytes);
                 let policy = Policy {
                     rung: Some(variant.rung),
                     entry_point: Some(variant),
-                    tile: Some(width),
-                    smem_limit: None,
+                    tile: width,
+                    ..Policy::default()
                 };
                 let case = format!("{} for {}: {budget:?}", variant.symbol, self.target.name);
                 assert_eq!(budget.limit_bytes, arch.smem_per_block_optin, "{case}");
+                // Small, and a multiple of every vector.
+                let shape = GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose).expect("a shape");
                 match plan(&shape, variant.dtype, &device, &policy) {
                     Ok(plan) => {
                         assert!(budget.fits, "planned, but too large: {case}");
@@ -286,6 +283,17 @@ impl Assembled {
         }
         assert!(planned > 0 && refused > 0, "{planned} planned, {refused} refused");
     }
+}
+
+/// The tiles that a plan gives an entry point, with the widths that lead to them.
+fn tiles(variant: &'static Variant) -> Vec<(Option<u32>, OutputTile)> {
+    if let Tile::Block(tile) = variant.tile {
+        return vec![(None, OutputTile::Block(tile))];
+    }
+    (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
+        .filter(|&width| Variant::find(variant.rung, variant.dtype, width) == Some(variant))
+        .map(|width| (Some(width), variant.tile_of_width(width).expect("a width")))
+        .collect()
 }
 
 /// What a thread of a kernel keeps in local memory, on a line; `None` if nothing.

@@ -2,6 +2,7 @@
 //!
 //! Two ways: [`full`] compares every element with the plain f64 product; [`sampled`] looks for a wrong row with
 //! Freivalds' check and compares the suspects and a sample. [`verify`] takes the first where it is affordable.
+//! [`Expected`] has both for `alpha · A · B + beta · C` too.
 //!
 //! # When an element passes
 //!
@@ -16,6 +17,9 @@
 //! holds for every order of the additions and with or without fused multiply-add. Its second term is the error of v
 //! itself, the last one that of products that underflow.
 //!
+//! Scaled, v becomes `alpha v + beta c`, `|A| |B|` becomes `|alpha| |A| |B| + |beta c|`, where c is the element before, and two
+//! roundings more are allowed, those of a product and of the last sum.
+//!
 //! An element passes when it lies between v - e and v + e, both rounded to the element type. Rounding is monotone, so
 //! this admits the roundings of all sums that are within e, and nothing else: it needs no term for a 16-bit result's
 //! own rounding, and an infinity passes just where v + e exceeds the element type's range. Where |A| |B| exceeds the
@@ -28,29 +32,23 @@
 //! rounding here.
 
 mod bound;
+mod expected;
 mod sampled;
 
 use std::fmt;
 
-use rayon::prelude::*;
-use tilewright_contract::{GemmShape, Operand};
+use tilewright_contract::GemmShape;
 
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::plain::Plain;
-use crate::reference::{check_lengths, row_products};
-use bound::Bound;
 
-pub use sampled::sampled;
+pub use expected::Expected;
 
 /// The seed that verification takes where the user names none.
 pub const DEFAULT_SEED: u64 = 0x7469_6c65;
 
 /// Products `m n k` up to which [`verify`] compares every element: a few seconds on two cores.
 pub const FULL_LIMIT_PRODUCTS: u64 = 1 << 31;
-
-/// Rows of C that are compared by one task.
-const ROWS_PER_TASK: usize = 8;
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,26 +169,20 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Compares every element of `c` with the plain f64 product of `a` and `b`.
+/// Compares every element of `c` with the plain f64 product of `a` and `b`: [`Expected::full`] of the product.
 ///
-/// Row-major slices with the leading dimensions of `shape`; elements of `c` that are not elements of C are not looked
-/// at. Takes `2 m n k` f64 operations and no memory to speak of.
-///
-/// # Errors [`Error::InvalidArgument`] for a slice shorter than its operand, or a K for which there is no bound (`K u
-/// >= 1`: from 2²⁴ on where sums are taken in f32). A mismatch is no error here: see [`Verdict::into_result`].
+/// # Errors
+/// As for [`Expected::product`] and [`Expected::full`]. A mismatch is no error here: see [`Verdict::into_result`].
 pub fn full<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T]) -> Result<Verdict> {
-    let bound = Bound::new::<T>(shape.k())?;
-    check_lengths(
-        shape,
-        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
-    )?;
-    let Plain { shape, a, b } = &Plain::new(shape, a, b);
-    let rows: Vec<usize> = (0..shape.m()).collect();
-    let tally = rows
-        .par_chunks(ROWS_PER_TASK)
-        .map(|rows| compare_rows(shape, a, b, c, &bound, rows))
-        .reduce(Tally::default, Tally::merge);
-    Ok(tally.verdict(Method::Full))
+    Expected::product(shape, a, b)?.full(c)
+}
+
+/// Looks for wrong rows and compares a sample with the f64 product of `a` and `b`: [`Expected::sampled`] of the product.
+///
+/// # Errors
+/// As for [`Expected::product`] and [`Expected::sampled`].
+pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
+    Expected::product(shape, a, b)?.sampled(c, seed)
 }
 
 /// [`full`] up to [`FULL_LIMIT_PRODUCTS`], beyond it [`sampled`] with the given seed.
@@ -241,73 +233,4 @@ impl Tally {
             method,
         }
     }
-}
-
-/// Compares the given rows in full.
-fn compare_rows<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], bound: &Bound, rows: &[usize]) -> Tally {
-    let (_, columns, ldc) = shape.extents(Operand::C);
-    if columns == 0 {
-        return Tally::default();
-    }
-    let products = row_products(shape, a, b, rows);
-    let sums = products
-        .values
-        .chunks_exact(columns)
-        .zip(products.magnitudes.chunks_exact(columns));
-    let mut tally = Tally::default();
-    for (&row, (values, magnitudes)) in rows.iter().zip(sums) {
-        for (column, (&value, &magnitude)) in values.iter().zip(magnitudes).enumerate() {
-            let got = c[row * ldc + column];
-            tally = tally.merge(compare_element(
-                shape,
-                a,
-                b,
-                bound,
-                (row, column),
-                (value, magnitude),
-                got,
-            ));
-        }
-    }
-    tally
-}
-
-/// Compares one element of C with its value and magnitude.
-fn compare_element<T: Element>(
-    shape: &GemmShape,
-    a: &[T],
-    b: &[T],
-    bound: &Bound,
-    (row, column): (usize, usize),
-    (value, magnitude): (f64, f64),
-    got: T,
-) -> Tally {
-    let allowed = bound.around::<T>(value, magnitude);
-    let got = got.to_f64();
-    // Finite inputs can lead f64 sums to NaN (infinity less infinity, beyond 1e308). That does not excuse a NaN.
-    let passes = allowed.admits(got) && (!got.is_nan() || special_inputs(shape, a, b, row, column));
-    let mismatch = Mismatch {
-        row,
-        column,
-        got,
-        expected: value,
-        bound: allowed.bound(),
-    };
-    Tally {
-        compared: 1,
-        mismatches: usize::from(!passes),
-        first: (!passes).then_some(mismatch),
-        max_error_over_bound: if passes {
-            allowed.error_over_bound(got)
-        } else {
-            allowed.error_over_bound(got).max(1.0)
-        },
-    }
-}
-
-/// Whether a row of A or a column of B holds an infinity or a NaN.
-fn special_inputs<T: Element>(shape: &GemmShape, a: &[T], b: &[T], row: usize, column: usize) -> bool {
-    let (_, inner, lda) = shape.extents(Operand::A);
-    let (_, _, ldb) = shape.extents(Operand::B);
-    (0..inner).any(|k| !a[row * lda + k].to_f64().is_finite() || !b[k * ldb + column].to_f64().is_finite())
 }

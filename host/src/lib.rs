@@ -24,6 +24,7 @@ pub mod check;
 pub mod device;
 mod element;
 mod error;
+mod gemm;
 #[cfg(feature = "cli")]
 pub mod inspect;
 pub mod launch;
@@ -40,6 +41,8 @@ pub mod verify;
 
 pub use element::Element;
 pub use error::{Error, Result};
+pub use gemm::gemm;
+pub use launch::Factors;
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant};

@@ -6,13 +6,14 @@ use std::time::Instant;
 use serde::Serialize;
 use tilewright_contract::{GemmShape, Operand};
 
-use crate::check;
+use crate::check::{self, Expected};
+use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::Gpu;
+use crate::launch::{Factors, Gpu};
 use crate::plan::{Plan, Policy, plan};
-use crate::reference;
-use crate::simulate::{SimOptions, simulate};
+use crate::reference::{self, check_lengths};
+use crate::simulate::{SimOptions, simulate_scaled};
 
 /// Where to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -90,6 +91,10 @@ pub struct Report {
     pub k: usize,
     /// Element type.
     pub dtype: &'static str,
+    /// The factor of the product.
+    pub alpha: f32,
+    /// The factor of what C held before.
+    pub beta: f32,
     /// Rows and columns of a tile of C, in elements.
     pub tile: [u32; 2],
     /// Parts of K with blocks of their own.
@@ -123,73 +128,129 @@ pub struct Report {
     pub fallback: Option<String>,
 }
 
-/// Computes `C = A · B`. A and B are row-major with the shape's leading dimensions.
+/// Computes `C = op(A) · op(B)`. A and B are row-major with the shape's leading dimensions, and lie transposed where the shape says so. [`gemm`](crate::gemm())
+/// scales the product and adds it to what C holds.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, [`Error::InvalidPlan`] for a policy that cannot work,
 /// [`Error::Unavailable`] when the GPU was asked for and there is none, [`Error::Driver`] from the driver, [`Error::Faults`]
 /// from the simulator, [`Error::Mismatch`] when verification finds one.
 pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options) -> Result<Product<T>> {
-    for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len())] {
-        let needed = shape.span_elems(operand);
-        if len < needed {
-            return Err(Error::short_slice(operand, needed, len));
+    compute(&Problem::product(shape, a, b), options)
+}
+
+/// What is computed: `alpha · op(A) · op(B) + beta · C`.
+pub(crate) struct Problem<'a, T> {
+    pub(crate) shape: &'a GemmShape,
+    pub(crate) a: &'a [T],
+    pub(crate) b: &'a [T],
+    pub(crate) factors: Factors,
+    /// C before, where beta is not 0.
+    pub(crate) before: Option<&'a [T]>,
+}
+
+impl<'a, T: Element> Problem<'a, T> {
+    /// The product alone.
+    fn product(shape: &'a GemmShape, a: &'a [T], b: &'a [T]) -> Self {
+        Self {
+            shape,
+            a,
+            b,
+            factors: Factors::default(),
+            before: None,
         }
     }
-    let product = match options.backend {
-        Backend::Cpu => on_cpu(shape, a, b, &options.policy)?,
-        Backend::Sim => in_simulator(shape, a, b, &options.policy)?,
-        Backend::Gpu => on_gpu(&Gpu::open(0)?, shape, a, b, &options.policy)?,
+
+    /// A plan for it; the user's policy leaves the factors open.
+    fn plan(&self, device: &DeviceProfile, policy: &Policy) -> Result<Plan> {
+        let policy = Policy {
+            factors: policy.factors || !self.factors.is_product(),
+            ..*policy
+        };
+        Ok(plan(self.shape, T::DTYPE, device, &policy)?)
+    }
+
+    /// Compares a result with the reference.
+    fn verify(&self, c: &[T], verify: Verify) -> Result<()> {
+        if verify == Verify::None {
+            return Ok(());
+        }
+        let expected = Expected::product(self.shape, self.a, self.b)?;
+        let expected = expected.scaled(self.factors, self.before.unwrap_or_default())?;
+        let verdict = match verify {
+            Verify::Sample => expected.sampled(c, check::DEFAULT_SEED)?,
+            Verify::None | Verify::Full => expected.full(c)?,
+        };
+        verdict.into_result().map(drop)
+    }
+}
+
+/// Computes and compares; the C of the result has zeros between its rows.
+pub(crate) fn compute<T: Element>(problem: &Problem<'_, T>, options: &Options) -> Result<Product<T>> {
+    let Problem {
+        shape, a, b, before, ..
+    } = *problem;
+    let before_len = before.map_or(usize::MAX, <[T]>::len);
+    check_lengths(
+        shape,
+        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, before_len)],
+    )?;
+    let mut product = match options.backend {
+        Backend::Cpu => on_cpu(problem, &options.policy)?,
+        Backend::Sim => in_simulator(problem, &options.policy)?,
+        Backend::Gpu => on_gpu(&Gpu::open(0)?, problem, &options.policy)?,
         Backend::Auto => match Gpu::open(0) {
-            Ok(gpu) => on_gpu(&gpu, shape, a, b, &options.policy)?,
+            Ok(gpu) => on_gpu(&gpu, problem, &options.policy)?,
             Err(Error::Unavailable(reason)) => {
                 if let Some(rung) = options.policy.rung {
                     return Err(Error::Unavailable(format!(
                         "{rung} runs on a GPU or, with the backend sim, in the simulator: {reason}"
                     )));
                 }
-                let mut product = on_cpu(shape, a, b, &options.policy)?;
+                let mut product = on_cpu(problem, &options.policy)?;
                 product.report.fallback = Some(reason);
                 product
             }
             Err(error) => return Err(error),
         },
     };
-    let verdict = match options.verify {
-        Verify::None => None,
-        Verify::Sample => Some(check::sampled(shape, a, b, &product.c, check::DEFAULT_SEED)?),
-        Verify::Full => Some(check::full(shape, a, b, &product.c)?),
-    };
-    if let Some(verdict) = verdict {
-        verdict.into_result()?;
-    }
-    Ok(Product {
-        report: Report {
-            verified: options.verify,
-            ..product.report
-        },
-        ..product
-    })
+    problem.verify(&product.c, options.verify)?;
+    product.report.verified = options.verify;
+    Ok(product)
 }
 
-fn on_gpu<T: Element>(gpu: &Gpu, shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
-    let plan = plan(shape, T::DTYPE, gpu.profile(), policy)?;
-    let mut c = zeros(shape.span_elems(Operand::C))?;
-    let (a, b, mut c_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(&c)?);
-    let kernel_ms = f64::from(gpu.time_ms(|| gpu.launch(&plan, &a, &b, &mut c_device))?);
+fn on_gpu<T: Element>(gpu: &Gpu, problem: &Problem<'_, T>, policy: &Policy) -> Result<Product<T>> {
+    let plan = problem.plan(gpu.profile(), policy)?;
+    let mut c = zeros(problem.shape.span_elems(Operand::C))?;
+    if let Some(before) = problem.before {
+        copy_rows(problem.shape, before, &mut c);
+    }
+    let (a, b, mut c_device) = (gpu.upload(problem.a)?, gpu.upload(problem.b)?, gpu.upload(&c)?);
+    let launch = || gpu.launch_scaled(&plan, problem.factors, &a, &b, &mut c_device);
+    let kernel_ms = f64::from(gpu.time_ms(launch)?);
     gpu.synchronize()?;
     c_device.download(&mut c)?;
-    let report = of_plan(&plan, Backend::Gpu, gpu.profile().name.clone(), kernel_ms);
+    let report = of_plan(
+        &plan,
+        problem.factors,
+        Backend::Gpu,
+        gpu.profile().name.clone(),
+        kernel_ms,
+    );
     Ok(Product { c, report })
 }
 
-fn in_simulator<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
+fn in_simulator<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result<Product<T>> {
     let options = SimOptions {
         // What lines cost is for `tilewright sim` to say.
         checks: cuda_sim::Checks::Faults,
         ..SimOptions::default()
     };
-    let product = simulate(shape, a, b, policy, &options)?;
+    let &Problem {
+        a, b, factors, before, ..
+    } = problem;
+    let plan = problem.plan(&DeviceProfile::of_arch(options.architecture), policy)?;
+    let product = simulate_scaled(&plan, factors, a, b, before, &options)?;
     let mut kernel_ms = 0.0;
     if let Some(report) = product.report {
         kernel_ms = report.seconds * 1e3;
@@ -200,12 +261,12 @@ fn in_simulator<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy
     let device = format!("simulator ({} limits)", options.architecture.name);
     Ok(Product {
         c: product.c,
-        report: of_plan(&product.plan, Backend::Sim, device, kernel_ms),
+        report: of_plan(&plan, factors, Backend::Sim, device, kernel_ms),
     })
 }
 
 /// The report of a plan that was launched.
-fn of_plan(plan: &Plan, backend: Backend, device: String, kernel_ms: f64) -> Report {
+fn of_plan(plan: &Plan, factors: Factors, backend: Backend, device: String, kernel_ms: f64) -> Report {
     let shape = &plan.shape();
     let summary = plan.summary();
     Report {
@@ -216,6 +277,8 @@ fn of_plan(plan: &Plan, backend: Backend, device: String, kernel_ms: f64) -> Rep
         n: shape.n(),
         k: shape.k(),
         dtype: plan.variant().dtype.name(),
+        alpha: factors.alpha,
+        beta: factors.beta,
         tile: summary.tile,
         slices: summary.slices,
         block: summary.block,
@@ -234,7 +297,14 @@ fn of_plan(plan: &Plan, backend: Backend, device: String, kernel_ms: f64) -> Rep
     }
 }
 
-fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> Result<Product<T>> {
+fn on_cpu<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result<Product<T>> {
+    let &Problem {
+        shape,
+        a,
+        b,
+        factors,
+        before,
+    } = problem;
     if let Some(rung) = policy.rung {
         return Err(Error::InvalidArgument(format!(
             "{rung} runs on a GPU or in the simulator; the CPU has its own kernel"
@@ -244,6 +314,9 @@ fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> R
     let mut c = zeros(shape.span_elems(Operand::C))?;
     let start = Instant::now();
     reference::tiled_parallel(shape, tile, a, b, &mut c)?;
+    if !factors.is_product() {
+        scale(shape, factors, before, &mut c);
+    }
     let kernel_ms = start.elapsed().as_secs_f64() * 1e3;
     let mut reasons = vec![format!(
         "tile width {tile}: {}",
@@ -264,6 +337,8 @@ fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> R
         n: shape.n(),
         k: shape.k(),
         dtype: T::DTYPE.name(),
+        alpha: factors.alpha,
+        beta: factors.beta,
         tile: [u32::try_from(tile).unwrap_or(u32::MAX); 2],
         slices: 1,
         block: [0; 3],
@@ -281,6 +356,29 @@ fn on_cpu<T: Element>(shape: &GemmShape, a: &[T], b: &[T], policy: &Policy) -> R
         fallback: None,
     };
     Ok(Product { c, report })
+}
+
+/// Scales a product, and adds what C holds before.
+fn scale<T: Element>(shape: &GemmShape, factors: Factors, before: Option<&[T]>, c: &mut [T]) {
+    let (_, columns, ld) = shape.extents(Operand::C);
+    let [alpha, beta] = [factors.alpha, factors.beta].map(|factor| T::Accumulator::from_f64(factor.into()));
+    for (row, elements) in c.chunks_mut(ld.max(1)).enumerate() {
+        for (column, element) in elements[..columns].iter_mut().enumerate() {
+            let product = alpha * element.to_accumulator();
+            *element = T::from_accumulator(match before {
+                Some(before) => product + beta * before[row * ld + column].to_accumulator(),
+                None => product,
+            });
+        }
+    }
+}
+
+/// Copies the rows of one C to another, and nothing between them.
+pub(crate) fn copy_rows<T: Element>(shape: &GemmShape, from: &[T], to: &mut [T]) {
+    let (rows, columns, ld) = shape.extents(Operand::C);
+    for (from, to) in from.chunks(ld.max(1)).zip(to.chunks_mut(ld.max(1))).take(rows) {
+        to[..columns].copy_from_slice(&from[..columns]);
+    }
 }
 
 /// Zeros for a result. Small operands can have a product that no memory holds: that is the user's to know, not a crash.

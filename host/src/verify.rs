@@ -7,7 +7,7 @@
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
 use tilewright_contract::{
-    Bytes, Copies, DType, GemmShape, Operand, OutputTile, Rung, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
+    Bytes, Copies, DType, GemmShape, Operand, OutputTile, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
     VARIANTS, Variant,
 };
 
@@ -186,7 +186,7 @@ pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
         Tile::Runtime { min, max } => [min, max],
         Tile::Block(tile) => {
             let fits = variant.dynamic_bytes(OutputTile::Block(tile)) <= limit;
-            let slices = if variant.rung == Rung::Gemm { &[1, 3][..] } else { &[1] };
+            let slices = if variant.takes_slices() { &[1, 3][..] } else { &[1] };
             let of_slices = |&slices| Policy {
                 slices: Some(slices),
                 ..of_width(None)

@@ -53,13 +53,15 @@ fn large_products() -> Outcome {
         (Rung::TiledDynamic, 64),
         (Rung::TiledDynamic, 112),
         (Rung::TiledDynamic, 128),
+        (Rung::RegisterTile, 128),
+        (Rung::Gemm, 64),
+        (Rung::Gemm, 128),
     ];
     for (rung, tile) in policies {
         let policy = Policy {
             rung: Some(rung),
             tile: Some(tile),
-            smem_limit: None,
-            entry_point: None,
+            ..Policy::default()
         };
         let options = Options {
             backend: Backend::Gpu,

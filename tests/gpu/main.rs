@@ -4,6 +4,7 @@
 //! - `kernels`: every entry point over the shape table, against the reference
 //! - `usage`: what the driver says of every entry point equals what the contract says
 //! - `library`: `matmul`, large products, opening and closing
+//! - `gemm`: layouts, slices of K, alpha and beta
 //! - `corpus`: kernels over the whole surface of `cuda_std`
 //! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
 //! - `occupancy`: the planner's occupancy and limits against the driver's
@@ -13,6 +14,7 @@
 mod cases;
 mod corpus;
 mod counted;
+mod gemm;
 mod kernels;
 mod library;
 mod mutants;
@@ -20,8 +22,8 @@ mod occupancy;
 mod spilling;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tilewright::Error;
 use tilewright::launch::Gpu;
+use tilewright::{Error, VARIANTS, Variant};
 
 /// What a test ends with: any error is a failure.
 type Outcome = Result<(), Failed>;
@@ -36,20 +38,24 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // One context at a time: tests measure nothing, but they share one device.
     arguments.test_threads = Some(1);
-    let missing = match Gpu::open(0) {
-        Ok(_) => None,
-        Err(Error::Unavailable(reason)) => Some(reason),
+    let (missing, capability) = match Gpu::open(0) {
+        Ok(gpu) => (None, gpu.profile().compute_capability),
+        Err(Error::Unavailable(reason)) => (Some(reason), (u32::MAX, 0)),
         Err(error) => {
             eprintln!("the GPU cannot be used: {error}");
             std::process::exit(1);
         }
     };
-    let mut trials: Vec<Trial> = kernels::trials();
+    // Those whose instructions the device has; without one, all.
+    let runs = |variant: &&Variant| variant.rung.compute_capability() <= capability;
+    let variants: Vec<&'static Variant> = VARIANTS.iter().filter(runs).collect();
+    let mut trials: Vec<Trial> = kernels::trials(&variants);
     trials.extend(library::trials());
+    trials.extend(gemm::trials());
     trials.extend(corpus::trials());
     trials.extend(mutants::trials());
     trials.extend(counted::trials());
-    trials.extend(occupancy::trials());
+    trials.extend(occupancy::trials(&variants));
     trials.extend(spilling::trials());
     if let Some(reason) = &missing {
         trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();

@@ -4,25 +4,26 @@ use libtest_mimic::{Failed, Trial};
 use tilewright::launch::Gpu;
 use tilewright::plan::{KernelUsage, kernel_sheet, usage};
 use tilewright::{Bytes, Error};
-use tilewright_contract::{TileGeometry, VARIANTS, Variant};
+use tilewright_contract::{OutputTile, Tile, TileGeometry, Variant};
 use tilewright_plan::{BlockUse, occupancy};
 
 use crate::Outcome;
 
-pub fn trials() -> Vec<Trial> {
-    VARIANTS
+pub fn trials(variants: &[&'static Variant]) -> Vec<Trial> {
+    let all = variants.to_vec();
+    let (of_limit, of_table) = (all.clone(), all);
+    variants
         .iter()
-        .map(|variant| {
+        .map(|&variant| {
             Trial::test(format!("occupancy::{}", variant.symbol), move || {
                 blocks_are_as_the_driver_counts_them(variant)
             })
         })
         .chain([
-            Trial::test("occupancy::the_limit_is_exact", the_limit_is_exact),
-            Trial::test(
-                "occupancy::the_table_agrees_with_the_driver",
-                the_table_agrees_with_the_driver,
-            ),
+            Trial::test("occupancy::the_limit_is_exact", move || the_limit_is_exact(&of_limit)),
+            Trial::test("occupancy::the_table_agrees_with_the_driver", move || {
+                the_table_agrees_with_the_driver(&of_table)
+            }),
         ])
         .collect()
 }
@@ -46,15 +47,22 @@ fn blocks_are_as_the_driver_counts_them(variant: &'static Variant) -> Outcome {
         static_bytes: loaded.static_smem_bytes,
     };
     let mut compared = 0;
-    for width in (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH).filter(|&width| variant.computes(width)) {
-        let tile = TileGeometry::new(width).map_err(|error| error.to_string())?;
+    let tiles: Vec<OutputTile> = match variant.tile {
+        Tile::Block(tile) => vec![OutputTile::Block(tile)],
+        Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
+            .filter(|&width| variant.computes(width))
+            .map(|width| variant.tile_of_width(width))
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())?,
+    };
+    for tile in tiles {
         let sheet = kernel_sheet(variant, tile, used, &architecture).map_err(|error| error.to_string())?;
         if sheet.static_bytes + sheet.dynamic_bytes > architecture.smem_per_block_optin {
             continue;
         }
         let counted = gpu.blocks_per_multiprocessor(variant, tile.threads(), Bytes(sheet.dynamic_bytes))?;
         if counted != sheet.occupancy.blocks_per_sm {
-            return Err(format!("tile {width}: {counted} blocks, predicted {:?}", sheet.occupancy).into());
+            return Err(format!("{tile}: {counted} blocks, predicted {:?}", sheet.occupancy).into());
         }
         compared += 1;
     }
@@ -81,9 +89,9 @@ fn blocks_are_as_the_driver_counts_them(variant: &'static Variant) -> Outcome {
 }
 
 /// The driver takes static + dynamic = limit and refuses one byte more.
-fn the_limit_is_exact() -> Outcome {
+fn the_limit_is_exact(variants: &[&'static Variant]) -> Outcome {
     let (gpu, architecture) = open()?;
-    for variant in &VARIANTS {
+    for variant in variants {
         let most = architecture.smem_per_block_optin - gpu.usage(variant)?.static_smem_bytes;
         gpu.blocks_per_multiprocessor(variant, 32, Bytes(most))?;
         match gpu.blocks_per_multiprocessor(variant, 32, Bytes(most + 1)) {
@@ -97,14 +105,14 @@ fn the_limit_is_exact() -> Outcome {
     Ok(())
 }
 
-fn the_table_agrees_with_the_driver() -> Outcome {
+fn the_table_agrees_with_the_driver(variants: &[&'static Variant]) -> Outcome {
     let (gpu, architecture) = open()?;
     let disagreements = gpu.profile().disagreements().ok_or("not in the table")?;
     if !disagreements.is_empty() {
         return Err(format!("{disagreements:?}").into());
     }
     // Registers decide occupancy, and the driver's compiler is not the one that made the table.
-    for variant in &VARIANTS {
+    for variant in variants {
         let (driver, table) = (gpu.usage(variant)?.registers, usage(variant.symbol, &architecture));
         if table.is_none_or(|table| table.registers.abs_diff(driver) > 8) {
             return Err(format!("{}: {driver} registers, the table says {table:?}", variant.symbol).into());

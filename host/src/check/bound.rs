@@ -60,6 +60,19 @@ impl Bound {
         Ok(Self { relative, absolute })
     }
 
+    /// The bound of `alpha` times a sum of `k` products plus a number times another: two roundings more, and products that may underflow.
+    ///
+    /// # Errors
+    /// As for [`Bound::new`].
+    pub(super) fn scaled<T: Element>(k: usize, alpha: f64) -> Result<Self> {
+        let sum = Self::new::<T>(k + 2)?;
+        let smallest = smallest_positive(T::DTYPE.accumulator()) + smallest_positive(DType::F64);
+        Ok(Self {
+            relative: sum.relative,
+            absolute: (alpha.abs() * k as f64 + 2.0) * smallest * (1.0 + sum.relative),
+        })
+    }
+
     /// What is admitted for an element whose f64 sum is `value` and whose terms' magnitudes add up to `magnitude`.
     pub(super) fn around<T: Element>(&self, value: f64, magnitude: f64) -> Allowed {
         let error = self.relative * magnitude + self.absolute;

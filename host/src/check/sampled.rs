@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
-use tilewright_contract::{GemmShape, Operand};
+use tilewright_contract::Operand;
 
-use super::bound::{Bound, F64_ROUNDOFF, gamma, smallest_positive, unit_roundoff};
-use super::{Method, Tally, Verdict, compare_element, compare_rows};
+use super::bound::{F64_ROUNDOFF, gamma, smallest_positive, unit_roundoff};
+use super::{Expected, Method, Tally, Verdict};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::plain::Plain;
 use crate::random;
-use crate::reference::{check_lengths, element_product};
+use crate::reference::check_lengths;
 
 /// Random vectors of Freivalds' check. Two defects of one row can cancel in one vector; in two they would have to
 /// twice.
@@ -28,135 +28,136 @@ const RANDOM_ELEMENTS: usize = 256;
 /// Tile widths whose first and last edges are compared.
 const EDGES: [usize; 4] = [16, 32, 64, 128];
 
-/// Checks `c` in `O(m k + k n + m n)` and compares a few thousand elements.
-///
-/// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for random
-///    vectors x, compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1 with random
-///    signs, so that no element escapes. A row whose difference exceeds the sum of its elements' bounds is proved
-///    wrong.
-/// 2. That sum is n times an already pessimistic bound, and a single wrong element can hide below it. So the check
-///    serves as a search: the rows whose differences are largest, measured by their bounds, are compared **element by
-///    element**. Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out long
-///    before it is proved.
-/// 3. Corners, the first and last edges of the usual tiles, and random elements are compared as well.
-///
-/// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements'
-/// bounds.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] as [`full`](super::full), and where A or B holds an infinity or a NaN, or
-/// numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
-pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
-    let bound = Bound::new::<T>(shape.k())?;
-    check_lengths(
-        shape,
-        &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
-    )?;
-    let Plain { shape, a, b } = &Plain::new(shape, a, b);
-    let (rows, columns, ldc) = shape.extents(Operand::C);
-    let mut rng = random::generator(seed, u64::MAX);
-    let residuals = residuals(shape, a, b, c, &bound, &mut rng)?;
+impl<T: Element> Expected<'_, T> {
+    /// Checks `c` in `O(m k + k n + m n)` and compares a few thousand elements.
+    ///
+    /// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for random
+    ///    vectors x, compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1 with random
+    ///    signs, so that no element escapes. A row whose difference exceeds the sum of its elements' bounds is proved
+    ///    wrong.
+    /// 2. That sum is n times an already pessimistic bound, and a single wrong element can hide below it. So the check
+    ///    serves as a search: the rows whose differences are largest, measured by their bounds, are compared **element by
+    ///    element**. Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out long
+    ///    before it is proved.
+    /// 3. Corners, the first and last edges of the usual tiles, and random elements are compared as well.
+    ///
+    /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements'
+    /// bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] as [`Expected::full`], and where A, B or what C holds before has an infinity or a NaN, or
+    /// numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
+    pub fn sampled(&self, c: &[T], seed: u64) -> Result<Verdict> {
+        let shape = &self.plain.shape;
+        check_lengths(shape, &[(Operand::C, c.len())])?;
+        let (rows, columns, ldc) = shape.extents(Operand::C);
+        let mut rng = random::generator(seed, u64::MAX);
+        let residuals = self.residuals(c, &mut rng)?;
 
-    let mut suspects: Vec<usize> = (0..rows).collect();
-    suspects.sort_by(|&i, &j| residuals[j].total_cmp(&residuals[i]));
-    suspects.truncate(SUSPECTS);
-    let failing_rows = residuals.iter().filter(|&&residual| residual > 1.0).count();
-    let compared_rows = suspects.len();
+        let mut suspects: Vec<usize> = (0..rows).collect();
+        suspects.sort_by(|&i, &j| residuals[j].total_cmp(&residuals[i]));
+        suspects.truncate(SUSPECTS);
+        let failing_rows = residuals.iter().filter(|&&residual| residual > 1.0).count();
+        let compared_rows = suspects.len();
 
-    let elements = sample(rows, columns, &mut rng)
-        .into_iter()
-        .filter(|(row, _)| !suspects.contains(row));
-    let tally = elements
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .map(|at @ (row, column)| {
-            let product = element_product(shape, a, b, row, column);
-            compare_element(shape, a, b, &bound, at, product, c[row * ldc + column])
-        })
-        .reduce(Tally::default, Tally::merge);
-    let of_suspects = suspects
-        .par_chunks(1)
-        .map(|rows| compare_rows(shape, a, b, c, &bound, rows))
-        .reduce(Tally::default, Tally::merge);
-    let mut tally = tally.merge(of_suspects);
-    // Each failing row holds a wrong element, compared or not.
-    tally.mismatches = tally.mismatches.max(failing_rows);
-    Ok(tally.verdict(Method::Sampled {
-        vectors: VECTORS,
-        failing_rows,
-        compared_rows,
-        elements: rows * columns,
-    }))
-}
-
-/// For each row of C the difference of `A (B x)` and `C x` in units of what its elements' bounds allow, for the worse
-/// vector. Infinite where the row holds a NaN or an infinity.
-fn residuals<T: Element>(
-    shape: &GemmShape,
-    a: &[T],
-    b: &[T],
-    c: &[T],
-    bound: &Bound,
-    rng: &mut ChaCha8Rng,
-) -> Result<Vec<f64>> {
-    let (rows, inner, lda) = shape.extents(Operand::A);
-    let (_, columns, ldb) = shape.extents(Operand::B);
-    let (_, _, ldc) = shape.extents(Operand::C);
-    if rows == 0 || columns == 0 {
-        return Ok(vec![0.0; rows]);
+        let elements = sample(rows, columns, &mut rng)
+            .into_iter()
+            .filter(|(row, _)| !suspects.contains(row));
+        let tally = elements
+            .collect::<Vec<_>>()
+            .into_par_iter()
+            .map(|at @ (row, column)| self.compare_element(at, self.element(row, column), c[row * ldc + column]))
+            .reduce(Tally::default, Tally::merge);
+        let of_suspects = suspects
+            .par_chunks(1)
+            .map(|rows| self.compare_rows(rows, c))
+            .reduce(Tally::default, Tally::merge);
+        let mut tally = tally.merge(of_suspects);
+        // Each failing row holds a wrong element, compared or not.
+        tally.mismatches = tally.mismatches.max(failing_rows);
+        Ok(tally.verdict(Method::Sampled {
+            vectors: VECTORS,
+            failing_rows,
+            compared_rows,
+            elements: rows * columns,
+        }))
     }
-    let x: Vec<[f64; VECTORS]> = (0..columns).map(|_| std::array::from_fn(|_| component(rng))).collect();
 
-    // B x, and the row sums of |B|, which are not below |B| |x|.
-    let y: Vec<([f64; VECTORS], f64)> = (0..inner)
-        .into_par_iter()
-        .map(|k| dot(&b[k * ldb..][..columns], &x))
-        .collect();
-    if y.iter().any(|(_, magnitude)| !magnitude.is_finite()) {
-        return Err(unusable(Operand::B));
-    }
-    let (bx, b_sums): (Vec<_>, Vec<_>) = y.into_iter().unzip();
+    /// For each row of C the difference of `alpha A (B x) + beta C x`, with C as it was before, and `C x`, with C as it is now, in units of what its
+    /// elements' bounds allow, for the worse vector. Infinite where the row holds a NaN or an infinity.
+    fn residuals(&self, c: &[T], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
+        let Self { plain, bound, .. } = self;
+        let Plain { shape, a, b } = plain;
+        let (rows, inner, lda) = shape.extents(Operand::A);
+        let (_, columns, ldb) = shape.extents(Operand::B);
+        let (_, _, ldc) = shape.extents(Operand::C);
+        if rows == 0 || columns == 0 {
+            return Ok(vec![0.0; rows]);
+        }
+        let x: Vec<[f64; VECTORS]> = (0..columns).map(|_| std::array::from_fn(|_| component(rng))).collect();
 
-    // The roundings of y, of A y and of C x, and those of the bounds themselves: fewer than n + k + 8 each.
-    let evaluation = 2.0 * gamma(columns + inner + 8, F64_ROUNDOFF);
-    let sums = T::DTYPE.accumulator();
-    let rounding = if T::DTYPE == sums { 0.0 } else { unit_roundoff(T::DTYPE) };
-    let underflow = bound.absolute
-        + if T::DTYPE == sums {
-            0.0
-        } else {
-            smallest_positive(T::DTYPE)
-        };
-    (0..rows)
-        .into_par_iter()
-        .map(|row| {
-            let a_row = &a[row * lda..][..inner];
-            let (ay, _) = dot(a_row, &bx);
-            let magnitude: f64 = a_row.iter().zip(&b_sums).map(|(a, b)| a.to_f64().abs() * b).sum();
-            if !magnitude.is_finite() {
-                return Err(unusable(Operand::A));
-            }
-            let (mut cx, mut c_sum) = ([0.0; VECTORS], 0.0);
-            for (column, (c, x)) in c[row * ldc..][..columns].iter().zip(&x).enumerate() {
-                let mut c = c.to_f64();
-                if !c.is_finite() {
-                    let (value, magnitude) = element_product(shape, a, b, row, column);
-                    if !bound.around::<T>(value, magnitude).admits(c) {
-                        return Ok(f64::INFINITY);
-                    }
-                    // A rightful overflow: the sum goes on with the value that it stands for.
-                    c = value;
+        // B x, and the row sums of |B|, which are not below |B| |x|.
+        let y: Vec<([f64; VECTORS], f64)> = (0..inner)
+            .into_par_iter()
+            .map(|k| dot(&b[k * ldb..][..columns], &x))
+            .collect();
+        if y.iter().any(|(_, magnitude)| !magnitude.is_finite()) {
+            return Err(unusable(Operand::B));
+        }
+        let (bx, b_sums): (Vec<_>, Vec<_>) = y.into_iter().unzip();
+
+        // The roundings of y, of A y, of C x before and after, and those of the bounds themselves: fewer than n + k + 12 each.
+        let evaluation = 2.0 * gamma(columns + inner + 12, F64_ROUNDOFF);
+        let sums = T::DTYPE.accumulator();
+        let rounding = if T::DTYPE == sums { 0.0 } else { unit_roundoff(T::DTYPE) };
+        let underflow = bound.absolute
+            + if T::DTYPE == sums {
+                0.0
+            } else {
+                smallest_positive(T::DTYPE)
+            };
+        let (alpha, beta) = (f64::from(self.factors.alpha), f64::from(self.factors.beta));
+        (0..rows)
+            .into_par_iter()
+            .map(|row| {
+                let a_row = &a[row * lda..][..inner];
+                let (ay, _) = dot(a_row, &bx);
+                let magnitude: f64 = a_row.iter().zip(&b_sums).map(|(a, b)| a.to_f64().abs() * b).sum();
+                if !magnitude.is_finite() {
+                    return Err(unusable(Operand::A));
                 }
-                accumulate(&mut cx, c, x);
-                c_sum += c.abs();
-            }
-            let tolerance = (bound.relative + evaluation) * magnitude
-                + (rounding + evaluation) * c_sum
-                + underflow * columns as f64;
-            let difference = ay.iter().zip(cx).map(|(ay, cx)| (ay - cx).abs()).fold(0.0, f64::max);
-            Ok(if difference == 0.0 { 0.0 } else { difference / tolerance })
-        })
-        .collect()
+                let (before, before_magnitude) = match self.before {
+                    Some(before) => dot(&before[row * ldc..][..columns], &x),
+                    None => ([0.0; VECTORS], 0.0),
+                };
+                if !before_magnitude.is_finite() {
+                    return Err(unusable(Operand::C));
+                }
+                let expected: [f64; VECTORS] = std::array::from_fn(|i| alpha * ay[i] + beta * before[i]);
+                let magnitude = alpha.abs() * magnitude + beta.abs() * before_magnitude;
+                let (mut cx, mut c_sum) = ([0.0; VECTORS], 0.0);
+                for (column, (c, x)) in c[row * ldc..][..columns].iter().zip(&x).enumerate() {
+                    let mut c = c.to_f64();
+                    if !c.is_finite() {
+                        let (value, magnitude) = self.element(row, column);
+                        if !bound.around::<T>(value, magnitude).admits(c) {
+                            return Ok(f64::INFINITY);
+                        }
+                        // A rightful overflow: the sum goes on with the value that it stands for.
+                        c = value;
+                    }
+                    accumulate(&mut cx, c, x);
+                    c_sum += c.abs();
+                }
+                let tolerance = (bound.relative + evaluation) * magnitude
+                    + (rounding + evaluation) * c_sum
+                    + underflow * columns as f64;
+                let differences = expected.iter().zip(cx).map(|(expected, cx)| (expected - cx).abs());
+                let difference = differences.fold(0.0, f64::max);
+                Ok(if difference == 0.0 { 0.0 } else { difference / tolerance })
+            })
+            .collect()
+    }
 }
 
 /// A component of a random vector: a random sign, and a magnitude in [1/2, 1).

@@ -76,13 +76,13 @@ mod tests {
     #[test]
     fn names_are_those_of_ptxas_and_keep_their_suffix() {
         for (name, expected, level) in [
-            ("sm_120", "sm_120", "sm_90"),
-            ("12.0", "sm_120", "sm_90"),
-            ("compute_86", "sm_86", "sm_75"),
-            ("sm_90a", "sm_90a", "sm_90"),
-            ("sm_100f", "sm_100f", "sm_90"),
+            ("sm_120", "sm_120", "sm_80"),
+            ("12.0", "sm_120", "sm_80"),
+            ("compute_86", "sm_86", "sm_80"),
+            ("sm_90a", "sm_90a", "sm_80"),
+            ("sm_100f", "sm_100f", "sm_80"),
             // CUDA 13 renamed it.
-            ("sm_101a", "sm_110a", "sm_90"),
+            ("sm_101a", "sm_110a", "sm_80"),
         ] {
             let target = Target::parse(name).expect(name);
             assert_eq!((target.name.as_str(), target.level.arch), (expected, level), "{name}");

@@ -141,7 +141,10 @@ fn matmul_json_has_every_key() {
         "n",
         "k",
         "dtype",
+        "alpha",
+        "beta",
         "tile",
+        "slices",
         "block",
         "grid",
         "static_smem_bytes",
@@ -160,7 +163,7 @@ fn matmul_json_has_every_key() {
     );
     assert_eq!(
         (&report["backend"], &report["verified"], &report["tile"]),
-        (&"cpu".into(), &"sample".into(), &7.into())
+        (&"cpu".into(), &"sample".into(), &serde_json::json!([7, 7]))
     );
     assert!(
         report["fallback"].as_str().expect("says why").contains("CUDA"),
@@ -200,6 +203,79 @@ fn every_type_and_order_is_multiplied() {
             );
         }
     }
+}
+
+#[test]
+fn transposed_files_are_multiplied_as_they_are() {
+    let place = with_operands();
+    let a_transposed = [A[0], A[3], A[1], A[4], A[2], A[5]];
+    let b_transposed = [B[0], B[2], B[4], B[1], B[3], B[5]];
+    place.put("at.npy", "<f4", false, (3, 2), &le32(&a_transposed));
+    place.put("bt.npy", "<f4", false, (2, 3), &le32(&b_transposed));
+    for backend in ["cpu", "sim"] {
+        for files in [
+            "at.npy b.npy --trans-a",
+            "a.npy bt.npy --trans-b",
+            "at.npy bt.npy --trans-a --trans-b",
+        ] {
+            let report = place.json(&format!("matmul {files} -o c.npy --backend {backend} --verify full"));
+            assert_eq!(place.elements("c.npy"), le32(&C), "{backend} {files}");
+            assert_eq!(report["m"], 2);
+        }
+    }
+    let error = place.fails(2, "matmul at.npy b.npy -o d.npy");
+    assert!(error.contains("at.npy is 3 x 2, b.npy is 3 x 2"), "{error}");
+    let error = place.fails(2, "matmul a.npy b.npy -o d.npy --trans-a");
+    assert!(error.contains("a.npy is transposed 3 x 2, b.npy is 3 x 2"), "{error}");
+}
+
+#[test]
+fn products_are_scaled_and_added() {
+    let place = with_operands();
+    place.put("c0.npy", "<f4", false, (2, 2), &le32(&[1.0, 2.0, 3.0, 4.0]));
+    place.put("nan.npy", "<f4", false, (2, 2), &le32(&[f32::NAN; 4]));
+    for backend in ["cpu", "sim"] {
+        for (arguments, expected) in [
+            ("--alpha 2", [8.0, 10.0, 20.0, 22.0]),
+            ("--add c0.npy", [5.0, 7.0, 13.0, 15.0]),
+            ("--alpha -1 --add c0.npy --beta -0.5", [-4.5, -6.0, -11.5, -13.0]),
+            // What is not read cannot spread.
+            ("--add nan.npy --beta 0", C),
+        ] {
+            let report = place.json(&format!(
+                "matmul a.npy b.npy -o c.npy {arguments} --backend {backend} --verify full"
+            ));
+            assert_eq!(
+                place.elements("c.npy"),
+                le32(&expected),
+                "{backend} {arguments}: {report}"
+            );
+        }
+    }
+    let text = place.succeeds("matmul a.npy b.npy -o c.npy --alpha 2 --add c0.npy");
+    assert!(text.contains("alpha 2, beta 1"), "{text}");
+
+    place.put("wide.npy", "<f8", false, (2, 2), &[0; 32]);
+    place.put("tall.npy", "<f4", false, (3, 2), &[0; 24]);
+    place.put("half.npy", "<f2", false, (2, 2), &[0; 8]);
+    for (arguments, expected) in [
+        (
+            "a.npy b.npy --add wide.npy",
+            "wide.npy holds f64: --alpha and --add take f32",
+        ),
+        ("a.npy b.npy --add tall.npy", "tall.npy is 3 x 2, the product 2 x 2"),
+        ("half.npy half.npy --alpha 2", "half.npy holds f16"),
+        ("a.npy b.npy --alpha inf --verify full", "must be finite to be checked"),
+        (
+            "a.npy b.npy --alpha 2 --backend sim --kernel r02_tiled_static",
+            "r02_tiled_static has no kernel for f32 with alpha and beta",
+        ),
+    ] {
+        let error = place.fails(2, &format!("matmul {arguments} -o d.npy"));
+        assert!(error.contains(expected), "{arguments}: {error}");
+    }
+    let error = place.fails(2, "matmul a.npy b.npy -o d.npy --beta 2");
+    assert!(error.contains("--add"), "{error}");
 }
 
 #[test]
@@ -254,7 +330,7 @@ fn inputs_that_cannot_be_multiplied_are_named_and_nothing_is_written() {
         ("a.npy b.npy -o c.npy --tile 4000000000", "nearest: "),
         (
             "a.npy b.npy -o c.npy --kernel r99",
-            "unknown kernel `r99`; known: auto, r01_naive, r02_tiled_static, r03_tiled_dynamic, r05_register_tile",
+            "unknown kernel `r99`; known: auto, r01_naive, r02_tiled_static, r03_tiled_dynamic, r05_register_tile, r09_async_copy, r10_gemm",
         ),
         (
             "a.npy b.npy -o c.npy --backend cpu --kernel r01_naive",
@@ -357,13 +433,13 @@ fn ptx_is_printed_for_an_architecture_and_a_kernel() {
     let whole = place.succeeds("ptx");
     assert!(whole.contains(".target sm_75"), "the oldest level");
     let newer = place.json("ptx --arch sm_120 --kernel r02_tiled_static");
-    assert_eq!((&newer["arch"], &newer["level"]), (&"sm_120".into(), &"sm_90".into()));
+    assert_eq!((&newer["arch"], &newer["level"]), (&"sm_120".into(), &"sm_80".into()));
     assert_eq!(newer["symbols"].as_array().expect("a list").len(), 8);
     let one = place.succeeds("ptx --kernel r01_naive_f32");
     assert!(one.starts_with(".visible .entry r01_naive_f32(") && one.ends_with("}\n"));
     assert!(whole.contains(&one));
     for (arguments, expected) in [
-        ("ptx --arch sm_70", "`sm_70` is too old; levels: sm_75, sm_90"),
+        ("ptx --arch sm_70", "`sm_70` is too old; levels: sm_75, sm_80"),
         ("ptx --arch pentium", "`pentium` is unknown"),
         ("ptx --kernel r01_naive_i8", "unknown kernel `r01_naive_i8`"),
     ] {

@@ -192,7 +192,7 @@ fn matmul_computes_in_the_simulator() {
         ("backend", Value::from("sim")),
         ("device", "simulator (sm_90 limits)".into()),
         ("kernel", "r02_tiled_static_16_f32".into()),
-        ("tile", 16.into()),
+        ("tile", serde_json::json!([16, 16])),
         ("static_smem_bytes", 2048.into()),
         ("limit_bytes", 232_448.into()),
         ("verified", "full".into()),

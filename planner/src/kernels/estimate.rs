@@ -3,7 +3,7 @@
 //! A kernel of one stage alternates between loading and multiplying, so a block spends most of its time waiting, and what a
 //! multiprocessor's other blocks do meanwhile decides the speed. Measured on an H200, the cycles that `b` resident blocks take for
 //! a step along k are close to `latency + b * work`: a straight line in b, whose two numbers `speed.txt` has for each kernel and tile
-//! width, with the cycles that a block costs besides its steps. `benches/gpu_pick.rs` measures and fits them
+//! width, with the cycles that a block costs besides its steps. `benches/gpu_pick` measures and fits them
 //! (`gpu_pick --calibrate`), on other shapes than those on which it judges the choice.
 
 use cuda_arch::Architecture;

@@ -121,6 +121,8 @@ fn case_of(kernel: &str) -> Case {
         Rung::TiledDynamic if variant.computes(12) => (GemmShape::with_ld(37, 43, 35, 38, 48, 45), 12),
         Rung::TiledDynamic => (GemmShape::with_ld(50, 41, 43, 45, 44, 46), 38),
         Rung::RegisterTile => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 128),
+        Rung::RegisterColumn => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 64),
+        Rung::VectorCopy | Rung::WarpTile | Rung::DoubleBuffer => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 128),
         Rung::AsyncCopy | Rung::Gemm => {
             panic!("{kernel} has no copies: its body is mutated as a classic, `stencil_pipelined`")
         }

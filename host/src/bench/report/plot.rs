@@ -117,14 +117,24 @@ fn ratios(results: &Results, measured: &Measured<'_>) -> Picture {
     let all = measured.iter().filter_map(|(_, m)| m.ratio);
     let low = all.clone().map(|ratio| ratio.q1).fold(0.9, f64::min) - 0.05;
     let high = all.map(|ratio| ratio.q3).fold(1.1, f64::max) + 0.05;
-    let title = format!("{}: peer time over ours; right of 1 ours is faster", results.about.device);
-    by_row(measured, &title, "ratio, median and quartiles", (low, high), Some(1.0), |chart, at, m| {
-        let Some(ratio) = m.ratio else { return Ok(()) };
-        let at = at as f64;
-        chart.draw_series([PathElement::new([(ratio.q1, at), (ratio.q3, at)], OURS.stroke_width(2))])?;
-        chart.draw_series([Circle::new((ratio.median, at), 4, OURS.filled())])?;
-        Ok(())
-    })
+    let title = format!(
+        "{}: peer time over ours; right of 1 ours is faster",
+        results.about.device
+    );
+    by_row(
+        measured,
+        &title,
+        "ratio, median and quartiles",
+        (low, high),
+        Some(1.0),
+        |chart, at, m| {
+            let Some(ratio) = m.ratio else { return Ok(()) };
+            let at = at as f64;
+            chart.draw_series([PathElement::new([(ratio.q1, at), (ratio.q3, at)], OURS.stroke_width(2))])?;
+            chart.draw_series([Circle::new((ratio.median, at), 4, OURS.filled())])?;
+            Ok(())
+        },
+    )
 }
 
 /// TFLOP/s over operations a byte of device memory, with what the multiprocessors and the memory allow.
@@ -139,7 +149,11 @@ fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
     };
     let tera_bytes = ceilings.dram_gb_per_second / 1e3;
     let roof = |intensity: f64| (intensity * tera_bytes).min(ceilings.f32_tflops);
-    let least = measured.iter().map(|(row, _)| intensity(row)).fold(f64::INFINITY, f64::min) / 2.0;
+    let least = measured
+        .iter()
+        .map(|(row, _)| intensity(row))
+        .fold(f64::INFINITY, f64::min)
+        / 2.0;
     let most = measured.iter().map(|(row, _)| intensity(row)).fold(0.0, f64::max) * 2.0;
     let slowest = measured.iter().map(|(_, m)| m.ours.tflops).fold(roof(least), f64::min) / 2.0;
     let mut text = String::new();
@@ -157,7 +171,10 @@ fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
             .margin(12)
             .x_label_area_size(44)
             .y_label_area_size(60)
-            .build_cartesian_2d((least..most).log_scale(), (slowest..ceilings.f32_tflops * 1.6).log_scale())?;
+            .build_cartesian_2d(
+                (least..most).log_scale(),
+                (slowest..ceilings.f32_tflops * 1.6).log_scale(),
+            )?;
         chart
             .configure_mesh()
             .x_desc("operations for each byte that must cross the memory bus")

@@ -81,7 +81,10 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             message: format!("cannot draw: {error}"),
         })?;
         let plots = plots.into_iter().map(|(name, text)| (format!("-{name}.svg"), text));
-        let texts = [(".json".to_owned(), as_json.clone()), (".md".to_owned(), bench::markdown(&results))];
+        let texts = [
+            (".json".to_owned(), as_json.clone()),
+            (".md".to_owned(), bench::markdown(&results)),
+        ];
         for (end, text) in texts.into_iter().chain(plots) {
             let file = folder.join(format!("bench-{}{end}", results.suite.name()));
             Destination::new(&file)?.write(|file| std::io::Write::write_all(file, text.as_bytes()))?;

@@ -1,10 +1,10 @@
 //! `tilewright matmul`: multiplies two `.npy` files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use half::{bf16, f16};
-use tilewright::{Backend, DType, GemmShape, Options, Report, Verify};
+use tilewright::{Backend, DType, Factors, GemmShape, Operand, Options, Report, Transpose, Verify};
 
 use crate::choice::Choice;
 use crate::destination::Destination;
@@ -12,13 +12,34 @@ use crate::failure::{Failure, Result};
 use crate::npy::{self, Scalar, Source};
 use crate::{output, simulation};
 
-/// Multiply two .npy files: C = A · B
+/// Multiply two .npy files: C = A · B, or scaled and added to a third
 #[derive(Args)]
 pub struct Command {
     /// A, m x k: f32, f64 or f16, in C or Fortran order
     a: PathBuf,
     /// B, k x n, of the same type
     b: PathBuf,
+    /// The file of A holds A transposed, k x m; it is not transposed back
+    #[arg(long)]
+    trans_a: bool,
+    /// The file of B holds B transposed, n x k
+    #[arg(long)]
+    trans_b: bool,
+    /// Multiply the product by this number; f32
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
+    alpha: f32,
+    /// Add this matrix, m x n, to the product; f32
+    #[arg(long, value_name = "C0")]
+    add: Option<PathBuf>,
+    /// Multiply the matrix that is added by this number
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        requires = "add"
+    )]
+    beta: f32,
     /// Where to write C, m x n; the file appears complete or not at all
     #[arg(short, long, value_name = "C")]
     output: PathBuf,
@@ -70,18 +91,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             b.dtype()
         )));
     }
-    if a.columns() != b.rows() {
-        return Err(Failure::input(format!(
-            "{} is {} x {}, {} is {} x {}: the columns of A must be as many as the rows of B",
-            command.a.display(),
-            a.rows(),
-            a.columns(),
-            command.b.display(),
-            b.rows(),
-            b.columns()
-        )));
-    }
-    let shape = GemmShape::packed(a.rows(), b.columns(), a.columns()).map_err(tilewright::Error::from)?;
+    let shape = shape(command, &a, &b)?;
     let destination = Destination::new(&command.output)?;
     let compute = match a.dtype() {
         DType::F32 => compute::<f32>,
@@ -89,7 +99,10 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         DType::F16 => compute::<f16>,
         DType::Bf16 => compute::<bf16>,
     };
-    let report = compute(&shape, a, b, &options, command.choice.yes, &destination)?;
+    let report = match &command.add {
+        None if command.alpha == 1.0 => compute(&shape, a, b, &options, command.choice.yes, &destination)?,
+        _ => compute_scaled(&shape, a, b, options, command, &destination)?,
+    };
     if json {
         return output::print_json(&report);
     }
@@ -101,6 +114,85 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         }
     }
     output::print(&text)
+}
+
+/// The product's shape, with the files as they hold A and B.
+fn shape(command: &Command, a: &Source, b: &Source) -> Result<GemmShape> {
+    let read = |source: &Source, transposed: bool| match transposed {
+        false => (Transpose::No, [source.rows(), source.columns()]),
+        true => (Transpose::Yes, [source.columns(), source.rows()]),
+    };
+    let (transpose_a, [m, k]) = read(a, command.trans_a);
+    let (transpose_b, [k_of_b, n]) = read(b, command.trans_b);
+    if k != k_of_b {
+        let stored = |transposed| if transposed { "transposed " } else { "" };
+        return Err(Failure::input(format!(
+            "{} is {}{m} x {k}, {} is {}{k_of_b} x {n}: the columns of A must be as many as the rows of B",
+            command.a.display(),
+            stored(command.trans_a),
+            command.b.display(),
+            stored(command.trans_b),
+        )));
+    }
+    let shape = GemmShape::packed_transposed(m, n, k, [transpose_a, transpose_b]);
+    Ok(shape.map_err(tilewright::Error::from)?)
+}
+
+/// Computes with alpha and beta, which the kernels have in f32.
+fn compute_scaled(
+    shape: &GemmShape,
+    a: Source,
+    b: Source,
+    mut options: Options,
+    command: &Command,
+    destination: &Destination,
+) -> Result<Report> {
+    let f32_only = |path: &Path, source: &Source| match source.dtype() {
+        DType::F32 => Ok(()),
+        other => Err(Failure::input(format!(
+            "{} holds {other}: --alpha and --add take f32",
+            path.display()
+        ))),
+    };
+    f32_only(&command.a, &a)?;
+    options.policy.factors = true;
+    simulation::ensure_product_affordable::<f32>(shape, &options, command.choice.yes)?;
+    let mut factors = Factors {
+        alpha: command.alpha,
+        beta: 0.0,
+    };
+    let mut c: Vec<f32> = Vec::new();
+    let spinner = output::spinner();
+    let descr = a.descr();
+    spinner.set_message("reading");
+    if let Some(path) = &command.add {
+        let added = Source::open(path, command.bf16)?;
+        f32_only(path, &added)?;
+        if [added.rows(), added.columns()] != [shape.m(), shape.n()] {
+            return Err(Failure::input(format!(
+                "{} is {} x {}, the product {} x {}",
+                path.display(),
+                added.rows(),
+                added.columns(),
+                shape.m(),
+                shape.n()
+            )));
+        }
+        factors.beta = command.beta;
+        c = added.read()?;
+    } else {
+        let len = shape.span_elems(Operand::C);
+        c.try_reserve_exact(len)
+            .map_err(|_| Failure::input(format!("C has {len} elements: more than there is memory")))?;
+        c.resize(len, 0.0);
+    }
+    let (a, b) = (a.read()?, b.read()?);
+    spinner.set_message(format!("multiplying {shape}"));
+    let report = tilewright::gemm(shape, factors, &a, &b, &mut c, &options)?;
+    spinner.set_message("writing");
+    npy::write(destination, descr, shape.m(), shape.n(), &c)?;
+    spinner.finish_and_clear();
+    Ok(report)
 }
 
 fn compute<T: Scalar>(
@@ -141,6 +233,9 @@ pub fn describe(report: &Report) -> String {
         ),
         ("device", report.device.clone()),
     ];
+    if (report.alpha, report.beta) != (1.0, 0.0) {
+        rows.insert(1, ("scaled", format!("alpha {}, beta {}", report.alpha, report.beta)));
+    }
     rows.extend(report.fallback.iter().map(|reason| ("not a GPU", reason.clone())));
     rows.extend([
         ("kernel", report.kernel.to_owned()),

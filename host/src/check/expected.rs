@@ -1,0 +1,166 @@
+//! What C should be, and the comparison of single elements and rows with it.
+
+use rayon::prelude::*;
+use tilewright_contract::{GemmShape, Operand};
+
+use super::bound::Bound;
+use super::{Method, Mismatch, Tally, Verdict};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::launch::Factors;
+use crate::plain::Plain;
+use crate::reference::{check_lengths, element_product, row_products};
+
+/// Rows of C that are compared by one task.
+const ROWS_PER_TASK: usize = 8;
+
+/// What C should be: `op(A) · op(B)`, or `alpha · op(A) · op(B) + beta · C`.
+pub struct Expected<'a, T: Element> {
+    pub(super) plain: Plain<'a, T>,
+    pub(super) factors: Factors,
+    /// C before, where beta is not 0.
+    pub(super) before: Option<&'a [T]>,
+    pub(super) bound: Bound,
+}
+
+impl<'a, T: Element> Expected<'a, T> {
+    /// The product of row-major slices with the leading dimensions of `shape`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a K for which there is no bound (`K u >= 1`: from 2²⁴ on where sums are taken
+    /// in f32).
+    pub fn product(shape: &GemmShape, a: &'a [T], b: &'a [T]) -> Result<Self> {
+        let bound = Bound::new::<T>(shape.k())?;
+        check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
+        Ok(Self {
+            plain: Plain::new(shape, a, b),
+            factors: Factors::default(),
+            before: None,
+            bound,
+        })
+    }
+
+    /// The same product scaled and added to what C holds `before`, which is not read where beta is 0.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a slice shorter than C, a factor that is no finite number, or a K without a bound.
+    pub fn scaled(self, factors: Factors, before: &'a [T]) -> Result<Self> {
+        if factors.is_product() {
+            return Ok(self);
+        }
+        let Factors { alpha, beta } = factors;
+        if !(alpha.is_finite() && beta.is_finite()) {
+            return Err(Error::InvalidArgument(format!(
+                "alpha {alpha} and beta {beta} must be finite to be checked"
+            )));
+        }
+        let before = (beta != 0.0).then_some(before);
+        if let Some(before) = before {
+            check_lengths(&self.plain.shape, &[(Operand::C, before.len())])?;
+        }
+        Ok(Self {
+            bound: Bound::scaled::<T>(self.plain.shape.k(), alpha.into())?,
+            factors,
+            before,
+            ..self
+        })
+    }
+
+    /// Compares every element of `c`; elements that are not elements of C are not looked at. Takes `2 m n k` f64 operations and no memory to speak of.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a slice shorter than C. A mismatch is no error here: see [`Verdict::into_result`].
+    pub fn full(&self, c: &[T]) -> Result<Verdict> {
+        let shape = &self.plain.shape;
+        check_lengths(shape, &[(Operand::C, c.len())])?;
+        let rows: Vec<usize> = (0..shape.m()).collect();
+        let tally = rows
+            .par_chunks(ROWS_PER_TASK)
+            .map(|rows| self.compare_rows(rows, c))
+            .reduce(Tally::default, Tally::merge);
+        Ok(tally.verdict(Method::Full))
+    }
+
+    /// The value of an element and the magnitudes of its terms, from those of the product.
+    fn scale(&self, row: usize, column: usize, (value, magnitude): (f64, f64)) -> (f64, f64) {
+        if self.factors.is_product() {
+            return (value, magnitude);
+        }
+        let (alpha, beta) = (f64::from(self.factors.alpha), f64::from(self.factors.beta));
+        let added = self.before_at(row, column).map_or(0.0, |before| beta * before);
+        (alpha * value + added, alpha.abs() * magnitude + added.abs())
+    }
+
+    /// What C holds before, where it counts.
+    pub(super) fn before_at(&self, row: usize, column: usize) -> Option<f64> {
+        let (_, _, ldc) = self.plain.shape.extents(Operand::C);
+        self.before.map(|before| before[row * ldc + column].to_f64())
+    }
+
+    /// One element and the magnitudes of its terms.
+    pub(super) fn element(&self, row: usize, column: usize) -> (f64, f64) {
+        let Plain { shape, a, b } = &self.plain;
+        self.scale(row, column, element_product(shape, a, b, row, column))
+    }
+
+    /// Compares the given rows in full.
+    pub(super) fn compare_rows(&self, rows: &[usize], c: &[T]) -> Tally {
+        let Plain { shape, a, b } = &self.plain;
+        let (_, columns, ldc) = shape.extents(Operand::C);
+        if columns == 0 {
+            return Tally::default();
+        }
+        let products = row_products(shape, a, b, rows);
+        let sums = products
+            .values
+            .chunks_exact(columns)
+            .zip(products.magnitudes.chunks_exact(columns));
+        let mut tally = Tally::default();
+        for (&row, (values, magnitudes)) in rows.iter().zip(sums) {
+            for (column, (&value, &magnitude)) in values.iter().zip(magnitudes).enumerate() {
+                let expected = self.scale(row, column, (value, magnitude));
+                tally = tally.merge(self.compare_element((row, column), expected, c[row * ldc + column]));
+            }
+        }
+        tally
+    }
+
+    /// Compares one element of C with its value and magnitude.
+    pub(super) fn compare_element(
+        &self,
+        (row, column): (usize, usize),
+        (value, magnitude): (f64, f64),
+        got: T,
+    ) -> Tally {
+        let allowed = self.bound.around::<T>(value, magnitude);
+        let got = got.to_f64();
+        // Finite inputs can lead f64 sums to NaN (infinity less infinity, beyond 1e308). That does not excuse a NaN.
+        let passes = allowed.admits(got) && (!got.is_nan() || self.special_inputs(row, column));
+        let mismatch = Mismatch {
+            row,
+            column,
+            got,
+            expected: value,
+            bound: allowed.bound(),
+        };
+        Tally {
+            compared: 1,
+            mismatches: usize::from(!passes),
+            first: (!passes).then_some(mismatch),
+            max_error_over_bound: if passes {
+                allowed.error_over_bound(got)
+            } else {
+                allowed.error_over_bound(got).max(1.0)
+            },
+        }
+    }
+
+    /// Whether a row of A, a column of B or the element of C before is or holds an infinity or a NaN.
+    fn special_inputs(&self, row: usize, column: usize) -> bool {
+        let Plain { shape, a, b } = &self.plain;
+        let (_, inner, lda) = shape.extents(Operand::A);
+        let (_, _, ldb) = shape.extents(Operand::B);
+        self.before_at(row, column).is_some_and(|before| !before.is_finite())
+            || (0..inner).any(|k| !a[row * lda + k].to_f64().is_finite() || !b[k * ldb + column].to_f64().is_finite())
+    }
+}

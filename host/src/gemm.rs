@@ -1,0 +1,54 @@
+//! The product of BLAS: scaled, and added to what C holds.
+
+use tilewright_contract::{GemmShape, Operand};
+
+use crate::error::Result;
+use crate::launch::Factors;
+use crate::matmul::{Options, Problem, Report, compute, copy_rows};
+use crate::reference::check_lengths;
+
+/// Computes `C = alpha · op(A) · op(B) + beta · C`. All three are row-major with the shape's leading dimensions; A and B lie transposed where the shape
+/// says so. With `beta` 0 what C holds is not read. The elements between the rows of C are neither read nor written, and none is written when anything
+/// fails.
+///
+/// In f32, the type that the kernels with alpha and beta are compiled for. On the CPU the product is computed first, then scaled and added.
+///
+/// ```
+/// use tilewright::{Factors, GemmShape, Options, Transpose, Verify, gemm};
+///
+/// let a = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]; // 2 x 3
+/// let b = [1.0_f32, 0.0, 1.0, 0.0, 1.0, 1.0]; // 3 x 2, transposed: its columns are rows here
+/// let mut c = [1.0_f32, 1.0, 1.0, 1.0];
+/// let shape = GemmShape::packed_transposed(2, 2, 3, [Transpose::No, Transpose::Yes])?;
+/// let options = Options {
+///     verify: Verify::Full,
+///     ..Options::default()
+/// };
+/// gemm(&shape, Factors { alpha: 2.0, beta: -1.0 }, &a, &b, &mut c, &options)?;
+/// assert_eq!(c, [7.0, 9.0, 19.0, 21.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`matmul`](crate::matmul()), and [`Error::InvalidPlan`](crate::Error::InvalidPlan) for a policy whose kernel has no alpha and beta. With
+/// [`Options::verify`], [`Error::InvalidArgument`](crate::Error::InvalidArgument) for factors that are not finite.
+pub fn gemm(
+    shape: &GemmShape,
+    factors: Factors,
+    a: &[f32],
+    b: &[f32],
+    c: &mut [f32],
+    options: &Options,
+) -> Result<Report> {
+    check_lengths(shape, &[(Operand::C, c.len())])?;
+    let problem = Problem {
+        shape,
+        a,
+        b,
+        factors,
+        before: (factors.beta != 0.0).then_some(&*c),
+    };
+    let product = compute(&problem, options)?;
+    copy_rows(shape, &product.c, c);
+    Ok(product.report)
+}

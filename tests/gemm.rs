@@ -1,0 +1,373 @@
+//! The pipelined kernels (rungs 9 and 10) in the simulator, without a GPU: every layout of A and B, slices of K, alpha and beta, and no bank conflict
+//! where fragments are loaded.
+//!
+//! A block of 256 threads with 128 sums each is slow to simulate: the smallest tile goes over the whole table of shapes, the others over the shapes that
+//! reach their edges.
+
+use cuda_sim::{AccessKind, Checks, Report, Schedule, Space};
+use proptest::prelude::*;
+use proptest::sample;
+use tilewright::check::Expected;
+use tilewright::device::DeviceProfile;
+use tilewright::plan::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
+use tilewright::random::random_matrix;
+use tilewright::simulate::{SimOptions, simulate_scaled};
+use tilewright::verify::{self, Case};
+use tilewright::{
+    Backend, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm,
+};
+use tilewright_contract::{BlockTile, Tile, tiles};
+
+const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
+
+/// Shapes that reach every edge of a tile in a few steps along K.
+const EDGES: [&str; 4] = ["one element", "above one tile", "padded rows", "nothing to sum"];
+
+/// The entry points of a tile.
+fn variants(tile: BlockTile) -> impl Iterator<Item = &'static Variant> {
+    VARIANTS.iter().filter(move |variant| variant.tile == Tile::Block(tile))
+}
+
+/// The numbers of slices that an entry point is tried with.
+fn slices(variant: &Variant) -> &'static [u32] {
+    match variant.rung {
+        Rung::Gemm => &[1, 3],
+        _ => &[1],
+    }
+}
+
+fn cases(variant: &Variant, tile: BlockTile) -> Vec<Case> {
+    verify::cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies)
+}
+
+fn options(schedule: Schedule, checks: Checks) -> SimOptions {
+    SimOptions {
+        schedule,
+        checks,
+        // The test harness runs as many tests at once as there are cores.
+        workers: 1,
+        ..SimOptions::default()
+    }
+}
+
+fn planned(variant: &'static Variant, slices: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
+    let policy = Policy {
+        rung: Some(variant.rung),
+        entry_point: Some(variant),
+        slices: Some(slices),
+        ..Policy::default()
+    };
+    let profile = DeviceProfile::of_arch(options.architecture);
+    plan(shape, variant.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", variant.symbol))
+}
+
+/// Simulates, and asserts that nothing is wrong: no fault, the right result, the planned bytes. Without beta nobody has written C before, so that to read
+/// it is a fault.
+fn is_right(
+    variant: &'static Variant,
+    slices: u32,
+    factors: Factors,
+    shape: &GemmShape,
+    options: &SimOptions,
+) -> Option<Report> {
+    let what = format!(
+        "{} {shape}, {slices} slices, {factors:?}, {}",
+        variant.symbol, options.schedule
+    );
+    let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
+    let (a, b, before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
+    let plan = planned(variant, slices, shape, options);
+    let read = (factors.beta != 0.0).then_some(&before[..]);
+    let product =
+        simulate_scaled(&plan, factors, &a, &b, read, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    if let Some(report) = &product.report {
+        assert!(report.is_clean(), "{what}:\n{report}");
+        assert_eq!(report.blocks, u64::from(plan.summary().grid[0]), "{what}");
+        planned_bytes_are_used(&plan, report, &what);
+    }
+    let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");
+    let expected = expected.scaled(factors, &before).expect("finite");
+    let verdict = expected.full(&product.c).expect("as long as the shape says");
+    assert!(verdict.passed(), "{what}: {verdict}");
+    product.report
+}
+
+/// What the contract says, what the launch gave, what the kernel used and what the planner's worksheet comes to are one number.
+fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
+    let planned = u64::from(plan.dynamic_bytes().get());
+    assert_eq!(report.shared.static_bytes, 0, "{what}");
+    assert_eq!(report.shared.dynamic_bytes, planned, "{what}");
+    assert_eq!(report.shared.high_water_bytes, planned, "{what}");
+    let arch = cuda_arch::find("sm_90").expect("in the table");
+    let used = KernelUsage {
+        // The simulator has no registers that could be spilled.
+        static_bytes: 0,
+        ..usage(plan.variant().symbol, arch).expect("in the table")
+    };
+    let sheet = kernel_sheet(plan.variant(), plan.tile(), used, arch).expect("legal");
+    let worksheet = sheet.worksheet.expect("uses shared memory");
+    assert_eq!(worksheet.total_bytes, planned, "{what}: worksheet");
+}
+
+/// Every entry point of a tile, whole and in slices, over the cases with these names.
+fn holds_over(tile: BlockTile, named: impl Fn(&str) -> bool) {
+    let options = options(Schedule::Forward, Checks::Faults);
+    let mut run = 0;
+    for variant in variants(tile) {
+        for &slices in slices(variant) {
+            for case in cases(variant, tile).iter().filter(|case| named(case.name)) {
+                is_right(variant, slices, PRODUCT, &case.shape, &options);
+                run += 1;
+            }
+        }
+    }
+    assert!(run > 0);
+}
+
+#[test]
+fn the_smallest_tile_over_the_whole_table_of_shapes() {
+    holds_over(tiles::T64X64, |_| true);
+}
+
+#[test]
+fn few_rows() {
+    holds_over(tiles::T32X128, |name| EDGES.contains(&name));
+}
+
+#[test]
+fn few_columns() {
+    holds_over(tiles::T128X32, |name| EDGES.contains(&name));
+}
+
+#[test]
+fn tiles_of_four_warps() {
+    holds_over(tiles::T128X64, |name| EDGES.contains(&name));
+}
+
+#[test]
+fn tiles_of_eight_warps() {
+    holds_over(tiles::T128X128, |name| EDGES[..2].contains(&name));
+}
+
+#[test]
+fn the_largest_tile() {
+    holds_over(tiles::T256X128, |name| EDGES[..2].contains(&name));
+}
+
+/// A shape of two tiles in each direction and three steps along K, none of them whole, as the copies of an entry point take it.
+fn ragged(variant: &Variant, tile: BlockTile) -> GemmShape {
+    let of = |name| cases(variant, tile).into_iter().find(|case| case.name == name);
+    let shape = of("padded rows").expect("in the table").shape;
+    let (m, n, k) = (shape.m(), shape.n(), 2 * tile.k as usize + 4);
+    GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid")
+}
+
+#[test]
+fn every_entry_point_computes_the_same_under_every_schedule() {
+    // All layouts of the smallest tile; of the others each tile once, of the fewest threads first.
+    let small = variants(tiles::T64X64);
+    let others = [tiles::T32X128, tiles::T128X32, tiles::T128X64];
+    let others = others.into_iter().filter_map(|tile| variants(tile).next());
+    for variant in small.chain(others) {
+        let Tile::Block(tile) = variant.tile else { continue };
+        for &slices in slices(variant) {
+            let options = options(Schedule::All, Checks::Faults);
+            is_right(variant, slices, PRODUCT, &ragged(variant, tile), &options);
+        }
+    }
+}
+
+#[test]
+fn large_tiles_compute_the_same_under_every_schedule() {
+    for variant in variants(tiles::T128X128)
+        .take(1)
+        .chain(variants(tiles::T256X128).take(3))
+    {
+        let Tile::Block(tile) = variant.tile else { continue };
+        // A tile and a bit of rows; slices with one tile each.
+        let shape = GemmShape::packed(tile.m as usize + 4, 8, 2 * tile.k as usize + 1).expect("valid");
+        let slices = slices(variant).last().expect("not empty");
+        is_right(
+            variant,
+            *slices,
+            PRODUCT,
+            &shape,
+            &options(Schedule::All, Checks::Faults),
+        );
+    }
+}
+
+#[test]
+fn alpha_and_beta_scale_and_add() {
+    let options = options(Schedule::Forward, Checks::Faults);
+    let of = |alpha, beta| Factors { alpha, beta };
+    for factors in [of(2.5, 0.0), of(-1.0, 1.0), of(0.5, -3.0), of(0.0, 2.0), of(0.0, 0.0)] {
+        for variant in variants(tiles::T64X64) {
+            for &slices in slices(variant) {
+                is_right(variant, slices, factors, &ragged(variant, tiles::T64X64), &options);
+            }
+        }
+    }
+    // Every tile and both rungs; and nothing to sum, where C is scaled alone.
+    for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_call()) {
+        let Tile::Block(tile) = variant.tile else {
+            panic!("{}", variant.symbol)
+        };
+        let (m, n) = (tile.m as usize / 2 + 4, tile.n as usize / 2 + 4);
+        for k in [0, 9] {
+            let shape = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid");
+            is_right(variant, 1, of(1.5, 0.25), &shape, &options);
+        }
+    }
+}
+
+#[test]
+fn a_nan_in_c_stays_out_where_beta_is_0_and_spreads_to_its_element_alone_where_it_is_not() {
+    let variant = variants(tiles::T64X64).next().expect("in the table");
+    let shape = GemmShape::packed(20, 12, 40).expect("valid");
+    let (a, b) = (random_matrix::<f32>(1, 20 * 40), random_matrix::<f32>(2, 40 * 12));
+    let options = options(Schedule::Forward, Checks::Faults);
+    for slices in [1, 3] {
+        let plan = planned(variant, slices, &shape, &options);
+        let run = |beta, before: &[f32]| {
+            let factors = Factors { alpha: 1.0, beta };
+            let product = simulate_scaled(&plan, factors, &a, &b, Some(before), &options).expect("runs");
+            product.assert_clean();
+            product.c
+        };
+        let mut before = vec![f32::NAN; 20 * 12];
+        assert!(run(0.0, &before).iter().all(|element| element.is_finite()));
+        before[1..].fill(1.0);
+        let c = run(2.0, &before);
+        assert!(c[0].is_nan() && c[1..].iter().all(|element| element.is_finite()));
+    }
+}
+
+#[test]
+fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
+    let variant = variants(tiles::T64X64).next().expect("in the table");
+    let shape = GemmShape::packed(70, 68, 90).expect("valid");
+    let (a, b) = (random_matrix::<f32>(1, 70 * 90), random_matrix::<f32>(2, 90 * 68));
+    let mut first: Option<Vec<f32>> = None;
+    for schedule in Schedule::EVERY {
+        let options = options(schedule, Checks::Faults);
+        let plan = planned(variant, 3, &shape, &options);
+        assert_eq!((plan.summary().slices, plan.counters()), (3, 4));
+        let product = simulate_scaled(&plan, PRODUCT, &a, &b, None, &options).expect("runs");
+        product.assert_clean();
+        let first = first.get_or_insert_with(|| product.c.clone());
+        // Whichever block comes last, the sums are added in the order of the slices.
+        assert!(
+            first.iter().zip(&product.c).all(|(a, b)| a.to_bits() == b.to_bits()),
+            "{schedule}"
+        );
+    }
+}
+
+#[test]
+fn fragments_are_loaded_without_bank_conflicts() {
+    for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_call()) {
+        let Tile::Block(tile) = variant.tile else {
+            panic!("{}", variant.symbol)
+        };
+        // One tile, one step along K: what the others load lies as this does.
+        let shape = GemmShape::packed_transposed(
+            tile.m as usize,
+            tile.n as usize,
+            tile.k as usize,
+            variant.copies.transpose,
+        );
+        let options = options(Schedule::Forward, Checks::Full);
+        let report = is_right(variant, 1, PRODUCT, &shape.expect("valid"), &options).expect("not empty");
+        let loads: Vec<_> = report
+            .lines
+            .iter()
+            .filter(|line| line.kind.space == Space::Shared && line.kind.access == AccessKind::Read)
+            .collect();
+        assert!(!loads.is_empty(), "{}", variant.symbol);
+        for line in loads {
+            assert!(line.site.file.contains("pipeline"), "{line:?}");
+            assert_eq!(line.actual, line.ideal, "{}: {line:?}", variant.symbol);
+        }
+        // And no copy of vectors or of single elements meets another in a bank.
+        let (actual, ideal) = report.traffic(Space::Shared, AccessKind::Write);
+        assert_eq!(actual, ideal, "{}", variant.symbol);
+    }
+}
+
+#[test]
+fn an_empty_product_launches_nothing() {
+    let variant = variants(tiles::T64X64).next().expect("in the table");
+    let options = options(Schedule::Forward, Checks::Faults);
+    for (m, n, k) in [(0, 8, 8), (8, 0, 8), (0, 0, 0)] {
+        let shape = GemmShape::packed(m, n, k).expect("valid");
+        let report = is_right(variant, 3, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
+        assert!(report.is_none());
+    }
+}
+
+#[test]
+fn gemm_in_one_call_leaves_all_but_c_alone_and_c_too_where_it_fails() {
+    let (m, n, k) = (33, 20, 50);
+    let shape = GemmShape::with_transposes(m, n, k, [Transpose::Yes, Transpose::No], [m + 1, n, n + 5]).expect("valid");
+    let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
+    let (a, b, before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
+    let factors = Factors { alpha: -1.5, beta: 0.5 };
+    for backend in [Backend::Cpu, Backend::Sim] {
+        let options = Options {
+            backend,
+            verify: Verify::Full,
+            ..Options::default()
+        };
+        let mut c = before.clone();
+        c.push(7.0);
+        let report = gemm(&shape, factors, &a, &b, &mut c, &options).unwrap_or_else(|error| panic!("{backend}: {error}"));
+        assert_eq!((report.backend, report.verified), (backend, Verify::Full));
+        assert_eq!((report.alpha, report.beta), (-1.5, 0.5));
+        let expected = Expected::product(&shape, &a, &b).expect("long enough");
+        let expected = expected.scaled(factors, &before).expect("finite");
+        assert!(expected.full(&c).expect("long enough").passed(), "{backend}");
+        let outside = |&at: &usize| at % (n + 5) >= n || at >= before.len();
+        for at in (0..c.len()).filter(outside) {
+            assert_eq!(c[at], before.get(at).copied().unwrap_or(7.0), "{backend}: element {at} is not of C");
+        }
+
+        let mut short = before.clone();
+        short.pop();
+        let error = gemm(&shape, factors, &a, &b, &mut short, &options).expect_err("short").to_string();
+        let len = before.len();
+        assert_eq!(error, format!("C holds {} elements, its shape needs {len}", len - 1));
+        let mut c = before.clone();
+        let not_finite = Factors { alpha: f32::NAN, beta: 0.5 };
+        gemm(&shape, not_finite, &a, &b, &mut c, &options).expect_err("nothing to compare with");
+        assert_eq!(c, before, "{backend}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn random_shapes_layouts_and_factors(
+        // Tiles of up to 128 threads.
+        variant in sample::select(
+            [tiles::T64X64, tiles::T32X128, tiles::T128X32].into_iter().flat_map(variants).collect::<Vec<_>>()
+        ),
+        slices in 1_u32..=5,
+        (m, n, k) in (0_usize..=140, 0_usize..=140, 0_usize..=100),
+        (pad_a, pad_b, pad_c) in (0_usize..=9, 0_usize..=9, 0_usize..=9),
+        (alpha, beta) in (sample::select(vec![1.0_f32, -2.0, 0.5]), sample::select(vec![0.0_f32, 1.0, -0.75])),
+        seed in any::<u64>(),
+    ) {
+        // What a copy moves at once divides rows and leading dimensions.
+        let [vector_a, vector_b] = variant.copies.vector.map(|vector| vector as usize);
+        let [transpose_a, transpose_b] = variant.copies.transpose;
+        let round = |extent: usize, applies: bool, vector| if applies { extent / vector * vector } else { extent };
+        let m = round(m, transpose_a == Transpose::Yes, vector_a);
+        let n = round(n, transpose_b == Transpose::No, vector_b);
+        let packed = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid");
+        let ld = |operand, pad: usize, vector| (packed.extents(operand).2 + pad).next_multiple_of(vector);
+        let lds = [ld(Operand::A, pad_a, vector_a), ld(Operand::B, pad_b, vector_b), ld(Operand::C, pad_c, 1)];
+        let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds).expect("valid");
+        is_right(variant, slices, Factors { alpha, beta }, &shape, &options(Schedule::Random(seed), Checks::Faults));
+    }
+}

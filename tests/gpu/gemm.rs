@@ -1,0 +1,238 @@
+//! Alpha, beta, layouts and slices of K on the GPU: the kernels of rungs 9 and 10 as the library launches them.
+
+use libtest_mimic::{Failed, Trial};
+use tilewright::check::Expected;
+use tilewright::launch::Gpu;
+use tilewright::plan::{PlanError, Policy, plan};
+use tilewright::random::random_matrix;
+use tilewright::{
+    Backend, DType, Error, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm,
+};
+
+use crate::Outcome;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("gemm::every_kernel_scales_and_adds", every_kernel_scales_and_adds),
+        Trial::test("gemm::nothing_to_sum_scales_c", nothing_to_sum_scales_c),
+        Trial::test("gemm::nan_stays_out_of_an_unread_c", nan_stays_out_of_an_unread_c),
+        Trial::test("gemm::the_workspace_is_reused", the_workspace_is_reused),
+        Trial::test(
+            "gemm::slices_give_the_same_bits_each_time",
+            slices_give_the_same_bits_each_time,
+        ),
+        Trial::test("gemm::large_products_of_every_layout", large_products_of_every_layout),
+        Trial::test(
+            "gemm::refuses_factors_without_a_kernel",
+            refuses_factors_without_a_kernel,
+        ),
+    ]
+}
+
+const LAYOUTS: [[Transpose; 2]; 4] = [
+    [Transpose::No, Transpose::No],
+    [Transpose::No, Transpose::Yes],
+    [Transpose::Yes, Transpose::No],
+    [Transpose::Yes, Transpose::Yes],
+];
+
+/// Launches on random operands, with the elements between the rows of C and behind its last full of NaN, and compares.
+fn is_right(gpu: &Gpu, shape: &GemmShape, factors: Factors, policy: &Policy) -> Outcome {
+    let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
+    let (a, b, mut before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
+    let (_, columns, ld) = shape.extents(Operand::C);
+    before.extend([f32::NAN; 64]);
+    for row in before.chunks_mut(ld.max(1)) {
+        let end = columns.min(row.len());
+        row[end..].fill(f32::NAN);
+    }
+    let policy = Policy {
+        factors: !factors.is_product(),
+        ..*policy
+    };
+    let plan = plan(shape, DType::F32, gpu.profile(), &policy)?;
+    let what = || {
+        let summary = plan.summary();
+        format!("{} {shape}, {} slices, {factors:?}", summary.kernel, summary.slices)
+    };
+    let (a_device, b_device, mut c_device) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.upload(&before)?);
+    gpu.launch_scaled(&plan, factors, &a_device, &b_device, &mut c_device)?;
+    let mut c = vec![0.0; before.len()];
+    c_device.download(&mut c)?;
+    let expected = Expected::product(shape, &a, &b)?.scaled(factors, &before)?;
+    let verdict = expected.full(&c)?;
+    if !verdict.passed() {
+        return Err(format!("{}: {verdict}", what()).into());
+    }
+    let span = shape.span_elems(Operand::C);
+    let outside = |at: &usize| *at >= span || at % ld >= columns;
+    match (0..c.len()).filter(outside).find(|&at| !c[at].is_nan()) {
+        Some(at) => Err(format!("{}: element {at} outside of C was written", what()).into()),
+        None => Ok(()),
+    }
+}
+
+fn of_variant(variant: &'static Variant, slices: u32) -> Policy {
+    Policy {
+        rung: Some(variant.rung),
+        entry_point: Some(variant),
+        slices: Some(slices),
+        ..Policy::default()
+    }
+}
+
+/// The pipelined entry points, each with the numbers of slices to try.
+fn pipelined() -> impl Iterator<Item = (&'static Variant, u32)> {
+    VARIANTS
+        .iter()
+        .filter(|variant| variant.rung.takes_call())
+        .flat_map(|variant| match variant.rung {
+            Rung::Gemm => vec![(variant, 1), (variant, 3)],
+            _ => vec![(variant, 1)],
+        })
+}
+
+fn every_kernel_scales_and_adds() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    for (variant, slices) in pipelined() {
+        // Of every operand the rows are longer than the matrix, in vectors of 4 elements; C's are not.
+        let [a, b] = variant.copies.transpose;
+        let (m, n, k) = (300, 268, 132);
+        let row = |transpose, plain, transposed| if transpose == Transpose::No { plain } else { transposed };
+        let lds = [row(a, k, m) + 8, row(b, n, k) + 4, n + 3];
+        let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds)?;
+        for (alpha, beta) in [(1.0, 0.0), (-2.5, 0.0), (1.0, 1.0), (0.5, -3.0), (0.0, 2.0)] {
+            is_right(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
+        }
+    }
+    Ok(())
+}
+
+fn nothing_to_sum_scales_c() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    for (variant, slices) in pipelined() {
+        let shape = GemmShape::packed_transposed(132, 36, 0, variant.copies.transpose)?;
+        for (alpha, beta) in [(1.0, 0.0), (2.0, 1.0), (1.0, -0.5)] {
+            is_right(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
+        }
+    }
+    Ok(())
+}
+
+fn nan_stays_out_of_an_unread_c() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    let shape = GemmShape::packed(200, 100, 300)?;
+    let (a, b) = (random_matrix::<f32>(1, 200 * 300), random_matrix::<f32>(2, 300 * 100));
+    let (a_device, b_device) = (gpu.upload(&a)?, gpu.upload(&b)?);
+    let factors = Factors { alpha: 3.0, beta: 0.0 };
+    for (variant, slices) in pipelined().filter(|(variant, _)| variant.accepts(&shape)) {
+        let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(variant, slices))?;
+        let mut c_device = gpu.upload(&[f32::NAN; 200 * 100])?;
+        gpu.launch_scaled(&plan, factors, &a_device, &b_device, &mut c_device)?;
+        let mut c = vec![0.0; 200 * 100];
+        c_device.download(&mut c)?;
+        let verdict = Expected::product(&shape, &a, &b)?.scaled(factors, &[])?.full(&c)?;
+        if !verdict.passed() {
+            return Err(format!("{}, {slices} slices: {verdict}", variant.symbol).into());
+        }
+    }
+    Ok(())
+}
+
+/// Launches of several sizes and numbers of slices, one behind the other: each must find its counters at 0 and room for its sums.
+fn the_workspace_is_reused() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    for (m, n, k, slices) in [
+        (64, 64, 4096, 16),
+        (64, 64, 4096, 16),
+        (500, 300, 2000, 5),
+        (64, 64, 4096, 32),
+        (1000, 1000, 1000, 3),
+        (10, 10, 10_000, 64),
+        (500, 300, 2000, 1),
+        (500, 300, 2000, 7),
+    ] {
+        let shape = GemmShape::packed(m, n, k)?;
+        let policy = Policy {
+            rung: Some(Rung::Gemm),
+            slices: Some(slices),
+            ..Policy::default()
+        };
+        is_right(&gpu, &shape, Factors { alpha: 1.0, beta: 1.0 }, &policy)?;
+    }
+    Ok(())
+}
+
+fn slices_give_the_same_bits_each_time() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    let shape = GemmShape::packed(300, 200, 8000)?;
+    let (a, b) = (random_matrix::<f32>(1, 300 * 8000), random_matrix::<f32>(2, 8000 * 200));
+    let (a, b) = (gpu.upload(&a)?, gpu.upload(&b)?);
+    let policy = Policy {
+        rung: Some(Rung::Gemm),
+        slices: Some(12),
+        ..Policy::default()
+    };
+    let plan = plan(&shape, DType::F32, gpu.profile(), &policy)?;
+    let mut first: Option<Vec<u32>> = None;
+    for round in 0..20 {
+        let mut c_device = gpu.uninitialized(300 * 200)?;
+        gpu.launch(&plan, &a, &b, &mut c_device)?;
+        let mut c = vec![0.0_f32; 300 * 200];
+        c_device.download(&mut c)?;
+        let bits: Vec<u32> = c.into_iter().map(f32::to_bits).collect();
+        if *first.get_or_insert_with(|| bits.clone()) != bits {
+            return Err(format!("launch {round} gave other bits than the first").into());
+        }
+    }
+    Ok(())
+}
+
+/// In one call, with what the planner picks.
+fn large_products_of_every_layout() -> Outcome {
+    for (m, n, k) in [(2048, 1024, 512), (1999, 2003, 777), (33, 5000, 4000)] {
+        for transpose in LAYOUTS {
+            let shape = GemmShape::packed_transposed(m, n, k, transpose)?;
+            let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
+            let (a, b, mut c) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
+            let options = Options {
+                backend: Backend::Gpu,
+                verify: Verify::Sample,
+                ..Options::default()
+            };
+            let report = gemm(&shape, Factors { alpha: 0.5, beta: 2.0 }, &a, &b, &mut c, &options)
+                .map_err(|error| Failed::from(format!("{shape} {transpose:?}: {error}")))?;
+            if !report.kernel.starts_with(Rung::Gemm.name()) {
+                return Err(format!("{shape} {transpose:?}: {} has no alpha and beta", report.kernel).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refuses_factors_without_a_kernel() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    let shape = GemmShape::packed(16, 16, 16)?;
+    let factors = Factors { alpha: 2.0, beta: 0.0 };
+    let policy = Policy {
+        rung: Some(Rung::TiledStatic),
+        ..Policy::default()
+    };
+    let ones = [1.0_f32; 256];
+    let (a, b, mut c) = (gpu.upload(&ones)?, gpu.upload(&ones)?, gpu.upload(&ones)?);
+    let plain = plan(&shape, DType::F32, gpu.profile(), &policy)?;
+    if !matches!(
+        gpu.launch_scaled(&plain, factors, &a, &b, &mut c),
+        Err(Error::InvalidArgument(_))
+    ) {
+        return Err(Failed::from("a kernel without alpha was launched with one"));
+    }
+    let scaled = Policy {
+        factors: true,
+        ..policy
+    };
+    match plan(&shape, DType::F32, gpu.profile(), &scaled) {
+        Err(PlanError::NoFactors { .. }) => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
