@@ -24,5 +24,5 @@ mod table;
 
 pub use name::{ComputeCapability, UnknownArchitecture, find};
 pub use sources::{COLUMNS, Column, Source};
-pub use spilling::{spill_budget_bytes, static_bytes_with_spills};
+pub use spilling::{assumed_threads, spill_budget_bytes, static_bytes_with_spills};
 pub use table::{ARCHITECTURES, Architecture};

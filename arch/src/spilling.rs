@@ -2,13 +2,11 @@
 //!
 //! NVIDIA documents the pragma (PTX ISA, "Pragma Strings"), not the amount. The law below was found by letting `ptxas` 13.0.88
 //! assemble kernels that spill without end: every architecture of CUDA 13, blocks of 24 to 1024 threads, none to 48 KiB of
-//! static shared memory. It gave the bytes of each exactly; `tests/smem_spilling.rs` of the repository asks again.
+//! static shared memory; and without launch bounds every cap of 24 to 255 registers. It gave the bytes of each exactly; `tests/smem_spilling` of the
+//! repository asks again.
 
 use crate::name::ComputeCapability;
 use crate::table::Architecture;
-
-/// The threads of a block that `ptxas` assumes of a kernel without `.maxntid`.
-const ASSUMED_THREADS: u32 = 1024;
 
 /// Spilled registers start at a multiple of this, behind the kernel's own static arrays.
 const SPILL_ALIGNMENT: u32 = 16;
@@ -16,7 +14,7 @@ const SPILL_ALIGNMENT: u32 = 16;
 /// The most shared memory, in bytes, that `ptxas` gives to spilled registers of a block of a kernel which has `static_bytes` of its
 /// own. The cubin's static shared memory is then `static_bytes`, rounded up to 16, and this; [`static_bytes_with_spills`] adds up.
 ///
-/// `max_threads` is the product of what `.maxntid` declares. Without it `ptxas` assumes 1024 threads, whatever the launch has.
+/// `threads` is the product of what `.maxntid` declares, or without it [`assumed_threads`].
 ///
 /// The law, in the order of the computation:
 ///
@@ -33,8 +31,7 @@ const SPILL_ALIGNMENT: u32 = 16;
 /// 8.0's, and 11.0 with a reserve of 1152 bytes.
 ///
 /// 0 for a block of 0 threads.
-pub fn spill_budget_bytes(arch: &Architecture, max_threads: Option<u32>, static_bytes: u32) -> u32 {
-    let threads = max_threads.unwrap_or(ASSUMED_THREADS);
+pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u32) -> u32 {
     if threads == 0 {
         return 0;
     }
@@ -47,16 +44,33 @@ pub fn spill_budget_bytes(arch: &Architecture, max_threads: Option<u32>, static_
     budget.saturating_sub(own) / slot * slot
 }
 
+/// The threads of a block that `ptxas` assumes of a kernel without `.maxntid` whose registers it spills into shared memory, whatever the launch has.
+///
+/// It is what the registers of a multiprocessor suffice for, counted with one more a thread than the kernel's cap (`.maxnreg`, without it all that a thread
+/// can have), in whole warps, rounded up. 1024 for a cap of 64 registers; for fewer it is more threads than a block can have.
+///
+/// ```
+/// let arch = cuda_arch::find("sm_90")?;
+/// let assumed = [Some(64), Some(128), None].map(|cap| cuda_arch::assumed_threads(arch, cap));
+/// assert_eq!(assumed, [1024, 512, 256]);
+/// # Ok::<(), cuda_arch::UnknownArchitecture>(())
+/// ```
+pub fn assumed_threads(arch: &Architecture, max_registers: Option<u32>) -> u32 {
+    let registers = max_registers.unwrap_or(arch.registers_per_thread).saturating_add(1);
+    let warps = (arch.registers_per_sm / registers).div_ceil(arch.warp_size);
+    warps.min(arch.warps_per_sm) * arch.warp_size
+}
+
 /// The static shared memory, in bytes, of a kernel with `static_bytes` of its own and spills without end.
 ///
 /// ```
 /// let arch = cuda_arch::find("sm_120")?;
-/// assert_eq!(cuda_arch::spill_budget_bytes(arch, Some(256), 1000), 14_336);
-/// assert_eq!(cuda_arch::static_bytes_with_spills(arch, Some(256), 1000), 1008 + 14_336);
+/// assert_eq!(cuda_arch::spill_budget_bytes(arch, 256, 1000), 14_336);
+/// assert_eq!(cuda_arch::static_bytes_with_spills(arch, 256, 1000), 1008 + 14_336);
 /// # Ok::<(), cuda_arch::UnknownArchitecture>(())
 /// ```
-pub fn static_bytes_with_spills(arch: &Architecture, max_threads: Option<u32>, static_bytes: u32) -> u32 {
-    match spill_budget_bytes(arch, max_threads, static_bytes) {
+pub fn static_bytes_with_spills(arch: &Architecture, threads: u32, static_bytes: u32) -> u32 {
+    match spill_budget_bytes(arch, threads, static_bytes) {
         0 => static_bytes,
         spilled => static_bytes.next_multiple_of(SPILL_ALIGNMENT) + spilled,
     }
@@ -92,12 +106,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn assert_total(name: &str, max_threads: Option<u32>, static_bytes: u32, expected: u32) {
+    fn assert_total(name: &str, threads: u32, static_bytes: u32, expected: u32) {
         let arch = crate::find(name).expect("in the table");
         assert_eq!(
-            static_bytes_with_spills(arch, max_threads, static_bytes),
+            static_bytes_with_spills(arch, threads, static_bytes),
             expected,
-            "{name}, {max_threads:?} threads, {static_bytes} static bytes"
+            "{name}, {threads} threads, {static_bytes} static bytes"
         );
     }
 
@@ -117,9 +131,28 @@ mod tests {
             ("sm_121", 7168, 15_360, 32_768, 45_056),
         ] {
             for (threads, expected) in [(128, at_128), (256, at_256), (512, at_512), (1024, at_1024)] {
-                assert_total(name, Some(threads), 0, expected);
+                assert_total(name, threads, 0, expected);
             }
-            assert_total(name, None, 0, at_1024);
+        }
+    }
+
+    /// The multiprocessors of sm_120 hold 1536 threads, those of sm_90 2048.
+    #[test]
+    fn without_launch_bounds_the_cap_of_registers_decides() {
+        for (name, cap, threads, expected) in [
+            ("sm_90", Some(24), 2048, 40_960),
+            ("sm_120", Some(24), 1536, 43_008),
+            ("sm_90", Some(40), 1600, 44_800),
+            ("sm_90", Some(64), 1024, 45_056),
+            ("sm_90", Some(88), 736, 47_104),
+            ("sm_90", Some(92), 704, 47_872),
+            ("sm_90", Some(128), 512, 40_960),
+            ("sm_120", Some(128), 512, 32_768),
+            ("sm_90", None, 256, 19_456),
+        ] {
+            let arch = crate::find(name).expect("in the table");
+            assert_eq!(assumed_threads(arch, cap), threads, "{name} {cap:?}");
+            assert_total(name, threads, 0, expected);
         }
     }
 
@@ -139,22 +172,23 @@ mod tests {
             ("sm_120", 256, 20_001, 20_001),
             ("sm_75", 1024, 49_152, 49_152),
         ] {
-            assert_total(name, Some(threads), static_bytes, expected);
+            assert_total(name, threads, static_bytes, expected);
         }
     }
 
     #[test]
     fn a_block_of_part_of_a_warp_takes_the_place_of_whole_warps() {
         // 8 blocks of 4 warps, 20 slots of 400 bytes.
-        assert_total("sm_75", Some(100), 0, 8000);
-        assert_total("sm_120", Some(300), 0, 24_000);
+        assert_total("sm_75", 100, 0, 8000);
+        assert_total("sm_120", 300, 0, 24_000);
     }
 
     #[test]
     fn sizes_that_no_block_has_do_not_overflow() {
         let arch = crate::find("sm_90").expect("in the table");
-        for (threads, static_bytes) in [(Some(0), 0), (Some(u32::MAX), 0), (Some(256), u32::MAX)] {
+        for (threads, static_bytes) in [(0, 0), (u32::MAX, 0), (256, u32::MAX)] {
             assert_eq!(spill_budget_bytes(arch, threads, static_bytes), 0);
         }
+        assert_eq!(assumed_threads(arch, Some(u32::MAX)), 0);
     }
 }

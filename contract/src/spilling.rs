@@ -45,7 +45,8 @@ pub enum Spills {
     Local,
     /// Into shared memory as far as `ptxas` takes it, the rest into local memory.
     Shared,
-    /// The same for a kernel that does not say how many threads its block has: `ptxas` takes shared memory for 1024.
+    /// The same for a kernel that does not say how many threads its block has: `ptxas` takes shared memory for as many as the
+    /// multiprocessor has registers for.
     Unbounded,
 }
 
@@ -139,13 +140,9 @@ macro_rules! twins {
 
 /// Every twin.
 pub static TWINS: &[Twin] = &twins! {
-    RegisterTile "register_tile" F32 "f32" 256: 96 80 64;;
-    Inverse8 "inverse8" F32 "f32" 64: 72;;
+    RegisterTile "register_tile" F32 "f32" 256: 80 64;;
     Inverse8 "inverse8" F32 "f32" 128: 72 64; 64;
-    Inverse8 "inverse8" F32 "f32" 256: 64;;
-    Inverse8 "inverse8" F64 "f64" 64: 128;;
-    Inverse8 "inverse8" F64 "f64" 128: 136 128 96; 128;
-    Inverse8 "inverse8" F64 "f64" 256: 128;;
+    Inverse8 "inverse8" F64 "f64" 128: 136 128; 128;
 };
 
 #[cfg(test)]

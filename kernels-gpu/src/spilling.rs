@@ -55,8 +55,6 @@ macro_rules! inverse8_twins {
 
 register_tile_twins! {
     register_tile_256_kept_f32(max_threads = 256);
-    register_tile_256_96_local_f32(max_threads = 256, max_registers = 96);
-    register_tile_256_96_shared_f32(max_threads = 256, max_registers = 96, smem_spilling);
     register_tile_256_80_local_f32(max_threads = 256, max_registers = 80);
     register_tile_256_80_shared_f32(max_threads = 256, max_registers = 80, smem_spilling);
     register_tile_256_64_local_f32(max_threads = 256, max_registers = 64);
@@ -64,32 +62,18 @@ register_tile_twins! {
 }
 
 inverse8_twins! {
-    inverse8_64_kept_f32: f32, (max_threads = 64);
-    inverse8_64_72_local_f32: f32, (max_threads = 64, max_registers = 72);
-    inverse8_64_72_shared_f32: f32, (max_threads = 64, max_registers = 72, smem_spilling);
     inverse8_128_kept_f32: f32, (max_threads = 128);
     inverse8_128_72_local_f32: f32, (max_threads = 128, max_registers = 72);
     inverse8_128_72_shared_f32: f32, (max_threads = 128, max_registers = 72, smem_spilling);
     inverse8_128_64_local_f32: f32, (max_threads = 128, max_registers = 64);
     inverse8_128_64_shared_f32: f32, (max_threads = 128, max_registers = 64, smem_spilling);
     inverse8_128_64_unbounded_f32: f32, (max_registers = 64, smem_spilling, assume_max_threads);
-    inverse8_256_kept_f32: f32, (max_threads = 256);
-    inverse8_256_64_local_f32: f32, (max_threads = 256, max_registers = 64);
-    inverse8_256_64_shared_f32: f32, (max_threads = 256, max_registers = 64, smem_spilling);
-    inverse8_64_kept_f64: f64, (max_threads = 64);
-    inverse8_64_128_local_f64: f64, (max_threads = 64, max_registers = 128);
-    inverse8_64_128_shared_f64: f64, (max_threads = 64, max_registers = 128, smem_spilling);
     inverse8_128_kept_f64: f64, (max_threads = 128);
     inverse8_128_136_local_f64: f64, (max_threads = 128, max_registers = 136);
     inverse8_128_136_shared_f64: f64, (max_threads = 128, max_registers = 136, smem_spilling);
     inverse8_128_128_local_f64: f64, (max_threads = 128, max_registers = 128);
     inverse8_128_128_shared_f64: f64, (max_threads = 128, max_registers = 128, smem_spilling);
     inverse8_128_128_unbounded_f64: f64, (max_registers = 128, smem_spilling, assume_max_threads);
-    inverse8_128_96_local_f64: f64, (max_threads = 128, max_registers = 96);
-    inverse8_128_96_shared_f64: f64, (max_threads = 128, max_registers = 96, smem_spilling);
-    inverse8_256_kept_f64: f64, (max_threads = 256);
-    inverse8_256_128_local_f64: f64, (max_threads = 256, max_registers = 128);
-    inverse8_256_128_shared_f64: f64, (max_threads = 256, max_registers = 128, smem_spilling);
 }
 
 /// The twins as functions of the host.

@@ -1,6 +1,6 @@
 //! Bytes: the law of `cuda_arch::spill_budget_bytes` against `ptxas`, and the single runs that it was found from.
 
-use cuda_arch::{Architecture, spill_budget_bytes, static_bytes_with_spills};
+use cuda_arch::{Architecture, assumed_threads, spill_budget_bytes, static_bytes_with_spills};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -11,7 +11,7 @@ const FEWEST: u32 = 24;
 
 /// A kernel that fills its budget and spills more into local memory.
 fn saturated(arch: &Architecture, threads: u32, static_bytes: u32, align: u32) -> Kernel {
-    let slots = spill_budget_bytes(arch, Some(threads), 0) / (4 * threads);
+    let slots = spill_budget_bytes(arch, threads, 0) / (4 * threads);
     // Each number too many needs a slot, but some of the registers are not for numbers.
     let live = (slots + FEWEST + 24) as usize;
     Kernel::new(live, &format!(".maxntid {threads} .maxnreg {FEWEST}"))
@@ -38,7 +38,7 @@ fn compare(arch: &Architecture, cases: &[(u32, u32, u32)]) {
             ..
         } = usage[&kernel.name];
         assert!(local_bytes[1] > 0, "{}: not saturated", kernel.name);
-        let expected = static_bytes_with_spills(arch, Some(threads), bytes);
+        let expected = static_bytes_with_spills(arch, threads, bytes);
         if smem_bytes != expected {
             wrong.push(format!(
                 "{}: ptxas takes {smem_bytes}, the law says {expected}",
@@ -165,19 +165,35 @@ fn extents_count_by_their_product() {
     assert_eq!((flat, cube, required), (19_456, 19_456, 19_456));
 }
 
+/// A kernel that spills without end under any cap of registers, and does not say how many threads its block has.
+fn unbounded(directive: &str) -> Kernel {
+    Kernel::new(320, directive).named(format!("k{}", directive.replace([' ', '.'], "_")))
+}
+
 #[test]
-fn without_launch_bounds_it_takes_what_1024_threads_would() {
-    for (arch, expected) in [
-        ("sm_75", 49_152),
-        ("sm_90", 45_056),
-        ("sm_100", 45_056),
-        ("sm_120", 45_056),
-    ] {
-        let of = assemble(arch, &Kernel::new(96, ".maxnreg 64").ptx());
-        assert_eq!(of.k().smem_bytes, expected, "{arch}");
-        let row = cuda_arch::find(arch).expect("in the table");
-        assert_eq!(spill_budget_bytes(row, None, 0), expected, "{arch}");
-        assert!(!of.said.contains("warning"), "not a word: {}", of.said);
+fn without_launch_bounds_it_takes_what_the_registers_would_hold() {
+    for arch in &cuda_arch::ARCHITECTURES {
+        let caps: Vec<_> = (FEWEST..255)
+            .step_by(7)
+            .map(Some)
+            .chain([Some(64), Some(92), None])
+            .collect();
+        let kernels: Vec<_> = caps
+            .iter()
+            .map(|cap| unbounded(&cap.map_or(String::new(), |cap| format!(".maxnreg {cap}"))))
+            .collect();
+        let of = assemble(arch.name, &kernels.iter().map(Kernel::ptx).collect::<String>());
+        assert!(of.success && !of.said.contains("warning"), "not a word: {}", of.said);
+        for (kernel, cap) in kernels.iter().zip(caps) {
+            let Usage {
+                smem_bytes,
+                local_bytes,
+                ..
+            } = of.usage[&kernel.name];
+            assert!(local_bytes[1] > 0, "{}: not saturated", kernel.name);
+            let expected = spill_budget_bytes(arch, assumed_threads(arch, cap), 0);
+            assert_eq!(smem_bytes, expected, "{} {cap:?}", arch.name);
+        }
     }
 }
 

@@ -116,7 +116,7 @@ pub enum SpillingRule {
         /// Whether a function that the kernel reaches can reach itself.
         recursive: bool,
     },
-    /// Nothing says how many threads a block has: `ptxas` would provide for the largest.
+    /// Nothing says how many threads a block has: `ptxas` would provide for as many as a multiprocessor has registers for.
     NoMaxThreads {
         /// What it would take of each block's shared memory at most (bytes), where the architecture's row is known.
         bytes: Option<u32>,
@@ -168,7 +168,7 @@ impl fmt::Display for SpillingRule {
             Self::NoMaxThreads { bytes } => {
                 write!(
                     f,
-                    "\"if launch bounds are not explicitly specified\", ptxas assumes 1024 threads a block and may take "
+                    "\"if launch bounds are not explicitly specified\", ptxas assumes as many threads a block as a multiprocessor has registers for and may take "
                 )?;
                 match bytes {
                     Some(bytes) => write!(f, "{bytes} bytes")?,

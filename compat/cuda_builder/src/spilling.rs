@@ -136,7 +136,7 @@ fn broken_rule(
             .sum();
         let bytes = cuda_arch::find(&arch.sm_name()).ok().map(|row| {
             let own = u32::try_from(static_bytes).unwrap_or(u32::MAX);
-            cuda_arch::spill_budget_bytes(row, None, own)
+            cuda_arch::spill_budget_bytes(row, cuda_arch::assumed_threads(row, attributes.max_registers), own)
         });
         return Some(SpillingRule::NoMaxThreads { bytes });
     }

@@ -147,7 +147,7 @@ fn without_max_threads_it_must_be_said() {
     assert_refused(
         &error,
         "unbounded",
-        &["45056 bytes", "1024 threads", "max_threads = ..", "assume_max_threads"],
+        &["40320 bytes", "registers for", "max_threads = ..", "assume_max_threads"],
     );
 }
 

@@ -8,7 +8,7 @@ use cuda_arch::Architecture;
 /// `threads` is what `.maxntid` declares. 0 for 0 threads.
 pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u64) -> u64 {
     let static_bytes = u32::try_from(static_bytes).unwrap_or(u32::MAX);
-    cuda_arch::spill_budget_bytes(arch, Some(threads), static_bytes).into()
+    cuda_arch::spill_budget_bytes(arch, threads, static_bytes).into()
 }
 
 #[cfg(test)]

@@ -148,17 +148,22 @@ fn full_debug_information_is_a_debug_build() {
 fn without_a_number_of_threads_the_message_says_what_is_taken() {
     let of = |arch, assume| write_pragmas(module("\tst.shared.b32 \t[TILE], 0;"), arch, &asked(&[], assume));
     let rule = rule_of(of(NvvmArch::Compute120, false));
-    assert_eq!(rule, SpillingRule::NoMaxThreads { bytes: Some(45_056) });
+    assert_eq!(rule, SpillingRule::NoMaxThreads { bytes: Some(14_336) });
     let message = of(NvvmArch::Compute120, false).unwrap_err().to_string();
     assert!(
-        message.contains("`k`") && message.contains("45056 bytes") && message.contains("assume_max_threads"),
+        message.contains("`k`") && message.contains("14336 bytes") && message.contains("assume_max_threads"),
         "{message}"
     );
-    // With 1000 bytes of its own, a kernel for 7.5 has room for 11 slots of 4096 bytes, not 12.
+    // With 1000 bytes of its own, a kernel for 7.5 has room for 15 slots of 1024 bytes, not 16.
     assert_eq!(
         rule_of(of(NvvmArch::Compute75, false)),
-        SpillingRule::NoMaxThreads { bytes: Some(45_056) }
+        SpillingRule::NoMaxThreads { bytes: Some(15_360) }
     );
+    // With 64 registers `ptxas` takes the block for 1024 threads.
+    let mut capped = asked(&[], false);
+    capped.get_mut("k").expect("asked").max_registers = Some(64);
+    let result = write_pragmas(module("\tst.shared.b32 \t[TILE], 0;"), NvvmArch::Compute120, &capped);
+    assert_eq!(rule_of(result), SpillingRule::NoMaxThreads { bytes: Some(45_056) });
     // An architecture without a row.
     assert_eq!(
         rule_of(of(NvvmArch::Compute88, false)),
