@@ -4,7 +4,8 @@
 //! A block of 256 threads with 128 sums each is slow to simulate: the smallest tile goes over the whole table of shapes, the others over the shapes that
 //! reach their edges.
 
-use cuda_sim::{AccessKind, Checks, Report, Schedule, Space};
+use cuda_sim::access::{AccessKind, Space};
+use cuda_sim::{Checks, Report, Schedule};
 use proptest::prelude::*;
 use proptest::sample;
 use tilewright::check::Expected;
