@@ -2,13 +2,14 @@
 //! give the same right result.
 
 use std::collections::BTreeMap;
+use std::ptr::null_mut;
 
 use cuda_sim::{GlobalBuffer, Launch, Limits};
 use kernels_gpu::host;
 use tilewright::random::random_matrix;
 use tilewright::spilling::{Family, Spills, TWINS, Twin, inverse8};
 use tilewright::{DType, Element, GemmShape, check, ptx};
-use tilewright_contract::{Grid, Inverse8, RegisterTile};
+use tilewright_contract::{GemmCall, Grid, Inverse8, RegisterTile};
 
 fn of(family: Family, dtype: DType) -> impl Iterator<Item = &'static Twin> {
     TWINS
@@ -18,6 +19,23 @@ fn of(family: Family, dtype: DType) -> impl Iterator<Item = &'static Twin> {
 
 fn limits() -> Limits {
     Limits::from(cuda_arch::find("sm_90").expect("in the table"))
+}
+
+/// What a product takes besides its operands; the twins of it read the extents alone.
+fn arguments(shape: &GemmShape) -> host::Arguments<f32> {
+    host::Arguments {
+        call: GemmCall {
+            args: shape.args(),
+            alpha: 1.0,
+            beta: 0.0,
+            group_m: 1,
+            slices: 1,
+            slice_k: 0,
+        },
+        parts: RegisterTile::PARTS,
+        workspace: null_mut(),
+        counters: null_mut(),
+    }
 }
 
 #[track_caller]
@@ -36,15 +54,14 @@ fn products_are_right_and_the_same() {
         let shape = GemmShape::packed(m, n, k).expect("small");
         let (a, b): (Vec<f32>, Vec<f32>) = (random_matrix(1, m * k), random_matrix(2, k * n));
         let (from_a, from_b) = (GlobalBuffer::from_slice(&a), GlobalBuffer::from_slice(&b));
-        let grid = Grid::cover(shape.args(), RegisterTile::WIDTH).expect("small");
+        let grid = Grid::cover(shape.args(), RegisterTile::WIDTH, RegisterTile::WIDTH, 1).expect("small");
         let mut first: Option<Vec<f32>> = None;
         for twin in of(Family::RegisterTile, DType::F32) {
             let kernel = host::find::<f32>(twin.symbol).expect(twin.symbol);
             let c = GlobalBuffer::<f32>::uninit(m * n);
-            let (args, parts) = (shape.args(), RegisterTile::PARTS);
             let report = Launch::new(grid.blocks(), (16, 16)).limits(limits()).run(|| {
                 // SAFETY: the buffers hold the matrices, grid and block are the kernel's.
-                unsafe { kernel.call(from_a.as_ptr(), from_b.as_ptr(), c.as_mut_ptr(), args, parts) }
+                unsafe { kernel.call(from_a.as_ptr(), from_b.as_ptr(), c.as_mut_ptr(), arguments(&shape)) }
             });
             report.assert_clean();
             let c = c.to_vec();

@@ -2,6 +2,8 @@
 
 /// `for $i in 0..$count`, at most 40, every turn written out: an array that is indexed by `$i` then stays in registers. A loop
 /// that the compiler does not unroll by itself would index it at run time, which moves it to local memory.
+///
+/// On the host it is a plain loop: for the simulator the kernels would be compiled for many minutes.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! unrolled {
@@ -15,12 +17,19 @@ macro_rules! unrolled {
     ($count:expr, at most 8, |$i:ident| $body:expr) => {
         $crate::unrolled!(@turns $count, $i, $body, 0 1 2 3 4 5 6 7)
     };
-    (@turns $count:expr, $i:ident, $body:expr, $($turn:literal)*) => {$(
-        if $turn < $count {
-            let $i = $turn;
+    (@turns $count:expr, $i:ident, $body:expr, $($turn:literal)*) => {{
+        #[cfg(target_arch = "nvptx64")]
+        {$(
+            if $turn < $count {
+                let $i = $turn;
+                $body;
+            }
+        )*}
+        #[cfg(not(target_arch = "nvptx64"))]
+        for $i in 0..$count {
             $body;
         }
-    )*};
+    }};
 }
 
 pub use crate::unrolled;
