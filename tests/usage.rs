@@ -3,6 +3,11 @@
 //!
 //! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail.
 
+#[path = "usage/record.rs"]
+mod record;
+#[path = "usage/twins.rs"]
+mod twins;
+
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -39,6 +44,11 @@ macro_rules! architectures {
             fn the_plan_takes_the_tiles_that_fit_with_static_memory_and_no_others() {
                 ASSEMBLED.compare_shared_memory_with_plan();
             }
+
+            #[test]
+            fn twins_spill_as_the_record_and_the_law_say() {
+                twins::check($arch);
+            }
         }
     )*};
 }
@@ -66,18 +76,22 @@ fn no_kernel_spills_when_assembled_for_just_one_architecture() {
 
 #[test]
 fn every_architecture_of_the_table_is_assembled_for() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("planner/src/kernels/usage");
-    let files = std::fs::read_dir(folder).expect("the record is in the repository");
-    let mut recorded: Vec<_> = files
-        .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
-        .collect();
     let mut targets: Vec<_> = Target::all()
         .into_iter()
         .map(|target| format!("{}.txt", target.name))
         .collect();
-    recorded.sort();
     targets.sort();
-    assert_eq!(recorded, targets);
+    for folder in ["usage", "twin_usage"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("planner/src/kernels")
+            .join(folder);
+        let files = std::fs::read_dir(folder).expect("the record is in the repository");
+        let mut recorded: Vec<_> = files
+            .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
+            .collect();
+        recorded.sort();
+        assert_eq!(recorded, targets);
+    }
 }
 
 #[test]
@@ -127,11 +141,7 @@ fn a_spill_is_refused_with_its_numbers() {
         spill_load_bytes,
         ..
     } = capped.kernels[0];
-    assert!(
-        [stack_bytes, spill_store_bytes, spill_load_bytes]
-            .iter()
-            .all(|bytes| *bytes > 0)
-    );
+    assert!(stack_bytes > 0 && spill_store_bytes > 0 && spill_load_bytes > 0);
     let line = format!(
         "k: 32 registers, {stack_bytes} bytes stack, {spill_store_bytes} bytes spill stores, {spill_load_bytes} bytes spill loads\n"
     );
@@ -193,33 +203,10 @@ impl Assembled {
 
     /// Holds the planner's table against what ptxas has said; with `BLESS=1` in the environment, writes it.
     fn compare_with_record(&self) {
-        let arch = &self.target.name;
-        let mut lines = String::from(
-            "symbol registers static_bytes stack_bytes spill_store_bytes spill_load_bytes barriers max_threads\n",
-        );
-        for (variant, Inspected { usage, max_threads, .. }) in &self.kernels {
-            let max_threads = max_threads.map_or("-".to_owned(), |threads| threads.to_string());
-            lines += &format!(
-                "{} {} {} {} {} {} {} {max_threads}\n",
-                variant.symbol,
-                usage.registers,
-                usage.static_smem_bytes,
-                usage.stack_bytes,
-                usage.spill_store_bytes,
-                usage.spill_load_bytes,
-                usage.barriers,
-            );
-        }
-        let record = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("planner/src/kernels/usage/{arch}.txt"));
-        if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-            std::fs::write(&record, &lines).expect("the record is writable");
-        }
-        let expected = std::fs::read_to_string(&record).expect("a file for every architecture");
-        let (columns, changed) = (lines.lines().next(), differences(&expected, &lines));
-        assert!(
-            changed.is_empty(),
-            "{arch}: what the kernels take has changed ({}):\n{changed}if that is right, run `BLESS=1 cargo test --test usage`",
-            columns.unwrap_or_default()
+        record::compare(
+            "usage",
+            &self.target.name,
+            self.kernels.iter().map(|(_, kernel)| kernel),
         );
     }
 
@@ -299,8 +286,8 @@ fn tiles(variant: &'static Variant) -> Vec<(Option<u32>, OutputTile)> {
 /// What a thread of a kernel keeps in local memory, on a line; `None` if nothing.
 fn spills(usage: &Usage) -> Option<String> {
     let stack_bytes = usage.stack_bytes.max(usage.cumulative_stack_bytes);
-    let local = [stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes];
-    (local != [0; 3]).then(|| {
+    let spilled = [usage.spill_store_bytes, usage.spill_load_bytes];
+    (stack_bytes > 0 || spilled != [0; 2]).then(|| {
         format!(
             "{}: {} registers, {stack_bytes} bytes stack, {} bytes spill stores, {} bytes spill loads\n",
             usage.symbol, usage.registers, usage.spill_store_bytes, usage.spill_load_bytes
@@ -312,16 +299,4 @@ fn spills(usage: &Usage) -> Option<String> {
 fn serialized(remark: &Remark) -> Option<String> {
     let symbol = remark.symbol.as_deref().unwrap_or("some function");
     remark.serializes_wgmma().then(|| format!("{symbol}: {remark}\n"))
-}
-
-/// The lines that two texts do not have in common, `-` before those of the first and `+` before those of the second.
-fn differences(before: &str, after: &str) -> String {
-    let gone = before.lines().filter(|line| after.lines().all(|other| other != *line));
-    let come = after.lines().filter(|line| before.lines().all(|other| other != *line));
-    let mut text: String = gone.map(|line| format!("- {line}\n")).collect();
-    text.extend(come.map(|line| format!("+ {line}\n")));
-    if text.is_empty() && before != after {
-        text.push_str("the order of the lines\n");
-    }
-    text
 }

@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tilewright::VARIANTS;
 use tilewright::inspect::FOLDER_VARIABLE;
+use tilewright::spilling::{Family, TWINS};
 
 fn tools() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/cuda-tools/bin");
@@ -196,6 +197,66 @@ fn machine_code_is_that_of_the_one_kernel() {
             .iter()
             .all(|kernel| kernel["sass"].as_str().is_some_and(|sass| sass.contains("FFMA")))
     );
+}
+
+#[test]
+fn twins_that_spill_are_found_by_symbol_and_by_family() {
+    let symbol = "inverse8_128_72_shared_f32";
+    let listing = json(&format!("--kernel {symbol}"));
+    let kernels = listing["kernels"].as_array().expect("a list");
+    assert_eq!(kernels.len(), cuda_arch::ARCHITECTURES.len());
+    for (kernel, arch) in kernels.iter().zip(&cuda_arch::ARCHITECTURES) {
+        assert_eq!(
+            (&kernel["kernel"], &kernel["arch"]),
+            (&symbol.into(), &arch.name.into())
+        );
+        let recorded = tilewright::plan::usage(symbol, arch).expect("on record");
+        assert_eq!(kernel["registers"], recorded.registers);
+        assert_eq!(kernel["static_smem_bytes"], recorded.static_bytes);
+        assert!(recorded.static_bytes > 0);
+        assert_eq!(kernel["max_threads"], 128);
+        let budget = &kernel["budget"];
+        assert!(budget["tile"].is_null() && budget["dynamic_bytes"] == 0 && budget["fits"] == true);
+        assert_eq!(budget["total_bytes"], recorded.static_bytes);
+    }
+    // Two stores are left in the machine code; the text of ptxas says 24 bytes less.
+    let hopper = kernels.iter().find(|kernel| kernel["arch"] == "sm_90").expect("there");
+    assert_eq!(
+        (&hopper["stack_bytes"], &hopper["spill_store_bytes"]),
+        (&8.into(), &(-16).into())
+    );
+    let text = succeeds(&format!("--usage --kernel {symbol} --arch sm_90"));
+    assert!(text.contains(" -16 "), "{text}");
+
+    let family = json("--kernel register_tile --arch sm_90");
+    let symbols: Vec<_> = family["kernels"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|kernel| &kernel["kernel"])
+        .collect();
+    let of_family = TWINS.iter().filter(|twin| twin.family == Family::RegisterTile);
+    assert_eq!(symbols, of_family.map(|twin| twin.symbol).collect::<Vec<_>>());
+
+    // One PTX for all architectures.
+    let levels = json(&format!("--ptx --kernel {symbol} --arch sm_86,sm_120"));
+    let [level] = &levels["levels"].as_array().expect("a list")[..] else {
+        panic!("{levels}")
+    };
+    assert_eq!(level["level"], "sm_75");
+    let ptx = level["ptx"].as_str().expect("a text");
+    assert!(
+        ptx.contains(".pragma \"enable_smem_spilling\";") && ptx.matches(".entry ").count() == 1,
+        "{ptx}"
+    );
+    let code = succeeds(&format!("--sass --kernel {symbol} --arch sm_90"));
+    assert!(code.contains(&format!(".text.{symbol}")));
+    assert_eq!(
+        ["STL", "LDL"]
+            .map(|word| code.matches(&format!("{word} ")).count() + code.matches(&format!("{word}.")).count()),
+        [2, 2]
+    );
+    assert!(fails(2, "--kernel r99_none").contains("r10_gemm, register_tile, inverse8"));
 }
 
 #[test]

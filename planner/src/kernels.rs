@@ -7,5 +7,5 @@ mod usage;
 
 pub use estimate::{LAUNCH_US, Rounds, Work, estimate_us, meeting_us};
 pub use plan::{Plan, PlanError, PlanSummary, Policy, plan};
-pub use sheet::{KernelSheet, kernel_sheet};
+pub use sheet::{KernelSheet, kernel_sheet, twin_sheet};
 pub use usage::{KernelUsage, usage};

@@ -71,12 +71,41 @@ fn law_holds_for(name: &str) {
     compare(arch, &cases);
 }
 
+/// Caps of registers without launch bounds: the fewest and the most, few enough for more threads than a block can have, and some at which a rounding
+/// other than the law's would show.
+fn law_holds_without_launch_bounds_for(name: &str) {
+    let arch = cuda_arch::find(name).expect("in the table");
+    let caps = [24, 31, 40, 64, 72, 88, 92, 100, 128, 168, 252].map(Some);
+    let caps: Vec<_> = caps.into_iter().chain([None]).collect();
+    let kernels: Vec<_> = caps
+        .iter()
+        .enumerate()
+        .map(|(nth, cap)| {
+            let directive = cap.map_or(String::new(), |cap| format!(".maxnreg {cap}"));
+            Kernel::new(320, &directive).named(format!("k_{nth}"))
+        })
+        .collect();
+    let Assembled { success, said, usage } = assemble(name, &kernels.iter().map(Kernel::ptx).collect::<String>());
+    assert!(success && !said.contains("warning"), "not a word: {said}");
+    for (kernel, cap) in kernels.iter().zip(caps) {
+        let Usage {
+            smem_bytes,
+            local_bytes,
+            ..
+        } = usage[&kernel.name];
+        assert!(local_bytes[1] > 0, "{cap:?}: not saturated");
+        let expected = spill_budget_bytes(arch, assumed_threads(arch, cap), 0);
+        assert_eq!(smem_bytes, expected, "{name} {cap:?}");
+    }
+}
+
 /// One test an architecture, so that they run side by side.
 macro_rules! law_holds {
     ($($test:ident: $arch:literal;)*) => {$(
         #[test]
         fn $test() {
             law_holds_for($arch);
+            law_holds_without_launch_bounds_for($arch);
         }
     )*};
 }
@@ -163,38 +192,6 @@ fn extents_count_by_their_product() {
             .smem_bytes
     });
     assert_eq!((flat, cube, required), (19_456, 19_456, 19_456));
-}
-
-/// A kernel that spills without end under any cap of registers, and does not say how many threads its block has.
-fn unbounded(directive: &str) -> Kernel {
-    Kernel::new(320, directive).named(format!("k{}", directive.replace([' ', '.'], "_")))
-}
-
-#[test]
-fn without_launch_bounds_it_takes_what_the_registers_would_hold() {
-    for arch in &cuda_arch::ARCHITECTURES {
-        let caps: Vec<_> = (FEWEST..255)
-            .step_by(7)
-            .map(Some)
-            .chain([Some(64), Some(92), None])
-            .collect();
-        let kernels: Vec<_> = caps
-            .iter()
-            .map(|cap| unbounded(&cap.map_or(String::new(), |cap| format!(".maxnreg {cap}"))))
-            .collect();
-        let of = assemble(arch.name, &kernels.iter().map(Kernel::ptx).collect::<String>());
-        assert!(of.success && !of.said.contains("warning"), "not a word: {}", of.said);
-        for (kernel, cap) in kernels.iter().zip(caps) {
-            let Usage {
-                smem_bytes,
-                local_bytes,
-                ..
-            } = of.usage[&kernel.name];
-            assert!(local_bytes[1] > 0, "{}: not saturated", kernel.name);
-            let expected = spill_budget_bytes(arch, assumed_threads(arch, cap), 0);
-            assert_eq!(smem_bytes, expected, "{} {cap:?}", arch.name);
-        }
-    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{GemmShape, OutputTile, Tile, TileGeometry, Variant};
+use tilewright_contract::{Family, GemmShape, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
 
 use crate::device::DeviceProfile;
 use crate::plan::{Policy, plan};
@@ -13,8 +13,8 @@ use crate::plan::{Policy, plan};
 /// exceeds an opt-in limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Budget {
-    /// Rows and columns of a tile, in elements.
-    pub tile: [u32; 2],
+    /// Rows and columns of a tile, in elements; `None` for a kernel that has no tiles.
+    pub tile: Option<[u32; 2]>,
     /// Threads of the block.
     pub threads: u32,
     /// Static shared memory, from the assembled kernel.
@@ -33,11 +33,36 @@ impl Budget {
     /// The block of a launch with this tile. `static_bytes` is what the assembled kernel has, whatever the contract says.
     pub fn new(variant: &Variant, tile: OutputTile, arch: &Architecture, static_bytes: u32) -> Self {
         let dynamic_bytes = variant.dynamic_bytes(tile).get();
+        Self::of_block(
+            Some([tile.m(), tile.n()]),
+            tile.threads(),
+            static_bytes,
+            dynamic_bytes,
+            arch,
+        )
+    }
+
+    /// A twin's own block. It has no dynamic shared memory: `ptxas` spills into shared memory beside none.
+    pub fn of_twin(twin: &Twin, arch: &Architecture, static_bytes: u32) -> Self {
+        let tile = match twin.family {
+            Family::RegisterTile => Some([RegisterTile::WIDTH; 2]),
+            Family::Inverse8 => None,
+        };
+        Self::of_block(tile, twin.threads, static_bytes, 0, arch)
+    }
+
+    fn of_block(
+        tile: Option<[u32; 2]>,
+        threads: u32,
+        static_bytes: u32,
+        dynamic_bytes: u32,
+        arch: &Architecture,
+    ) -> Self {
         // Static memory is 48 KiB at most, dynamic below 2^20.
         let total_bytes = static_bytes + dynamic_bytes;
         Self {
-            tile: [tile.m(), tile.n()],
-            threads: tile.threads(),
+            tile,
+            threads,
             static_bytes,
             dynamic_bytes,
             total_bytes,
@@ -97,7 +122,11 @@ mod tests {
             let arch = cuda_arch::find(arch).expect("in the table");
             let static_bytes = variant.static_bytes().get();
             let budget = Budget::of_widest_tile(variant, arch, static_bytes).expect("one fits");
-            assert_eq!((budget.tile, budget.total_bytes), ([tile; 2], total_bytes), "{symbol}");
+            assert_eq!(
+                (budget.tile, budget.total_bytes),
+                (Some([tile; 2]), total_bytes),
+                "{symbol}"
+            );
             assert!(budget.fits);
         }
     }

@@ -18,21 +18,22 @@
 //! `tests/usage.rs` of the repository tests.
 
 mod budget;
+mod kernel;
 mod report;
 mod target;
 mod tools;
 
 use serde::Serialize;
-use tilewright_contract::Variant;
 use tilewright_plan::{BlockUse, Occupancy, occupancy};
 
 pub use budget::Budget;
+pub use kernel::Kernel;
 pub use report::{ConstantBank, Frame, Remark, Report, Severity, UnreadableReport, Usage};
 pub use target::Target;
 pub use tools::{Assembled, FOLDER_VARIABLE, Nvdisasm, Ptxas};
 
 use crate::error::{Error, Result};
-use crate::ptx;
+use crate::ptx::{self, Level};
 
 /// An entry point as `ptxas` assembled it for one architecture.
 #[derive(Clone, Debug, Serialize)]
@@ -48,34 +49,50 @@ pub struct Inspected {
     pub remarks: Vec<Remark>,
     /// The threads of a block that the kernel declares as its most; `None` where it declares none.
     pub max_threads: Option<u32>,
-    /// A block with the widest tile that the planner launches this entry point with; `None` where none fits.
+    /// A block with the widest tile that the planner launches this entry point with, `None` where none fits; or a twin's own block.
     pub budget: Option<Budget>,
     /// How many such blocks a multiprocessor holds, and why no more.
     pub occupancy: Option<Occupancy>,
 }
 
-/// Assembles entry points for an architecture. Those that its level does not have are left out.
+/// Assembles kernels for an architecture: entry points of rungs first, then twins. Those that its level does not have are left out.
 ///
 /// # Errors
 /// [`Error::Tool`] when `ptxas` refuses.
-pub fn inspect(ptxas: &Ptxas, target: &Target, variants: &[&'static Variant]) -> Result<Vec<Inspected>> {
-    let present: Vec<_> = variants
+pub fn inspect<K>(ptxas: &Ptxas, target: &Target, kernels: &[K]) -> Result<Vec<Inspected>>
+where
+    K: Copy + Into<Kernel>,
+{
+    let mut inspected = Vec::new();
+    for level in [target.level, ptx::spilling()] {
+        inspected.extend(inspect_module(ptxas, target, level, kernels)?);
+    }
+    Ok(inspected)
+}
+
+/// Those of the kernels that one module has.
+fn inspect_module<K>(ptxas: &Ptxas, target: &Target, level: &'static Level, kernels: &[K]) -> Result<Vec<Inspected>>
+where
+    K: Copy + Into<Kernel>,
+{
+    let present: Vec<_> = kernels
         .iter()
-        .filter_map(|variant| Some((*variant, ptx::entry(target.level, variant.symbol)?)))
+        .map(|kernel| (*kernel).into())
+        .filter_map(|kernel| Some((kernel, ptx::entry(level, kernel.symbol())?)))
         .collect();
     if present.is_empty() {
         return Ok(Vec::new());
     }
-    let symbols: Vec<_> = present.iter().map(|(variant, _)| variant.symbol).collect();
-    let assembled = ptxas.assemble(target.level.ptx, &target.name, &[&entry_option(&symbols)])?;
+    let symbols: Vec<_> = present.iter().map(|(kernel, _)| kernel.symbol()).collect();
+    let assembled = ptxas.assemble(level.ptx, &target.name, &[&entry_option(&symbols)])?;
     let arch = target.architecture;
-    let inspected = present.into_iter().map(|(variant, text)| {
-        let report = &assembled.report;
-        let usage = report.kernel(variant.symbol).cloned().ok_or_else(|| Error::Tool {
+    let inspected = present.into_iter().map(|(kernel, text)| {
+        let (report, symbol) = (&assembled.report, kernel.symbol());
+        let usage = report.kernel(symbol).cloned().ok_or_else(|| Error::Tool {
             tool: Ptxas::NAME,
-            message: format!("nothing is said of {} for {}", variant.symbol, target.name),
+            message: format!("nothing is said of {symbol} for {}", target.name),
         })?;
-        let budget = Budget::of_widest_tile(variant, arch, usage.static_smem_bytes);
+        let budget = kernel.budget(arch, usage.static_smem_bytes);
         let occupancy = budget.as_ref().map(|budget| {
             let block = BlockUse {
                 barriers: usage.barriers,
@@ -90,8 +107,8 @@ pub fn inspect(ptxas: &Ptxas, target: &Target, variants: &[&'static Variant]) ->
         });
         Ok(Inspected {
             arch: target.name.clone(),
-            level: target.level.arch,
-            remarks: report.remarks_on(variant.symbol).cloned().collect(),
+            level: level.arch,
+            remarks: report.remarks_on(symbol).cloned().collect(),
             usage,
             max_threads: ptx::max_threads(text),
             budget,
@@ -106,7 +123,8 @@ pub fn inspect(ptxas: &Ptxas, target: &Target, variants: &[&'static Variant]) ->
 /// # Errors
 /// [`Error::Tool`] when `ptxas` or `nvdisasm` refuses.
 pub fn machine_code(ptxas: &Ptxas, nvdisasm: &Nvdisasm, target: &Target, symbol: &str) -> Result<String> {
-    let assembled = ptxas.assemble(target.level.ptx, &target.name, &[&entry_option(&[symbol])])?;
+    let level = target.level_of(symbol);
+    let assembled = ptxas.assemble(level.ptx, &target.name, &[&entry_option(&[symbol])])?;
     nvdisasm.disassemble(&assembled.cubin)
 }
 

@@ -34,10 +34,11 @@ pub struct Usage {
     /// The stack frame of a thread in bytes: arrays that are indexed at run time, and spilled registers.
     pub stack_bytes: u32,
     /// Bytes that a thread's instructions store to spill registers into local memory, each instruction counted once. Spills into
-    /// shared memory do not count.
-    pub spill_store_bytes: u32,
+    /// shared memory do not count. In some kernels `ptxas` misses a few bytes: machine code of each twin `inverse8` in f32 has 24 more than it says, and
+    /// where shared memory takes nearly all the number is negative. [`stack_bytes`](Self::stack_bytes) is right then too.
+    pub spill_store_bytes: i32,
     /// Bytes that a thread's instructions load back, counted likewise.
-    pub spill_load_bytes: u32,
+    pub spill_load_bytes: i32,
     /// The stack of a thread with that of the functions it calls, in bytes; 0 where `ptxas` does not say, as with recursion.
     pub cumulative_stack_bytes: u32,
     /// Constant memory, where `ptxas` says so: up to 8.9.
@@ -61,9 +62,9 @@ pub struct Frame {
     /// Its frame.
     pub stack_bytes: u32,
     /// Spilled by stores.
-    pub spill_store_bytes: u32,
+    pub spill_store_bytes: i32,
     /// Loaded back.
-    pub spill_load_bytes: u32,
+    pub spill_load_bytes: i32,
 }
 
 /// A line of `ptxas` for people.
@@ -152,13 +153,12 @@ impl Report {
         Some(())
     }
 
-    fn read_frame(&mut self, function: &str, numbers: [&str; 3]) -> Option<()> {
-        let [stack_bytes, spill_store_bytes, spill_load_bytes] = numbers.map(|number| number.parse().ok());
+    fn read_frame(&mut self, function: &str, [stack, stores, loads]: [&str; 3]) -> Option<()> {
         let frame = Frame {
             symbol: function.to_owned(),
-            stack_bytes: stack_bytes?,
-            spill_store_bytes: spill_store_bytes?,
-            spill_load_bytes: spill_load_bytes?,
+            stack_bytes: stack.parse().ok()?,
+            spill_store_bytes: stores.parse().ok()?,
+            spill_load_bytes: loads.parse().ok()?,
         };
         match self.kernels.iter_mut().find(|kernel| kernel.symbol == function) {
             Some(kernel) => {
@@ -352,6 +352,28 @@ ptxas info    : Used 64 registers, used 0 barriers, 8704 bytes smem
                 0,
                 [0, 0],
             ),
+            // What the machine code has: 2 stores and 2 loads of 4 bytes.
+            (
+                "ptxas info    : Compiling entry function 'k' for 'sm_90'
+ptxas info    : Function properties for k
+    8 bytes stack frame, -16 bytes spill stores, -16 bytes spill loads
+ptxas info    : Used 72 registers, used 0 barriers, 8 bytes cumulative stack size, 9216 bytes smem
+",
+                9216,
+                8,
+                [-16, -16],
+            ),
+            // None at all.
+            (
+                "ptxas info    : Compiling entry function 'k' for 'sm_80'
+ptxas info    : Function properties for k
+    0 bytes stack frame, -24 bytes spill stores, -24 bytes spill loads
+ptxas info    : Used 72 registers, used 0 barriers, 9728 bytes smem, 372 bytes cmem[0]
+",
+                9728,
+                0,
+                [-24, -24],
+            ),
         ] {
             let kernel = only(text);
             assert_eq!((kernel.static_smem_bytes, kernel.stack_bytes), (smem, stack));
@@ -464,6 +486,7 @@ ptxas info    : Used 38 registers, used 1 barriers, 2048 bytes smem
             "ptxas info    : Used many registers, used 0 barriers",
             "    some bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
             "    0 bytes stack frame, 0 bytes spill stores",
+            "    -8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
         ] {
             let text = format!("ptxas info    : Compiling entry function 'k' for 'sm_90'\n{line}\n");
             let error = Report::parse(&text).expect_err(line);

@@ -1,6 +1,7 @@
 //! What to assemble for.
 
 use cuda_arch::{ARCHITECTURES, Architecture};
+use tilewright_contract::Twin;
 
 use crate::error::{Error, Result};
 use crate::ptx::{self, Level};
@@ -12,7 +13,7 @@ pub struct Target {
     pub name: String,
     /// The limits.
     pub architecture: &'static Architecture,
-    /// The level.
+    /// The level that the rungs are compiled for.
     pub level: &'static Level,
 }
 
@@ -51,6 +52,14 @@ impl Target {
                 "architecture `{name}` is too old: the kernels need {oldest} or later"
             ))
         })
+    }
+
+    /// The PTX that has this kernel, if any has: twins are no part of the level.
+    pub fn level_of(&self, symbol: &str) -> &'static Level {
+        match Twin::find(symbol) {
+            Some(_) => ptx::spilling(),
+            None => self.level,
+        }
     }
 
     fn of(architecture: &'static Architecture, suffix: &str) -> Option<Self> {

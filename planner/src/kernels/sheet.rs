@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{OutputTile, RegisterTile, Rung, SharedMemory, Variant};
+use tilewright_contract::{Family, OutputTile, RegisterTile, Rung, SharedMemory, Twin, Variant};
 
 use super::KernelUsage;
 use crate::occupancy::{BlockUse, Occupancy, occupancy};
@@ -24,7 +24,7 @@ pub struct KernelSheet {
     pub registers_per_thread: u32,
     /// Blocks that a multiprocessor holds.
     pub occupancy: Occupancy,
-    /// The worksheet; `None` for a kernel that uses no shared memory.
+    /// The worksheet; `None` for a kernel that has no tiles in shared memory.
     pub worksheet: Option<Worksheet>,
 }
 
@@ -60,6 +60,35 @@ pub fn kernel_sheet(
     })
 }
 
+/// The sheet of a twin with its own block. `used` as for [`kernel_sheet`]. It has no dynamic shared memory: `ptxas` spills into shared memory beside
+/// none.
+///
+/// # Errors
+/// As for [`kernel_sheet`].
+pub fn twin_sheet(twin: &Twin, used: KernelUsage, arch: &Architecture) -> Result<KernelSheet, Violation> {
+    let tiled = match twin.family {
+        Family::RegisterTile => Variant::find(Rung::RegisterTile, twin.dtype, RegisterTile::WIDTH),
+        Family::Inverse8 => None,
+    };
+    let template = tiled.and_then(|variant| {
+        let tile = variant.tile_of_width(RegisterTile::WIDTH).ok()?;
+        Some(template(variant, tile, used, arch))
+    });
+    let KernelUsage {
+        registers,
+        static_bytes,
+    } = used;
+    let block = BlockUse::new(twin.threads, registers, static_bytes.into(), 0);
+    Ok(KernelSheet {
+        symbol: twin.symbol,
+        static_bytes,
+        dynamic_bytes: 0,
+        registers_per_thread: registers,
+        occupancy: occupancy(arch, &block),
+        worksheet: template.map(|template| worksheet(&template, arch, 0)).transpose()?,
+    })
+}
+
 /// The kernel as a template: one stage of two tiles, sums in registers, results stored directly.
 fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Architecture) -> Template {
     Template {
@@ -91,7 +120,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
 mod tests {
     use super::*;
     use alloc::vec;
-    use tilewright_contract::{DType, Tile, TileGeometry, TilePair, VARIANTS};
+    use tilewright_contract::{DType, TWINS, Tile, TileGeometry, TilePair, VARIANTS};
 
     /// Every tile of every entry point.
     fn launches() -> impl Iterator<Item = (&'static Variant, OutputTile)> {
@@ -156,5 +185,33 @@ mod tests {
             }
         }
         assert!(launches().any(|(variant, _)| variant.dtype == DType::Bf16));
+    }
+
+    #[test]
+    fn twins_fit_with_what_is_spilled_on_every_architecture() {
+        for arch in &cuda_arch::ARCHITECTURES {
+            for twin in TWINS {
+                let case = || format!("{} for {}", twin.symbol, arch.name);
+                let used = super::super::usage(twin.symbol, arch).unwrap_or_else(|| panic!("no line: {}", case()));
+                let sheet = twin_sheet(twin, used, arch).expect("legal on every architecture");
+                let total_bytes = sheet.static_bytes + sheet.dynamic_bytes;
+                assert!(total_bytes <= arch.smem_per_block_optin, "{}", case());
+                assert!(
+                    sheet.static_bytes <= arch.smem_per_block,
+                    "{}: static memory has no opt-in",
+                    case()
+                );
+                assert!(sheet.occupancy.blocks_per_sm >= 1, "{}", case());
+                let own = twin.static_bytes().get();
+                assert_eq!(sheet.static_bytes > own, twin.spills.into_shared(), "{}", case());
+                let Some(worksheet) = sheet.worksheet else {
+                    assert_eq!(twin.family, Family::Inverse8);
+                    continue;
+                };
+                assert!(worksheet.fits, "{}", case());
+                assert_eq!(worksheet.total_bytes, u64::from(total_bytes), "{}", case());
+                assert_eq!(worksheet.occupancy, sheet.occupancy, "{}", case());
+            }
+        }
     }
 }

@@ -1,17 +1,23 @@
 //! Registers and static shared memory of this project's kernels, as `ptxas` assembles them.
 //!
-//! One file an architecture, a line an entry point; the first line names the columns. `tests/usage.rs` compares all of them with what
-//! `ptxas` says; `BLESS=1 cargo test --test usage` writes them.
+//! One file an architecture, a line an entry point; the first line names the columns. The twins that spill have files of their own beside them.
+//! `tests/usage.rs` compares all of them with what `ptxas` says; `BLESS=1 cargo test --test usage` writes them.
 
 use cuda_arch::Architecture;
 
 macro_rules! usage {
     ($($arch:literal),*) => {
-        [$(($arch, include_str!(concat!("usage/", $arch, ".txt")))),*]
+        [$((
+            $arch,
+            [
+                include_str!(concat!("usage/", $arch, ".txt")),
+                include_str!(concat!("twin_usage/", $arch, ".txt")),
+            ],
+        )),*]
     };
 }
 
-static USAGE: [(&str, &str); 11] = usage!(
+static USAGE: [(&str, [&str; 2]); 11] = usage!(
     "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"
 );
 
@@ -24,11 +30,11 @@ pub struct KernelUsage {
     pub static_bytes: u32,
 }
 
-/// What the entry point `symbol` takes on an architecture, as `ptxas` assembles it. The driver's own compiler may differ by a few
+/// What the entry point or twin `symbol` takes on an architecture, as `ptxas` assembles it. The driver's own compiler may differ by a few
 /// registers. `None` for a symbol or an architecture without a line.
 pub fn usage(symbol: &str, arch: &Architecture) -> Option<KernelUsage> {
-    let (_, lines) = USAGE.iter().find(|(name, _)| *name == arch.name)?;
-    lines.lines().find_map(|line| {
+    let (_, files) = USAGE.iter().find(|(name, _)| *name == arch.name)?;
+    files.iter().flat_map(|file| file.lines()).find_map(|line| {
         let (name, used) = line.split_once(' ')?;
         if name != symbol {
             return None;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
-use tilewright::Variant;
-use tilewright::inspect::{self, Inspected, Nvdisasm, Ptxas, Target};
+use tilewright::inspect::{self, Inspected, Kernel, Nvdisasm, Ptxas, Target};
 use tilewright::launch::{FunctionUsage, Gpu};
+use tilewright::spilling::Twins;
 
 use crate::failure::{Failure, Result};
 use crate::plan::limiter;
@@ -20,7 +20,7 @@ use crate::{kernels, output, ptx};
 /// folder that TILEWRIGHT_CUDA_BIN names; without it in target/cuda-tools/bin, PATH, $CUDA_HOME/bin and /usr/local/cuda/bin.
 #[derive(Args)]
 pub struct Command {
-    /// A rung (all its entry points) or one entry point's symbol; without it, all
+    /// A rung (all its entry points), a family of twins that spill (register_tile, inverse8), or one kernel's symbol; without it, all rungs
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// The architectures, such as sm_120 or sm_90a,sm_100; without it, all that the kernels run on
@@ -39,7 +39,7 @@ pub struct Command {
 
 /// Runs the command.
 pub fn run(command: &Command, json: bool) -> Result<()> {
-    let chosen = kernels::entry_points(&command.kernel)?;
+    let chosen = kernels::inspectable(&command.kernel)?;
     let targets = targets(&command.arch)?;
     match (command.usage, command.ptx, command.sass) {
         (_, true, _) => print_ptx(&command.kernel, &targets, json),
@@ -77,8 +77,9 @@ struct Levels {
 fn print_ptx(kernel: &str, targets: &[Target], json: bool) -> Result<()> {
     let mut levels = Vec::<ptx::Listing>::new();
     for target in targets {
-        if levels.iter().all(|listing| listing.level != target.level.arch) {
-            levels.push(ptx::listing(target.level, &target.name, kernel)?);
+        let listing = ptx::listing(target.level, &target.name, kernel)?;
+        if levels.iter().all(|known| known.level != listing.level) {
+            levels.push(listing);
         }
     }
     match &levels[..] {
@@ -103,12 +104,12 @@ struct MachineCode {
     sass: String,
 }
 
-fn print_machine_code(kernel: &str, chosen: &[&'static Variant], targets: &[Target], json: bool) -> Result<()> {
+fn print_machine_code(kernel: &str, chosen: &[Kernel], targets: &[Target], json: bool) -> Result<()> {
     let (ptxas, nvdisasm) = (Ptxas::find()?, Nvdisasm::find()?);
     let pairs: Vec<_> = targets
         .iter()
-        .flat_map(|target| chosen.iter().map(move |variant| (target, variant.symbol)))
-        .filter(|(target, symbol)| tilewright::ptx::entry(target.level, symbol).is_some())
+        .flat_map(|target| chosen.iter().map(move |kernel| (target, kernel.symbol())))
+        .filter(|(target, symbol)| tilewright::ptx::entry(target.level_of(symbol), symbol).is_some())
         .collect();
     if pairs.is_empty() {
         return Err(nothing(kernel, targets));
@@ -117,7 +118,7 @@ fn print_machine_code(kernel: &str, chosen: &[&'static Variant], targets: &[Targ
         Ok(MachineCode {
             kernel: symbol,
             arch: target.name.clone(),
-            level: target.level.arch,
+            level: target.level_of(symbol).arch,
             sass: inspect::machine_code(&ptxas, &nvdisasm, target, symbol)?,
         })
     });
@@ -170,7 +171,7 @@ struct Row {
     driver: Option<FunctionUsage>,
 }
 
-fn print_usage(kernel: &str, chosen: &[&'static Variant], targets: &[Target], json: bool) -> Result<()> {
+fn print_usage(kernel: &str, chosen: &[Kernel], targets: &[Target], json: bool) -> Result<()> {
     let ptxas = Ptxas::find()?;
     let assembling = output::spinner();
     assembling.set_message("assembling");
@@ -201,7 +202,7 @@ fn print_usage(kernel: &str, chosen: &[&'static Variant], targets: &[Target], js
     let place = |row: &Row| {
         chosen
             .iter()
-            .position(|variant| variant.symbol == row.inspected.usage.symbol)
+            .position(|kernel| kernel.symbol() == row.inspected.usage.symbol)
     };
     kernels.sort_by_key(place);
     let listing = Listing {
@@ -219,18 +220,32 @@ fn print_usage(kernel: &str, chosen: &[&'static Variant], targets: &[Target], js
 }
 
 /// The first device and what its driver says of the kernels.
-fn ask_driver(chosen: &[&'static Variant]) -> tilewright::Result<(Device, BTreeMap<&'static str, FunctionUsage>)> {
+fn ask_driver(chosen: &[Kernel]) -> tilewright::Result<(Device, BTreeMap<&'static str, FunctionUsage>)> {
     let gpu = Gpu::open(0)?;
     let architecture = gpu.profile().architecture();
     let device = Device {
         name: gpu.profile().name.clone(),
         arch: architecture.map_or("", |architecture| architecture.name),
     };
-    let usage = chosen
-        .iter()
-        .filter(|variant| tilewright::ptx::entry(gpu.level(), variant.symbol).is_some())
-        .map(|variant| Ok((variant.symbol, gpu.usage(variant)?)));
-    let usage = usage.collect::<tilewright::Result<_>>()?;
+    let mut usage = BTreeMap::new();
+    let (mut variants, mut twins) = (Vec::new(), Vec::new());
+    for kernel in chosen {
+        match *kernel {
+            Kernel::EntryPoint(variant) => variants.push(variant),
+            Kernel::Twin(twin) => twins.push(twin),
+        }
+    }
+    for variant in variants {
+        if tilewright::ptx::entry(gpu.level(), variant.symbol).is_some() {
+            usage.insert(variant.symbol, gpu.usage(variant)?);
+        }
+    }
+    if !twins.is_empty() {
+        let loaded = Twins::load(&gpu)?;
+        for twin in twins {
+            usage.insert(twin.symbol, loaded.usage(twin)?);
+        }
+    }
     Ok((device, usage))
 }
 
@@ -265,7 +280,7 @@ fn describe(listing: &Listing) -> String {
         ];
         match (&inspected.budget, &inspected.occupancy) {
             (Some(budget), Some(occupancy)) => row.extend([
-                output::tile(budget.tile),
+                budget.tile.map_or_else(|| "none".to_owned(), output::tile),
                 budget.static_bytes.to_string(),
                 budget.dynamic_bytes.to_string(),
                 budget.total_bytes.to_string(),
@@ -280,7 +295,7 @@ fn describe(listing: &Listing) -> String {
     output::right_align(&mut table, 2..13);
     let mut text = output::render(table);
     text.push_str(&format!(
-        "\nBytes, by ptxas {}, of a thread (stack, spills) or a block. tile: the widest that the planner launches; shared: static \
+        "\nBytes, by ptxas {}, of a thread (stack, spills) or a block. tile: the widest that the planner launches, or a twin's; shared: static \
          by ptxas and\ndynamic by the plan, of the opt-in limit; blocks: how many such blocks a multiprocessor holds.\n",
         listing.ptxas
     ));

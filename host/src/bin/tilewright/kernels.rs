@@ -1,8 +1,9 @@
 //! Kernels by the names that users type.
 
+use tilewright::inspect::Kernel;
 use tilewright::plan::Policy;
 use tilewright::{DType, Rung};
-use tilewright_contract::{VARIANTS, Variant};
+use tilewright_contract::{Family, TWINS, VARIANTS, Variant};
 
 use crate::failure::{Failure, Result};
 
@@ -30,6 +31,23 @@ pub fn entry_points(name: &str) -> Result<Vec<&'static Variant>> {
         Err(unknown(name))
     } else {
         Ok(found)
+    }
+}
+
+/// What can be looked at but not always planned: as [`entry_points`], besides the twins of a family, or the one twin of a symbol.
+pub fn inspectable(name: &str) -> Result<Vec<Kernel>> {
+    let twins: Vec<_> = TWINS
+        .iter()
+        .filter(|twin| twin.symbol == name || twin.family.name() == name)
+        .map(Kernel::from)
+        .collect();
+    if !twins.is_empty() {
+        return Ok(twins);
+    }
+    let families = Family::ALL.map(Family::name).join(", ");
+    match entry_points(name) {
+        Ok(variants) => Ok(variants.into_iter().map(Kernel::from).collect()),
+        Err(error) => Err(Failure::input(format!("{}, {families}", error.message))),
     }
 }
 

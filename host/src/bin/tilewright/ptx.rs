@@ -3,6 +3,7 @@
 use clap::Args;
 use cuda_arch::ComputeCapability;
 use serde::Serialize;
+use tilewright::inspect::Kernel;
 use tilewright::ptx::{self, Level};
 
 use crate::failure::{Failure, Result};
@@ -14,7 +15,7 @@ pub struct Command {
     /// The architecture to run on, such as sm_90; without it, the oldest that the kernels are compiled for
     #[arg(long)]
     arch: Option<String>,
-    /// A rung (all its entry points) or one entry point's symbol; without it, the whole text
+    /// A rung (all its entry points), a family of twins that spill, or one kernel's symbol; without it, all rungs
     #[arg(long, default_value = kernels::AUTO)]
     kernel: String,
 }
@@ -47,23 +48,28 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     }
 }
 
-/// The text of the entry points that `kernel` names, for an architecture that runs the level; all of it for [`kernels::AUTO`].
+/// The text of the entry points that `kernel` names, for an architecture that runs the level; all of it for [`kernels::AUTO`]. Twins come from a module
+/// of their own, whose level it then is.
 pub fn listing(level: &'static Level, arch: &str, kernel: &str) -> Result<Listing> {
-    let mut chosen = kernels::entry_points(kernel)?;
+    let mut chosen = kernels::inspectable(kernel)?;
+    let level = match chosen[..] {
+        [Kernel::Twin(_), ..] => ptx::spilling(),
+        _ => level,
+    };
     let text = if kernel == kernels::AUTO {
         level.ptx.to_owned()
     } else {
-        chosen.retain(|variant| ptx::entry(level, variant.symbol).is_some());
+        chosen.retain(|kernel| ptx::entry(level, kernel.symbol()).is_some());
         if chosen.is_empty() {
             return Err(Failure::input(format!("{kernel} is not compiled for {arch}")));
         }
-        let entries = chosen.iter().filter_map(|variant| ptx::entry(level, variant.symbol));
+        let entries = chosen.iter().filter_map(|kernel| ptx::entry(level, kernel.symbol()));
         entries.collect::<Vec<_>>().join("\n")
     };
     Ok(Listing {
         arch: arch.to_owned(),
         level: level.arch,
-        symbols: chosen.iter().map(|variant| variant.symbol).collect(),
+        symbols: chosen.iter().map(|kernel| kernel.symbol()).collect(),
         ptx: text,
     })
 }

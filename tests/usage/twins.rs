@@ -1,0 +1,106 @@
+//! The twins that spill, for one architecture: on record, and within the law of what `ptxas` gives to spilled registers.
+
+use tilewright::DType;
+use tilewright::inspect::{Budget, Inspected, Target, inspect};
+use tilewright::plan::{KernelUsage, twin_sheet};
+use tilewright::spilling::{Spills, TWINS, Twin};
+
+/// Holds what ptxas makes of every twin against the record, its siblings, the law and the planner's sheet.
+pub fn check(arch: &str) {
+    let target = Target::parse(arch).expect("in the table");
+    let all: Vec<_> = TWINS.iter().collect();
+    let inspected = inspect(&super::ptxas(), &target, &all).unwrap_or_else(|error| panic!("{arch}: {error}"));
+    assert_eq!(inspected.len(), TWINS.len(), "{arch}: one PTX for all architectures");
+    super::record::compare("twin_usage", arch, &inspected);
+    for (twin, kernel) in TWINS.iter().zip(&inspected) {
+        assert_eq!(kernel.usage.symbol, twin.symbol);
+        assert_eq!(kernel.max_threads, twin.max_threads(), "{} for {arch}", twin.symbol);
+        assert_eq!(kernel.remarks.iter().find_map(super::serialized), None);
+        compare_with_siblings(twin, &inspected, &target);
+        compare_with_sheet(twin, kernel, &target);
+    }
+}
+
+fn of<'a>(twin: &Twin, inspected: &'a [Inspected]) -> &'a Inspected {
+    let found = inspected.iter().find(|kernel| kernel.usage.symbol == twin.symbol);
+    found.expect("all were inspected")
+}
+
+/// Registers go where the table says.
+fn compare_with_siblings(twin: &Twin, inspected: &[Inspected], target: &Target) {
+    let usage = &of(twin, inspected).usage;
+    let (arch, own) = (target.architecture, twin.static_bytes().get());
+    let case = format!("{} for {}: {usage:?}", twin.symbol, target.name);
+    assert!(twin.max_registers.is_none_or(|most| usage.registers <= most), "{case}");
+    match twin.spills {
+        Spills::Kept => {
+            assert_eq!(super::spills(usage), None, "{case}");
+            assert_eq!(usage.static_smem_bytes, own, "{case}");
+        }
+        Spills::Local => {
+            assert!(usage.stack_bytes > 0 && usage.spill_store_bytes > 0, "{case}");
+            assert_eq!(usage.static_smem_bytes, own, "{case}");
+        }
+        Spills::Shared | Spills::Unbounded => {
+            let assumed = || cuda_arch::assumed_threads(arch, twin.max_registers);
+            let threads = twin.max_threads().unwrap_or_else(assumed);
+            let most = cuda_arch::static_bytes_with_spills(arch, threads, own);
+            assert!(
+                (own + 1..=most).contains(&usage.static_smem_bytes),
+                "{case}, at most {most}"
+            );
+            let slot = 4 * threads;
+            assert_eq!(
+                (usage.static_smem_bytes - own) % slot,
+                0,
+                "{case}: not in slots of {slot} bytes"
+            );
+            let local = &of(twin.sibling(Spills::Local).expect("tested beside the table"), inspected).usage;
+            assert!(
+                usage.stack_bytes < local.stack_bytes,
+                "{case}, without the pragma {local:?}"
+            );
+            assert!(
+                usage.spill_store_bytes < local.spill_store_bytes && usage.spill_load_bytes < local.spill_load_bytes,
+                "{case}, without the pragma {local:?}"
+            );
+            // Local memory only where shared memory was not enough. Pairs of registers leave slots empty.
+            if twin.dtype == DType::F32 && usage.stack_bytes > 0 {
+                assert!(usage.static_smem_bytes + slot > most, "{case}, at most {most}");
+            }
+        }
+    }
+}
+
+/// Static bytes by ptxas and no dynamic ones are the planner's sheet, and a block may have them.
+fn compare_with_sheet(twin: &Twin, kernel: &Inspected, target: &Target) {
+    let (arch, usage) = (target.architecture, &kernel.usage);
+    let case = format!("{} for {}: {usage:?}", twin.symbol, target.name);
+    let used = KernelUsage {
+        registers: usage.registers,
+        static_bytes: usage.static_smem_bytes,
+    };
+    let sheet = twin_sheet(twin, used, arch).expect("legal on every architecture");
+    assert_eq!(
+        kernel.budget,
+        Some(Budget::of_twin(twin, arch, usage.static_smem_bytes)),
+        "{case}"
+    );
+    let budget = kernel.budget.as_ref().expect("compared");
+    assert_eq!(
+        (budget.static_bytes, budget.dynamic_bytes, budget.limit_bytes),
+        (sheet.static_bytes, sheet.dynamic_bytes, arch.smem_per_block_optin),
+        "{case}"
+    );
+    assert!(
+        budget.fits && sheet.static_bytes + sheet.dynamic_bytes <= arch.smem_per_block_optin,
+        "{case}"
+    );
+    assert!(
+        sheet.static_bytes <= arch.smem_per_block,
+        "{case}: static memory has no opt-in"
+    );
+    assert!(sheet.occupancy.blocks_per_sm >= 1, "{case}");
+    let blocks = kernel.occupancy.as_ref().map(|occupancy| occupancy.blocks_per_sm);
+    assert_eq!(blocks, Some(sheet.occupancy.blocks_per_sm), "{case}");
+}
