@@ -14,9 +14,7 @@ use tilewright::plan::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_scaled};
 use tilewright::verify::{self, Case};
-use tilewright::{
-    Backend, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm,
-};
+use tilewright::{Backend, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm};
 use tilewright_contract::{BlockTile, Tile, tiles};
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
@@ -322,7 +320,8 @@ fn gemm_in_one_call_leaves_all_but_c_alone_and_c_too_where_it_fails() {
         };
         let mut c = before.clone();
         c.push(7.0);
-        let report = gemm(&shape, factors, &a, &b, &mut c, &options).unwrap_or_else(|error| panic!("{backend}: {error}"));
+        let report =
+            gemm(&shape, factors, &a, &b, &mut c, &options).unwrap_or_else(|error| panic!("{backend}: {error}"));
         assert_eq!((report.backend, report.verified), (backend, Verify::Full));
         assert_eq!((report.alpha, report.beta), (-1.5, 0.5));
         let expected = Expected::product(&shape, &a, &b).expect("long enough");
@@ -330,16 +329,25 @@ fn gemm_in_one_call_leaves_all_but_c_alone_and_c_too_where_it_fails() {
         assert!(expected.full(&c).expect("long enough").passed(), "{backend}");
         let outside = |&at: &usize| at % (n + 5) >= n || at >= before.len();
         for at in (0..c.len()).filter(outside) {
-            assert_eq!(c[at], before.get(at).copied().unwrap_or(7.0), "{backend}: element {at} is not of C");
+            assert_eq!(
+                c[at],
+                before.get(at).copied().unwrap_or(7.0),
+                "{backend}: element {at} is not of C"
+            );
         }
 
         let mut short = before.clone();
         short.pop();
-        let error = gemm(&shape, factors, &a, &b, &mut short, &options).expect_err("short").to_string();
+        let error = gemm(&shape, factors, &a, &b, &mut short, &options)
+            .expect_err("short")
+            .to_string();
         let len = before.len();
         assert_eq!(error, format!("C holds {} elements, its shape needs {len}", len - 1));
         let mut c = before.clone();
-        let not_finite = Factors { alpha: f32::NAN, beta: 0.5 };
+        let not_finite = Factors {
+            alpha: f32::NAN,
+            beta: 0.5,
+        };
         gemm(&shape, not_finite, &a, &b, &mut c, &options).expect_err("nothing to compare with");
         assert_eq!(c, before, "{backend}");
     }

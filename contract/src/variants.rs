@@ -313,14 +313,6 @@ macro_rules! block_rows {
             attributes: Attributes { max_threads: Some($tile.threads()) },
         }),*]
     };
-    ($tile:expr, $suffix:literal) => {
-        block_rows! { Rung::Gemm, "r10_gemm", $tile, $suffix:
-            "nn4" No No [1, 4];
-            "nt" No Yes [1, 1];
-            "tn4" Yes No [4, 4];
-            "tt4" Yes Yes [4, 1];
-        }
-    };
     (any $tile:expr, $suffix:literal) => {
         block_rows! { Rung::Gemm, "r10_gemm", $tile, $suffix:
             "nn4" No No [1, 4];
@@ -379,16 +371,30 @@ pub mod tiles {
     pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4).pipelined();
 }
 
-/// The rows of [`Rung::Gemm`] with the tiles for large products. Where no vectors can be copied the next smaller tile is as fast.
-const LARGE_ROWS: [[Variant; 4]; 2] = [
-    block_rows!(tiles::T256X128, "256x128"),
-    block_rows!(tiles::T128X128, "128x128"),
-];
+/// The rows of [`Rung::Gemm`] with the tiles for large products. Where no vectors can be copied the next smaller tile is as fast; where registers do not
+/// suffice on every architecture there is no row.
+const LARGE_ROWS: [Variant; 4] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T256X128, "256x128":
+    "nn4" No No [1, 4];
+    "nt" No Yes [1, 1];
+    "tn4" Yes No [4, 4];
+    "tt4" Yes Yes [4, 1];
+};
+const MIDDLE_ROWS: [Variant; 2] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T128X128, "128x128":
+    "nn4" No No [1, 4];
+    "nt" No Yes [1, 1];
+};
+const SQUARE_ROWS: [Variant; 6] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T64X64, "64x64":
+    "nn4" No No [1, 4];
+    "nt" No Yes [1, 1];
+    "tn4" Yes No [4, 4];
+    "tt4" Yes Yes [4, 1];
+    "nn" No No [1, 1];
+    "tt" Yes Yes [1, 1];
+};
 
-/// The rows of [`Rung::Gemm`] with the other tiles.
-const GEMM_ROWS: [[Variant; 7]; 5] = [
+/// The rows of [`Rung::Gemm`] with the other tiles, for every layout.
+const GEMM_ROWS: [[Variant; 7]; 4] = [
     block_rows!(any tiles::T128X64, "128x64"),
-    block_rows!(any tiles::T64X64, "64x64"),
     block_rows!(any tiles::T32X128, "32x128"),
     block_rows!(any tiles::T128X32, "128x32"),
     block_rows!(any tiles::T16X128, "16x128"),
@@ -403,13 +409,13 @@ const GROUPS: [&[Variant]; 14] = [
     &REGISTER_ROWS,
     &STATIC_ROWS,
     &ASYNC_ROWS,
-    &LARGE_ROWS[0],
-    &LARGE_ROWS[1],
+    &LARGE_ROWS,
+    &MIDDLE_ROWS,
     &GEMM_ROWS[0],
+    &SQUARE_ROWS,
     &GEMM_ROWS[1],
     &GEMM_ROWS[2],
     &GEMM_ROWS[3],
-    &GEMM_ROWS[4],
 ];
 
 const COUNT: usize = {

@@ -34,6 +34,8 @@ pub(super) struct Place {
 /// - `ring` is the block's ring of stages, of which this thread uses nothing any more.
 /// - `results` are as it says, for the grid and the tile of `call`. The place is the thread's own. Every thread of the block calls this.
 #[inline(always)]
+// Sums are indexed by row and column throughout.
+#[allow(clippy::needless_range_loop)]
 pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     mut sums: [[f32; N]; M],
     place: Place,

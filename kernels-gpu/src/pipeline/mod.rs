@@ -156,7 +156,7 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
     let mut k = k_begin;
     while k < k_end {
         unrolled!(tile.k, |kk| {
-            let (now, next) = ((kk % 2) as usize, (kk % 2 ^ 1) as usize);
+            let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == tile.k {
                 next_copy!();
                 wait::<T>();

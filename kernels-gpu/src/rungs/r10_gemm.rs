@@ -61,8 +61,6 @@ entry_points! {
     T128X128, 8 x 8, 256 threads, 2 blocks {
         r10_gemm_nn4_128x128_f32: AcrossK, AlongTile<4>;
         r10_gemm_nt_128x128_f32: AcrossK, AcrossK;
-        r10_gemm_tn4_128x128_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tt4_128x128_f32: AlongTile<4>, AcrossK;
     }
     T128X64, 8 x 8, 128 threads, 3 blocks {
         r10_gemm_nn4_128x64_f32: AcrossK, AlongTile<4>;
@@ -79,7 +77,6 @@ entry_points! {
         r10_gemm_tn4_64x64_f32: AlongTile<4>, AlongTile<4>;
         r10_gemm_tt4_64x64_f32: AlongTile<4>, AcrossK;
         r10_gemm_nn_64x64_f32: AcrossK, AlongTile<1>;
-        r10_gemm_tn_64x64_f32: AlongTile<1>, AlongTile<1>;
         r10_gemm_tt_64x64_f32: AlongTile<1>, AcrossK;
     }
     T32X128, 4 x 8, 128 threads, 4 blocks {
