@@ -119,7 +119,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
+    use alloc::{format, vec};
     use tilewright_contract::{DType, TWINS, Tile, TileGeometry, TilePair, VARIANTS};
 
     /// Every tile of every entry point.
