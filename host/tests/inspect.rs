@@ -88,7 +88,10 @@ fn a_table_has_a_line_for_each_kernel_and_architecture() {
         .iter()
         .find(|row| row[0] == "r02_tiled_static_32_f64" && row[1] == "sm_120");
     let row = row.expect("a row");
-    assert_eq!(row[3..12], ["1", "0", "0", "0", "32", "16384", "0", "16384", "101376"]);
+    assert_eq!(
+        row[3..12],
+        ["1", "0", "0", "0", "32x32", "16384", "0", "16384", "101376"]
+    );
     assert!(text.contains("The driver's own numbers are not shown: "), "{text}");
 }
 

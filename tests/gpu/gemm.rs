@@ -86,9 +86,9 @@ fn pipelined() -> impl Iterator<Item = (&'static Variant, u32)> {
     VARIANTS
         .iter()
         .filter(|variant| variant.rung.takes_call())
-        .flat_map(|variant| match variant.rung {
-            Rung::Gemm => vec![(variant, 1), (variant, 3)],
-            _ => vec![(variant, 1)],
+        .flat_map(|variant| match variant.takes_slices() {
+            true => vec![(variant, 1), (variant, 3)],
+            false => vec![(variant, 1)],
         })
 }
 

@@ -55,7 +55,6 @@ fn large_products() -> Outcome {
         (Rung::TiledDynamic, 128),
         (Rung::RegisterTile, 128),
         (Rung::Gemm, 64),
-        (Rung::Gemm, 128),
     ];
     for (rung, tile) in policies {
         let policy = Policy {

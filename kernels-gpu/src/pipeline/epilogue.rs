@@ -65,11 +65,11 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
                     workspace.set(mine + (i * N + j) * threads, sums[i][j]);
                 }
             });
-            // The sums are visible to the GPU before the block is counted.
-            thread::device_fence();
             // RAW: every thread's sums are there before thread 0 counts the block. WAR: no thread copies to the ring or reads from it any more.
             thread::sync_threads();
             if t == 0 {
+                // What the barrier made visible to this thread, all sums of the block, is visible to the GPU before the block is counted.
+                thread::device_fence();
                 let counter = results.counters.add(index as usize);
                 let before = atomic_fetch_add_relaxed_u32_device(counter, 1);
                 let last = before == call.slices - 1;
@@ -77,15 +77,15 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
                     // The next launch counts from 0. Every block of this tile has been counted.
                     atomic_fetch_add_relaxed_u32_device(counter, before.wrapping_add(1).wrapping_neg());
                 }
+                // What the other blocks left before they were counted is visible after.
+                thread::device_fence();
                 ring.set(0, if last { 1.0 } else { 0.0 });
             }
-            // RAW: thread 0 has said whether this block is the last.
+            // RAW: thread 0 has said whether this block is the last, and all threads follow its fence.
             thread::sync_threads();
             if ring.get(0) == 0.0 {
                 return;
             }
-            // What the other blocks left before they were counted is visible after.
-            thread::device_fence();
             unrolled!(M, at most 16, |i| {
                 for j in 0..N {
                     sums[i][j] = 0.0;

@@ -31,15 +31,9 @@ pub struct Command {
     /// Add this matrix, m x n, to the product; f32
     #[arg(long, value_name = "C0")]
     add: Option<PathBuf>,
-    /// Multiply the matrix that is added by this number
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        requires = "add"
-    )]
-    beta: f32,
+    /// Multiply the matrix that is added by this number, without it by 1
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    beta: Option<f32>,
     /// Where to write C, m x n; the file appears complete or not at all
     #[arg(short, long, value_name = "C")]
     output: PathBuf,
@@ -92,6 +86,11 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         )));
     }
     let shape = shape(command, &a, &b)?;
+    if let (Some(beta), None) = (command.beta, &command.add) {
+        return Err(Failure::input(format!(
+            "--beta {beta} multiplies what --add names, and there is no --add"
+        )));
+    }
     let destination = Destination::new(&command.output)?;
     let compute = match a.dtype() {
         DType::F32 => compute::<f32>,
@@ -178,7 +177,7 @@ fn compute_scaled(
                 shape.n()
             )));
         }
-        factors.beta = command.beta;
+        factors.beta = command.beta.unwrap_or(1.0);
         c = added.read()?;
     } else {
         let len = shape.span_elems(Operand::C);
