@@ -49,7 +49,9 @@ fn options(schedule: Schedule, checks: Checks) -> SimOptions {
     }
 }
 
+/// `slices` is 1 for a kernel that takes none.
 fn planned(variant: &'static Variant, slices: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
+    let slices = if variant.takes_slices() { slices } else { 1 };
     let policy = Policy {
         rung: Some(variant.rung),
         entry_point: Some(variant),
