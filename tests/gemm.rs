@@ -293,7 +293,11 @@ fn fragments_are_loaded_without_bank_conflicts() {
         // And no copy of vectors or of single elements meets another in a bank. With 16 rows, four vectors each, a ninth of them do.
         let (actual, ideal) = report.traffic(Space::Shared, AccessKind::Write);
         let most = if tile.m == 16 { ideal + ideal / 8 } else { ideal };
-        assert!((ideal..=most).contains(&actual), "{}: {actual}, {ideal}", variant.symbol);
+        assert!(
+            (ideal..=most).contains(&actual),
+            "{}: {actual}, {ideal}",
+            variant.symbol
+        );
     }
 }
 
