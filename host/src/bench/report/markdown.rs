@@ -8,7 +8,7 @@ use super::super::rows::{Ours, Suite};
 /// The marks between which the ladder's table stands, in the report and in the README.
 pub const LADDER_MARKS: [&str; 2] = ["<!-- ladder:begin -->", "<!-- ladder:end -->"];
 
-/// The report: title, conditions, table. That of the ladder stands between [`LADDER_MARKS`].
+/// The report: title, conditions, table. That of the ladder stands between `LADDER_MARKS`.
 pub fn markdown(results: &Results) -> String {
     let mut text = format!("# Suite {}\n\n{}\n\n", results.suite.name(), conditions(results));
     for note in &results.about.notes {
