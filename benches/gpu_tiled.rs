@@ -8,12 +8,14 @@
 use std::error::Error;
 use std::ffi::c_void;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Parser;
 use cust::function::Function;
 use cust::module::Module;
 use serde::Serialize;
+use tilewright::bench::Quartiles;
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::plan::{Plan, Policy, plan};
 use tilewright::{DType, GemmShape, Operand, Rung, check, random};
@@ -34,8 +36,8 @@ struct Arguments {
     #[arg(long, default_value = "unknown")]
     date: String,
     /// Timed launches of each kernel and row.
-    #[arg(long, default_value_t = 21)]
-    rounds: usize,
+    #[arg(long, default_value = "21")]
+    rounds: NonZeroUsize,
     /// What `cargo bench` passes.
     #[arg(long, hide = true)]
     bench: bool,
@@ -96,7 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .as_ref()
             .map_or_else(String::new, |installed| installed.driver.clone()),
         ptx_level: gpu.level().arch,
-        rounds: arguments.rounds,
+        rounds: arguments.rounds.get(),
         against_twins: Vec::new(),
         dynamic_against_static: Vec::new(),
     };
@@ -110,7 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             product.check(&gpu, c, |c| gpu.launch(&ours, &product.a, &product.b, c))?;
             product.check(&gpu, other, |c| twin.launch(&gpu, &product, c))?;
             let times = interleave(
-                arguments.rounds,
+                arguments.rounds.get(),
                 || gpu.time_ms(|| gpu.launch(&ours, &product.a, &product.b, c)),
                 || gpu.time_ms(|| twin.launch(&gpu, &product, other)),
             )?;
@@ -123,7 +125,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             );
             let (c, other) = (&mut product.poisoned(&gpu)?, &mut product.poisoned(&gpu)?);
             let times = interleave(
-                arguments.rounds,
+                arguments.rounds.get(),
                 || gpu.time_ms(|| gpu.launch(&dynamic, &product.a, &product.b, c)),
                 || gpu.time_ms(|| gpu.launch(&fixed, &product.a, &product.b, other)),
             )?;
@@ -267,19 +269,12 @@ fn interleave(
         .collect()
 }
 
-/// The value below which a fraction `q` of the sorted sample lies.
-fn quantile(mut sample: Vec<f64>, q: f64) -> f64 {
-    sample.sort_by(f64::total_cmp);
-    sample[((sample.len() - 1) as f64 * q).round() as usize]
-}
-
 impl Row {
     fn new(shape: &GemmShape, ours: &Plan, peer: String, times: Vec<(f64, f64)>) -> Self {
         let ratios: Vec<f64> = times.iter().map(|(ours, peer)| peer / ours).collect();
-        let (ours_ms, peer_ms) = (
-            quantile(times.iter().map(|t| t.0).collect(), 0.5),
-            quantile(times.iter().map(|t| t.1).collect(), 0.5),
-        );
+        let quartiles = |sample: &[f64]| Quartiles::of(sample).expect("at least one round");
+        let median = |of: fn(&(f64, f64)) -> f64| quartiles(&times.iter().map(of).collect::<Vec<_>>()).median;
+        let (ours_ms, peer_ms, ratio) = (median(|t| t.0), median(|t| t.1), quartiles(&ratios));
         let tflops = |ms: f64| shape.flops() / (ms * 1e9);
         Self {
             m: shape.m(),
@@ -291,9 +286,9 @@ impl Row {
             peer_ms,
             ours_tflops: tflops(ours_ms),
             peer_tflops: tflops(peer_ms),
-            ratio: quantile(ratios.clone(), 0.5),
-            ratio_q1: quantile(ratios.clone(), 0.25),
-            ratio_q3: quantile(ratios, 0.75),
+            ratio: ratio.median,
+            ratio_q1: ratio.q1,
+            ratio_q3: ratio.q3,
         }
     }
 }

@@ -98,7 +98,7 @@ fn every_architecture_of_the_table_is_assembled_for() {
 fn a_kernel_takes_the_same_alone_as_with_all_others() {
     let target = Target::parse("sm_120").expect("in the table");
     let together = ptxas()
-        .assemble(target.level.ptx, &target.name, &[])
+        .assemble(&target.level.ptx, &target.name, &[])
         .expect("assembles");
     for variant in VARIANTS.iter().step_by(5) {
         let alone = inspect(&ptxas(), &target, &[variant]).expect("assembles");
@@ -274,8 +274,8 @@ impl Assembled {
 
 /// The tiles that a plan gives an entry point, with the widths that lead to them.
 fn tiles(variant: &'static Variant) -> Vec<(Option<u32>, OutputTile)> {
-    if let Tile::Block(tile) = variant.tile {
-        return vec![(None, OutputTile::Block(tile))];
+    if let Some(tile) = variant.tile.only() {
+        return vec![(None, tile)];
     }
     (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
         .filter(|&width| Variant::find(variant.rung, variant.dtype, width) == Some(variant))

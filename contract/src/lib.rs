@@ -15,6 +15,7 @@ mod dtype;
 mod grid;
 mod inverse8;
 mod layout;
+mod line;
 mod rung;
 mod shape;
 mod spilling;
@@ -22,12 +23,15 @@ mod tile;
 mod units;
 mod variants;
 
+pub mod slices;
+
 pub use args::{GemmArgs, GemmCall, TileParts, span_elems};
 pub use block::BlockTile;
 pub use dtype::DType;
 pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
 pub use inverse8::Inverse8;
 pub use layout::{RegisterTile, TilePair};
+pub use line::{LineTile, line_args, lines_of};
 pub use rung::Rung;
 pub use shape::{GemmShape, Operand, ShapeError, Transpose};
 pub use spilling::{Family, Spills, TWINS, Twin};

@@ -4,6 +4,7 @@ use crate::args::TileParts;
 use crate::block::BlockTile;
 use crate::dtype::DType;
 use crate::layout::{RegisterTile, TilePair};
+use crate::line::{LineTile, lines_of};
 use crate::rung::Rung;
 use crate::shape::{GemmShape, Operand, Transpose};
 use crate::tile::{OutputTile, TileError, TileGeometry};
@@ -23,6 +24,19 @@ pub enum Tile {
     },
     /// One rectangle, known to the compiler.
     Block(BlockTile),
+    /// Lines of a matrix, for a product with a vector.
+    Lines(LineTile),
+}
+
+impl Tile {
+    /// The tile, where it is no square of some width.
+    pub const fn only(self) -> Option<OutputTile> {
+        match self {
+            Self::Fixed(_) | Self::Runtime { .. } => None,
+            Self::Block(tile) => Some(OutputTile::Block(tile)),
+            Self::Lines(tile) => Some(OutputTile::Lines(tile)),
+        }
+    }
 }
 
 /// The shared memory that an entry point uses.
@@ -54,15 +68,16 @@ impl Copies {
 
     /// Whether a kernel with these copies computes this shape, with operands whose addresses are multiples of 16 bytes.
     pub fn accept(&self, shape: &GemmShape) -> bool {
-        [Operand::A, Operand::B]
-            .into_iter()
-            .zip(self.vector)
-            .all(|(operand, vector)| {
-                let (_, columns, ld) = shape.extents(operand);
-                let vector = vector as usize;
-                columns.is_multiple_of(vector) && ld.is_multiple_of(vector)
-            })
+        self.fit(shape, Operand::A)
+            && self.fit(shape, Operand::B)
             && self.transpose == [shape.transpose(Operand::A), shape.transpose(Operand::B)]
+    }
+
+    /// Whether an operand can be copied in vectors of this length.
+    fn fit(&self, shape: &GemmShape, operand: Operand) -> bool {
+        let (_, columns, ld) = shape.extents(operand);
+        let vector = self.vector[if operand == Operand::A { 0 } else { 1 }] as usize;
+        columns.is_multiple_of(vector) && ld.is_multiple_of(vector)
     }
 }
 
@@ -79,7 +94,7 @@ pub struct Variant {
     pub shared: SharedMemory,
     /// The symbol in PTX.
     pub symbol: &'static str,
-    /// How A and B come into shared memory.
+    /// How A and B are copied; of lines the transposes say nothing, for [`lines_of`] tells how the matrix lies.
     pub copies: Copies,
     /// What `#[kernel(..)]` says of it.
     pub attributes: Attributes,
@@ -104,6 +119,7 @@ impl Variant {
             Tile::Fixed(fixed) => fixed == width,
             Tile::Runtime { min, max } => min <= width && width <= max,
             Tile::Block(tile) => tile.m == width && tile.n == width,
+            Tile::Lines(_) => false,
         }
     }
 
@@ -119,25 +135,28 @@ impl Variant {
     pub fn accepts(&self, shape: &GemmShape) -> bool {
         // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows.
         let near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
-        self.copies.accept(shape) && (!self.rung.takes_call() || (near(Operand::A) && near(Operand::B)))
+        match (self.tile, lines_of(shape)) {
+            (Tile::Lines(tile), Some((matrix, lies))) => tile == lies && self.copies.fit(shape, matrix),
+            (Tile::Lines(_), None) => false,
+            _ => self.copies.accept(shape) && (!self.rung.takes_call() || (near(Operand::A) && near(Operand::B))),
+        }
     }
 
     /// Whether it can cut K into slices.
     pub const fn takes_slices(&self) -> bool {
         match self.tile {
             Tile::Block(tile) => self.rung.takes_call() && tile.takes_slices(),
+            Tile::Lines(_) => true,
             Tile::Fixed(_) | Tile::Runtime { .. } => false,
         }
     }
 
     /// The tile of a width that this entry point [`computes`](Self::computes).
     pub const fn tile_of_width(&self, width: u32) -> Result<OutputTile, TileError> {
-        match self.tile {
-            Tile::Block(tile) => Ok(OutputTile::Block(tile)),
-            Tile::Fixed(_) | Tile::Runtime { .. } => match TileGeometry::new(width) {
-                Ok(tile) => Ok(OutputTile::Square(tile)),
-                Err(error) => Err(error),
-            },
+        match (self.tile.only(), TileGeometry::new(width)) {
+            (Some(tile), _) => Ok(tile),
+            (None, Ok(tile)) => Ok(OutputTile::Square(tile)),
+            (None, Err(error)) => Err(error),
         }
     }
 
@@ -146,15 +165,20 @@ impl Variant {
         match (self.shared, tile) {
             (SharedMemory::Dynamic, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).total(),
             (SharedMemory::Dynamic, OutputTile::Block(tile)) => tile.bytes(self.dtype),
-            (SharedMemory::None | SharedMemory::Static(_), _) => Bytes(0),
+            (SharedMemory::None | SharedMemory::Static(_), _) | (_, OutputTile::Lines(_)) => Bytes(0),
         }
     }
 
-    /// How the shared memory of a tile is divided into `A_s` and `B_s`, all stages together.
+    /// How the shared memory of a tile is divided into `A_s` and `B_s`, all stages together; of lines there is nothing in shared memory.
     pub const fn parts(&self, tile: OutputTile) -> TileParts {
         match (self.rung, tile) {
             (Rung::RegisterTile, _) => RegisterTile::PARTS,
             (_, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).parts(),
+            (_, OutputTile::Lines(tile)) => TileParts {
+                tile_width: tile.lines(),
+                a_part: Bytes(0),
+                b_part: Bytes(0),
+            },
             (_, OutputTile::Block(tile)) => {
                 let bytes = tile.stages * self.dtype.size_bytes();
                 TileParts {
@@ -172,6 +196,7 @@ impl Variant {
             (Rung::RegisterTile, _) => RegisterTile::DEPTH,
             (_, OutputTile::Square(tile)) => tile.width(),
             (_, OutputTile::Block(tile)) => tile.k,
+            (_, OutputTile::Lines(tile)) => tile.depth(),
         }
     }
 
@@ -400,8 +425,39 @@ const GEMM_ROWS: [[Variant; 7]; 4] = [
     block_rows!(any tiles::T16X128, "16x128"),
 ];
 
+/// A row of [`Rung::MatrixVector`]: the matrix is loaded in vectors of so many elements, whichever operand it is.
+const fn line_row(tile: LineTile, vector: u32, symbol: &'static str) -> Variant {
+    Variant {
+        copies: Copies {
+            transpose: [Transpose::No; 2],
+            vector: [vector; 2],
+        },
+        attributes: Attributes {
+            max_threads: Some(LineTile::THREADS),
+        },
+        ..row(
+            Rung::MatrixVector,
+            DType::F32,
+            Tile::Lines(tile),
+            match tile {
+                LineTile::AlongK => SharedMemory::None,
+                LineTile::AcrossK => SharedMemory::Static(tile.static_bytes()),
+            },
+            symbol,
+        )
+    }
+}
+
+/// The rows of [`Rung::MatrixVector`].
+const LINE_ROWS: [Variant; 4] = [
+    line_row(LineTile::AlongK, 4, "r11_matrix_vector_along_k4_f32"),
+    line_row(LineTile::AlongK, 1, "r11_matrix_vector_along_k_f32"),
+    line_row(LineTile::AcrossK, 4, "r11_matrix_vector_across_k4_f32"),
+    line_row(LineTile::AcrossK, 1, "r11_matrix_vector_across_k_f32"),
+];
+
 /// All groups of rows, in the order of the table.
-const GROUPS: [&[Variant]; 14] = [
+const GROUPS: [&[Variant]; 15] = [
     &rows!(DType::F32, "f32"),
     &rows!(DType::F64, "f64"),
     &rows!(DType::F16, "f16"),
@@ -416,6 +472,7 @@ const GROUPS: [&[Variant]; 14] = [
     &GEMM_ROWS[1],
     &GEMM_ROWS[2],
     &GEMM_ROWS[3],
+    &LINE_ROWS,
 ];
 
 const COUNT: usize = {

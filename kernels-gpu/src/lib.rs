@@ -29,6 +29,7 @@ pub mod register_tile;
 // A module of PTX has the rungs or the twins, the host has both.
 #[cfg(not(all(target_arch = "nvptx64", feature = "spilling")))]
 pub mod rungs;
+pub mod slices;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "spilling"))]
 pub mod spilling;
 pub mod tiled;

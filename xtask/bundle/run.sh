@@ -2,7 +2,10 @@
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
 #   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts, all of
-#                           them when none is named; calibrate
+#                           them when none is named; calibrate pick
+#
+# TEST_FILTER, SANITIZE_FILTER: parts of the names of the tests to run. DTYPE: the only element type to calibrate and to pick for.
+# A calibration in $OUT is what later steps choose kernels by.
 #
 # A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
 # Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
@@ -41,7 +44,7 @@ run_tests() { # command...
     return "$status"
 }
 
-test_() { run_tests "$bundle/tests/gpu"; }
+test_() { run_tests "$bundle/tests/gpu" ${TEST_FILTER:-}; }
 
 sanitize() { # tool options...
     local tool=$1
@@ -172,7 +175,10 @@ bench() {
 }
 
 # Suites of `tilewright bench`.
-suite() { "$bundle/tilewright" bench --suite "$1" --out "$out" --commit "$commit" --date "$date"; }
+suite() {
+    "$bundle/tilewright" bench --suite "$1" $(by_calibration) --out "$out" --commit "$commit" --date "$date"
+}
+by_calibration() { [ -e "$out/speed.txt" ] && echo --speeds "$out/speed.txt"; }
 ladder() { suite ladder; }
 squares() { suite squares; }
 shapes() { suite shapes; }
@@ -225,8 +231,10 @@ spilling() {
     return $status
 }
 
-# Fits the planner's model of our kernels to this device.
-calibrate() { "$bundle/benches/gpu_pick" --calibrate --out "$out"; }
+# Fits the planner's model of our kernels to this device; how good its choice is.
+gpu_pick() { "$bundle/benches/gpu_pick" ${DTYPE:+--dtype "$DTYPE"} --out "$out" "$@"; }
+calibrate() { gpu_pick --calibrate; }
+pick() { gpu_pick $(by_calibration) --commit "$commit" --date "$date"; }
 
 steps=()
 for step in "${@:-all}"; do
@@ -235,9 +243,9 @@ for step in "${@:-all}"; do
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
     device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | spilling | ladder | squares | shapes | \
-        layouts | calibrate) steps+=("$step") ;;
+        layouts | calibrate | pick) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts calibrate" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts calibrate pick" >&2
         exit 2
         ;;
     esac

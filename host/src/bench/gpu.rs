@@ -138,7 +138,7 @@ impl<'b> Bench<'b> {
     /// What rows of one product share.
     fn shared<T: Element>(&mut self, row: &Row) -> Result<(Operands<'b, T>, Option<Peer<'b>>)> {
         // Before gigabytes are filled for a row that cannot run.
-        Kernel::plan(row, self.options.rung, self.gpu.profile())?;
+        Kernel::plan(row, self.options, self.gpu.profile())?;
         let mut operands = Operands::random(self.gpu, kernel::shape(row)?)?;
         let peer = match self.cublas {
             Some(cublas) => Some(self.fastest(cublas.product(row)?, &mut operands)?),
@@ -196,7 +196,7 @@ impl<'b> Bench<'b> {
         peer: Option<&Peer<'b>>,
     ) -> Result<Measurement> {
         let gpu = self.gpu;
-        let kernel = Kernel::plan(row, self.options.rung, gpu.profile())?;
+        let kernel = Kernel::plan(row, self.options, gpu.profile())?;
         let verdict = operands.check(gpu, |set| kernel.launch(gpu, &set.a, &set.b, &mut set.c))?;
         if let Some(peer) = peer
             && peer.error_over_bound > SUSPICIOUS_ERROR * verdict.max_error_over_bound

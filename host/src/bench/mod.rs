@@ -24,6 +24,7 @@ pub use telemetry::Telemetry;
 
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
+use crate::plan::Speeds;
 
 /// What the caller leaves open and what not.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Options {
     pub suite: Suite,
     /// One rung for every row, in place of the row's own choice.
     pub rung: Option<Rung>,
+    /// What the planner takes for the kernels' speed.
+    pub speeds: Speeds,
     /// Rows of this element type only.
     pub dtype: Option<DType>,
     /// Rounds of each row; without it as many as a second has room for.

@@ -52,7 +52,7 @@ impl Suite {
         match self {
             Suite::Squares => SQUARES.map(square).to_vec(),
             Suite::Shapes => SHAPES.map(|(name, m, n, k)| row(name, m, n, k)).to_vec(),
-            Suite::Ladder => Rung::ALL.map(rung).to_vec(),
+            Suite::Ladder => ladder().map(rung).collect(),
             Suite::Layouts => layouts(),
             Suite::Cpu => CPU.map(cpu).to_vec(),
         }
@@ -210,6 +210,11 @@ fn square(extent: usize) -> Row {
     row(extent.to_string(), extent, extent, extent)
 }
 
+/// The rungs that compute any product.
+fn ladder() -> impl Iterator<Item = Rung> {
+    Rung::ALL.into_iter().filter(|&rung| rung != Rung::MatrixVector)
+}
+
 fn rung(rung: Rung) -> Row {
     Row {
         name: rung.name().to_owned(),
@@ -275,8 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_has_every_rung() {
+    fn the_ladder_has_every_rung_that_can_climb_it() {
         let ours: Vec<_> = Suite::Ladder.rows().iter().map(|row| row.ours).collect();
-        assert_eq!(ours, Rung::ALL.map(Ours::Rung));
+        assert_eq!(
+            ours,
+            Rung::ALL[..10].iter().copied().map(Ours::Rung).collect::<Vec<_>>()
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{Family, GemmShape, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
+use tilewright_contract::{Family, GemmShape, LineTile, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
 
 use crate::device::DeviceProfile;
 use crate::plan::{Policy, plan};
@@ -88,7 +88,7 @@ impl Budget {
                 .map(|plan| plan.tile())
         };
         let tile = match variant.tile {
-            Tile::Block(_) => planned(None),
+            Tile::Block(_) | Tile::Lines(_) => planned(None),
             Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
                 .rev()
                 .filter(|&width| variant.computes(width))
@@ -100,7 +100,12 @@ impl Budget {
 
 /// A product that an entry point takes.
 fn any_shape(variant: &Variant) -> GemmShape {
-    GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose).expect("small")
+    let shape = match variant.tile {
+        Tile::Lines(LineTile::AlongK) => GemmShape::packed(4, 1, 4),
+        Tile::Lines(LineTile::AcrossK) => GemmShape::packed(1, 4, 4),
+        _ => GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose),
+    };
+    shape.expect("small")
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@
 use cuda_std::kernel;
 use tilewright_contract::{BlockTile, GemmCall, tiles};
 
-use crate::pipeline::{AcrossK, AlongTile, Results, Tile, pipeline};
+use crate::pipeline::{AcrossK, AlongTile, Tile, pipeline};
+use crate::slices::Results;
 
 macro_rules! entry_points {
     ($($tile:ident, $m:literal x $n:literal, $threads:literal threads, $blocks:literal blocks {

@@ -43,9 +43,9 @@ pub fn kernel_sheet(
         static_bytes,
     } = used;
     let dynamic_bytes = variant.dynamic_bytes(tile).get();
-    let worksheet = match variant.shared {
-        SharedMemory::None => None,
-        SharedMemory::Static(_) | SharedMemory::Dynamic => {
+    let worksheet = match (variant.shared, tile) {
+        (SharedMemory::None, _) | (_, OutputTile::Lines(_)) => None,
+        (SharedMemory::Static(_) | SharedMemory::Dynamic, _) => {
             Some(worksheet(&template(variant, tile, used, arch), arch, 0)?)
         }
     };
@@ -98,7 +98,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
         row_padding: match (variant.rung, tile) {
             (Rung::RegisterTile, _) => [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
             (_, OutputTile::Block(tile)) => [tile.a_pitch() - tile.m, tile.b_pitch() - tile.n],
-            (_, OutputTile::Square(_)) => [0; 2],
+            (_, OutputTile::Square(_) | OutputTile::Lines(_)) => [0; 2],
         },
         // Static memory besides the tiles holds spilled registers.
         static_bytes: used.static_bytes.saturating_sub(variant.static_bytes().get()),
@@ -110,7 +110,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
             TileShape::new(tile.m(), tile.n(), variant.depth(tile)),
             match tile {
                 OutputTile::Block(tile) => tile.stages,
-                OutputTile::Square(_) => 1,
+                OutputTile::Square(_) | OutputTile::Lines(_) => 1,
             },
         )
     }
@@ -125,7 +125,7 @@ mod tests {
     /// Every tile of every entry point.
     fn launches() -> impl Iterator<Item = (&'static Variant, OutputTile)> {
         VARIANTS.iter().flat_map(|variant| match variant.tile {
-            Tile::Block(tile) => vec![(variant, OutputTile::Block(tile))],
+            Tile::Block(_) | Tile::Lines(_) => variant.tile.only().map(|tile| (variant, tile)).into_iter().collect(),
             Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
                 .filter(|&width| variant.computes(width))
                 .map(|width| (variant, variant.tile_of_width(width).expect("in range")))
