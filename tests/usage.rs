@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use tilewright::device::DeviceProfile;
 use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Target, Usage, inspect};
 use tilewright::plan::{PlanError, Policy, plan};
-use tilewright::{Bytes, GemmShape, VARIANTS, Variant};
+use tilewright::{Bytes, VARIANTS, Variant};
 use tilewright_contract::{OutputTile, Tile, TileGeometry};
 
 /// The tests of one architecture, so that they run side by side.
@@ -243,9 +243,7 @@ impl Assembled {
                 };
                 let case = format!("{} for {}: {budget:?}", variant.symbol, self.target.name);
                 assert_eq!(budget.limit_bytes, arch.smem_per_block_optin, "{case}");
-                // Small, and a multiple of every vector.
-                let shape = GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose).expect("a shape");
-                match plan(&shape, variant.dtype, &device, &policy) {
+                match plan(&variant.small_shape(), variant.dtype, &device, &policy) {
                     Ok(plan) => {
                         assert!(budget.fits, "planned, but too large: {case}");
                         assert_eq!(plan.variant(), *variant, "{case}");

@@ -5,7 +5,7 @@
 //!
 //! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it times
 //! other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts into the
-//! planner; kernels that it does not time keep their lines. With `--speeds FILE` the planner chooses by that table.
+//! planner, and the times, `calibration.json`; kernels that it does not time keep their lines. With `--speeds FILE` the planner chooses by that table.
 
 mod fit;
 
@@ -289,6 +289,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let speed = results.speed(&gpu)?;
         print!("{speed}");
         std::fs::write(arguments.out.join("speed.txt"), speed)?;
+        std::fs::write(arguments.out.join("calibration.json"), compact(&results)?)?;
         return Ok(());
     }
     let table = results.markdown()?;
@@ -313,13 +314,18 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, speeds: &Speeds, rounds: usize)
         ..Policy::default()
     };
     let picked = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
-    let plans = candidates(gpu, shape, T::DTYPE);
-    let poison = vec![T::from_f64(f64::NAN); shape.span_elems(Operand::C)];
-    let mut c = gpu.upload(&poison)?;
-    let mut host = poison.clone();
+    let mut plans = candidates(gpu, shape, T::DTYPE);
+    let launch = |plan: &Plan| (plan.variant().symbol, plan.tile(), plan.work().slices);
+    // The planner tries more numbers of slices than are timed here.
+    if !plans.iter().any(|plan| launch(plan) == launch(&picked)) {
+        plans.push(picked.clone());
+    }
+    let mut host = vec![T::from_f64(0.0); shape.span_elems(Operand::C)];
+    let mut c = gpu.upload(&host)?;
     let mut launches = Vec::new();
     for plan in &plans {
-        c = gpu.upload(&poison)?;
+        // A NaN of every type.
+        c.fill_bytes(0xff)?;
         gpu.launch(plan, &a, &b, &mut c)?;
         gpu.synchronize()?;
         c.download(&mut host)?;

@@ -142,6 +142,19 @@ impl Variant {
         }
     }
 
+    /// A small product that it computes.
+    pub fn small_shape(&self) -> GemmShape {
+        // Multiples of every vector.
+        let shape = match self.tile {
+            Tile::Lines(LineTile::AlongK) => GemmShape::packed(4, 1, 4),
+            Tile::Lines(LineTile::AcrossK) => GemmShape::packed(1, 4, 4),
+            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Block(_) => {
+                GemmShape::packed_transposed(4, 4, 4, self.copies.transpose)
+            }
+        };
+        shape.expect("packed and small")
+    }
+
     /// Whether it can cut K into slices.
     pub const fn takes_slices(&self) -> bool {
         match self.tile {
@@ -417,11 +430,19 @@ const SQUARE_ROWS: [Variant; 6] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T
     "tt" Yes Yes [1, 1];
 };
 
+const COLUMNS_ROWS: [Variant; 6] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T128X32, "128x32":
+    "nn4" No No [1, 4];
+    "nt" No Yes [1, 1];
+    "tn4" Yes No [4, 4];
+    "tt4" Yes Yes [4, 1];
+    "nn" No No [1, 1];
+    "tn" Yes No [1, 1];
+};
+
 /// The rows of [`Rung::Gemm`] with the other tiles, for every layout.
-const GEMM_ROWS: [[Variant; 7]; 4] = [
+const GEMM_ROWS: [[Variant; 7]; 3] = [
     block_rows!(any tiles::T128X64, "128x64"),
     block_rows!(any tiles::T32X128, "32x128"),
-    block_rows!(any tiles::T128X32, "128x32"),
     block_rows!(any tiles::T16X128, "16x128"),
 ];
 
@@ -470,8 +491,8 @@ const GROUPS: [&[Variant]; 15] = [
     &GEMM_ROWS[0],
     &SQUARE_ROWS,
     &GEMM_ROWS[1],
+    &COLUMNS_ROWS,
     &GEMM_ROWS[2],
-    &GEMM_ROWS[3],
     &LINE_ROWS,
 ];
 
@@ -532,6 +553,13 @@ mod tests {
             assert!(variant.symbol.starts_with(variant.rung.name()));
             assert!(variant.symbol.ends_with(variant.dtype.name()));
             assert!(VARIANTS[..i].iter().all(|other| other.symbol != variant.symbol));
+        }
+    }
+
+    #[test]
+    fn every_entry_point_accepts_its_small_shape() {
+        for variant in &VARIANTS {
+            assert!(variant.accepts(&variant.small_shape()), "{}", variant.symbol);
         }
     }
 

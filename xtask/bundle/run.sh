@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts, all of
-#                           them when none is named; calibrate pick
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts twins, all of
+#                           them when none is named; calibrate
 #
 # TEST_FILTER, SANITIZE_FILTER: parts of the names of the tests to run. DTYPE: the only element type to calibrate and to pick for.
 # A calibration in $OUT is what later steps choose kernels by.
@@ -21,7 +21,6 @@ log=$out/log.txt
 
 # What runs under compute-sanitizer: every entry point over its shapes. The other tests provoke errors, which it would report.
 sanitize_filter=${SANITIZE_FILTER:-kernels::}
-peers=$bundle/peers/cubin
 
 say() { printf '\n== %s ==\n' "$*"; }
 
@@ -153,36 +152,20 @@ banks() {
     grep -c '^| [las]' "$out/banks.md"
 }
 
-peers() {
-    mkdir -p "$peers"
-    local source status=0
-    for source in "$bundle"/peers/*.cu; do
-        nvcc -O3 -arch=sm_90 -cubin -o "$peers/$(basename "$source" .cu).cubin" "$source" || status=1
-    done
-    return $status
-}
-
-# The twins of the program gpu_NAME, where it has some, are NAME.cubin. gpu_spilling has a step of its own.
-bench() {
-    local program twins status=0
-    for program in "$bundle"/benches/*; do
-        [ "$(basename "$program")" = gpu_spilling ] && continue
-        twins=$(basename "$program")
-        twins=$peers/${twins#gpu_}.cubin
-        "$program" $([ -e "$twins" ] && echo --peers "$twins") --out "$out" --commit "$commit" --date "$date" || status=1
-    done
-    return $status
-}
-
 # Suites of `tilewright bench`.
-suite() {
-    "$bundle/tilewright" bench --suite "$1" $(by_calibration) --out "$out" --commit "$commit" --date "$date"
+suite() { # name, options...
+    "$bundle/tilewright" bench --suite "$@" $(by_calibration) --out "$out" --commit "$commit" --date "$date"
 }
 by_calibration() { [ -e "$out/speed.txt" ] && echo --speeds "$out/speed.txt"; }
 ladder() { suite ladder; }
 squares() { suite squares; }
 shapes() { suite shapes; }
 layouts() { suite layouts; }
+twins() {
+    local cubin
+    cubin=$(mktemp)
+    nvcc -O3 -arch=sm_90 -cubin -o "$cubin" "$bundle/peers/tiled.cu" && suite twins --twins "$cubin"
+}
 
 # What spilled registers do to the caches; the last four are why warps wait.
 spilling_counters=(
@@ -239,13 +222,13 @@ pick() { gpu_pick $(by_calibration) --commit "$commit" --date "$date"; }
 steps=()
 for step in "${@:-all}"; do
     case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench spilling ladder squares shapes layouts) ;;
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks pick spilling ladder squares shapes layouts twins) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | spilling | ladder | squares | shapes | \
-        layouts | calibrate | pick) steps+=("$step") ;;
+    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | spilling | ladder | squares | shapes | \
+        layouts | twins | calibrate | pick) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts calibrate pick" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts twins calibrate" >&2
         exit 2
         ;;
     esac

@@ -22,11 +22,17 @@ impl Kernel {
     pub fn plan(row: &Row, options: &Options, profile: &DeviceProfile) -> Result<Self> {
         let shape = shape(row)?;
         let own = match row.ours {
-            Ours::Rung(rung) => Some(rung),
-            Ours::Auto | Ours::Cpu => None,
+            Ours::Rung(rung) => (Some(rung), None),
+            Ours::Tile(rung, width) => (Some(rung), Some(width)),
+            Ours::Auto | Ours::Cpu => (None, None),
+        };
+        let (rung, tile) = match options.rung {
+            Some(rung) => (Some(rung), None),
+            None => own,
         };
         let policy = Policy {
-            rung: options.rung.or(own),
+            rung,
+            tile,
             speeds: options.speeds,
             ..Policy::default()
         };
@@ -43,6 +49,11 @@ impl Kernel {
             1 => name,
             slices => format!("{name}, {slices} slices"),
         }
+    }
+
+    /// The launch.
+    pub fn launch_plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// The plan's numbers.

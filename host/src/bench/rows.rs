@@ -15,13 +15,22 @@ pub enum Suite {
     Ladder,
     /// Transposed operands.
     Layouts,
+    /// Rungs 2 and 3 against CUDA C++ twins, and against each other.
+    Twins,
     /// The CPU's product.
     Cpu,
 }
 
 impl Suite {
     /// Every suite.
-    pub const ALL: [Suite; 5] = [Suite::Squares, Suite::Shapes, Suite::Ladder, Suite::Layouts, Suite::Cpu];
+    pub const ALL: [Suite; 6] = [
+        Suite::Squares,
+        Suite::Shapes,
+        Suite::Ladder,
+        Suite::Layouts,
+        Suite::Twins,
+        Suite::Cpu,
+    ];
 
     /// The name on the command line and in file names.
     pub const fn name(self) -> &'static str {
@@ -30,6 +39,7 @@ impl Suite {
             Suite::Shapes => "shapes",
             Suite::Ladder => "ladder",
             Suite::Layouts => "layouts",
+            Suite::Twins => "twins",
             Suite::Cpu => "cpu",
         }
     }
@@ -43,6 +53,9 @@ impl Suite {
             }
             Suite::Ladder => "every rung at 4096 cubed against cuBLAS",
             Suite::Layouts => "plain and transposed operands, the planner's choice against cuBLAS",
+            Suite::Twins => {
+                "rungs 2 and 3 against their CUDA C++ twins (--twins FILE), dynamic against static shared memory"
+            }
             Suite::Cpu => "the CPU's product against the matrixmultiply crate",
         }
     }
@@ -54,6 +67,7 @@ impl Suite {
             Suite::Shapes => SHAPES.map(|(name, m, n, k)| row(name, m, n, k)).to_vec(),
             Suite::Ladder => ladder().map(rung).collect(),
             Suite::Layouts => layouts(),
+            Suite::Twins => twins(),
             Suite::Cpu => CPU.map(cpu).to_vec(),
         }
     }
@@ -78,6 +92,9 @@ pub struct Row {
     /// What of ours is timed.
     #[serde(skip)]
     pub ours: Ours,
+    /// What it is compared with.
+    #[serde(skip)]
+    pub against: Against,
 }
 
 fn name_of<S: serde::Serializer>(dtype: &DType, serializer: S) -> Result<S::Ok, S::Error> {
@@ -99,8 +116,21 @@ pub enum Ours {
     Auto,
     /// A rung of the ladder with the tile that the planner picks for it.
     Rung(Rung),
+    /// A rung with a tile of this width.
+    Tile(Rung, u32),
     /// The CPU's tiled product.
     Cpu,
+}
+
+/// What a row's kernel is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// The library of the trade: cuBLAS on a GPU, `matrixmultiply` on a CPU.
+    Library,
+    /// The same kernel in CUDA C++, compiled by nvcc.
+    Twin,
+    /// Another rung with a tile of this width.
+    Tile(Rung, u32),
 }
 
 /// Which operands are stored transposed: `T` for A is a k x m matrix, row-major, of which the product takes the transpose.
@@ -187,6 +217,22 @@ const SHAPES: [(&str, usize, usize, usize); 30] = [
 
 const LAYOUTS: [(usize, usize, usize); 2] = [(4096, 4096, 4096), (2049, 4095, 1027)];
 
+const TWIN_SHAPES: [(usize, usize, usize); 2] = [(4096, 4096, 4096), (4095, 4097, 4099)];
+
+/// Rung and tile width of each twin.
+const TWINS: [(Rung, u32); 7] = [
+    (Rung::TiledStatic, 16),
+    (Rung::TiledDynamic, 16),
+    (Rung::TiledStatic, 32),
+    (Rung::TiledDynamic, 32),
+    (Rung::TiledDynamic, 64),
+    (Rung::TiledDynamic, 96),
+    (Rung::TiledDynamic, 128),
+];
+
+/// The widths that rung 2 has.
+const STATIC_WIDTHS: [u32; 2] = [16, 32];
+
 /// Small ones: they are timed where there is no GPU, on any machine.
 const CPU: [(DType, usize, usize, usize); 3] = [
     (DType::F32, 256, 256, 256),
@@ -203,6 +249,7 @@ fn row(name: impl Into<String>, m: usize, n: usize, k: usize) -> Row {
         dtype: DType::F32,
         layout: Layout::NN,
         ours: Ours::Auto,
+        against: Against::Library,
     }
 }
 
@@ -231,6 +278,26 @@ fn layouts() -> Vec<Row> {
         })
     };
     LAYOUTS.into_iter().flat_map(each).collect()
+}
+
+fn twins() -> Vec<Row> {
+    let each = |(m, n, k)| {
+        let twin = move |(rung, width): (Rung, u32)| Row {
+            ours: Ours::Tile(rung, width),
+            against: Against::Twin,
+            ..row(format!("{} {width} wide, {m} x {n} x {k}", rung.name()), m, n, k)
+        };
+        let dynamic = move |width: u32| Row {
+            against: Against::Tile(Rung::TiledStatic, width),
+            name: format!("dynamic against static {width} wide, {m} x {n} x {k}"),
+            ..twin((Rung::TiledDynamic, width))
+        };
+        TWINS
+            .into_iter()
+            .map(twin)
+            .chain(STATIC_WIDTHS.into_iter().map(dynamic))
+    };
+    TWIN_SHAPES.into_iter().flat_map(each).collect()
 }
 
 fn cpu((dtype, m, n, k): (DType, usize, usize, usize)) -> Row {
@@ -263,7 +330,7 @@ mod tests {
                         row.k,
                         row.dtype.name(),
                         row.layout.name(),
-                        format!("{:?}", row.ours),
+                        format!("{:?} {:?}", row.ours, row.against),
                     )
                 })
                 .collect();

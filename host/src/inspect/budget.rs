@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{Family, GemmShape, LineTile, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
+use tilewright_contract::{Family, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
 
 use crate::device::DeviceProfile;
 use crate::plan::{Policy, plan};
@@ -82,8 +82,7 @@ impl Budget {
                 slices: Some(1),
                 ..Policy::default()
             };
-            let shape = any_shape(variant);
-            plan(&shape, variant.dtype, &device, &policy)
+            plan(&variant.small_shape(), variant.dtype, &device, &policy)
                 .ok()
                 .map(|plan| plan.tile())
         };
@@ -96,16 +95,6 @@ impl Budget {
         };
         Some(Self::new(variant, tile?, arch, static_bytes))
     }
-}
-
-/// A product that an entry point takes.
-fn any_shape(variant: &Variant) -> GemmShape {
-    let shape = match variant.tile {
-        Tile::Lines(LineTile::AlongK) => GemmShape::packed(4, 1, 4),
-        Tile::Lines(LineTile::AcrossK) => GemmShape::packed(1, 4, 4),
-        _ => GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose),
-    };
-    shape.expect("small")
 }
 
 #[cfg(test)]

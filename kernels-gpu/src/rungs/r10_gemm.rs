@@ -96,7 +96,6 @@ entry_points! {
         r10_gemm_tt4_128x32_f32: AlongTile<4>, AcrossK;
         r10_gemm_nn_128x32_f32: AcrossK, AlongTile<1>;
         r10_gemm_tn_128x32_f32: AlongTile<1>, AlongTile<1>;
-        r10_gemm_tt_128x32_f32: AlongTile<1>, AcrossK;
     }
     T16X128, 4 x 4, 128 threads, 4 blocks {
         r10_gemm_nn4_16x128_f32: AcrossK, AlongTile<4>;

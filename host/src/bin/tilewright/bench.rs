@@ -37,6 +37,9 @@ pub struct Command {
     /// The folder of libcublas and libcublasLt, where the system's loader does not find them
     #[arg(long, value_name = "DIR")]
     cublas: Option<PathBuf>,
+    /// CUDA C++ twins for suite twins: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU
+    #[arg(long, value_name = "FILE")]
+    twins: Option<PathBuf>,
     /// The commit that was built, for the report
     #[arg(long, value_name = "ID", default_value = "unknown")]
     commit: String,
@@ -62,6 +65,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         dtype: command.dtype.as_deref().map(kernels::parse_dtype).transpose()?,
         rounds: command.rounds.map(|rounds| rounds as usize),
         cublas: command.cublas.clone(),
+        twins: command.twins.clone(),
         date: command.date.clone(),
         commit: command.commit.clone(),
     };
