@@ -83,8 +83,24 @@ pub fn for_compute_capability(compute_capability: (u32, u32)) -> Option<&'static
 pub fn entry<'level>(level: &'level Level, symbol: &str) -> Option<&'level str> {
     let head = format!(".visible .entry {symbol}(");
     let start = level.ptx.find(&head)?;
-    let end = start + level.ptx[start..].find("\n}\n")? + "\n}\n".len();
+    let end = start + len(&level.ptx[start..])?;
     Some(&level.ptx[start..end])
+}
+
+/// How long the entry point is that a text begins with: up to the brace that closes its body, and the end of that line. Bodies have braces of their own,
+/// around vectors and where an `asm` has a scope.
+fn len(text: &str) -> Option<usize> {
+    let mut open = 0_u32;
+    let close = text.bytes().position(|byte| {
+        match byte {
+            b'{' => open += 1,
+            b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        byte == b'}' && open == 0
+    })?;
+    let line = text[close..].find('\n')?;
+    Some(close + line + 1)
 }
 
 /// A module with one entry point only, or `None` where the level has none of that name. The driver compiles a module as a whole when it is loaded, and
@@ -94,7 +110,7 @@ pub fn module(level: &Level, symbol: &str) -> Option<String> {
     let mut text = String::with_capacity(wanted.len() + 4096);
     let mut rest = &level.ptx[..];
     while let Some(start) = rest.find(".visible .entry ") {
-        let end = start + rest[start..].find("\n}\n")? + "\n}\n".len();
+        let end = start + len(&rest[start..])?;
         text.push_str(&rest[..start]);
         if rest[start..end] == *wanted {
             text.push_str(wanted);
@@ -147,6 +163,16 @@ mod tests {
             }
             assert_eq!(module(level, "r99"), None);
         }
+    }
+
+    #[test]
+    fn an_entry_point_goes_to_the_brace_that_closes_it() {
+        let first = ".visible .entry a(\n\t.param .u32 p\n)\n{\n\tld.v2.b32 {%r1, %r2}, [%rd1];\n{\n.reg .pred p;\n}\n\tret;\n}\n";
+        assert_eq!(
+            len(&format!("{first}\n.visible .entry b()\n{{\n}}\n")),
+            Some(first.len())
+        );
+        assert_eq!(len(".visible .entry a()\n{\n"), None);
     }
 
     #[test]

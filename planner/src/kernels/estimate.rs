@@ -127,7 +127,7 @@ fn least_bytes(shape: &GemmShape, element_bytes: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::{DType, Rung, TileGeometry};
+    use tilewright_contract::{DType, Rung};
 
     #[test]
     fn rounds_count_what_the_busiest_multiprocessor_does() {

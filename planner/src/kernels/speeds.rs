@@ -130,6 +130,7 @@ fn parse(numbers: &str) -> Option<Speed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
     use tilewright_contract::{Rung, TileGeometry};
 
     #[test]
