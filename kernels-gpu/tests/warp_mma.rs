@@ -3,8 +3,8 @@
 use std::array;
 use std::sync::Mutex;
 
-use cuda_sim::device::{dynamic_shared_mem, sync_threads, thread_idx};
 use cuda_sim::access::Space;
+use cuda_sim::device::{dynamic_shared_mem, sync_threads, thread_idx};
 use cuda_sim::{GlobalBuffer, Launch, LineTraffic, Report};
 use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
