@@ -32,7 +32,7 @@ pub use layout::{RegisterTile, TilePair};
 pub use rung::Rung;
 pub use shape::{GemmShape, Operand, ShapeError, Transpose};
 pub use spilling::{Family, Spills, TWINS, Twin};
-pub use tensor::{Swizzle, TensorTile};
+pub use tensor::{Swizzle, TensorTile, tensor_tiles};
 pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, OutputTile, TileError, TileGeometry};
 pub use units::{Bytes, Elems};
 pub use variants::{Attributes, Copies, SharedMemory, Tile, VARIANTS, Variant, tiles};

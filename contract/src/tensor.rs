@@ -112,6 +112,25 @@ impl TensorTile {
     }
 }
 
+/// Tiles whose warps have 64 x 64 elements of C: 128 sums a lane, and as many as 255 registers hold with the fragments of two pieces along K.
+pub mod tensor_tiles {
+    use super::TensorTile;
+
+    /// 64 KiB, 4 warps: two blocks of a multiprocessor take all its registers.
+    pub const T128X128: TensorTile = TensorTile {
+        m: 128,
+        n: 128,
+        k: 32,
+        warp_m: 64,
+        warp_n: 64,
+        stages: 4,
+    }
+    .checked();
+
+    /// 96 KiB, 8 warps: one block takes all registers, and reads three quarters as much of A and B as two of 128 x 128.
+    pub const T256X128: TensorTile = TensorTile { m: 256, ..T128X128 }.checked();
+}
+
 /// How the rows of a matrix of 2-byte elements lie in shared memory: packed, and cut into chunks of 16 bytes, which are permuted within their row by an XOR
 /// with a number that depends on the row.
 ///
@@ -176,21 +195,15 @@ impl Swizzle {
 mod tests {
     use super::*;
 
-    const TILE: TensorTile = TensorTile {
-        m: 128,
-        n: 128,
-        k: 32,
-        warp_m: 64,
-        warp_n: 64,
-        stages: 4,
-    }
-    .checked();
+    const TILE: TensorTile = tensor_tiles::T128X128;
 
     #[test]
     fn the_geometry_counts_what_a_block_holds() {
         assert_eq!((TILE.threads(), TILE.warps_m(), TILE.warps_n()), (128, 2, 2));
         // 32 x (128 + 128) elements of 2 bytes; four of them.
         assert_eq!((TILE.stage_bytes(), TILE.bytes()), (Bytes(16_384), Bytes(65_536)));
+        let large = tensor_tiles::T256X128;
+        assert_eq!((large.threads(), large.bytes()), (256, Bytes(98_304)));
     }
 
     /// Rows of a chunk, of a 64-byte step along K, of 128 bytes, and of 128 and 256 columns.

@@ -4,20 +4,19 @@ use cuda_sim::access::Space;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use half::{bf16, f16};
 use kernels_gpu::tensor::{AlongK, AlongLines, Layout, TensorElement, Tile, product};
-use tilewright_contract::{GemmArgs, GemmCall, TensorTile, span_elems};
+use tilewright_contract::{GemmArgs, GemmCall, TensorTile, span_elems, tensor_tiles};
 
-/// The tile that is meant for GPUs.
+/// Those that are meant for GPUs.
 struct T128x128;
 
 impl Tile for T128x128 {
-    const TILE: TensorTile = TensorTile {
-        m: 128,
-        n: 128,
-        k: 32,
-        warp_m: 64,
-        warp_n: 64,
-        stages: 4,
-    };
+    const TILE: TensorTile = tensor_tiles::T128X128;
+}
+
+struct T256x128;
+
+impl Tile for T256x128 {
+    const TILE: TensorTile = tensor_tiles::T256X128;
 }
 
 /// A small one with all that can be different: four warps, of 32 x 16, three stages, 64 along K.
@@ -166,10 +165,11 @@ const fn shape(m: u32, n: u32, k: u32, pad: u32, pad_c: u32) -> Shape {
 }
 
 /// Extents that are whole tiles, that end within a piece, a chunk, a pair, and that are hardly there.
-const SHAPES: [Shape; 8] = [
+const SHAPES: [Shape; 9] = [
     shape(64, 32, 64, 0, 0),
     shape(128, 64, 192, 0, 0),
     shape(130, 72, 100, 1, 2),
+    shape(72, 40, 136, 1, 8),
     shape(63, 31, 65, 0, 1),
     shape(17, 45, 7, 2, 0),
     shape(1, 1, 1, 0, 0),
@@ -182,7 +182,7 @@ fn every_shape<E: TensorElement + PartialEq + std::fmt::Debug, LA: Layout, LB: L
         run::<E, T64x32, LA, LB, 2, 2>(shape, (1.0, 0.0), Schedule::Forward, Checks::Faults);
     }
     run::<E, T64x32, LA, LB, 2, 2>(SHAPES[2], (0.5, -2.0), Schedule::Forward, Checks::Faults);
-    run::<E, T64x32, LA, LB, 2, 2>(SHAPES[3], (-1.0, 0.5), Schedule::Forward, Checks::Faults);
+    run::<E, T64x32, LA, LB, 2, 2>(SHAPES[4], (-1.0, 0.5), Schedule::Forward, Checks::Faults);
 }
 
 #[test]
@@ -206,19 +206,19 @@ fn bf16_tt() {
 }
 
 #[test]
-fn the_large_tile_multiplies_too() {
-    run::<f16, T128x128, AlongK, AlongLines, 4, 8>(
-        shape(136, 130, 72, 0, 0),
-        (1.0, 1.0),
-        Schedule::Forward,
-        Checks::Faults,
-    );
-    run::<bf16, T128x128, AlongK, AlongK, 4, 8>(
-        shape(100, 140, 168, 1, 0),
+fn the_large_tiles_multiply_too() {
+    let run_whole = run::<f16, T128x128, AlongK, AlongLines, 4, 8>;
+    run_whole(shape(136, 136, 72, 0, 8), (0.5, 0.0), Schedule::Forward, Checks::Faults);
+    run_whole(shape(136, 130, 76, 0, 0), (1.0, 1.0), Schedule::Forward, Checks::Faults);
+    let run_nt = run::<bf16, T128x128, AlongK, AlongK, 4, 8>;
+    run_nt(
+        shape(100, 144, 264, 1, 0),
         (1.0, 0.0),
         Schedule::Forward,
         Checks::Faults,
     );
+    let run_large = run::<bf16, T256x128, AlongK, AlongLines, 4, 8>;
+    run_large(shape(260, 72, 40, 0, 0), (1.0, 0.0), Schedule::Forward, Checks::Faults);
 }
 
 #[test]
@@ -242,8 +242,8 @@ fn shared_memory_is_accessed_without_bank_conflicts() {
             .iter()
             .filter(|line| line.kind.space == Space::Shared)
             .collect();
-        // Copies, loads along K and loads across.
-        assert_eq!(shared.len(), 3, "{report}");
+        // Copies, loads along K and across; of C the stores of pairs and the loads of chunks.
+        assert_eq!(shared.len(), 5, "{report}");
         for line in shared {
             assert_eq!(line.actual, line.ideal, "{report}");
             assert_eq!(line.lanes, 32 * line.requests, "{report}");

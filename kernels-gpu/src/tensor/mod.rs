@@ -25,7 +25,7 @@ use half::{bf16, f16};
 use tilewright_contract::{GemmCall, GroupedTile, TensorTile};
 
 use crate::element::Element;
-use crate::primitives::mma::{Factor, mma};
+use crate::primitives::mma::{Factor, FragmentA, FragmentB, FragmentC, mma};
 use crate::primitives::{async_copy, convert};
 use crate::unroll::unrolled;
 pub use operand::{AlongK, AlongLines, Layout};
@@ -72,14 +72,16 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
 ) {
     const { assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n) };
     let tile = const { T::TILE.checked() };
-    let (side_a, side_b) = const { (Side::a(T::TILE), Side::b(T::TILE)) };
     let args = call.args;
-    let t = thread::thread_idx_x();
-    let (warp, lane) = (t / 32, t % 32);
+    let warp = thread::thread_idx_x() / 32;
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
     let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, call.group_m);
-    let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
-
+    let place = Place {
+        row: at.tile_m * tile.m,
+        column: at.tile_n * tile.n,
+        warp_row: warp % tile.warps_m() * tile.warp_m,
+        warp_column: warp / tile.warps_m() * tile.warp_n,
+    };
     let elems = const { T::TILE.stages * T::TILE.stage_elems() };
     // SAFETY: the allocation holds all stages. It is aligned to 16 bytes, more than the type asks for.
     let ring = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>().cast::<E>(), elems as usize) };
@@ -90,8 +92,54 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
             Global::new_with(b, || span::<LB>(args.n, args.k, args.ldb)),
         )
     };
-    let mut copier_a = Copier::new::<LA>(from_a, side_a, t, row, args.m, args.lda);
-    let mut copier_b = Copier::new::<LB>(from_b, side_b, t, column, args.n, args.ldb);
+    // SAFETY: the caller's promise; the place is the warp's, and behind the sums nobody uses the ring but the epilogue.
+    unsafe {
+        let sums = if are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k) {
+            accumulate::<E, T, LA, LB, M, N, true>(from_a, from_b, ring, place, call)
+        } else {
+            accumulate::<E, T, LA, LB, M, N, false>(from_a, from_b, ring, place, call)
+        };
+        epilogue::store::<E, T, M, N>(&sums, place, c, call, ring);
+    }
+}
+
+/// Where a warp's part of C is.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The first row and column of the block's tile.
+    row: u32,
+    column: u32,
+    /// The warp's first ones, within the tile.
+    warp_row: u32,
+    warp_column: u32,
+}
+
+/// Sums of a lane: of 16 rows and 8 columns of its warp, by `mma`.
+type Sums<const M: usize, const N: usize> = [[FragmentC; N]; M];
+
+/// Sums up the products of this lane's part of a tile. `WHOLE`: the operands are made of whole chunks.
+///
+/// # Safety
+/// As for [`product`].
+#[inline(always)]
+unsafe fn accumulate<E, T, LA, LB, const M: usize, const N: usize, const WHOLE: bool>(
+    a: Global<E>,
+    b: Global<E>,
+    ring: Shared<E>,
+    place: Place,
+    call: GemmCall,
+) -> Sums<M, N>
+where
+    E: TensorElement,
+    T: Tile,
+    LA: Layout,
+    LB: Layout,
+{
+    let tile = const { T::TILE };
+    let (side_a, side_b) = const { (Side::a(T::TILE), Side::b(T::TILE)) };
+    let t = thread::thread_idx_x();
+    let mut copier_a = Copier::new::<LA>(a, side_a, t, place.row, call.args.m, call.args.lda);
+    let mut copier_b = Copier::new::<LB>(b, side_b, t, place.column, call.args.n, call.args.ldb);
 
     let last_stage = (tile.stages - 1) * tile.stage_elems();
     let after = |stage: u32| {
@@ -109,22 +157,16 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
             ring.part((stage + tile.a_elems()) as usize, tile.b_elems() as usize),
         )
     };
-    let whole = are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k);
     // What is left along K for the step that is copied, and the first element of the stage that it goes to.
-    let mut left = args.k;
+    let mut left = call.args.k;
     let mut copy_to = 0;
     macro_rules! copy_step {
         () => {
             // SAFETY: the stage lies in the ring. At the start nobody has used it; later the barrier before has drained it.
             unsafe {
                 let (to_a, to_b) = sides(copy_to);
-                if whole {
-                    copier_a.copy::<LA, true>(side_a, to_a, left);
-                    copier_b.copy::<LB, true>(side_b, to_b, left);
-                } else {
-                    copier_a.copy::<LA, false>(side_a, to_a, left);
-                    copier_b.copy::<LB, false>(side_b, to_b, left);
-                }
+                copier_a.copy::<LA, WHOLE>(side_a, to_a, left);
+                copier_b.copy::<LB, WHOLE>(side_b, to_b, left);
             }
             async_copy::commit();
             copier_a.advance::<LA>(side_a);
@@ -140,14 +182,14 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
         stage += 1;
     }
 
-    let (warp_row, warp_column) = (warp % tile.warps_m() * tile.warp_m, warp / tile.warps_m() * tile.warp_n);
-    let reader_a = Reader::of_a::<LA>(side_a, warp_row, lane);
-    let reader_b = Reader::of_b::<LB>(side_b, warp_column, lane);
+    let lane = t % 32;
+    let reader_a = Reader::of_a::<LA>(side_a, place.warp_row, lane);
+    let reader_b = Reader::of_b::<LB>(side_b, place.warp_column, lane);
     let mut sums = [[[0.0; 4]; N]; M];
     let mut fragments_a = [[[0; 4]; M]; 2];
     let mut fragments_b = [[[0; 2]; N]; 2];
     // SAFETY: a stage of the ring that is filled; all lanes of the warp are here.
-    let load = |fragments_a: &mut [[u32; 4]; M], fragments_b: &mut [[u32; 2]; N], stage: u32, kk: u32| unsafe {
+    let load = |fragments_a: &mut [FragmentA; M], fragments_b: &mut [FragmentB; N], stage: u32, kk: u32| unsafe {
         let (from_a, from_b) = sides(stage);
         for piece in 0..M {
             fragments_a[piece] = reader_a.load::<E, LA>(side_a, from_a, piece as u32, kk);
@@ -166,7 +208,7 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
     load(&mut fragments_a[0], &mut fragments_b[0], stage, 0);
     let pieces = const { T::TILE.k / TensorTile::PIECE };
     let mut k = 0;
-    while k < args.k {
+    while k < call.args.k {
         unrolled!(pieces, at most 8, |kk| {
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == pieces {
@@ -185,14 +227,7 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
         });
         k += tile.k;
     }
-
-    let place = epilogue::Place {
-        row: row + warp_row,
-        column: column + warp_column,
-        lane,
-    };
-    // SAFETY: the caller's promise; the place is this thread's.
-    unsafe { epilogue::store::<E, M, N>(&sums, place, c, call) };
+    sums
 }
 
 /// Waits for the copies of the step that is used next: those of the `stages - 2` steps behind it may go on.
@@ -209,9 +244,9 @@ fn wait<T: Tile>() {
 /// `sums += a * b`, row by row, there and back, so that neighbouring products have a fragment in common.
 #[inline(always)]
 fn multiply<E: TensorElement, const M: usize, const N: usize>(
-    sums: &mut [[[f32; 4]; N]; M],
-    a: &[[u32; 4]; M],
-    b: &[[u32; 2]; N],
+    sums: &mut Sums<M, N>,
+    a: &[FragmentA; M],
+    b: &[FragmentB; N],
 ) {
     unrolled!(M, at most 8, |i| {
         let mut turn = 0;

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use kernels_gpu::primitives::mma::{Factor, mma};
 use kernels_gpu::primitives::{ldmatrix, named_barrier};
 use kernels_gpu::tensor::{self, AlongK, AlongLines, Tile};
-use tilewright_contract::{GemmCall, TensorTile};
+use tilewright_contract::{GemmCall, TensorTile, tensor_tiles};
 
 /// Elements of the shared memory of each kernel.
 const LEN: usize = 1024;
@@ -119,36 +119,39 @@ pub unsafe fn hand_over(from: *const u32, to: *mut u32) {
     }
 }
 
-struct T128x128;
-
-impl Tile for T128x128 {
-    const TILE: TensorTile = TensorTile {
-        m: 128,
-        n: 128,
-        k: 32,
-        warp_m: 64,
-        warp_n: 64,
-        stages: 4,
-    };
-}
-
 macro_rules! products {
-    ($($name:ident: $element:ty, $layout_a:ty, $layout_b:ty;)*) => {$(
-        /// # Safety
-        /// As for the body.
-        #[kernel(max_threads = 128, min_blocks = 2)]
-        pub unsafe fn $name(a: *const $element, b: *const $element, c: *mut $element, call: GemmCall) {
-            // SAFETY: the caller's promise.
-            unsafe { tensor::product::<$element, T128x128, $layout_a, $layout_b, 4, 8>(a, b, c, call) }
+    ($($tile:ident, $threads:literal threads, $blocks:literal blocks {
+        $($name:ident: $element:ty, $layout_a:ty, $layout_b:ty;)*
+    })*) => {$(
+        struct $tile;
+
+        impl Tile for $tile {
+            const TILE: TensorTile = tensor_tiles::$tile;
         }
+
+        $(
+            /// # Safety
+            /// As for the body.
+            #[kernel(max_threads = $threads, min_blocks = $blocks)]
+            pub unsafe fn $name(a: *const $element, b: *const $element, c: *mut $element, call: GemmCall) {
+                // SAFETY: the caller's promise.
+                unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(a, b, c, call) }
+            }
+        )*
     )*};
 }
 
 products! {
-    gemm_nn_f16: f16, AlongK, AlongLines;
-    gemm_nt_f16: f16, AlongK, AlongK;
-    gemm_nn_bf16: bf16, AlongK, AlongLines;
-    gemm_nt_bf16: bf16, AlongK, AlongK;
+    T128X128, 128 threads, 2 blocks {
+        gemm_nn_f16: f16, AlongK, AlongLines;
+        gemm_nt_f16: f16, AlongK, AlongK;
+        gemm_nn_bf16: bf16, AlongK, AlongLines;
+        gemm_nt_bf16: bf16, AlongK, AlongK;
+    }
+    T256X128, 256 threads, 1 blocks {
+        gemm_256x128_nn_f16: f16, AlongK, AlongLines;
+        gemm_256x128_nt_f16: f16, AlongK, AlongK;
+    }
 }
 
 #[cfg(feature = "hopper")]
