@@ -7,6 +7,16 @@ use std::sync::OnceLock;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 
+/// A level of PTX and a target that it is assembled for.
+const LEVELS: [(NvvmArch, &str); 3] = [
+    (NvvmArch::Compute80, "sm_80"),
+    (NvvmArch::Compute80, "sm_120"),
+    (NvvmArch::Compute90, "sm_90"),
+];
+
+/// The one with Hopper's instructions.
+const HOPPER: usize = 2;
+
 /// The PTX of an architecture level, built once for all tests of a run.
 fn ptx(arch: NvvmArch) -> &'static Path {
     static AMPERE: OnceLock<PathBuf> = OnceLock::new();
@@ -52,7 +62,16 @@ fn tool(name: &str, variable: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("no {name}: set {variable}, or run `cargo xtask setup`"))
 }
 
-/// Assembles for `target`; the machine code as text. Nothing may be in local memory.
+/// The machine code for a target, as text; assembled once for all tests of a run.
+fn sass(level: usize) -> &'static str {
+    static SASS: [OnceLock<String>; LEVELS.len()] = [const { OnceLock::new() }; LEVELS.len()];
+    SASS[level].get_or_init(|| {
+        let (arch, target) = LEVELS[level];
+        assemble(arch, target)
+    })
+}
+
+/// Assembles for `target`. Nothing may be in local memory.
 fn assemble(arch: NvvmArch, target: &str) -> String {
     let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("warp_kernels_{target}.cubin"));
     let mut command = Command::new(tool("ptxas", "PTXAS"));
@@ -80,16 +99,10 @@ fn in_sass(sass: &str, kernel: &str, names: &[&str]) -> Vec<String> {
     opcodes(sass, &format!(".text.{kernel}:"), ".section", names)
 }
 
-const LEVELS: [(NvvmArch, &str); 3] = [
-    (NvvmArch::Compute80, "sm_80"),
-    (NvvmArch::Compute80, "sm_120"),
-    (NvvmArch::Compute90, "sm_90"),
-];
-
 #[test]
 fn matrices_are_loaded_by_one_instruction() {
-    for (arch, target) in LEVELS {
-        let sass = assemble(arch, target);
+    for (level, (arch, target)) in LEVELS.into_iter().enumerate() {
+        let sass = sass(level);
         for (kernel, ptx, machine) in [
             ("load_1", "x1", "LDSM.16.M88"),
             ("load_2", "x2", "LDSM.16.M88.2"),
@@ -101,7 +114,7 @@ fn matrices_are_loaded_by_one_instruction() {
             let expected = format!("ldmatrix.sync.aligned.m8n8.{ptx}.shared.b16");
             assert_eq!(in_ptx(arch, kernel, &["ldmatrix", "ld.shared"]), [expected]);
             assert_eq!(
-                in_sass(&sass, kernel, &["LDSM", "LDS.", "LDL", "STL"]),
+                in_sass(sass, kernel, &["LDSM", "LDS.", "LDL", "STL"]),
                 [machine],
                 "{target}"
             );
@@ -111,15 +124,15 @@ fn matrices_are_loaded_by_one_instruction() {
 
 #[test]
 fn products_are_one_instruction() {
-    for (arch, target) in LEVELS {
-        let sass = assemble(arch, target);
+    for (level, (arch, target)) in LEVELS.into_iter().enumerate() {
+        let sass = sass(level);
         for (kernel, name, machine) in [
             ("product_f16", "f16", "HMMA.16816.F32"),
             ("product_bf16", "bf16", "HMMA.16816.F32.BF16"),
         ] {
             let expected = format!("mma.sync.aligned.m16n8k16.row.col.f32.{name}.{name}.f32");
             assert_eq!(in_ptx(arch, kernel, &["mma"]), [expected]);
-            let mut found = in_sass(&sass, kernel, &["HMMA", "LDSM"]);
+            let mut found = in_sass(sass, kernel, &["HMMA", "LDSM"]);
             found.sort_unstable();
             assert_eq!(found, [machine, "LDSM.16.M88.4", "LDSM.16.MT88.2"], "{target}");
         }
@@ -128,19 +141,15 @@ fn products_are_one_instruction() {
 
 #[test]
 fn named_barriers_are_barriers_with_a_count() {
-    for (arch, target) in LEVELS {
+    for (level, (arch, target)) in LEVELS.into_iter().enumerate() {
         assert_eq!(in_ptx(arch, "hand_over", &["bar."]), ["bar.arrive", "bar.sync"]);
-        assert_eq!(
-            in_sass(&assemble(arch, target), "hand_over", &["BAR."]).len(),
-            2,
-            "{target}"
-        );
+        assert_eq!(in_sass(sass(level), "hand_over", &["BAR."]).len(), 2, "{target}");
     }
 }
 
 #[test]
 fn hopper_stores_matrices_and_elects() {
-    let sass = assemble(NvvmArch::Compute90, "sm_90");
+    let sass = sass(HOPPER);
     for (kernel, ptx, machine) in [
         ("store_1", "x1", "STSM.16.M88"),
         ("store_2", "x2", "STSM.16.M88.2"),
@@ -154,10 +163,10 @@ fn hopper_stores_matrices_and_elects() {
             in_ptx(NvvmArch::Compute90, kernel, &["stmatrix", "st.shared"]),
             [expected]
         );
-        assert_eq!(in_sass(&sass, kernel, &["STSM", "STS."]), [machine]);
+        assert_eq!(in_sass(sass, kernel, &["STSM", "STS."]), [machine]);
     }
     assert_eq!(in_ptx(NvvmArch::Compute90, "elected", &["elect."]), ["elect.sync"]);
-    assert_eq!(in_sass(&sass, "elected", &["ELECT"]), ["ELECT"]);
+    assert_eq!(in_sass(sass, "elected", &["ELECT"]), ["ELECT"]);
 }
 
 #[test]
@@ -187,15 +196,15 @@ fn the_tensor_core_body_is_copies_matrices_and_products() {
             "{kernel}: {loads:?}"
         );
     }
-    for (arch, target) in LEVELS {
-        let sass = assemble(arch, target);
+    for (level, (arch, target)) in LEVELS.into_iter().enumerate() {
+        let sass = sass(level);
         for (kernel, _) in KERNELS {
             let product = if kernel.contains("bf16") {
                 "HMMA.16816.F32.BF16"
             } else {
                 "HMMA.16816.F32"
             };
-            assert_eq!(in_sass(&sass, kernel, &["HMMA"]), [product; 128], "{kernel}, {target}");
+            assert_eq!(in_sass(sass, kernel, &["HMMA"]), [product; 128], "{kernel}, {target}");
         }
     }
 }

@@ -116,7 +116,7 @@ const SIDE: usize = 32;
 
 /// Where element (row, column) of a 32 x 32 matrix is: chunks of 8 elements at the place that the row says.
 fn swizzled(row: u32, column: u32) -> u32 {
-    row * SIDE as u32 + (column / 8 ^ row / 2 % 4) * 8 + column % 8
+    row * SIDE as u32 + ((column / 8) ^ (row / 2 % 4)) * 8 + column % 8
 }
 
 fn plain(row: u32, column: u32) -> u32 {

@@ -192,6 +192,7 @@ fn a_warp_that_is_not_whole_waits_for_ever() {
     });
     assert_eq!(fault(&report).0, "Deadlock");
     // Two places in the source, which a GPU would not take for one instruction.
+    #[expect(clippy::if_same_then_else, reason = "that they are the same is the mistake")]
     let report = launch(32).run(|| {
         fill(|_| 1);
         sync_warp(u32::MAX);

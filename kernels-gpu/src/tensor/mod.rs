@@ -191,13 +191,12 @@ where
     // SAFETY: a stage of the ring that is filled; all lanes of the warp are here.
     let load = |fragments_a: &mut [FragmentA; M], fragments_b: &mut [FragmentB; N], stage: u32, kk: u32| unsafe {
         let (from_a, from_b) = sides(stage);
-        for piece in 0..M {
-            fragments_a[piece] = reader_a.load::<E, LA>(side_a, from_a, piece as u32, kk);
+        for (piece, fragment) in (0..).zip(fragments_a) {
+            *fragment = reader_a.load::<E, LA>(side_a, from_a, piece, kk);
         }
-        for piece in 0..N / 2 {
-            let [first, first_next, last, last_next] = reader_b.load::<E, LB>(side_b, from_b, piece as u32, kk);
-            fragments_b[2 * piece] = [first, first_next];
-            fragments_b[2 * piece + 1] = [last, last_next];
+        for (piece, pair) in (0..).zip(fragments_b.as_chunks_mut::<2>().0) {
+            let [first, first_next, last, last_next] = reader_b.load::<E, LB>(side_b, from_b, piece, kk);
+            *pair = [[first, first_next], [last, last_next]];
         }
     };
 

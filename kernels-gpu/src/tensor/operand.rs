@@ -126,7 +126,7 @@ impl<T: Pod> Copier<T> {
     }
 
     /// Starts the copies of a step into `to`, the side's part of a stage. Of the step, `left` elements along K are left. `WHOLE`: every chunk is
-    /// either all inside the operand or all outside ([`are_whole`]). Chunks that may be neither cost five instructions more each.
+    /// either all inside the operand or all outside ([`are_whole`]). Chunks that may be neither cost three or four instructions more each.
     ///
     /// # Safety
     /// As for [`async_copy::copy`]: nobody uses the side until this thread has waited. `from` is the operand that `new` was told of, and its rows begin at
@@ -140,10 +140,12 @@ impl<T: Pod> Copier<T> {
             (left, self.lines)
         };
         unrolled!(side.copies(), at most 16, |number| {
-            let valid = match self.row + number * pass < rows {
-                true if WHOLE && self.column < columns => CHUNK,
-                true if !WHOLE => columns.saturating_sub(self.column).min(CHUNK),
-                _ => 0,
+            let valid = if self.row + number * pass >= rows {
+                0
+            } else if WHOLE {
+                if self.column < columns { CHUNK } else { 0 }
+            } else {
+                columns.saturating_sub(self.column).min(CHUNK)
             };
             // SAFETY: the caller's promise; of the elements from there on, `valid` are in the operand.
             unsafe {
@@ -217,9 +219,9 @@ impl Reader {
         // SAFETY: the caller's promise.
         unsafe {
             if L::ALONG_K {
-                ldmatrix::load::<T, 4>(from, (self.base ^ kk * PIECE) + piece * (PIECE * row_elems))
+                ldmatrix::load::<T, 4>(from, (self.base ^ (kk * PIECE)) + piece * (PIECE * row_elems))
             } else {
-                ldmatrix::load_transposed::<T, 4>(from, (self.base ^ piece * PIECE) + kk * (PIECE * row_elems))
+                ldmatrix::load_transposed::<T, 4>(from, (self.base ^ (piece * PIECE)) + kk * (PIECE * row_elems))
             }
         }
     }
