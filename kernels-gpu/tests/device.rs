@@ -196,7 +196,7 @@ fn the_tensor_core_body_is_copies_matrices_and_products() {
             "{kernel}: {loads:?}"
         );
     }
-    for (level, (arch, target)) in LEVELS.into_iter().enumerate() {
+    for (level, (_, target)) in LEVELS.into_iter().enumerate() {
         let sass = sass(level);
         for (kernel, _) in KERNELS {
             let product = if kernel.contains("bf16") {
