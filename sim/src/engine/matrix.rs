@@ -44,7 +44,7 @@ impl Slot {
                 let address = rows[SIDE * matrix + row][0] as usize + ELEMENT_BYTES * column;
                 // Both elements of a row lie in one word. Of a column they do not; the other halves of their words are read by this instruction, too.
                 if self.checks != Checks::Off && (access.transposed || which == 0) {
-                    self.shared_access_as(Op::Read, address & !3, 4, site, None, false);
+                    self.shared_access(Op::Read, address & !3, 4, site, None, false);
                 }
                 // SAFETY: the lane that brought the row found it inside shared memory, or its caller's promise.
                 let element = unsafe { access.row.with_addr(address).cast::<u16>().read_unaligned() };
@@ -73,8 +73,8 @@ impl Slot {
                 let address = rows[SIDE * matrix + row][0] as usize + ELEMENT_BYTES * column;
                 if self.checks != Checks::Off {
                     match (access.transposed, which) {
-                        (true, _) => self.shared_access_as(Op::Write, address, ELEMENT_BYTES, site, None, false),
-                        (false, 0) => self.shared_access_as(Op::Write, address, 2 * ELEMENT_BYTES, site, None, false),
+                        (true, _) => self.shared_access(Op::Write, address, ELEMENT_BYTES, site, None, false),
+                        (false, 0) => self.shared_access(Op::Write, address, 2 * ELEMENT_BYTES, site, None, false),
                         (false, _) => {}
                     }
                 }

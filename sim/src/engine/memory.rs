@@ -91,7 +91,7 @@ impl Slot {
         }
         let op = plain(kind);
         match space {
-            Space::Shared => self.shared_access(op, address, bytes, site, None),
+            Space::Shared => self.shared_access(op, address, bytes, site, None, true),
             Space::Global => match self.buffer_of(address) {
                 Some(touched) => {
                     let kind = SiteKind {
@@ -130,20 +130,8 @@ impl Slot {
         }
     }
 
-    pub(super) fn shared_access(
-        &self,
-        op: Op,
-        address: usize,
-        bytes: usize,
-        site: &'static Location<'static>,
-        atomic: Option<AtomicAccess>,
-    ) {
-        self.shared_access_as(op, address, bytes, site, atomic, true);
-    }
-
     /// `counted`: it is an instruction's, and not a part of one that the traffic knows already.
-    #[inline]
-    pub(super) fn shared_access_as(
+    pub(super) fn shared_access(
         &self,
         op: Op,
         address: usize,
