@@ -35,6 +35,10 @@ impl Slot {
             if self.aborted.get() || self.threads.iter().all(|thread| thread.status.get() == Status::Exited) {
                 break;
             }
+            // A named barrier may have opened for warps that had their turn before.
+            if self.threads.iter().any(|thread| thread.status.get() == Status::Ready) {
+                continue;
+            }
             if self.open_barrier() {
                 if !turns.is_fixed() {
                     order = self.order(&mut turns);
@@ -260,6 +264,7 @@ impl Slot {
             let what = match thread.status.get() {
                 Status::Barrier(_) => "at the barrier",
                 Status::Warp(_) => "for lanes of their warp",
+                Status::NamedBarrier => "at a named barrier",
                 Status::Polling => "for a value to change",
                 Status::Ready | Status::Exited => continue,
             };
@@ -305,6 +310,7 @@ impl Slot {
             thread.status.set(Status::Ready);
             thread.idle.set(0);
             thread.exchanged.take();
+            thread.gathered.take();
         }
         if !self.aborted.get() {
             self.analysis.borrow_mut().traffic.barrier();

@@ -4,7 +4,8 @@
 //! - [`grid`]: which block may run and touch global atomics.
 //! - [`block`]: the turns of one block's threads, barriers and warp meetings.
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
-//! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and fences, static shared memory. [`meeting`]: warp functions.
+//! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and fences, static shared memory.
+//! - [`meeting`]: warp functions. [`matrix`]: matrices that a warp loads and stores. [`named_barrier`]: barriers of some of the block's warps.
 //! - [`watch`]: ends threads that run for ever.
 //! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end one.
 //! - [`arena`]: a block's shared memory.
@@ -15,8 +16,10 @@ mod atomics;
 mod block;
 mod fiber;
 mod grid;
+mod matrix;
 mod meeting;
 mod memory;
+mod named_barrier;
 mod run;
 mod slot;
 mod statics;

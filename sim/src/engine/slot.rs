@@ -17,7 +17,7 @@ use crate::analysis::sites::Sites;
 use crate::analysis::sync_vars::Synchronization;
 use crate::analysis::traffic::Traffic;
 use crate::attributes::KernelAttributes;
-use crate::device::{BarrierOp, WarpValues};
+use crate::device::{BarrierOp, LaneWords, WarpValues};
 use crate::dim::Dim3;
 use crate::fault::{FaultKind, OtherAccess, SimFault, Site};
 use crate::launch::Checks;
@@ -25,6 +25,7 @@ use crate::launch::Checks;
 use super::arena::Arena;
 use super::fiber::{self, Fiber, Stacks};
 use super::grid::Place;
+use super::named_barrier::NamedBarriers;
 use super::run::{Run, Touched};
 use super::statics::StaticArray;
 
@@ -40,6 +41,8 @@ pub(super) enum Status {
     Barrier(Option<BarrierOp>),
     /// At a warp function, with other lanes to come: a barrier of the warp, or an exchange of values.
     Warp(WarpOp),
+    /// At a named barrier.
+    NamedBarrier,
     /// Polling: others go first.
     Polling,
     /// It returned.
@@ -53,6 +56,8 @@ pub(super) enum WarpOp {
     Sync,
     /// A shuffle, vote or the like: orders nothing.
     Exchange,
+    /// An instruction of the whole warp, at one place of the source: orders nothing.
+    Instruction,
 }
 
 /// One thread of the block.
@@ -66,6 +71,10 @@ pub(super) struct Thread {
     pub(super) value: Cell<u64>,
     /// What the last exchange yielded.
     pub(super) exchanged: RefCell<Option<Rc<WarpValues>>>,
+    /// What it brings to an instruction of the whole warp.
+    pub(super) words: Cell<LaneWords>,
+    /// What all lanes brought to the last one.
+    pub(super) gathered: RefCell<Option<Rc<[LaneWords; WARP]>>>,
     /// How often in a row it got the same value from the same address and changed nothing, and which.
     pub(super) idle: Cell<u32>,
     pub(super) seen: Cell<(usize, u64)>,
@@ -80,6 +89,8 @@ impl Thread {
             mask: Cell::new(0),
             value: Cell::new(0),
             exchanged: RefCell::new(None),
+            words: Cell::default(),
+            gathered: RefCell::new(None),
             idle: Cell::new(0),
             seen: Cell::new((0, 0)),
             fiber: RefCell::new(None),
@@ -105,6 +116,7 @@ pub(crate) struct Slot {
     pub(super) threads: Vec<Thread>,
     pub(super) stacks: RefCell<Stacks>,
     pub(super) analysis: RefCell<Analysis>,
+    pub(super) named_barriers: RefCell<NamedBarriers>,
     /// Buffers that this slot has met, the last one first.
     pub(super) touched: RefCell<Vec<Arc<Touched>>>,
     /// Static arrays that the slot has met.
@@ -159,6 +171,7 @@ impl Slot {
                 in_flight: InFlight::new(threads),
                 traffic: Traffic::new(threads),
             }),
+            named_barriers: RefCell::default(),
             touched: RefCell::default(),
             arrays: RefCell::default(),
             run_sites: RefCell::default(),
@@ -193,6 +206,7 @@ impl Slot {
         self.block_idx.set(self.run.config.grid.position(block));
         self.interval.set(0);
         self.aborted.set(false);
+        self.named_barriers.take();
         let analysis = &mut *self.analysis.borrow_mut();
         if analysis.sync.clocks.needs_reset() {
             analysis.sync = Synchronization::new();
@@ -266,7 +280,7 @@ impl Slot {
 
     // How the running thread waits.
 
-    fn running(&self) -> &Thread {
+    pub(super) fn running(&self) -> &Thread {
         &self.threads[self.thread.get()]
     }
 

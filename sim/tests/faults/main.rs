@@ -34,6 +34,7 @@ programs! {
     global_race: GlobalRace;
     launch_shape: LaunchShape;
     misaligned: Misaligned;
+    named_barrier: NamedBarrier;
     out_of_bounds: OutOfBounds;
     overrun: Overrun;
     panic: Panic;
