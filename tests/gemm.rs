@@ -6,15 +6,19 @@
 
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{Checks, Report, Schedule};
+use half::{bf16, f16};
 use proptest::prelude::*;
 use proptest::sample;
 use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
 use tilewright::plan::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_scaled};
+use tilewright::simulate::{SimOptions, simulate_plan, simulate_scaled};
 use tilewright::verify::{self, Case};
-use tilewright::{Backend, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm};
+use tilewright::{
+    Backend, DType, Element, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, check,
+    gemm,
+};
 use tilewright_contract::{BlockTile, Tile, tiles};
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
@@ -355,6 +359,39 @@ fn fragments_are_loaded_without_bank_conflicts() {
             variant.symbol
         );
     }
+}
+
+/// Simulates a product in 16 bits on the tensor cores, and asserts that nothing is wrong.
+fn is_right_on_tensor_cores<T: Element>(variant: &'static Variant, shape: &GemmShape, options: &SimOptions) {
+    let what = format!("{} {shape}, {}", variant.symbol, options.schedule);
+    let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
+    let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
+    let plan = planned(variant, 1, shape, options);
+    let product = simulate_plan(&plan, &a, &b, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    if let Some(report) = &product.report {
+        assert!(report.is_clean(), "{what}:\n{report}");
+        planned_bytes_are_used(&plan, report, &what);
+    }
+    let verdict = check::full(shape, &a, &b, &product.c).expect("as long as the shape says");
+    assert!(verdict.passed(), "{what}: {verdict}");
+}
+
+#[test]
+fn tensor_cores_in_16_bits() {
+    let mut run = 0;
+    for variant in &VARIANTS {
+        let Tile::Tensor(tile) = variant.tile else { continue };
+        let cases = verify::cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies);
+        for case in cases.iter().filter(|case| EDGES.contains(&case.name)) {
+            let options = options(Schedule::Forward, Checks::Faults);
+            match variant.dtype {
+                DType::F16 => is_right_on_tensor_cores::<f16>(variant, &case.shape, &options),
+                _ => is_right_on_tensor_cores::<bf16>(variant, &case.shape, &options),
+            }
+            run += 1;
+        }
+    }
+    assert!(run > 40, "{run}");
 }
 
 #[test]

@@ -96,10 +96,14 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
         let tiled = variant.shared != SharedMemory::None;
         let without = variant.rung == Rung::Naive || variant.tile == Tile::Lines(LineTile::AlongK);
         assert_eq!(tiled, !without, "{}", variant.symbol);
-        let pipelined = matches!(variant.rung, Rung::AsyncCopy | Rung::Gemm);
+        let pipelined = variant.rung.takes_call() && variant.shared == SharedMemory::Dynamic;
         let has = |access| opcodes(text).any(|opcode| opcode.starts_with(access));
         let case = format!("{} {}", level.arch, variant.symbol);
-        assert_eq!(has("ld.shared."), tiled, "{case}");
+        // `ldmatrix` is how the tensor cores' fragments are loaded.
+        let is_of_tensor_cores = matches!(variant.tile, Tile::Tensor(_));
+        assert_eq!(has("ldmatrix."), is_of_tensor_cores, "{case}");
+        assert_eq!(has("mma.sync."), is_of_tensor_cores, "{case}");
+        assert!(has("ld.shared.") == tiled || is_of_tensor_cores, "{case}");
         // Where K is sliced, blocks meet behind barriers.
         assert_eq!(has("bar"), tiled || variant.takes_slices(), "{case}");
         // The pipelined ones fill shared memory without registers.
@@ -121,7 +125,12 @@ fn copies_are_as_wide_as_the_contract_says() {
         let has = |copy| opcodes(text).any(|opcode| opcode == copy);
         let case = format!("{} {}", level.arch, variant.symbol);
         let vectors = variant.copies.vector;
-        assert_eq!(has("cp.async.cg.shared.global"), vectors.contains(&4), "{case}");
+        let is_of_16_bytes = |vector: &u32| vector * variant.dtype.size_bytes() == 16;
+        assert_eq!(
+            has("cp.async.cg.shared.global"),
+            vectors.iter().any(is_of_16_bytes),
+            "{case}"
+        );
         assert_eq!(has("cp.async.ca.shared.global"), vectors.contains(&1), "{case}");
     }
 }

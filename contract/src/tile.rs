@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::block::BlockTile;
 use crate::line::LineTile;
+use crate::tensor::TensorTile;
 
 /// Threads in one block, at most (CUDA programming guide, "Compute Capabilities", all architectures).
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
@@ -125,6 +126,8 @@ pub enum OutputTile {
     Block(BlockTile),
     /// A part of C's one column or one row.
     Lines(LineTile),
+    /// A rectangle, of which each warp computes a part on the tensor cores.
+    Tensor(TensorTile),
 }
 
 impl OutputTile {
@@ -133,6 +136,7 @@ impl OutputTile {
         match self {
             Self::Square(tile) => tile.width(),
             Self::Block(tile) => tile.m,
+            Self::Tensor(tile) => tile.m,
             Self::Lines(tile) => tile.lines(),
         }
     }
@@ -142,6 +146,7 @@ impl OutputTile {
         match self {
             Self::Square(tile) => tile.width(),
             Self::Block(tile) => tile.n,
+            Self::Tensor(tile) => tile.n,
             Self::Lines(tile) => tile.lines(),
         }
     }
@@ -151,6 +156,7 @@ impl OutputTile {
         match self {
             Self::Square(tile) => [tile.threads_per_side(), tile.threads_per_side(), 1],
             Self::Block(tile) => [tile.threads(), 1, 1],
+            Self::Tensor(tile) => [tile.threads(), 1, 1],
             Self::Lines(_) => [LineTile::THREADS, 1, 1],
         }
     }
@@ -164,7 +170,7 @@ impl OutputTile {
     /// Sums that a block leaves in the workspace where it computes a slice of K.
     pub const fn sums(self) -> u32 {
         match self {
-            Self::Square(_) | Self::Block(_) => self.m() * self.n(),
+            Self::Square(_) | Self::Block(_) | Self::Tensor(_) => self.m() * self.n(),
             // One a thread, whether it is of a line of its own or not.
             Self::Lines(_) => LineTile::THREADS,
         }
@@ -176,7 +182,7 @@ impl fmt::Display for OutputTile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Square(tile) => write!(f, "tile width {}", tile.width()),
-            Self::Block(tile) => write!(f, "tile {} x {}", tile.m, tile.n),
+            Self::Block(_) | Self::Tensor(_) => write!(f, "tile {} x {}", self.m(), self.n()),
             Self::Lines(tile) => write!(f, "{} lines", tile.lines()),
         }
     }

@@ -7,6 +7,7 @@ use crate::layout::{RegisterTile, TilePair};
 use crate::line::{LineTile, lines_of};
 use crate::rung::Rung;
 use crate::shape::{GemmShape, Operand, Transpose};
+use crate::tensor::{TensorTile, tensor_tiles};
 use crate::tile::{OutputTile, TileError, TileGeometry};
 use crate::units::Bytes;
 
@@ -26,6 +27,8 @@ pub enum Tile {
     Block(BlockTile),
     /// Lines of a matrix, for a product with a vector.
     Lines(LineTile),
+    /// One rectangle of a tensor-core kernel, known to the compiler.
+    Tensor(TensorTile),
 }
 
 impl Tile {
@@ -35,6 +38,7 @@ impl Tile {
             Self::Fixed(_) | Self::Runtime { .. } => None,
             Self::Block(tile) => Some(OutputTile::Block(tile)),
             Self::Lines(tile) => Some(OutputTile::Lines(tile)),
+            Self::Tensor(tile) => Some(OutputTile::Tensor(tile)),
         }
     }
 }
@@ -46,7 +50,7 @@ pub enum SharedMemory {
     None,
     /// Static arrays of this many bytes in all.
     Static(Bytes),
-    /// A dynamic allocation laid out by [`TilePair`], or by [`BlockTile`].
+    /// A dynamic allocation laid out by [`TilePair`], by [`BlockTile`] or by [`TensorTile`].
     Dynamic,
 }
 
@@ -55,8 +59,11 @@ pub enum SharedMemory {
 pub struct Copies {
     /// How A and B lie in memory.
     pub transpose: [Transpose; 2],
-    /// Elements of one copy of A and of B. More than one: extents along rows, leading dimensions and addresses are multiples of it.
+    /// Elements of one copy of A and of B. More than one: leading dimensions, addresses and, where no copy is partial, extents along rows are multiples
+    /// of it.
     pub vector: [u32; 2],
+    /// Whether the last copy of a row may be a part of one: extents along rows need not be multiples then.
+    pub partial: bool,
 }
 
 impl Copies {
@@ -64,6 +71,7 @@ impl Copies {
     pub const PLAIN: Self = Self {
         transpose: [Transpose::No; 2],
         vector: [1; 2],
+        partial: false,
     };
 
     /// Whether a kernel with these copies computes this shape, with operands whose addresses are multiples of 16 bytes.
@@ -77,7 +85,7 @@ impl Copies {
     fn fit(&self, shape: &GemmShape, operand: Operand) -> bool {
         let (_, columns, ld) = shape.extents(operand);
         let vector = self.vector[if operand == Operand::A { 0 } else { 1 }] as usize;
-        columns.is_multiple_of(vector) && ld.is_multiple_of(vector)
+        (self.partial || columns.is_multiple_of(vector)) && ld.is_multiple_of(vector)
     }
 }
 
@@ -119,6 +127,7 @@ impl Variant {
             Tile::Fixed(fixed) => fixed == width,
             Tile::Runtime { min, max } => min <= width && width <= max,
             Tile::Block(tile) => tile.m == width && tile.n == width,
+            Tile::Tensor(tile) => tile.m == width && tile.n == width,
             Tile::Lines(_) => false,
         }
     }
@@ -148,8 +157,8 @@ impl Variant {
         let shape = match self.tile {
             Tile::Lines(LineTile::AlongK) => GemmShape::packed(4, 1, 4),
             Tile::Lines(LineTile::AcrossK) => GemmShape::packed(1, 4, 4),
-            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Block(_) => {
-                GemmShape::packed_transposed(4, 4, 4, self.copies.transpose)
+            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Block(_) | Tile::Tensor(_) => {
+                GemmShape::packed_transposed(8, 8, 8, self.copies.transpose)
             }
         };
         shape.expect("packed and small")
@@ -160,7 +169,7 @@ impl Variant {
         match self.tile {
             Tile::Block(tile) => self.rung.takes_call() && tile.takes_slices(),
             Tile::Lines(_) => true,
-            Tile::Fixed(_) | Tile::Runtime { .. } => false,
+            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Tensor(_) => false,
         }
     }
 
@@ -178,6 +187,7 @@ impl Variant {
         match (self.shared, tile) {
             (SharedMemory::Dynamic, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).total(),
             (SharedMemory::Dynamic, OutputTile::Block(tile)) => tile.bytes(self.dtype),
+            (SharedMemory::Dynamic, OutputTile::Tensor(tile)) => tile.bytes(),
             (SharedMemory::None | SharedMemory::Static(_), _) | (_, OutputTile::Lines(_)) => Bytes(0),
         }
     }
@@ -187,6 +197,14 @@ impl Variant {
         match (self.rung, tile) {
             (Rung::RegisterTile, _) => RegisterTile::PARTS,
             (_, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).parts(),
+            (_, OutputTile::Tensor(tile)) => {
+                let bytes = tile.stages * TensorTile::ELEMENT_BYTES;
+                TileParts {
+                    tile_width: tile.n,
+                    a_part: Bytes(tile.a_elems() * bytes),
+                    b_part: Bytes(tile.b_elems() * bytes),
+                }
+            }
             (_, OutputTile::Lines(tile)) => TileParts {
                 tile_width: tile.lines(),
                 a_part: Bytes(0),
@@ -209,6 +227,7 @@ impl Variant {
             (Rung::RegisterTile, _) => RegisterTile::DEPTH,
             (_, OutputTile::Square(tile)) => tile.width(),
             (_, OutputTile::Block(tile)) => tile.k,
+            (_, OutputTile::Tensor(tile)) => tile.k,
             (_, OutputTile::Lines(tile)) => tile.depth(),
         }
     }
@@ -347,7 +366,7 @@ macro_rules! block_rows {
             tile: Tile::Block($tile),
             shared: SharedMemory::Dynamic,
             symbol: concat!($prefix, "_", $layout, "_", $suffix, "_f32"),
-            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector },
+            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector, partial: false },
             attributes: Attributes { max_threads: Some($tile.threads()) },
         }),*]
     };
@@ -450,8 +469,8 @@ const GEMM_ROWS: [[Variant; 7]; 3] = [
 const fn line_row(tile: LineTile, vector: u32, symbol: &'static str) -> Variant {
     Variant {
         copies: Copies {
-            transpose: [Transpose::No; 2],
             vector: [vector; 2],
+            ..Copies::PLAIN
         },
         attributes: Attributes {
             max_threads: Some(LineTile::THREADS),
@@ -477,8 +496,45 @@ const LINE_ROWS: [Variant; 4] = [
     line_row(LineTile::AcrossK, 1, "r11_matrix_vector_across_k_f32"),
 ];
 
+/// A row of [`Rung::MmaSync`]. A copy moves 16 bytes.
+const fn tensor_row(dtype: DType, tile: TensorTile, transpose: [Transpose; 2], symbol: &'static str) -> Variant {
+    Variant {
+        copies: Copies {
+            transpose,
+            vector: [8, 8],
+            partial: true,
+        },
+        attributes: Attributes {
+            max_threads: Some(tile.threads()),
+        },
+        ..row(Rung::MmaSync, dtype, Tile::Tensor(tile), SharedMemory::Dynamic, symbol)
+    }
+}
+
+/// The rows of [`Rung::MmaSync`] of one element type.
+macro_rules! tensor_rows {
+    ($dtype:expr, $suffix:literal) => {
+        tensor_rows! { $dtype, $suffix:
+            T128X128 "nn" "128x128" No No;
+            T128X128 "nt" "128x128" No Yes;
+            T128X128 "tn" "128x128" Yes No;
+            T128X128 "tt" "128x128" Yes Yes;
+            T256X128 "nn" "256x128" No No;
+            T256X128 "nt" "256x128" No Yes;
+        }
+    };
+    ($dtype:expr, $suffix:literal: $($tile:ident $layout:literal $extents:literal $a:ident $b:ident;)*) => {
+        [$(tensor_row(
+            $dtype,
+            tensor_tiles::$tile,
+            [Transpose::$a, Transpose::$b],
+            concat!("r12_mma_sync_", $layout, "_", $extents, "_", $suffix),
+        )),*]
+    };
+}
+
 /// All groups of rows, in the order of the table.
-const GROUPS: [&[Variant]; 15] = [
+const GROUPS: [&[Variant]; 17] = [
     &rows!(DType::F32, "f32"),
     &rows!(DType::F64, "f64"),
     &rows!(DType::F16, "f16"),
@@ -494,6 +550,8 @@ const GROUPS: [&[Variant]; 15] = [
     &COLUMNS_ROWS,
     &GEMM_ROWS[2],
     &LINE_ROWS,
+    &tensor_rows!(DType::F16, "f16"),
+    &tensor_rows!(DType::Bf16, "bf16"),
 ];
 
 const COUNT: usize = {

@@ -195,10 +195,10 @@ pub fn vector_cases(tile: LineTile, vector: usize) -> Vec<Case> {
 fn fitting([m, n, k]: [usize; 3], gaps: [usize; 3], copies: &Copies) -> Option<GemmShape> {
     let [vector_a, vector_b] = copies.vector.map(|vector| vector as usize);
     let (mut m, mut n) = (m, n);
-    if copies.transpose[0] == Transpose::Yes {
+    if !copies.partial && copies.transpose[0] == Transpose::Yes {
         m = m.next_multiple_of(vector_a);
     }
-    if copies.transpose[1] == Transpose::No {
+    if !copies.partial && copies.transpose[1] == Transpose::No {
         n = n.next_multiple_of(vector_b);
     }
     let packed = GemmShape::packed_transposed(m, n, k, copies.transpose).ok()?;
@@ -231,7 +231,7 @@ pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     let ends = match variant.tile {
         Tile::Fixed(width) => [width, width],
         Tile::Runtime { min, max } => [min, max],
-        Tile::Block(_) | Tile::Lines(_) => {
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => {
             let fits = variant
                 .tile
                 .only()
@@ -318,6 +318,7 @@ fn each_case(
             let cases = match variant.tile {
                 Tile::Block(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
                 Tile::Fixed(_) | Tile::Runtime { .. } => cases([width as usize; 3], &variant.copies),
+                Tile::Tensor(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
                 Tile::Lines(tile) => vector_cases(tile, variant.copies.vector[0] as usize),
             };
             trials.extend(cases.into_iter().map(|case| (variant, policy, case)));

@@ -15,6 +15,8 @@ pub enum Suite {
     Ladder,
     /// Transposed operands.
     Layouts,
+    /// m = n = k in f16 and bf16.
+    Half,
     /// Rungs 2 and 3 against CUDA C++ twins, and against each other.
     Twins,
     /// The CPU's product.
@@ -23,11 +25,12 @@ pub enum Suite {
 
 impl Suite {
     /// Every suite.
-    pub const ALL: [Suite; 6] = [
+    pub const ALL: [Suite; 7] = [
         Suite::Squares,
         Suite::Shapes,
         Suite::Ladder,
         Suite::Layouts,
+        Suite::Half,
         Suite::Twins,
         Suite::Cpu,
     ];
@@ -39,6 +42,7 @@ impl Suite {
             Suite::Shapes => "shapes",
             Suite::Ladder => "ladder",
             Suite::Layouts => "layouts",
+            Suite::Half => "half",
             Suite::Twins => "twins",
             Suite::Cpu => "cpu",
         }
@@ -53,6 +57,7 @@ impl Suite {
             }
             Suite::Ladder => "every rung at 4096 cubed against cuBLAS",
             Suite::Layouts => "plain and transposed operands, the planner's choice against cuBLAS",
+            Suite::Half => "m = n = k in f16 and bf16, B plain and transposed, the planner's choice against cuBLAS",
             Suite::Twins => {
                 "rungs 2 and 3 against their CUDA C++ twins (--twins FILE), dynamic against static shared memory"
             }
@@ -67,6 +72,7 @@ impl Suite {
             Suite::Shapes => SHAPES.map(|(name, m, n, k)| row(name, m, n, k)).to_vec(),
             Suite::Ladder => ladder().map(rung).collect(),
             Suite::Layouts => layouts(),
+            Suite::Half => half(),
             Suite::Twins => twins(),
             Suite::Cpu => CPU.map(cpu).to_vec(),
         }
@@ -173,6 +179,9 @@ impl Layout {
 
 const SQUARES: [usize; 5] = [1024, 2048, 4096, 8192, 16384];
 
+/// Extents of the products in types of 16 bits.
+const HALF: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
+
 /// The extent of the ladder's product.
 const LADDER: usize = 4096;
 
@@ -257,9 +266,11 @@ fn square(extent: usize) -> Row {
     row(extent.to_string(), extent, extent, extent)
 }
 
-/// The rungs that compute any product.
+/// The rungs that compute any product in f32.
 fn ladder() -> impl Iterator<Item = Rung> {
-    Rung::ALL.into_iter().filter(|&rung| rung != Rung::MatrixVector)
+    Rung::ALL
+        .into_iter()
+        .filter(|&rung| !matches!(rung, Rung::MatrixVector | Rung::MmaSync))
 }
 
 fn rung(rung: Rung) -> Row {
@@ -278,6 +289,21 @@ fn layouts() -> Vec<Row> {
         })
     };
     LAYOUTS.into_iter().flat_map(each).collect()
+}
+
+fn half() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for dtype in [DType::F16, DType::Bf16] {
+        for layout in [Layout::NN, Layout::NT] {
+            rows.extend(HALF.map(|extent| Row {
+                dtype,
+                layout,
+                name: format!("{extent} {dtype} {}", layout.name()),
+                ..square(extent)
+            }));
+        }
+    }
+    rows
 }
 
 fn twins() -> Vec<Row> {

@@ -9,10 +9,10 @@
 use cuda_arch::Architecture;
 use tilewright_contract::{GemmShape, OutputTile, Variant, slices};
 
+use super::sheet::path;
 use super::speeds::Speeds;
 use super::{kernel_sheet, usage};
 use crate::GemmType;
-use crate::path::Path;
 use crate::products::Product;
 
 /// Microseconds from one launch to the next of a kernel that does nothing, as measured on an H200 with CUDA 13.0.
@@ -80,7 +80,7 @@ pub fn estimate_us(
     }
     let speed = speeds.of(variant, tile)?;
     let ty = GemmType::from(variant.dtype);
-    let rate = |arch| Some(f64::from(Path::Simt.support(arch, ty)?.rate.flops_per_clock));
+    let rate = |arch| Some(f64::from(path(variant).support(arch, ty)?.rate.flops_per_clock));
     let slower = rate(speeds.arch())? / rate(arch)?;
     let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.multiprocessors).factors();
     let cycles = latency * speed.latency + multiplied * speed.work * slower + block * speed.block;

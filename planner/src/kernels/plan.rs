@@ -161,7 +161,7 @@ impl Plan {
     pub fn call(&self, alpha: f32, beta: f32) -> GemmCall {
         let args = match self.tile {
             OutputTile::Lines(_) => line_args(&self.shape),
-            OutputTile::Square(_) | OutputTile::Block(_) => self.shape.args(),
+            OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Tensor(_) => self.shape.args(),
         };
         GemmCall {
             args,

@@ -98,21 +98,31 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
         row_padding: match (variant.rung, tile) {
             (Rung::RegisterTile, _) => [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
             (_, OutputTile::Block(tile)) => [tile.a_pitch() - tile.m, tile.b_pitch() - tile.n],
-            (_, OutputTile::Square(_) | OutputTile::Lines(_)) => [0; 2],
+            // What keeps bank conflicts away from the tensor cores' tiles is no padding.
+            (_, OutputTile::Square(_) | OutputTile::Lines(_) | OutputTile::Tensor(_)) => [0; 2],
         },
         // Static memory besides the tiles holds spilled registers.
         static_bytes: used.static_bytes.saturating_sub(variant.static_bytes().get()),
         registers_per_thread: Some(used.registers),
         ..Template::on_path(
             arch,
-            Path::Simt,
+            path(variant),
             GemmType::from(variant.dtype),
             TileShape::new(tile.m(), tile.n(), variant.depth(tile)),
             match tile {
                 OutputTile::Block(tile) => tile.stages,
+                OutputTile::Tensor(tile) => tile.stages,
                 OutputTile::Square(_) | OutputTile::Lines(_) => 1,
             },
         )
+    }
+}
+
+/// The instructions that multiply.
+pub(super) fn path(variant: &Variant) -> Path {
+    match variant.rung {
+        Rung::MmaSync => Path::MmaSync,
+        _ => Path::Simt,
     }
 }
 
@@ -126,7 +136,7 @@ mod tests {
     /// Every tile of every entry point.
     fn launches() -> impl Iterator<Item = (&'static Variant, OutputTile)> {
         VARIANTS.iter().flat_map(|variant| match variant.tile {
-            Tile::Block(_) | Tile::Lines(_) => variant
+            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant
                 .tile
                 .only()
                 .map(|tile| (variant, tile))

@@ -79,7 +79,13 @@ impl<'a> Open<'a> {
         device: &DeviceProfile,
     ) -> Result<Self, PlanError> {
         /// Rung 2 is rung 3 with less choice, and as fast; rung 9 is one case of rung 10; the others are for comparison, or for devices without rung 10.
-        const AUTOMATIC: &[Rung] = &[Rung::TiledDynamic, Rung::RegisterTile, Rung::Gemm, Rung::MatrixVector];
+        const AUTOMATIC: &[Rung] = &[
+            Rung::TiledDynamic,
+            Rung::RegisterTile,
+            Rung::Gemm,
+            Rung::MatrixVector,
+            Rung::MmaSync,
+        ];
         let named = policy.entry_point.map(|variant| variant.rung).or(policy.rung);
         let rungs = match &named {
             None => AUTOMATIC,
@@ -174,6 +180,7 @@ impl<'a> Open<'a> {
                         Tile::Runtime { min, max } => width.clamp(min, max),
                         Tile::Block(tile) => tile.n,
                         Tile::Lines(tile) => tile.lines(),
+                        Tile::Tensor(tile) => tile.n,
                     })
                     .min_by_key(|nearest| nearest.abs_diff(width))
                     .unwrap_or(width),
@@ -341,6 +348,6 @@ impl<'a> Open<'a> {
 fn smallest_tile(variant: &Variant) -> Option<OutputTile> {
     match variant.tile {
         Tile::Fixed(width) | Tile::Runtime { min: width, .. } => variant.tile_of_width(width).ok(),
-        Tile::Block(_) | Tile::Lines(_) => variant.tile.only(),
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant.tile.only(),
     }
 }
