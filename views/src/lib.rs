@@ -48,7 +48,8 @@
 //! # What is not here
 //!
 //! No atomic operation, no view of local memory, and no iterator: a kernel's loops say which thread accesses what. Of asynchronous
-//! copies only the simulator's side is here (`async_copy`, on the host): the instruction takes assembly, which a kernel crate has.
+//! copies only the simulator's side is here (`async_copy`, `bulk_copy`, on the host), and so of barriers in shared memory (`mbarrier`) and
+//! of matrix products (`wgmma`): the instructions take assembly, which a kernel crate has.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(repr_simd))]
 
@@ -58,6 +59,12 @@ mod span;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod async_copy;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod bulk_copy;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod mbarrier;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod wgmma;
 
 use bytemuck::Pod;
 use span::{Memory, Span};

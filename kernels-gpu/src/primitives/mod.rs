@@ -1,6 +1,12 @@
 //! PTX instructions that Rust has no words for, one family a file. Each has a host body with the same result.
 
 pub mod async_copy;
+pub mod bulk_copy;
 pub mod convert;
 pub mod fma;
+pub mod mbarrier;
 pub mod opaque;
+pub mod setmaxnreg;
+pub mod shared_address;
+pub mod tensor_map;
+pub mod wgmma;

@@ -67,7 +67,7 @@ struct Snapshot {
 
 /// What a thread knew when it published, for those that may learn it.
 #[derive(Clone, Debug, Default)]
-struct Publication {
+pub(crate) struct Publication {
     /// For threads of its block.
     local: Option<Arc<Snapshot>>,
     /// For threads of other blocks.
@@ -148,6 +148,25 @@ impl Synchronization {
     pub(crate) fn join(&mut self, threads: impl Iterator<Item = u16> + Clone) {
         self.clocks.join(threads.clone());
         self.knowledge.join(threads);
+    }
+
+    /// `agent` starts, with what all of `parents` know. Returns its stamp. Of other blocks it knows what the first one knows.
+    pub(crate) fn fork(&mut self, agent: u16, parents: impl Iterator<Item = u16> + Clone) -> u32 {
+        if let Some(first) = parents.clone().next() {
+            let known = self.knowledge.of(first).clone();
+            self.knowledge.acquire(agent, &known);
+        }
+        self.clocks.fork(agent, parents)
+    }
+
+    /// What `thread` knows now, itself included, for threads of its block.
+    pub(crate) fn release_to_block(&mut self, thread: u16) -> Publication {
+        self.publish(thread, SyncScope::Block)
+    }
+
+    /// `thread` learns what others of its block have released.
+    pub(crate) fn acquire_from_block(&mut self, thread: u16, published: &Publication) {
+        self.learn(thread, published);
     }
 
     /// Whether what `other` of another block did at `stamp` is ordered before what `thread` does now.
@@ -347,7 +366,7 @@ impl Publication {
     }
 
     /// Adds `other`, whose local part is of the same block.
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         match (&mut self.local, &other.local) {
             (_, None) => {}
             (Some(own), Some(other)) if Arc::ptr_eq(own, other) => {}

@@ -4,6 +4,7 @@
 //! another turn, or the block is stuck. A warp thus runs from barrier to barrier before the next one starts; within it the lanes take turns
 //! wherever they meet, and whenever a lane has run far ahead of the others.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,10 +36,17 @@ impl Slot {
             if self.aborted.get() || self.threads.iter().all(|thread| thread.status.get() == Status::Exited) {
                 break;
             }
+            if self.hold_warpgroups() || self.woken.take() {
+                continue;
+            }
             if self.open_barrier() {
                 if !turns.is_fixed() {
                     order = self.order(&mut turns);
                 }
+                continue;
+            }
+            // As late as can be: now nobody can go on without it.
+            if self.complete_copy(&mut turns) {
                 continue;
             }
             let pollers = || {
@@ -231,10 +239,7 @@ impl Slot {
             thread.value.set(answer.into());
             thread.status.set(Status::Ready);
         }
-        let mut analysis = self.analysis.borrow_mut();
-        analysis.sync.barrier();
-        analysis.traffic.barrier();
-        drop(analysis);
+        self.order_by_barrier();
         self.check_canaries();
         self.interval.set(self.interval.get() + 1);
         self.progress.set(self.progress.get() + 1);
@@ -255,12 +260,14 @@ impl Slot {
 
     /// Records that nobody can go on: who waits where.
     fn deadlock(&self) {
-        let mut groups: BTreeMap<(&str, Option<Site>), (u32, usize)> = BTreeMap::new();
+        let mut groups: BTreeMap<(Cow<'static, str>, Option<Site>), (u32, usize)> = BTreeMap::new();
         for (number, thread) in self.threads.iter().enumerate() {
             let what = match thread.status.get() {
-                Status::Barrier(_) => "at the barrier",
-                Status::Warp(_) => "for lanes of their warp",
-                Status::Polling => "for a value to change",
+                Status::Barrier(_) => "at the barrier".into(),
+                Status::Warp(_) => "for lanes of their warp".into(),
+                Status::Polling => "for a value to change".into(),
+                Status::Phase => self.describe_phase(thread.value.get()).into(),
+                Status::Warpgroup => "for threads of their warpgroup".into(),
                 Status::Ready | Status::Exited => continue,
             };
             let group = groups

@@ -150,6 +150,8 @@ impl Slot {
                 shadow,
                 in_flight,
                 traffic,
+                agents,
+                ..
             } = &mut *self.analysis.borrow_mut();
             let kind = SiteKind {
                 space: SiteSpace::Shared,
@@ -171,7 +173,7 @@ impl Slot {
             let other = verdict.conflict.map(|conflict| OtherAccess {
                 access: Some(conflict.op.into()),
                 block: self.block_idx.get(),
-                thread: self.thread_position(conflict.thread.into()),
+                thread: self.thread_position(agents.issuer(conflict.thread).into()),
                 site: sites.get(conflict.site).0.into(),
             });
             (pending, verdict, other, ahead)
@@ -295,7 +297,7 @@ impl Slot {
         let other = conflict.map(|conflict| OtherAccess {
             access: Some(conflict.op.into()),
             block: self.grid_dim().position(conflict.block),
-            thread: self.thread_position(conflict.thread.into()),
+            thread: self.thread_position(self.analysis.borrow().agents.issuer(conflict.thread).into()),
             site: self.run.site(conflict.site).into(),
         });
         let kind = FaultKind::GlobalRace {
@@ -367,7 +369,7 @@ impl Slot {
     }
 
     /// The number under which all slots know a site.
-    fn run_site(&self, id: u16, site: &'static Location<'static>) -> u32 {
+    pub(super) fn run_site(&self, id: u16, site: &'static Location<'static>) -> u32 {
         const UNKNOWN: u32 = u32::MAX;
         let mut numbers = self.run_sites.borrow_mut();
         let id = usize::from(id);
@@ -419,7 +421,7 @@ impl Slot {
     }
 
     #[cold]
-    fn out_of_bounds(&self, space: Space, op: Op, bytes: usize, bound: String, site: &'static Location<'static>) -> ! {
+    pub(super) fn out_of_bounds(&self, space: Space, op: Op, bytes: usize, bound: String, site: &'static Location<'static>) -> ! {
         let kind = FaultKind::OutOfBounds {
             space,
             access: op.into(),
@@ -430,7 +432,7 @@ impl Slot {
     }
 
     #[cold]
-    fn outside_shared(&self, op: Op, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
+    pub(super) fn outside_shared(&self, op: Op, address: usize, bytes: usize, site: &'static Location<'static>) -> ! {
         let given = self.run.config.dynamic_bytes as usize;
         let dynamic = self.arena.dynamic().addr();
         // From the start of the dynamic part on, nothing but dynamic memory can be meant.

@@ -4,28 +4,36 @@
 //! - [`grid`]: which block may run and touch global atomics.
 //! - [`block`]: the turns of one block's threads, barriers and warp meetings.
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
+//! - [`agent`], [`bulk_copy`], [`mbarrier`], [`warpgroup`]: asynchronous operations as agents, bulk copies, barriers in shared memory, matrix products;
+//!   [`operations`] keeps what is under way of them.
 //! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and fences, static shared memory. [`meeting`]: warp functions.
 //! - [`watch`]: ends threads that run for ever.
 //! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end one.
 //! - [`arena`]: a block's shared memory.
 
+mod agent;
 mod arena;
 mod async_copy;
 mod atomics;
 mod block;
+mod bulk_copy;
 mod fiber;
 mod grid;
+mod mbarrier;
 mod meeting;
 mod memory;
+mod operations;
 mod run;
 mod slot;
 mod statics;
 mod trap;
+mod warpgroup;
 mod watch;
 
 use std::cell::Cell;
 use std::ptr;
 
+pub use mbarrier::MbarrierAccess;
 pub(crate) use run::{Outcome, Request, run};
 pub(crate) use slot::Slot;
 

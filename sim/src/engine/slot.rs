@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use crate::analysis::agents::Agents;
 use crate::analysis::in_flight::InFlight;
+use crate::analysis::mbarrier::Mbarriers;
 use crate::analysis::shadow::SharedShadow;
 use crate::analysis::sites::Sites;
 use crate::analysis::sync_vars::Synchronization;
@@ -25,6 +27,7 @@ use crate::launch::Checks;
 use super::arena::Arena;
 use super::fiber::{self, Fiber, Stacks};
 use super::grid::Place;
+use super::operations::Operations;
 use super::run::{Run, Touched};
 use super::statics::StaticArray;
 
@@ -42,6 +45,10 @@ pub(super) enum Status {
     Warp(WarpOp),
     /// Polling: others go first.
     Polling,
+    /// Waits for a phase of the mbarrier whose offset is its value.
+    Phase,
+    /// At an instruction of its warpgroup, with other threads to come.
+    Warpgroup,
     /// It returned.
     Exited,
 }
@@ -93,6 +100,8 @@ pub(super) struct Analysis {
     pub(super) sync: Synchronization,
     pub(super) shadow: SharedShadow,
     pub(super) in_flight: InFlight,
+    pub(super) agents: Agents,
+    pub(super) mbarriers: Mbarriers,
     pub(super) traffic: Traffic,
 }
 
@@ -105,6 +114,8 @@ pub(crate) struct Slot {
     pub(super) threads: Vec<Thread>,
     pub(super) stacks: RefCell<Stacks>,
     pub(super) analysis: RefCell<Analysis>,
+    /// Bulk copies and matrix products of the block.
+    pub(super) operations: RefCell<Operations>,
     /// Buffers that this slot has met, the last one first.
     pub(super) touched: RefCell<Vec<Arc<Touched>>>,
     /// Static arrays that the slot has met.
@@ -124,6 +135,8 @@ pub(crate) struct Slot {
     pub(super) interval: Cell<u32>,
     /// Counts what others of the block may wait for.
     pub(super) progress: Cell<u64>,
+    /// A thread can go on whose turn may be over.
+    pub(super) woken: Cell<bool>,
     /// The block has to end.
     pub(super) aborted: Cell<bool>,
     /// Set by the watch: the thread has run for too long.
@@ -157,8 +170,11 @@ impl Slot {
                 sync: Synchronization::new(),
                 shadow: SharedShadow::new(),
                 in_flight: InFlight::new(threads),
+                agents: Agents::default(),
+                mbarriers: Mbarriers::new(),
                 traffic: Traffic::new(threads),
             }),
+            operations: RefCell::default(),
             touched: RefCell::default(),
             arrays: RefCell::default(),
             run_sites: RefCell::default(),
@@ -171,6 +187,7 @@ impl Slot {
             thread_idx: Cell::new([0; 3]),
             interval: Cell::new(0),
             progress: Cell::new(0),
+            woken: Cell::new(false),
             aborted: Cell::new(false),
             expired,
             checks: config.checks,
@@ -192,6 +209,7 @@ impl Slot {
         self.block.set(block);
         self.block_idx.set(self.run.config.grid.position(block));
         self.interval.set(0);
+        self.woken.set(false);
         self.aborted.set(false);
         let analysis = &mut *self.analysis.borrow_mut();
         if analysis.sync.clocks.needs_reset() {
@@ -200,6 +218,9 @@ impl Slot {
         }
         analysis.sync.start_block(block, self.threads.len());
         analysis.in_flight.start_block();
+        analysis.agents.start_block(analysis.sync.clocks.first_agent());
+        analysis.mbarriers.clear();
+        self.operations.borrow_mut().start_block();
         analysis.shadow.start_block(
             self.run.config.dynamic_bytes as usize,
             analysis.sync.clocks.block_start(),

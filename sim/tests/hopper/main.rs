@@ -1,0 +1,6 @@
+//! Barriers in shared memory, bulk copies and matrix products: what they compute, and what is found where they are used wrongly.
+
+mod bulk_copies;
+mod common;
+mod mbarriers;
+mod ring;
