@@ -110,6 +110,8 @@ pub const fn element_of_sums(thread: u32, index: u32) -> (u32, u32) {
 
 /// A thread's accumulators of a product with 64, 128 or 256 columns: 32, 64 or 128 of them.
 pub trait Sums: sealed::Sealed {
+    /// All 0. (`[0.0; N]` of 128 elements is a loop to the compiler, which would keep the array in local memory.)
+    fn zero() -> Self;
     /// See [`product`].
     ///
     /// # Safety
@@ -127,11 +129,27 @@ pub trait Sums: sealed::Sealed {
     /// See [`wait`].
     #[doc(hidden)]
     fn wait<const PENDING: u32>(&mut self);
+
+    /// Calls `f` with the index and the value of each accumulator. The turns are written out: a loop may index the array at run time, which
+    /// moves it to local memory.
+    fn for_each(&self, f: impl FnMut(u32, f32));
 }
 
 macro_rules! sums {
     ($columns:literal: 0 $($i:literal)*) => {
         impl Sums for [f32; $columns / 2] {
+            #[inline(always)]
+            fn zero() -> Self {
+                let mut sums = core::mem::MaybeUninit::<Self>::uninit();
+                let first = sums.as_mut_ptr().cast::<f32>();
+                // SAFETY: each element is written once.
+                unsafe {
+                    first.write(0.0);
+                    $(first.add($i).write(0.0);)*
+                    sums.assume_init()
+                }
+            }
+
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             unsafe fn product<T: ProductElement, const B_IS_N_MAJOR: bool>(
@@ -217,6 +235,12 @@ macro_rules! sums {
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
                 cuda_views::wgmma::wait(PENDING);
+            }
+
+            #[inline(always)]
+            fn for_each(&self, mut f: impl FnMut(u32, f32)) {
+                f(0, self[0]);
+                $(f($i, self[$i]);)*
             }
         }
     };

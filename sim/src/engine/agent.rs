@@ -134,7 +134,7 @@ impl Slot {
             self.out_of_bounds(Space::Global, op, bytes, bound, site);
         }
         if writes {
-            allocation.set_written(offset, bytes);
+            (offset..offset + bytes).for_each(|byte| allocation.set_written(byte, 1));
         } else if !allocation.is_written(offset, bytes) {
             let (space, offset) = (Space::Global, offset as u64);
             self.fault(FaultKind::UninitializedRead { space, offset }, Some(site), None);

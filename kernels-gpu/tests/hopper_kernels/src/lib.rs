@@ -7,6 +7,8 @@
 
 #[path = "../../../src/primitives/mod.rs"]
 pub mod primitives;
+#[path = "../../../src/unroll.rs"]
+pub mod unroll;
 
-mod copy;
-mod product;
+pub mod copy;
+pub mod product;

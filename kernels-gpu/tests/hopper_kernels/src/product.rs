@@ -1,6 +1,6 @@
 //! C = A * B by two warpgroups: one fills stages, the other multiplies.
 
-use cuda_std::{kernel, shared_array, thread};
+use cuda_std::{kernel, thread};
 use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
 
@@ -8,16 +8,23 @@ use crate::primitives::shared_address::shared_address;
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::wgmma::{self, Descriptor, ProductElement, Sums};
 use crate::primitives::{bulk_copy, mbarrier, setmaxnreg};
+use crate::unroll::unrolled;
 
 const STAGES: u32 = 2;
 /// Elements of K in a stage.
 const K: u32 = 64;
 const M: u32 = 64;
 
-/// One block: 64 x N of C, K in steps of 64, two stages of A and of B in dynamic shared memory, the first of which is aligned to 1,024 bytes.
+/// Bytes of dynamic shared memory for N columns: the stages, then the barriers. Nothing static comes before it, so that it begins where
+/// the hardware's own kilobyte ends.
+pub const fn dynamic_bytes(n: u32) -> u32 {
+    2 * STAGES * (M + n) * K + 16 * STAGES
+}
+
+/// One block: 64 x N of C, K in steps of 64, two stages of A and of B in dynamic shared memory.
 ///
 /// # Safety
-/// 256 threads and `2 * 128 * (64 + N)` bytes of dynamic shared memory; A's map has boxes of 64 x 64, B's of 64 x N, or if it is N-major of 64
+/// 256 threads and `dynamic_bytes(N)` bytes of dynamic shared memory; A's map has boxes of 64 x 64, B's of 64 x N, or if it is N-major of 64
 /// x 64, all with the 128-byte swizzle; C has 64 x N elements.
 #[inline(always)]
 unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS_N_MAJOR: bool>(
@@ -34,8 +41,9 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
         let a_elems = M * K;
         let stage_elems = a_elems + N * K;
         let stages = Shared::new(dynamic, (STAGES * stage_elems) as usize);
-        let full = Shared::new(shared_array![u64; STAGES as usize], STAGES as usize);
-        let empty = Shared::new(shared_array![u64; STAGES as usize], STAGES as usize);
+        let barriers = Shared::new(dynamic.add((STAGES * stage_elems) as usize).cast::<u64>(), 2 * STAGES as usize);
+        let full = barriers.part(0, STAGES as usize);
+        let empty = barriers.part(STAGES as usize, STAGES as usize);
         let t = thread::thread_idx_x();
         if t == 0 {
             for stage in 0..STAGES {
@@ -70,7 +78,7 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
             }
         } else {
             setmaxnreg::increase::<240>();
-            let mut sums = [0.0; SUMS];
+            let mut sums = <[f32; SUMS]>::zero();
             for step in 0..steps {
                 let (stage, round) = (step % STAGES, step / STAGES);
                 // RAW: the stage is filled.
@@ -85,10 +93,10 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
                 };
                 let b_bytes = if B_IS_N_MAJOR { 2048 } else { 32 };
                 wgmma::fence(&mut sums);
-                for i in 0..K / 16 {
+                unrolled!(K / 16, at most 8, |i| {
                     let (a, b) = (of_a.advanced(32 * i), of_b.advanced(b_bytes * i));
                     wgmma::product::<T, B_IS_N_MAJOR, _>(&mut sums, a, b, step + i > 0);
-                }
+                });
                 wgmma::commit();
                 wgmma::wait::<0, _>(&mut sums);
                 mbarrier::arrive(empty, stage);
@@ -96,11 +104,10 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
             let c = GlobalMut::new(c, (M * N) as usize);
             let lane = t % 32;
             let corner = (16 * (t / 32) + lane / 4) * N + 2 * (lane % 4);
-            for (i, &sum) in sums.iter().enumerate() {
-                let i = i as u32;
+            sums.for_each(|i, sum| {
                 let place = corner + i / 2 % 2 * 8 * N + i / 4 * 8 + i % 2;
                 c.set(place as usize, sum);
-            }
+            });
         }
     }
 }
@@ -110,9 +117,9 @@ macro_rules! products {
         /// # Safety
         /// As for `product`.
         #[kernel(max_threads = 256, min_blocks = 1)]
-        pub unsafe fn $name(a: TensorMap, b: TensorMap, c: *mut f32, k: u32) {
+        pub unsafe fn $name(a: &TensorMap, b: &TensorMap, c: *mut f32, k: u32) {
             // SAFETY: the caller's promise.
-            unsafe { product::<$element, $columns, $sums, $b_is_n_major>(&a, &b, c, k) };
+            unsafe { product::<$element, $columns, $sums, $b_is_n_major>(a, b, c, k) };
         }
     )*};
 }
