@@ -3,4 +3,5 @@
 mod bulk_copies;
 mod common;
 mod mbarriers;
+mod products;
 mod ring;

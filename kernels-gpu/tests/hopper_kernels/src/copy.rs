@@ -16,7 +16,7 @@ struct Box(#[allow(dead_code)] [u16; 512]);
 /// # Safety
 /// Blocks of 32 threads; both maps have boxes of 64 x 8 elements of 2 bytes.
 #[kernel]
-pub unsafe fn copy(from: &TensorMap, to: &TensorMap) {
+pub unsafe fn copy(#[grid_constant] from: &TensorMap, #[grid_constant] to: &TensorMap) {
     // SAFETY: see each step.
     unsafe {
         let tile = Shared::new(shared_array![Box; 1].cast::<u16>(), 512);

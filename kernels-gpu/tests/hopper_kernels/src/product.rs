@@ -117,7 +117,7 @@ macro_rules! products {
         /// # Safety
         /// As for `product`.
         #[kernel(max_threads = 256, min_blocks = 1)]
-        pub unsafe fn $name(a: &TensorMap, b: &TensorMap, c: *mut f32, k: u32) {
+        pub unsafe fn $name(#[grid_constant] a: &TensorMap, #[grid_constant] b: &TensorMap, c: *mut f32, k: u32) {
             // SAFETY: the caller's promise.
             unsafe { product::<$element, $columns, $sums, $b_is_n_major>(a, b, c, k) };
         }
