@@ -83,14 +83,19 @@ fn check<T: Element>(kernel: Product, n: u32, b_is_n_major: bool, schedule: Sche
         map(&a_on, T::TYPE, [K, M], [64, 64], TensorSwizzle::Bytes128),
         map(&b_on, T::TYPE, b_map_extents, b_box, TensorSwizzle::Bytes128),
     );
-    let launch = Launch::new(1, 256).dynamic_shared_bytes(product::dynamic_bytes(n)).schedule(schedule);
+    let launch = Launch::new(1, 256)
+        .dynamic_shared_bytes(product::dynamic_bytes(n))
+        .schedule(schedule);
     // SAFETY: the maps and the launch are what the kernel asks for.
     let report = launch.run(|| unsafe { kernel(&a_map, &b_map, c_on.as_mut_ptr(), K) });
     report.assert_clean();
     for (i, found) in c_on.to_vec().into_iter().enumerate() {
         let (row, column) = (i as u32 / n, i as u32 % n);
         let expected: f32 = (0..K).map(|k| integer(row, k) * b(k, column)).sum();
-        assert_eq!(found, expected, "{row}, {column} of {M} x {n}, B N-major: {b_is_n_major}");
+        assert_eq!(
+            found, expected,
+            "{row}, {column} of {M} x {n}, B N-major: {b_is_n_major}"
+        );
     }
 }
 
@@ -118,7 +123,10 @@ fn a_ragged_matrix_is_copied_box_by_box() {
     const ROWS: u32 = 13;
     for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
         let elements: Vec<u16> = (0..COLUMNS * ROWS).map(|i| i as u16).collect();
-        let (from, to) = (GlobalBuffer::from_slice(&elements), GlobalBuffer::uninit(elements.len()));
+        let (from, to) = (
+            GlobalBuffer::from_slice(&elements),
+            GlobalBuffer::uninit(elements.len()),
+        );
         let map = |buffer: &GlobalBuffer<u16>| map(buffer, TensorElement::F16, [COLUMNS, ROWS], [64, 8], swizzle);
         let (from_map, to_map) = (map(&from), map(&to));
         let launch = Launch::new((2, 2), 32).schedule(Schedule::All);

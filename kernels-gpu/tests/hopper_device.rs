@@ -31,7 +31,10 @@ fn ptxas() -> PathBuf {
 
 /// The text of one kernel.
 fn kernel(name: &str) -> &'static str {
-    let start = ptx().1.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no kernel {name}"));
+    let start = ptx()
+        .1
+        .find(&format!(".entry {name}("))
+        .unwrap_or_else(|| panic!("no kernel {name}"));
     ptx().1[start..].split("\n}").next().expect("a kernel has a body")
 }
 
@@ -68,7 +71,10 @@ fn every_instruction_is_there() {
         let products: Vec<_> = text.lines().filter(|line| line.contains(&instruction)).collect();
         assert_eq!(products.len(), 4, "{name}");
         let end = format!(", accumulate, 1, 1, 0, {transpose}; }}");
-        assert!(products.iter().all(|product| product.ends_with(&end)), "{name}: {products:?}");
+        assert!(
+            products.iter().all(|product| product.ends_with(&end)),
+            "{name}: {products:?}"
+        );
         for instruction in [
             "wgmma.fence.sync.aligned;",
             "wgmma.commit_group.sync.aligned;",

@@ -270,7 +270,9 @@ impl fmt::Display for FaultKind {
                 f,
                 "no fence.proxy.async between a write and its read by the async proxy: byte {offset} of shared memory"
             ),
-            FaultKind::Mbarrier { offset, problem } => write!(f, "mbarrier at byte {offset} of shared memory: {problem}"),
+            FaultKind::Mbarrier { offset, problem } => {
+                write!(f, "mbarrier at byte {offset} of shared memory: {problem}")
+            }
             FaultKind::BulkCopy { problem } => write!(f, "bulk copy: {problem}"),
             FaultKind::Warpgroup { problem } => write!(f, "warpgroup: {problem}"),
             FaultKind::BarrierDivergence { waiting, exited } => write!(

@@ -102,7 +102,12 @@ impl fmt::Display for TensorMapError {
                 address % 16
             ),
             Self::Extent(axis, extent) => {
-                write!(f, "a matrix with {extent} {}: 1 to {} are allowed", ALONG[axis], 1_u64 << 32)
+                write!(
+                    f,
+                    "a matrix with {extent} {}: 1 to {} are allowed",
+                    ALONG[axis],
+                    1_u64 << 32
+                )
             }
             Self::Stride(stride) => write!(
                 f,
@@ -243,24 +248,33 @@ mod tests {
 
     #[test]
     fn each_rule_has_its_error_with_both_numbers() {
-        let broken = |change: fn(&mut TensorMapParts)| {
+        type Change = fn(&mut TensorMapParts);
+        let broken = |change: Change| {
             let mut parts = PARTS;
             change(&mut parts);
             let error = parts.encode_simulated().expect_err("a rule is broken");
             (error, error.to_string())
         };
         use TensorMapError::*;
-        let cases: [(fn(&mut TensorMapParts), TensorMapError, &str); 10] = [
+        let cases: [(Change, TensorMapError, &str); 10] = [
             (|p| p.address += 8, Address(0x1008), "8 modulo 16"),
             (|p| p.extents[0] = 0, Extent(0, 0), "0 elements in a row"),
             (|p| p.extents[1] = 1 << 33, Extent(1, 1 << 33), "4294967296"),
             (|p| p.stride_bytes = 200, Stride(200), "200 bytes"),
             (|p| p.stride_bytes = 1 << 40, Stride(1 << 40), "below 1099511627776"),
-            (|p| p.stride_bytes = 192, Overlap(192, 200), "192 bytes from row to row, a row has 200"),
+            (
+                |p| p.stride_bytes = 192,
+                Overlap(192, 200),
+                "192 bytes from row to row, a row has 200",
+            ),
             (|p| p.box_extents[1] = 257, Box(1, 257), "257 rows: 1 to 256"),
             (|p| p.box_extents[0] = 0, Box(0, 0), "0 elements in a row: 1 to 256"),
             (|p| p.box_extents[0] = 60, BoxBytes(120), "120 bytes"),
-            (|p| p.box_extents[0] = 128, SwizzledBytes(256), "256 bytes: swizzled, it has 128"),
+            (
+                |p| p.box_extents[0] = 128,
+                SwizzledBytes(256),
+                "256 bytes: swizzled, it has 128",
+            ),
         ];
         for (change, expected, text) in cases {
             let (error, said) = broken(change);
@@ -274,10 +288,15 @@ mod tests {
         let swizzle = TensorSwizzle::Bytes128;
         for offset in 0..4096 {
             let place = swizzle.place(offset);
-            assert_eq!((place / 128, place % 16, swizzle.place(place)), (offset / 128, offset % 16, offset));
+            assert_eq!(
+                (place / 128, place % 16, swizzle.place(place)),
+                (offset / 128, offset % 16, offset)
+            );
         }
         for chunk in 0..8 {
-            let mut chunks: Vec<_> = (0..8).map(|row| swizzle.place(128 * row + 16 * chunk) / 16 % 8).collect();
+            let mut chunks: Vec<_> = (0..8)
+                .map(|row| swizzle.place(128 * row + 16 * chunk) / 16 % 8)
+                .collect();
             chunks.sort_unstable();
             assert!(chunks.into_iter().eq(0..8));
         }

@@ -32,7 +32,12 @@ pub unsafe fn load_2d<T: Pod>(
     (barriers, barrier): (Shared<u64>, u32),
 ) {
     // SAFETY: the caller's promise.
-    unsafe { bulk_copy::load(&tensor_box(to, to_index, map, coordinates), &mbarrier::at(barriers, barrier)) };
+    unsafe {
+        bulk_copy::load(
+            &tensor_box(to, to_index, map, coordinates),
+            &mbarrier::at(barriers, barrier),
+        )
+    };
 }
 
 /// Starts a copy of a box, which begins at element `from_index` of `from`, to `coordinates`.

@@ -103,7 +103,10 @@ mod tests {
         ));
         let marker = mark(&kernel).unwrap().to_string();
         assert!(marker.contains("__cuda_std_grid_constant_k"), "{marker}");
-        for part in ["2u32 , :: core :: mem :: size_of :: < Map >", "4u32 , :: core :: mem :: size_of :: < [u64 ; 2] >"] {
+        for part in [
+            "2u32 , :: core :: mem :: size_of :: < Map >",
+            "4u32 , :: core :: mem :: size_of :: < [u64 ; 2] >",
+        ] {
             assert!(marker.contains(part), "{part} in {marker}");
         }
         strip(&mut kernel);
@@ -123,7 +126,9 @@ mod tests {
             (quote!(#[grid_constant] #[grid_constant] a: &Map), true),
         ] {
             let kernel = function(quote!(unsafe fn k(#parameter) {}));
-            let Some(FnArg::Typed(parameter)) = kernel.sig.inputs.first() else { panic!("a parameter") };
+            let Some(FnArg::Typed(parameter)) = kernel.sig.inputs.first() else {
+                panic!("a parameter")
+            };
             assert_eq!(check(parameter).is_some(), wrong, "{}", quote!(#parameter));
         }
     }

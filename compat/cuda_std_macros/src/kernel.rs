@@ -1,7 +1,7 @@
 //! `#[kernel]`: one function in, its device form and its host form out.
 
-use crate::{grid_constant, mark};
 use crate::options::Options;
+use crate::{grid_constant, mark};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{FnArg, ItemFn, PatType, ReturnType, Signature, Type, spanned::Spanned};

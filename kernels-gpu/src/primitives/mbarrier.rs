@@ -16,9 +16,9 @@
 //!
 //! Each function takes a view of barriers, 8 bytes each, and the index of one of them.
 
+use cuda_views::Shared;
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_views::mbarrier;
-use cuda_views::Shared;
 
 #[cfg(target_arch = "nvptx64")]
 use super::shared_address::shared_address;
@@ -178,7 +178,10 @@ pub fn fence_init() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: a fence accesses nothing.
     unsafe {
-        core::arch::asm!("fence.mbarrier_init.release.cluster;", options(nostack, preserves_flags));
+        core::arch::asm!(
+            "fence.mbarrier_init.release.cluster;",
+            options(nostack, preserves_flags)
+        );
     }
     #[cfg(not(target_arch = "nvptx64"))]
     mbarrier::fence_init();

@@ -22,7 +22,7 @@
 
 use half::{bf16, f16};
 
-/// What a product's operands consist of: [`f16`] or [`bf16`].
+/// What a product's operands consist of: binary16 ([`f16`](struct@f16)) or [`bf16`].
 pub trait ProductElement: sealed::Sealed {
     /// Whether it is bfloat16; else binary16.
     const IS_BF16: bool;

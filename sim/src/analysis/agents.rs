@@ -86,7 +86,11 @@ impl Agents {
             let stamp = of.stamps.last().copied().unwrap_or_default();
             of.issuer == issuer && sync.clocks.ordered(self.first + agent as u16, stamp, issuer)
         };
-        let known = self.agents.iter().enumerate().position(|(agent, of)| is_over(agent, of));
+        let known = self
+            .agents
+            .iter()
+            .enumerate()
+            .position(|(agent, of)| is_over(agent, of));
         let index = known.unwrap_or_else(|| {
             if self.agents.len() == Self::MOST {
                 return usize::from(issuer) % Self::MOST;
@@ -124,7 +128,10 @@ impl Agents {
 
     /// The thread that `thread` did something for: itself, or the issuer of an agent.
     pub(crate) fn issuer(&self, thread: u16) -> u16 {
-        match thread.checked_sub(self.first).map(|agent| self.agents.get(usize::from(agent))) {
+        match thread
+            .checked_sub(self.first)
+            .map(|agent| self.agents.get(usize::from(agent)))
+        {
             None => thread,
             Some(of) => of.map_or(0, |of| of.issuer),
         }
@@ -175,6 +182,8 @@ impl Agents {
         }
         let fences = self.fences.get(usize::from(writer)).map_or(&[][..], Vec::as_slice);
         let first = fences.partition_point(|&fence| fence <= stamp);
-        fences.get(first).is_some_and(|&fence| clocks.ordered(writer, fence, agent))
+        fences
+            .get(first)
+            .is_some_and(|&fence| clocks.ordered(writer, fence, agent))
     }
 }

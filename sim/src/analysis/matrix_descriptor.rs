@@ -55,9 +55,7 @@ impl MatrixDescriptor {
         let offset = match (major, self.swizzle) {
             (Major::K, 0) => chunk * self.leading + row * 16 + group * self.stride,
             (Major::Mn, 0) => chunk * self.stride + row * 16 + group * self.leading,
-            _ => {
-                chunk % chunks * 16 + chunk / chunks * self.leading + row * chunks * 16 + group * self.stride
-            }
+            _ => chunk % chunks * 16 + chunk / chunks * self.leading + row * chunks * 16 + group * self.stride,
         };
         let address = self.start + offset + element * 2;
         address ^ (address >> 7 & (chunks - 1)) << 4
@@ -78,7 +76,11 @@ mod tests {
         let tile = descriptor(0x4000, 0, 1024, 1);
         for (mn, k) in [(0, 0), (1, 0), (7, 9), (8, 0), (63, 15)] {
             let plain = mn * 128 + k * 2;
-            assert_eq!(tile.address(Major::K, mn, k), 0x4000 + (plain ^ (mn % 8) << 4), "{mn}, {k}");
+            assert_eq!(
+                tile.address(Major::K, mn, k),
+                0x4000 + (plain ^ (mn % 8) << 4),
+                "{mn}, {k}"
+            );
         }
         // 16 further along K the start is 32 bytes further.
         let next = descriptor(0x4020, 0, 1024, 1);

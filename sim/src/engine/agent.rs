@@ -74,8 +74,13 @@ impl Slot {
             let id = sites.id(site, site_kind(&mark));
             let agent = operation.agent;
             let pending = in_flight.find(offset, bytes);
-            let unseen = |&(conflict, stamp): &(Conflict, u32)| !agents.sees(&sync.clocks, agent, conflict.thread, stamp);
-            let unfenced = if writes { None } else { shadow.last_writes(offset, bytes).find(unseen) };
+            let unseen =
+                |&(conflict, stamp): &(Conflict, u32)| !agents.sees(&sync.clocks, agent, conflict.thread, stamp);
+            let unfenced = if writes {
+                None
+            } else {
+                shadow.last_writes(offset, bytes).find(unseen)
+            };
             let verdict = shadow.access(&sync.clocks, offset, bytes, agent, mark.op(), id);
             agents.mark(operation, mark);
             let other = |conflict: Conflict| OtherAccess {
@@ -147,7 +152,9 @@ impl Slot {
 
     /// Enters an agent's access to global memory into the shadow.
     fn enter_global(&self, agent: u16, mark: &Mark) -> Option<crate::analysis::global_shadow::GlobalConflict> {
-        let Place::Global(address) = mark.place else { return None };
+        let Place::Global(address) = mark.place else {
+            return None;
+        };
         let touched = self.buffer_of(address)?;
         let Analysis { sites, sync, .. } = &mut *self.analysis.borrow_mut();
         let id = sites.id(mark.site, site_kind(mark));

@@ -26,7 +26,11 @@ impl Arena {
     /// Room for `static_bytes` of static arrays with their canaries, and for `dynamic_bytes`.
     pub(super) fn new(static_bytes: usize, dynamic_bytes: usize) -> std::io::Result<Self> {
         // A GPU's begins at 1,024 where there is nothing static. Fewer bytes than that need no wider alignment than before.
-        let align = if dynamic_bytes < BASE_ALIGN { DYNAMIC_ALIGN } else { BASE_ALIGN };
+        let align = if dynamic_bytes < BASE_ALIGN {
+            DYNAMIC_ALIGN
+        } else {
+            BASE_ALIGN
+        };
         let dynamic_bytes = dynamic_bytes.next_multiple_of(align);
         let bytes = (static_bytes + dynamic_bytes).next_multiple_of(BASE_ALIGN);
         let static_bytes = bytes - dynamic_bytes;

@@ -43,7 +43,11 @@ fn rows(parts: &TensorMapParts, [x, y]: [i32; 2]) -> Vec<Row> {
         }
     };
     let inside = y.max(0)..(y + box_rows).min(height);
-    if first < end { inside.map(row).collect() } else { Vec::new() }
+    if first < end {
+        inside.map(row).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 impl Slot {
@@ -51,7 +55,12 @@ impl Slot {
     ///
     /// # Safety
     /// As [`crate::bulk_copy::load`].
-    pub(crate) unsafe fn bulk_load(&self, tensor: &TensorBox, mbarrier: &MbarrierAccess, site: &'static Location<'static>) {
+    pub(crate) unsafe fn bulk_load(
+        &self,
+        tensor: &TensorBox,
+        mbarrier: &MbarrierAccess,
+        site: &'static Location<'static>,
+    ) {
         let (parts, offset) = self.check_box(tensor, AccessKind::Write, site);
         let mbarrier = self.mbarrier_of_copy(mbarrier, site);
         let thread = self.thread.get();
@@ -102,7 +111,12 @@ impl Slot {
                 unsafe { *to = *tensor.shared.add(parts.swizzle.place(offset)) };
             }
         }
-        self.operations.borrow_mut().stores.entry(thread).or_default().start(store);
+        self.operations
+            .borrow_mut()
+            .stores
+            .entry(thread)
+            .or_default()
+            .start(store);
         self.note_change();
     }
 

@@ -165,7 +165,10 @@ impl Slot {
     pub(super) fn describe_phase(&self, offset: u64) -> String {
         let real = self.real_offset(offset as usize);
         match self.analysis.borrow().mbarriers.get(&(offset as usize)) {
-            Some(mbarrier) => format!("for the mbarrier at byte {real} of shared memory ({})", mbarrier.missing()),
+            Some(mbarrier) => format!(
+                "for the mbarrier at byte {real} of shared memory ({})",
+                mbarrier.missing()
+            ),
             None => format!("for the mbarrier at byte {real} of shared memory, which was invalidated"),
         }
     }

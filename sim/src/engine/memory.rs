@@ -368,20 +368,6 @@ impl Slot {
         Some(unsafe { &*found })
     }
 
-    /// The number under which all slots know a site.
-    pub(super) fn run_site(&self, id: u16, site: &'static Location<'static>) -> u32 {
-        const UNKNOWN: u32 = u32::MAX;
-        let mut numbers = self.run_sites.borrow_mut();
-        let id = usize::from(id);
-        if numbers.len() <= id {
-            numbers.resize(id + 1, UNKNOWN);
-        }
-        if numbers[id] == UNKNOWN {
-            numbers[id] = self.run.intern(site);
-        }
-        numbers[id]
-    }
-
     // Faults of accesses.
 
     #[cold]
@@ -421,7 +407,14 @@ impl Slot {
     }
 
     #[cold]
-    pub(super) fn out_of_bounds(&self, space: Space, op: Op, bytes: usize, bound: String, site: &'static Location<'static>) -> ! {
+    pub(super) fn out_of_bounds(
+        &self,
+        space: Space,
+        op: Op,
+        bytes: usize,
+        bound: String,
+        site: &'static Location<'static>,
+    ) -> ! {
         let kind = FaultKind::OutOfBounds {
             space,
             access: op.into(),

@@ -209,6 +209,22 @@ impl Run {
     }
 }
 
+impl Slot {
+    /// The number under which all slots know a site.
+    pub(super) fn run_site(&self, id: u16, site: &'static Location<'static>) -> u32 {
+        const UNKNOWN: u32 = u32::MAX;
+        let mut numbers = self.run_sites.borrow_mut();
+        let id = usize::from(id);
+        if numbers.len() <= id {
+            numbers.resize(id + 1, UNKNOWN);
+        }
+        if numbers[id] == UNKNOWN {
+            numbers[id] = self.run.intern(site);
+        }
+        numbers[id]
+    }
+}
+
 /// Runs every block of the request.
 pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome {
     trap::install();

@@ -93,7 +93,10 @@ impl Slot {
         if thread.is_multiple_of(WARPGROUP) {
             for operand in Operand::of(&product) {
                 if operand.descriptor.base_offset != 0 {
-                    let problem = format!("a matrix base offset of {}, only 0 is simulated", operand.descriptor.base_offset);
+                    let problem = format!(
+                        "a matrix base offset of {}, only 0 is simulated",
+                        operand.descriptor.base_offset
+                    );
                     self.fatal(FaultKind::Warpgroup { problem }, Some(site), None);
                 }
                 for chunk in operand.chunks() {
@@ -108,7 +111,12 @@ impl Slot {
     pub(crate) fn wgmma_commit(&self) {
         self.check_watch();
         let thread = self.thread.get() as u16;
-        self.operations.borrow_mut().products.entry(thread).or_default().commit();
+        self.operations
+            .borrow_mut()
+            .products
+            .entry(thread)
+            .or_default()
+            .commit();
     }
 
     /// `wgmma.wait_group`.
@@ -142,7 +150,8 @@ impl Slot {
         let first = thread / WARPGROUP * WARPGROUP;
         if first + WARPGROUP > threads {
             let there = threads - first;
-            let problem = format!("a warpgroup has {WARPGROUP} threads, the last one of a block of {threads} has {there}");
+            let problem =
+                format!("a warpgroup has {WARPGROUP} threads, the last one of a block of {threads} has {there}");
             self.fatal(FaultKind::Warpgroup { problem }, Some(site), None);
         }
         self.operations.borrow_mut().requests.insert(thread, request);
@@ -170,17 +179,25 @@ impl Slot {
         let requests: Vec<Request> = {
             let mut operations = self.operations.borrow_mut();
             let members = first..first + WARPGROUP;
-            members.filter_map(|thread| operations.requests.remove(&thread)).collect()
+            members
+                .filter_map(|thread| operations.requests.remove(&thread))
+                .collect()
         };
         self.thread.set(first);
         let site = self.threads[first].site.get().expect("a waiting thread has a place");
         if let Some(odd) = requests.iter().position(|request| !request.agrees(&requests[0])) {
-            let problem = format!("threads {first} and {} execute different instructions, or with other operands", first + odd);
+            let problem = format!(
+                "threads {first} and {} execute different instructions, or with other operands",
+                first + odd
+            );
             let other = OtherAccess {
                 access: None,
                 block: self.block_idx.get(),
                 thread: self.thread_position(first + odd),
-                site: self.threads[first + odd].site.get().map_or_else(|| site.into(), Site::from),
+                site: self.threads[first + odd]
+                    .site
+                    .get()
+                    .map_or_else(|| site.into(), Site::from),
             };
             self.fault(FaultKind::Warpgroup { problem }, Some(site), Some(other));
             self.aborted.set(true);

@@ -53,7 +53,9 @@ impl fmt::Display for MbarrierProblem {
             Self::TooManyArrivals { expected, phase } => {
                 write!(f, "phase {phase} expects {expected} arrivals, this is one more")
             }
-            Self::Bytes { bytes, most } => write!(f, "its phase waits for {bytes} bytes, it counts from -{most} to {most}"),
+            Self::Bytes { bytes, most } => {
+                write!(f, "its phase waits for {bytes} bytes, it counts from -{most} to {most}")
+            }
             Self::OrdinaryAccess { access } => write!(f, "an ordinary {access} to its 8 bytes"),
             Self::NotFenced => write!(
                 f,

@@ -27,7 +27,9 @@ fn run(swizzle: TensorSwizzle, body: impl Fn(cuda_views::Shared<u16>) + Sync) ->
     let to = GlobalBuffer::from_slice(&vec![9999_u16; (ROWS * LD) as usize]);
     let map = |buffer: &GlobalBuffer<u16>| map(buffer, TensorElement::F16, [COLUMNS, ROWS, LD], BOX, swizzle);
     let (from_map, to_map) = (map(&from), map(&to));
-    let launch = Launch::new((2, 2), 32).dynamic_shared_bytes(1024 + BOX_BYTES).schedule(Schedule::All);
+    let launch = Launch::new((2, 2), 32)
+        .dynamic_shared_bytes(1024 + BOX_BYTES)
+        .schedule(Schedule::All);
     let report = launch.run(|| {
         let (full, tile) = (shared::<u64>(0, 1), shared::<u16>(1024, (BOX_BYTES / 2) as usize));
         let [x, y, _] = cuda_sim::device::block_idx();
@@ -47,7 +49,11 @@ fn run(swizzle: TensorSwizzle, body: impl Fn(cuda_views::Shared<u16>) + Sync) ->
             for offset in 0..BOX[0] * BOX[1] {
                 let (row, column) = (at[1] as u32 + offset / BOX[0], at[0] as u32 + offset % BOX[0]);
                 let inside = u64::from(row) < ROWS && u64::from(column) < COLUMNS;
-                let expected = if inside { (u64::from(row) * LD + u64::from(column)) as u16 } else { 0 };
+                let expected = if inside {
+                    (u64::from(row) * LD + u64::from(column)) as u16
+                } else {
+                    0
+                };
                 // SAFETY: inside the tile.
                 assert_eq!(unsafe { tile.get(place(swizzle, offset)) }, expected, "{row}, {column}");
             }
@@ -141,10 +147,13 @@ fn a_store_reads_until_it_is_waited_for() {
     let write = |tile: cuda_views::Shared<f32>| unsafe { tile.set(0, 1.0) };
     // SAFETY: as above.
     let read = |row: *mut f32| unsafe { _ = cuda_views::Global::new(row.cast_const(), 32).get(0) };
-    let clean: [fn(cuda_views::Shared<f32>, *mut f32); 2] = [|_, _| (), |tile, _| {
-        // SAFETY: inside; reads do not disturb each other.
-        unsafe { tile.get(0) };
-    }];
+    let clean: [fn(cuda_views::Shared<f32>, *mut f32); 2] = [
+        |_, _| (),
+        |tile, _| {
+            // SAFETY: inside; reads do not disturb each other.
+            unsafe { tile.get(0) };
+        },
+    ];
     clean.into_iter().for_each(|after| store(after).assert_clean());
     assert_eq!(kinds(&store(|tile, _| write(tile))), ["SharedRace"]);
     assert_eq!(kinds(&store(|_, row| read(row))), ["GlobalRace"]);
@@ -205,7 +214,10 @@ fn misplaced_boxes_are_refused() {
     assert_eq!(kinds(&refused(1024 + 16, TensorSwizzle::None)), ["Misaligned"]);
     assert_eq!(kinds(&refused(1024 + 128, TensorSwizzle::Bytes128)), ["Misaligned"]);
     refused(1024 + 128, TensorSwizzle::None).assert_clean();
-    assert_eq!(kinds(&refused(4096 - 512, TensorSwizzle::None)), ["DynamicSharedTooSmall"]);
+    assert_eq!(
+        kinds(&refused(4096 - 512, TensorSwizzle::None)),
+        ["DynamicSharedTooSmall"]
+    );
     // On top of its own barrier.
     assert_eq!(kinds(&refused(0, TensorSwizzle::None)), ["Mbarrier"]);
 }

@@ -16,7 +16,11 @@ pub fn kinds(report: &Report) -> Vec<&'static str> {
 #[track_caller]
 pub fn assert_finds(report: &Report, kind: &str, text: &str) {
     let found = |fault: &cuda_sim::SimFault| fault.kind.name() == kind && fault.to_string().contains(text);
-    assert!(report.faults.iter().any(found), "no {kind} with {text:?} in {:#?}", report.faults);
+    assert!(
+        report.faults.iter().any(found),
+        "no {kind} with {text:?} in {:#?}",
+        report.faults
+    );
 }
 
 /// `len` elements of dynamic shared memory from byte `offset` on.

@@ -9,7 +9,9 @@ use crate::common::{assert_finds, kinds, shared};
 
 /// Runs `body` with its thread, an mbarrier of `count` arrivals that all know, and 64 words of shared memory.
 fn run(threads: u32, count: u32, body: impl Fn(u32, Shared<u64>, Shared<u32>) + Sync) -> Report {
-    let launch = Launch::new(1, threads).dynamic_shared_bytes(1024).schedule(Schedule::All);
+    let launch = Launch::new(1, threads)
+        .dynamic_shared_bytes(1024)
+        .schedule(Schedule::All);
     launch.run(|| {
         let (barrier, words) = (shared::<u64>(0, 1), shared::<u32>(256, 64));
         let thread = thread_idx()[0];
@@ -122,7 +124,9 @@ fn what_is_done_after_the_arrival_is_not_released() {
 #[test]
 fn each_misuse_is_named_with_its_numbers() {
     use MbarrierProblem::*;
-    let report = Launch::new(1, 1).dynamic_shared_bytes(1024).run(|| arrive(shared(0, 1), 0));
+    let report = Launch::new(1, 1)
+        .dynamic_shared_bytes(1024)
+        .run(|| arrive(shared(0, 1), 0));
     assert_eq!(problem(&report), &NotInitialized);
     let report = run(1, 1, |_, barrier, _| {
         invalidate(barrier, 0);

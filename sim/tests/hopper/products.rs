@@ -78,7 +78,13 @@ fn the_sums_are_where_they_are_said_to_be() {
         fence();
         multiply(sums, operands());
         let accumulate = true;
-        multiply(sums, WgmmaProduct { accumulate, ..operands() });
+        multiply(
+            sums,
+            WgmmaProduct {
+                accumulate,
+                ..operands()
+            },
+        );
         commit();
         wait(0);
         for (index, &sum) in sums.iter().enumerate() {
@@ -123,7 +129,12 @@ fn operands_are_read_until_the_wait() {
             write(thread, a);
         });
         let found = kinds(&report);
-        assert_eq!(found, if races { vec!["SharedRace"] } else { vec![] }, "{:?}", report.faults);
+        assert_eq!(
+            found,
+            if races { vec!["SharedRace"] } else { vec![] },
+            "{:?}",
+            report.faults
+        );
     }
 }
 
@@ -184,9 +195,19 @@ fn threads_of_a_warpgroup_execute_the_same() {
     let report = run(|thread, sums, _| {
         fence();
         let accumulate = thread == 77;
-        multiply(sums, WgmmaProduct { accumulate, ..operands() });
+        multiply(
+            sums,
+            WgmmaProduct {
+                accumulate,
+                ..operands()
+            },
+        );
     });
-    assert_finds(&report, "Warpgroup", "threads 0 and 77 execute different instructions, or with other operands");
+    assert_finds(
+        &report,
+        "Warpgroup",
+        "threads 0 and 77 execute different instructions, or with other operands",
+    );
     let report = run(|thread, sums, _| {
         fence();
         if thread != 5 {
@@ -211,7 +232,11 @@ fn operands_outside_of_shared_memory_are_refused() {
 #[test]
 fn registers_come_in_eights_and_for_whole_warpgroups() {
     run(|_, _, _| set_max_registers(40)).assert_clean();
-    for (count, text) in [(20, "of 20 registers"), (44, "of 44 registers"), (264, "of 264 registers")] {
+    for (count, text) in [
+        (20, "of 20 registers"),
+        (44, "of 44 registers"),
+        (264, "of 264 registers"),
+    ] {
         assert_finds(&run(|_, _, _| set_max_registers(count)), "Warpgroup", text);
     }
     let report = run(|thread, _, _| set_max_registers(if thread < 32 { 40 } else { 48 }));

@@ -68,7 +68,7 @@ fn run(broken: Broken, checks: Checks, schedule: Schedule) -> (Report, Vec<f32>)
         sync_threads();
         let mut sum = 0.0;
         for tile in 0..TILES {
-            let (stage, parity) = (tile % STAGES, tile / STAGES & 1);
+            let (stage, parity) = (tile % STAGES, (tile / STAGES) & 1);
             if is_producer {
                 // WAR: the stage is drained. Of a first round the phase before the first one is meant.
                 match broken {
@@ -114,7 +114,11 @@ fn run(broken: Broken, checks: Checks, schedule: Schedule) -> (Report, Vec<f32>)
 #[test]
 fn the_right_ring_sums_all_tiles() {
     let expected: Vec<f32> = (0..CONSUMERS)
-        .map(|column| (0..TILES * BOX[1]).map(|row| ((row * BOX[0] + column) % 97) as f32).sum())
+        .map(|column| {
+            (0..TILES * BOX[1])
+                .map(|row| ((row * BOX[0] + column) % 97) as f32)
+                .sum()
+        })
         .collect();
     for checks in [Checks::Off, Checks::Faults, Checks::Full] {
         let (report, sums) = run(Broken::Nothing, checks, Schedule::All);
@@ -128,15 +132,27 @@ fn each_broken_ring_is_found_in_every_order() {
     for schedule in Schedule::EVERY {
         let broken = |broken| run(broken, Checks::Full, schedule).0;
         let report = broken(Broken::FullWait);
-        assert!(kinds(&report).contains(&"SharedRace"), "{schedule}: {:?}", report.faults);
+        assert!(
+            kinds(&report).contains(&"SharedRace"),
+            "{schedule}: {:?}",
+            report.faults
+        );
         let report = broken(Broken::BlockBarrier);
         assert_finds(&report, "SharedRace", "against the write by thread (32, 0, 0)");
         assert_finds(&broken(Broken::EmptyIsFull), "SharedRace", "race in shared memory: ");
-        assert_finds(&broken(Broken::EmptyWait), "Mbarrier", "phase 0 expects 1 arrivals, this is one more");
+        assert_finds(
+            &broken(Broken::EmptyWait),
+            "Mbarrier",
+            "phase 0 expects 1 arrivals, this is one more",
+        );
         // In the first round the phase before the first one is complete, and nothing has come.
         let report = broken(Broken::Parity);
         let early = ["UninitializedRead", "SharedRace"];
-        assert!(kinds(&report).iter().any(|kind| early.contains(kind)), "{schedule}: {:?}", report.faults);
+        assert!(
+            kinds(&report).iter().any(|kind| early.contains(kind)),
+            "{schedule}: {:?}",
+            report.faults
+        );
         if schedule == Schedule::Forward {
             assert_finds(&report, "Deadlock", "lacks 32 of 32 arrivals");
         }

@@ -290,7 +290,11 @@ impl<'a> Plan<'a> {
         if plan.roots.is_empty() {
             return Err(PassError::NoRoots);
         }
-        let marked = plan.attributes.keys().map(String::as_str).chain(plan.grid_constants.keys().copied());
+        let marked = plan
+            .attributes
+            .keys()
+            .map(String::as_str)
+            .chain(plan.grid_constants.keys().copied());
         if let Some(name) = marked.into_iter().find(|name| !kernels.contains(name)) {
             return Err(PassError::KernelMarker(name.to_owned()));
         }

@@ -41,7 +41,10 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
         let a_elems = M * K;
         let stage_elems = a_elems + N * K;
         let stages = Shared::new(dynamic, (STAGES * stage_elems) as usize);
-        let barriers = Shared::new(dynamic.add((STAGES * stage_elems) as usize).cast::<u64>(), 2 * STAGES as usize);
+        let barriers = Shared::new(
+            dynamic.add((STAGES * stage_elems) as usize).cast::<u64>(),
+            2 * STAGES as usize,
+        );
         let full = barriers.part(0, STAGES as usize);
         let empty = barriers.part(STAGES as usize, STAGES as usize);
         let t = thread::thread_idx_x();
