@@ -29,7 +29,17 @@ pub struct TensorBox {
 #[track_caller]
 pub unsafe fn load(tensor: &TensorBox, mbarrier: &MbarrierAccess) {
     // SAFETY: the caller's promise.
-    unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, Location::caller()) };
+    unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, None, Location::caller()) };
+}
+
+/// [`load`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same places in their shared memory, and their mbarriers.
+///
+/// # Safety
+/// As for [`load`], in each of them.
+#[track_caller]
+pub unsafe fn load_multicast(tensor: &TensorBox, mbarrier: &MbarrierAccess, ranks: u16) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, Some(ranks), Location::caller()) };
 }
 
 /// Starts a copy out of shared memory, which is in no group yet.

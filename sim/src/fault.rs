@@ -90,6 +90,11 @@ pub enum FaultKind {
         /// Why, with both numbers.
         problem: String,
     },
+    /// What a thread asks of its cluster cannot be.
+    Cluster {
+        /// Why, with both numbers.
+        problem: String,
+    },
     /// Some threads of the block are at a barrier, the others have ended: they will never come.
     BarrierDivergence {
         /// Threads at the barrier.
@@ -225,6 +230,7 @@ impl FaultKind {
             FaultKind::Mbarrier { .. } => "Mbarrier",
             FaultKind::BulkCopy { .. } => "BulkCopy",
             FaultKind::Warpgroup { .. } => "Warpgroup",
+            FaultKind::Cluster { .. } => "Cluster",
             FaultKind::BarrierDivergence { .. } => "BarrierDivergence",
             FaultKind::BarrierMismatch { .. } => "BarrierMismatch",
             FaultKind::Deadlock { .. } => "Deadlock",
@@ -275,6 +281,7 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::BulkCopy { problem } => write!(f, "bulk copy: {problem}"),
             FaultKind::Warpgroup { problem } => write!(f, "warpgroup: {problem}"),
+            FaultKind::Cluster { problem } => write!(f, "cluster: {problem}"),
             FaultKind::BarrierDivergence { waiting, exited } => write!(
                 f,
                 "barrier not reached by all: {waiting} threads wait, {exited} have ended"

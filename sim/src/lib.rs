@@ -43,6 +43,7 @@ mod analysis;
 mod attributes;
 mod buffer;
 pub mod bulk_copy;
+pub mod cluster;
 pub mod device;
 mod dim;
 mod engine;

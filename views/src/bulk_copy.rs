@@ -40,6 +40,24 @@ pub unsafe fn load_2d<T: Pod>(
     };
 }
 
+/// [`load_2d`] to all blocks of the cluster whose ranks are bits of `ranks`, on the barriers of each.
+///
+/// # Safety
+/// As for [`load_2d`], in each of them.
+#[track_caller]
+pub unsafe fn load_2d_multicast<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMapWords,
+    coordinates: [i32; 2],
+    (barriers, barrier): (Shared<u64>, u32),
+    ranks: u16,
+) {
+    let tensor = tensor_box(to, to_index, map, coordinates);
+    // SAFETY: the caller's promise.
+    unsafe { bulk_copy::load_multicast(&tensor, &mbarrier::at(barriers, barrier), ranks) };
+}
+
 /// Starts a copy of a box, which begins at element `from_index` of `from`, to `coordinates`.
 ///
 /// # Safety

@@ -110,6 +110,43 @@ pub unsafe fn load_2d_hinted<T: Pod>(
     }
 }
 
+/// [`load_2d`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same place in the shared memory of each, whose own barrier counts its bytes:
+/// `.multicast::cluster`.
+///
+/// # Safety
+/// As for [`load_2d`], in each of these blocks, none of which has ended.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn load_2d_multicast<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMap,
+    coordinates: [i32; 2],
+    (barriers, barrier): (Shared<u64>, u32),
+    ranks: u16,
+) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            "[{to}], [{map}, {{{x}, {y}}}], [{barrier}], {ranks};",
+            to = in(reg32) shared_address(to, to_index),
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            barrier = in(reg32) shared_address(barriers, barrier),
+            ranks = in(reg16) ranks,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        bulk_copy::load_2d_multicast(to, to_index, map.words(), coordinates, (barriers, barrier), ranks);
+    }
+}
+
 /// Starts a copy of the box that begins at element `from_index` of `from` to `coordinates`: `cp.async.bulk.tensor.2d.global.shared::cta`.
 ///
 /// # Safety

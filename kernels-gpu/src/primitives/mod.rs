@@ -2,6 +2,7 @@
 
 pub mod async_copy;
 pub mod bulk_copy;
+pub mod cluster;
 pub mod convert;
 pub mod fma;
 pub mod mbarrier;

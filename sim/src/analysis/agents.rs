@@ -15,7 +15,7 @@
 //! and accesses through the async proxy). A write counts as fenced when its own thread has executed the fence after it.
 
 use super::clock::Clocks;
-use super::sync_vars::Synchronization;
+use super::sync_vars::{Publication, Synchronization};
 
 /// One operation of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub(crate) struct Operation {
     /// The agent's number among the threads of its block.
     pub(crate) agent: u16,
     incarnation: u32,
+    /// Of one that another block has issued: it knows of this block's barriers those before this stamp
+    /// ([`Clocks::as_remote`]).
+    pub(crate) below: Option<u32>,
 }
 
 /// A range of memory that an agent accesses.
@@ -49,6 +52,8 @@ pub(crate) enum Place {
 
 struct Agent {
     issuer: u16,
+    /// The issuer is a thread of another block.
+    is_remote: bool,
     /// By incarnation, the stamp of what it did.
     stamps: Vec<u32>,
     marks: Vec<Mark>,
@@ -82,36 +87,54 @@ impl Agents {
         issuers: impl Iterator<Item = u16> + Clone,
     ) -> Operation {
         let issuer = issuers.clone().next().unwrap_or_default();
-        let is_over = |agent: usize, of: &Agent| {
+        let index = self.number(issuer, false, |agent, stamp| sync.clocks.ordered(agent, stamp, issuer));
+        let stamp = sync.fork(self.first + index as u16, issuers);
+        self.begin(index, stamp, None)
+    }
+
+    /// An operation starts that `issuer` of another block has issued, after all that it has published.
+    pub(crate) fn start_remote(
+        &mut self,
+        sync: &mut Synchronization,
+        issuer: u16,
+        published: &Publication,
+    ) -> Operation {
+        let index = self.number(issuer, true, |agent, stamp| sync.is_published(published, agent, stamp));
+        let stamp = sync.fork_from(self.first + index as u16, published);
+        self.begin(index, stamp, Some(sync.published_below(published)))
+    }
+
+    /// An agent for an operation: one of the issuer whose last operation it knows the end of, or a new one.
+    fn number(&mut self, issuer: u16, is_remote: bool, is_over: impl Fn(u16, u32) -> bool) -> usize {
+        let first = self.first;
+        let fits = |(index, of): (usize, &Agent)| {
             let stamp = of.stamps.last().copied().unwrap_or_default();
-            of.issuer == issuer && sync.clocks.ordered(self.first + agent as u16, stamp, issuer)
+            (of.issuer, of.is_remote) == (issuer, is_remote) && is_over(first + index as u16, stamp)
         };
-        let known = self
-            .agents
-            .iter()
-            .enumerate()
-            .position(|(agent, of)| is_over(agent, of));
-        let index = known.unwrap_or_else(|| {
+        self.agents.iter().enumerate().position(fits).unwrap_or_else(|| {
             if self.agents.len() == Self::MOST {
                 return usize::from(issuer) % Self::MOST;
             }
             self.agents.push(Agent {
                 issuer,
+                is_remote,
                 stamps: Vec::new(),
                 marks: Vec::new(),
                 is_live: false,
             });
             self.agents.len() - 1
-        });
-        let agent = self.first + index as u16;
-        let stamp = sync.fork(agent, issuers);
+        })
+    }
+
+    fn begin(&mut self, index: usize, stamp: u32, below: Option<u32>) -> Operation {
         let of = &mut self.agents[index];
         of.stamps.push(stamp);
         of.marks.clear();
         of.is_live = true;
         Operation {
-            agent,
+            agent: self.first + index as u16,
             incarnation: (of.stamps.len() - 1) as u32,
+            below,
         }
     }
 

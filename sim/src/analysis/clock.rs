@@ -219,6 +219,17 @@ impl Clocks {
         stamp
     }
 
+    /// Looks at an access on behalf of another block, which knows of this one's barriers only those before `below`: the later ones order nothing for
+    /// it.
+    pub(crate) fn as_remote<R>(&mut self, below: Option<u32>, look: impl FnOnce(&Self) -> R) -> R {
+        let Some(below) = below else { return look(self) };
+        let own = (self.interval_start, self.fine);
+        (self.interval_start, self.fine) = (below.min(own.0), true);
+        let result = look(self);
+        (self.interval_start, self.fine) = own;
+        result
+    }
+
     /// `thread` learns that `agent` has done what it did up to `stamp`.
     pub(crate) fn acquire_agent(&mut self, thread: u16, agent: u16, stamp: u32) {
         let mut stamps = [0; LANES];

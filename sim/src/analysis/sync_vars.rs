@@ -164,8 +164,35 @@ impl Synchronization {
         self.publish(thread, SyncScope::Block)
     }
 
-    /// `thread` learns what others of its block have released.
-    pub(crate) fn acquire_from_block(&mut self, thread: u16, published: &Publication) {
+    /// What `thread` knows now, itself included, for threads of all blocks.
+    pub(crate) fn release_to_cluster(&mut self, thread: u16) -> Publication {
+        let local = None;
+        Publication {
+            local,
+            ..self.publish(thread, SyncScope::Grid)
+        }
+    }
+
+    /// `agent` starts for a thread of another block, with what that has released. Returns its stamp.
+    pub(crate) fn fork_from(&mut self, agent: u16, published: &Publication) -> u32 {
+        self.fork(agent, std::iter::empty());
+        self.learn(agent, published);
+        self.clocks.restamp(agent)
+    }
+
+    /// The barriers of this block that who has published knows of: those before this stamp.
+    pub(crate) fn published_below(&self, published: &Publication) -> u32 {
+        let known = published.grid.of_block(self.block).map(|known| known.below);
+        known.max().unwrap_or_else(|| self.clocks.block_start())
+    }
+
+    /// Whether what is published includes what `agent` of this block did at `stamp`.
+    pub(crate) fn is_published(&self, published: &Publication, agent: u16, stamp: u32) -> bool {
+        published.grid.ordered(self.block, agent, stamp)
+    }
+
+    /// `thread` learns what others, of its block or of its cluster, have released.
+    pub(crate) fn acquire(&mut self, thread: u16, published: &Publication) {
         self.learn(thread, published);
     }
 

@@ -5,6 +5,7 @@ use std::panic::Location;
 use crate::access::{AccessKind, Space};
 use crate::analysis::Op;
 use crate::analysis::agents::{Mark, Operation, Place};
+use crate::analysis::clock::Clocks;
 use crate::analysis::global_shadow::GlobalAccess;
 use crate::analysis::shadow::Conflict;
 use crate::analysis::sites::{SiteKind, SiteSpace};
@@ -81,7 +82,8 @@ impl Slot {
             } else {
                 shadow.last_writes(offset, bytes).find(unseen)
             };
-            let verdict = shadow.access(&sync.clocks, offset, bytes, agent, mark.op(), id);
+            let look = |clocks: &Clocks| shadow.access(clocks, offset, bytes, agent, mark.op(), id);
+            let verdict = sync.clocks.as_remote(operation.below, look);
             agents.mark(operation, mark);
             let other = |conflict: Conflict| OtherAccess {
                 access: Some(conflict.op.into()),

@@ -59,6 +59,7 @@ impl Slot {
         &self,
         tensor: &TensorBox,
         mbarrier: &MbarrierAccess,
+        ranks: Option<u16>,
         site: &'static Location<'static>,
     ) {
         let (parts, offset) = self.check_box(tensor, AccessKind::Write, site);
@@ -73,6 +74,14 @@ impl Slot {
                 // SAFETY: a byte of the matrix: the simulator let it pass, or the caller's promise.
                 data[parts.swizzle.place(offset)] = unsafe { *from };
             }
+        }
+        let own = 1 << self.cluster_rank();
+        let ranks = ranks.unwrap_or(own);
+        for rank in (0..16).filter(|rank| (ranks & !own) >> rank & 1 == 1) {
+            self.also_arrives(rank, offset, data.clone(), mbarrier, site);
+        }
+        if ranks & own == 0 {
+            return self.note_change();
         }
         self.operation_on_shared(operation, true, offset, data.len(), site);
         self.operations.borrow_mut().arriving.push(Arriving {

@@ -6,6 +6,7 @@ use std::panic::Location;
 use crate::access::{AccessKind, Space};
 use crate::analysis::Op;
 use crate::analysis::agents::Operation;
+use crate::analysis::clock::Clocks;
 use crate::analysis::mbarrier::Mbarrier;
 use crate::analysis::sites::{SiteKind, SiteSpace};
 use crate::fault::{FaultKind, MbarrierProblem, OtherAccess};
@@ -88,7 +89,7 @@ impl Slot {
             let Some(released) = mbarriers[&offset].completed(parity) else {
                 return false;
             };
-            sync.acquire_from_block(thread, &released.published);
+            sync.acquire(thread, &released.published);
             for &operation in &released.operations {
                 agents.acquire(&mut sync.clocks, thread, operation);
             }
@@ -150,7 +151,7 @@ impl Slot {
             Some(mbarrier) => mbarrier.complete(bytes, operation),
             None => Err(MbarrierProblem::NotInitialized),
         };
-        self.enter_mbarrier(operation.agent, Op::AtomicUpdate, offset, site);
+        self.enter_mbarrier_by(operation, offset, site);
         match complete {
             Ok(complete) => self.mbarrier_changed(offset, complete),
             Err(problem) => {
@@ -204,13 +205,28 @@ impl Slot {
         }
     }
 
-    fn mbarrier_fault(&self, offset: usize, problem: MbarrierProblem, site: &'static Location<'static>) -> ! {
+    pub(super) fn mbarrier_fault(&self, offset: usize, problem: MbarrierProblem, site: &'static Location<'static>) -> ! {
         let offset = self.real_offset(offset);
         self.fatal(FaultKind::Mbarrier { offset, problem }, Some(site), None)
     }
 
-    /// Enters an operation on an mbarrier into the shadow: initialisation, use and invalidation have to be ordered.
+    /// Enters what the running thread does with an mbarrier into the shadow: initialisation, use and invalidation have to be ordered.
     fn enter_mbarrier(&self, thread: u16, op: Op, offset: usize, site: &'static Location<'static>) {
+        self.enter_mbarrier_as((thread, None), op, offset, site);
+    }
+
+    /// The same for a copy that completes on it, or an arrival of another block.
+    pub(super) fn enter_mbarrier_by(&self, operation: Operation, offset: usize, site: &'static Location<'static>) {
+        self.enter_mbarrier_as((operation.agent, operation.below), Op::AtomicUpdate, offset, site);
+    }
+
+    fn enter_mbarrier_as(
+        &self,
+        (thread, below): (u16, Option<u32>),
+        op: Op,
+        offset: usize,
+        site: &'static Location<'static>,
+    ) {
         const BYTES: usize = 8;
         if self.checks == Checks::Off {
             return;
@@ -229,7 +245,8 @@ impl Slot {
                 bytes: BYTES as u8,
             };
             let id = sites.id(site, kind);
-            let verdict = shadow.access(&sync.clocks, offset, BYTES, thread, op, id);
+            let look = |clocks: &Clocks| shadow.access(clocks, offset, BYTES, thread, op, id);
+            let verdict = sync.clocks.as_remote(below, look);
             verdict.conflict.map(|conflict| OtherAccess {
                 access: Some(conflict.op.into()),
                 block: self.block_idx.get(),
@@ -244,7 +261,7 @@ impl Slot {
     }
 
     /// Where a phase is complete, those that wait for it go on.
-    fn mbarrier_changed(&self, offset: usize, complete: bool) {
+    pub(super) fn mbarrier_changed(&self, offset: usize, complete: bool) {
         if complete {
             let waits = |thread: &&super::slot::Thread| {
                 thread.status.get() == Status::Phase && thread.value.get() == offset as u64

@@ -2,6 +2,7 @@
 //!
 //! - [`run`](mod@run): one run under one schedule: workers, the watch, and what they leave.
 //! - [`grid`]: which block may run and touch global atomics.
+//! - [`blocks`]: the turns of the blocks of a cluster. [`cluster`]: what their threads ask of each other.
 //! - [`block`]: the turns of one block's threads, barriers and warp meetings.
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
 //! - [`agent`], [`bulk_copy`], [`mbarrier`], [`warpgroup`]: asynchronous operations as agents, bulk copies, barriers in shared memory, matrix products;
@@ -16,7 +17,9 @@ mod arena;
 mod async_copy;
 mod atomics;
 mod block;
+mod blocks;
 mod bulk_copy;
+mod cluster;
 mod fiber;
 mod grid;
 mod mbarrier;

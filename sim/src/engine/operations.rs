@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 
 use crate::analysis::agents::Operation;
+use crate::analysis::sync_vars::Publication;
 
 use super::warpgroup::Request;
 
@@ -20,6 +21,21 @@ pub(super) struct Operations {
     pub(super) requests: HashMap<usize, Request>,
     /// Threads that have executed a `wgmma.fence`.
     pub(super) fenced: HashSet<u16>,
+    /// By thread, the phase of the cluster's barrier that it has arrived at and not waited for.
+    pub(super) arrived: HashMap<usize, u64>,
+    /// The barrier of the cluster: that of its first block is used.
+    pub(super) cluster: ClusterBarrier,
+}
+
+/// A barrier of the threads of a cluster.
+#[derive(Default)]
+pub(super) struct ClusterBarrier {
+    /// The phase that is not complete.
+    pub(super) phase: u64,
+    /// What its arrivals have released.
+    pub(super) current: Publication,
+    /// What those of the last complete one had.
+    pub(super) complete: Publication,
 }
 
 /// A bulk copy into shared memory.
@@ -93,5 +109,7 @@ impl Operations {
         self.products.clear();
         self.requests.clear();
         self.fenced.clear();
+        self.arrived.clear();
+        self.cluster = ClusterBarrier::default();
     }
 }

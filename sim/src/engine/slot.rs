@@ -47,6 +47,8 @@ pub(super) enum Status {
     Polling,
     /// Waits for a phase of the mbarrier whose offset is its value.
     Phase,
+    /// At the barrier of the cluster.
+    Cluster,
     /// At an instruction of its warpgroup, with other threads to come.
     Warpgroup,
     /// It returned.
@@ -105,6 +107,13 @@ pub(super) struct Analysis {
     pub(super) traffic: Traffic,
 }
 
+/// The place of a block, or of the blocks of a cluster, among those that run.
+#[derive(Default)]
+pub(super) struct Turn {
+    pub(super) place: RefCell<Option<Place>>,
+    pub(super) holds_token: Cell<bool>,
+}
+
 /// See the module.
 pub(crate) struct Slot {
     pub(super) run: Arc<Run>,
@@ -122,9 +131,11 @@ pub(crate) struct Slot {
     pub(super) arrays: RefCell<Vec<StaticArray>>,
     /// By the slot's number of a site, the run's.
     pub(super) run_sites: RefCell<Vec<u32>>,
+    pub(super) turn: Rc<Turn>,
+    /// The slots of the blocks of its cluster by their ranks, itself included.
+    pub(super) peers: RefCell<Vec<*const Slot>>,
+    pub(super) rank: u32,
     /// The block.
-    pub(super) place: RefCell<Option<Place>>,
-    pub(super) holds_token: Cell<bool>,
     pub(super) position: Cell<u64>,
     pub(super) block: Cell<u64>,
     pub(super) block_idx: Cell<[u32; 3]>,
@@ -157,7 +168,12 @@ pub(crate) struct Slot {
 struct Stop;
 
 impl Slot {
-    pub(super) fn new(run: Arc<Run>, number: u16, expired: Arc<AtomicBool>) -> std::io::Result<Self> {
+    pub(super) fn new(
+        run: Arc<Run>,
+        (number, rank): (u16, u32),
+        expired: Arc<AtomicBool>,
+        turn: Rc<Turn>,
+    ) -> std::io::Result<Self> {
         let config = &run.config;
         let threads = config.block.count() as usize;
         let arena = Arena::new(config.static_capacity(), config.dynamic_bytes as usize)?;
@@ -178,8 +194,9 @@ impl Slot {
             touched: RefCell::default(),
             arrays: RefCell::default(),
             run_sites: RefCell::default(),
-            place: RefCell::new(None),
-            holds_token: Cell::new(false),
+            turn,
+            peers: RefCell::default(),
+            rank,
             position: Cell::new(0),
             block: Cell::new(0),
             block_idx: Cell::new([0; 3]),
@@ -202,9 +219,7 @@ impl Slot {
     }
 
     /// Makes everything look as before the first instruction of a block.
-    pub(super) fn prepare(&self, position: u64, block: u64, place: Place) {
-        self.place.replace(Some(place));
-        self.holds_token.set(false);
+    pub(super) fn prepare(&self, position: u64, block: u64) {
         self.position.set(position);
         self.block.set(block);
         self.block_idx.set(self.run.config.grid.position(block));

@@ -265,13 +265,17 @@ impl Slot {
     }
 
     /// The offset in shared memory, without the arena's gaps, of a shared address.
-    fn offset_of_shared_address(&self, address: u32) -> usize {
+    pub(super) fn offset_of_shared_address(&self, address: u32) -> usize {
         (address as usize).wrapping_sub(self.shared_window())
     }
 
     /// The host's address of a shared address; outside the arena where it is none.
     fn host_address(&self, address: u32) -> usize {
-        let compact = self.offset_of_shared_address(address);
+        self.host_address_of_offset(self.offset_of_shared_address(address))
+    }
+
+    /// The host's address of an offset without the arena's gaps.
+    pub(super) fn host_address_of_offset(&self, compact: usize) -> usize {
         let dynamic_bytes = self.arena.bytes() - self.arena.static_bytes();
         let base = self.arena.base().addr();
         match compact.checked_sub(dynamic_bytes) {

@@ -30,6 +30,7 @@ programs! {
     barrier_divergence: BarrierDivergence;
     barrier_mismatch: BarrierMismatch;
     bulk_copy: BulkCopy;
+    cluster: Cluster;
     deadlock: Deadlock;
     dynamic_shared_too_small: DynamicSharedTooSmall;
     global_race: GlobalRace;
