@@ -12,6 +12,8 @@ mod unroll {
     pub use kernels_gpu::unroll::*;
 }
 
+#[path = "hopper_kernels/src/cluster.rs"]
+mod cluster;
 #[path = "hopper_kernels/src/copy.rs"]
 mod copy;
 #[path = "hopper_kernels/src/product.rs"]
@@ -135,4 +137,17 @@ fn a_ragged_matrix_is_copied_box_by_box() {
         report.assert_clean();
         assert_eq!(to.to_vec(), elements);
     }
+}
+
+#[test]
+fn one_copy_goes_to_both_blocks_of_a_cluster() {
+    let elements: Vec<f32> = (0..4 * 64).map(|i| i as f32).collect();
+    let from = GlobalBuffer::from_slice(&elements);
+    let to = GlobalBuffer::<f32>::uninit(2 * 4 * 64);
+    let map = map(&from, TensorElement::F32, [64, 4], [64, 1], TensorSwizzle::None);
+    let launch = Launch::new(2, 64).cluster(2).schedule(Schedule::All);
+    // SAFETY: the map and the launch are what the kernel asks for.
+    let report = launch.run(|| unsafe { cluster::broadcast(&map, to.as_mut_ptr(), 4) });
+    report.assert_clean();
+    assert_eq!(to.to_vec(), [elements.clone(), elements].concat());
 }

@@ -58,6 +58,20 @@ fn every_instruction_is_there() {
     for instruction in copy {
         assert!(kernel("copy").contains(instruction), "{instruction}");
     }
+    let broadcast = [
+        ".reqnctapercluster 2",
+        "%cluster_ctarank;",
+        "%cluster_nctarank;",
+        "barrier.cluster.arrive.release;",
+        "barrier.cluster.wait.acquire;",
+        "mapa.shared::cluster.u32 ",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [",
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64",
+        "mbarrier::complete_tx::bytes.multicast::cluster",
+    ];
+    for instruction in broadcast {
+        assert!(kernel("broadcast").contains(instruction), "{instruction}");
+    }
     for (name, n, types, transpose) in [
         ("product_64_k", 64, "f16.f16", 0),
         ("product_64_n", 64, "bf16.bf16", 1),
@@ -101,7 +115,7 @@ fn ptxas_has_nothing_to_say() {
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("warning") && !said.contains("(C7"), "{said}");
     let frames: Vec<_> = said.lines().filter(|line| line.contains("stack frame")).collect();
-    assert_eq!(frames.len(), 7, "{said}");
+    assert_eq!(frames.len(), 8, "{said}");
     let none = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     assert!(frames.iter().all(|frame| frame.trim() == none), "{said}");
 }

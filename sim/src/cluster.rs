@@ -7,13 +7,15 @@ use std::panic::Location;
 use crate::engine;
 
 /// Blocks of the cluster.
+#[track_caller]
 pub fn size() -> u32 {
-    engine::current("the size of a cluster").cluster_size()
+    engine::current("the size of a cluster").cluster_size(Location::caller())
 }
 
 /// The block's rank among them, from 0.
+#[track_caller]
 pub fn rank() -> u32 {
-    engine::current("a rank in a cluster").cluster_rank()
+    engine::current("a rank in a cluster").cluster_rank(Location::caller())
 }
 
 /// Arrives at the barrier of the cluster, and releases what the thread has done.

@@ -280,15 +280,28 @@ impl Launch {
         let cluster = self.cluster.count();
         // CUDA programming guide, "Thread Block Clusters": 8 are portable, 16 with an opt-in.
         if cluster > 16 {
-            return refuse(format!("clusters of {} = {cluster} blocks, at most 16 are allowed", self.cluster));
+            return refuse(format!(
+                "clusters of {} = {cluster} blocks, at most 16 are allowed",
+                self.cluster
+            ));
         }
         if cluster != 1 && limits.compute_capability < 900 {
-            return refuse(format!("clusters of {} blocks, {} has none: sm_90 is the first", self.cluster, limits.name));
+            return refuse(format!(
+                "clusters of {} blocks, {} has none: sm_90 is the first",
+                self.cluster, limits.name
+            ));
         }
-        let axes = self.grid.to_array().into_iter().zip(self.cluster.to_array()).zip(["x", "y", "z"]);
+        let axes = self
+            .grid
+            .to_array()
+            .into_iter()
+            .zip(self.cluster.to_array())
+            .zip(["x", "y", "z"]);
         for ((blocks, extent), axis) in axes {
             if extent == 0 || !blocks.is_multiple_of(extent) {
-                return refuse(format!("a grid of {blocks} blocks along {axis}, its clusters have {extent}"));
+                return refuse(format!(
+                    "a grid of {blocks} blocks along {axis}, its clusters have {extent}"
+                ));
             }
         }
         if let Some(block) = self.only_block.filter(|&block| block >= self.grid.count()) {

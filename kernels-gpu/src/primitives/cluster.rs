@@ -3,15 +3,16 @@
 //!
 //! A block must not end while others still reach its shared memory: [`arrive`] and [`wait`] stand at its end.
 
+use cuda_views::Shared;
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_views::cluster;
-use cuda_views::Shared;
 
 #[cfg(target_arch = "nvptx64")]
 use super::shared_address::shared_address;
 
 /// The block's rank in its cluster, from 0: `%cluster_ctarank`.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn rank() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
@@ -26,6 +27,7 @@ pub fn rank() -> u32 {
 
 /// Blocks of the cluster: `%cluster_nctarank`.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn size() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {

@@ -45,7 +45,9 @@ pub(super) fn run_blocks(slots: &[Slot], spawn: &dyn Fn()) {
         // As late as can be: a copy's bytes arrive when nobody can go on without them.
         if passes.contains(&Pass::Moved)
             || slots[0].open_cluster_barrier(slots)
-            || blocks.iter_mut().any(|block| block.slot.complete_copy(&mut block.turns))
+            || blocks
+                .iter_mut()
+                .any(|block| block.slot.complete_copy(&mut block.turns))
         {
             continue;
         }

@@ -75,7 +75,7 @@ impl Slot {
                 data[parts.swizzle.place(offset)] = unsafe { *from };
             }
         }
-        let own = 1 << self.cluster_rank();
+        let own = 1 << self.rank;
         let ranks = ranks.unwrap_or(own);
         for rank in (0..16).filter(|rank| (ranks & !own) >> rank & 1 == 1) {
             self.also_arrives(rank, offset, data.clone(), mbarrier, site);

@@ -6,6 +6,7 @@
 use std::panic::Location;
 
 use crate::analysis::sync_vars::Publication;
+use crate::dim::Dim3;
 use crate::fault::{FaultKind, MbarrierProblem};
 
 use super::operations::Arriving;
@@ -15,18 +16,41 @@ use super::slot::{Slot, Status};
 const RANK_SHIFT: u32 = 24;
 
 impl Slot {
+    /// The thread enters a kernel that is made for such clusters.
+    pub(super) fn note_cluster(&self, cluster: Option<[u32; 3]>) {
+        let other = cluster.filter(|cluster| *cluster != self.run.config.cluster.to_array());
+        if other.is_some() {
+            self.operations.borrow_mut().other_cluster = other;
+        }
+    }
+
+    /// Ends the block if the kernel is made for other clusters than those of the launch.
+    fn check_cluster(&self, site: &'static Location<'static>) {
+        self.check_watch();
+        let other = self.operations.borrow().other_cluster;
+        if let Some(other) = other.map(Dim3::from) {
+            let launched = self.run.config.cluster;
+            let problem =
+                format!("the kernel has clusters of {other} blocks, the launch of {launched} (Launch::cluster)");
+            self.fatal(FaultKind::Cluster { problem }, Some(site), None);
+        }
+    }
+
     /// Blocks of the cluster.
-    pub(crate) fn cluster_size(&self) -> u32 {
+    pub(crate) fn cluster_size(&self, site: &'static Location<'static>) -> u32 {
+        self.check_cluster(site);
         self.peers.borrow().len() as u32
     }
 
     /// The block's rank among them.
-    pub(crate) fn cluster_rank(&self) -> u32 {
+    pub(crate) fn cluster_rank(&self, site: &'static Location<'static>) -> u32 {
+        self.check_cluster(site);
         self.rank
     }
 
     /// The slot of the block of this rank, which has not ended.
     fn peer(&self, rank: u32, site: &'static Location<'static>) -> &Slot {
+        self.check_cluster(site);
         let peers = self.peers.borrow();
         let Some(&peer) = peers.get(rank as usize) else {
             let problem = format!("rank {rank} of a cluster of {} blocks", peers.len());
@@ -58,7 +82,6 @@ impl Slot {
 
     /// `mbarrier.arrive` at a barrier of the cluster.
     pub(crate) fn mbarrier_arrive_remote(&self, address: u32, site: &'static Location<'static>) {
-        self.check_watch();
         let peer = self.peer(address >> RANK_SHIFT, site);
         let offset = peer.offset_of_shared_address(address & ((1 << RANK_SHIFT) - 1));
         let published = self.release_to_cluster();
@@ -82,9 +105,21 @@ impl Slot {
     }
 
     /// The copy `arriving`, which has started here, goes to the block of this rank, too: to the same places of its shared memory.
-    pub(super) fn also_arrives(&self, rank: u32, offset: usize, data: Vec<u8>, mbarrier: usize, site: &'static Location<'static>) {
+    pub(super) fn also_arrives(
+        &self,
+        rank: u32,
+        offset: usize,
+        data: Vec<u8>,
+        mbarrier: usize,
+        site: &'static Location<'static>,
+    ) {
         let peer = self.peer(rank, site);
-        let fenced = peer.analysis.borrow().mbarriers.get(&mbarrier).map(|mbarrier| mbarrier.is_fenced());
+        let fenced = peer
+            .analysis
+            .borrow()
+            .mbarriers
+            .get(&mbarrier)
+            .map(|mbarrier| mbarrier.is_fenced());
         match fenced {
             Some(true) => {}
             Some(false) => self.mbarrier_fault(mbarrier, MbarrierProblem::NotFenced, site),
@@ -94,7 +129,9 @@ impl Slot {
         let thread = self.thread.get();
         let operation = {
             let analysis = &mut *peer.analysis.borrow_mut();
-            analysis.agents.start_remote(&mut analysis.sync, thread as u16, &published)
+            analysis
+                .agents
+                .start_remote(&mut analysis.sync, thread as u16, &published)
         };
         // Faults are those of the issuer, as far as its number goes.
         let running = peer.thread.replace(thread);
@@ -112,7 +149,7 @@ impl Slot {
 
     /// `barrier.cluster.arrive`.
     pub(crate) fn cluster_arrive(&self, site: &'static Location<'static>) {
-        self.check_watch();
+        self.check_cluster(site);
         let published = self.release_to_cluster();
         let first = self.peer_unchecked(0);
         let phase = {
@@ -160,7 +197,10 @@ impl Slot {
             slot.threads[thread].status.get() == Status::Exited
                 || slot.operations.borrow().arrived.get(&thread) == Some(&phase)
         };
-        if !slots.iter().all(|slot| (0..slot.threads.len()).all(|thread| is_here(slot, thread))) {
+        if !slots
+            .iter()
+            .all(|slot| (0..slot.threads.len()).all(|thread| is_here(slot, thread)))
+        {
             return false;
         }
         let barrier = &mut self.operations.borrow_mut().cluster;

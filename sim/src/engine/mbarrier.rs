@@ -205,7 +205,12 @@ impl Slot {
         }
     }
 
-    pub(super) fn mbarrier_fault(&self, offset: usize, problem: MbarrierProblem, site: &'static Location<'static>) -> ! {
+    pub(super) fn mbarrier_fault(
+        &self,
+        offset: usize,
+        problem: MbarrierProblem,
+        site: &'static Location<'static>,
+    ) -> ! {
         let offset = self.real_offset(offset);
         self.fatal(FaultKind::Mbarrier { offset, problem }, Some(site), None)
     }

@@ -21,6 +21,8 @@ pub(super) struct Operations {
     pub(super) requests: HashMap<usize, Request>,
     /// Threads that have executed a `wgmma.fence`.
     pub(super) fenced: HashSet<u16>,
+    /// The clusters that the kernel is made for, if they are others than the launch's.
+    pub(super) other_cluster: Option<[u32; 3]>,
     /// By thread, the phase of the cluster's barrier that it has arrived at and not waited for.
     pub(super) arrived: HashMap<usize, u64>,
     /// The barrier of the cluster: that of its first block is used.
@@ -109,6 +111,7 @@ impl Operations {
         self.products.clear();
         self.requests.clear();
         self.fenced.clear();
+        self.other_cluster = None;
         self.arrived.clear();
         self.cluster = ClusterBarrier::default();
     }

@@ -23,8 +23,8 @@ use crate::report::{LineTraffic, TrafficKind};
 use crate::schedule::{Schedule, block_at};
 
 use super::arena::CANARY_BYTES;
-use super::grid::Grid;
 use super::blocks::run_blocks;
+use super::grid::Grid;
 use super::slot::{Slot, Turn, message_of};
 use super::statics::Statics;
 use super::watch::{Message, Watch, watch};
@@ -86,13 +86,15 @@ impl Config {
     fn block_of(&self, cluster: u64, rank: u64) -> u64 {
         let (corner, inside) = (self.clusters().position(cluster), self.cluster.position(rank));
         let extents = self.cluster.to_array();
-        self.grid.linear(std::array::from_fn(|axis| corner[axis] * extents[axis] + inside[axis]))
+        self.grid
+            .linear(std::array::from_fn(|axis| corner[axis] * extents[axis] + inside[axis]))
     }
 
     /// The linear index of the cluster that a block is of.
     fn cluster_of(&self, block: u64) -> u64 {
         let (position, extents) = (self.grid.position(block), self.cluster.to_array());
-        self.clusters().linear(std::array::from_fn(|axis| position[axis] / extents[axis].max(1)))
+        self.clusters()
+            .linear(std::array::from_fn(|axis| position[axis] / extents[axis].max(1)))
     }
 
     /// Room for static arrays: the limit, and the canaries of as many arrays as anybody writes down.

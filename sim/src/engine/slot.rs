@@ -285,6 +285,7 @@ impl Slot {
             self.run.fail(&problem);
             self.stop();
         }
+        self.note_cluster(attributes.cluster);
     }
 
     /// Nanoseconds since the slot was made: a clock.

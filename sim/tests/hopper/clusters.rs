@@ -118,6 +118,19 @@ fn launches_with_clusters_that_do_not_fit_are_refused() {
     assert!(text.contains("sm_80 has none"), "{text}");
 }
 
+#[test]
+fn a_kernel_made_for_clusters_needs_a_launch_with_them() {
+    #[cuda_std::kernel(cluster = 2)]
+    unsafe fn of_two() {
+        assert_eq!(size(), 2);
+    }
+    // SAFETY: the kernel accesses no memory.
+    let run = |launch: Launch| launch.run(|| unsafe { of_two() });
+    run(Launch::new(2, 1).cluster(2)).assert_clean();
+    let text = "the kernel has clusters of 2 x 1 x 1 blocks, the launch of 1 x 1 x 1";
+    assert_finds(&run(Launch::new(2, 1)), "Cluster", text);
+}
+
 /// What is broken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Broken {
@@ -147,7 +160,9 @@ fn ring(broken: Broken, schedule: Schedule) -> (Report, Vec<f32>) {
         [ELEMENTS, 1],
         TensorSwizzle::None,
     );
-    let launch = Launch::new(2, 33).cluster(2).dynamic_shared_bytes(128 + STAGES * 4 * ELEMENTS);
+    let launch = Launch::new(2, 33)
+        .cluster(2)
+        .dynamic_shared_bytes(128 + STAGES * 4 * ELEMENTS);
     let report = launch.schedule(schedule).run(|| {
         let (full, empty) = (shared::<u64>(0, 2), shared::<u64>(16, 2));
         let stages = shared::<f32>(128, (STAGES * ELEMENTS) as usize);
@@ -222,9 +237,15 @@ fn one_block_fills_the_stages_of_both() {
 fn each_broken_cluster_ring_is_found() {
     let (report, _) = ring(Broken::OwnEmpty, Schedule::Forward);
     assert_finds(&report, "SharedRace", "of block (1, 0, 0)");
+    let (report, _) = ring(Broken::LastSync, Schedule::Forward);
+    assert_finds(&report, "Cluster", "the block of rank 0 has ended");
     for schedule in [Schedule::Forward, Schedule::Reverse] {
         let (report, _) = ring(Broken::FirstSync, schedule);
         let found = kinds(&report);
-        assert!(found.contains(&"SharedRace") || found.contains(&"Mbarrier"), "{:?}", report.faults);
+        assert!(
+            found.contains(&"SharedRace") || found.contains(&"Mbarrier"),
+            "{:?}",
+            report.faults
+        );
     }
 }

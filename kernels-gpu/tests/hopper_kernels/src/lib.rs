@@ -10,5 +10,6 @@ pub mod primitives;
 #[path = "../../../src/unroll.rs"]
 pub mod unroll;
 
+pub mod cluster;
 pub mod copy;
 pub mod product;
