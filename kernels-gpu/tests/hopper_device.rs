@@ -92,6 +92,7 @@ fn every_instruction_is_there() {
         for instruction in [
             "wgmma.fence.sync.aligned;",
             "wgmma.commit_group.sync.aligned;",
+            "wgmma.wait_group.sync.aligned 1;",
             "wgmma.wait_group.sync.aligned 0;",
             "setmaxnreg.dec.sync.aligned.u32 24;",
             "setmaxnreg.inc.sync.aligned.u32 240;",

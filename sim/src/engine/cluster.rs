@@ -211,6 +211,7 @@ impl Slot {
                 thread.status.set(Status::Ready);
             }
         }
+        self.run.watch.met(self.number);
         true
     }
 }

@@ -274,6 +274,7 @@ impl Slot {
             let waiting = self.threads.iter().filter(waits);
             waiting.for_each(|thread| thread.status.set(Status::Ready));
             self.woken.set(true);
+            self.run.watch.met(self.number);
             self.progress.set(self.progress.get() + 1);
         }
     }

@@ -234,6 +234,7 @@ impl Slot {
             thread.status.set(Status::Ready);
         }
         self.progress.set(self.progress.get() + 1);
+        self.run.watch.met(self.number);
     }
 
     /// The elements of an operand, by `mn`.

@@ -101,9 +101,13 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
                     wgmma::product::<T, B_IS_N_MAJOR, _>(&mut sums, a, b, step + i > 0);
                 });
                 wgmma::commit();
-                wgmma::wait::<0, _>(&mut sums);
-                mbarrier::arrive(empty, stage);
+                // The products of the step before are done, these go on.
+                wgmma::wait::<1, _>(&mut sums);
+                if step > 0 {
+                    mbarrier::arrive(empty, (step - 1) % STAGES);
+                }
             }
+            wgmma::wait::<0, _>(&mut sums);
             let c = GlobalMut::new(c, (M * N) as usize);
             let lane = t % 32;
             let corner = (16 * (t / 32) + lane / 4) * N + 2 * (lane % 4);
