@@ -1,4 +1,4 @@
-//! Compiles the device crate to PTX, once an architecture level, for `src/ptx.rs` to embed, and for the command line the planner
+//! Compiles the device crate to PTX, once an architecture level, compressed for `src/ptx.rs` to embed, and for the command line the planner
 //! to WebAssembly, for `src/page.rs`.
 
 #[path = "build/linker.rs"]
@@ -7,9 +7,14 @@ mod linker;
 mod wasm;
 
 use std::env;
-use std::path::PathBuf;
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
 
 use cuda_builder::{CudaBuilder, NvvmArch};
+use flate2::Compression;
+use flate2::bufread::ZlibEncoder;
 
 /// A module of PTX: its architecture, its name, and the features of kernels-gpu that it is built with.
 type Module = (NvvmArch, &'static str, &'static str);
@@ -22,6 +27,13 @@ const MODULES: [Module; 3] = [
     (NvvmArch::Compute75, "spilling", "spilling"),
 ];
 
+/// Writes a file beside it with `.zlib` behind its name.
+fn compress(file: &Path) -> io::Result<()> {
+    let text = BufReader::new(File::open(file)?);
+    let mut packed = File::create(file.with_extension("ptx.zlib"))?;
+    io::copy(&mut ZlibEncoder::new(text, Compression::best()), &mut packed).map(drop)
+}
+
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     let with_page = env::var_os("CARGO_FEATURE_CLI").is_some();
@@ -33,8 +45,11 @@ fn main() {
                 let builder = CudaBuilder::new("../kernels-gpu")
                     .arch(arch)
                     .build_args(&["--features", features]);
-                let built = builder.copy_to(ptx).build();
-                built.map(drop).map_err(|error| error.to_string())
+                let built = || -> Result<(), Box<dyn Error>> {
+                    builder.copy_to(&ptx).build()?;
+                    Ok(compress(&ptx)?)
+                };
+                built().map_err(|error| error.to_string())
             })
         });
         let module = out.join("planner.wasm");

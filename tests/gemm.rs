@@ -1,4 +1,4 @@
-//! The pipelined kernels (rungs 9 and 10) in the simulator, without a GPU: every layout of A and B, slices of K, alpha and beta, and no bank conflict
+//! The pipelined kernels (rungs 9 and 10) and those of products with vectors (rung 11) in the simulator, without a GPU: every layout of A and B, slices of K, alpha and beta, and no bank conflict
 //! where fragments are loaded.
 //!
 //! A block of 256 threads with 128 sums each is slow to simulate: the smallest tile goes over the whole table of shapes, the others over the shapes that
@@ -6,15 +6,19 @@
 
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{Checks, Report, Schedule};
+use half::{bf16, f16};
 use proptest::prelude::*;
 use proptest::sample;
 use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
 use tilewright::plan::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_scaled};
+use tilewright::simulate::{SimOptions, simulate_plan, simulate_scaled};
 use tilewright::verify::{self, Case};
-use tilewright::{Backend, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm};
+use tilewright::{
+    Backend, DType, Element, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, check,
+    gemm,
+};
 use tilewright_contract::{BlockTile, Tile, tiles};
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
@@ -29,10 +33,7 @@ fn variants(tile: BlockTile) -> impl Iterator<Item = &'static Variant> {
 
 /// The numbers of slices that an entry point is tried with.
 fn slices(variant: &Variant) -> &'static [u32] {
-    match variant.rung {
-        Rung::Gemm => &[1, 3],
-        _ => &[1],
-    }
+    if variant.takes_slices() { &[1, 3] } else { &[1] }
 }
 
 fn cases(variant: &Variant, tile: BlockTile) -> Vec<Case> {
@@ -95,19 +96,27 @@ fn is_right(
 
 /// What the contract says, what the launch gave, what the kernel used and what the planner's worksheet comes to are one number.
 fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
-    let planned = u64::from(plan.dynamic_bytes().get());
-    assert_eq!(report.shared.static_bytes, 0, "{what}");
-    assert_eq!(report.shared.dynamic_bytes, planned, "{what}");
+    let dynamic_bytes = u64::from(plan.dynamic_bytes().get());
+    let static_bytes = u64::from(plan.variant().static_bytes().get());
+    let planned = static_bytes + dynamic_bytes;
+    assert_eq!(report.shared.static_bytes, static_bytes, "{what}");
+    assert_eq!(report.shared.dynamic_bytes, dynamic_bytes, "{what}");
     assert_eq!(report.shared.high_water_bytes, planned, "{what}");
     let arch = cuda_arch::find("sm_90").expect("in the table");
     let used = KernelUsage {
         // The simulator has no registers that could be spilled.
-        static_bytes: 0,
+        static_bytes: plan.variant().static_bytes().get(),
         ..usage(plan.variant().symbol, arch).expect("in the table")
     };
     let sheet = kernel_sheet(plan.variant(), plan.tile(), used, arch).expect("legal");
-    let worksheet = sheet.worksheet.expect("uses shared memory");
-    assert_eq!(worksheet.total_bytes, planned, "{what}: worksheet");
+    assert_eq!(
+        u64::from(sheet.static_bytes + sheet.dynamic_bytes),
+        planned,
+        "{what}: sheet"
+    );
+    let has_tiles = !matches!(plan.variant().tile, Tile::Lines(_));
+    let worksheet = sheet.worksheet.map(|worksheet| worksheet.total_bytes);
+    assert_eq!(worksheet, has_tiles.then_some(planned), "{what}: worksheet");
 }
 
 /// Every entry point of a tile, whole and in slices, over the cases with these names.
@@ -153,6 +162,61 @@ fn tiles_of_eight_warps() {
 #[test]
 fn the_largest_tile() {
     holds_over(tiles::T256X128, |name| EDGES[..2].contains(&name));
+}
+
+/// The kernels of products with a vector, each with its cases.
+fn with_vectors() -> impl Iterator<Item = (&'static Variant, Vec<Case>)> {
+    VARIANTS.iter().filter_map(|variant| match variant.tile {
+        Tile::Lines(tile) => Some((variant, verify::vector_cases(tile, variant.copies.vector[0] as usize))),
+        _ => None,
+    })
+}
+
+#[test]
+fn products_with_a_vector_over_the_whole_table_of_shapes() {
+    for (variant, cases) in with_vectors() {
+        assert!(cases.len() > 30, "{}", variant.symbol);
+        for &slices in slices(variant) {
+            for case in &cases {
+                let options = options(Schedule::Forward, Checks::Faults);
+                is_right(variant, slices, PRODUCT, &case.shape, &options);
+            }
+        }
+    }
+}
+
+#[test]
+fn products_with_a_vector_compute_the_same_under_every_schedule_scale_and_add() {
+    for (variant, cases) in with_vectors() {
+        for case in cases
+            .iter()
+            .filter(|case| ["padded", "nothing to sum"].contains(&case.name))
+        {
+            for (slices, alpha, beta) in [(1, 1.0, 0.0), (3, -1.5, 0.5), (1, 0.0, 2.0)] {
+                let options = options(Schedule::All, Checks::Faults);
+                is_right(variant, slices, Factors { alpha, beta }, &case.shape, &options);
+            }
+        }
+    }
+}
+
+/// 8 slots a group: one group, two of which one is alone, three levels of which the last group of two has one block alone in its second level.
+#[test]
+fn slices_meet_in_groups_of_groups() {
+    let across = with_vectors().map(|(variant, _)| variant).nth(2).expect("in the table");
+    for slices in [8, 9, 17, 65, 70] {
+        let shape = GemmShape::packed(1, 8, slices as usize * 64).expect("valid");
+        for schedule in [Schedule::Forward, Schedule::Reverse, Schedule::Random(7)] {
+            let options = options(schedule, Checks::Faults);
+            let plan = planned(across, slices, &shape, &options);
+            assert_eq!((plan.summary().slices, plan.counters()), (slices, slices as usize));
+            is_right(across, slices, PRODUCT, &shape, &options);
+        }
+    }
+    let tiled = variants(tiles::T64X64).next().expect("in the table");
+    let shape = GemmShape::packed(68, 4, 11 * 16).expect("valid");
+    let options = options(Schedule::Reverse, Checks::Faults);
+    is_right(tiled, 11, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
 }
 
 /// A shape of two tiles in each direction and three steps along K, none of them whole, as the copies of an entry point take it.
@@ -211,9 +275,7 @@ fn alpha_and_beta_scale_and_add() {
     }
     // Every tile and both rungs; and nothing to sum, where C is scaled alone.
     for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_call()) {
-        let Tile::Block(tile) = variant.tile else {
-            panic!("{}", variant.symbol)
-        };
+        let Tile::Block(tile) = variant.tile else { continue };
         let (m, n) = (tile.m as usize / 2 + 4, tile.n as usize / 2 + 4);
         for k in [0, 9] {
             let shape = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid");
@@ -253,7 +315,7 @@ fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
     for schedule in Schedule::EVERY {
         let options = options(schedule, Checks::Faults);
         let plan = planned(variant, 3, &shape, &options);
-        assert_eq!((plan.summary().slices, plan.counters()), (3, 4));
+        assert_eq!((plan.summary().slices, plan.counters()), (3, 12));
         let product = simulate_scaled(&plan, PRODUCT, &a, &b, None, &options).expect("runs");
         product.assert_clean();
         let first = first.get_or_insert_with(|| product.c.clone());
@@ -268,9 +330,7 @@ fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
 #[test]
 fn fragments_are_loaded_without_bank_conflicts() {
     for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_call()) {
-        let Tile::Block(tile) = variant.tile else {
-            panic!("{}", variant.symbol)
-        };
+        let Tile::Block(tile) = variant.tile else { continue };
         // One tile, one step along K: what the others load lies as this does.
         let shape = GemmShape::packed_transposed(
             tile.m as usize,
@@ -299,6 +359,39 @@ fn fragments_are_loaded_without_bank_conflicts() {
             variant.symbol
         );
     }
+}
+
+/// Simulates a product in 16 bits on the tensor cores, and asserts that nothing is wrong.
+fn is_right_on_tensor_cores<T: Element>(variant: &'static Variant, shape: &GemmShape, options: &SimOptions) {
+    let what = format!("{} {shape}, {}", variant.symbol, options.schedule);
+    let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
+    let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
+    let plan = planned(variant, 1, shape, options);
+    let product = simulate_plan(&plan, &a, &b, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    if let Some(report) = &product.report {
+        assert!(report.is_clean(), "{what}:\n{report}");
+        planned_bytes_are_used(&plan, report, &what);
+    }
+    let verdict = check::full(shape, &a, &b, &product.c).expect("as long as the shape says");
+    assert!(verdict.passed(), "{what}: {verdict}");
+}
+
+#[test]
+fn tensor_cores_in_16_bits() {
+    let mut run = 0;
+    for variant in &VARIANTS {
+        let Tile::Tensor(tile) = variant.tile else { continue };
+        let cases = verify::cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies);
+        for case in cases.iter().filter(|case| EDGES.contains(&case.name)) {
+            let options = options(Schedule::Forward, Checks::Faults);
+            match variant.dtype {
+                DType::F16 => is_right_on_tensor_cores::<f16>(variant, &case.shape, &options),
+                _ => is_right_on_tensor_cores::<bf16>(variant, &case.shape, &options),
+            }
+            run += 1;
+        }
+    }
+    assert!(run > 40, "{run}");
 }
 
 #[test]

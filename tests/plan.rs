@@ -297,16 +297,41 @@ fn automatic_plans_in_f32_are_rung_10_from_8_0_on() {
         let plan = plan(&large(), DType::F32, &device, &Policy::default()).expect("fits");
         let of_gemm = plan.variant().rung == Rung::Gemm;
         assert_eq!(of_gemm, device.compute_capability >= (8, 0), "{}", device.name);
-        for dtype in [DType::F64, DType::F16, DType::Bf16] {
-            let of_others = tilewright::plan::plan(&large(), dtype, &device, &Policy::default()).expect("fits");
-            assert_eq!(of_others.variant().rung, Rung::TiledDynamic, "{} {dtype}", device.name);
+        let rung = |dtype| {
+            let planned = tilewright::plan::plan(&large(), dtype, &device, &Policy::default());
+            planned.expect("fits").variant().rung
+        };
+        assert_eq!(rung(DType::F64), Rung::TiledDynamic, "{}", device.name);
+        for dtype in [DType::F16, DType::Bf16] {
+            let of_tensor_cores = rung(dtype) == Rung::MmaSync;
+            assert_eq!(
+                of_tensor_cores,
+                device.compute_capability >= (8, 0),
+                "{} {dtype}",
+                device.name
+            );
+        }
+    }
+}
+
+#[test]
+fn one_column_and_one_row_in_f32_are_rung_11() {
+    for device in profiles() {
+        for (m, n) in [(4096, 1), (1, 4096)] {
+            for transpose in LAYOUTS {
+                let shape = GemmShape::packed_transposed(m, n, 4096, transpose).expect("valid");
+                let planned = plan(&shape, DType::F32, &device, &Policy::default()).expect("fits");
+                assert_eq!(planned.variant().rung, Rung::MatrixVector, "{} {shape}", device.name);
+            }
         }
     }
 }
 
 #[test]
 fn every_entry_point_of_the_pipelined_rungs_fits_every_architecture_that_runs_it() {
-    let pipelined = VARIANTS.iter().filter(|variant| variant.rung.takes_call());
+    let pipelined = VARIANTS
+        .iter()
+        .filter(|variant| matches!(variant.rung, Rung::AsyncCopy | Rung::Gemm | Rung::MmaSync));
     for (variant, device) in pipelined.flat_map(|variant| profiles().map(move |device| (variant, device))) {
         let case = format!("{} on {}", variant.symbol, device.name);
         let shape = GemmShape::packed_transposed(512, 512, 512, variant.copies.transpose).expect("valid");

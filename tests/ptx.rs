@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{Bytes, Rung, SharedMemory, VARIANTS, Variant};
+use tilewright_contract::{Bytes, LineTile, Rung, SharedMemory, Tile, VARIANTS, Variant};
 
 /// The entry points that a level has.
 fn variants(level: &Level) -> impl Iterator<Item = &'static Variant> {
@@ -80,7 +80,7 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
     for (level, variant, text) in entries() {
         for opcode in opcodes(text) {
             // `cuda_std`'s atomics take generic addresses; slices are counted with two of them.
-            let counts = variant.rung == Rung::Gemm && opcode == "atom.relaxed.gpu.add.u32";
+            let counts = variant.takes_slices() && opcode == "atom.relaxed.gpu.add.u32";
             if state_space(opcode).is_some_and(|space| !ALLOWED.contains(&space)) && !counts {
                 wrong.push(format!("{} {}: {opcode}", level.arch, variant.symbol));
             }
@@ -94,17 +94,22 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
 fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
     for (level, variant, text) in entries() {
         let tiled = variant.shared != SharedMemory::None;
-        assert_eq!(tiled, variant.rung != Rung::Naive, "{}", variant.symbol);
-        let pipelined = variant.rung.takes_call();
+        let without = variant.rung == Rung::Naive || variant.tile == Tile::Lines(LineTile::AlongK);
+        assert_eq!(tiled, !without, "{}", variant.symbol);
+        let pipelined = variant.rung.takes_call() && variant.shared == SharedMemory::Dynamic;
         let has = |access| opcodes(text).any(|opcode| opcode.starts_with(access));
         let case = format!("{} {}", level.arch, variant.symbol);
-        assert_eq!(has("ld.shared."), tiled, "{case}");
-        assert_eq!(has("bar"), tiled, "{case}");
-        // The pipelined ones fill shared memory without registers; where they slice K one thread stores a word for its block.
+        // `ldmatrix` is how the tensor cores' fragments are loaded.
+        let is_of_tensor_cores = matches!(variant.tile, Tile::Tensor(_));
+        assert_eq!(has("ldmatrix."), is_of_tensor_cores, "{case}");
+        assert_eq!(has("mma.sync."), is_of_tensor_cores, "{case}");
+        assert!(has("ld.shared.") == tiled || is_of_tensor_cores, "{case}");
+        // Where K is sliced, blocks meet behind barriers.
+        assert_eq!(has("bar"), tiled || variant.takes_slices(), "{case}");
+        // The pipelined ones fill shared memory without registers.
         assert_eq!(has("cp.async."), pipelined, "{case}");
         let stores = opcodes(text).filter(|opcode| opcode.starts_with("st.shared."));
         match variant.rung {
-            Rung::Gemm if variant.takes_slices() => assert_eq!(stores.collect::<Vec<_>>(), ["st.shared.b32"], "{case}"),
             Rung::AsyncCopy | Rung::Gemm => assert_eq!(stores.count(), 0, "{case}"),
             _ => assert_eq!(stores.count() > 0, tiled, "{case}"),
         }
@@ -113,12 +118,19 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
 
 #[test]
 fn copies_are_as_wide_as_the_contract_says() {
-    for (level, variant, text) in entries().filter(|(_, variant, _)| variant.rung.takes_call()) {
+    for (level, variant, text) in
+        entries().filter(|(_, variant, _)| variant.shared == SharedMemory::Dynamic && variant.rung.takes_call())
+    {
         // `.cg` is of 16 bytes alone (PTX ISA, "cp.async").
         let has = |copy| opcodes(text).any(|opcode| opcode == copy);
         let case = format!("{} {}", level.arch, variant.symbol);
         let vectors = variant.copies.vector;
-        assert_eq!(has("cp.async.cg.shared.global"), vectors.contains(&4), "{case}");
+        let is_of_16_bytes = |vector: &u32| vector * variant.dtype.size_bytes() == 16;
+        assert_eq!(
+            has("cp.async.cg.shared.global"),
+            vectors.iter().any(is_of_16_bytes),
+            "{case}"
+        );
         assert_eq!(has("cp.async.ca.shared.global"), vectors.contains(&1), "{case}");
     }
 }
@@ -170,7 +182,7 @@ fn dynamic_shared_memory_is_one_extern_array_that_only_the_dynamic_kernels_use()
 fn declared_static_shared_memory_is_what_the_contract_says() {
     for (level, variant, text) in entries() {
         let words = words(text);
-        let declared = shared_statics(level.ptx)
+        let declared = shared_statics(&level.ptx)
             .filter(|(name, _)| words.contains(name))
             .map(|(_, bytes)| bytes)
             .sum();

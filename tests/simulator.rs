@@ -19,9 +19,7 @@ const WIDTHS: [u32; 5] = [1, 7, 17, 35, 66];
 
 /// Every kernel whose tiles are squares. `gemm.rs` has the others.
 fn variants() -> impl Iterator<Item = &'static Variant> {
-    VARIANTS
-        .iter()
-        .filter(|variant| !matches!(variant.tile, Tile::Block(_)))
+    VARIANTS.iter().filter(|variant| variant.tile.only().is_none())
 }
 
 /// Widths that the plan leaves to `variant`.
@@ -30,7 +28,7 @@ fn widths(variant: &'static Variant) -> Vec<u32> {
     match variant.tile {
         Tile::Fixed(width) => vec![width],
         Tile::Runtime { .. } => WIDTHS.into_iter().filter(own).collect(),
-        Tile::Block(_) => Vec::new(),
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => Vec::new(),
     }
 }
 
@@ -199,7 +197,7 @@ proptest! {
         let width = match variant.tile {
             Tile::Fixed(fixed) => fixed,
             Tile::Runtime { min, max } => width.clamp(min, max),
-            Tile::Block(_) => unreachable!("filtered out"),
+            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => unreachable!("filtered out"),
         };
         let shape = GemmShape::with_ld(m, n, k, k + pad_a, n + pad_b, n + pad_c).expect("valid");
         is_right(variant, width, &shape, &options(Schedule::Random(seed), Checks::Faults));

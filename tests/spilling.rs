@@ -174,10 +174,10 @@ fn only_the_module_of_the_twins_needs_a_new_driver() {
             .expect("a version");
         [major, minor].map(|part| part.parse::<u32>().expect("a number"))
     };
-    assert_eq!(version(ptx::spilling().ptx), [8, 7]);
+    assert_eq!(version(&ptx::spilling().ptx), [8, 7]);
     for level in ptx::levels() {
         assert!(!level.ptx.contains("enable_smem_spilling"), "{}", level.arch);
-        assert!(version(level.ptx) < [8, 7], "{}", level.arch);
+        assert!(version(&level.ptx) < [8, 7], "{}", level.arch);
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use tilewright::device::DeviceProfile;
 use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Target, Usage, inspect};
 use tilewright::plan::{PlanError, Policy, plan};
-use tilewright::{Bytes, GemmShape, VARIANTS, Variant};
+use tilewright::{Bytes, VARIANTS, Variant};
 use tilewright_contract::{OutputTile, Tile, TileGeometry};
 
 /// The tests of one architecture, so that they run side by side.
@@ -98,7 +98,7 @@ fn every_architecture_of_the_table_is_assembled_for() {
 fn a_kernel_takes_the_same_alone_as_with_all_others() {
     let target = Target::parse("sm_120").expect("in the table");
     let together = ptxas()
-        .assemble(target.level.ptx, &target.name, &[])
+        .assemble(&target.level.ptx, &target.name, &[])
         .expect("assembles");
     for variant in VARIANTS.iter().step_by(5) {
         let alone = inspect(&ptxas(), &target, &[variant]).expect("assembles");
@@ -243,9 +243,7 @@ impl Assembled {
                 };
                 let case = format!("{} for {}: {budget:?}", variant.symbol, self.target.name);
                 assert_eq!(budget.limit_bytes, arch.smem_per_block_optin, "{case}");
-                // Small, and a multiple of every vector.
-                let shape = GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose).expect("a shape");
-                match plan(&shape, variant.dtype, &device, &policy) {
+                match plan(&variant.small_shape(), variant.dtype, &device, &policy) {
                     Ok(plan) => {
                         assert!(budget.fits, "planned, but too large: {case}");
                         assert_eq!(plan.variant(), *variant, "{case}");
@@ -274,8 +272,8 @@ impl Assembled {
 
 /// The tiles that a plan gives an entry point, with the widths that lead to them.
 fn tiles(variant: &'static Variant) -> Vec<(Option<u32>, OutputTile)> {
-    if let Tile::Block(tile) = variant.tile {
-        return vec![(None, OutputTile::Block(tile))];
+    if let Some(tile) = variant.tile.only() {
+        return vec![(None, tile)];
     }
     (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
         .filter(|&width| Variant::find(variant.rung, variant.dtype, width) == Some(variant))

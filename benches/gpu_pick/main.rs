@@ -5,7 +5,7 @@
 //!
 //! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it times
 //! other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts into the
-//! planner.
+//! planner, and the times, `calibration.json`; kernels that it does not time keep their lines. With `--speeds FILE` the planner chooses by that table.
 
 mod fit;
 
@@ -17,10 +17,10 @@ use clap::Parser;
 use fit::fit;
 use half::{bf16, f16};
 use serde::Serialize;
+use tilewright::bench::Quartiles;
 use tilewright::launch::Gpu;
-use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, Work, estimate_us, meeting_us, plan};
+use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, Speeds, Work, estimate_us, meeting_us, plan};
 use tilewright::{DType, Element, GemmShape, Operand, Rung, VARIANTS, Variant, check, random};
-use tilewright_contract::Tile;
 
 /// Times every candidate of the planner over many shapes.
 #[derive(Parser)]
@@ -37,6 +37,12 @@ struct Arguments {
     /// Time the shapes of the calibration and fit the model to them.
     #[arg(long)]
     calibrate: bool,
+    /// The table of speeds that the planner chooses by.
+    #[arg(long)]
+    speeds: Option<PathBuf>,
+    /// Only this element type.
+    #[arg(long)]
+    dtype: Option<DType>,
     /// Timed rounds; in each, every candidate runs in its turn.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
@@ -90,7 +96,7 @@ const SHAPES: [(usize, usize, usize); 40] = [
 ];
 
 /// The shapes that the model is fitted to. None is among [`SHAPES`], on which the choice is judged.
-const CALIBRATION: [(usize, usize, usize); 36] = [
+const CALIBRATION: [(usize, usize, usize); 46] = [
     (80, 80, 80),
     (160, 160, 160),
     (224, 224, 224),
@@ -127,10 +133,20 @@ const CALIBRATION: [(usize, usize, usize); 36] = [
     (1536, 1152, 640),
     (1280, 3072, 1280),
     (3072, 1280, 640),
+    (6144, 1, 3072),
+    (5001, 1, 3001),
+    (1, 6144, 3072),
+    (1, 3001, 5003),
+    (10, 2999, 3001),
+    (3003, 20, 3001),
+    (257, 2049, 1023),
+    (1027, 3001, 515),
+    (96, 96, 24576),
+    (2049, 2047, 2045),
 ];
 
-/// The square tiles that a plan may name, by rung and width.
-const SQUARES: [(Rung, u32); 12] = [
+/// The tiles that a plan may name, by rung and width.
+const NAMED: [(Rung, u32); 16] = [
     (Rung::TiledStatic, 16),
     (Rung::TiledStatic, 32),
     (Rung::TiledDynamic, 16),
@@ -143,22 +159,26 @@ const SQUARES: [(Rung, u32); 12] = [
     (Rung::TiledDynamic, 112),
     (Rung::TiledDynamic, 128),
     (Rung::RegisterTile, 128),
+    (Rung::RegisterColumn, 64),
+    (Rung::VectorCopy, 128),
+    (Rung::WarpTile, 128),
+    (Rung::DoubleBuffer, 128),
 ];
 
 /// The slices of K that are tried with the other tiles, and blocks of a launch that is sliced, at most, for each multiprocessor.
-const SLICES: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
+const SLICES: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 const BLOCKS: u32 = 8;
 
 /// Every plan that the planner could make for a product.
 fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
-    let squares = SQUARES.map(|(rung, tile)| Policy {
+    let named = NAMED.map(|(rung, tile)| Policy {
         rung: Some(rung),
         tile: Some(tile),
         ..Policy::default()
     });
     let blocks = VARIANTS
         .iter()
-        .filter(|variant| variant.rung == Rung::Gemm && variant.accepts(shape))
+        .filter(|variant| matches!(variant.rung, Rung::Gemm | Rung::MatrixVector) && variant.accepts(shape))
         .flat_map(|variant| {
             SLICES.map(|slices| Policy {
                 entry_point: Some(variant),
@@ -172,7 +192,7 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
         .as_ref()
         .map_or(0, |installed| installed.multiprocessors);
     let mut plans: Vec<Plan> = Vec::new();
-    for policy in squares.into_iter().chain(blocks) {
+    for policy in named.into_iter().chain(blocks) {
         // A tile that does not fit this element type is no candidate.
         let Ok(plan) = plan(shape, dtype, gpu.profile(), &policy) else {
             continue;
@@ -231,6 +251,10 @@ struct Candidate {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
+    let speeds = match &arguments.speeds {
+        Some(file) => Speeds::read(std::fs::read_to_string(file)?)?,
+        None => Speeds::default(),
+    };
     let gpu = Gpu::open(0)?;
     let mut results = Results {
         date: arguments.date,
@@ -247,18 +271,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let shapes = if arguments.calibrate { &CALIBRATION[..] } else { &SHAPES };
     for &(m, n, k) in shapes {
         let shape = GemmShape::packed(m, n, k)?;
-        results.rows.extend([
-            row::<f32>(&gpu, &shape, arguments.rounds)?,
-            row::<f64>(&gpu, &shape, arguments.rounds)?,
-            row::<f16>(&gpu, &shape, arguments.rounds)?,
-            row::<bf16>(&gpu, &shape, arguments.rounds)?,
-        ]);
+        for dtype in DType::ALL
+            .into_iter()
+            .filter(|&dtype| arguments.dtype.is_none_or(|only| only == dtype))
+        {
+            let row = match dtype {
+                DType::F32 => row::<f32>,
+                DType::F64 => row::<f64>,
+                DType::F16 => row::<f16>,
+                DType::Bf16 => row::<bf16>,
+            };
+            results.rows.push(row(&gpu, &shape, &speeds, arguments.rounds)?);
+        }
     }
     std::fs::create_dir_all(&arguments.out)?;
     if arguments.calibrate {
         let speed = results.speed(&gpu)?;
         print!("{speed}");
         std::fs::write(arguments.out.join("speed.txt"), speed)?;
+        std::fs::write(arguments.out.join("calibration.json"), compact(&results)?)?;
         return Ok(());
     }
     let table = results.markdown()?;
@@ -274,18 +305,27 @@ fn compact(results: &Results) -> Result<String, serde_json::Error> {
     Ok(whole.replace(",{\"m\":", ",\n{\"m\":") + "\n")
 }
 
-fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, Box<dyn Error>> {
+fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, speeds: &Speeds, rounds: usize) -> Result<Row, Box<dyn Error>> {
     let a_host: Vec<T> = random::random_matrix(1, shape.span_elems(Operand::A));
     let b_host: Vec<T> = random::random_matrix(2, shape.span_elems(Operand::B));
     let (a, b) = (gpu.upload(&a_host)?, gpu.upload(&b_host)?);
-    let picked = plan(shape, T::DTYPE, gpu.profile(), &Policy::default())?;
-    let plans = candidates(gpu, shape, T::DTYPE);
-    let poison = vec![T::from_f64(f64::NAN); shape.span_elems(Operand::C)];
-    let mut c = gpu.upload(&poison)?;
-    let mut host = poison.clone();
+    let policy = Policy {
+        speeds: *speeds,
+        ..Policy::default()
+    };
+    let picked = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
+    let mut plans = candidates(gpu, shape, T::DTYPE);
+    let launch = |plan: &Plan| (plan.variant().symbol, plan.tile(), plan.work().slices);
+    // The planner tries more numbers of slices than are timed here.
+    if !plans.iter().any(|plan| launch(plan) == launch(&picked)) {
+        plans.push(picked.clone());
+    }
+    let mut host = vec![T::from_f64(0.0); shape.span_elems(Operand::C)];
+    let mut c = gpu.upload(&host)?;
     let mut launches = Vec::new();
     for plan in &plans {
-        c = gpu.upload(&poison)?;
+        // A NaN of every type.
+        c.fill_bytes(0xff)?;
         gpu.launch(plan, &a, &b, &mut c)?;
         gpu.synchronize()?;
         c.download(&mut host)?;
@@ -309,14 +349,15 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, rounds: usize) -> Result<Row, B
     let candidates: Vec<Candidate> = plans
         .iter()
         .zip(times)
+        .filter_map(|(plan, times)| Some((plan, Quartiles::of(&times)?)))
         .map(|(plan, times)| Candidate {
             kernel: plan.variant().symbol.to_owned(),
             tile: [plan.tile().m(), plan.tile().n()],
             slices: plan.work().slices,
-            us: quantile(times.clone(), 0.5),
-            us_q1: quantile(times.clone(), 0.25),
-            us_q3: quantile(times, 0.75),
-            estimated_us: estimate_us(&plan.work(), shape, &architecture, &product).unwrap_or(f64::NAN),
+            us: times.median,
+            us_q1: times.q1,
+            us_q3: times.q3,
+            estimated_us: estimate_us(&plan.work(), shape, &architecture, &product, speeds).unwrap_or(f64::NAN),
         })
         .collect();
     let best = candidates
@@ -357,24 +398,20 @@ fn name(candidate: &Candidate) -> String {
     }
 }
 
-/// The value below which a fraction `q` of the sorted sample lies.
-fn quantile(mut sample: Vec<f64>, q: f64) -> f64 {
-    sample.sort_by(f64::total_cmp);
-    sample[((sample.len() - 1) as f64 * q).round() as usize]
-}
-
 impl Results {
     /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each.
     fn speed(&self, gpu: &Gpu) -> Result<String, Box<dyn Error>> {
         let installed = gpu.profile().installed.as_ref().ok_or("a device")?;
         let mut text = String::new();
-        let squares = DType::ALL.into_iter().flat_map(|dtype| SQUARES.map(|of| (dtype, of)));
-        let squares = squares.filter_map(|(dtype, (rung, tile))| Some((Variant::find(rung, dtype, tile)?, tile)));
-        let blocks = VARIANTS.iter().filter_map(|variant| match variant.tile {
-            Tile::Block(tile) if variant.rung == Rung::Gemm => Some((variant, tile.n)),
-            _ => None,
-        });
-        for (variant, width) in squares.chain(blocks) {
+        let named = DType::ALL.into_iter().flat_map(|dtype| NAMED.map(|of| (dtype, of)));
+        let named = named.filter_map(|(dtype, (rung, tile))| Some((Variant::find(rung, dtype, tile)?, tile)));
+        let blocks = VARIANTS
+            .iter()
+            .filter(|variant| matches!(variant.rung, Rung::Gemm | Rung::MatrixVector))
+            .filter_map(|variant| Some((variant, variant.tile.only()?.n())));
+        let architecture = gpu.profile().architecture().ok_or("an architecture of the table")?;
+        let mut measured = Vec::new();
+        for (variant, width) in named.chain(blocks) {
             let Ok(tile) = variant.tile_of_width(width) else {
                 continue;
             };
@@ -397,7 +434,7 @@ impl Results {
                         slices: timed.slices,
                     };
                     let rounds = Rounds::new(&work, &shape, resident, installed.multiprocessors);
-                    let besides = LAUNCH_US + meeting_us(&shape, variant.dtype.size_bytes(), timed.slices);
+                    let besides = LAUNCH_US + meeting_us(&work, &shape);
                     let cycles = (timed.us - besides).max(0.1) * f64::from(installed.clock_khz) / 1e3;
                     // Products that fill the device are what a choice matters for most.
                     let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
@@ -410,8 +447,15 @@ impl Results {
             }
             let [latency, work, block] = fit(&samples);
             writeln!(text, "{} {width} {latency:.2} {work:.2} {block:.1}", variant.symbol)?;
+            measured.push(variant.symbol);
         }
-        Ok(text)
+        let kept = Speeds::default()
+            .lines()
+            .filter(|(symbol, _)| !measured.contains(symbol));
+        for (_, line) in kept {
+            writeln!(text, "{line}")?;
+        }
+        Ok(format!("arch {}\n{text}", architecture.name))
     }
 
     fn markdown(&self) -> Result<String, std::fmt::Error> {
@@ -436,14 +480,17 @@ impl Results {
                 .filter(|row| row.dtype == dtype)
                 .map(|row| row.over_best)
                 .collect();
+            let Some(Quartiles { median, .. }) = Quartiles::of(&of) else {
+                continue;
+            };
             let good = of.iter().filter(|&&over| over <= 1.0 + WITHIN).count();
             writeln!(
                 text,
                 "| {dtype} | {} | {good} ({:.0} %) | {:.3} | {:.3} |",
                 of.len(),
                 100.0 * good as f64 / of.len() as f64,
-                quantile(of.clone(), 0.5),
-                quantile(of, 1.0)
+                median,
+                of.iter().copied().fold(0.0, f64::max)
             )?;
         }
         writeln!(

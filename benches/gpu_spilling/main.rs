@@ -12,11 +12,13 @@ mod problem;
 mod table;
 
 use std::error::Error;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Parser;
 use serde::Serialize;
 use tilewright::DType;
+use tilewright::bench::Quartiles;
 use tilewright::launch::Gpu;
 use tilewright::spilling::{Family, Spills, TWINS, Twin, Twins};
 
@@ -42,8 +44,8 @@ struct Arguments {
     #[arg(long, default_value = "unknown")]
     date: String,
     /// Timed samples of each twin and size.
-    #[arg(long, default_value_t = 21)]
-    rounds: usize,
+    #[arg(long, default_value = "21")]
+    rounds: NonZeroUsize,
     /// What `cargo bench` passes.
     #[arg(long, hide = true)]
     bench: bool,
@@ -132,7 +134,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         commit: arguments.commit,
         device: gpu.profile().name.clone(),
         driver: installed.map_or_else(String::new, |installed| installed.driver.clone()),
-        rounds: arguments.rounds,
+        rounds: arguments.rounds.get(),
         twins: TWINS
             .iter()
             .map(|twin| Resources::of(&twins, twin))
@@ -144,7 +146,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut problem = problem::of(&gpu, family, dtype, size)?;
             check(&mut *problem, &twins, family, dtype)?;
             for shared in of_problem(family, dtype).filter(|twin| twin.spills == Spills::Shared) {
-                let mut row = measure(&mut *problem, &twins, shared, arguments.rounds)?;
+                let mut row = measure(&mut *problem, &twins, shared, arguments.rounds.get())?;
                 if let (Some(counted), Some(nth)) = (&counted, problem::COUNTED.iter().position(|other| *other == size))
                 {
                     row.times()
@@ -223,7 +225,7 @@ fn measure(
     let place = |spills| siblings.iter().position(|twin| twin.spills == spills);
     let time = |spills| {
         place(spills).map(|i| {
-            let ms = quantile(&times[i], 0.5);
+            let ms = Quartiles::of(&times[i]).expect("at least one round").median;
             Time {
                 symbol: siblings[i].symbol,
                 ms,
@@ -235,12 +237,8 @@ fn measure(
     let ratio = |of, over| {
         let (of, over) = (&times[place(of)?], &times[place(over)?]);
         let ratios: Vec<f64> = of.iter().zip(over).map(|(of, over)| of / over).collect();
-        let quantile = |q| quantile(&ratios, q);
-        Some(Ratio {
-            median: quantile(0.5),
-            q1: quantile(0.25),
-            q3: quantile(0.75),
-        })
+        let Quartiles { median, q1, q3 } = Quartiles::of(&ratios)?;
+        Some(Ratio { median, q1, q3 })
     };
     let there = "the table has all three";
     Ok(Row {
@@ -257,13 +255,6 @@ fn measure(
         kept_over_shared: ratio(Spills::Kept, Spills::Shared).ok_or(there)?,
         local_over_unbounded: ratio(Spills::Local, Spills::Unbounded),
     })
-}
-
-/// The value below which a fraction `q` of the sample lies.
-fn quantile(sample: &[f64], q: f64) -> f64 {
-    let mut sample = sample.to_vec();
-    sample.sort_by(f64::total_cmp);
-    sample[((sample.len() - 1) as f64 * q).round() as usize]
 }
 
 impl Row {

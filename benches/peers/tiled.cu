@@ -2,7 +2,7 @@
 //
 //   nvcc -O3 -arch=sm_90 -cubin -o tiled.cubin tiled.cu
 //
-// The benchmark `gpu_tiled` loads the cubin, launches each twin with the arguments of the Rust kernel, and times both in
+// `tilewright bench --suite twins --twins tiled.cubin` launches each twin with the arguments of the Rust kernel, and times both in
 // turns on the same buffers. What differs is the compiler.
 
 struct GemmArgs {

@@ -15,12 +15,16 @@ mod dtype;
 mod grid;
 mod inverse8;
 mod layout;
+mod line;
 mod rung;
 mod shape;
 mod spilling;
+mod tensor;
 mod tile;
 mod units;
 mod variants;
+
+pub mod slices;
 
 pub use args::{GemmArgs, GemmCall, TileParts, span_elems};
 pub use block::BlockTile;
@@ -28,9 +32,11 @@ pub use dtype::DType;
 pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
 pub use inverse8::Inverse8;
 pub use layout::{RegisterTile, TilePair};
+pub use line::{LineTile, line_args, lines_of};
 pub use rung::Rung;
 pub use shape::{GemmShape, Operand, ShapeError, Transpose};
 pub use spilling::{Family, Spills, TWINS, Twin};
+pub use tensor::{Swizzle, TensorTile, tensor_tiles};
 pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, OutputTile, TileError, TileGeometry};
 pub use units::{Bytes, Elems};
 pub use variants::{Attributes, Copies, SharedMemory, Tile, VARIANTS, Variant, tiles};

@@ -26,11 +26,15 @@ pub enum Rung {
     AsyncCopy,
     /// The same for every layout of A and B, in several tiles, with parts of K for blocks of their own, alpha and beta.
     Gemm,
+    /// C of one column or one row: every element of the matrix is used once, so the time is that of reading it.
+    MatrixVector,
+    /// Tensor cores, a warp at a time: `mma.sync` on fragments that `ldmatrix` loads from a ring of stages.
+    MmaSync,
 }
 
 impl Rung {
     /// Every rung, in learning order.
-    pub const ALL: [Rung; 10] = [
+    pub const ALL: [Rung; 12] = [
         Rung::Naive,
         Rung::TiledStatic,
         Rung::TiledDynamic,
@@ -41,6 +45,8 @@ impl Rung {
         Rung::DoubleBuffer,
         Rung::AsyncCopy,
         Rung::Gemm,
+        Rung::MatrixVector,
+        Rung::MmaSync,
     ];
 
     /// The name on the command line and in reports.
@@ -56,17 +62,23 @@ impl Rung {
             Rung::DoubleBuffer => "r08_double_buffer",
             Rung::AsyncCopy => "r09_async_copy",
             Rung::Gemm => "r10_gemm",
+            Rung::MatrixVector => "r11_matrix_vector",
+            Rung::MmaSync => "r12_mma_sync",
         }
     }
 
     /// The compute capability that its kernels need at least: `cp.async` exists from 8.0 on.
     pub const fn compute_capability(self) -> (u32, u32) {
-        if self.takes_call() { (8, 0) } else { (7, 5) }
+        if matches!(self, Rung::AsyncCopy | Rung::Gemm | Rung::MmaSync) {
+            (8, 0)
+        } else {
+            (7, 5)
+        }
     }
 
     /// Whether its kernels take [`GemmCall`](crate::GemmCall): alpha, beta and parts of K.
     pub const fn takes_call(self) -> bool {
-        matches!(self, Rung::AsyncCopy | Rung::Gemm)
+        matches!(self, Rung::AsyncCopy | Rung::Gemm | Rung::MatrixVector | Rung::MmaSync)
     }
 }
 
@@ -86,7 +98,7 @@ impl FromStr for Rung {
             .find(|rung| rung.name() == name)
             .ok_or(
                 "unknown kernel; known: r01_naive, r02_tiled_static, r03_tiled_dynamic, r04_register_column, r05_register_tile, \
-                 r06_vector_copy, r07_warp_tile, r08_double_buffer, r09_async_copy, r10_gemm",
+                 r06_vector_copy, r07_warp_tile, r08_double_buffer, r09_async_copy, r10_gemm, r11_matrix_vector, r12_mma_sync",
             )
     }
 }

@@ -3,6 +3,8 @@
 use core::fmt;
 
 use crate::block::BlockTile;
+use crate::line::LineTile;
+use crate::tensor::TensorTile;
 
 /// Threads in one block, at most (CUDA programming guide, "Compute Capabilities", all architectures).
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
@@ -122,22 +124,30 @@ pub enum OutputTile {
     Square(TileGeometry),
     /// A rectangle, of which each thread computes vectors.
     Block(BlockTile),
+    /// A part of C's one column or one row.
+    Lines(LineTile),
+    /// A rectangle, of which each warp computes a part on the tensor cores.
+    Tensor(TensorTile),
 }
 
 impl OutputTile {
-    /// Rows of the tile.
+    /// Rows of the tile; of lines as many as the larger side, for C has no more than one along the other.
     pub const fn m(self) -> u32 {
         match self {
             Self::Square(tile) => tile.width(),
             Self::Block(tile) => tile.m,
+            Self::Tensor(tile) => tile.m,
+            Self::Lines(tile) => tile.lines(),
         }
     }
 
-    /// Columns of the tile.
+    /// Columns of the tile; of lines see [`Self::m`].
     pub const fn n(self) -> u32 {
         match self {
             Self::Square(tile) => tile.width(),
             Self::Block(tile) => tile.n,
+            Self::Tensor(tile) => tile.n,
+            Self::Lines(tile) => tile.lines(),
         }
     }
 
@@ -146,6 +156,8 @@ impl OutputTile {
         match self {
             Self::Square(tile) => [tile.threads_per_side(), tile.threads_per_side(), 1],
             Self::Block(tile) => [tile.threads(), 1, 1],
+            Self::Tensor(tile) => [tile.threads(), 1, 1],
+            Self::Lines(_) => [LineTile::THREADS, 1, 1],
         }
     }
 
@@ -154,14 +166,24 @@ impl OutputTile {
         let [x, y, z] = self.block();
         x * y * z
     }
+
+    /// Sums that a block leaves in the workspace where it computes a slice of K.
+    pub const fn sums(self) -> u32 {
+        match self {
+            Self::Square(_) | Self::Block(_) | Self::Tensor(_) => self.m() * self.n(),
+            // One a thread, whether it is of a line of its own or not.
+            Self::Lines(_) => LineTile::THREADS,
+        }
+    }
 }
 
 impl fmt::Display for OutputTile {
-    /// Writes `tile width 64` or `tile 256 x 128`, in elements.
+    /// Writes `tile width 64`, `tile 256 x 128` or `8 lines`, in elements.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Square(tile) => write!(f, "tile width {}", tile.width()),
-            Self::Block(tile) => write!(f, "tile {} x {}", tile.m, tile.n),
+            Self::Block(_) | Self::Tensor(_) => write!(f, "tile {} x {}", self.m(), self.n()),
+            Self::Lines(tile) => write!(f, "{} lines", tile.lines()),
         }
     }
 }

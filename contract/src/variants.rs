@@ -4,8 +4,10 @@ use crate::args::TileParts;
 use crate::block::BlockTile;
 use crate::dtype::DType;
 use crate::layout::{RegisterTile, TilePair};
+use crate::line::{LineTile, lines_of};
 use crate::rung::Rung;
 use crate::shape::{GemmShape, Operand, Transpose};
+use crate::tensor::{TensorTile, tensor_tiles};
 use crate::tile::{OutputTile, TileError, TileGeometry};
 use crate::units::Bytes;
 
@@ -23,6 +25,22 @@ pub enum Tile {
     },
     /// One rectangle, known to the compiler.
     Block(BlockTile),
+    /// Lines of a matrix, for a product with a vector.
+    Lines(LineTile),
+    /// One rectangle of a tensor-core kernel, known to the compiler.
+    Tensor(TensorTile),
+}
+
+impl Tile {
+    /// The tile, where it is no square of some width.
+    pub const fn only(self) -> Option<OutputTile> {
+        match self {
+            Self::Fixed(_) | Self::Runtime { .. } => None,
+            Self::Block(tile) => Some(OutputTile::Block(tile)),
+            Self::Lines(tile) => Some(OutputTile::Lines(tile)),
+            Self::Tensor(tile) => Some(OutputTile::Tensor(tile)),
+        }
+    }
 }
 
 /// The shared memory that an entry point uses.
@@ -32,7 +50,7 @@ pub enum SharedMemory {
     None,
     /// Static arrays of this many bytes in all.
     Static(Bytes),
-    /// A dynamic allocation laid out by [`TilePair`], or by [`BlockTile`].
+    /// A dynamic allocation laid out by [`TilePair`], by [`BlockTile`] or by [`TensorTile`].
     Dynamic,
 }
 
@@ -41,8 +59,11 @@ pub enum SharedMemory {
 pub struct Copies {
     /// How A and B lie in memory.
     pub transpose: [Transpose; 2],
-    /// Elements of one copy of A and of B. More than one: extents along rows, leading dimensions and addresses are multiples of it.
+    /// Elements of one copy of A and of B. More than one: leading dimensions, addresses and, where no copy is partial, extents along rows are multiples
+    /// of it.
     pub vector: [u32; 2],
+    /// Whether the last copy of a row may be a part of one: extents along rows need not be multiples then.
+    pub partial: bool,
 }
 
 impl Copies {
@@ -50,19 +71,21 @@ impl Copies {
     pub const PLAIN: Self = Self {
         transpose: [Transpose::No; 2],
         vector: [1; 2],
+        partial: false,
     };
 
     /// Whether a kernel with these copies computes this shape, with operands whose addresses are multiples of 16 bytes.
     pub fn accept(&self, shape: &GemmShape) -> bool {
-        [Operand::A, Operand::B]
-            .into_iter()
-            .zip(self.vector)
-            .all(|(operand, vector)| {
-                let (_, columns, ld) = shape.extents(operand);
-                let vector = vector as usize;
-                columns.is_multiple_of(vector) && ld.is_multiple_of(vector)
-            })
+        self.fit(shape, Operand::A)
+            && self.fit(shape, Operand::B)
             && self.transpose == [shape.transpose(Operand::A), shape.transpose(Operand::B)]
+    }
+
+    /// Whether an operand can be copied in vectors of this length.
+    fn fit(&self, shape: &GemmShape, operand: Operand) -> bool {
+        let (_, columns, ld) = shape.extents(operand);
+        let vector = self.vector[if operand == Operand::A { 0 } else { 1 }] as usize;
+        (self.partial || columns.is_multiple_of(vector)) && ld.is_multiple_of(vector)
     }
 }
 
@@ -79,7 +102,7 @@ pub struct Variant {
     pub shared: SharedMemory,
     /// The symbol in PTX.
     pub symbol: &'static str,
-    /// How A and B come into shared memory.
+    /// How A and B are copied; of lines the transposes say nothing, for [`lines_of`] tells how the matrix lies.
     pub copies: Copies,
     /// What `#[kernel(..)]` says of it.
     pub attributes: Attributes,
@@ -104,6 +127,8 @@ impl Variant {
             Tile::Fixed(fixed) => fixed == width,
             Tile::Runtime { min, max } => min <= width && width <= max,
             Tile::Block(tile) => tile.m == width && tile.n == width,
+            Tile::Tensor(tile) => tile.m == width && tile.n == width,
+            Tile::Lines(_) => false,
         }
     }
 
@@ -119,25 +144,41 @@ impl Variant {
     pub fn accepts(&self, shape: &GemmShape) -> bool {
         // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows.
         let near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
-        self.copies.accept(shape) && (!self.rung.takes_call() || (near(Operand::A) && near(Operand::B)))
+        match (self.tile, lines_of(shape)) {
+            (Tile::Lines(tile), Some((matrix, lies))) => tile == lies && self.copies.fit(shape, matrix),
+            (Tile::Lines(_), None) => false,
+            _ => self.copies.accept(shape) && (!self.rung.takes_call() || (near(Operand::A) && near(Operand::B))),
+        }
+    }
+
+    /// A small product that it computes.
+    pub fn small_shape(&self) -> GemmShape {
+        // Multiples of every vector.
+        let shape = match self.tile {
+            Tile::Lines(LineTile::AlongK) => GemmShape::packed(4, 1, 4),
+            Tile::Lines(LineTile::AcrossK) => GemmShape::packed(1, 4, 4),
+            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Block(_) | Tile::Tensor(_) => {
+                GemmShape::packed_transposed(8, 8, 8, self.copies.transpose)
+            }
+        };
+        shape.expect("packed and small")
     }
 
     /// Whether it can cut K into slices.
     pub const fn takes_slices(&self) -> bool {
         match self.tile {
             Tile::Block(tile) => self.rung.takes_call() && tile.takes_slices(),
-            Tile::Fixed(_) | Tile::Runtime { .. } => false,
+            Tile::Lines(_) => true,
+            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Tensor(_) => false,
         }
     }
 
     /// The tile of a width that this entry point [`computes`](Self::computes).
     pub const fn tile_of_width(&self, width: u32) -> Result<OutputTile, TileError> {
-        match self.tile {
-            Tile::Block(tile) => Ok(OutputTile::Block(tile)),
-            Tile::Fixed(_) | Tile::Runtime { .. } => match TileGeometry::new(width) {
-                Ok(tile) => Ok(OutputTile::Square(tile)),
-                Err(error) => Err(error),
-            },
+        match (self.tile.only(), TileGeometry::new(width)) {
+            (Some(tile), _) => Ok(tile),
+            (None, Ok(tile)) => Ok(OutputTile::Square(tile)),
+            (None, Err(error)) => Err(error),
         }
     }
 
@@ -146,15 +187,29 @@ impl Variant {
         match (self.shared, tile) {
             (SharedMemory::Dynamic, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).total(),
             (SharedMemory::Dynamic, OutputTile::Block(tile)) => tile.bytes(self.dtype),
-            (SharedMemory::None | SharedMemory::Static(_), _) => Bytes(0),
+            (SharedMemory::Dynamic, OutputTile::Tensor(tile)) => tile.bytes(),
+            (SharedMemory::None | SharedMemory::Static(_), _) | (_, OutputTile::Lines(_)) => Bytes(0),
         }
     }
 
-    /// How the shared memory of a tile is divided into `A_s` and `B_s`, all stages together.
+    /// How the shared memory of a tile is divided into `A_s` and `B_s`, all stages together; of lines there is nothing in shared memory.
     pub const fn parts(&self, tile: OutputTile) -> TileParts {
         match (self.rung, tile) {
             (Rung::RegisterTile, _) => RegisterTile::PARTS,
             (_, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).parts(),
+            (_, OutputTile::Tensor(tile)) => {
+                let bytes = tile.stages * TensorTile::ELEMENT_BYTES;
+                TileParts {
+                    tile_width: tile.n,
+                    a_part: Bytes(tile.a_elems() * bytes),
+                    b_part: Bytes(tile.b_elems() * bytes),
+                }
+            }
+            (_, OutputTile::Lines(tile)) => TileParts {
+                tile_width: tile.lines(),
+                a_part: Bytes(0),
+                b_part: Bytes(0),
+            },
             (_, OutputTile::Block(tile)) => {
                 let bytes = tile.stages * self.dtype.size_bytes();
                 TileParts {
@@ -172,6 +227,8 @@ impl Variant {
             (Rung::RegisterTile, _) => RegisterTile::DEPTH,
             (_, OutputTile::Square(tile)) => tile.width(),
             (_, OutputTile::Block(tile)) => tile.k,
+            (_, OutputTile::Tensor(tile)) => tile.k,
+            (_, OutputTile::Lines(tile)) => tile.depth(),
         }
     }
 
@@ -309,7 +366,7 @@ macro_rules! block_rows {
             tile: Tile::Block($tile),
             shared: SharedMemory::Dynamic,
             symbol: concat!($prefix, "_", $layout, "_", $suffix, "_f32"),
-            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector },
+            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector, partial: false },
             attributes: Attributes { max_threads: Some($tile.threads()) },
         }),*]
     };
@@ -392,16 +449,92 @@ const SQUARE_ROWS: [Variant; 6] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T
     "tt" Yes Yes [1, 1];
 };
 
+const COLUMNS_ROWS: [Variant; 6] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T128X32, "128x32":
+    "nn4" No No [1, 4];
+    "nt" No Yes [1, 1];
+    "tn4" Yes No [4, 4];
+    "tt4" Yes Yes [4, 1];
+    "nn" No No [1, 1];
+    "tn" Yes No [1, 1];
+};
+
 /// The rows of [`Rung::Gemm`] with the other tiles, for every layout.
-const GEMM_ROWS: [[Variant; 7]; 4] = [
+const GEMM_ROWS: [[Variant; 7]; 3] = [
     block_rows!(any tiles::T128X64, "128x64"),
     block_rows!(any tiles::T32X128, "32x128"),
-    block_rows!(any tiles::T128X32, "128x32"),
     block_rows!(any tiles::T16X128, "16x128"),
 ];
 
+/// A row of [`Rung::MatrixVector`]: the matrix is loaded in vectors of so many elements, whichever operand it is.
+const fn line_row(tile: LineTile, vector: u32, symbol: &'static str) -> Variant {
+    Variant {
+        copies: Copies {
+            vector: [vector; 2],
+            ..Copies::PLAIN
+        },
+        attributes: Attributes {
+            max_threads: Some(LineTile::THREADS),
+        },
+        ..row(
+            Rung::MatrixVector,
+            DType::F32,
+            Tile::Lines(tile),
+            match tile {
+                LineTile::AlongK => SharedMemory::None,
+                LineTile::AcrossK => SharedMemory::Static(tile.static_bytes()),
+            },
+            symbol,
+        )
+    }
+}
+
+/// The rows of [`Rung::MatrixVector`].
+const LINE_ROWS: [Variant; 4] = [
+    line_row(LineTile::AlongK, 4, "r11_matrix_vector_along_k4_f32"),
+    line_row(LineTile::AlongK, 1, "r11_matrix_vector_along_k_f32"),
+    line_row(LineTile::AcrossK, 4, "r11_matrix_vector_across_k4_f32"),
+    line_row(LineTile::AcrossK, 1, "r11_matrix_vector_across_k_f32"),
+];
+
+/// A row of [`Rung::MmaSync`]. A copy moves 16 bytes.
+const fn tensor_row(dtype: DType, tile: TensorTile, transpose: [Transpose; 2], symbol: &'static str) -> Variant {
+    Variant {
+        copies: Copies {
+            transpose,
+            vector: [8, 8],
+            partial: true,
+        },
+        attributes: Attributes {
+            max_threads: Some(tile.threads()),
+        },
+        ..row(Rung::MmaSync, dtype, Tile::Tensor(tile), SharedMemory::Dynamic, symbol)
+    }
+}
+
+/// The rows of [`Rung::MmaSync`] of one element type.
+macro_rules! tensor_rows {
+    ($dtype:expr, $suffix:literal) => {
+        tensor_rows! { $dtype, $suffix:
+            T128X128 "nn" "128x128" No No;
+            T128X128 "nt" "128x128" No Yes;
+            T128X128 "tn" "128x128" Yes No;
+            T128X128 "tt" "128x128" Yes Yes;
+            T256X128 "nn" "256x128" No No;
+            T256X128 "nt" "256x128" No Yes;
+        }
+    };
+    ($dtype:expr, $suffix:literal: $($tile:ident $layout:literal $extents:literal $a:ident $b:ident;)*) => {
+        [$(tensor_row(
+            $dtype,
+            tensor_tiles::$tile,
+            [Transpose::$a, Transpose::$b],
+            concat!("r12_mma_sync_", $layout, "_", $extents, "_", $suffix),
+        )),*]
+    };
+}
+
 /// All groups of rows, in the order of the table.
-const GROUPS: [&[Variant]; 14] = [
+const GROUPS: [&[Variant]; 17] = [
     &rows!(DType::F32, "f32"),
     &rows!(DType::F64, "f64"),
     &rows!(DType::F16, "f16"),
@@ -414,8 +547,11 @@ const GROUPS: [&[Variant]; 14] = [
     &GEMM_ROWS[0],
     &SQUARE_ROWS,
     &GEMM_ROWS[1],
+    &COLUMNS_ROWS,
     &GEMM_ROWS[2],
-    &GEMM_ROWS[3],
+    &LINE_ROWS,
+    &tensor_rows!(DType::F16, "f16"),
+    &tensor_rows!(DType::Bf16, "bf16"),
 ];
 
 const COUNT: usize = {
@@ -475,6 +611,13 @@ mod tests {
             assert!(variant.symbol.starts_with(variant.rung.name()));
             assert!(variant.symbol.ends_with(variant.dtype.name()));
             assert!(VARIANTS[..i].iter().all(|other| other.symbol != variant.symbol));
+        }
+    }
+
+    #[test]
+    fn every_entry_point_accepts_its_small_shape() {
+        for variant in &VARIANTS {
+            assert!(variant.accepts(&variant.small_shape()), "{}", variant.symbol);
         }
     }
 

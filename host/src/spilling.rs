@@ -59,7 +59,7 @@ impl<'gpu> Twins<'gpu> {
             .as_ref()
             .map_or("", |installed| &installed.driver);
         refuse_old_driver(driver)?;
-        let module = Module::from_ptx(ptx::spilling().ptx, &[]).of_call("cuModuleLoadDataEx")?;
+        let module = Module::from_ptx(&ptx::spilling().ptx[..], &[]).of_call("cuModuleLoadDataEx")?;
         Ok(Self { module, gpu })
     }
 

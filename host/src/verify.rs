@@ -7,7 +7,7 @@
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
 use tilewright_contract::{
-    Bytes, Copies, DType, GemmShape, Operand, OutputTile, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
+    Bytes, Copies, DType, GemmShape, LineTile, Operand, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
     VARIANTS, Variant,
 };
 
@@ -144,14 +144,61 @@ pub fn cases([w, h, d]: [usize; 3], copies: &Copies) -> Vec<Case> {
         .collect()
 }
 
+/// The shapes for a product with a vector, of a matrix whose rows in memory are loaded `vector` elements at a time: C of one column and of one row, the vector
+/// in one row of memory and in one column, each as the matrix lies in `tile`.
+pub fn vector_cases(tile: LineTile, vector: usize) -> Vec<Case> {
+    let (w, d) = (tile.lines() as usize, tile.depth() as usize);
+    // Lines, elements along K, elements behind each row of the matrix and from one element of the vector and of C to the next.
+    let extents = [
+        ("nothing to sum", w + 1, 0, 0, 1),
+        ("one element", 1, 1, 0, 1),
+        ("below one tile", w - 1, d - 1, 0, 1),
+        ("one tile", w, d, 0, 1),
+        ("above one tile", w + 1, d + 1, 0, 1),
+        ("whole tiles", 2 * w, 2 * d, 0, 1),
+        ("shallow", 3 * w + 5, 7, 0, 1),
+        ("deep", 3, 5 * d + 3, 0, 1),
+        ("padded", w + 3, d + 33, 5, 3),
+    ];
+    let mut cases = Vec::new();
+    for (name, lines, k, gap, stride) in extents {
+        for (is_column, vector_in_a_row) in [(true, true), (true, false), (false, true), (false, false)] {
+            // Along K the rows of the matrix in memory are lines, across it they are elements of all lines.
+            let (lines, k) = match tile {
+                LineTile::AlongK => (lines, k.next_multiple_of(vector)),
+                LineTile::AcrossK => (lines.next_multiple_of(vector), k),
+            };
+            let (row, matrix) = match (tile, is_column) {
+                (LineTile::AlongK, true) => (k, Transpose::No),
+                (LineTile::AlongK, false) => (k, Transpose::Yes),
+                (LineTile::AcrossK, true) => (lines, Transpose::Yes),
+                (LineTile::AcrossK, false) => (lines, Transpose::No),
+            };
+            let matrix_ld = (row + gap).next_multiple_of(vector);
+            let vector_ld = if vector_in_a_row { k.max(1) } else { stride };
+            let shape = if is_column {
+                let other = if vector_in_a_row { Transpose::Yes } else { Transpose::No };
+                GemmShape::with_transposes(lines, 1, k, [matrix, other], [matrix_ld, vector_ld, stride])
+            } else {
+                let other = if vector_in_a_row { Transpose::No } else { Transpose::Yes };
+                GemmShape::with_transposes(1, lines, k, [other, matrix], [vector_ld, matrix_ld, lines + gap])
+            };
+            cases.extend(shape.ok().map(|shape| Case { name, shape }));
+        }
+    }
+    // Of one line C has one column and one row: the matrix is A.
+    cases.retain(|case| tilewright_contract::lines_of(&case.shape).is_some_and(|(_, lies)| lies == tile));
+    cases
+}
+
 /// A shape whose rows in memory are multiples of what the copies move at once, with so many elements at least behind each row of A, B and C.
 fn fitting([m, n, k]: [usize; 3], gaps: [usize; 3], copies: &Copies) -> Option<GemmShape> {
     let [vector_a, vector_b] = copies.vector.map(|vector| vector as usize);
     let (mut m, mut n) = (m, n);
-    if copies.transpose[0] == Transpose::Yes {
+    if !copies.partial && copies.transpose[0] == Transpose::Yes {
         m = m.next_multiple_of(vector_a);
     }
-    if copies.transpose[1] == Transpose::No {
+    if !copies.partial && copies.transpose[1] == Transpose::No {
         n = n.next_multiple_of(vector_b);
     }
     let packed = GemmShape::packed_transposed(m, n, k, copies.transpose).ok()?;
@@ -184,8 +231,11 @@ pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     let ends = match variant.tile {
         Tile::Fixed(width) => [width, width],
         Tile::Runtime { min, max } => [min, max],
-        Tile::Block(tile) => {
-            let fits = variant.dynamic_bytes(OutputTile::Block(tile)) <= limit;
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => {
+            let fits = variant
+                .tile
+                .only()
+                .is_some_and(|tile| variant.dynamic_bytes(tile) <= limit);
             let slices = if variant.takes_slices() { &[1, 3][..] } else { &[1] };
             let of_slices = |&slices| Policy {
                 slices: Some(slices),
@@ -265,11 +315,12 @@ fn each_case(
                 .tile
                 .or_else(|| width_within(policy.smem_limit?, variant.dtype))
                 .unwrap_or(1);
-            let tile = match variant.tile {
-                Tile::Block(tile) => [tile.m, tile.n, tile.k],
-                Tile::Fixed(_) | Tile::Runtime { .. } => [width; 3],
+            let cases = match variant.tile {
+                Tile::Block(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
+                Tile::Fixed(_) | Tile::Runtime { .. } => cases([width as usize; 3], &variant.copies),
+                Tile::Tensor(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
+                Tile::Lines(tile) => vector_cases(tile, variant.copies.vector[0] as usize),
             };
-            let cases = cases(tile.map(|extent| extent as usize), &variant.copies);
             trials.extend(cases.into_iter().map(|case| (variant, policy, case)));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! - [`rungs`]: one kernel a file, in learning order; each file is its idea and its entry points.
 //! - [`tiled`]: the body that the tiled rungs share; [`register`]: what those with copies of 16 bytes share;
-//!   [`pipeline`]: the body of the pipelined ones.
+//!   [`pipeline`]: the body of the pipelined ones. [`tensor`]: a body for tensor cores.
 //! - [`warp`]: how the lanes of a warp share its part of a tile.
 //! - `spilling`: twins that differ only in where the compiler puts the registers that it does not get. With the feature `spilling` they are what is
 //!   compiled for nvptx64, in place of the rungs.
@@ -26,11 +26,13 @@ pub mod pipeline;
 pub mod primitives;
 pub mod register;
 pub mod register_tile;
-// A module of PTX has the rungs or the twins, the host has both.
-#[cfg(not(all(target_arch = "nvptx64", feature = "spilling")))]
+// A module of PTX has the rungs or the twins or neither, the host has both.
+#[cfg(not(all(target_arch = "nvptx64", any(feature = "spilling", feature = "library"))))]
 pub mod rungs;
+pub mod slices;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "spilling"))]
 pub mod spilling;
+pub mod tensor;
 pub mod tiled;
 pub mod unroll;
 pub mod warp;

@@ -116,3 +116,44 @@ pub unsafe fn async_copy(copy: AsyncCopyAccess, site: &'static Location<'static>
     // SAFETY: the caller's promise.
     unsafe { engine::current("an asynchronous copy").async_copy(copy, site) };
 }
+
+/// A warp's access to 1, 2 or 4 matrices of 8 x 8 elements of 2 bytes in shared memory: what one lane brings to `ldmatrix` or `stmatrix`. Lane `8 i + r`
+/// brings row `r` of matrix `i`.
+#[derive(Clone, Debug)]
+pub struct MatrixAccess {
+    /// The first byte of the lane's row of 16 bytes.
+    pub row: *mut u8,
+    /// The addresses that the view covers.
+    pub part: Range<usize>,
+    /// How many matrices.
+    pub matrices: usize,
+    /// Whether a lane's two elements of a matrix are of one column, and not of one row.
+    pub transposed: bool,
+}
+
+/// Loads matrices by all lanes of the warp; where that may not be done (out of bounds, misaligned) the thread unwinds from here, with the fault recorded.
+///
+/// Of each matrix the lane gets two elements, the first one in the lower half: those at row `lane / 4`, columns `2 (lane % 4)` and the next, or,
+/// transposed, at column `lane / 4`, rows `2 (lane % 4)` and the next. Elements of matrices that are not there are 0.
+///
+/// # Safety
+/// Without the simulator's checks: every lane's 16 bytes may be read.
+///
+/// # Panics
+/// Outside a launch.
+pub unsafe fn load_matrices(access: &MatrixAccess, site: &'static Location<'static>) -> [u32; 4] {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("ldmatrix").load_matrices(access, site) }
+}
+
+/// Stores matrices by all lanes of the warp, elements as [`load_matrices`] gets them.
+///
+/// # Safety
+/// Without the simulator's checks: 16 bytes of every lane that brings a row may be written.
+///
+/// # Panics
+/// Outside a launch.
+pub unsafe fn store_matrices(access: &MatrixAccess, elements: [u32; 4], site: &'static Location<'static>) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("stmatrix").store_matrices(access, elements, site) };
+}

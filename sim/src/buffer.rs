@@ -61,7 +61,7 @@ impl<T: Pod> GlobalBuffer<T> {
             "{rows} x {columns} with a leading dimension of {ld} takes {span} elements, the slice has {}",
             elements.len()
         );
-        let buffer = Self::allocate(span, Fill::Written, Some(Rows::of::<T>(columns, ld)));
+        let buffer = Self::allocate(span, Fill::Written, Rows::of::<T>(columns, ld));
         buffer.copy_from(&elements[..span]);
         buffer
     }
@@ -71,11 +71,7 @@ impl<T: Pod> GlobalBuffer<T> {
     /// # Panics
     /// If `ld < columns`.
     pub fn matrix_uninit(rows: usize, columns: usize, ld: usize) -> Self {
-        Self::allocate(
-            span(rows, columns, ld),
-            Fill::Unwritten,
-            Some(Rows::of::<T>(columns, ld)),
-        )
+        Self::allocate(span(rows, columns, ld), Fill::Unwritten, Rows::of::<T>(columns, ld))
     }
 
     fn allocate(len: usize, fill: Fill, rows: Option<Rows>) -> Self {
@@ -144,18 +140,19 @@ enum Fill {
     Unwritten,
 }
 
-/// The rows of a matrix, in bytes.
+/// The rows of a matrix, in bytes; `row` is less than `pitch`.
 struct Rows {
     row: usize,
     pitch: usize,
 }
 
 impl Rows {
-    fn of<T>(columns: usize, ld: usize) -> Self {
-        Self {
+    /// Those of a matrix with padding; `None` for one without, where an access may go from a row into the next.
+    fn of<T>(columns: usize, ld: usize) -> Option<Self> {
+        (columns < ld).then_some(Self {
             row: columns * size_of::<T>(),
-            pitch: (ld * size_of::<T>()).max(1),
-        }
+            pitch: ld * size_of::<T>(),
+        })
     }
 }
 
@@ -347,6 +344,8 @@ mod tests {
         assert_eq!(buffer.len(), 8);
         let allocation = &buffer.allocation;
         assert!(!allocation.is_padding(8, 4) && allocation.is_padding(12, 4) && allocation.is_padding(8, 8));
+        let packed = GlobalBuffer::<f32>::matrix_uninit(4, 1, 1);
+        assert!(!packed.allocation.is_padding(0, 16));
         assert!(!allocation.is_written(20, 4));
         allocation.set_written(20, 4);
         assert!(allocation.is_written(20, 4) && !allocation.is_written(20, 8));

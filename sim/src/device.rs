@@ -37,6 +37,9 @@ pub struct WarpValues {
     pub values: [u64; 32],
 }
 
+/// What a lane brings to an instruction of the whole warp.
+pub type LaneWords = [u64; 3];
+
 /// The threads among which an atomic operation or a fence counts (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -148,6 +151,26 @@ pub fn active_mask() -> u32 {
 pub fn warp_exchange<R>(mask: u32, value: u64, read: impl FnOnce(&WarpValues) -> R) -> R {
     let values = engine::current("a warp function").exchange(mask, value, Location::caller());
     read(&values)
+}
+
+/// Meets all 32 lanes of the warp at one place of the source, as an instruction that is `.sync.aligned` does, and lets `read` see what each of them
+/// brought, by lane. It orders no memory.
+#[track_caller]
+pub fn warp_gather<R>(words: LaneWords, read: impl FnOnce(&[LaneWords; 32]) -> R) -> R {
+    let gathered = engine::current("a matrix instruction").gather(words, Location::caller());
+    read(&gathered)
+}
+
+/// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and waits for the others: `bar.sync`.
+#[track_caller]
+pub fn named_barrier_sync(id: u32, threads: u32) {
+    engine::current("a named barrier").named_barrier(id, threads, true, Location::caller());
+}
+
+/// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and goes on: `bar.arrive`.
+#[track_caller]
+pub fn named_barrier_arrive(id: u32, threads: u32) {
+    engine::current("a named barrier").named_barrier(id, threads, false, Location::caller());
 }
 
 /// Orders the thread's memory accesses as others in `scope` see them. Outside a launch it is a fence of the host.

@@ -109,6 +109,13 @@ pub enum FaultKind {
         /// Threads at the other one.
         there: u32,
     },
+    /// A named barrier's number or count is none that the block can have, or its threads do not agree on the count.
+    NamedBarrier {
+        /// Its number.
+        id: u32,
+        /// What is wrong, with both numbers.
+        problem: String,
+    },
     /// Nobody can go on: each thread waits for one that waits too.
     Deadlock {
         /// Who waits for what.
@@ -233,6 +240,7 @@ impl FaultKind {
             FaultKind::Cluster { .. } => "Cluster",
             FaultKind::BarrierDivergence { .. } => "BarrierDivergence",
             FaultKind::BarrierMismatch { .. } => "BarrierMismatch",
+            FaultKind::NamedBarrier { .. } => "NamedBarrier",
             FaultKind::Deadlock { .. } => "Deadlock",
             FaultKind::UninitializedRead { .. } => "UninitializedRead",
             FaultKind::OutOfBounds { .. } => "OutOfBounds",
@@ -290,6 +298,7 @@ impl fmt::Display for FaultKind {
                 f,
                 "different barriers at once: {here} threads wait at this one, {there} at another"
             ),
+            FaultKind::NamedBarrier { id, problem } => write!(f, "named barrier {id}: {problem}"),
             FaultKind::Deadlock { waiting } => write!(f, "deadlock: {waiting}"),
             FaultKind::UninitializedRead { space, offset } => {
                 write!(f, "{space} memory read that was never written: byte {offset}")

@@ -7,7 +7,9 @@ use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::{
     Backend, DType, Error, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm,
+    verify,
 };
+use tilewright_contract::Tile;
 
 use crate::Outcome;
 
@@ -15,6 +17,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("gemm::every_kernel_scales_and_adds", every_kernel_scales_and_adds),
         Trial::test("gemm::nothing_to_sum_scales_c", nothing_to_sum_scales_c),
+        Trial::test("gemm::products_with_vectors", products_with_vectors),
         Trial::test("gemm::nan_stays_out_of_an_unread_c", nan_stays_out_of_an_unread_c),
         Trial::test("gemm::the_workspace_is_reused", the_workspace_is_reused),
         Trial::test(
@@ -85,7 +88,7 @@ fn of_variant(variant: &'static Variant, slices: u32) -> Policy {
 fn pipelined() -> impl Iterator<Item = (&'static Variant, u32)> {
     VARIANTS
         .iter()
-        .filter(|variant| variant.rung.takes_call())
+        .filter(|variant| matches!(variant.rung, Rung::AsyncCopy | Rung::Gemm))
         .flat_map(|variant| match variant.takes_slices() {
             true => vec![(variant, 1), (variant, 3)],
             false => vec![(variant, 1)],
@@ -114,6 +117,29 @@ fn nothing_to_sum_scales_c() -> Outcome {
         let shape = GemmShape::packed_transposed(132, 36, 0, variant.copies.transpose)?;
         for (alpha, beta) in [(1.0, 0.0), (2.0, 1.0), (1.0, -0.5)] {
             is_right(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every case of rung 11, whole and in slices, scaled and added to what C holds.
+fn products_with_vectors() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    for variant in &VARIANTS {
+        let Tile::Lines(tile) = variant.tile else { continue };
+        let cases = verify::vector_cases(tile, variant.copies.vector[0] as usize);
+        // And larger ones, of many slices.
+        let large = [(700, 1, 3000), (1, 700, 3000), (100, 1, 40_000), (1, 100, 40_000)]
+            .into_iter()
+            .flat_map(|(m, n, k)| LAYOUTS.map(|layout| GemmShape::packed_transposed(m, n, k, layout)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let shapes = cases.into_iter().map(|case| case.shape).chain(large);
+        for shape in shapes.filter(|shape| variant.accepts(shape)) {
+            for slices in [1, 3, 8, 9, 70] {
+                let factors = Factors { alpha: -2.5, beta: 0.5 };
+                is_right(&gpu, &shape, Factors::default(), &of_variant(variant, slices))?;
+                is_right(&gpu, &shape, factors, &of_variant(variant, slices))?;
+            }
         }
     }
     Ok(())

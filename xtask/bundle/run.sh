@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts, all of
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half twins, all of
 #                           them when none is named; calibrate
+#
+# TEST_FILTER, SANITIZE_FILTER: parts of the names of the tests to run. DTYPE: the only element type to calibrate and to pick for.
+# A calibration in $OUT is what later steps choose kernels by.
 #
 # A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
 # Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
@@ -18,7 +21,6 @@ log=$out/log.txt
 
 # What runs under compute-sanitizer: every entry point over its shapes. The other tests provoke errors, which it would report.
 sanitize_filter=${SANITIZE_FILTER:-kernels::}
-peers=$bundle/peers/cubin
 
 say() { printf '\n== %s ==\n' "$*"; }
 
@@ -41,7 +43,7 @@ run_tests() { # command...
     return "$status"
 }
 
-test_() { run_tests "$bundle/tests/gpu"; }
+test_() { run_tests "$bundle/tests/gpu" ${TEST_FILTER:-}; }
 
 sanitize() { # tool options...
     local tool=$1
@@ -150,33 +152,21 @@ banks() {
     grep -c '^| [las]' "$out/banks.md"
 }
 
-peers() {
-    mkdir -p "$peers"
-    local source status=0
-    for source in "$bundle"/peers/*.cu; do
-        nvcc -O3 -arch=sm_90 -cubin -o "$peers/$(basename "$source" .cu).cubin" "$source" || status=1
-    done
-    return $status
-}
-
-# The twins of the program gpu_NAME, where it has some, are NAME.cubin. gpu_spilling has a step of its own.
-bench() {
-    local program twins status=0
-    for program in "$bundle"/benches/*; do
-        [ "$(basename "$program")" = gpu_spilling ] && continue
-        twins=$(basename "$program")
-        twins=$peers/${twins#gpu_}.cubin
-        "$program" $([ -e "$twins" ] && echo --peers "$twins") --out "$out" --commit "$commit" --date "$date" || status=1
-    done
-    return $status
-}
-
 # Suites of `tilewright bench`.
-suite() { "$bundle/tilewright" bench --suite "$1" --out "$out" --commit "$commit" --date "$date"; }
+suite() { # name, options...
+    "$bundle/tilewright" bench --suite "$@" $(by_calibration) --out "$out" --commit "$commit" --date "$date"
+}
+by_calibration() { [ -e "$out/speed.txt" ] && echo --speeds "$out/speed.txt"; }
 ladder() { suite ladder; }
 squares() { suite squares; }
 shapes() { suite shapes; }
 layouts() { suite layouts; }
+half() { suite half; }
+twins() {
+    local cubin
+    cubin=$(mktemp)
+    nvcc -O3 -arch=sm_90 -cubin -o "$cubin" "$bundle/peers/tiled.cu" && suite twins --twins "$cubin"
+}
 
 # What spilled registers do to the caches; the last four are why warps wait.
 spilling_counters=(
@@ -225,19 +215,21 @@ spilling() {
     return $status
 }
 
-# Fits the planner's model of our kernels to this device.
-calibrate() { "$bundle/benches/gpu_pick" --calibrate --out "$out"; }
+# Fits the planner's model of our kernels to this device; how good its choice is.
+gpu_pick() { "$bundle/benches/gpu_pick" ${DTYPE:+--dtype "$DTYPE"} --out "$out" "$@"; }
+calibrate() { gpu_pick --calibrate; }
+pick() { gpu_pick $(by_calibration) --commit "$commit" --date "$date"; }
 
 steps=()
 for step in "${@:-all}"; do
     case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks peers bench spilling ladder squares shapes layouts) ;;
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks pick spilling ladder squares shapes layouts half twins) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | peers | bench | spilling | ladder | squares | shapes | \
-        layouts | calibrate) steps+=("$step") ;;
+    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | spilling | ladder | squares | shapes | \
+        layouts | half | twins | calibrate | pick) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks peers bench spilling ladder squares shapes layouts calibrate" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half twins calibrate" >&2
         exit 2
         ;;
     esac

@@ -10,10 +10,11 @@ use super::cublas::{Algorithm, Cublas, Product};
 use super::kernel::{self, Kernel};
 use super::operands::{Operands, Set};
 use super::results::{About, Ceilings, Measurement, Outcome, RowResult, Side};
-use super::rows::Row;
+use super::rows::{Against, Ours, Row};
 use super::stats::Quartiles;
 use super::telemetry::Observer;
 use super::timing::{Contender, Schedule, Timer};
+use super::twins::{Twin, Twins};
 use super::{Options, Progress};
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -35,14 +36,41 @@ pub struct Bench<'b> {
     options: &'b Options,
     timer: Timer<'b>,
     cublas: Option<&'b Cublas<'b>>,
+    twins: Option<&'b Twins<'b>>,
     observer: Option<Observer>,
 }
 
-/// The peer's fastest way for a product.
+/// What ours is compared with.
 struct Peer<'c> {
-    product: Product<'c>,
-    algorithm: Algorithm,
+    side: PeerSide<'c>,
     error_over_bound: f64,
+}
+
+enum PeerSide<'c> {
+    /// The library's fastest way for a product.
+    Library(Product<'c>, Algorithm),
+    /// Our kernel in CUDA C++.
+    Twin(Twin<'c>),
+    /// Another kernel of ours.
+    Ours(Kernel),
+}
+
+impl PeerSide<'_> {
+    fn name(&self) -> String {
+        match self {
+            Self::Library(_, algorithm) => algorithm.name(),
+            Self::Twin(twin) => twin.name().to_owned(),
+            Self::Ours(kernel) => kernel.name(),
+        }
+    }
+
+    fn launch<T: Element>(&self, gpu: &Gpu, set: &mut Set<'_, T>) -> Result<()> {
+        match self {
+            Self::Library(product, algorithm) => product.launch(algorithm, &set.a, &set.b, &mut set.c),
+            Self::Twin(twin) => twin.launch(set),
+            Self::Ours(kernel) => kernel.launch(gpu, &set.a, &set.b, &mut set.c),
+        }
+    }
 }
 
 /// Loads cuBLAS, or says in `about` why there is none.
@@ -80,12 +108,18 @@ impl<'b> Bench<'b> {
     ///
     /// # Errors
     /// [`Error::Driver`] without memory.
-    pub fn new(gpu: &'b Gpu, cublas: Option<&'b Cublas<'b>>, options: &'b Options) -> Result<Self> {
+    pub fn new(
+        gpu: &'b Gpu,
+        cublas: Option<&'b Cublas<'b>>,
+        twins: Option<&'b Twins<'b>>,
+        options: &'b Options,
+    ) -> Result<Self> {
         Ok(Self {
             gpu,
             options,
             timer: Timer::new(gpu)?,
             cublas,
+            twins,
             observer: Observer::of_device(0),
         })
     }
@@ -138,11 +172,11 @@ impl<'b> Bench<'b> {
     /// What rows of one product share.
     fn shared<T: Element>(&mut self, row: &Row) -> Result<(Operands<'b, T>, Option<Peer<'b>>)> {
         // Before gigabytes are filled for a row that cannot run.
-        Kernel::plan(row, self.options.rung, self.gpu.profile())?;
+        Kernel::plan(row, self.options, self.gpu.profile())?;
         let mut operands = Operands::random(self.gpu, kernel::shape(row)?)?;
-        let peer = match self.cublas {
-            Some(cublas) => Some(self.fastest(cublas.product(row)?, &mut operands)?),
-            None => None,
+        let peer = match (self.cublas, row.against) {
+            (Some(cublas), Against::Library) => Some(self.fastest(cublas.product(row)?, &mut operands)?),
+            _ => None,
         };
         Ok((operands, peer))
     }
@@ -166,15 +200,40 @@ impl<'b> Bench<'b> {
             tool: "cuBLAS",
             message: "no algorithm for this product".into(),
         })?;
-        let verdict = operands.check(self.gpu, |set| product.launch(&algorithm, &set.a, &set.b, &mut set.c));
-        let error_over_bound = verdict
-            .map_err(|error| of_peer(&algorithm, error))?
-            .max_error_over_bound;
-        Ok(Peer {
-            product,
-            algorithm,
-            error_over_bound,
-        })
+        self.checked(PeerSide::Library(product, algorithm), operands)
+    }
+
+    /// The peer of a row that has one of its own.
+    fn own_peer<T: Element>(
+        &self,
+        row: &Row,
+        kernel: &Kernel,
+        operands: &mut Operands<'b, T>,
+    ) -> Result<Option<Peer<'b>>> {
+        let side = match row.against {
+            Against::Library => return Ok(None),
+            Against::Twin => {
+                let missing = || {
+                    let how = "--twins FILE: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU";
+                    Error::InvalidArgument(format!("{} needs {how}", row.name))
+                };
+                PeerSide::Twin(self.twins.ok_or_else(missing)?.of(kernel.launch_plan().clone())?)
+            }
+            Against::Tile(rung, width) => {
+                let other = Row {
+                    ours: Ours::Tile(rung, width),
+                    ..row.clone()
+                };
+                PeerSide::Ours(Kernel::plan(&other, self.options, self.gpu.profile())?)
+            }
+        };
+        self.checked(side, operands).map(Some)
+    }
+
+    fn checked<T: Element>(&self, side: PeerSide<'b>, operands: &mut Operands<'b, T>) -> Result<Peer<'b>> {
+        let verdict = operands.check(self.gpu, |set| side.launch(self.gpu, set));
+        let error_over_bound = verdict.map_err(|error| of_peer(&side, error))?.max_error_over_bound;
+        Ok(Peer { side, error_over_bound })
     }
 
     fn trial_us<T: Element>(
@@ -196,16 +255,18 @@ impl<'b> Bench<'b> {
         peer: Option<&Peer<'b>>,
     ) -> Result<Measurement> {
         let gpu = self.gpu;
-        let kernel = Kernel::plan(row, self.options.rung, gpu.profile())?;
+        let kernel = Kernel::plan(row, self.options, gpu.profile())?;
         let verdict = operands.check(gpu, |set| kernel.launch(gpu, &set.a, &set.b, &mut set.c))?;
+        let own = self.own_peer(row, &kernel, operands)?;
+        let peer = own.as_ref().or(peer);
         if let Some(peer) = peer
             && peer.error_over_bound > SUSPICIOUS_ERROR * verdict.max_error_over_bound
         {
             return Err(Error::Tool {
-                tool: "cuBLAS",
+                tool: "the peer",
                 message: format!(
                     "{} computes with less precision: its largest error is {:.2e} of the bound, ours {:.2e}",
-                    peer.algorithm.name(),
+                    peer.side.name(),
                     peer.error_over_bound,
                     verdict.max_error_over_bound
                 ),
@@ -213,8 +274,7 @@ impl<'b> Bench<'b> {
         }
 
         let mut ours = |set: &mut Set<'b, T>| kernel.launch(gpu, &set.a, &set.b, &mut set.c);
-        let mut theirs =
-            peer.map(|peer| |set: &mut Set<'b, T>| peer.product.launch(&peer.algorithm, &set.a, &set.b, &mut set.c));
+        let mut theirs = peer.map(|peer| |set: &mut Set<'b, T>| peer.side.launch(gpu, set));
         let mut contenders: Vec<Contender<'_, 'b, T>> = vec![&mut ours];
         if let Some(theirs) = &mut theirs {
             contenders.push(theirs);
@@ -233,7 +293,7 @@ impl<'b> Bench<'b> {
         };
         let times = times?;
         let flops = kernel::shape(row)?.flops();
-        let peer_side = peer.map(|peer| Side::new(peer.algorithm.name(), &times[1], flops, peer.error_over_bound));
+        let peer_side = peer.map(|peer| Side::new(peer.side.name(), &times[1], flops, peer.error_over_bound));
         Ok(Measurement {
             ours: Side::new(kernel.name(), &times[0], flops, verdict.max_error_over_bound),
             ratio: peer.and_then(|_| ratios(&times[0], &times[1])),
@@ -248,11 +308,11 @@ impl<'b> Bench<'b> {
 }
 
 /// A wrong result of the peer is no fault of ours.
-fn of_peer(algorithm: &Algorithm, error: Error) -> Error {
+fn of_peer(side: &PeerSide<'_>, error: Error) -> Error {
     match error {
         Error::Mismatch(verdict) => Error::Tool {
-            tool: "cuBLAS",
-            message: format!("{}: {verdict}", algorithm.name()),
+            tool: "the peer",
+            message: format!("{}: {verdict}", side.name()),
         },
         other => other,
     }

@@ -1,12 +1,13 @@
 //! Ours: the one place from which the benchmark calls planner and launch.
 
+use super::Options;
 use super::rows::{Ours, Row};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::Result;
 use crate::launch::{DeviceMatrix, Gpu};
 use crate::plan::{Plan, PlanSummary, Policy, plan};
-use crate::{GemmShape, Rung, Transpose};
+use crate::{GemmShape, Transpose};
 
 /// A kernel for one row's product.
 pub struct Kernel {
@@ -14,18 +15,25 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Plans a row; `rung` instead of the row's own choice where there is one.
+    /// Plans a row; the options' rung instead of the row's own choice where there is one.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for extents that the kernels cannot index, [`Error::InvalidPlan`] for a rung that does not fit the row.
-    pub fn plan(row: &Row, rung: Option<Rung>, profile: &DeviceProfile) -> Result<Self> {
+    pub fn plan(row: &Row, options: &Options, profile: &DeviceProfile) -> Result<Self> {
         let shape = shape(row)?;
         let own = match row.ours {
-            Ours::Rung(rung) => Some(rung),
-            Ours::Auto | Ours::Cpu => None,
+            Ours::Rung(rung) => (Some(rung), None),
+            Ours::Tile(rung, width) => (Some(rung), Some(width)),
+            Ours::Auto | Ours::Cpu => (None, None),
+        };
+        let (rung, tile) = match options.rung {
+            Some(rung) => (Some(rung), None),
+            None => own,
         };
         let policy = Policy {
-            rung: rung.or(own),
+            rung,
+            tile,
+            speeds: options.speeds,
             ..Policy::default()
         };
         Ok(Self {
@@ -41,6 +49,11 @@ impl Kernel {
             1 => name,
             slices => format!("{name}, {slices} slices"),
         }
+    }
+
+    /// The launch.
+    pub fn launch_plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// The plan's numbers.

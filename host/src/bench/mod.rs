@@ -11,6 +11,7 @@ mod rows;
 mod stats;
 mod telemetry;
 mod timing;
+mod twins;
 
 use std::path::PathBuf;
 
@@ -18,12 +19,13 @@ use tilewright_contract::{DType, Rung};
 
 pub use report::{json, markdown, plots};
 pub use results::{About, Ceilings, Measurement, Outcome, Results, RowResult, Side, Summary};
-pub use rows::{Layout, Ours, Row, Suite};
+pub use rows::{Against, Layout, Ours, Row, Suite};
 pub use stats::{Quartiles, geometric_mean, quantile};
 pub use telemetry::Telemetry;
 
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
+use crate::plan::Speeds;
 
 /// What the caller leaves open and what not.
 #[derive(Clone, Debug)]
@@ -32,12 +34,16 @@ pub struct Options {
     pub suite: Suite,
     /// One rung for every row, in place of the row's own choice.
     pub rung: Option<Rung>,
+    /// What the planner takes for the kernels' speed.
+    pub speeds: Speeds,
     /// Rows of this element type only.
     pub dtype: Option<DType>,
     /// Rounds of each row; without it as many as a second has room for.
     pub rounds: Option<usize>,
     /// The folder of cuBLAS.
     pub cublas: Option<PathBuf>,
+    /// The twins in CUDA C++, compiled for the device.
+    pub twins: Option<PathBuf>,
     /// The date of the run, for the report.
     pub date: String,
     /// The commit that was built, for the report.
@@ -108,8 +114,15 @@ pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<R
     about.cuda = profile.installed.as_ref().map(|installed| installed.driver.clone());
     about.ptx_level = Some(gpu.level().arch);
     about.ceilings = gpu::ceilings(&gpu);
-    let cublas = gpu::load_peer(&gpu, options.cublas.as_deref(), &mut about)?;
-    let rows = gpu::Bench::new(&gpu, cublas.as_ref(), options)?.run(&rows, on_progress);
+    let cublas = match rows.iter().any(|row| row.against == Against::Library) {
+        true => gpu::load_peer(&gpu, options.cublas.as_deref(), &mut about)?,
+        false => None,
+    };
+    let twins = match &options.twins {
+        Some(file) => Some(twins::Twins::load(&gpu, file)?),
+        None => None,
+    };
+    let rows = gpu::Bench::new(&gpu, cublas.as_ref(), twins.as_ref(), options)?.run(&rows, on_progress);
     Ok(Results {
         suite: options.suite,
         about,

@@ -15,13 +15,25 @@ pub enum Suite {
     Ladder,
     /// Transposed operands.
     Layouts,
+    /// m = n = k in f16 and bf16.
+    Half,
+    /// Rungs 2 and 3 against CUDA C++ twins, and against each other.
+    Twins,
     /// The CPU's product.
     Cpu,
 }
 
 impl Suite {
     /// Every suite.
-    pub const ALL: [Suite; 5] = [Suite::Squares, Suite::Shapes, Suite::Ladder, Suite::Layouts, Suite::Cpu];
+    pub const ALL: [Suite; 7] = [
+        Suite::Squares,
+        Suite::Shapes,
+        Suite::Ladder,
+        Suite::Layouts,
+        Suite::Half,
+        Suite::Twins,
+        Suite::Cpu,
+    ];
 
     /// The name on the command line and in file names.
     pub const fn name(self) -> &'static str {
@@ -30,6 +42,8 @@ impl Suite {
             Suite::Shapes => "shapes",
             Suite::Ladder => "ladder",
             Suite::Layouts => "layouts",
+            Suite::Half => "half",
+            Suite::Twins => "twins",
             Suite::Cpu => "cpu",
         }
     }
@@ -43,6 +57,10 @@ impl Suite {
             }
             Suite::Ladder => "every rung at 4096 cubed against cuBLAS",
             Suite::Layouts => "plain and transposed operands, the planner's choice against cuBLAS",
+            Suite::Half => "m = n = k in f16 and bf16, B plain and transposed, the planner's choice against cuBLAS",
+            Suite::Twins => {
+                "rungs 2 and 3 against their CUDA C++ twins (--twins FILE), dynamic against static shared memory"
+            }
             Suite::Cpu => "the CPU's product against the matrixmultiply crate",
         }
     }
@@ -52,8 +70,10 @@ impl Suite {
         match self {
             Suite::Squares => SQUARES.map(square).to_vec(),
             Suite::Shapes => SHAPES.map(|(name, m, n, k)| row(name, m, n, k)).to_vec(),
-            Suite::Ladder => Rung::ALL.map(rung).to_vec(),
+            Suite::Ladder => ladder().map(rung).collect(),
             Suite::Layouts => layouts(),
+            Suite::Half => half(),
+            Suite::Twins => twins(),
             Suite::Cpu => CPU.map(cpu).to_vec(),
         }
     }
@@ -78,6 +98,9 @@ pub struct Row {
     /// What of ours is timed.
     #[serde(skip)]
     pub ours: Ours,
+    /// What it is compared with.
+    #[serde(skip)]
+    pub against: Against,
 }
 
 fn name_of<S: serde::Serializer>(dtype: &DType, serializer: S) -> Result<S::Ok, S::Error> {
@@ -99,8 +122,21 @@ pub enum Ours {
     Auto,
     /// A rung of the ladder with the tile that the planner picks for it.
     Rung(Rung),
+    /// A rung with a tile of this width.
+    Tile(Rung, u32),
     /// The CPU's tiled product.
     Cpu,
+}
+
+/// What a row's kernel is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// The library of the trade: cuBLAS on a GPU, `matrixmultiply` on a CPU.
+    Library,
+    /// The same kernel in CUDA C++, compiled by nvcc.
+    Twin,
+    /// Another rung with a tile of this width.
+    Tile(Rung, u32),
 }
 
 /// Which operands are stored transposed: `T` for A is a k x m matrix, row-major, of which the product takes the transpose.
@@ -142,6 +178,9 @@ impl Layout {
 }
 
 const SQUARES: [usize; 5] = [1024, 2048, 4096, 8192, 16384];
+
+/// Extents of the products in types of 16 bits.
+const HALF: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
 
 /// The extent of the ladder's product.
 const LADDER: usize = 4096;
@@ -187,6 +226,22 @@ const SHAPES: [(&str, usize, usize, usize); 30] = [
 
 const LAYOUTS: [(usize, usize, usize); 2] = [(4096, 4096, 4096), (2049, 4095, 1027)];
 
+const TWIN_SHAPES: [(usize, usize, usize); 2] = [(4096, 4096, 4096), (4095, 4097, 4099)];
+
+/// Rung and tile width of each twin.
+const TWINS: [(Rung, u32); 7] = [
+    (Rung::TiledStatic, 16),
+    (Rung::TiledDynamic, 16),
+    (Rung::TiledStatic, 32),
+    (Rung::TiledDynamic, 32),
+    (Rung::TiledDynamic, 64),
+    (Rung::TiledDynamic, 96),
+    (Rung::TiledDynamic, 128),
+];
+
+/// The widths that rung 2 has.
+const STATIC_WIDTHS: [u32; 2] = [16, 32];
+
 /// Small ones: they are timed where there is no GPU, on any machine.
 const CPU: [(DType, usize, usize, usize); 3] = [
     (DType::F32, 256, 256, 256),
@@ -203,11 +258,19 @@ fn row(name: impl Into<String>, m: usize, n: usize, k: usize) -> Row {
         dtype: DType::F32,
         layout: Layout::NN,
         ours: Ours::Auto,
+        against: Against::Library,
     }
 }
 
 fn square(extent: usize) -> Row {
     row(extent.to_string(), extent, extent, extent)
+}
+
+/// The rungs that compute any product in f32.
+fn ladder() -> impl Iterator<Item = Rung> {
+    Rung::ALL
+        .into_iter()
+        .filter(|&rung| !matches!(rung, Rung::MatrixVector | Rung::MmaSync))
 }
 
 fn rung(rung: Rung) -> Row {
@@ -226,6 +289,41 @@ fn layouts() -> Vec<Row> {
         })
     };
     LAYOUTS.into_iter().flat_map(each).collect()
+}
+
+fn half() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for dtype in [DType::F16, DType::Bf16] {
+        for layout in [Layout::NN, Layout::NT] {
+            rows.extend(HALF.map(|extent| Row {
+                dtype,
+                layout,
+                name: format!("{extent} {dtype} {}", layout.name()),
+                ..square(extent)
+            }));
+        }
+    }
+    rows
+}
+
+fn twins() -> Vec<Row> {
+    let each = |(m, n, k)| {
+        let twin = move |(rung, width): (Rung, u32)| Row {
+            ours: Ours::Tile(rung, width),
+            against: Against::Twin,
+            ..row(format!("{} {width} wide, {m} x {n} x {k}", rung.name()), m, n, k)
+        };
+        let dynamic = move |width: u32| Row {
+            against: Against::Tile(Rung::TiledStatic, width),
+            name: format!("dynamic against static {width} wide, {m} x {n} x {k}"),
+            ..twin((Rung::TiledDynamic, width))
+        };
+        TWINS
+            .into_iter()
+            .map(twin)
+            .chain(STATIC_WIDTHS.into_iter().map(dynamic))
+    };
+    TWIN_SHAPES.into_iter().flat_map(each).collect()
 }
 
 fn cpu((dtype, m, n, k): (DType, usize, usize, usize)) -> Row {
@@ -258,7 +356,7 @@ mod tests {
                         row.k,
                         row.dtype.name(),
                         row.layout.name(),
-                        format!("{:?}", row.ours),
+                        format!("{:?} {:?}", row.ours, row.against),
                     )
                 })
                 .collect();
@@ -275,8 +373,11 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_has_every_rung() {
+    fn the_ladder_has_every_rung_that_can_climb_it() {
         let ours: Vec<_> = Suite::Ladder.rows().iter().map(|row| row.ours).collect();
-        assert_eq!(ours, Rung::ALL.map(Ours::Rung));
+        assert_eq!(
+            ours,
+            Rung::ALL[..10].iter().copied().map(Ours::Rung).collect::<Vec<_>>()
+        );
     }
 }

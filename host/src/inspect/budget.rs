@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{Family, GemmShape, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
+use tilewright_contract::{Family, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
 
 use crate::device::DeviceProfile;
 use crate::plan::{Policy, plan};
@@ -82,13 +82,12 @@ impl Budget {
                 slices: Some(1),
                 ..Policy::default()
             };
-            let shape = any_shape(variant);
-            plan(&shape, variant.dtype, &device, &policy)
+            plan(&variant.small_shape(), variant.dtype, &device, &policy)
                 .ok()
                 .map(|plan| plan.tile())
         };
         let tile = match variant.tile {
-            Tile::Block(_) => planned(None),
+            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => planned(None),
             Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
                 .rev()
                 .filter(|&width| variant.computes(width))
@@ -96,11 +95,6 @@ impl Budget {
         };
         Some(Self::new(variant, tile?, arch, static_bytes))
     }
-}
-
-/// A product that an entry point takes.
-fn any_shape(variant: &Variant) -> GemmShape {
-    GemmShape::packed_transposed(4, 4, 4, variant.copies.transpose).expect("small")
 }
 
 #[cfg(test)]

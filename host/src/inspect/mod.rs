@@ -84,7 +84,7 @@ where
         return Ok(Vec::new());
     }
     let symbols: Vec<_> = present.iter().map(|(kernel, _)| kernel.symbol()).collect();
-    let assembled = ptxas.assemble(level.ptx, &target.name, &[&entry_option(&symbols)])?;
+    let assembled = ptxas.assemble(&level.ptx, &target.name, &[&entry_option(&symbols)])?;
     let arch = target.architecture;
     let inspected = present.into_iter().map(|(kernel, text)| {
         let (report, symbol) = (&assembled.report, kernel.symbol());
@@ -124,7 +124,7 @@ where
 /// [`Error::Tool`] when `ptxas` or `nvdisasm` refuses.
 pub fn machine_code(ptxas: &Ptxas, nvdisasm: &Nvdisasm, target: &Target, symbol: &str) -> Result<String> {
     let level = target.level_of(symbol);
-    let assembled = ptxas.assemble(level.ptx, &target.name, &[&entry_option(&[symbol])])?;
+    let assembled = ptxas.assemble(&level.ptx, &target.name, &[&entry_option(&[symbol])])?;
     nvdisasm.disassemble(&assembled.cubin)
 }
 

@@ -331,7 +331,7 @@ fn inputs_that_cannot_be_multiplied_are_named_and_nothing_is_written() {
         (
             "a.npy b.npy -o c.npy --kernel r99",
             "unknown kernel `r99`; known: auto, r01_naive, r02_tiled_static, r03_tiled_dynamic, r04_register_column, r05_register_tile, r06_vector_copy, r07_warp_tile, \
-             r08_double_buffer, r09_async_copy, r10_gemm",
+             r08_double_buffer, r09_async_copy, r10_gemm, r11_matrix_vector, r12_mma_sync",
         ),
         (
             "a.npy b.npy -o c.npy --backend cpu --kernel r01_naive",

@@ -1,24 +1,13 @@
 //! From the sums of a block to C.
 
-use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::thread;
-use cuda_views::{GlobalMut, Shared};
-use tilewright_contract::{BlockTile, GemmCall, GroupedTile, span_elems};
+use cuda_views::GlobalMut;
+use tilewright_contract::{BlockTile, GemmCall, span_elems};
 
 use super::Tile;
-use crate::primitives::async_copy;
+use crate::primitives::opaque;
+use crate::slices::{Results, Share, meet};
 use crate::unroll::unrolled;
-
-/// Where a kernel leaves its results.
-#[derive(Clone, Copy)]
-pub struct Results {
-    /// C, m x n.
-    pub c: *mut f32,
-    /// With slices: `slices * tiles * m * n` elements of the tile, no matter what is in them.
-    pub workspace: *mut f32,
-    /// With slices: one counter a tile, all 0, and 0 again at the end.
-    pub counters: *mut u32,
-}
 
 /// Row and column of C of a thread's first element.
 #[derive(Clone, Copy)]
@@ -27,80 +16,35 @@ pub(super) struct Place {
     pub(super) column: u32,
 }
 
-/// Stores a thread's sums. With slices: leaves them in the workspace, and the block that comes last to a tile adds up the sums of all slices, in the
-/// order of the slices, whichever came last: the result is the same to the bit each time.
+/// Stores a thread's sums; with slices, the block that has those of all slices does.
 ///
 /// # Safety
-/// - `ring` is the block's ring of stages, of which this thread uses nothing any more.
-/// - `results` are as it says, for the grid and the tile of `call`. The place is the thread's own. Every thread of the block calls this.
+/// `results` are as they say, for the grid and the tile of `call`. The place is the thread's own. Every thread of the block calls this.
 #[inline(always)]
 // Sums are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
 pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     mut sums: [[f32; N]; M],
     place: Place,
-    at: GroupedTile,
-    tiles: u32,
     results: Results,
     call: GemmCall,
-    ring: Shared<f32>,
 ) {
     let slices = const { T::TILE.takes_slices() };
     if slices && call.slices > 1 {
-        // Copies of steps behind the end may still be under way, and would come to the ring after what is written there below.
-        async_copy::wait::<0>();
         let tile = const { T::TILE };
-        // Any numbering of the tiles will do.
-        let index = at.tile_m + at.tile_n * call.args.m.div_ceil(tile.m);
-        let t = thread::thread_idx_x();
-        let threads = tile.threads() as usize;
-        let of_slice = |slice: u32| (slice as usize * tiles as usize + index as usize) * (M * N * threads) + t as usize;
-        let elems = || call.slices as usize * tiles as usize * (M * N * threads);
-        // SAFETY: the workspace has so many elements, the counters so many tiles; the ring has at least one element.
-        unsafe {
-            let workspace = GlobalMut::new_with(results.workspace, elems);
-            let mine = of_slice(at.slice);
-            unrolled!(M, at most 16, |i| {
-                for j in 0..N {
-                    workspace.set(mine + (i * N + j) * threads, sums[i][j]);
-                }
-            });
-            // RAW: every thread's sums are there before thread 0 counts the block. WAR: no thread copies to the ring or reads from it any more.
-            thread::sync_threads();
-            if t == 0 {
-                // What the barrier made visible to this thread, all sums of the block, is visible to the GPU before the block is counted.
-                thread::device_fence();
-                let counter = results.counters.add(index as usize);
-                let before = atomic_fetch_add_relaxed_u32_device(counter, 1);
-                let last = before == call.slices - 1;
-                if last {
-                    // The next launch counts from 0. Every block of this tile has been counted.
-                    atomic_fetch_add_relaxed_u32_device(counter, before.wrapping_add(1).wrapping_neg());
-                }
-                // What the other blocks left before they were counted is visible after.
-                thread::device_fence();
-                ring.set(0, if last { 1.0 } else { 0.0 });
-            }
-            // RAW: thread 0 has said whether this block is the last, and all threads follow its fence.
-            thread::sync_threads();
-            if ring.get(0) == 0.0 {
-                return;
-            }
-            unrolled!(M, at most 16, |i| {
-                for j in 0..N {
-                    sums[i][j] = 0.0;
-                }
-            });
-            let mut slice = 0;
-            while slice < call.slices {
-                let from = of_slice(slice);
-                unrolled!(M, at most 16, |i| {
-                    for j in 0..N {
-                        sums[i][j] += workspace.get(from + (i * N + j) * threads);
-                    }
-                });
-                slice += 1;
-            }
+        // Computed again: kept since the start, these numbers would take registers that the products need.
+        let block = thread::block_idx_x() + opaque::zero();
+        let tiles = call.args.m.div_ceil(tile.m) * call.args.n.div_ceil(tile.n);
+        let share = Share {
+            tile: block % tiles.max(1),
+            tiles,
+            slice: block / tiles.max(1),
+            slices: call.slices,
+            threads: tile.threads(),
+        };
+        // SAFETY: the caller's promise.
+        if !unsafe { meet(&mut sums, share, results) } {
+            return;
         }
     }
     let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);

@@ -26,11 +26,11 @@ use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use tilewright_contract::{BlockTile, GemmCall, GroupedTile};
 
-pub use epilogue::Results;
 pub use operand::{AcrossK, AlongTile, Layout};
 
 use crate::primitives::async_copy;
 use crate::primitives::fma::fma;
+use crate::slices::Results;
 use crate::unroll::unrolled;
 use crate::warp::Lane;
 use operand::{Part, Position, Side, copies, span};
@@ -177,8 +177,8 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
         row: row + a_read,
         column: column + (b_read - tile.a_elems()),
     };
-    // SAFETY: the caller's promise; the place is this thread's, and the stages are not used any more after the barrier inside.
-    unsafe { epilogue::store::<T, M, N>(sums, place, at, tiles_m * tiles_n, results, call, ring) };
+    // SAFETY: the caller's promise; the place is this thread's.
+    unsafe { epilogue::store::<T, M, N>(sums, place, results, call) };
 }
 
 /// Waits for the copies of the step that is used next: those of the `stages - 2` steps behind it may go on.

@@ -89,7 +89,7 @@ pub fn wait<const PENDING: u32>() {
 
 /// The architecture that is compiled for, as `cuda_builder` gives it: 900 for 9.0.
 #[cfg(target_arch = "nvptx64")]
-const ARCH: u32 = match u32::from_str_radix(env!("CUDA_ARCH", "set by cuda_builder"), 10) {
+pub(super) const ARCH: u32 = match u32::from_str_radix(env!("CUDA_ARCH", "set by cuda_builder"), 10) {
     Ok(number) => number,
     Err(_) => panic!("CUDA_ARCH is no number"),
 };

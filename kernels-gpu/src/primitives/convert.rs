@@ -1,6 +1,6 @@
-//! `cvt` between binary16 and binary32 (PTX ISA, "Data Movement and Conversion Instructions: cvt").
+//! `cvt` between binary32 and binary16 or bfloat16 (PTX ISA, "Data Movement and Conversion Instructions: cvt").
 
-use half::f16;
+use half::{bf16, f16};
 
 /// `cvt.f32.f16`: exact.
 #[inline(always)]
@@ -32,4 +32,36 @@ pub fn f32_to_f16(value: f32) -> f16 {
     }
     #[cfg(not(target_arch = "nvptx64"))]
     f16::from_f32(value)
+}
+
+/// `cvt.rn.f16x2.f32`: two numbers as by [`f32_to_f16`], in one instruction. Exists from `sm_80` on.
+#[inline(always)]
+pub fn f32_to_f16x2([first, second]: [f32; 2]) -> [f16; 2] {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let bits: u32;
+        // SAFETY: reads two registers, writes one register.
+        unsafe {
+            core::arch::asm!("cvt.rn.f16x2.f32 {}, {}, {};", out(reg32) bits, in(reg32) second, in(reg32) first, options(pure, nomem, nostack));
+        }
+        [bits as u16, (bits >> 16) as u16].map(f16::from_bits)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    [first, second].map(f16::from_f32)
+}
+
+/// `cvt.rn.bf16x2.f32`: two numbers to nearest, ties to even, in one instruction. Exists from `sm_80` on.
+#[inline(always)]
+pub fn f32_to_bf16x2([first, second]: [f32; 2]) -> [bf16; 2] {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let bits: u32;
+        // SAFETY: reads two registers, writes one register.
+        unsafe {
+            core::arch::asm!("cvt.rn.bf16x2.f32 {}, {}, {};", out(reg32) bits, in(reg32) second, in(reg32) first, options(pure, nomem, nostack));
+        }
+        [bits as u16, (bits >> 16) as u16].map(bf16::from_bits)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    [first, second].map(bf16::from_f32)
 }

@@ -12,6 +12,8 @@
 //! | [`r08_double_buffer`] | loads one step ahead of the multiplications that need them | static, 16896 bytes |
 //! | [`r09_async_copy`] | asynchronous copies, several steps ahead; blocks in an order that L2 likes | dynamic, 3 stages |
 //! | [`r10_gemm`] | every layout, several tiles, slices of K, alpha and beta | dynamic, 3 or 4 stages |
+//! | [`r11_matrix_vector`] | C of one column or row: nothing is used twice, enough loads are under way | none, or static, 4096 bytes |
+//! | [`r12_mma_sync`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
 //!
 //! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global memory,
 //! and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in
@@ -29,10 +31,13 @@ pub mod r08_double_buffer;
 pub mod r09_async_copy;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
 pub mod r10_gemm;
+pub mod r11_matrix_vector;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
+pub mod r12_mma_sync;
 
 /// Every rung's kernels as functions of the host.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const HOST_ROWS: [&[crate::host::Row]; 10] = [
+pub(crate) const HOST_ROWS: [&[crate::host::Row]; 12] = [
     r01_naive::HOST_ROWS,
     r02_tiled_static::HOST_ROWS,
     r03_tiled_dynamic::HOST_ROWS,
@@ -43,4 +48,6 @@ pub(crate) const HOST_ROWS: [&[crate::host::Row]; 10] = [
     r08_double_buffer::HOST_ROWS,
     r09_async_copy::HOST_ROWS,
     r10_gemm::HOST_ROWS,
+    r11_matrix_vector::HOST_ROWS,
+    r12_mma_sync::HOST_ROWS,
 ];

@@ -12,7 +12,8 @@
 use cuda_std::kernel;
 use tilewright_contract::{BlockTile, GemmCall, tiles};
 
-use crate::pipeline::{AcrossK, AlongTile, Results, Tile, pipeline};
+use crate::pipeline::{AcrossK, AlongTile, Tile, pipeline};
+use crate::slices::Results;
 
 struct T256x128;
 

@@ -12,7 +12,8 @@
 use cuda_std::kernel;
 use tilewright_contract::{BlockTile, GemmCall, tiles};
 
-use crate::pipeline::{AcrossK, AlongTile, Results, Tile, pipeline};
+use crate::pipeline::{AcrossK, AlongTile, Tile, pipeline};
+use crate::slices::Results;
 
 macro_rules! entry_points {
     ($($tile:ident, $m:literal x $n:literal, $threads:literal threads, $blocks:literal blocks {
@@ -95,7 +96,6 @@ entry_points! {
         r10_gemm_tt4_128x32_f32: AlongTile<4>, AcrossK;
         r10_gemm_nn_128x32_f32: AcrossK, AlongTile<1>;
         r10_gemm_tn_128x32_f32: AlongTile<1>, AlongTile<1>;
-        r10_gemm_tt_128x32_f32: AlongTile<1>, AcrossK;
     }
     T16X128, 4 x 4, 128 threads, 4 blocks {
         r10_gemm_nn4_16x128_f32: AcrossK, AlongTile<4>;

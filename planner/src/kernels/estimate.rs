@@ -2,37 +2,21 @@
 //!
 //! A kernel of one stage alternates between loading and multiplying, so a block spends most of its time waiting, and what a
 //! multiprocessor's other blocks do meanwhile decides the speed. Measured on an H200, the cycles that `b` resident blocks take for
-//! a step along k are close to `latency + b * work`: a straight line in b, whose two numbers `speed.txt` has for each kernel and tile
+//! a step along k are close to `latency + b * work`: a straight line in b, whose two numbers [`Speeds`] has for each kernel and tile
 //! width, with the cycles that a block costs besides its steps. `benches/gpu_pick` measures and fits them
 //! (`gpu_pick --calibrate`), on other shapes than those on which it judges the choice.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, OutputTile, VARIANTS, Variant};
+use tilewright_contract::{GemmShape, OutputTile, Variant, slices};
 
+use super::sheet::path;
+use super::speeds::Speeds;
 use super::{kernel_sheet, usage};
 use crate::GemmType;
-use crate::path::Path;
 use crate::products::Product;
 
 /// Microseconds from one launch to the next of a kernel that does nothing, as measured on an H200 with CUDA 13.0.
 pub const LAUNCH_US: f64 = 2.0;
-
-/// The architecture that `speed.txt` was measured on.
-const MEASURED: &str = "sm_90";
-
-static SPEED: &str = include_str!("speed.txt");
-
-/// A line of `speed.txt`: cycles of a multiprocessor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Speed {
-    width: u32,
-    /// Of a step along k, however many blocks are resident.
-    latency: f64,
-    /// Of a step along k, for each resident block.
-    work: f64,
-    /// Of a block, besides its steps.
-    block: f64,
-}
 
 /// What is launched.
 #[derive(Clone, Copy, Debug)]
@@ -81,37 +65,55 @@ impl Rounds {
 ///
 /// On other architectures than the measured one the work is scaled by the rate of multiplications and the latency is kept: good
 /// for an order of tile widths, not for a time.
-pub fn estimate_us(work: &Work, shape: &GemmShape, arch: &Architecture, product: &Product) -> Option<f64> {
-    let &Work { variant, tile, slices } = work;
+pub fn estimate_us(
+    work: &Work,
+    shape: &GemmShape,
+    arch: &Architecture,
+    product: &Product,
+    speeds: &Speeds,
+) -> Option<f64> {
+    let &Work { variant, tile, .. } = work;
     let sheet = kernel_sheet(variant, tile, usage(variant.symbol, arch)?, arch).ok()?;
     let resident = sheet.occupancy.blocks_per_sm;
     if resident == 0 {
         return None;
     }
-    let speed = speed(variant, tile)?;
+    let speed = speeds.of(variant, tile)?;
     let ty = GemmType::from(variant.dtype);
-    let rate = |arch| Some(f64::from(Path::Simt.support(arch, ty)?.rate.flops_per_clock));
-    let slower = rate(cuda_arch::find(MEASURED).ok()?)? / rate(arch)?;
+    let rate = |arch| Some(f64::from(path(variant).support(arch, ty)?.rate.flops_per_clock));
+    let slower = rate(speeds.arch())? / rate(arch)?;
     let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.multiprocessors).factors();
     let cycles = latency * speed.latency + multiplied * speed.work * slower + block * speed.block;
     let busy_us = cycles / f64::from(product.clock_khz) * 1e3;
     let element_bytes = variant.dtype.size_bytes();
     let dram_us = least_bytes(shape, element_bytes) / product.dram_bytes_per_second as f64 * 1e6;
-    let meeting_us = meeting_us(shape, element_bytes, slices);
-    Some(LAUNCH_US + busy_us.max(dram_us) + meeting_us)
+    Some(LAUNCH_US + busy_us.max(dram_us) + meeting_us(work, shape))
 }
 
-/// Microseconds that the sums of `slices` parts of K take to meet; 0 for one.
-pub fn meeting_us(shape: &GemmShape, element_bytes: u32, slices: u32) -> f64 {
-    if slices == 1 {
+/// Microseconds that the sums of the slices of K take to meet (`slices` says how); 0 for one.
+pub fn meeting_us(work: &Work, shape: &GemmShape) -> f64 {
+    let (levels, reads) = slices::rounds(work.slices);
+    if levels == 0 {
         return 0.0;
     }
-    let c_bytes = shape.m() as f64 * shape.n() as f64 * f64::from(element_bytes);
-    MEETING_US + 2.0 * c_bytes * f64::from(slices) / L2_BYTES_PER_US
+    let sums_of_thread = f64::from(work.tile.sums()) / f64::from(work.tile.threads());
+    let blocks = shape.m().div_ceil(work.tile.m() as usize) * shape.n().div_ceil(work.tile.n() as usize);
+    let all_bytes = blocks as f64 * f64::from(work.slices) * f64::from(work.tile.sums() * SUM_BYTES);
+    f64::from(levels) * LEVEL_US
+        + f64::from(reads) * (READ_US + SUM_US * sums_of_thread)
+        + 2.0 * all_bytes / L2_BYTES_PER_US
 }
 
-/// Microseconds from the last block that leaves its sums to the first that has added up all slices, without the sums' way to L2 and back.
-const MEETING_US: f64 = 2.0;
+/// Bytes of a sum in the workspace.
+const SUM_BYTES: u32 = 4;
+
+/// Microseconds from the last block of a group that leaves its sums to the first that may read them.
+const LEVEL_US: f64 = 1.5;
+
+/// Microseconds that a block takes to read and add one slot, and more for each sum of a thread. On an H200 64 slots that one block added up
+/// took 22 us with 32 sums a thread and 30 us with 64.
+const READ_US: f64 = 0.2;
+const SUM_US: f64 = 0.0045;
 
 /// Bytes a microsecond to and from L2 (H200).
 const L2_BYTES_PER_US: f64 = 3.0e6;
@@ -122,65 +124,10 @@ fn least_bytes(shape: &GemmShape, element_bytes: u32) -> f64 {
     (m * k + k * n + m * n) * f64::from(element_bytes)
 }
 
-/// The line of a kernel whose tile width is nearest. Kernels of one tile that differ in the layout of A and B alone share the line of the first.
-fn speed(variant: &Variant, tile: OutputTile) -> Option<Speed> {
-    let of = |symbol: &str| {
-        SPEED
-            .lines()
-            .filter_map(|line| line.strip_prefix(symbol)?.strip_prefix(' '))
-            .filter_map(parse)
-            .min_by_key(|speed| speed.width.abs_diff(tile.n()))
-    };
-    of(variant.symbol).or_else(|| {
-        VARIANTS
-            .iter()
-            .filter(|other| other.rung.takes_call() && other.tile == variant.tile)
-            .find_map(|other| of(other.symbol))
-    })
-}
-
-fn parse(line: &str) -> Option<Speed> {
-    let mut numbers = line.split(' ');
-    let speed = Speed {
-        width: numbers.next()?.parse().ok()?,
-        latency: numbers.next()?.parse().ok()?,
-        work: numbers.next()?.parse().ok()?,
-        block: numbers.next()?.parse().ok()?,
-    };
-    Some(speed).filter(|_| numbers.next().is_none())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::{DType, Rung, TileGeometry};
-
-    #[test]
-    fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
-        for line in SPEED.lines() {
-            let (symbol, rest) = line.split_once(' ').expect("a symbol and numbers");
-            let variant = tilewright_contract::VARIANTS
-                .iter()
-                .find(|variant| variant.symbol == symbol);
-            let speed = parse(rest).unwrap_or_else(|| panic!("not four numbers: {line}"));
-            let has = |variant: &tilewright_contract::Variant| match variant.tile {
-                tilewright_contract::Tile::Block(tile) => tile.n == speed.width,
-                _ => variant.computes(speed.width),
-            };
-            assert!(variant.is_some_and(has), "{line}");
-            assert!(speed.latency + speed.work > 0.0 && speed.block >= 0.0, "{line}");
-        }
-        for variant in tilewright_contract::VARIANTS
-            .iter()
-            .filter(|variant| variant.rung != Rung::Naive)
-        {
-            let tile = match variant.tile {
-                tilewright_contract::Tile::Block(tile) => OutputTile::Block(tile),
-                _ => OutputTile::Square(TileGeometry::new(16).expect("in range")),
-            };
-            assert!(speed(variant, tile).is_some(), "{}", variant.symbol);
-        }
-    }
+    use tilewright_contract::{DType, Rung};
 
     #[test]
     fn rounds_count_what_the_busiest_multiprocessor_does() {
@@ -217,7 +164,8 @@ mod tests {
                 tile: variant.tile_of_width(width).expect("in range"),
                 slices: 1,
             };
-            let us = |product: &Product| estimate_us(&work, &shape, arch, product).expect("fits");
+            let speeds = Speeds::default();
+            let us = |product: &Product| estimate_us(&work, &shape, arch, product, &speeds).expect("fits");
             let mut larger = product.clone();
             larger.multiprocessors *= 2;
             let mut faster = product.clone();

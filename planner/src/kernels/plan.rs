@@ -16,11 +16,12 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, GemmCall, GemmShape, Grid, GridError, OutputTile, Rung, SharedMemory, TileParts, Variant,
+    Bytes, DType, GemmCall, GemmShape, Grid, GridError, OutputTile, Rung, SharedMemory, TileParts, Variant, line_args,
 };
 
 use crate::device::DeviceProfile;
 use crate::kernels::estimate::Work;
+use crate::kernels::speeds::Speeds;
 use candidates::{Candidate, Open};
 pub use error::PlanError;
 
@@ -39,6 +40,8 @@ pub struct Policy {
     pub slices: Option<u32>,
     /// Whether the product is scaled and added to what C holds (alpha and beta).
     pub factors: bool,
+    /// How fast the kernels are: measured on an H200, or on the device at hand.
+    pub speeds: Speeds,
 }
 
 /// A launch: which entry point, with which geometry and how much shared memory. Only [`plan`] makes one, so that a launch may
@@ -156,8 +159,12 @@ impl Plan {
 
     /// The numbers that a kernel of [`Rung::takes_call`] gets.
     pub fn call(&self, alpha: f32, beta: f32) -> GemmCall {
+        let args = match self.tile {
+            OutputTile::Lines(_) => line_args(&self.shape),
+            OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Tensor(_) => self.shape.args(),
+        };
         GemmCall {
-            args: self.shape.args(),
+            args,
             alpha,
             beta,
             group_m: (GROUP_ROWS / self.tile.m()).max(1),
@@ -171,15 +178,15 @@ impl Plan {
         if self.slices == 1 {
             return 0;
         }
-        self.grid.blocks() as usize * self.tile.m() as usize * self.tile.n() as usize
+        self.grid.blocks() as usize * self.tile.sums() as usize
     }
 
-    /// Counters that a launch needs, all 0: one for each tile.
+    /// Counters that a launch needs, all 0: one for each slice of each tile.
     pub fn counters(&self) -> usize {
         if self.slices == 1 {
             0
         } else {
-            (self.grid.tiles_m * self.grid.tiles_n) as usize
+            self.grid.blocks() as usize
         }
     }
 

@@ -43,9 +43,9 @@ pub fn kernel_sheet(
         static_bytes,
     } = used;
     let dynamic_bytes = variant.dynamic_bytes(tile).get();
-    let worksheet = match variant.shared {
-        SharedMemory::None => None,
-        SharedMemory::Static(_) | SharedMemory::Dynamic => {
+    let worksheet = match (variant.shared, tile) {
+        (SharedMemory::None, _) | (_, OutputTile::Lines(_)) => None,
+        (SharedMemory::Static(_) | SharedMemory::Dynamic, _) => {
             Some(worksheet(&template(variant, tile, used, arch), arch, 0)?)
         }
     };
@@ -98,34 +98,50 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
         row_padding: match (variant.rung, tile) {
             (Rung::RegisterTile, _) => [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
             (_, OutputTile::Block(tile)) => [tile.a_pitch() - tile.m, tile.b_pitch() - tile.n],
-            (_, OutputTile::Square(_)) => [0; 2],
+            // What keeps bank conflicts away from the tensor cores' tiles is no padding.
+            (_, OutputTile::Square(_) | OutputTile::Lines(_) | OutputTile::Tensor(_)) => [0; 2],
         },
         // Static memory besides the tiles holds spilled registers.
         static_bytes: used.static_bytes.saturating_sub(variant.static_bytes().get()),
         registers_per_thread: Some(used.registers),
         ..Template::on_path(
             arch,
-            Path::Simt,
+            path(variant),
             GemmType::from(variant.dtype),
             TileShape::new(tile.m(), tile.n(), variant.depth(tile)),
             match tile {
                 OutputTile::Block(tile) => tile.stages,
-                OutputTile::Square(_) => 1,
+                OutputTile::Tensor(tile) => tile.stages,
+                OutputTile::Square(_) | OutputTile::Lines(_) => 1,
             },
         )
+    }
+}
+
+/// The instructions that multiply.
+pub(super) fn path(variant: &Variant) -> Path {
+    match variant.rung {
+        Rung::MmaSync => Path::MmaSync,
+        _ => Path::Simt,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::{format, vec};
+    use alloc::format;
+    use alloc::vec::Vec;
     use tilewright_contract::{DType, TWINS, Tile, TileGeometry, TilePair, VARIANTS};
 
     /// Every tile of every entry point.
     fn launches() -> impl Iterator<Item = (&'static Variant, OutputTile)> {
         VARIANTS.iter().flat_map(|variant| match variant.tile {
-            Tile::Block(tile) => vec![(variant, OutputTile::Block(tile))],
+            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant
+                .tile
+                .only()
+                .map(|tile| (variant, tile))
+                .into_iter()
+                .collect::<Vec<_>>(),
             Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
                 .filter(|&width| variant.computes(width))
                 .map(|width| (variant, variant.tile_of_width(width).expect("in range")))
@@ -142,7 +158,7 @@ mod tests {
                 let used = super::super::usage(variant.symbol, arch).expect("tested beside the table");
                 let sheet = kernel_sheet(variant, tile, used, arch).expect("legal on every architecture");
                 let Some(worksheet) = &sheet.worksheet else {
-                    assert_eq!(variant.rung, Rung::Naive);
+                    assert!(matches!(variant.rung, Rung::Naive | Rung::MatrixVector));
                     continue;
                 };
                 assert_eq!(

@@ -74,6 +74,10 @@ pub(crate) struct Publication {
     grid: GridClock,
 }
 
+/// What threads knew that have arrived at a barrier without waiting there.
+#[derive(Default)]
+pub(crate) struct Arrivals(Publication);
+
 /// What is published at one address.
 #[derive(Default)]
 struct Variable {
@@ -194,6 +198,20 @@ impl Synchronization {
     /// `thread` learns what others, of its block or of its cluster, have released.
     pub(crate) fn acquire(&mut self, thread: u16, published: &Publication) {
         self.learn(thread, published);
+    }
+
+    /// `thread` has arrived at a barrier and goes on: those who wait there learn what it knows now.
+    pub(crate) fn arrive(&mut self, thread: u16, arrivals: &mut Arrivals) {
+        let published = self.publish(thread, SyncScope::Block);
+        arrivals.0.merge(&published);
+    }
+
+    /// Some threads of the block, at least one, have met at a barrier; others had arrived there.
+    pub(crate) fn meet(&mut self, threads: &[u16], arrivals: &Arrivals) {
+        self.join(threads.iter().copied());
+        for &thread in threads {
+            self.learn(thread, &arrivals.0);
+        }
     }
 
     /// Whether what `other` of another block did at `stamp` is ordered before what `thread` does now.

@@ -100,7 +100,7 @@ impl Slot {
         if !address.is_multiple_of(bytes) {
             self.misaligned(Space::Shared, address, bytes, site);
         }
-        self.shared_access(Op::Write, address, bytes, site, None);
+        self.shared_access(Op::Write, address, bytes, site, None, true);
         let offset = self
             .shared_offset(address, bytes)
             .expect("an access lies inside or ends the thread");

@@ -54,7 +54,7 @@ impl Slot {
                 scope: scope.into(),
             };
             if self.arena.offset(address).is_some() {
-                self.shared_access(op, address, bytes, site, Some(access));
+                self.shared_access(op, address, bytes, site, Some(access), true);
             } else if let Some(touched) = self.buffer_of(address) {
                 let kind = SiteKind {
                     space,

@@ -217,6 +217,7 @@ impl Slot {
                 Status::Phase => self.describe_phase(thread.value.get()).into(),
                 Status::Cluster => "for the barrier of the cluster".into(),
                 Status::Warpgroup => "for threads of their warpgroup".into(),
+                Status::NamedBarrier => "at a named barrier".into(),
                 Status::Ready | Status::Exited => continue,
             };
             let group = groups
@@ -261,6 +262,7 @@ impl Slot {
             thread.status.set(Status::Ready);
             thread.idle.set(0);
             thread.exchanged.take();
+            thread.gathered.take();
         }
         if !self.aborted.get() {
             self.analysis.borrow_mut().traffic.barrier();

@@ -91,7 +91,7 @@ impl Slot {
         }
         let op = plain(kind);
         match space {
-            Space::Shared => self.shared_access(op, address, bytes, site, None),
+            Space::Shared => self.shared_access(op, address, bytes, site, None, true),
             Space::Global => match self.buffer_of(address) {
                 Some(touched) => {
                     let kind = SiteKind {
@@ -130,6 +130,7 @@ impl Slot {
         }
     }
 
+    /// `counted`: it is an instruction's, and not a part of one that the traffic knows already.
     pub(super) fn shared_access(
         &self,
         op: Op,
@@ -137,6 +138,7 @@ impl Slot {
         bytes: usize,
         site: &'static Location<'static>,
         atomic: Option<AtomicAccess>,
+        counted: bool,
     ) {
         let Some(offset) = self.shared_offset(address, bytes) else {
             self.outside_shared(op, address, bytes, site)
@@ -169,7 +171,7 @@ impl Slot {
                 None => check(sync),
                 Some(access) => sync.atomic(&self.run.order, thread, access, check),
             };
-            let ahead = self.checks == Checks::Full && traffic.record(thread, id, kind, offset as u64);
+            let ahead = counted && self.checks == Checks::Full && traffic.record(thread, id, kind, offset as u64);
             let other = verdict.conflict.map(|conflict| OtherAccess {
                 access: Some(conflict.op.into()),
                 block: self.block_idx.get(),

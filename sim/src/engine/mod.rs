@@ -7,7 +7,8 @@
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
 //! - [`agent`], [`bulk_copy`], [`mbarrier`], [`warpgroup`]: asynchronous operations as agents, bulk copies, barriers in shared memory, matrix products;
 //!   [`operations`] keeps what is under way of them.
-//! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and fences, static shared memory. [`meeting`]: warp functions.
+//! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and fences, static shared memory.
+//! - [`meeting`]: warp functions. [`matrix`]: matrices that a warp loads and stores. [`named_barrier`]: barriers of some of the block's warps.
 //! - [`watch`]: ends threads that run for ever.
 //! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end one.
 //! - [`arena`]: a block's shared memory.
@@ -22,9 +23,11 @@ mod bulk_copy;
 mod cluster;
 mod fiber;
 mod grid;
+mod matrix;
 mod mbarrier;
 mod meeting;
 mod memory;
+mod named_barrier;
 mod operations;
 mod run;
 mod slot;

@@ -19,7 +19,7 @@ use crate::analysis::sites::Sites;
 use crate::analysis::sync_vars::Synchronization;
 use crate::analysis::traffic::Traffic;
 use crate::attributes::KernelAttributes;
-use crate::device::{BarrierOp, WarpValues};
+use crate::device::{BarrierOp, LaneWords, WarpValues};
 use crate::dim::Dim3;
 use crate::fault::{FaultKind, OtherAccess, SimFault, Site};
 use crate::launch::Checks;
@@ -27,6 +27,7 @@ use crate::launch::Checks;
 use super::arena::Arena;
 use super::fiber::{self, Fiber, Stacks};
 use super::grid::Place;
+use super::named_barrier::NamedBarriers;
 use super::operations::Operations;
 use super::run::{Run, Touched};
 use super::statics::StaticArray;
@@ -43,6 +44,8 @@ pub(super) enum Status {
     Barrier(Option<BarrierOp>),
     /// At a warp function, with other lanes to come: a barrier of the warp, or an exchange of values.
     Warp(WarpOp),
+    /// At a named barrier.
+    NamedBarrier,
     /// Polling: others go first.
     Polling,
     /// Waits for a phase of the mbarrier whose offset is its value.
@@ -62,6 +65,8 @@ pub(super) enum WarpOp {
     Sync,
     /// A shuffle, vote or the like: orders nothing.
     Exchange,
+    /// An instruction of the whole warp, at one place of the source: orders nothing.
+    Instruction,
 }
 
 /// One thread of the block.
@@ -75,6 +80,10 @@ pub(super) struct Thread {
     pub(super) value: Cell<u64>,
     /// What the last exchange yielded.
     pub(super) exchanged: RefCell<Option<Rc<WarpValues>>>,
+    /// What it brings to an instruction of the whole warp.
+    pub(super) words: Cell<LaneWords>,
+    /// What all lanes brought to the last one.
+    pub(super) gathered: RefCell<Option<Rc<[LaneWords; WARP]>>>,
     /// How often in a row it got the same value from the same address and changed nothing, and which.
     pub(super) idle: Cell<u32>,
     pub(super) seen: Cell<(usize, u64)>,
@@ -89,6 +98,8 @@ impl Thread {
             mask: Cell::new(0),
             value: Cell::new(0),
             exchanged: RefCell::new(None),
+            words: Cell::default(),
+            gathered: RefCell::new(None),
             idle: Cell::new(0),
             seen: Cell::new((0, 0)),
             fiber: RefCell::new(None),
@@ -125,6 +136,7 @@ pub(crate) struct Slot {
     pub(super) analysis: RefCell<Analysis>,
     /// Bulk copies and matrix products of the block.
     pub(super) operations: RefCell<Operations>,
+    pub(super) named_barriers: RefCell<NamedBarriers>,
     /// Buffers that this slot has met, the last one first.
     pub(super) touched: RefCell<Vec<Arc<Touched>>>,
     /// Static arrays that the slot has met.
@@ -191,6 +203,7 @@ impl Slot {
                 traffic: Traffic::new(threads),
             }),
             operations: RefCell::default(),
+            named_barriers: RefCell::default(),
             touched: RefCell::default(),
             arrays: RefCell::default(),
             run_sites: RefCell::default(),
@@ -226,6 +239,7 @@ impl Slot {
         self.interval.set(0);
         self.woken.set(false);
         self.aborted.set(false);
+        self.named_barriers.take();
         let analysis = &mut *self.analysis.borrow_mut();
         if analysis.sync.clocks.needs_reset() {
             analysis.sync = Synchronization::new();
@@ -303,7 +317,7 @@ impl Slot {
 
     // How the running thread waits.
 
-    fn running(&self) -> &Thread {
+    pub(super) fn running(&self) -> &Thread {
         &self.threads[self.thread.get()]
     }
 
@@ -361,19 +375,6 @@ impl Slot {
         self.meet(WarpOp::Exchange, mask, value, site);
         let values = self.running().exchanged.take();
         values.expect("the meeting leaves its values")
-    }
-
-    /// Lanes of this warp that have not exited.
-    pub(crate) fn active_mask(&self) -> u32 {
-        let warp = self.thread.get() / WARP;
-        self.live_lanes(warp)
-    }
-
-    pub(super) fn live_lanes(&self, warp: usize) -> u32 {
-        let lanes = self.threads[warp * WARP..].iter().take(WARP).enumerate();
-        lanes
-            .filter(|(_, thread)| thread.status.get() != Status::Exited)
-            .fold(0, |mask, (lane, _)| mask | 1 << lane)
     }
 
     /// The thread got `value` from `address` and changed nothing. Where that has been so for a few times, it polls: others go first.

@@ -38,6 +38,7 @@ programs! {
     mbarrier: Mbarrier;
     misaligned: Misaligned;
     missing_proxy_fence: MissingProxyFence;
+    named_barrier: NamedBarrier;
     out_of_bounds: OutOfBounds;
     overrun: Overrun;
     panic: Panic;

@@ -133,7 +133,7 @@ fn ladder(results: &Results) -> String {
     let mut before: Option<f64> = None;
     for result in &results.rows {
         let name = match result.row.ours {
-            Ours::Rung(rung) => rung.name(),
+            Ours::Rung(rung) | Ours::Tile(rung, _) => rung.name(),
             Ours::Auto | Ours::Cpu => &result.row.name,
         };
         let Some(measured) = result.measured() else {

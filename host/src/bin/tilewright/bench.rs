@@ -1,10 +1,11 @@
 //! `tilewright bench`: how fast, against what a user would otherwise take.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tilewright::bench::{self, Options, Outcome, Progress, Results, Suite};
+use tilewright::plan::Speeds;
 
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
@@ -24,6 +25,9 @@ pub struct Command {
     /// Rows of one element type only: f32, f64, f16 or bf16
     #[arg(long)]
     dtype: Option<String>,
+    /// What the planner takes for the kernels' speed, as `gpu_pick --calibrate` writes it; without it what an H200 was measured to do
+    #[arg(long, value_name = "FILE")]
+    speeds: Option<PathBuf>,
     /// Rounds of each row; without it as many as a second has room for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
@@ -33,6 +37,9 @@ pub struct Command {
     /// The folder of libcublas and libcublasLt, where the system's loader does not find them
     #[arg(long, value_name = "DIR")]
     cublas: Option<PathBuf>,
+    /// CUDA C++ twins for suite twins: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU
+    #[arg(long, value_name = "FILE")]
+    twins: Option<PathBuf>,
     /// The commit that was built, for the report
     #[arg(long, value_name = "ID", default_value = "unknown")]
     commit: String,
@@ -54,9 +61,11 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let options = Options {
         suite: suite(&command.suite)?,
         rung: kernels::rung(&command.kernel)?,
+        speeds: command.speeds.as_deref().map_or(Ok(Speeds::default()), speeds)?,
         dtype: command.dtype.as_deref().map(kernels::parse_dtype).transpose()?,
         rounds: command.rounds.map(|rounds| rounds as usize),
         cublas: command.cublas.clone(),
+        twins: command.twins.clone(),
         date: command.date.clone(),
         commit: command.commit.clone(),
     };
@@ -98,6 +107,12 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             message: format!("{failed} of {} rows could not be measured", results.rows.len()),
         }),
     }
+}
+
+/// The table in a file.
+fn speeds(file: &Path) -> Result<Speeds> {
+    let text = fs::read_to_string(file).map_err(|error| Failure::file(file, error))?;
+    Speeds::read(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
 /// The suite of this name.

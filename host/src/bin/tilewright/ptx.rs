@@ -57,7 +57,7 @@ pub fn listing(level: &'static Level, arch: &str, kernel: &str) -> Result<Listin
         _ => level,
     };
     let text = if kernel == kernels::AUTO {
-        level.ptx.to_owned()
+        level.ptx.clone()
     } else {
         chosen.retain(|kernel| ptx::entry(level, kernel.symbol()).is_some());
         if chosen.is_empty() {

@@ -12,6 +12,7 @@ use tilewright_contract::{
 use super::{PlanError, Policy};
 use crate::device::DeviceProfile;
 use crate::kernels::estimate::{Work, estimate_us};
+use crate::kernels::speeds::Speeds;
 
 /// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is taken. Multiples of 16 keep loads
 /// coalesced.
@@ -22,7 +23,7 @@ const WIDTHS: [u32; 8] = [128, 112, 96, 80, 64, 48, 32, 16];
 const WIDTHS_OF_UNKNOWN: [u32; 3] = [64, 32, 16];
 
 /// Parts of K that are tried.
-const SLICES: [u32; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64];
+const SLICES: [u32; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
 
 /// Steps along K that a slice has at least: with fewer, filling the pipeline takes longer than using it.
 const STEPS_OF_SLICE: u32 = 4;
@@ -66,6 +67,7 @@ pub(super) struct Open<'a> {
     /// In the order of the rungs that were asked for.
     variants: Vec<&'static Variant>,
     slices: Option<u32>,
+    speeds: Speeds,
     shape: &'a GemmShape,
 }
 
@@ -77,7 +79,13 @@ impl<'a> Open<'a> {
         device: &DeviceProfile,
     ) -> Result<Self, PlanError> {
         /// Rung 2 is rung 3 with less choice, and as fast; rung 9 is one case of rung 10; the others are for comparison, or for devices without rung 10.
-        const AUTOMATIC: &[Rung] = &[Rung::TiledDynamic, Rung::RegisterTile, Rung::Gemm];
+        const AUTOMATIC: &[Rung] = &[
+            Rung::TiledDynamic,
+            Rung::RegisterTile,
+            Rung::Gemm,
+            Rung::MatrixVector,
+            Rung::MmaSync,
+        ];
         let named = policy.entry_point.map(|variant| variant.rung).or(policy.rung);
         let rungs = match &named {
             None => AUTOMATIC,
@@ -139,6 +147,7 @@ impl<'a> Open<'a> {
         Ok(Self {
             variants,
             slices: policy.slices,
+            speeds: policy.speeds,
             shape,
         })
     }
@@ -170,6 +179,8 @@ impl<'a> Open<'a> {
                         Tile::Fixed(fixed) => fixed,
                         Tile::Runtime { min, max } => width.clamp(min, max),
                         Tile::Block(tile) => tile.n,
+                        Tile::Lines(tile) => tile.lines(),
+                        Tile::Tensor(tile) => tile.n,
                     })
                     .min_by_key(|nearest| nearest.abs_diff(width))
                     .unwrap_or(width),
@@ -223,7 +234,7 @@ impl<'a> Open<'a> {
             tile: candidate.tile,
             slices: candidate.slices,
         };
-        estimate_us(&work, self.shape, &architecture, &product).unwrap_or(f64::INFINITY)
+        estimate_us(&work, self.shape, &architecture, &product, &self.speeds).unwrap_or(f64::INFINITY)
     }
 
     /// The candidate with the least estimated time among those that fit.
@@ -238,7 +249,7 @@ impl<'a> Open<'a> {
         let squares = widths
             .iter()
             .flat_map(|&width| self.tiles_of_width(width))
-            .filter(|(variant, _)| !matches!(variant.tile, Tile::Block(_)));
+            .filter(|(variant, _)| variant.tile.only().is_none());
         let mut best: Option<(f64, Candidate)> = None;
         for (variant, tile) in self.blocks().chain(squares) {
             // Of all slicings of a tile the fastest stands for it.
@@ -299,10 +310,10 @@ impl<'a> Open<'a> {
     /// Tiles that are no squares: the first entry point of each, which copies vectors where it can.
     fn blocks(&self) -> impl Iterator<Item = (&'static Variant, OutputTile)> + '_ {
         self.variants.iter().enumerate().filter_map(|(at, variant)| {
-            let Tile::Block(tile) = variant.tile else { return None };
+            let tile = variant.tile.only()?;
             let earlier = |other: &&Variant| other.rung == variant.rung && other.tile == variant.tile;
             let first = !self.variants[..at].iter().copied().any(|other| earlier(&other));
-            first.then_some((*variant, OutputTile::Block(tile)))
+            first.then_some((*variant, tile))
         })
     }
 
@@ -337,6 +348,6 @@ impl<'a> Open<'a> {
 fn smallest_tile(variant: &Variant) -> Option<OutputTile> {
     match variant.tile {
         Tile::Fixed(width) | Tile::Runtime { min: width, .. } => variant.tile_of_width(width).ok(),
-        Tile::Block(tile) => Some(OutputTile::Block(tile)),
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant.tile.only(),
     }
 }

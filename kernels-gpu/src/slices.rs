@@ -1,0 +1,124 @@
+//! Where the blocks that share a tile of C meet, each with the sums of its slice of K.
+
+use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
+use cuda_std::thread;
+use cuda_views::GlobalMut;
+use tilewright_contract::slices::{GROUP, GROUP_SHIFT};
+
+use crate::unroll::unrolled;
+
+/// Where a kernel leaves its results.
+#[derive(Clone, Copy)]
+pub struct Results {
+    /// C, m x n.
+    pub c: *mut f32,
+    /// With slices: for each slice of each tile the sums of all threads of a block, no matter what is in it.
+    pub workspace: *mut f32,
+    /// With slices: one counter for each slice of each tile, all 0, and 0 again at the end.
+    pub counters: *mut u32,
+}
+
+/// What of C and of K a block computes.
+#[derive(Clone, Copy)]
+pub struct Share {
+    /// The tile, of `tiles`.
+    pub tile: u32,
+    /// All tiles.
+    pub tiles: u32,
+    /// The slice, of `slices`.
+    pub slice: u32,
+    /// All slices.
+    pub slices: u32,
+    /// Threads of a block.
+    pub threads: u32,
+}
+
+/// Adds up the sums of all slices. Returns whether this block has them now: one block of the tile has, the others are done.
+///
+/// In groups of [`GROUP`] slots the block that comes last adds up, in the order of the slots, whichever block that is: the result is the same to the bit
+/// each time.
+///
+/// # Safety
+/// `results` are as they say, for `M * N` sums a thread. Every thread of the block calls this, and the blocks of all slices of the tile do.
+#[inline(always)]
+// Sums are indexed by row and column throughout.
+#[allow(clippy::needless_range_loop)]
+pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], share: Share, results: Results) -> bool {
+    let Share {
+        tile,
+        tiles,
+        slice,
+        slices,
+        threads,
+    } = share;
+    let t = thread::thread_idx_x();
+    let threads = threads as usize;
+    let place = |slot: u32| (slot as usize * tiles as usize + tile as usize) * (M * N * threads) + t as usize;
+    // SAFETY: the caller's promise.
+    let workspace = unsafe {
+        GlobalMut::new_with(results.workspace, || {
+            slices as usize * tiles as usize * (M * N * threads)
+        })
+    };
+    // This block's slot, and the binary logarithm of the distance to its neighbours.
+    let mut slot = slice;
+    let mut shift = 0;
+    while slices > 1 << shift {
+        let first = slot & !((GROUP << shift) - 1);
+        let end = slices.min(first + (GROUP << shift));
+        let members = (end - first).div_ceil(1 << shift);
+        // Alone in its group a block has nothing to wait for.
+        if members > 1 {
+            let mine = place(slot);
+            // SAFETY: the slot is this block's: at first it is its slice's, later that of the group whose slots it has added up.
+            unrolled!(M, at most 16, |i| {
+                for j in 0..N {
+                    unsafe { workspace.set(mine + (i * N + j) * threads, sums[i][j]) };
+                }
+            });
+            // RAW: every thread's sums are there before thread 0 counts the block.
+            thread::sync_threads();
+            let mut last = false;
+            if t == 0 {
+                // What the barrier made visible to this thread, all sums of the block, is visible to the GPU before the block is counted.
+                thread::device_fence();
+                // SAFETY: one counter a slice of a tile. Each group has one of its own: distances are powers of 8, so `first` is a multiple of more than
+                // `shift` is, and a group of two is longer than `shift`.
+                unsafe {
+                    let counter = results.counters.add((tile * slices + first + shift) as usize);
+                    let before = atomic_fetch_add_relaxed_u32_device(counter, 1);
+                    last = before == members - 1;
+                    if last {
+                        // The next launch counts from 0. Every block of this group has been counted.
+                        atomic_fetch_add_relaxed_u32_device(counter, members.wrapping_neg());
+                    }
+                }
+                // What the other blocks left before they were counted is visible after.
+                thread::device_fence();
+            }
+            // RAW: all threads follow thread 0's fence, and learn whether this block is the last.
+            if thread::sync_threads_or(u32::from(last)) == 0 {
+                return false;
+            }
+            unrolled!(M, at most 16, |i| {
+                for j in 0..N {
+                    sums[i][j] = 0.0;
+                }
+            });
+            let mut from = first;
+            while from < end {
+                let at = place(from);
+                // SAFETY: a slot of the group, whose block has been counted.
+                unrolled!(M, at most 16, |i| {
+                    for j in 0..N {
+                        sums[i][j] += unsafe { workspace.get(at + (i * N + j) * threads) };
+                    }
+                });
+                from += 1 << shift;
+            }
+        }
+        slot = first;
+        shift += GROUP_SHIFT;
+    }
+    true
+}

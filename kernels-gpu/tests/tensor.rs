@@ -1,0 +1,252 @@
+//! The tensor-core body in the simulator: products of any shape, every layout, and what its accesses of shared memory cost.
+
+use cuda_sim::access::Space;
+use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
+use half::{bf16, f16};
+use kernels_gpu::tensor::{AlongK, AlongLines, Layout, TensorElement, Tile, product};
+use tilewright_contract::{GemmArgs, GemmCall, TensorTile, span_elems, tensor_tiles};
+
+/// Those that are meant for GPUs.
+struct T128x128;
+
+impl Tile for T128x128 {
+    const TILE: TensorTile = tensor_tiles::T128X128;
+}
+
+struct T256x128;
+
+impl Tile for T256x128 {
+    const TILE: TensorTile = tensor_tiles::T256X128;
+}
+
+/// A small one with all that can be different: four warps, of 32 x 16, three stages, 64 along K.
+struct T64x32;
+
+impl Tile for T64x32 {
+    const TILE: TensorTile = TensorTile {
+        m: 64,
+        n: 32,
+        k: 64,
+        warp_m: 32,
+        warp_n: 16,
+        stages: 3,
+    };
+}
+
+/// A product of so many rows, columns and terms, in rows `pad` chunks of 8 elements longer than they need to be.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    m: u32,
+    n: u32,
+    k: u32,
+    pad: u32,
+    /// Columns behind those of C.
+    pad_c: u32,
+}
+
+/// A matrix in memory. What lies outside is NaN, and would show in the result.
+struct Matrix<E> {
+    rows: usize,
+    columns: usize,
+    ld: usize,
+    elements: Vec<E>,
+}
+
+impl<E: TensorElement> Matrix<E> {
+    /// Small integers: every sum is exact.
+    fn new(rows: u32, columns: u32, ld: u32, salt: usize) -> Self {
+        let (rows, columns, ld) = (rows as usize, columns as usize, ld as usize);
+        let mut elements = vec![E::narrow(f32::NAN); span_elems(rows, columns, ld)];
+        for row in 0..rows {
+            for column in 0..columns {
+                let value = (7 * row + 5 * column + salt + row * column % 3) % 11;
+                elements[row * ld + column] = E::narrow(value as f32 - 5.0);
+            }
+        }
+        Self {
+            rows,
+            columns,
+            ld,
+            elements,
+        }
+    }
+
+    fn get(&self, row: usize, column: usize) -> f32 {
+        assert!(row < self.rows && column < self.columns);
+        self.elements[row * self.ld + column].widen()
+    }
+}
+
+/// Simulates a product, and asserts that the result is right and nothing else has been written.
+fn run<E, T, LA, LB, const M: usize, const N: usize>(
+    shape: Shape,
+    (alpha, beta): (f32, f32),
+    schedule: Schedule,
+    checks: Checks,
+) -> Report
+where
+    E: TensorElement + PartialEq + std::fmt::Debug,
+    T: Tile,
+    LA: Layout,
+    LB: Layout,
+{
+    let Shape { m, n, k, pad, pad_c } = shape;
+    let ld = |columns: u32| columns.next_multiple_of(8) + 8 * pad;
+    let a = if LA::ALONG_K {
+        Matrix::<E>::new(m, k, ld(k), 1)
+    } else {
+        Matrix::new(k, m, ld(m), 1)
+    };
+    let b = if LB::ALONG_K {
+        Matrix::<E>::new(n, k, ld(k), 4)
+    } else {
+        Matrix::new(k, n, ld(n), 4)
+    };
+    let before = Matrix::<E>::new(m, n, n + pad_c, 9);
+    let call = GemmCall {
+        args: GemmArgs {
+            m,
+            n,
+            k,
+            lda: a.ld as u32,
+            ldb: b.ld as u32,
+            ldc: n + pad_c,
+        },
+        alpha,
+        beta,
+        group_m: 2,
+        slices: 1,
+        slice_k: k.next_multiple_of(T::TILE.k),
+    };
+    let (on_a, on_b) = (
+        GlobalBuffer::from_slice(&a.elements),
+        GlobalBuffer::from_slice(&b.elements),
+    );
+    let on_c = GlobalBuffer::from_slice(&before.elements);
+    let tile = T::TILE;
+    let report = Launch::new(m.div_ceil(tile.m) * n.div_ceil(tile.n), tile.threads())
+        .dynamic_shared_bytes(tile.bytes().get())
+        .schedule(schedule)
+        .checks(checks)
+        .run(|| {
+            // SAFETY: the buffers hold the matrices that `call` describes; grid, block and shared memory are the tile's.
+            unsafe { product::<E, T, LA, LB, M, N>(on_a.as_ptr(), on_b.as_ptr(), on_c.as_mut_ptr(), call) }
+        });
+    assert!(report.is_clean(), "{shape:?}\n{report}");
+    let mut expected = before.elements.clone();
+    for row in 0..m as usize {
+        for column in 0..n as usize {
+            let terms = (0..k as usize).map(|i| {
+                let a = if LA::ALONG_K { a.get(row, i) } else { a.get(i, row) };
+                let b = if LB::ALONG_K {
+                    b.get(column, i)
+                } else {
+                    b.get(i, column)
+                };
+                a * b
+            });
+            let sum = alpha * terms.sum::<f32>()
+                + if beta == 0.0 {
+                    0.0
+                } else {
+                    beta * before.get(row, column)
+                };
+            expected[row * before.ld + column] = E::narrow(sum);
+        }
+    }
+    // Bits, since what lies between the rows is NaN.
+    let bits = |elements: &[E]| bytemuck::cast_slice::<E, u16>(elements).to_vec();
+    assert!(bits(&on_c.to_vec()) == bits(&expected), "{shape:?}, {alpha}, {beta}");
+    report
+}
+
+const fn shape(m: u32, n: u32, k: u32, pad: u32, pad_c: u32) -> Shape {
+    Shape { m, n, k, pad, pad_c }
+}
+
+/// Extents that are whole tiles, that end within a piece, a chunk, a pair, and that are hardly there.
+const SHAPES: [Shape; 9] = [
+    shape(64, 32, 64, 0, 0),
+    shape(128, 64, 192, 0, 0),
+    shape(130, 72, 100, 1, 2),
+    shape(72, 40, 136, 1, 8),
+    shape(63, 31, 65, 0, 1),
+    shape(17, 45, 7, 2, 0),
+    shape(1, 1, 1, 0, 0),
+    shape(1, 80, 200, 0, 0),
+    shape(70, 3, 0, 0, 4),
+];
+
+fn every_shape<E: TensorElement + PartialEq + std::fmt::Debug, LA: Layout, LB: Layout>() {
+    for shape in SHAPES {
+        run::<E, T64x32, LA, LB, 2, 2>(shape, (1.0, 0.0), Schedule::Forward, Checks::Faults);
+    }
+    run::<E, T64x32, LA, LB, 2, 2>(SHAPES[2], (0.5, -2.0), Schedule::Forward, Checks::Faults);
+    run::<E, T64x32, LA, LB, 2, 2>(SHAPES[4], (-1.0, 0.5), Schedule::Forward, Checks::Faults);
+}
+
+#[test]
+fn f16_nn() {
+    every_shape::<f16, AlongK, AlongLines>();
+}
+
+#[test]
+fn f16_nt() {
+    every_shape::<f16, AlongK, AlongK>();
+}
+
+#[test]
+fn bf16_tn() {
+    every_shape::<bf16, AlongLines, AlongLines>();
+}
+
+#[test]
+fn bf16_tt() {
+    every_shape::<bf16, AlongLines, AlongK>();
+}
+
+#[test]
+fn the_large_tiles_multiply_too() {
+    let run_whole = run::<f16, T128x128, AlongK, AlongLines, 4, 8>;
+    run_whole(shape(136, 136, 72, 0, 8), (0.5, 0.0), Schedule::Forward, Checks::Faults);
+    run_whole(shape(136, 130, 76, 0, 0), (1.0, 1.0), Schedule::Forward, Checks::Faults);
+    let run_nt = run::<bf16, T128x128, AlongK, AlongK, 4, 8>;
+    run_nt(
+        shape(100, 144, 264, 1, 0),
+        (1.0, 0.0),
+        Schedule::Forward,
+        Checks::Faults,
+    );
+    let run_large = run::<bf16, T256x128, AlongK, AlongLines, 4, 8>;
+    run_large(shape(260, 72, 40, 0, 0), (1.0, 0.0), Schedule::Forward, Checks::Faults);
+}
+
+#[test]
+fn the_order_of_threads_does_not_matter() {
+    run::<f16, T64x32, AlongK, AlongLines, 2, 2>(shape(70, 40, 200, 0, 0), (1.0, 0.5), Schedule::All, Checks::Faults);
+}
+
+/// What is copied and what is loaded, all four sides; only partial chunks could differ, of which these shapes have none.
+#[test]
+fn shared_memory_is_accessed_without_bank_conflicts() {
+    let large = shape(128, 128, 64, 0, 0);
+    let small = shape(64, 32, 128, 0, 0);
+    for report in [
+        run::<f16, T128x128, AlongK, AlongLines, 4, 8>(large, (1.0, 0.0), Schedule::Forward, Checks::Full),
+        run::<f16, T128x128, AlongLines, AlongK, 4, 8>(large, (1.0, 0.0), Schedule::Forward, Checks::Full),
+        run::<f16, T64x32, AlongK, AlongLines, 2, 2>(small, (1.0, 0.0), Schedule::Forward, Checks::Full),
+        run::<f16, T64x32, AlongLines, AlongK, 2, 2>(small, (1.0, 0.0), Schedule::Forward, Checks::Full),
+    ] {
+        let shared: Vec<_> = report
+            .lines
+            .iter()
+            .filter(|line| line.kind.space == Space::Shared)
+            .collect();
+        // Copies, loads along K and across; of C the stores of pairs and the loads of chunks.
+        assert_eq!(shared.len(), 5, "{report}");
+        for line in shared {
+            assert_eq!(line.actual, line.ideal, "{report}");
+            assert_eq!(line.lanes, 32 * line.requests, "{report}");
+        }
+    }
+}

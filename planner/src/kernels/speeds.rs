@@ -1,0 +1,177 @@
+//! How fast each kernel is: a table of measured numbers.
+
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+use cuda_arch::Architecture;
+use tilewright_contract::{OutputTile, VARIANTS, Variant};
+
+/// A line of the table: cycles of a multiprocessor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Speed {
+    /// Columns of the tile.
+    width: u32,
+    /// Of a step along k, however many blocks are resident.
+    pub(super) latency: f64,
+    /// Of a step along k, for each resident block.
+    pub(super) work: f64,
+    /// Of a block, besides its steps.
+    pub(super) block: f64,
+}
+
+/// What the planner knows of the kernels' speed, measured on one device.
+///
+/// A text: `arch sm_90`, then for each kernel and tile a line `symbol width latency work block`. `gpu_pick --calibrate` writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speeds {
+    text: &'static str,
+    arch: &'static Architecture,
+}
+
+/// A line that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpeedsError {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl fmt::Display for SpeedsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.problem)
+    }
+}
+
+impl core::error::Error for SpeedsError {}
+
+impl Default for Speeds {
+    /// Those of an H200.
+    fn default() -> Self {
+        Self {
+            text: BUILT_IN,
+            arch: cuda_arch::find("sm_90").expect("in the table"),
+        }
+    }
+}
+
+static BUILT_IN: &str = include_str!("speed.txt");
+
+impl Speeds {
+    /// Reads a table. It stays in memory for good.
+    ///
+    /// # Errors
+    /// [`SpeedsError`] with the first line that is wrong.
+    pub fn read(text: String) -> Result<Self, SpeedsError> {
+        let wrong = |line, problem| SpeedsError { line, problem };
+        let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
+        let first = lines.next().and_then(|(_, line)| line.strip_prefix("arch "));
+        let arch = first.ok_or_else(|| wrong(1, "must be `arch` and an architecture, such as `arch sm_90`".into()))?;
+        let arch = cuda_arch::find(arch).map_err(|error| wrong(1, format!("{error}")))?;
+        for (number, line) in lines {
+            let (symbol, numbers) = line.split_once(' ').unwrap_or((line, ""));
+            let known = VARIANTS.iter().any(|variant| variant.symbol == symbol);
+            if !known {
+                return Err(wrong(number, format!("no kernel `{symbol}`")));
+            }
+            if parse(numbers).is_none() {
+                return Err(wrong(
+                    number,
+                    format!("`{numbers}` is not width, latency, work and block cycles"),
+                ));
+            }
+        }
+        Ok(Self {
+            text: text.leak(),
+            arch,
+        })
+    }
+
+    /// The architecture that was measured.
+    pub fn arch(&self) -> &'static Architecture {
+        self.arch
+    }
+
+    /// Every line of a kernel, with the kernel's symbol.
+    pub fn lines(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.text
+            .lines()
+            .skip(1)
+            .filter_map(|line| Some((line.split_once(' ')?.0, line)))
+    }
+
+    /// The line of a kernel whose tile width is nearest. Kernels of one tile that differ in the layout of A and B alone share the line of the first.
+    pub(super) fn of(&self, variant: &Variant, tile: OutputTile) -> Option<Speed> {
+        let of = |symbol: &str| {
+            self.lines()
+                .filter(|(of, _)| *of == symbol)
+                .filter_map(|(symbol, line)| parse(line.strip_prefix(symbol)?.trim_start()))
+                .min_by_key(|speed| speed.width.abs_diff(tile.n()))
+        };
+        let is_alike = |other: &&Variant| other.rung.takes_call() && other.tile == variant.tile;
+        of(variant.symbol).or_else(|| VARIANTS.iter().filter(is_alike).find_map(|other| of(other.symbol)))
+    }
+}
+
+fn parse(numbers: &str) -> Option<Speed> {
+    let mut numbers = numbers.split(' ');
+    let width = numbers.next()?.parse().ok()?;
+    let mut cycles = || numbers.next()?.parse().ok().filter(|cycles| *cycles >= 0.0);
+    let speed = Speed {
+        width,
+        latency: cycles()?,
+        work: cycles()?,
+        block: cycles()?,
+    };
+    Some(speed).filter(|speed| speed.latency + speed.work > 0.0 && numbers.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use tilewright_contract::{Rung, TileGeometry};
+
+    #[test]
+    fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
+        let built_in = Speeds::read(BUILT_IN.into()).expect("valid");
+        assert_eq!(built_in, Speeds::default());
+        for (symbol, line) in built_in.lines() {
+            let variant = VARIANTS
+                .iter()
+                .find(|variant| variant.symbol == symbol)
+                .expect("checked");
+            let width = parse(&line[symbol.len() + 1..]).expect("checked").width;
+            let has = match variant.tile.only() {
+                Some(tile) => tile.n() == width,
+                None => variant.computes(width),
+            };
+            assert!(has, "{line}");
+        }
+        for variant in VARIANTS.iter().filter(|variant| variant.rung != Rung::Naive) {
+            let square = || OutputTile::Square(TileGeometry::new(16).expect("in range"));
+            let tile = variant.tile.only().unwrap_or_else(square);
+            assert!(built_in.of(variant, tile).is_some(), "{}", variant.symbol);
+        }
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_its_line() {
+        for (text, error) in [
+            ("", "line 1: must be `arch` and an architecture, such as `arch sm_90`"),
+            ("arch sm_90\nr99_f32 16 1 1 1", "line 2: no kernel `r99_f32`"),
+            (
+                "arch sm_90\nr02_tiled_static_16_f32 16 48.62 10.34 43.0\nr02_tiled_static_16_f32 16 1 1",
+                "line 3: `16 1 1` is not width, latency, work and block cycles",
+            ),
+            (
+                "arch sm_90\nr02_tiled_static_16_f32 16 -1 1 1",
+                "line 2: `16 -1 1 1` is not width, latency, work and block cycles",
+            ),
+        ] {
+            assert_eq!(Speeds::read(text.into()).expect_err(text).to_string(), error);
+        }
+        assert!(Speeds::read("arch sm_1".into()).is_err());
+    }
+}
