@@ -28,6 +28,11 @@ impl Dim3 {
         [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
     }
 
+    /// What [`Dim3::position`] is the position of.
+    pub(crate) fn linear(self, [x, y, z]: [u32; 3]) -> u64 {
+        u64::from(x) + u64::from(self.x) * (u64::from(y) + u64::from(self.y) * u64::from(z))
+    }
+
     /// As x, y, z.
     pub fn to_array(self) -> [u32; 3] {
         [self.x, self.y, self.z]

@@ -1,11 +1,15 @@
 //! What can be wrong with a kernel, as values.
 
+mod mbarrier;
+
 use std::fmt;
 use std::panic::Location;
 
 use serde::Serialize;
 
 use crate::access::{AccessKind, Space};
+
+pub use mbarrier::MbarrierProblem;
 
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -61,6 +65,35 @@ pub enum FaultKind {
         offset: u64,
         /// What the copying thread has not done.
         missing: AsyncStep,
+    },
+    /// The async proxy reads shared memory that a thread wrote without a fence between the two (`fence.proxy.async`): a bulk copy out of
+    /// shared memory, or a matrix product. The write is in [`SimFault::other`].
+    MissingProxyFence {
+        /// Offset of the bytes from the start of the block's shared memory.
+        offset: u64,
+    },
+    /// An mbarrier is not used as it may be. Where it was initialised is in [`SimFault::other`], for an ordinary access.
+    Mbarrier {
+        /// Offset of the mbarrier from the start of the block's shared memory, in bytes.
+        offset: u64,
+        /// What is wrong.
+        #[serde(flatten)]
+        problem: MbarrierProblem,
+    },
+    /// A bulk copy that cannot be started.
+    BulkCopy {
+        /// Why, with both numbers.
+        problem: String,
+    },
+    /// The threads of a warpgroup do not execute an instruction together as it asks for, or with operands that it does not take.
+    Warpgroup {
+        /// Why, with both numbers.
+        problem: String,
+    },
+    /// What a thread asks of its cluster cannot be.
+    Cluster {
+        /// Why, with both numbers.
+        problem: String,
     },
     /// Some threads of the block are at a barrier, the others have ended: they will never come.
     BarrierDivergence {
@@ -200,6 +233,11 @@ impl FaultKind {
             FaultKind::SharedRace { .. } => "SharedRace",
             FaultKind::GlobalRace { .. } => "GlobalRace",
             FaultKind::AsyncPending { .. } => "AsyncPending",
+            FaultKind::MissingProxyFence { .. } => "MissingProxyFence",
+            FaultKind::Mbarrier { .. } => "Mbarrier",
+            FaultKind::BulkCopy { .. } => "BulkCopy",
+            FaultKind::Warpgroup { .. } => "Warpgroup",
+            FaultKind::Cluster { .. } => "Cluster",
             FaultKind::BarrierDivergence { .. } => "BarrierDivergence",
             FaultKind::BarrierMismatch { .. } => "BarrierMismatch",
             FaultKind::NamedBarrier { .. } => "NamedBarrier",
@@ -242,6 +280,16 @@ impl fmt::Display for FaultKind {
                     "asynchronous copy under way: {access} at byte {offset} of shared memory, {missing}"
                 )
             }
+            FaultKind::MissingProxyFence { offset } => write!(
+                f,
+                "no fence.proxy.async between a write and its read by the async proxy: byte {offset} of shared memory"
+            ),
+            FaultKind::Mbarrier { offset, problem } => {
+                write!(f, "mbarrier at byte {offset} of shared memory: {problem}")
+            }
+            FaultKind::BulkCopy { problem } => write!(f, "bulk copy: {problem}"),
+            FaultKind::Warpgroup { problem } => write!(f, "warpgroup: {problem}"),
+            FaultKind::Cluster { problem } => write!(f, "cluster: {problem}"),
             FaultKind::BarrierDivergence { waiting, exited } => write!(
                 f,
                 "barrier not reached by all: {waiting} threads wait, {exited} have ended"

@@ -30,6 +30,7 @@ pub enum Checks {
 #[derive(Clone)]
 pub struct Launch {
     grid: Dim3,
+    cluster: Dim3,
     block: Dim3,
     dynamic_bytes: u32,
     limits: Limits,
@@ -50,6 +51,7 @@ impl Launch {
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
         Self {
             grid: grid.into(),
+            cluster: Dim3::from(1),
             block: block.into(),
             dynamic_bytes: 0,
             limits: Limits::default(),
@@ -61,6 +63,12 @@ impl Launch {
             only_block: None,
             progress: None,
         }
+    }
+
+    /// Blocks of a cluster, which run together: the grid is a multiple of them along each axis. One at first.
+    pub fn cluster(mut self, cluster: impl Into<Dim3>) -> Self {
+        self.cluster = cluster.into();
+        self
     }
 
     /// Dynamic shared memory of each block, in bytes.
@@ -146,6 +154,7 @@ impl Launch {
             }
             let request = |workers| Request {
                 grid: self.grid,
+                cluster: self.cluster,
                 block: self.block,
                 dynamic_bytes: self.dynamic_bytes,
                 limits: &self.limits,
@@ -267,6 +276,33 @@ impl Launch {
                 "a block of {} = {threads} threads, {} allows {}",
                 self.block, limits.name, limits.threads_per_block
             ));
+        }
+        let cluster = self.cluster.count();
+        // CUDA programming guide, "Thread Block Clusters": 8 are portable, 16 with an opt-in.
+        if cluster > 16 {
+            return refuse(format!(
+                "clusters of {} = {cluster} blocks, at most 16 are allowed",
+                self.cluster
+            ));
+        }
+        if cluster != 1 && limits.compute_capability < 900 {
+            return refuse(format!(
+                "clusters of {} blocks, {} has none: sm_90 is the first",
+                self.cluster, limits.name
+            ));
+        }
+        let axes = self
+            .grid
+            .to_array()
+            .into_iter()
+            .zip(self.cluster.to_array())
+            .zip(["x", "y", "z"]);
+        for ((blocks, extent), axis) in axes {
+            if extent == 0 || !blocks.is_multiple_of(extent) {
+                return refuse(format!(
+                    "a grid of {blocks} blocks along {axis}, its clusters have {extent}"
+                ));
+            }
         }
         if let Some(block) = self.only_block.filter(|&block| block >= self.grid.count()) {
             return refuse(format!("block {block} of a grid of {}", self.grid.count()));

@@ -48,8 +48,8 @@
 //! # What is not here
 //!
 //! No atomic operation, no view of local memory, and no iterator: a kernel's loops say which thread accesses what. Of asynchronous
-//! copies, matrix instructions and named barriers only the simulator's side is here (`async_copy`, `matrix`, `named_barrier`, on the host): the
-//! instructions take assembly, which a kernel crate has.
+//! copies, matrix instructions, barriers other than the block's and clusters only the simulator's side is here (`async_copy`, `bulk_copy`, `cluster`,
+//! `matrix`, `mbarrier`, `named_barrier`, `wgmma`, on the host): the instructions take assembly, which a kernel crate has.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(repr_simd))]
 
@@ -60,9 +60,17 @@ mod span;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod async_copy;
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod bulk_copy;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod cluster;
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod matrix;
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod mbarrier;
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod named_barrier;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod wgmma;
 
 use bytemuck::Pod;
 use span::{Memory, Span};

@@ -1,14 +1,14 @@
 //! `#[kernel]`: one function in, its device form and its host form out.
 
-use crate::mark;
 use crate::options::Options;
+use crate::{grid_constant, mark};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{FnArg, ItemFn, PatType, ReturnType, Signature, Type, spanned::Spanned};
 
 /// Expands `#[kernel(options)] item`.
 pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    let function: ItemFn = match syn::parse2(item.clone()) {
+    let mut function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
         Err(error) => return with_item(error, item),
     };
@@ -29,12 +29,20 @@ pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     };
     match errors.0 {
         // The function is kept without the attribute, so that its callers do not fail on top of it.
-        Some(error) => with_item(error, item),
+        Some(error) => {
+            grid_constant::strip(&mut function);
+            with_item(error, quote!(#function))
+        }
         None => {
             let mark = mark::of_kernel(&options, &function, &exported);
+            let constants = match grid_constant::mark(&function) {
+                Ok(marker) => marker,
+                Err(error) => return with_item(error, quote!(#function)),
+            };
+            grid_constant::strip(&mut function);
             let (device, host) = (device(&function), host(&function, &mark.entering));
             let mark = mark.items;
-            quote!(#device #host #mark)
+            quote!(#device #host #mark #constants)
         }
     }
 }
@@ -96,6 +104,11 @@ fn check(sig: &Signature, errors: &mut Errors) {
     for input in &sig.inputs {
         match input {
             FnArg::Receiver(receiver) => errors.push(receiver, "a kernel cannot be a method: pass the value as a parameter"),
+            FnArg::Typed(parameter) if grid_constant::is_marked(parameter) => {
+                if let Some(message) = grid_constant::check(parameter) {
+                    errors.push(parameter, message);
+                }
+            }
             FnArg::Typed(parameter) => match peel(&parameter.ty) {
                 Type::Reference(reference) if reference.mutability.is_some() => errors.push(
                     reference,
@@ -109,7 +122,7 @@ fn check(sig: &Signature, errors: &mut Errors) {
 }
 
 /// The type without parentheses and the invisible groups that `macro_rules!` leaves around a `$t:ty`.
-fn peel(mut ty: &Type) -> &Type {
+pub fn peel(mut ty: &Type) -> &Type {
     loop {
         ty = match ty {
             Type::Paren(inner) => &inner.elem,
@@ -201,6 +214,24 @@ fn lower(index: usize, parameter: &PatType) -> Lowered {
     Lowered {
         parameters: quote!(#address: *#constness #element, #len: ::core::primitive::usize),
         value,
+    }
+}
+
+/// How many parameters of the launch a parameter is.
+pub fn lowered_count(parameter: &PatType) -> u32 {
+    match peel(&parameter.ty) {
+        Type::Reference(ty) => u32::from(is_fat(&ty.elem)) + 1,
+        Type::Ptr(ty) => u32::from(matches!(peel(&ty.elem), Type::Slice(_))) + 1,
+        _ => 1,
+    }
+}
+
+/// Whether a reference to the type has a length.
+fn is_fat(element: &Type) -> bool {
+    match peel(element) {
+        Type::Slice(_) => true,
+        Type::Path(path) => path.path.is_ident("str"),
+        _ => false,
     }
 }
 

@@ -15,6 +15,7 @@
 use proc_macro::TokenStream;
 
 mod functions;
+mod grid_constant;
 mod kernel;
 mod mark;
 mod options;
@@ -40,6 +41,9 @@ mod statics;
 /// - `&[T]`, `*const [T]`, `*mut [T]`, `&str`: two arguments, the address and the number of elements (of bytes for `str`) as a `usize`.
 ///   An address of 0 is accepted together with a length of 0 (what an empty device buffer gives);
 /// - anything else, structs included: one argument by value. Structs should be `#[repr(C)]`.
+///
+/// A parameter `#[grid_constant] x: &T` is one argument too, a `T` by value, and `x` refers to the argument itself, without a copy, as `const __grid_constant__ T`
+/// does in CUDA C++. `T` may be aligned to more than 16 bytes, which a `T` by value may not. Tensor maps are passed so.
 ///
 /// The slice must be written as such: behind a type alias the macro cannot see it.
 ///

@@ -85,8 +85,7 @@ unsafe fn any<T: Pod, const N: usize, const TRANSPOSED: bool>(from: Shared<T>, i
         assert!(matches!(N, 1 | 2 | 4), "1, 2 or 4 matrices");
         assert!(size_of::<T>() == 2, "elements have 2 bytes");
     }
-    // SAFETY: the view lies in shared memory.
-    let row = unsafe { super::shared_address(from) } + index * 2;
+    let row = super::shared_address::shared_address(from, index);
     let mut to = [0_u32; 4];
     macro_rules! ldmatrix {
         ($instruction:literal, $registers:literal, $($register:literal)*) => {

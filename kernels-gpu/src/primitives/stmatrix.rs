@@ -56,8 +56,7 @@ unsafe fn any<T: Pod, const N: usize, const TRANSPOSED: bool>(to: Shared<T>, ind
         assert!(matches!(N, 1 | 2 | 4), "1, 2 or 4 matrices");
         assert!(size_of::<T>() == 2, "elements have 2 bytes");
     }
-    // SAFETY: the view lies in shared memory.
-    let row = unsafe { super::shared_address(to) } + index * 2;
+    let row = super::shared_address::shared_address(to, index);
     macro_rules! stmatrix {
         ($instruction:literal, $registers:literal, $($register:literal)*) => {
             // SAFETY: the caller's promise.

@@ -12,6 +12,10 @@
 //! and stamps grow over blocks, so that neither vectors nor shadow memory are ever cleared: what is left in them from
 //! earlier is smaller than any stamp of now.
 //!
+//! *Agents* are pseudo-threads: an asynchronous operation that goes on while its thread does is one, with a clock of its own. Their numbers follow
+//! those of the threads, from a multiple of 32 on. A barrier of the block does not wait for them: see
+//! [`Agents`](super::agents::Agents).
+//!
 //! Memory: 4 bytes per pair of threads (4 MiB for 1,024 threads), from the first finer synchronisation on.
 
 use super::LANES;
@@ -30,17 +34,19 @@ pub(crate) struct Clocks {
     own: Vec<u32>,
     /// `known[t * width + e]`: the last stamp of thread `e` that `t` knows of; empty until first used.
     known: Vec<u32>,
-    /// Entries of a row of `known`: the threads, rounded up to whole warps.
+    /// Entries of a row of `known`: the threads and the agents, each rounded up to whole warps.
     width: usize,
+    /// The part of `width` that is of threads.
+    thread_width: usize,
     /// Which warps' entries of a row of `known` may be of this interval; valid if the interval beside it is this one.
-    columns: Vec<(u32, u32)>,
+    columns: Vec<(u32, u64)>,
 }
 
 /// What one thread knew of its block when it published it: for some warps, the last stamp of each thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockClock {
     /// Bit `w`: there is an entry for warp `w`.
-    warps: u32,
+    warps: u64,
     /// One entry for each bit of `warps`, in order.
     stamps: Vec<[u32; LANES]>,
 }
@@ -57,6 +63,7 @@ impl Clocks {
             own: Vec::new(),
             known: Vec::new(),
             width: 0,
+            thread_width: 0,
             columns: Vec::new(),
         }
     }
@@ -69,7 +76,8 @@ impl Clocks {
         self.columns.clear();
         self.columns.resize(threads, (0, 0));
         let width = threads.next_multiple_of(LANES);
-        if self.width != width {
+        if self.thread_width != width {
+            self.thread_width = width;
             self.width = width;
             self.known = Vec::new();
         }
@@ -182,6 +190,70 @@ impl Clocks {
         self.fine = true;
     }
 
+    /// The number of the first agent.
+    pub(crate) fn first_agent(&self) -> u16 {
+        self.thread_width as u16
+    }
+
+    /// `agent` starts: it knows what all of `parents` know, each of them itself included, and what they do from now on is not part of it.
+    /// Returns its stamp.
+    pub(crate) fn fork(&mut self, agent: u16, parents: impl Iterator<Item = u16>) -> u32 {
+        let common = parents
+            .map(|parent| self.release(parent))
+            .reduce(|common, next| common.intersected(&next))
+            .unwrap_or_default();
+        let needed = usize::from(agent) + 1;
+        if self.own.len() < needed {
+            self.own.resize(needed, 0);
+            self.columns.resize(needed, (0, 0));
+        }
+        self.widen(needed.next_multiple_of(LANES));
+        self.acquire(agent, &common);
+        self.restamp(agent)
+    }
+
+    /// What `agent` does from now on is told apart from what it did before. Returns its stamp.
+    pub(crate) fn restamp(&mut self, agent: u16) -> u32 {
+        let stamp = self.tick();
+        self.own[usize::from(agent)] = stamp;
+        stamp
+    }
+
+    /// Looks at an access on behalf of another block, which knows of this one's barriers only those before `below`: the later ones order nothing for
+    /// it.
+    pub(crate) fn as_remote<R>(&mut self, below: Option<u32>, look: impl FnOnce(&Self) -> R) -> R {
+        let Some(below) = below else { return look(self) };
+        let own = (self.interval_start, self.fine);
+        (self.interval_start, self.fine) = (below.min(own.0), true);
+        let result = look(self);
+        (self.interval_start, self.fine) = own;
+        result
+    }
+
+    /// `thread` learns that `agent` has done what it did up to `stamp`.
+    pub(crate) fn acquire_agent(&mut self, thread: u16, agent: u16, stamp: u32) {
+        let mut stamps = [0; LANES];
+        stamps[usize::from(agent) % LANES] = stamp;
+        let warps = 1 << warp(agent);
+        let stamps = vec![stamps];
+        self.acquire(thread, &BlockClock { warps, stamps });
+    }
+
+    /// Gives rows of `known` at least `width` entries.
+    fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
+        if !self.known.is_empty() {
+            let mut known = vec![0; width * width];
+            for (wide, row) in known.chunks_exact_mut(width).zip(self.known.chunks_exact(self.width)) {
+                wide[..row.len()].copy_from_slice(row);
+            }
+            self.known = known;
+        }
+        self.width = width;
+    }
+
     /// Whether most stamps are used up: then, between two blocks, everything that holds stamps should be replaced, and
     /// this by [`Clocks::new`]. A block that uses up the last ones is not checked further.
     pub(crate) fn needs_reset(&self) -> bool {
@@ -205,7 +277,7 @@ impl Clocks {
     }
 
     /// Warps of which `thread` may know something of this interval, always its own.
-    fn columns_of(&self, thread: u16) -> u32 {
+    fn columns_of(&self, thread: u16) -> u64 {
         let (interval, columns) = self.columns[usize::from(thread)];
         let known = if interval == self.interval_start { columns } else { 0 };
         known | 1 << warp(thread)
@@ -243,6 +315,22 @@ impl BlockClock {
         self.stamps[entry][usize::from(thread) % LANES] >= stamp
     }
 
+    /// What both of two clocks of the same block include.
+    pub(crate) fn intersected(&self, other: &Self) -> Self {
+        let (mut mine, mut theirs) = (self.stamps.iter(), other.stamps.iter());
+        let mut common = Self::default();
+        for column in bits(self.warps | other.warps) {
+            let next = |warps: u64, entries: &mut std::slice::Iter<'_, [u32; LANES]>| {
+                (warps >> column & 1 == 1).then(|| entries.next()).flatten().copied()
+            };
+            if let (Some(a), Some(b)) = (next(self.warps, &mut mine), next(other.warps, &mut theirs)) {
+                common.warps |= 1 << column;
+                common.stamps.push(std::array::from_fn(|i| a[i].min(b[i])));
+            }
+        }
+        common
+    }
+
     /// What either of two clocks of the same block includes.
     pub(crate) fn merged(&self, other: &Self) -> Self {
         let warps = self.warps | other.warps;
@@ -269,8 +357,12 @@ fn warp(thread: u16) -> u32 {
     u32::from(thread) / LANES as u32
 }
 
-fn bits(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |bit| mask >> bit & 1 == 1)
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(bit)
+    })
 }
 
 fn raise(stamps: &mut [u32; LANES], by: &[u32; LANES]) {

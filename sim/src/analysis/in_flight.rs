@@ -4,6 +4,8 @@
 //! bytes that a copy writes are its own until then.
 //!
 //! Copies are of whole, aligned words of 4 bytes, and no two of those here have a word in common: who starts one looks first.
+//!
+//! The words of an mbarrier are kept here, too: nothing but its own operations may access them.
 
 use std::panic::Location;
 
@@ -26,7 +28,7 @@ pub(crate) struct AsyncCopy {
     pub(crate) site: &'static Location<'static>,
 }
 
-/// The copy that an access meets.
+/// The copy, or the mbarrier, that an access meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// Its thread.
@@ -35,16 +37,26 @@ pub(crate) struct Pending {
     pub(crate) site: &'static Location<'static>,
     /// Whether its thread has made a group of it.
     pub(crate) committed: bool,
+    /// It is no copy but an mbarrier, of which thread and site are those of its initialisation.
+    pub(crate) is_mbarrier: bool,
+}
+
+/// An mbarrier that was initialised and not invalidated.
+struct Claim {
+    offset: usize,
+    thread: u16,
+    site: &'static Location<'static>,
 }
 
 /// The copies of a block that are under way.
 pub(crate) struct InFlight {
     /// By thread.
     threads: Vec<Thread>,
-    /// How many copies there are.
+    /// How many copies and mbarriers there are.
     count: usize,
-    /// By word of shared memory, the thread that copies to it, plus 1; 0 where nobody does.
+    /// By word of shared memory, the thread that copies to it, plus 1, or [`InFlight::MBARRIER`]; 0 where neither is.
     words: Vec<u16>,
+    mbarriers: Vec<Claim>,
 }
 
 #[derive(Default)]
@@ -57,6 +69,9 @@ struct Thread {
 
 impl InFlight {
     const WORD: usize = 4;
+    const MBARRIER: u16 = u16::MAX;
+    /// Bytes of an mbarrier.
+    const MBARRIER_BYTES: usize = 8;
 
     /// Of a block of `threads` threads: none.
     pub(crate) fn new(threads: usize) -> Self {
@@ -64,6 +79,7 @@ impl InFlight {
             threads: (0..threads).map(|_| Thread::default()).collect(),
             count: 0,
             words: Vec::new(),
+            mbarriers: Vec::new(),
         }
     }
 
@@ -73,6 +89,7 @@ impl InFlight {
             self.words.fill(0);
             self.count = 0;
         }
+        self.mbarriers.clear();
         for thread in &mut self.threads {
             thread.copies.clear();
             thread.groups = 0;
@@ -93,6 +110,18 @@ impl InFlight {
         let words = offset / Self::WORD..(offset + bytes).div_ceil(Self::WORD);
         let mut words = words.filter_map(|word| Some((word, *self.words.get(word).filter(|&&thread| thread != 0)?)));
         let (word, thread) = words.next()?;
+        if thread == Self::MBARRIER {
+            let claim = self
+                .mbarriers
+                .iter()
+                .find(|claim| claim.offset / Self::MBARRIER_BYTES == word * Self::WORD / Self::MBARRIER_BYTES)?;
+            return Some(Pending {
+                thread: claim.thread,
+                site: claim.site,
+                committed: false,
+                is_mbarrier: true,
+            });
+        }
         let thread = thread - 1;
         let of = &self.threads[usize::from(thread)];
         let writes = |copy: &AsyncCopy| {
@@ -104,12 +133,27 @@ impl InFlight {
             thread,
             site: copy.site,
             committed: *group < of.groups,
+            is_mbarrier: false,
         })
+    }
+
+    /// `thread` makes an mbarrier of the 8 bytes from `offset` on, which no copy writes.
+    pub(crate) fn claim(&mut self, offset: usize, thread: u16, site: &'static Location<'static>) {
+        self.mbarriers.push(Claim { offset, thread, site });
+        self.mark(offset, Self::MBARRIER_BYTES, Self::MBARRIER);
+        self.count += 1;
+    }
+
+    /// The mbarrier at `offset` is one no longer.
+    pub(crate) fn give_up(&mut self, offset: usize) {
+        self.mbarriers.retain(|claim| claim.offset != offset);
+        self.mark(offset, Self::MBARRIER_BYTES, 0);
+        self.count -= 1;
     }
 
     /// `thread` starts a copy, whose words no other copy writes.
     pub(crate) fn start(&mut self, thread: u16, copy: AsyncCopy) {
-        self.mark(&copy, thread + 1);
+        self.mark_copy(&copy, thread + 1);
         self.count += 1;
         let of = &mut self.threads[usize::from(thread)];
         of.copies.push((of.groups, copy));
@@ -127,15 +171,20 @@ impl InFlight {
         let finished = of.copies.partition_point(|(group, _)| *group < first_open);
         let finished: Vec<AsyncCopy> = of.copies.drain(..finished).map(|(_, copy)| copy).collect();
         for copy in &finished {
-            self.mark(copy, 0);
+            self.mark_copy(copy, 0);
         }
         self.count -= finished.len();
         finished
     }
 
-    fn mark(&mut self, copy: &AsyncCopy, value: u16) {
-        let Some(offset) = copy.offset else { return };
-        let words = offset / Self::WORD..(offset + copy.bytes) / Self::WORD;
+    fn mark_copy(&mut self, copy: &AsyncCopy, value: u16) {
+        if let Some(offset) = copy.offset {
+            self.mark(offset, copy.bytes, value);
+        }
+    }
+
+    fn mark(&mut self, offset: usize, bytes: usize, value: u16) {
+        let words = offset / Self::WORD..(offset + bytes) / Self::WORD;
         if self.words.len() < words.end {
             self.words.resize(words.end, 0);
         }

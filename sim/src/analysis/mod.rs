@@ -3,17 +3,22 @@
 //! - [`sites`]: a small number for each source line that accesses memory.
 //! - [`clock`], [`grid_clock`], [`sync_vars`]: which accesses are ordered, within a block, between blocks, through
 //!   atomics and fences.
+//! - [`agents`]: asynchronous operations as pseudo-threads. [`mbarrier`]: phases of barriers in shared memory.
+//! - [`matrix_descriptor`]: where the operands of a matrix product lie.
 //! - [`in_flight`]: asynchronous copies that nobody has waited for.
 //! - [`shadow`], [`global_shadow`]: who accessed what last, and whether that races with the access at hand.
 //! - [`banks`], [`traffic`]: what the accesses of a warp cost the memory system.
 //!
 //! Threads are numbered linearly within their block; thread `t` is lane `t % 32` of warp `t / 32`.
 
+pub(crate) mod agents;
 pub mod banks;
 pub(crate) mod clock;
 pub(crate) mod global_shadow;
 pub(crate) mod grid_clock;
 pub(crate) mod in_flight;
+pub(crate) mod matrix_descriptor;
+pub(crate) mod mbarrier;
 pub(crate) mod shadow;
 pub(crate) mod sites;
 pub(crate) mod sync_vars;

@@ -187,6 +187,18 @@ impl SharedShadow {
         self.access_any(clocks, offset, bytes, thread, op, site)
     }
 
+    /// The last plain writes of this block to the `bytes` bytes from `offset` on, each with its stamp.
+    pub(crate) fn last_writes(&self, offset: usize, bytes: usize) -> impl Iterator<Item = (Conflict, u32)> {
+        let cells = offset >> self.cell_shift..(offset + bytes).div_ceil(1 << self.cell_shift);
+        let writes = cells.filter_map(|cell| Some(self.cells.get(cell)?.write));
+        let of_block = writes.filter(|write| !write.is_before(self.block_start));
+        // A race may have been reported with it, which takes the place of what it did.
+        of_block.map(|write| {
+            let op = Op::Write;
+            (Conflict { op, ..write.conflict() }, write.stamp())
+        })
+    }
+
     /// [`Self::access`] in general.
     #[inline(never)]
     fn access_any(&mut self, clocks: &Clocks, offset: usize, bytes: usize, thread: u16, op: Op, site: u16) -> Verdict {

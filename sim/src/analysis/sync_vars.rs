@@ -67,7 +67,7 @@ struct Snapshot {
 
 /// What a thread knew when it published, for those that may learn it.
 #[derive(Clone, Debug, Default)]
-struct Publication {
+pub(crate) struct Publication {
     /// For threads of its block.
     local: Option<Arc<Snapshot>>,
     /// For threads of other blocks.
@@ -152,6 +152,52 @@ impl Synchronization {
     pub(crate) fn join(&mut self, threads: impl Iterator<Item = u16> + Clone) {
         self.clocks.join(threads.clone());
         self.knowledge.join(threads);
+    }
+
+    /// `agent` starts, with what all of `parents` know. Returns its stamp. Of other blocks it knows what the first one knows.
+    pub(crate) fn fork(&mut self, agent: u16, parents: impl Iterator<Item = u16> + Clone) -> u32 {
+        if let Some(first) = parents.clone().next() {
+            let known = self.knowledge.of(first).clone();
+            self.knowledge.acquire(agent, &known);
+        }
+        self.clocks.fork(agent, parents)
+    }
+
+    /// What `thread` knows now, itself included, for threads of its block.
+    pub(crate) fn release_to_block(&mut self, thread: u16) -> Publication {
+        self.publish(thread, SyncScope::Block)
+    }
+
+    /// What `thread` knows now, itself included, for threads of all blocks.
+    pub(crate) fn release_to_cluster(&mut self, thread: u16) -> Publication {
+        let local = None;
+        Publication {
+            local,
+            ..self.publish(thread, SyncScope::Grid)
+        }
+    }
+
+    /// `agent` starts for a thread of another block, with what that has released. Returns its stamp.
+    pub(crate) fn fork_from(&mut self, agent: u16, published: &Publication) -> u32 {
+        self.fork(agent, std::iter::empty());
+        self.learn(agent, published);
+        self.clocks.restamp(agent)
+    }
+
+    /// The barriers of this block that who has published knows of: those before this stamp.
+    pub(crate) fn published_below(&self, published: &Publication) -> u32 {
+        let known = published.grid.of_block(self.block).map(|known| known.below);
+        known.max().unwrap_or_else(|| self.clocks.block_start())
+    }
+
+    /// Whether what is published includes what `agent` of this block did at `stamp`.
+    pub(crate) fn is_published(&self, published: &Publication, agent: u16, stamp: u32) -> bool {
+        published.grid.ordered(self.block, agent, stamp)
+    }
+
+    /// `thread` learns what others, of its block or of its cluster, have released.
+    pub(crate) fn acquire(&mut self, thread: u16, published: &Publication) {
+        self.learn(thread, published);
     }
 
     /// `thread` has arrived at a barrier and goes on: those who wait there learn what it knows now.
@@ -365,7 +411,7 @@ impl Publication {
     }
 
     /// Adds `other`, whose local part is of the same block.
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         match (&mut self.local, &other.local) {
             (_, None) => {}
             (Some(own), Some(other)) if Arc::ptr_eq(own, other) => {}

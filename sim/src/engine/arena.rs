@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 
 /// Where dynamic shared memory starts: as `cuda_builder` aligns it (`docs/device-abi.md`).
 pub(super) const DYNAMIC_ALIGN: usize = 128;
+/// Where the arena starts: the widest pattern that an instruction takes from the bits of an address repeats after so many bytes.
+const BASE_ALIGN: usize = 1024;
 /// Bytes behind each static array that nobody may write.
 pub(super) const CANARY_BYTES: usize = 128;
 const CANARY: u8 = 0xa5;
@@ -23,8 +25,15 @@ pub(super) struct Arena {
 impl Arena {
     /// Room for `static_bytes` of static arrays with their canaries, and for `dynamic_bytes`.
     pub(super) fn new(static_bytes: usize, dynamic_bytes: usize) -> std::io::Result<Self> {
-        let static_bytes = static_bytes.next_multiple_of(DYNAMIC_ALIGN);
-        let bytes = static_bytes + dynamic_bytes.next_multiple_of(DYNAMIC_ALIGN);
+        // A GPU's begins at 1,024 where there is nothing static. Fewer bytes than that need no wider alignment than before.
+        let align = if dynamic_bytes < BASE_ALIGN {
+            DYNAMIC_ALIGN
+        } else {
+            BASE_ALIGN
+        };
+        let dynamic_bytes = dynamic_bytes.next_multiple_of(align);
+        let bytes = (static_bytes + dynamic_bytes).next_multiple_of(BASE_ALIGN);
+        let static_bytes = bytes - dynamic_bytes;
         #[cfg(all(unix, not(miri)))]
         {
             // SAFETY: a query.
@@ -81,7 +90,7 @@ impl Arena {
 
     #[cfg(not(all(unix, not(miri))))]
     fn layout(bytes: usize) -> std::alloc::Layout {
-        std::alloc::Layout::from_size_align(bytes.max(1), DYNAMIC_ALIGN).expect("below 2^63 bytes")
+        std::alloc::Layout::from_size_align(bytes.max(1), BASE_ALIGN).expect("below 2^63 bytes")
     }
 
     /// The first byte of the static part.

@@ -10,7 +10,7 @@ use crate::access::{AccessKind, AsyncCopyAccess, Space};
 use crate::analysis::Op;
 use crate::analysis::in_flight::{AsyncCopy, Pending};
 use crate::analysis::sites::{SiteKind, SiteSpace};
-use crate::fault::{AsyncStep, FaultKind, OtherAccess};
+use crate::fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess};
 use crate::launch::Checks;
 
 use super::memory::{BufferAccess, stays_inside};
@@ -149,17 +149,26 @@ impl Slot {
         self.access_buffer(touched, access);
     }
 
-    /// An access meets a copy that is under way.
+    /// An access meets a copy that is under way, or an mbarrier.
     #[cold]
     pub(super) fn meets_copy(&self, op: Op, offset: usize, pending: Pending, site: &'static Location<'static>) {
-        let kind = FaultKind::AsyncPending {
-            access: op.into(),
-            offset: self.real_offset(offset),
-            missing: if pending.committed {
+        let (access, offset) = (op.into(), self.real_offset(offset));
+        let kind = if pending.is_mbarrier {
+            let problem = MbarrierProblem::OrdinaryAccess { access };
+            // An mbarrier is aligned to its 8 bytes, and so is whatever the access has of it.
+            let offset = offset / 8 * 8;
+            FaultKind::Mbarrier { offset, problem }
+        } else {
+            let missing = if pending.committed {
                 AsyncStep::Wait
             } else {
                 AsyncStep::Commit
-            },
+            };
+            FaultKind::AsyncPending {
+                access,
+                offset,
+                missing,
+            }
         };
         let other = OtherAccess {
             access: Some(AccessKind::Write),

@@ -104,13 +104,13 @@ impl Slot {
 
     /// Waits until this block may execute atomics on global memory.
     fn take_token(&self) {
-        if !self.holds_token.get() {
+        if !self.turn.holds_token.get() {
             self.run.watch.pause(self.number, true);
-            let place = self.place.borrow();
+            let place = self.turn.place.borrow();
             self.run
                 .grid
                 .take_token(place.as_ref().expect("a running block has a place"));
-            self.holds_token.set(true);
+            self.turn.holds_token.set(true);
             self.run.watch.pause(self.number, false);
         }
     }

@@ -1,9 +1,10 @@
 //! The turns of one block's threads.
 //!
-//! Warp by warp, in the order of the schedule, every thread runs until it has to wait. When none can go on, the block's barrier opens, or pollers get
-//! another turn, or the block is stuck. A warp thus runs from barrier to barrier before the next one starts; within it the lanes take turns
+//! Warp by warp, in the order of the schedule, every thread runs until it has to wait. When none can go on, the block's barrier opens; what else may happen
+//! then, [`blocks`](super::blocks) says. A warp thus runs from barrier to barrier before the next one starts; within it the lanes take turns
 //! wherever they meet, and whenever a lane has run far ahead of the others.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,57 +20,8 @@ use super::run::intern_file;
 use super::slot::{Slot, Status, WARP};
 
 impl Slot {
-    /// Runs the block that the slot was prepared for to its end.
-    pub(super) fn run_block(&self, spawn: &dyn Fn()) {
-        let mut turns = Turns::of_block(self.run.schedule, self.block.get());
-        let mut order = self.order(&mut turns);
-        let mut seen_progress = self.progress.get();
-        let mut idle_passes = 0;
-        while !self.aborted.get() {
-            for warp in &order {
-                self.run_warp(warp);
-                if self.aborted.get() {
-                    break;
-                }
-            }
-            if self.aborted.get() || self.threads.iter().all(|thread| thread.status.get() == Status::Exited) {
-                break;
-            }
-            // A named barrier may have opened for warps that had their turn before.
-            if self.threads.iter().any(|thread| thread.status.get() == Status::Ready) {
-                continue;
-            }
-            if self.open_barrier() {
-                if !turns.is_fixed() {
-                    order = self.order(&mut turns);
-                }
-                continue;
-            }
-            let pollers = || {
-                let polling = |thread: &&super::slot::Thread| thread.status.get() == Status::Polling;
-                self.threads.iter().filter(polling)
-            };
-            if pollers().next().is_none() {
-                self.deadlock();
-                break;
-            }
-            if self.progress.replace(seen_progress) == seen_progress {
-                idle_passes += 1;
-            } else {
-                idle_passes = 0;
-            }
-            seen_progress = self.progress.get();
-            if idle_passes > 1 && self.give_way(spawn).is_err() {
-                self.deadlock();
-                break;
-            }
-            pollers().for_each(|thread| thread.status.set(Status::Ready));
-        }
-        self.end_block();
-    }
-
     /// The threads of each warp, in the order of their turns.
-    fn order(&self, turns: &mut Turns) -> Vec<Vec<usize>> {
+    pub(super) fn order(&self, turns: &mut Turns) -> Vec<Vec<usize>> {
         let threads = self.threads.len();
         let mut warps: Vec<Vec<usize>> = (0..threads.div_ceil(WARP))
             .map(|warp| {
@@ -83,7 +35,7 @@ impl Slot {
     }
 
     /// Lets the lanes of a warp run until all of them wait.
-    fn run_warp(&self, lanes: &[usize]) {
+    pub(super) fn run_warp(&self, lanes: &[usize]) {
         let Some(&first) = lanes.first() else { return };
         let warp = first / WARP;
         loop {
@@ -180,7 +132,7 @@ impl Slot {
     }
 
     /// Opens the block's barrier if all threads are there; tells if it did. Threads that cannot come are a fault.
-    fn open_barrier(&self) -> bool {
+    pub(super) fn open_barrier(&self) -> bool {
         let at_barrier = |thread: &super::slot::Thread| matches!(thread.status.get(), Status::Barrier(_));
         let waiting = || (0..self.threads.len()).filter(|&i| at_barrier(&self.threads[i]));
         let Some(first) = waiting().next() else { return false };
@@ -235,10 +187,7 @@ impl Slot {
             thread.value.set(answer.into());
             thread.status.set(Status::Ready);
         }
-        let mut analysis = self.analysis.borrow_mut();
-        analysis.sync.barrier();
-        analysis.traffic.barrier();
-        drop(analysis);
+        self.order_by_barrier();
         self.check_canaries();
         self.interval.set(self.interval.get() + 1);
         self.progress.set(self.progress.get() + 1);
@@ -247,25 +196,28 @@ impl Slot {
     }
 
     /// Lets other blocks go on.
-    fn give_way(&self, spawn: &dyn Fn()) -> Result<(), Stuck> {
-        let mut place = self.place.borrow_mut();
+    pub(super) fn give_way(&self, spawn: &dyn Fn()) -> Result<(), Stuck> {
+        let mut place = self.turn.place.borrow_mut();
         let place = place.as_mut().expect("a running block has a place");
         self.run.watch.met(self.number);
         let result = self.run.grid.give_way(place, spawn);
-        self.holds_token.set(result.is_ok());
+        self.turn.holds_token.set(result.is_ok());
         self.run.watch.met(self.number);
         result
     }
 
     /// Records that nobody can go on: who waits where.
-    fn deadlock(&self) {
-        let mut groups: BTreeMap<(&str, Option<Site>), (u32, usize)> = BTreeMap::new();
+    pub(super) fn deadlock(&self) {
+        let mut groups: BTreeMap<(Cow<'static, str>, Option<Site>), (u32, usize)> = BTreeMap::new();
         for (number, thread) in self.threads.iter().enumerate() {
             let what = match thread.status.get() {
-                Status::Barrier(_) => "at the barrier",
-                Status::Warp(_) => "for lanes of their warp",
-                Status::NamedBarrier => "at a named barrier",
-                Status::Polling => "for a value to change",
+                Status::Barrier(_) => "at the barrier".into(),
+                Status::Warp(_) => "for lanes of their warp".into(),
+                Status::Polling => "for a value to change".into(),
+                Status::Phase => self.describe_phase(thread.value.get()).into(),
+                Status::Cluster => "for the barrier of the cluster".into(),
+                Status::Warpgroup => "for threads of their warpgroup".into(),
+                Status::NamedBarrier => "at a named barrier".into(),
                 Status::Ready | Status::Exited => continue,
             };
             let group = groups
@@ -298,7 +250,7 @@ impl Slot {
     }
 
     /// Ends what still runs and hands in what the block leaves.
-    fn end_block(&self) {
+    pub(super) fn end_block(&self) {
         for (number, thread) in self.threads.iter().enumerate() {
             self.thread.set(number);
             if let Some(fiber) = thread.fiber.take() {

@@ -9,6 +9,19 @@ use crate::device::{LaneWords, WarpValues};
 use super::slot::{Slot, Status, WARP, WarpOp};
 
 impl Slot {
+    /// Lanes of this warp that have not exited.
+    pub(crate) fn active_mask(&self) -> u32 {
+        let warp = self.thread.get() / WARP;
+        self.live_lanes(warp)
+    }
+
+    pub(super) fn live_lanes(&self, warp: usize) -> u32 {
+        let lanes = self.threads[warp * WARP..].iter().take(WARP).enumerate();
+        lanes
+            .filter(|(_, thread)| thread.status.get() != Status::Exited)
+            .fold(0, |mask, (lane, _)| mask | 1 << lane)
+    }
+
     /// What all lanes of the warp bring to the instruction at `site`.
     pub(crate) fn gather(&self, words: LaneWords, site: &'static Location<'static>) -> Rc<[LaneWords; WARP]> {
         let thread = self.running();

@@ -152,6 +152,8 @@ impl Slot {
                 shadow,
                 in_flight,
                 traffic,
+                agents,
+                ..
             } = &mut *self.analysis.borrow_mut();
             let kind = SiteKind {
                 space: SiteSpace::Shared,
@@ -173,7 +175,7 @@ impl Slot {
             let other = verdict.conflict.map(|conflict| OtherAccess {
                 access: Some(conflict.op.into()),
                 block: self.block_idx.get(),
-                thread: self.thread_position(conflict.thread.into()),
+                thread: self.thread_position(agents.issuer(conflict.thread).into()),
                 site: sites.get(conflict.site).0.into(),
             });
             (pending, verdict, other, ahead)
@@ -297,7 +299,7 @@ impl Slot {
         let other = conflict.map(|conflict| OtherAccess {
             access: Some(conflict.op.into()),
             block: self.grid_dim().position(conflict.block),
-            thread: self.thread_position(conflict.thread.into()),
+            thread: self.thread_position(self.analysis.borrow().agents.issuer(conflict.thread).into()),
             site: self.run.site(conflict.site).into(),
         });
         let kind = FaultKind::GlobalRace {
@@ -368,20 +370,6 @@ impl Slot {
         Some(unsafe { &*found })
     }
 
-    /// The number under which all slots know a site.
-    fn run_site(&self, id: u16, site: &'static Location<'static>) -> u32 {
-        const UNKNOWN: u32 = u32::MAX;
-        let mut numbers = self.run_sites.borrow_mut();
-        let id = usize::from(id);
-        if numbers.len() <= id {
-            numbers.resize(id + 1, UNKNOWN);
-        }
-        if numbers[id] == UNKNOWN {
-            numbers[id] = self.run.intern(site);
-        }
-        numbers[id]
-    }
-
     // Faults of accesses.
 
     #[cold]
@@ -421,7 +409,14 @@ impl Slot {
     }
 
     #[cold]
-    fn out_of_bounds(&self, space: Space, op: Op, bytes: usize, bound: String, site: &'static Location<'static>) -> ! {
+    pub(super) fn out_of_bounds(
+        &self,
+        space: Space,
+        op: Op,
+        bytes: usize,
+        bound: String,
+        site: &'static Location<'static>,
+    ) -> ! {
         let kind = FaultKind::OutOfBounds {
             space,
             access: op.into(),

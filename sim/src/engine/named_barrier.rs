@@ -98,6 +98,7 @@ impl Slot {
             for thread in waiting {
                 self.threads[usize::from(thread)].status.set(Status::Ready);
             }
+            self.woken.set(true);
             self.note_change();
             self.run.watch.met(self.number);
         } else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::Location;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Once};
@@ -22,8 +23,9 @@ use crate::report::{LineTraffic, TrafficKind};
 use crate::schedule::{Schedule, block_at};
 
 use super::arena::CANARY_BYTES;
+use super::blocks::run_blocks;
 use super::grid::Grid;
-use super::slot::{Slot, message_of};
+use super::slot::{Slot, Turn, message_of};
 use super::statics::Statics;
 use super::watch::{Message, Watch, watch};
 use super::{CURRENT, trap};
@@ -31,6 +33,7 @@ use super::{CURRENT, trap};
 /// What to run.
 pub(crate) struct Request<'a> {
     pub(crate) grid: Dim3,
+    pub(crate) cluster: Dim3,
     pub(crate) block: Dim3,
     pub(crate) dynamic_bytes: u32,
     pub(crate) limits: &'a Limits,
@@ -61,6 +64,8 @@ pub(crate) struct Outcome {
 /// The part of a request that does not change during the run.
 pub(super) struct Config {
     pub(super) grid: Dim3,
+    /// Blocks of a cluster, of which the grid is made.
+    pub(super) cluster: Dim3,
     pub(super) block: Dim3,
     pub(super) dynamic_bytes: u32,
     pub(super) compute_capability: u32,
@@ -71,6 +76,27 @@ pub(super) struct Config {
 }
 
 impl Config {
+    /// The clusters of the grid.
+    pub(super) fn clusters(&self) -> Dim3 {
+        let (grid, cluster) = (self.grid.to_array(), self.cluster.to_array());
+        std::array::from_fn::<u32, 3, _>(|axis| grid[axis] / cluster[axis].max(1)).into()
+    }
+
+    /// The linear index of the block of this rank in a cluster.
+    fn block_of(&self, cluster: u64, rank: u64) -> u64 {
+        let (corner, inside) = (self.clusters().position(cluster), self.cluster.position(rank));
+        let extents = self.cluster.to_array();
+        self.grid
+            .linear(std::array::from_fn(|axis| corner[axis] * extents[axis] + inside[axis]))
+    }
+
+    /// The linear index of the cluster that a block is of.
+    fn cluster_of(&self, block: u64) -> u64 {
+        let (position, extents) = (self.grid.position(block), self.cluster.to_array());
+        self.clusters()
+            .linear(std::array::from_fn(|axis| position[axis] / extents[axis].max(1)))
+    }
+
     /// Room for static arrays: the limit, and the canaries of as many arrays as anybody writes down.
     pub(super) fn static_capacity(&self) -> usize {
         const ARRAYS: usize = 256;
@@ -209,6 +235,22 @@ impl Run {
     }
 }
 
+impl Slot {
+    /// The number under which all slots know a site.
+    pub(super) fn run_site(&self, id: u16, site: &'static Location<'static>) -> u32 {
+        const UNKNOWN: u32 = u32::MAX;
+        let mut numbers = self.run_sites.borrow_mut();
+        let id = usize::from(id);
+        if numbers.len() <= id {
+            numbers.resize(id + 1, UNKNOWN);
+        }
+        if numbers[id] == UNKNOWN {
+            numbers[id] = self.run.intern(site);
+        }
+        numbers[id]
+    }
+}
+
 /// Runs every block of the request.
 pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome {
     trap::install();
@@ -216,10 +258,11 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
     let statics = crate::device::shared_statics();
     // They are one per program and not one per block: blocks, and launches, take turns.
     let _turn = (!statics.is_empty()).then(|| SHARED_STATICS_TURN.lock());
-    let blocks = if request.only_block.is_some() {
-        1
-    } else {
-        request.grid.count()
+    // Clusters run, most of one block each.
+    let cluster_blocks = request.cluster.count().max(1);
+    let blocks = match request.only_block {
+        Some(_) => 1,
+        None => request.grid.count() / cluster_blocks,
     };
     let workers = if statics.is_empty() { request.workers } else { 1 };
     let workers = u64::try_from(workers).unwrap_or(1).clamp(1, blocks.max(1));
@@ -228,6 +271,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
     let run = Arc::new(Run {
         config: Config {
             grid: request.grid,
+            cluster: request.cluster,
             block: request.block,
             dynamic_bytes: request.dynamic_bytes,
             compute_capability: request.limits.compute_capability,
@@ -306,21 +350,36 @@ fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {
     let expired = Arc::new(AtomicBool::new(false));
     let number = run.watch.add(Arc::clone(&expired));
     run.watch.set_target(number, Some(trap::target()));
-    match Slot::new(Arc::clone(run), number, expired) {
+    let turn = Rc::new(Turn::default());
+    let size = run.config.cluster.count().max(1);
+    let slot = |rank| {
+        let ids = (number, rank as u32);
+        Slot::new(Arc::clone(run), ids, Arc::clone(&expired), Rc::clone(&turn))
+    };
+    match (0..size).map(slot).collect::<Result<Vec<_>, _>>() {
         Err(error) => run.fail(&format!("no memory for a block: {error}")),
-        Ok(slot) => {
+        Ok(slots) => {
+            for slot in &slots {
+                slot.peers.replace(slots.iter().map(std::ptr::from_ref).collect());
+            }
             // The watch ends when the last worker has; it cannot have gone.
             let spawn = || drop(messages.send(Message::Spawn));
             while let Some((position, place)) = run.grid.start() {
-                let blocks = run.config.grid.count();
-                let block = only_block.unwrap_or_else(|| block_at(run.schedule, position, blocks));
-                slot.prepare(position, block, place);
-                slot.run_block(&spawn);
+                let cluster = match only_block {
+                    Some(block) => run.config.cluster_of(block),
+                    None => block_at(run.schedule, position, run.config.clusters().count()),
+                };
+                turn.place.replace(Some(place));
+                turn.holds_token.set(false);
+                for (rank, slot) in (0..).zip(&slots) {
+                    slot.prepare(position * size + rank, run.config.block_of(cluster, rank));
+                }
+                run_blocks(&slots, &spawn);
                 run.watch.met(number);
-                let place = slot.place.take().expect("it had one");
+                let place = turn.place.take().expect("it had one");
                 run.grid.finish(&place);
             }
-            run.hand_in_counts(&slot);
+            slots.iter().for_each(|slot| run.hand_in_counts(slot));
         }
     }
     run.watch.set_target(number, None);

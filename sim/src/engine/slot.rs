@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use crate::analysis::agents::Agents;
 use crate::analysis::in_flight::InFlight;
+use crate::analysis::mbarrier::Mbarriers;
 use crate::analysis::shadow::SharedShadow;
 use crate::analysis::sites::Sites;
 use crate::analysis::sync_vars::Synchronization;
@@ -26,6 +28,7 @@ use super::arena::Arena;
 use super::fiber::{self, Fiber, Stacks};
 use super::grid::Place;
 use super::named_barrier::NamedBarriers;
+use super::operations::Operations;
 use super::run::{Run, Touched};
 use super::statics::StaticArray;
 
@@ -45,6 +48,12 @@ pub(super) enum Status {
     NamedBarrier,
     /// Polling: others go first.
     Polling,
+    /// Waits for a phase of the mbarrier whose offset is its value.
+    Phase,
+    /// At the barrier of the cluster.
+    Cluster,
+    /// At an instruction of its warpgroup, with other threads to come.
+    Warpgroup,
     /// It returned.
     Exited,
 }
@@ -104,7 +113,16 @@ pub(super) struct Analysis {
     pub(super) sync: Synchronization,
     pub(super) shadow: SharedShadow,
     pub(super) in_flight: InFlight,
+    pub(super) agents: Agents,
+    pub(super) mbarriers: Mbarriers,
     pub(super) traffic: Traffic,
+}
+
+/// The place of a block, or of the blocks of a cluster, among those that run.
+#[derive(Default)]
+pub(super) struct Turn {
+    pub(super) place: RefCell<Option<Place>>,
+    pub(super) holds_token: Cell<bool>,
 }
 
 /// See the module.
@@ -116,6 +134,8 @@ pub(crate) struct Slot {
     pub(super) threads: Vec<Thread>,
     pub(super) stacks: RefCell<Stacks>,
     pub(super) analysis: RefCell<Analysis>,
+    /// Bulk copies and matrix products of the block.
+    pub(super) operations: RefCell<Operations>,
     pub(super) named_barriers: RefCell<NamedBarriers>,
     /// Buffers that this slot has met, the last one first.
     pub(super) touched: RefCell<Vec<Arc<Touched>>>,
@@ -123,9 +143,11 @@ pub(crate) struct Slot {
     pub(super) arrays: RefCell<Vec<StaticArray>>,
     /// By the slot's number of a site, the run's.
     pub(super) run_sites: RefCell<Vec<u32>>,
+    pub(super) turn: Rc<Turn>,
+    /// The slots of the blocks of its cluster by their ranks, itself included.
+    pub(super) peers: RefCell<Vec<*const Slot>>,
+    pub(super) rank: u32,
     /// The block.
-    pub(super) place: RefCell<Option<Place>>,
-    pub(super) holds_token: Cell<bool>,
     pub(super) position: Cell<u64>,
     pub(super) block: Cell<u64>,
     pub(super) block_idx: Cell<[u32; 3]>,
@@ -136,6 +158,8 @@ pub(crate) struct Slot {
     pub(super) interval: Cell<u32>,
     /// Counts what others of the block may wait for.
     pub(super) progress: Cell<u64>,
+    /// A thread can go on whose turn may be over.
+    pub(super) woken: Cell<bool>,
     /// The block has to end.
     pub(super) aborted: Cell<bool>,
     /// Set by the watch: the thread has run for too long.
@@ -156,7 +180,12 @@ pub(crate) struct Slot {
 struct Stop;
 
 impl Slot {
-    pub(super) fn new(run: Arc<Run>, number: u16, expired: Arc<AtomicBool>) -> std::io::Result<Self> {
+    pub(super) fn new(
+        run: Arc<Run>,
+        (number, rank): (u16, u32),
+        expired: Arc<AtomicBool>,
+        turn: Rc<Turn>,
+    ) -> std::io::Result<Self> {
         let config = &run.config;
         let threads = config.block.count() as usize;
         let arena = Arena::new(config.static_capacity(), config.dynamic_bytes as usize)?;
@@ -169,14 +198,18 @@ impl Slot {
                 sync: Synchronization::new(),
                 shadow: SharedShadow::new(),
                 in_flight: InFlight::new(threads),
+                agents: Agents::default(),
+                mbarriers: Mbarriers::new(),
                 traffic: Traffic::new(threads),
             }),
+            operations: RefCell::default(),
             named_barriers: RefCell::default(),
             touched: RefCell::default(),
             arrays: RefCell::default(),
             run_sites: RefCell::default(),
-            place: RefCell::new(None),
-            holds_token: Cell::new(false),
+            turn,
+            peers: RefCell::default(),
+            rank,
             position: Cell::new(0),
             block: Cell::new(0),
             block_idx: Cell::new([0; 3]),
@@ -184,6 +217,7 @@ impl Slot {
             thread_idx: Cell::new([0; 3]),
             interval: Cell::new(0),
             progress: Cell::new(0),
+            woken: Cell::new(false),
             aborted: Cell::new(false),
             expired,
             checks: config.checks,
@@ -198,13 +232,12 @@ impl Slot {
     }
 
     /// Makes everything look as before the first instruction of a block.
-    pub(super) fn prepare(&self, position: u64, block: u64, place: Place) {
-        self.place.replace(Some(place));
-        self.holds_token.set(false);
+    pub(super) fn prepare(&self, position: u64, block: u64) {
         self.position.set(position);
         self.block.set(block);
         self.block_idx.set(self.run.config.grid.position(block));
         self.interval.set(0);
+        self.woken.set(false);
         self.aborted.set(false);
         self.named_barriers.take();
         let analysis = &mut *self.analysis.borrow_mut();
@@ -214,6 +247,9 @@ impl Slot {
         }
         analysis.sync.start_block(block, self.threads.len());
         analysis.in_flight.start_block();
+        analysis.agents.start_block(analysis.sync.clocks.first_agent());
+        analysis.mbarriers.clear();
+        self.operations.borrow_mut().start_block();
         analysis.shadow.start_block(
             self.run.config.dynamic_bytes as usize,
             analysis.sync.clocks.block_start(),
@@ -263,6 +299,7 @@ impl Slot {
             self.run.fail(&problem);
             self.stop();
         }
+        self.note_cluster(attributes.cluster);
     }
 
     /// Nanoseconds since the slot was made: a clock.
@@ -338,19 +375,6 @@ impl Slot {
         self.meet(WarpOp::Exchange, mask, value, site);
         let values = self.running().exchanged.take();
         values.expect("the meeting leaves its values")
-    }
-
-    /// Lanes of this warp that have not exited.
-    pub(crate) fn active_mask(&self) -> u32 {
-        let warp = self.thread.get() / WARP;
-        self.live_lanes(warp)
-    }
-
-    pub(super) fn live_lanes(&self, warp: usize) -> u32 {
-        let lanes = self.threads[warp * WARP..].iter().take(WARP).enumerate();
-        lanes
-            .filter(|(_, thread)| thread.status.get() != Status::Exited)
-            .fold(0, |mask, (lane, _)| mask | 1 << lane)
     }
 
     /// The thread got `value` from `address` and changed nothing. Where that has been so for a few times, it polls: others go first.

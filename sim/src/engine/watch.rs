@@ -107,7 +107,8 @@ pub(super) fn watch(
         }
         drop(slots);
         if let Some(progress) = &request.progress {
-            progress(run.grid.done(), blocks);
+            let cluster = run.config.cluster.count();
+            progress(run.grid.done() * cluster, blocks * cluster);
         }
     }
 }

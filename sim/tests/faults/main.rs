@@ -29,11 +29,15 @@ programs! {
     bad_address: BadAddress;
     barrier_divergence: BarrierDivergence;
     barrier_mismatch: BarrierMismatch;
+    bulk_copy: BulkCopy;
+    cluster: Cluster;
     deadlock: Deadlock;
     dynamic_shared_too_small: DynamicSharedTooSmall;
     global_race: GlobalRace;
     launch_shape: LaunchShape;
+    mbarrier: Mbarrier;
     misaligned: Misaligned;
+    missing_proxy_fence: MissingProxyFence;
     named_barrier: NamedBarrier;
     out_of_bounds: OutOfBounds;
     overrun: Overrun;
@@ -45,6 +49,7 @@ programs! {
     time_limit: TimeLimit;
     uninitialized_read: UninitializedRead;
     warp_mask: WarpMask;
+    warpgroup: Warpgroup;
 }
 
 /// The faults' texts, as `assert_clean` shows them.

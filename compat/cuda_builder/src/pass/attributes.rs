@@ -28,7 +28,7 @@ pub(crate) struct KernelAttributes {
 /// Reads a marker: the kernel's name and its attributes; `None` when it is none that this version knows.
 pub(crate) fn read_marker<'a>(global: &Global<'a>) -> Option<(&'a str, KernelAttributes)> {
     let name = global.name().strip_prefix(KERNEL_MARKER)?;
-    let words = words(global.initializer?)?;
+    let words = words(global.initializer?).filter(|words| words.len() == WORDS)?;
     let [FORM, threads @ .., flags] = words.as_slice() else {
         return None;
     };
@@ -51,7 +51,7 @@ pub(crate) fn read_marker<'a>(global: &Global<'a>) -> Option<(&'a str, KernelAtt
 }
 
 /// The little-endian words of the one byte string in an initial value: `<{ [8 x i8] }> <{ [8 x i8] c"\01\00\00\00@\00\00\00" }>`.
-fn words(initializer: &str) -> Option<Vec<u32>> {
+pub(super) fn words(initializer: &str) -> Option<Vec<u32>> {
     let text = tokens(initializer).find(|token| token.kind == Kind::Text)?.text;
     let mut rest = text.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
     let mut bytes = Vec::new();
@@ -68,8 +68,7 @@ fn words(initializer: &str) -> Option<Vec<u32>> {
         rest = after;
     }
     let words = bytes.chunks_exact(4);
-    let whole = words.remainder().is_empty() && bytes.len() == 4 * WORDS;
-    whole.then(|| {
+    words.remainder().is_empty().then(|| {
         words
             .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
             .collect()

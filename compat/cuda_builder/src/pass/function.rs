@@ -53,6 +53,28 @@ impl<'a> Head<'a> {
     }
 }
 
+/// Where the parameters of a `define` stand in its line.
+pub(crate) fn parameters(line: &str) -> Option<Vec<std::ops::Range<usize>>> {
+    let list: Vec<Token<'_>> = tokens(line).collect();
+    let open = callee(&list, 1)? + 1;
+    let close = closing_bracket(&list, open)?;
+    let mut parameters = Vec::new();
+    let (mut start, mut index) = (open + 1, open + 1);
+    while index <= close {
+        let token = &list[index];
+        if index == close || token.is(',') {
+            if start < index {
+                parameters.push(list[start].start..list[index - 1].end());
+            }
+            start = index + 1;
+        } else if token.kind == Kind::Punctuation && matches!(token.text, "(" | "[" | "{" | "<") {
+            index = closing_bracket(&list, index)?;
+        }
+        index += 1;
+    }
+    Some(parameters)
+}
+
 fn group_number(token: &Token<'_>) -> Option<u32> {
     (token.kind == Kind::Hash).then(|| token.text[1..].parse().ok())?
 }

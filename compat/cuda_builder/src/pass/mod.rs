@@ -7,13 +7,16 @@
 pub(crate) mod attributes;
 pub(crate) mod function;
 pub(crate) mod global;
+mod grid_constant;
 pub(crate) mod lexer;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use attributes::{KERNEL_SECTION, KernelAttributes, read_marker};
 use function::{GroupEdit, Groups, Head, convergent_call};
 use global::Global;
+use grid_constant::{GRID_CONSTANT_SECTION, GridConstant, by_value, read_grid_constants};
 use lexer::{Kind, tokens};
 
 /// The section of shared-memory statics.
@@ -95,7 +98,8 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
             plan.rewrite_global(line, &mut out);
         } else if line.starts_with("define ") {
             in_function = true;
-            define(line, options, &plan.attributes, &mut groups, &mut out);
+            let line = plan.with_grid_constants(line)?;
+            define(&line, options, &plan.attributes, &mut groups, &mut out);
         } else if line.starts_with("declare ") {
             declare(line, &mut out);
         } else if in_function {
@@ -226,6 +230,7 @@ struct Plan<'a> {
     dynamic: bool,
     roots: BTreeSet<String>,
     attributes: BTreeMap<String, KernelAttributes>,
+    grid_constants: BTreeMap<&'a str, Vec<GridConstant>>,
 }
 
 impl<'a> Plan<'a> {
@@ -261,6 +266,12 @@ impl<'a> Plan<'a> {
                         plan.attributes.insert(kernel.to_owned(), attributes);
                         continue;
                     }
+                    Some(GRID_CONSTANT_SECTION) => {
+                        let (kernel, constants) = read_grid_constants(&global)
+                            .ok_or_else(|| PassError::KernelMarker(global.name().to_owned()))?;
+                        plan.grid_constants.insert(kernel, constants);
+                        continue;
+                    }
                     Some(CONSTANT_SECTION) => {
                         plan.constant.insert(global.name());
                     }
@@ -279,10 +290,26 @@ impl<'a> Plan<'a> {
         if plan.roots.is_empty() {
             return Err(PassError::NoRoots);
         }
-        if let Some(name) = plan.attributes.keys().find(|name| !kernels.contains(name.as_str())) {
-            return Err(PassError::KernelMarker(name.clone()));
+        let marked = plan
+            .attributes
+            .keys()
+            .map(String::as_str)
+            .chain(plan.grid_constants.keys().copied());
+        if let Some(name) = marked.into_iter().find(|name| !kernels.contains(name)) {
+            return Err(PassError::KernelMarker(name.to_owned()));
         }
         Ok(plan)
+    }
+
+    /// The head of a definition, with what the kernel takes by value, if it is one.
+    fn with_grid_constants<'line>(&self, line: &'line str) -> Result<Cow<'line, str>, PassError> {
+        let constants = Head::parse(line).and_then(|head| Some((head.name, self.grid_constants.get(head.name)?)));
+        match constants {
+            None => Ok(line.into()),
+            Some((name, constants)) => by_value(line, constants)
+                .map(Cow::from)
+                .ok_or_else(|| PassError::KernelMarker(name.to_owned())),
+        }
     }
 
     fn rewrite_global(&self, line: &str, out: &mut String) {
@@ -291,7 +318,10 @@ impl<'a> Plan<'a> {
             return;
         };
         let name = global.name();
-        let is_marker = matches!(global.section, Some(VISIBLE_SECTION | KERNEL_SECTION));
+        let is_marker = matches!(
+            global.section,
+            Some(VISIBLE_SECTION | KERNEL_SECTION | GRID_CONSTANT_SECTION)
+        );
         if name == "llvm.used" || name == "llvm.compiler.used" || is_marker {
             // The roots say what stays; what these lists kept was kept for this pass only.
         } else if name == DYNAMIC_SHARED {

@@ -1,0 +1,239 @@
+//! Bulk copies of boxes of a matrix by the tensor memory accelerator (PTX ISA, "Data Movement and Conversion Instructions: Bulk and
+//! Tensor copy"), for `sm_90` and later.
+//!
+//! One thread starts a copy of a whole box. Coordinates are in elements, that along the row first, and may lie outside of the matrix, also
+//! below 0: what is outside is 0 when loaded, and not stored.
+//!
+//! - [`load_2d`] completes on an mbarrier, with all the bytes of the box, those outside of the matrix included: who waits for the phase
+//!   sees them.
+//! - [`store_2d`] is waited for by its thread: [`commit`], then [`wait`] or [`wait_read`].
+//!
+//! Copies access shared memory through the async proxy. A thread that has written what a copy shall store executes [`proxy_fence`]
+//! before the barrier behind which another thread starts the copy. Of what was read, a barrier is enough.
+
+use bytemuck::Pod;
+use cuda_views::Shared;
+#[cfg(not(target_arch = "nvptx64"))]
+use cuda_views::bulk_copy;
+
+#[cfg(target_arch = "nvptx64")]
+use super::shared_address::shared_address;
+use super::tensor_map::TensorMap;
+
+/// How long L2 shall keep the lines of a copy: operands of `.L2::cache_hint`, as `createpolicy.fractional` makes them for the whole of the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum CacheHint {
+    /// No preference.
+    Normal = 0x1000_0000_0000_0000,
+    /// They go first.
+    EvictFirst = 0x12f0_0000_0000_0000,
+    /// They stay longest.
+    EvictLast = 0x14f0_0000_0000_0000,
+}
+
+/// Starts a copy of the box at `coordinates` to where element `to_index` of `to` is: `cp.async.bulk.tensor.2d.shared::cluster.global`. Barrier `barrier`
+/// of `barriers` counts its bytes as they arrive.
+///
+/// # Safety
+/// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix that nobody writes until the phase is
+///   complete.
+/// - The box lies in `to`, at a multiple of 128 bytes, swizzled at one of 1,024. From here until the phase is complete no thread accesses it; what others
+///   have done to it before is ordered before this.
+/// - The barrier is one, and the thread that has initialised it has executed `fence_init` since. Its phase waits for, or will be told to expect, all bytes of
+///   the box.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn load_2d<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMap,
+    coordinates: [i32; 2],
+    (barriers, barrier): (Shared<u64>, u32),
+) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+            "[{to}], [{map}, {{{x}, {y}}}], [{barrier}];",
+            to = in(reg32) shared_address(to, to_index),
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            barrier = in(reg32) shared_address(barriers, barrier),
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        bulk_copy::load_2d(to, to_index, map.words(), coordinates, (barriers, barrier));
+    }
+}
+
+/// [`load_2d`] with a hint for L2.
+///
+/// # Safety
+/// As for [`load_2d`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn load_2d_hinted<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMap,
+    coordinates: [i32; 2],
+    (barriers, barrier): (Shared<u64>, u32),
+    hint: CacheHint,
+) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint",
+            "[{to}], [{map}, {{{x}, {y}}}], [{barrier}], {hint};",
+            to = in(reg32) shared_address(to, to_index),
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            barrier = in(reg32) shared_address(barriers, barrier),
+            hint = in(reg64) hint as u64,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        // L2 has no part in what a copy does.
+        let _ = hint;
+        bulk_copy::load_2d(to, to_index, map.words(), coordinates, (barriers, barrier));
+    }
+}
+
+/// [`load_2d`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same place in the shared memory of each, whose own barrier counts its bytes:
+/// `.multicast::cluster`.
+///
+/// # Safety
+/// As for [`load_2d`], in each of these blocks, none of which has ended.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn load_2d_multicast<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMap,
+    coordinates: [i32; 2],
+    (barriers, barrier): (Shared<u64>, u32),
+    ranks: u16,
+) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            "[{to}], [{map}, {{{x}, {y}}}], [{barrier}], {ranks};",
+            to = in(reg32) shared_address(to, to_index),
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            barrier = in(reg32) shared_address(barriers, barrier),
+            ranks = in(reg16) ranks,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        bulk_copy::load_2d_multicast(to, to_index, map.words(), coordinates, (barriers, barrier), ranks);
+    }
+}
+
+/// Starts a copy of the box that begins at element `from_index` of `from` to `coordinates`: `cp.async.bulk.tensor.2d.global.shared::cta`.
+///
+/// # Safety
+/// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix that nobody accesses until the thread has
+///   waited.
+/// - The box lies in `from`, at a multiple of 128 bytes, swizzled at one of 1,024, and nobody writes it until the thread has waited. Who has written
+///   it has executed [`proxy_fence`] since, and a barrier stands between.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn store_2d<T: Pod>(map: &TensorMap, coordinates: [i32; 2], from: Shared<T>, from_index: u32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{map}, {{{x}, {y}}}], [{from}];",
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            from = in(reg32) shared_address(from, from_index),
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        bulk_copy::store_2d(map.words(), coordinates, from, from_index);
+    }
+}
+
+/// Makes one group of all stores that this thread has started since the last commit, or an empty one: `cp.async.bulk.commit_group`.
+#[inline(always)]
+pub fn commit() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: stores that this thread has started keep what their starts promised.
+    unsafe {
+        core::arch::asm!("cp.async.bulk.commit_group;", options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    bulk_copy::commit();
+}
+
+/// Waits until at most `PENDING` of the latest groups of this thread are under way: `cp.async.bulk.wait_group`. What the others have written to
+/// global memory this thread then sees.
+#[inline(always)]
+pub fn wait<const PENDING: u32>() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: memory changes only where the starts of copies promised that nobody looks.
+    unsafe {
+        core::arch::asm!("cp.async.bulk.wait_group {};", const PENDING, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    bulk_copy::wait(PENDING, false);
+}
+
+/// Waits until all but at most `PENDING` of the latest groups of this thread have read shared memory, which may then be written again:
+/// `cp.async.bulk.wait_group.read`.
+#[inline(always)]
+pub fn wait_read<const PENDING: u32>() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: as in `wait`.
+    unsafe {
+        core::arch::asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    bulk_copy::wait(PENDING, true);
+}
+
+/// Makes what this thread has written to shared memory visible to the async proxy, once a barrier has ordered the two: `fence.proxy.async`.
+#[inline(always)]
+pub fn proxy_fence() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: a fence accesses nothing.
+    unsafe {
+        core::arch::asm!("fence.proxy.async.shared::cta;", options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    bulk_copy::proxy_fence();
+}
+
+/// Fetches a tensor map into the cache that copies look it up in: `prefetch.tensormap`.
+#[inline(always)]
+pub fn prefetch(map: &TensorMap) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: a prefetch of what the reference is valid for.
+    unsafe {
+        core::arch::asm!("prefetch.tensormap [{}];", in(reg64) core::ptr::from_ref(map), options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    let _ = map;
+}

@@ -1,0 +1,314 @@
+//! Matrix products of a warpgroup, four warps, with operands in shared memory (PTX ISA, "Asynchronous warpgroup level matrix
+//! instructions"), for `sm_90a` alone.
+//!
+//! ```text
+//! fence(d)                           the accumulators are in place
+//! product(d, a, b, ..), ..           d += a * b, for 16 of K each
+//! commit()                           they become one group
+//! wait::<1, _>(d)                    all groups of this warpgroup but the latest one are done
+//! ```
+//!
+//! Every function is executed by all 128 threads of a warpgroup together, the first of which has a number that is a multiple of 128.
+//!
+//! From the fence until the wait that covers it, nobody touches the accumulators of a product, but further products of the same
+//! shape, and nobody writes its operands. `fence` and `wait` take the accumulators, so that the compiler moves no access to them over either. Arrays
+//! of accumulators are indexed by constants only: they stay in registers.
+//!
+//! Accumulator `i` of thread `t` of the warpgroup is at row `16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2)` and column
+//! `8 * (i / 4) + 2 * (t % 4) + i % 2` of the 64 x N result ([`element_of_sums`]).
+//!
+//! In the simulator the sums are computed when the product starts, each in binary32 along K; the hardware adds in an order and
+//! with roundings of its own. The reads of the operands go on until the wait.
+
+use half::{bf16, f16};
+
+/// What a product's operands consist of: binary16 ([`f16`](struct@f16)) or [`bf16`].
+pub trait ProductElement: sealed::Sealed {
+    /// Whether it is bfloat16; else binary16.
+    const IS_BF16: bool;
+}
+
+impl ProductElement for f16 {
+    const IS_BF16: bool = false;
+}
+
+impl ProductElement for bf16 {
+    const IS_BF16: bool = true;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::f16 {}
+    impl Sealed for super::bf16 {}
+    impl<const SUMS: usize> Sealed for [f32; SUMS] {}
+}
+
+/// How the 16-byte chunks of a row lie in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DescriptorSwizzle {
+    /// As they are.
+    None = 0,
+    /// Rows of 128 bytes, chunk c of row r at place c XOR r % 8: as a tensor map's 128-byte swizzle leaves them.
+    Bytes128 = 1,
+    /// Rows of 64 bytes, of four chunks.
+    Bytes64 = 2,
+    /// Rows of 32 bytes, of two chunks.
+    Bytes32 = 3,
+}
+
+/// Where an operand lies in shared memory (PTX ISA, "Matrix Descriptor Format").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor(u64);
+
+impl Descriptor {
+    /// From the address of the first element in shared memory and the two offsets, all in bytes: multiples of 16 below 2^18.
+    ///
+    /// | | `leading` | `stride` |
+    /// |---|---|---|
+    /// | K contiguous, swizzled | not used | from 8 rows to the next 8 |
+    /// | K contiguous, no swizzle | from a chunk of K to the next | from 8 rows to the next 8 |
+    /// | K not contiguous, swizzled | from a swizzled row's width along M or N to the next | from 8 of K to the next 8 |
+    /// | K not contiguous, no swizzle | from 8 of K to the next 8 | from a chunk along M or N to the next |
+    ///
+    /// A swizzled pattern of 8 rows begins at a multiple of its size, 1,024 bytes for rows of 128.
+    pub const fn new(address: u32, leading: u32, stride: u32, swizzle: DescriptorSwizzle) -> Self {
+        const fn field(bytes: u32) -> u64 {
+            (bytes as u64 & 0x3ffff) >> 4
+        }
+        Self(field(address) | field(leading) << 16 | field(stride) << 32 | (swizzle as u64) << 62)
+    }
+
+    /// Of a tile whose rows are 64 elements of K, 128 bytes, with the 128-byte swizzle: what a tensor map's box of 64 columns is. The next 16 of K
+    /// are [32 bytes](Self::advanced) further.
+    pub const fn k_major(address: u32) -> Self {
+        Self::new(address, 16, 1024, DescriptorSwizzle::Bytes128)
+    }
+
+    /// Of a tile whose rows are 64 elements of M or N, 128 bytes, with the 128-byte swizzle; `panel` bytes further are the next 64 of them. The next 16
+    /// of K are [2,048 bytes](Self::advanced) further.
+    pub const fn mn_major(address: u32, panel: u32) -> Self {
+        Self::new(address, panel, 1024, DescriptorSwizzle::Bytes128)
+    }
+
+    /// The same, so many bytes further; a multiple of 16, and the sum below 2^18.
+    #[inline(always)]
+    pub const fn advanced(self, bytes: u32) -> Self {
+        Self(self.0 + (bytes as u64 >> 4))
+    }
+
+    /// The 64 bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// Row and column of accumulator `index` of `thread`, 0 to 127 of the warpgroup.
+pub const fn element_of_sums(thread: u32, index: u32) -> (u32, u32) {
+    let row = 16 * (thread / 32) + thread % 32 / 4 + 8 * (index / 2 % 2);
+    (row, 8 * (index / 4) + 2 * (thread % 4) + index % 2)
+}
+
+/// A thread's accumulators of a product with 64, 128 or 256 columns: 32, 64 or 128 of them.
+pub trait Sums: sealed::Sealed {
+    /// All 0. (`[0.0; N]` of 128 elements is a loop to the compiler, which would keep the array in local memory.)
+    fn zero() -> Self;
+    /// See [`product`].
+    ///
+    /// # Safety
+    /// As there.
+    #[doc(hidden)]
+    unsafe fn product<T: ProductElement, const B_IS_N_MAJOR: bool>(
+        &mut self,
+        a: Descriptor,
+        b: Descriptor,
+        accumulate: bool,
+    );
+    /// See [`fence`].
+    #[doc(hidden)]
+    fn fence(&mut self);
+    /// See [`wait`].
+    #[doc(hidden)]
+    fn wait<const PENDING: u32>(&mut self);
+
+    /// Calls `f` with the index and the value of each accumulator. The turns are written out: a loop may index the array at run time, which
+    /// moves it to local memory.
+    fn for_each(&self, f: impl FnMut(u32, f32));
+}
+
+macro_rules! sums {
+    ($columns:literal: 0 $($i:literal)*) => {
+        impl Sums for [f32; $columns / 2] {
+            #[inline(always)]
+            fn zero() -> Self {
+                let mut sums = core::mem::MaybeUninit::<Self>::uninit();
+                let first = sums.as_mut_ptr().cast::<f32>();
+                // SAFETY: each element is written once.
+                unsafe {
+                    first.write(0.0);
+                    $(first.add($i).write(0.0);)*
+                    sums.assume_init()
+                }
+            }
+
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            unsafe fn product<T: ProductElement, const B_IS_N_MAJOR: bool>(
+                &mut self,
+                a: Descriptor,
+                b: Descriptor,
+                accumulate: bool,
+            ) {
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    macro_rules! wgmma {
+                        ($types:literal) => {
+                            // SAFETY: the caller's promise.
+                            unsafe {
+                                core::arch::asm!(
+                                    concat!(
+                                        "{{ .reg .pred accumulate; setp.ne.b32 accumulate, {accumulate}, 0; ",
+                                        "wgmma.mma_async.sync.aligned.m64n", $columns, "k16.f32.", $types,
+                                        " {{{0}", $(", {", $i, "}",)* "}}, ",
+                                        "{a}, {b}, accumulate, 1, 1, 0, {transpose}; }}",
+                                    ),
+                                    inout(reg32) self[0],
+                                    $(inout(reg32) self[$i],)*
+                                    a = in(reg64) a.0,
+                                    b = in(reg64) b.0,
+                                    accumulate = in(reg32) accumulate as u32,
+                                    transpose = const B_IS_N_MAJOR as u32,
+                                    options(nostack, preserves_flags),
+                                )
+                            }
+                        };
+                    }
+                    if const { T::IS_BF16 } {
+                        wgmma!("bf16.bf16");
+                    } else {
+                        wgmma!("f16.f16");
+                    }
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    use cuda_views::wgmma::{self, WgmmaElement, WgmmaProduct};
+                    let product = WgmmaProduct {
+                        a: a.0,
+                        b: b.0,
+                        columns: $columns,
+                        element: if T::IS_BF16 { WgmmaElement::Bf16 } else { WgmmaElement::F16 },
+                        b_is_mn_major: B_IS_N_MAJOR,
+                        accumulate,
+                    };
+                    // SAFETY: half as many sums as columns, which are the caller's.
+                    unsafe { wgmma::product(product, self.as_mut_ptr()) };
+                }
+            }
+
+            #[inline(always)]
+            fn fence(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: a fence accesses nothing. That it names the accumulators keeps accesses to them on their side.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("wgmma.fence.sync.aligned; // {0}", $(" {", $i, "}",)*),
+                        inout(reg32) self[0],
+                        $(inout(reg32) self[$i],)*
+                        options(nostack, preserves_flags),
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                cuda_views::wgmma::fence();
+            }
+
+            #[inline(always)]
+            fn wait<const PENDING: u32>(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: memory does not change, and registers only as the starts of products promised. Named as in `fence`.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("wgmma.wait_group.sync.aligned {pending}; // {0}", $(" {", $i, "}",)*),
+                        inout(reg32) self[0],
+                        $(inout(reg32) self[$i],)*
+                        pending = const PENDING,
+                        options(nostack, preserves_flags),
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                cuda_views::wgmma::wait(PENDING);
+            }
+
+            #[inline(always)]
+            fn for_each(&self, mut f: impl FnMut(u32, f32)) {
+                f(0, self[0]);
+                $(f($i, self[$i]);)*
+            }
+        }
+    };
+}
+
+sums!(64:
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+sums!(128:
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63);
+sums!(256:
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+    64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
+    96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127);
+
+/// Orders accesses to the accumulators and to shared memory before the products that follow: `wgmma.fence`. It stands before the first product, and
+/// wherever else than in products the accumulators have been written since.
+///
+/// # Safety
+/// All threads of the warpgroup execute it together.
+#[inline(always)]
+pub unsafe fn fence<S: Sums>(sums: &mut S) {
+    sums.fence();
+}
+
+/// Starts `sums = a * b`, or if `accumulate` `sums += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128 or 256 by the number of accumulators, with
+/// 64 rows of A and N columns of B in shared memory. A is contiguous along K, and so is B unless `B_IS_N_MAJOR`.
+///
+/// # Safety
+/// - All threads of the warpgroup execute it together, with the same operands, behind a [`fence`].
+/// - The descriptors are of shared memory that nobody writes until the product has been waited for. Threads that have written it have executed
+///   `bulk_copy::proxy_fence` since, and a barrier stands between; or bulk copies have, whose mbarrier this thread has waited for.
+/// - Until then nobody accesses the accumulators but products of the same shape.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn product<T: ProductElement, const B_IS_N_MAJOR: bool, S: Sums>(
+    sums: &mut S,
+    a: Descriptor,
+    b: Descriptor,
+    accumulate: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { sums.product::<T, B_IS_N_MAJOR>(a, b, accumulate) };
+}
+
+/// Makes one group of all products that this warpgroup has started since the last commit, or an empty one: `wgmma.commit_group`.
+///
+/// # Safety
+/// All threads of the warpgroup execute it together.
+#[inline(always)]
+pub unsafe fn commit() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: products that the warpgroup has started keep what their starts promised.
+    unsafe {
+        core::arch::asm!("wgmma.commit_group.sync.aligned;", options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    cuda_views::wgmma::commit();
+}
+
+/// Waits until at most `PENDING` (0 to 7) of the latest groups are under way: `wgmma.wait_group`. The sums of the others are there, and their operands may be
+/// written again once a barrier says so to their writers.
+///
+/// # Safety
+/// All threads of the warpgroup execute it together.
+#[inline(always)]
+pub unsafe fn wait<const PENDING: u32, S: Sums>(sums: &mut S) {
+    const { assert!(PENDING <= 7, "a wait leaves at most 7 groups under way") };
+    sums.wait::<PENDING>();
+}

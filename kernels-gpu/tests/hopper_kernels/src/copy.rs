@@ -1,0 +1,43 @@
+//! A matrix box by box through shared memory.
+
+use cuda_std::{kernel, shared_array, thread};
+use cuda_views::Shared;
+
+use crate::primitives::tensor_map::TensorMap;
+use crate::primitives::{bulk_copy, mbarrier};
+
+/// Boxes of 64 x 8 elements of 2 bytes.
+#[repr(C, align(1024))]
+#[derive(Clone, Copy)]
+struct Box(#[allow(dead_code)] [u16; 512]);
+
+/// Copies the box of each block.
+///
+/// # Safety
+/// Blocks of 32 threads; both maps have boxes of 64 x 8 elements of 2 bytes.
+#[kernel]
+pub unsafe fn copy(#[grid_constant] from: &TensorMap, #[grid_constant] to: &TensorMap) {
+    // SAFETY: see each step.
+    unsafe {
+        let tile = Shared::new(shared_array![Box; 1].cast::<u16>(), 512);
+        let full = Shared::new(shared_array![u64; 1], 1);
+        let at = [64 * thread::block_idx_x() as i32, 8 * thread::block_idx_y() as i32];
+        if thread::thread_idx_x() == 0 {
+            bulk_copy::prefetch(from);
+            mbarrier::init(full, 0, 1);
+            mbarrier::fence_init();
+            mbarrier::expect_tx(full, 0, 512);
+            mbarrier::arrive_expect_tx(full, 0, 512);
+            bulk_copy::load_2d_hinted(tile, 0, from, at, (full, 0), bulk_copy::CacheHint::EvictFirst);
+            // RAW: the tile is filled.
+            mbarrier::wait(full, 0, 0);
+            // What the copy has written the other one sees without it.
+            bulk_copy::proxy_fence();
+            bulk_copy::store_2d(to, at, tile, 0);
+            bulk_copy::commit();
+            bulk_copy::wait_read::<0>();
+            bulk_copy::wait::<0>();
+            mbarrier::invalidate(full, 0);
+        }
+    }
+}

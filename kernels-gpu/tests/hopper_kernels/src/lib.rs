@@ -1,0 +1,15 @@
+//! Kernels of Hopper's primitives: a product with its ring of stages, a copy, and each instruction once.
+#![cfg_attr(
+    target_arch = "nvptx64",
+    no_std,
+    feature(abi_ptx, asm_experimental_arch)
+)]
+
+#[path = "../../../src/primitives/mod.rs"]
+pub mod primitives;
+#[path = "../../../src/unroll.rs"]
+pub mod unroll;
+
+pub mod cluster;
+pub mod copy;
+pub mod product;

@@ -1,0 +1,168 @@
+//! Barriers in shared memory that count arrivals and bytes (PTX ISA, "Parallel Synchronization and Communication Instructions:
+//! mbarrier").
+//!
+//! A phase is complete when no arrival and no byte is pending; then the next one begins, which expects as many arrivals. What is released by
+//! the arrivals of a phase, and what its copies have written, is learnt by whoever waits for that phase.
+
+use std::collections::HashMap;
+
+use crate::fault::MbarrierProblem;
+
+use super::agents::Operation;
+use super::sync_vars::Publication;
+
+/// What is learnt from a complete phase.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Released {
+    /// By the arrivals.
+    pub(crate) published: Publication,
+    /// The bulk copies that have completed.
+    pub(crate) operations: Vec<Operation>,
+}
+
+/// An mbarrier.
+#[derive(Debug)]
+pub(crate) struct Mbarrier {
+    /// Arrivals of each phase.
+    expected: u32,
+    /// Arrivals that the current phase lacks.
+    pending: u32,
+    /// Bytes that it lacks; negative where more have come than were expected.
+    bytes: i64,
+    /// The number of the current phase, from 0.
+    phase: u64,
+    /// What the current phase has been given.
+    current: Released,
+    /// What the last complete one was given.
+    complete: Released,
+    /// Who initialised it, while no fence of that thread has made it visible to the async proxy.
+    unfenced: Option<u16>,
+}
+
+impl Mbarrier {
+    /// The most arrivals and the most bytes of a phase (PTX ISA, "Contents of the mbarrier object").
+    pub(crate) const MOST: u32 = (1 << 20) - 1;
+
+    /// Initialised by `thread` for `count` arrivals a phase.
+    pub(crate) fn new(thread: u16, count: u32) -> Result<Self, MbarrierProblem> {
+        if !(1..=Self::MOST).contains(&count) {
+            return Err(MbarrierProblem::Count {
+                count,
+                most: Self::MOST,
+            });
+        }
+        Ok(Self {
+            expected: count,
+            pending: count,
+            bytes: 0,
+            phase: 0,
+            current: Released::default(),
+            complete: Released::default(),
+            unfenced: Some(thread),
+        })
+    }
+
+    /// Expects `bytes` more bytes in this phase.
+    pub(crate) fn expect(&mut self, bytes: u32) -> Result<(), MbarrierProblem> {
+        self.add(bytes.into())
+    }
+
+    /// A thread arrives and releases what it knows. Tells whether that completes the phase.
+    pub(crate) fn arrive(&mut self, published: &Publication) -> Result<bool, MbarrierProblem> {
+        if self.pending == 0 {
+            return Err(MbarrierProblem::TooManyArrivals {
+                expected: self.expected,
+                phase: self.phase,
+            });
+        }
+        self.pending -= 1;
+        self.current.published.merge(published);
+        Ok(self.turn())
+    }
+
+    /// A bulk copy has written `bytes` bytes. Tells whether that completes the phase.
+    pub(crate) fn complete(&mut self, bytes: u32, operation: Operation) -> Result<bool, MbarrierProblem> {
+        self.add(-i64::from(bytes))?;
+        self.current.operations.push(operation);
+        Ok(self.turn())
+    }
+
+    fn add(&mut self, bytes: i64) -> Result<(), MbarrierProblem> {
+        self.bytes += bytes;
+        if self.bytes.unsigned_abs() > Self::MOST.into() {
+            return Err(MbarrierProblem::Bytes {
+                bytes: self.bytes,
+                most: Self::MOST,
+            });
+        }
+        Ok(())
+    }
+
+    /// Begins the next phase if this one is complete.
+    fn turn(&mut self) -> bool {
+        let is_complete = self.pending == 0 && self.bytes == 0;
+        if is_complete {
+            self.complete = std::mem::take(&mut self.current);
+            self.pending = self.expected;
+            self.phase += 1;
+        }
+        is_complete
+    }
+
+    /// What is learnt by a wait for the phase of parity `parity`, if that is complete: the one before the current phase is meant.
+    pub(crate) fn completed(&self, parity: u32) -> Option<&Released> {
+        (self.phase & 1 != u64::from(parity & 1)).then_some(&self.complete)
+    }
+
+    /// What the current phase lacks.
+    pub(crate) fn missing(&self) -> Missing {
+        Missing {
+            phase: self.phase,
+            arrivals: self.pending,
+            expected: self.expected,
+            bytes: self.bytes,
+        }
+    }
+
+    /// Whether the async proxy sees that it was initialised.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.unfenced.is_none()
+    }
+
+    /// `thread` has executed a fence that makes its initialisations visible.
+    pub(crate) fn fence(&mut self, thread: u16) {
+        self.unfenced = self.unfenced.filter(|&by| by != thread);
+    }
+}
+
+/// What a phase waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// Its number, from 0.
+    pub(crate) phase: u64,
+    /// Arrivals that are missing.
+    pub(crate) arrivals: u32,
+    /// Of how many.
+    pub(crate) expected: u32,
+    /// Bytes that are missing; negative where more have come than were expected.
+    pub(crate) bytes: i64,
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            phase,
+            arrivals,
+            expected,
+            bytes,
+        } = self;
+        write!(f, "phase {phase} lacks {arrivals} of {expected} arrivals and ")?;
+        match bytes {
+            0.. => write!(f, "{bytes} bytes"),
+            _ => write!(f, "has {} bytes more than expected", -bytes),
+        }
+    }
+}
+
+/// The mbarriers of a block, by their offset in its shared memory.
+pub(crate) type Mbarriers = HashMap<usize, Mbarrier>;

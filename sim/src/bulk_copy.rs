@@ -1,0 +1,69 @@
+//! Bulk copies of boxes between global and shared memory by the tensor memory accelerator, for kernels on the host (PTX ISA, "Data Movement
+//! and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a launch.
+
+use std::ops::Range;
+use std::panic::Location;
+
+use crate::engine;
+use crate::tensor_map::TensorMapWords;
+
+pub use crate::engine::MbarrierAccess;
+
+/// A box of a matrix, and its place in shared memory.
+#[derive(Clone, Debug)]
+pub struct TensorBox {
+    /// The tensor map: [`TensorMapParts::encode_simulated`](crate::tensor_map::TensorMapParts::encode_simulated).
+    pub map: TensorMapWords,
+    /// The first element of the box in its row, and the first row. Elements outside the matrix are zeros when loaded, and not stored.
+    pub coordinates: [i32; 2],
+    /// The first byte in shared memory.
+    pub shared: *mut u8,
+    /// The addresses that the view of shared memory covers.
+    pub shared_part: Range<usize>,
+}
+
+/// Starts a copy into shared memory that completes the box's bytes on an mbarrier.
+///
+/// # Safety
+/// Without the simulator's checks: the matrix may be read, and the box written, until the phase is complete.
+#[track_caller]
+pub unsafe fn load(tensor: &TensorBox, mbarrier: &MbarrierAccess) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, None, Location::caller()) };
+}
+
+/// [`load`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same places in their shared memory, and their mbarriers.
+///
+/// # Safety
+/// As for [`load`], in each of them.
+#[track_caller]
+pub unsafe fn load_multicast(tensor: &TensorBox, mbarrier: &MbarrierAccess, ranks: u16) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, Some(ranks), Location::caller()) };
+}
+
+/// Starts a copy out of shared memory, which is in no group yet.
+///
+/// # Safety
+/// Without the simulator's checks: the matrix may be written, and the box read, until the thread has waited.
+#[track_caller]
+pub unsafe fn store(tensor: &TensorBox) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("a bulk copy").bulk_store(tensor, Location::caller()) };
+}
+
+/// Makes a group of the thread's copies out of shared memory that are in none.
+pub fn commit() {
+    engine::current("a commit of bulk copies").bulk_commit();
+}
+
+/// Waits for the thread's groups but the latest `pending`: until they have read shared memory, and unless `only_reads` until they have written
+/// global memory.
+pub fn wait(pending: u32, only_reads: bool) {
+    engine::current("a wait for bulk copies").bulk_wait(pending, only_reads);
+}
+
+/// Makes what the thread has written to shared memory visible to the async proxy: bulk copies and matrix products.
+pub fn proxy_fence() {
+    engine::current("a proxy fence").proxy_fence();
+}

@@ -1,0 +1,304 @@
+//! Descriptions of matrices for bulk copies: what `cuTensorMapEncodeTiled` is told, its rules, and the simulator's encoding.
+//!
+//! A GPU's tensor map is 128 bytes that only the driver can make. The simulator's has the same size and alignment and says the same, so that a
+//! kernel that takes one runs on both.
+
+use std::fmt;
+
+/// The bytes of a tensor map, as words: those of a GPU, or the simulator's.
+pub type TensorMapWords = [u64; 16];
+
+/// The type of a matrix's elements (`CUtensorMapDataType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorElement {
+    /// binary16.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// binary32.
+    F32,
+}
+
+impl TensorElement {
+    /// Bytes of an element.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 => 4,
+        }
+    }
+}
+
+/// The order of a box's bytes in shared memory (`CUtensorMapSwizzle`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorSwizzle {
+    /// Row after row.
+    None,
+    /// Rows of 128 bytes; of every 1,024 bytes, row r has its 16-byte chunk c at place c XOR r.
+    Bytes128,
+}
+
+impl TensorSwizzle {
+    /// Where the byte at `offset` of a box lies, counted from the start of the box, which is a multiple of 1,024 bytes if swizzled.
+    pub const fn place(self, offset: usize) -> usize {
+        match self {
+            Self::None => offset,
+            Self::Bytes128 => offset ^ (offset >> 7 & 7) << 4,
+        }
+    }
+
+    /// What the address of a box in shared memory must be a multiple of, in bytes.
+    pub const fn alignment(self) -> usize {
+        match self {
+            Self::None => 128,
+            Self::Bytes128 => 1024,
+        }
+    }
+}
+
+/// A matrix in global memory, and the boxes of it that copies move. In pairs the extent along a row comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorMapParts {
+    /// The address of the first element.
+    pub address: u64,
+    /// Elements of a row, and rows.
+    pub extents: [u64; 2],
+    /// From the start of a row to that of the next, in bytes.
+    pub stride_bytes: u64,
+    /// Elements of a box's row, and its rows.
+    pub box_extents: [u32; 2],
+    /// The type of the elements.
+    pub element: TensorElement,
+    /// The order of a box in shared memory.
+    pub swizzle: TensorSwizzle,
+}
+
+/// Why a [`TensorMapParts`] describes nothing that a bulk copy can work on. Each names what was given and what is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorMapError {
+    /// The matrix's address is no multiple of 16.
+    Address(u64),
+    /// The matrix has no elements, or too many along a row (0) or of rows (1): 1 to 2^32 are allowed.
+    Extent(usize, u64),
+    /// The rows' distance in bytes is no multiple of 16, or 2^40 or more.
+    Stride(u64),
+    /// The rows' distance is smaller than the bytes of a row, which come second.
+    Overlap(u64, u64),
+    /// The box has no elements, or more than 256 along a row (0) or rows (1).
+    Box(usize, u32),
+    /// A row of the box has so many bytes: no multiple of 16.
+    BoxBytes(u64),
+    /// A row of the box has so many bytes: swizzled, it has 128. (The driver takes fewer as well, and leaves gaps.)
+    SwizzledBytes(u64),
+}
+
+impl fmt::Display for TensorMapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ALONG: [&str; 2] = ["elements in a row", "rows"];
+        match *self {
+            Self::Address(address) => write!(
+                f,
+                "the matrix begins at address {address:#x}, which is {} modulo 16: it has to be a multiple of 16",
+                address % 16
+            ),
+            Self::Extent(axis, extent) => {
+                write!(
+                    f,
+                    "a matrix with {extent} {}: 1 to {} are allowed",
+                    ALONG[axis],
+                    1_u64 << 32
+                )
+            }
+            Self::Stride(stride) => write!(
+                f,
+                "{stride} bytes from row to row: a multiple of 16 below {} is allowed",
+                1_u64 << 40
+            ),
+            Self::Overlap(stride, row) => write!(f, "{stride} bytes from row to row, a row has {row}"),
+            Self::Box(axis, extent) => write!(f, "a box with {extent} {}: 1 to 256 are allowed", ALONG[axis]),
+            Self::BoxBytes(bytes) => write!(f, "a row of the box has {bytes} bytes: a multiple of 16 is allowed"),
+            Self::SwizzledBytes(bytes) => write!(f, "a row of the box has {bytes} bytes: swizzled, it has 128"),
+        }
+    }
+}
+
+impl std::error::Error for TensorMapError {}
+
+impl TensorMapParts {
+    /// What the first word of a simulated map holds: no tensor map of a driver begins so by chance.
+    const TAG: u64 = 0x7469_6c65_6d61_7031;
+
+    /// Bytes of a row of the box.
+    pub const fn box_row_bytes(&self) -> u64 {
+        self.box_extents[0] as u64 * self.element.bytes()
+    }
+
+    /// Bytes of a box: what a copy writes to shared memory, and completes on its mbarrier, wherever in the matrix it lies.
+    pub const fn box_bytes(&self) -> u64 {
+        self.box_row_bytes() * self.box_extents[1] as u64
+    }
+
+    /// Whether a tensor map can say this (CUDA Driver API, `cuTensorMapEncodeTiled`).
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check(&self) -> Result<(), TensorMapError> {
+        if !self.address.is_multiple_of(16) {
+            return Err(TensorMapError::Address(self.address));
+        }
+        for (axis, extent) in self.extents.into_iter().enumerate() {
+            if !(1..=1 << 32).contains(&extent) {
+                return Err(TensorMapError::Extent(axis, extent));
+            }
+        }
+        if !self.stride_bytes.is_multiple_of(16) || self.stride_bytes >= 1 << 40 {
+            return Err(TensorMapError::Stride(self.stride_bytes));
+        }
+        let row = self.extents[0] * self.element.bytes();
+        if self.stride_bytes < row {
+            return Err(TensorMapError::Overlap(self.stride_bytes, row));
+        }
+        for (axis, extent) in self.box_extents.into_iter().enumerate() {
+            if !(1..=256).contains(&extent) {
+                return Err(TensorMapError::Box(axis, extent));
+            }
+        }
+        let bytes = self.box_row_bytes();
+        if !bytes.is_multiple_of(16) {
+            return Err(TensorMapError::BoxBytes(bytes));
+        }
+        if self.swizzle == TensorSwizzle::Bytes128 && bytes != 128 {
+            return Err(TensorMapError::SwizzledBytes(bytes));
+        }
+        Ok(())
+    }
+
+    /// The simulator's tensor map of this.
+    ///
+    /// # Errors
+    /// As [`TensorMapParts::check`].
+    pub fn encode_simulated(&self) -> Result<TensorMapWords, TensorMapError> {
+        self.check()?;
+        let mut words = [0; 16];
+        words[..8].copy_from_slice(&[
+            Self::TAG,
+            self.address,
+            self.extents[0],
+            self.extents[1],
+            self.stride_bytes,
+            u64::from(self.box_extents[0]) | u64::from(self.box_extents[1]) << 32,
+            self.element as u64,
+            self.swizzle as u64,
+        ]);
+        Ok(words)
+    }
+
+    /// What a simulated tensor map says; `None` where it is none.
+    pub fn decode_simulated(words: &TensorMapWords) -> Option<Self> {
+        let [tag, address, columns, rows, stride_bytes, boxes, element, swizzle, ..] = *words;
+        let parts = Self {
+            address,
+            extents: [columns, rows],
+            stride_bytes,
+            box_extents: [boxes as u32, (boxes >> 32) as u32],
+            element: match element {
+                0 => TensorElement::F16,
+                1 => TensorElement::Bf16,
+                _ => TensorElement::F32,
+            },
+            swizzle: match swizzle {
+                0 => TensorSwizzle::None,
+                _ => TensorSwizzle::Bytes128,
+            },
+        };
+        (tag == Self::TAG && parts.check().is_ok()).then_some(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTS: TensorMapParts = TensorMapParts {
+        address: 0x1000,
+        extents: [100, 7],
+        stride_bytes: 208,
+        box_extents: [64, 8],
+        element: TensorElement::Bf16,
+        swizzle: TensorSwizzle::Bytes128,
+    };
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for element in [TensorElement::F16, TensorElement::Bf16, TensorElement::F32] {
+            for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
+                let parts = TensorMapParts {
+                    element,
+                    swizzle,
+                    stride_bytes: 400,
+                    box_extents: [128 / element.bytes() as u32, 8],
+                    ..PARTS
+                };
+                let words = parts.encode_simulated().expect("allowed");
+                assert_eq!(TensorMapParts::decode_simulated(&words), Some(parts));
+            }
+        }
+        assert_eq!(TensorMapParts::decode_simulated(&[0; 16]), None);
+    }
+
+    #[test]
+    fn each_rule_has_its_error_with_both_numbers() {
+        type Change = fn(&mut TensorMapParts);
+        let broken = |change: Change| {
+            let mut parts = PARTS;
+            change(&mut parts);
+            let error = parts.encode_simulated().expect_err("a rule is broken");
+            (error, error.to_string())
+        };
+        use TensorMapError::*;
+        let cases: [(Change, TensorMapError, &str); 10] = [
+            (|p| p.address += 8, Address(0x1008), "8 modulo 16"),
+            (|p| p.extents[0] = 0, Extent(0, 0), "0 elements in a row"),
+            (|p| p.extents[1] = 1 << 33, Extent(1, 1 << 33), "4294967296"),
+            (|p| p.stride_bytes = 200, Stride(200), "200 bytes"),
+            (|p| p.stride_bytes = 1 << 40, Stride(1 << 40), "below 1099511627776"),
+            (
+                |p| p.stride_bytes = 192,
+                Overlap(192, 200),
+                "192 bytes from row to row, a row has 200",
+            ),
+            (|p| p.box_extents[1] = 257, Box(1, 257), "257 rows: 1 to 256"),
+            (|p| p.box_extents[0] = 0, Box(0, 0), "0 elements in a row: 1 to 256"),
+            (|p| p.box_extents[0] = 60, BoxBytes(120), "120 bytes"),
+            (
+                |p| p.box_extents[0] = 128,
+                SwizzledBytes(256),
+                "256 bytes: swizzled, it has 128",
+            ),
+        ];
+        for (change, expected, text) in cases {
+            let (error, said) = broken(change);
+            assert_eq!(error, expected);
+            assert!(said.contains(text), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_swizzle_stays_in_its_row_and_spreads_a_column_over_all_chunks() {
+        let swizzle = TensorSwizzle::Bytes128;
+        for offset in 0..4096 {
+            let place = swizzle.place(offset);
+            assert_eq!(
+                (place / 128, place % 16, swizzle.place(place)),
+                (offset / 128, offset % 16, offset)
+            );
+        }
+        for chunk in 0..8 {
+            let mut chunks: Vec<_> = (0..8)
+                .map(|row| swizzle.place(128 * row + 16 * chunk) / 16 % 8)
+                .collect();
+            chunks.sort_unstable();
+            assert!(chunks.into_iter().eq(0..8));
+        }
+    }
+}
