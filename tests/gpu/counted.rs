@@ -40,7 +40,7 @@ pub fn run_as_child() -> Option<i32> {
 fn launch_all(report: bool) -> Outcome {
     // Everything here uses its context, and the level of PTX that the library takes on this device.
     let gpu = Gpu::open(0)?;
-    let rungs = Module::from_ptx(gpu.level().ptx, &[])?;
+    let rungs = Module::from_ptx(&gpu.level().ptx[..], &[])?;
     let classics = Module::from_ptx(mutants::PTX, &[])?;
     for (number, counted) in traffic::launches().iter().enumerate() {
         launch(counted, &rungs, &classics).map_err(|problem| format!("{}: {problem:?}", counted.name))?;
@@ -62,7 +62,7 @@ fn launch(counted: &Counted, rungs: &Module, classics: &Module) -> Result<(), Pr
 fn write_ptx(folder: &str) -> Outcome {
     let folder = std::path::Path::new(folder);
     let newest = ptx::levels().last().ok_or("no PTX was built")?;
-    std::fs::write(folder.join("rungs.ptx"), newest.ptx)?;
+    std::fs::write(folder.join("rungs.ptx"), newest.ptx.as_bytes())?;
     std::fs::write(folder.join("mutants.ptx"), mutants::PTX)?;
     Ok(())
 }
