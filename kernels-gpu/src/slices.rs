@@ -71,11 +71,13 @@ pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], sha
         if members > 1 {
             let mine = place(slot);
             // SAFETY: the slot is this block's: at first it is its slice's, later that of the group whose slots it has added up.
-            unrolled!(M, at most 16, |i| {
-                for j in 0..N {
-                    unsafe { workspace.set(mine + (i * N + j) * threads, sums[i][j]) };
-                }
-            });
+            unsafe {
+                unrolled!(M, at most 16, |i| {
+                    for j in 0..N {
+                        workspace.set(mine + (i * N + j) * threads, sums[i][j]);
+                    }
+                });
+            }
             // RAW: every thread's sums are there before thread 0 counts the block.
             thread::sync_threads();
             let mut last = false;
@@ -109,11 +111,13 @@ pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], sha
             while from < end {
                 let at = place(from);
                 // SAFETY: a slot of the group, whose block has been counted.
-                unrolled!(M, at most 16, |i| {
-                    for j in 0..N {
-                        sums[i][j] += unsafe { workspace.get(at + (i * N + j) * threads) };
-                    }
-                });
+                unsafe {
+                    unrolled!(M, at most 16, |i| {
+                        for j in 0..N {
+                            sums[i][j] += workspace.get(at + (i * N + j) * threads);
+                        }
+                    });
+                }
                 from += 1 << shift;
             }
         }

@@ -1,6 +1,6 @@
 //! Rung 12: tensor cores, a warp at a time.
 //!
-//! The body is [`tensor`](crate::tensor); it says the pseudocode.
+//! The body is [`tensor`]; it says the pseudocode.
 //!
 //! What changed since rung 9: elements have 16 bits, and what multiplies is no longer a thread but a warp. `ldmatrix` loads what each lane must bring to
 //! `mma.m16n8k16`, four 8 x 8 matrices an instruction, and an XOR of chunks takes the place of padding: rows of 64 bytes and no bank conflicts. Sums are
