@@ -449,7 +449,8 @@ impl Results {
             writeln!(text, "{} {width} {latency:.2} {work:.2} {block:.1}", variant.symbol)?;
             measured.push(variant.symbol);
         }
-        let kept = Speeds::default()
+        let built_in = Speeds::default();
+        let kept = built_in
             .lines()
             .filter(|(symbol, _)| !measured.contains(symbol));
         for (_, line) in kept {
