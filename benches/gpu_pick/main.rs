@@ -450,9 +450,7 @@ impl Results {
             measured.push(variant.symbol);
         }
         let built_in = Speeds::default();
-        let kept = built_in
-            .lines()
-            .filter(|(symbol, _)| !measured.contains(symbol));
+        let kept = built_in.lines().filter(|(symbol, _)| !measured.contains(symbol));
         for (_, line) in kept {
             writeln!(text, "{line}")?;
         }

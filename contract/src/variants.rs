@@ -59,11 +59,8 @@ pub enum SharedMemory {
 pub struct Copies {
     /// How A and B lie in memory.
     pub transpose: [Transpose; 2],
-    /// Elements of one copy of A and of B. More than one: leading dimensions, addresses and, where no copy is partial, extents along rows are multiples
-    /// of it.
+    /// Elements of one copy of A and of B. More than one: extents along rows, leading dimensions and addresses are multiples of it.
     pub vector: [u32; 2],
-    /// Whether the last copy of a row may be a part of one: extents along rows need not be multiples then.
-    pub partial: bool,
 }
 
 impl Copies {
@@ -71,7 +68,6 @@ impl Copies {
     pub const PLAIN: Self = Self {
         transpose: [Transpose::No; 2],
         vector: [1; 2],
-        partial: false,
     };
 
     /// Whether a kernel with these copies computes this shape, with operands whose addresses are multiples of 16 bytes.
@@ -85,7 +81,7 @@ impl Copies {
     fn fit(&self, shape: &GemmShape, operand: Operand) -> bool {
         let (_, columns, ld) = shape.extents(operand);
         let vector = self.vector[if operand == Operand::A { 0 } else { 1 }] as usize;
-        (self.partial || columns.is_multiple_of(vector)) && ld.is_multiple_of(vector)
+        columns.is_multiple_of(vector) && ld.is_multiple_of(vector)
     }
 }
 
@@ -366,7 +362,7 @@ macro_rules! block_rows {
             tile: Tile::Block($tile),
             shared: SharedMemory::Dynamic,
             symbol: concat!($prefix, "_", $layout, "_", $suffix, "_f32"),
-            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector, partial: false },
+            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector },
             attributes: Attributes { max_threads: Some($tile.threads()) },
         }),*]
     };
@@ -502,7 +498,6 @@ const fn tensor_row(dtype: DType, tile: TensorTile, transpose: [Transpose; 2], s
         copies: Copies {
             transpose,
             vector: [8, 8],
-            partial: true,
         },
         attributes: Attributes {
             max_threads: Some(tile.threads()),

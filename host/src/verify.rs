@@ -194,12 +194,14 @@ pub fn vector_cases(tile: LineTile, vector: usize) -> Vec<Case> {
 /// A shape whose rows in memory are multiples of what the copies move at once, with so many elements at least behind each row of A, B and C.
 fn fitting([m, n, k]: [usize; 3], gaps: [usize; 3], copies: &Copies) -> Option<GemmShape> {
     let [vector_a, vector_b] = copies.vector.map(|vector| vector as usize);
-    let (mut m, mut n) = (m, n);
-    if !copies.partial && copies.transpose[0] == Transpose::Yes {
-        m = m.next_multiple_of(vector_a);
+    let (mut m, mut n, mut k) = (m, n, k);
+    match copies.transpose[0] {
+        Transpose::Yes => m = m.next_multiple_of(vector_a),
+        Transpose::No => k = k.next_multiple_of(vector_a),
     }
-    if !copies.partial && copies.transpose[1] == Transpose::No {
-        n = n.next_multiple_of(vector_b);
+    match copies.transpose[1] {
+        Transpose::Yes => k = k.next_multiple_of(vector_b),
+        Transpose::No => n = n.next_multiple_of(vector_b),
     }
     let packed = GemmShape::packed_transposed(m, n, k, copies.transpose).ok()?;
     let ld = |operand, gap: usize, vector| (packed.extents(operand).2 + gap).next_multiple_of(vector);
