@@ -27,7 +27,8 @@ use cuda_views::{Global, Shared};
 /// fetch the 128 bytes around the source.
 ///
 /// With `valid` 0 nothing is read: `from_index` may be left uncalled, or give an index outside `from`, but must not panic.
-/// Partial copies, `valid` neither 0 nor `N`, cost `ptxas` a few more instructions than those that it sees to be all or nothing.
+/// Partial copies, `valid` neither 0 nor `N`, cost `ptxas` a few more instructions than those that it sees to be all or nothing, and compute-sanitizer's
+/// memcheck (2025.3) takes them for reads of all `N`: it ends a kernel that makes one at the end of an allocation.
 ///
 /// # Safety
 /// - Elements `to_index ..+ N` lie in `to`; their address is a multiple of all their bytes.
