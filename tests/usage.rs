@@ -15,7 +15,7 @@ use tilewright::device::DeviceProfile;
 use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Target, Usage, inspect};
 use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::{Bytes, VARIANTS, Variant};
-use tilewright_contract::{OutputTile, Tile, TileGeometry};
+use tilewright_contract::{OutputTile, TileGeometry};
 
 /// The tests of one architecture, so that they run side by side.
 macro_rules! architectures {

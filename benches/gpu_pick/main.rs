@@ -169,6 +169,11 @@ const NAMED: [(Rung, u32); 16] = [
 const SLICES: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 const BLOCKS: u32 = 8;
 
+/// Whether the planner may take an entry point that has one tile, which is no width that a policy could name.
+fn has_own_tile(variant: &Variant) -> bool {
+    matches!(variant.rung, Rung::Gemm | Rung::MatrixVector | Rung::MmaSync)
+}
+
 /// Every plan that the planner could make for a product.
 fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
     let named = NAMED.map(|(rung, tile)| Policy {
@@ -178,7 +183,7 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
     });
     let blocks = VARIANTS
         .iter()
-        .filter(|variant| matches!(variant.rung, Rung::Gemm | Rung::MatrixVector) && variant.accepts(shape))
+        .filter(|variant| has_own_tile(variant) && variant.accepts(shape))
         .flat_map(|variant| {
             SLICES.map(|slices| Policy {
                 entry_point: Some(variant),
@@ -407,7 +412,7 @@ impl Results {
         let named = named.filter_map(|(dtype, (rung, tile))| Some((Variant::find(rung, dtype, tile)?, tile)));
         let blocks = VARIANTS
             .iter()
-            .filter(|variant| matches!(variant.rung, Rung::Gemm | Rung::MatrixVector))
+            .filter(|variant| has_own_tile(variant))
             .filter_map(|variant| Some((variant, variant.tile.only()?.n())));
         let architecture = gpu.profile().architecture().ok_or("an architecture of the table")?;
         let mut measured = Vec::new();
