@@ -16,8 +16,7 @@ use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_plan, simulate_scaled};
 use tilewright::verify::{self, Case};
 use tilewright::{
-    Backend, DType, Element, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, check,
-    gemm,
+    Backend, DType, Element, Factors, GemmShape, Operand, Options, Transpose, VARIANTS, Variant, Verify, check, gemm,
 };
 use tilewright_contract::{BlockTile, Tile, tiles};
 
