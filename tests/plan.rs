@@ -423,9 +423,9 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         ),
         (
             &square,
-            DType::F16,
+            DType::F64,
             scaled(None),
-            "has no kernel for f16 with alpha and beta",
+            "has no kernel for f64 with alpha and beta",
         ),
         (
             &square,

@@ -267,6 +267,9 @@ pub struct Template {
     /// Elements by which the rows of A and of B are longer in shared memory than in the tile, so that they begin in different banks.
     #[serde(default)]
     pub row_padding: [u32; 2],
+    /// Whether operands come by `cp.async` where the path could have bulk copies.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub cp_async: bool,
     /// Bytes that each warp has for itself.
     pub scratch_per_warp_bytes: u32,
     /// Static shared memory besides.
@@ -304,6 +307,7 @@ impl Template {
             output_bytes: ty.output_bytes(),
             widening: Widening::Loading,
             row_padding: [0; 2],
+            cp_async: false,
             scratch_per_warp_bytes: 0,
             static_bytes: 0,
             operands_static: false,
@@ -327,7 +331,9 @@ impl Template {
     /// Triton's `mma.sync` kernels use `cp.async` everywhere (they take 147456 bytes on 12.1, not a barrier more:
     /// sgl-project/sglang#28019).
     pub fn copies_by_tma(&self, arch: &Architecture) -> bool {
-        self.path.copies_by_tma(arch) && !(self.frontend == Frontend::Triton && self.path == Path::MmaSync)
+        self.path.copies_by_tma(arch)
+            && !self.cp_async
+            && !(self.frontend == Frontend::Triton && self.path == Path::MmaSync)
     }
 
     /// How `arch` computes this type on this path.

@@ -93,6 +93,9 @@ pub fn twin_sheet(twin: &Twin, used: KernelUsage, arch: &Architecture) -> Result
 fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Architecture) -> Template {
     Template {
         warps: tile.threads().div_ceil(arch.warp_size),
+        producer_warps: 0,
+        // No rung has bulk copies.
+        cp_async: true,
         operands_static: matches!(variant.shared, SharedMemory::Static(_)),
         output_bytes: variant.dtype.size_bytes(),
         row_padding: match (variant.rung, tile) {
