@@ -1,6 +1,6 @@
 //! The kernels' PTX, embedded at build time: one text for each architecture level, and one of the twins that spill.
 //!
-//! Embedded compressed, ten times shorter; unpacked when it is used first, in a few hundredths of a second.
+//! Embedded compressed, eight times shorter; unpacked when it is used first, in a few hundredths of a second.
 
 use std::io::Read;
 use std::sync::LazyLock;
