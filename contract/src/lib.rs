@@ -12,6 +12,7 @@
 mod args;
 mod block;
 mod dtype;
+mod epilogue;
 mod grid;
 mod inverse8;
 mod layout;
@@ -23,12 +24,14 @@ mod tensor;
 mod tile;
 mod units;
 mod variants;
+mod wgmma;
 
 pub mod slices;
 
 pub use args::{GemmArgs, GemmCall, TileParts, span_elems};
 pub use block::BlockTile;
 pub use dtype::DType;
+pub use epilogue::{Activation, Epilogue, Output};
 pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
 pub use inverse8::Inverse8;
 pub use layout::{RegisterTile, TilePair};
@@ -40,3 +43,4 @@ pub use tensor::{Swizzle, TensorTile, tensor_tiles};
 pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, OutputTile, TileError, TileGeometry};
 pub use units::{Bytes, Elems};
 pub use variants::{Attributes, Copies, SharedMemory, Tile, VARIANTS, Variant, tiles};
+pub use wgmma::{WgmmaTile, wgmma_tiles};

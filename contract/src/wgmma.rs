@@ -1,0 +1,292 @@
+//! Tiles of the kernels that multiply by `wgmma` and copy by tensor maps, and how their shared memory is laid out.
+
+use crate::shape::Transpose;
+use crate::units::Bytes;
+
+/// What one block of a warp-specialised kernel computes, with elements of 2 bytes.
+///
+/// A block computes `m x n` elements of C in steps of [`K`](Self::K). One warpgroup (4 warps) copies; each of the others multiplies [64](Self::ROWS) rows.
+/// Dynamic shared memory, from an address that is a multiple of [`ALIGNMENT`](Self::ALIGNMENT):
+///
+/// ```text
+/// | A_s: m * 64 | B_s: n * 64 |              elements; `stages` times
+/// | C_s: 64 x 64 |                           elements; `c_panels` times for each warpgroup that multiplies
+/// | full: 8 bytes | empty: 8 bytes |         an mbarrier each; `stages` times full, then `stages` times empty
+/// ```
+///
+/// Every part of A, B and C is made of panels: rows of 128 bytes, 64 elements, with the 128-byte swizzle of tensor maps. A panel of a matrix that lies
+/// along K has the rows of the tile; of one that lies across it has 64 rows, one for each element along K, and the tile is as many panels as it has 64s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WgmmaTile {
+    /// Rows of C: 64 for each warpgroup that multiplies.
+    pub m: u32,
+    /// Columns of C: 64, 128 or 256, those of a `wgmma`.
+    pub n: u32,
+    /// Steps that are in shared memory at once.
+    pub stages: u32,
+    /// Blocks of a cluster, neighbours along M: each loads a part of their tile of B for all of them. 1 for no cluster.
+    pub cluster: u32,
+    /// Panels of C of a warpgroup that are in shared memory at once, on their way to global memory by bulk copies; 0 where threads store C.
+    pub c_panels: u32,
+    /// Whether a launch has no more blocks than the device holds at once, each of which computes tile after tile.
+    pub persistent: bool,
+}
+
+impl WgmmaTile {
+    /// Elements along K of a step: a row of 128 bytes.
+    pub const K: u32 = 64;
+
+    /// Rows of C of a warpgroup: those of a `wgmma`.
+    pub const ROWS: u32 = 64;
+
+    /// Elements of a row of a panel.
+    pub const PANEL: u32 = 64;
+
+    /// Threads of a warpgroup.
+    pub const WARPGROUP: u32 = 128;
+
+    /// Bytes of an element of A and B.
+    pub const ELEMENT_BYTES: u32 = 2;
+
+    /// What the address of the allocation is a multiple of: the pattern of the 128-byte swizzle repeats after so many bytes (PTX ISA, "Swizzling modes").
+    pub const ALIGNMENT: Bytes = Bytes(1024);
+
+    /// Warpgroups that multiply.
+    pub const fn consumers(self) -> u32 {
+        self.m / Self::ROWS
+    }
+
+    /// Threads of a block: those that multiply, then the warpgroup that copies.
+    pub const fn threads(self) -> u32 {
+        (self.consumers() + 1) * Self::WARPGROUP
+    }
+
+    /// Elements of `A_s` of one stage: `B_s` begins here.
+    pub const fn a_elems(self) -> u32 {
+        self.m * Self::K
+    }
+
+    /// Elements of `B_s` of one stage.
+    pub const fn b_elems(self) -> u32 {
+        self.n * Self::K
+    }
+
+    /// Elements of a stage.
+    pub const fn stage_elems(self) -> u32 {
+        self.a_elems() + self.b_elems()
+    }
+
+    /// Bytes of a stage: what the copies of a step bring.
+    pub const fn stage_bytes(self) -> Bytes {
+        Bytes(self.stage_elems() * Self::ELEMENT_BYTES)
+    }
+
+    /// Elements of a panel of C.
+    pub const fn c_panel_elems(self) -> u32 {
+        Self::ROWS * Self::PANEL
+    }
+
+    /// Elements of all stages: the first panel of C begins here.
+    pub const fn ring_elems(self) -> u32 {
+        self.stages * self.stage_elems()
+    }
+
+    /// Elements of all panels of C.
+    pub const fn c_elems(self) -> u32 {
+        self.consumers() * self.c_panels * self.c_panel_elems()
+    }
+
+    /// Where the barriers begin, in bytes.
+    pub const fn barriers_at(self) -> Bytes {
+        Bytes((self.ring_elems() + self.c_elems()) * Self::ELEMENT_BYTES)
+    }
+
+    /// Barriers: a full and an empty one a stage.
+    pub const fn barriers(self) -> u32 {
+        2 * self.stages
+    }
+
+    /// The block's dynamic shared memory.
+    pub const fn bytes(self) -> Bytes {
+        Bytes(self.barriers_at().get() + 8 * self.barriers())
+    }
+
+    /// Rows of the boxes that tensor maps of A, B and C copy; all have 64 columns. `transpose`: how A and B lie.
+    pub const fn box_rows(self, transpose: [Transpose; 2]) -> [u32; 3] {
+        let a = match transpose[0] {
+            Transpose::No => self.m,
+            Transpose::Yes => Self::K,
+        };
+        let b = match transpose[1] {
+            Transpose::No => Self::K,
+            Transpose::Yes => self.n / self.cluster,
+        };
+        [a, b, Self::ROWS]
+    }
+
+    /// Registers of a thread of the warpgroup that copies, and of one that multiplies, behind `setmaxnreg`; `None` where nobody needs more than others. The
+    /// block starts with the same number for all, 65,536 / 384 = 168 rounded down to a multiple of 8, and together they are no more.
+    pub const fn registers(self) -> Option<[u32; 2]> {
+        if self.n == 256 { Some([40, 232]) } else { None }
+    }
+
+    /// Fails to compile where the numbers do not fit each other.
+    pub const fn checked(self) -> Self {
+        assert!(matches!(self.n, 64 | 128 | 256), "a wgmma's columns");
+        assert!(
+            self.m.is_multiple_of(Self::ROWS) && self.m <= 2 * Self::ROWS,
+            "one or two warpgroups multiply"
+        );
+        assert!(
+            self.cluster.is_power_of_two() && self.n.is_multiple_of(Self::PANEL * self.cluster),
+            "each block of a cluster loads whole panels of B"
+        );
+        assert!(self.stages >= 1 && self.c_panels <= self.n / Self::PANEL);
+        assert!(self.bytes().get() <= 227 << 10, "what a block of sm_90 may have");
+        self
+    }
+}
+
+/// Tiles of the rungs.
+pub mod wgmma_tiles {
+    use super::WgmmaTile;
+
+    /// One stage: what is copied is waited for, what is multiplied too.
+    pub const ONE_STAGE_128X128: WgmmaTile = WgmmaTile {
+        m: 128,
+        n: 128,
+        stages: 1,
+        cluster: 1,
+        c_panels: 0,
+        persistent: false,
+    }
+    .checked();
+
+    /// Copies run ahead. 192 KiB: one block a multiprocessor, 128 sums a thread.
+    pub const RING_128X256: WgmmaTile = WgmmaTile {
+        n: 256,
+        stages: 4,
+        ..ONE_STAGE_128X128
+    }
+    .checked();
+
+    /// And blocks that stay.
+    pub const PERSISTENT_128X256: WgmmaTile = WgmmaTile {
+        persistent: true,
+        ..RING_128X256
+    }
+    .checked();
+
+    /// And two blocks that share B.
+    pub const CLUSTER_128X256: WgmmaTile = WgmmaTile {
+        cluster: 2,
+        ..PERSISTENT_128X256
+    }
+    .checked();
+
+    /// And C by bulk copies, 16 KiB of it under way for each warpgroup: 224 KiB.
+    pub const T128X256: WgmmaTile = WgmmaTile {
+        c_panels: 2,
+        ..CLUSTER_128X256
+    }
+    .checked();
+
+    /// For C of fewer tiles: 6 stages, all of a warpgroup's part of C.
+    pub const T128X128: WgmmaTile = WgmmaTile {
+        n: 128,
+        stages: 6,
+        cluster: 1,
+        ..T128X256
+    }
+    .checked();
+
+    /// For smaller C: two blocks a multiprocessor.
+    pub const T128X64: WgmmaTile = WgmmaTile {
+        n: 64,
+        stages: 4,
+        c_panels: 1,
+        ..T128X128
+    }
+    .checked();
+
+    /// For C of few rows.
+    pub const T64X128: WgmmaTile = WgmmaTile {
+        m: 64,
+        stages: 4,
+        c_panels: 1,
+        ..T128X128
+    }
+    .checked();
+
+    /// For the smallest C.
+    pub const T64X64: WgmmaTile = WgmmaTile {
+        m: 64,
+        n: 64,
+        stages: 6,
+        c_panels: 1,
+        ..T128X128
+    }
+    .checked();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wgmma_tiles::*;
+    use super::*;
+
+    #[test]
+    fn the_layout_counts_what_a_block_holds() {
+        // (128 + 256) rows of 128 bytes; four of them, 4 panels of 8 KiB, 8 barriers.
+        assert_eq!(T128X256.stage_bytes(), Bytes(49_152));
+        assert_eq!(T128X256.barriers_at(), Bytes(4 * 49_152 + 4 * 8_192));
+        assert_eq!(T128X256.bytes(), Bytes(229_376 + 64));
+        assert_eq!((T128X256.threads(), T64X64.threads()), (384, 256));
+        // Two blocks of a multiprocessor: 228 KiB less 1 KiB of the system's for each.
+        for tile in [T128X64, T64X128, T64X64] {
+            assert!(2 * (tile.bytes().get() + 1024) <= 228 << 10, "{tile:?}");
+        }
+    }
+
+    #[test]
+    fn every_part_begins_at_a_pattern_of_the_swizzle() {
+        for tile in [
+            ONE_STAGE_128X128,
+            RING_128X256,
+            T128X256,
+            T128X128,
+            T128X64,
+            T64X128,
+            T64X64,
+        ] {
+            let elems = WgmmaTile::ALIGNMENT.get() / WgmmaTile::ELEMENT_BYTES;
+            for part in [
+                tile.a_elems(),
+                tile.stage_elems(),
+                tile.ring_elems(),
+                tile.c_panel_elems(),
+            ] {
+                assert!(part.is_multiple_of(elems), "{tile:?}");
+            }
+            assert!(tile.barriers_at().get().is_multiple_of(8), "{tile:?}");
+        }
+    }
+
+    #[test]
+    fn boxes_have_the_rows_of_a_panel() {
+        use Transpose::{No, Yes};
+        assert_eq!(T128X256.box_rows([No, No]), [128, 64, 64]);
+        // Each block of the cluster loads half of B.
+        assert_eq!(T128X256.box_rows([No, Yes]), [128, 128, 64]);
+        assert_eq!(T128X128.box_rows([Yes, Yes]), [64, 128, 64]);
+    }
+
+    #[test]
+    fn registers_of_a_block_are_those_that_it_starts_with() {
+        let [copies, multiplies] = T128X256.registers().expect("128 sums a thread");
+        assert_eq!(
+            (copies + 2 * multiplies) * WgmmaTile::WARPGROUP,
+            168 * T128X256.threads()
+        );
+        assert_eq!(T128X128.registers(), None);
+    }
+}
