@@ -36,3 +36,5 @@ pub mod tensor;
 pub mod tiled;
 pub mod unroll;
 pub mod warp;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+pub mod wgmma;
