@@ -10,7 +10,7 @@ use crate::units::Bytes;
 ///
 /// ```text
 /// | A_s: m * 64 | B_s: n * 64 |              elements; `stages` times
-/// | C_s: 64 x 64 |                           elements; `c_panels` times for each warpgroup that multiplies
+/// | C_s: 64 x 64 |                           elements of 2 bytes; `c_panels` times for each warpgroup that multiplies
 /// | full: 8 bytes | empty: 8 bytes |         an mbarrier each; `stages` times full, then `stages` times empty
 /// ```
 ///
@@ -26,8 +26,10 @@ pub struct WgmmaTile {
     pub stages: u32,
     /// Blocks of a cluster, neighbours along M: each loads a part of their tile of B for all of them. 1 for no cluster.
     pub cluster: u32,
-    /// Panels of C of a warpgroup that are in shared memory at once, on their way to global memory by bulk copies; 0 where threads store C.
+    /// Panels of C of a warpgroup that are in shared memory at once, on their way to global memory.
     pub c_panels: u32,
+    /// Whether bulk copies store them, where C allows it; else threads do.
+    pub bulk_store: bool,
     /// Whether a launch has no more blocks than the device holds at once, each of which computes tile after tile.
     pub persistent: bool,
 }
@@ -141,7 +143,7 @@ impl WgmmaTile {
             self.cluster.is_power_of_two() && self.n.is_multiple_of(Self::PANEL * self.cluster),
             "each block of a cluster loads whole panels of B"
         );
-        assert!(self.stages >= 1 && self.c_panels <= self.n / Self::PANEL);
+        assert!(self.stages >= 1 && self.c_panels >= 1 && self.c_panels <= self.n / Self::PANEL);
         assert!(self.bytes().get() <= 227 << 10, "what a block of sm_90 may have");
         self
     }
@@ -157,12 +159,13 @@ pub mod wgmma_tiles {
         n: 128,
         stages: 1,
         cluster: 1,
-        c_panels: 0,
+        c_panels: 1,
+        bulk_store: false,
         persistent: false,
     }
     .checked();
 
-    /// Copies run ahead. 192 KiB: one block a multiprocessor, 128 sums a thread.
+    /// Copies run ahead. 192 KiB and a panel of C for each warpgroup: one block a multiprocessor, 128 sums a thread.
     pub const RING_128X256: WgmmaTile = WgmmaTile {
         n: 256,
         stages: 4,
@@ -184,9 +187,10 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// And C by bulk copies, 16 KiB of it under way for each warpgroup: 224 KiB.
+    /// And C by bulk copies, two panels of it under way for each warpgroup: 224 KiB.
     pub const T128X256: WgmmaTile = WgmmaTile {
         c_panels: 2,
+        bulk_store: true,
         ..CLUSTER_128X256
     }
     .checked();

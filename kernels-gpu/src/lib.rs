@@ -9,6 +9,7 @@
 //! - [`register_tile`](mod@register_tile), [`inverse8`](mod@inverse8): their bodies; the first is rung 5's, too.
 //! - [`operands`]: the matrices of a product, as views of global memory.
 //! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
+//! - [`finish`]: bias and activation, of tensor-core kernels.
 //! - [`element`]: the element types and how they widen to their accumulator.
 //! - `host`: on the host only, every kernel by its symbol, for the simulator.
 //!
@@ -18,6 +19,7 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
 pub mod element;
+pub mod finish;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
 pub mod inverse8;
@@ -36,3 +38,5 @@ pub mod tensor;
 pub mod tiled;
 pub mod unroll;
 pub mod warp;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+pub mod wgmma;

@@ -17,7 +17,7 @@ pub enum WgmmaElement {
 /// A product of 64 rows of A and `columns` columns of B over 16 elements of K, both in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgmmaProduct {
-    /// The matrix descriptor of A, along whose rows K is contiguous.
+    /// The matrix descriptor of A.
     pub a: u64,
     /// The matrix descriptor of B.
     pub b: u64,
@@ -25,6 +25,8 @@ pub struct WgmmaProduct {
     pub columns: u32,
     /// The type of the elements.
     pub element: WgmmaElement,
+    /// A is contiguous along M and not along K.
+    pub a_is_mn_major: bool,
     /// B is contiguous along N and not along K.
     pub b_is_mn_major: bool,
     /// The products are added to the sums; else they take their place.

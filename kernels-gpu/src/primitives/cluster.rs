@@ -122,6 +122,29 @@ pub unsafe fn arrive_at(barrier: ClusterAddress) {
     cluster::arrive_remote(barrier.0);
 }
 
+/// Arrives at an mbarrier of another block, and releases to its own block alone: `mbarrier.arrive.release.cta`. For a thread whose products (`wgmma`) have read what another
+/// block's bulk copy then writes: the wait for the products has made them complete, and there is nothing else to be ordered. A release to
+/// the cluster would wait for all of the thread's stores (`MEMBAR.GPU`), each step.
+///
+/// # Safety
+/// As for [`arrive_at`]. Whoever waits for it relies on no access of this thread but of products that it has waited for.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn arrive_at_after_products(barrier: ClusterAddress) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "mbarrier.arrive.shared::cluster.b64 _, [{}];",
+            in(reg32) barrier.0,
+            options(nostack, preserves_flags),
+        );
+    }
+    // To the simulator reads of products are accesses of their thread, so that the arrival has to release them.
+    #[cfg(not(target_arch = "nvptx64"))]
+    cluster::arrive_remote(barrier.0);
+}
+
 /// Waits until the phase of parity `parity` of this block's barrier is complete, at which threads of other blocks arrive:
 /// `mbarrier.try_wait.parity.acquire.cluster`.
 ///

@@ -1,5 +1,6 @@
 //! PTX instructions that Rust has no words for, one family a file. Each has a host body with the same result.
 
+pub mod approximate;
 pub mod async_copy;
 pub mod bulk_copy;
 pub mod cluster;

@@ -93,7 +93,9 @@ impl Descriptor {
     /// The same, so many bytes further; a multiple of 16, and the sum below 2^18.
     #[inline(always)]
     pub const fn advanced(self, bytes: u32) -> Self {
-        Self(self.0 + (bytes as u64 >> 4))
+        // In the lower half alone, which the address does not leave: the upper one stays a constant to the compiler.
+        let low = (self.0 as u32).wrapping_add(bytes >> 4);
+        Self(self.0 >> 32 << 32 | low as u64)
     }
 
     /// The 64 bits.
@@ -117,7 +119,7 @@ pub trait Sums: sealed::Sealed {
     /// # Safety
     /// As there.
     #[doc(hidden)]
-    unsafe fn product<T: ProductElement, const B_IS_N_MAJOR: bool>(
+    unsafe fn product<T: ProductElement, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool>(
         &mut self,
         a: Descriptor,
         b: Descriptor,
@@ -152,7 +154,7 @@ macro_rules! sums {
 
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-            unsafe fn product<T: ProductElement, const B_IS_N_MAJOR: bool>(
+            unsafe fn product<T: ProductElement, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool>(
                 &mut self,
                 a: Descriptor,
                 b: Descriptor,
@@ -169,14 +171,15 @@ macro_rules! sums {
                                         "{{ .reg .pred accumulate; setp.ne.b32 accumulate, {accumulate}, 0; ",
                                         "wgmma.mma_async.sync.aligned.m64n", $columns, "k16.f32.", $types,
                                         " {{{0}", $(", {", $i, "}",)* "}}, ",
-                                        "{a}, {b}, accumulate, 1, 1, 0, {transpose}; }}",
+                                        "{a}, {b}, accumulate, 1, 1, {transpose_a}, {transpose_b}; }}",
                                     ),
                                     inout(reg32) self[0],
                                     $(inout(reg32) self[$i],)*
                                     a = in(reg64) a.0,
                                     b = in(reg64) b.0,
                                     accumulate = in(reg32) accumulate as u32,
-                                    transpose = const B_IS_N_MAJOR as u32,
+                                    transpose_a = const A_IS_M_MAJOR as u32,
+                                    transpose_b = const B_IS_N_MAJOR as u32,
                                     options(nostack, preserves_flags),
                                 )
                             }
@@ -196,6 +199,7 @@ macro_rules! sums {
                         b: b.0,
                         columns: $columns,
                         element: if T::IS_BF16 { WgmmaElement::Bf16 } else { WgmmaElement::F16 },
+                        a_is_mn_major: A_IS_M_MAJOR,
                         b_is_mn_major: B_IS_N_MAJOR,
                         accumulate,
                     };
@@ -268,7 +272,7 @@ pub unsafe fn fence<S: Sums>(sums: &mut S) {
 }
 
 /// Starts `sums = a * b`, or if `accumulate` `sums += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128 or 256 by the number of accumulators, with
-/// 64 rows of A and N columns of B in shared memory. A is contiguous along K, and so is B unless `B_IS_N_MAJOR`.
+/// 64 rows of A and N columns of B in shared memory. A is contiguous along K unless `A_IS_M_MAJOR`, and so is B unless `B_IS_N_MAJOR`.
 ///
 /// # Safety
 /// - All threads of the warpgroup execute it together, with the same operands, behind a [`fence`].
@@ -277,14 +281,14 @@ pub unsafe fn fence<S: Sums>(sums: &mut S) {
 /// - Until then nobody accesses the accumulators but products of the same shape.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn product<T: ProductElement, const B_IS_N_MAJOR: bool, S: Sums>(
+pub unsafe fn product<T: ProductElement, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool, S: Sums>(
     sums: &mut S,
     a: Descriptor,
     b: Descriptor,
     accumulate: bool,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { sums.product::<T, B_IS_N_MAJOR>(a, b, accumulate) };
+    unsafe { sums.product::<T, A_IS_M_MAJOR, B_IS_N_MAJOR>(a, b, accumulate) };
 }
 
 /// Makes one group of all products that this warpgroup has started since the last commit, or an empty one: `wgmma.commit_group`.

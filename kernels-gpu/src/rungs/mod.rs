@@ -14,30 +14,54 @@
 //! | [`r10_gemm`] | every layout, several tiles, slices of K, alpha and beta | dynamic, 3 or 4 stages |
 //! | [`r11_matrix_vector`] | C of one column or row: nothing is used twice, enough loads are under way | none, or static, 4096 bytes |
 //! | [`r12_mma_sync`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
+//! | [`r13_wgmma`] | a warpgroup multiplies by `wgmma`, the tensor memory accelerator copies | dynamic, 1 stage |
+//! | [`r14_warp_specialized`] | one warpgroup copies, steps ahead of those that multiply | dynamic, 4 stages |
+//! | [`r15_persistent`] | blocks stay and compute tile after tile | dynamic, 4 stages |
+//! | [`r16_cluster`] | two blocks share B by multicast | dynamic, 4 stages |
+//! | [`r17_wgmma_gemm`] | C by bulk copies, every layout, several tiles | dynamic, 4 or 6 stages and panels of C |
 //!
 //! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global memory,
 //! and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in
 //! [`VARIANTS`](tilewright_contract::VARIANTS) says which tile widths and how much shared memory it takes.
 
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r01_naive;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r02_tiled_static;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r03_tiled_dynamic;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r04_register_column;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r05_register_tile;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r06_vector_copy;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r07_warp_tile;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r08_double_buffer;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
+#[cfg(any(not(target_arch = "nvptx64"), all(feature = "async_copy", not(feature = "wgmma"))))]
 pub mod r09_async_copy;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
+#[cfg(any(not(target_arch = "nvptx64"), all(feature = "async_copy", not(feature = "wgmma"))))]
 pub mod r10_gemm;
+#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r11_matrix_vector;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy"))]
+#[cfg(any(not(target_arch = "nvptx64"), all(feature = "async_copy", not(feature = "wgmma"))))]
 pub mod r12_mma_sync;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+pub mod r13_wgmma;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+pub mod r14_warp_specialized;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+pub mod r15_persistent;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+pub mod r16_cluster;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+pub mod r17_wgmma_gemm;
 
 /// Every rung's kernels as functions of the host.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const HOST_ROWS: [&[crate::host::Row]; 12] = [
+pub(crate) const HOST_ROWS: [&[crate::host::Row]; 17] = [
     r01_naive::HOST_ROWS,
     r02_tiled_static::HOST_ROWS,
     r03_tiled_dynamic::HOST_ROWS,
@@ -50,4 +74,9 @@ pub(crate) const HOST_ROWS: [&[crate::host::Row]; 12] = [
     r10_gemm::HOST_ROWS,
     r11_matrix_vector::HOST_ROWS,
     r12_mma_sync::HOST_ROWS,
+    r13_wgmma::HOST_ROWS,
+    r14_warp_specialized::HOST_ROWS,
+    r15_persistent::HOST_ROWS,
+    r16_cluster::HOST_ROWS,
+    r17_wgmma_gemm::HOST_ROWS,
 ];

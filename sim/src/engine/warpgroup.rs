@@ -47,8 +47,12 @@ struct Operand {
 
 impl Operand {
     fn of(product: &WgmmaProduct) -> [Self; 2] {
-        let b_major = if product.b_is_mn_major { Major::Mn } else { Major::K };
-        [(product.a, Major::K, M), (product.b, b_major, product.columns)].map(|(bits, major, extent)| Self {
+        let major = |is_mn_major| if is_mn_major { Major::Mn } else { Major::K };
+        [
+            (product.a, major(product.a_is_mn_major), M),
+            (product.b, major(product.b_is_mn_major), product.columns),
+        ]
+        .map(|(bits, major, extent)| Self {
             descriptor: MatrixDescriptor::from_bits(bits),
             major,
             extent,

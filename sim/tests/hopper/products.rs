@@ -32,6 +32,7 @@ fn operands() -> WgmmaProduct {
         b: descriptor(B),
         columns: 64,
         element: WgmmaElement::Bf16,
+        a_is_mn_major: false,
         b_is_mn_major: false,
         accumulate: false,
     }

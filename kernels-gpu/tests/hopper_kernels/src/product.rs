@@ -98,7 +98,7 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
                 wgmma::fence(&mut sums);
                 unrolled!(K / 16, at most 8, |i| {
                     let (a, b) = (of_a.advanced(32 * i), of_b.advanced(b_bytes * i));
-                    wgmma::product::<T, B_IS_N_MAJOR, _>(&mut sums, a, b, step + i > 0);
+                    wgmma::product::<T, false, B_IS_N_MAJOR, _>(&mut sums, a, b, step + i > 0);
                 });
                 wgmma::commit();
                 // The products of the step before are done, these go on.

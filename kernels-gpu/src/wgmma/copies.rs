@@ -1,0 +1,90 @@
+//! The thread that copies A and B to the ring.
+
+use cuda_views::Shared;
+use tilewright_contract::WgmmaTile;
+
+use super::{Element, Maps, Ring, Tile, Turn, Work};
+use crate::primitives::tensor_map::TensorMap;
+use crate::primitives::{bulk_copy, cluster, mbarrier};
+
+/// Copies all steps of all tiles of the block. Elements outside of the matrices arrive as zeros, so that sums need no case for the last step.
+///
+/// # Safety
+/// As for [`product`](super::product); one thread of the block executes it.
+#[inline(always)]
+pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool>(
+    maps: Maps<'_>,
+    ring: Ring<E>,
+    mut work: Work,
+) {
+    let tile = const { T::TILE };
+    let mut turn = Turn::FIRST;
+    while let Some([row, column]) = work.next::<T>() {
+        let mut step = 0;
+        while step < work.steps {
+            let Turn { stage, parity } = turn;
+            let k = step * WgmmaTile::K;
+            let start = stage * tile.stage_elems();
+            let b_rows = const { T::TILE.n / T::TILE.cluster };
+            // This block's part of B, for all blocks of the cluster.
+            let own = work.rank * b_rows;
+            let to_b = start + tile.a_elems() + own * WgmmaTile::K;
+            let barrier = (ring.full, stage);
+            // SAFETY: the stage lies in the ring, and nobody uses it: in the first round nobody has, later those who multiply have arrived. The boxes are
+            // the bytes that the barrier expects; in a cluster those that other blocks copy here among them.
+            unsafe {
+                // WAR: the stage is drained, in every block of the cluster. In the first round the phase before the first one counts as complete.
+                if const { T::TILE.cluster > 1 } {
+                    cluster::wait_for(ring.empty, stage, parity ^ 1);
+                } else {
+                    mbarrier::wait(ring.empty, stage, parity ^ 1);
+                }
+                mbarrier::arrive_expect_tx(ring.full, stage, tile.stage_bytes().get());
+                panels::<E, A_IS_M_MAJOR, 1>(maps.a, ring.elems, start, [row, k], tile.m, barrier);
+                if const { T::TILE.cluster > 1 } {
+                    panels::<E, B_IS_N_MAJOR, 2>(maps.b, ring.elems, to_b, [column + own, k], b_rows, barrier);
+                } else {
+                    panels::<E, B_IS_N_MAJOR, 1>(maps.b, ring.elems, to_b, [column, k], b_rows, barrier);
+                }
+            }
+            turn = turn.next(tile.stages);
+            step += 1;
+        }
+    }
+}
+
+/// Copies `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on: one box where the matrix lies along K, else one for every
+/// 64 rows; to all blocks of a cluster of `CLUSTER`.
+///
+/// # Safety
+/// As for [`bulk_copy::load_2d`].
+#[inline(always)]
+unsafe fn panels<E: Element, const LIES_ACROSS: bool, const CLUSTER: u32>(
+    map: &TensorMap,
+    ring: Shared<E>,
+    to: u32,
+    [row, k]: [u32; 2],
+    rows: u32,
+    barrier: (Shared<u64>, u32),
+) {
+    let load = |to, at: [u32; 2]| {
+        let at = at.map(|at| at as i32);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if const { CLUSTER > 1 } {
+                bulk_copy::load_2d_multicast(ring, to, map, at, barrier, const { (1 << CLUSTER) - 1 });
+            } else {
+                bulk_copy::load_2d(ring, to, map, at, barrier);
+            }
+        }
+    };
+    if LIES_ACROSS {
+        let mut first = 0;
+        while first < rows {
+            load(to + first * WgmmaTile::K, [row + first, k]);
+            first += WgmmaTile::PANEL;
+        }
+    } else {
+        load(to, [k, row]);
+    }
+}

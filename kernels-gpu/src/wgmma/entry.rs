@@ -1,0 +1,53 @@
+//! Entry points of the rungs that have this body.
+
+/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major).
+macro_rules! entry_points {
+    ($($tile:ident, $threads:literal threads, $blocks:literal blocks, cluster $cluster:literal, $sums:literal sums {
+        $($symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal;)*
+    })*) => {
+        $(
+            #[allow(non_camel_case_types)]
+            struct $tile;
+
+            impl $crate::wgmma::Tile for $tile {
+                const TILE: tilewright_contract::WgmmaTile = tilewright_contract::wgmma_tiles::$tile;
+            }
+
+            const _: () = assert!(
+                tilewright_contract::wgmma_tiles::$tile.threads() == $threads
+                    && tilewright_contract::wgmma_tiles::$tile.cluster == $cluster
+            );
+
+            $(
+                #[doc = concat!("Elements of `", stringify!($element), "`; A is M-major: ", stringify!($a_is_m_major), ", B is N-major: ", stringify!($b_is_n_major), ".")]
+                ///
+                /// # Safety
+                /// As for [the body](crate::wgmma::product): maps and operands as `call` and `epilogue` describe them, grid, block and dynamic shared memory
+                /// of the plan, workspace and counters for its slices.
+                #[cuda_std::kernel(max_threads = $threads, min_blocks = $blocks, cluster = $cluster)]
+                #[allow(clippy::too_many_arguments)]
+                pub unsafe fn $symbol(
+                    #[grid_constant] a: &$crate::primitives::tensor_map::TensorMap,
+                    #[grid_constant] b: &$crate::primitives::tensor_map::TensorMap,
+                    #[grid_constant] c_map: &$crate::primitives::tensor_map::TensorMap,
+                    c: *mut $element,
+                    call: tilewright_contract::GemmCall,
+                    epilogue: tilewright_contract::Epilogue<$element>,
+                    _workspace: *mut f32,
+                    _counters: *mut u32,
+                ) {
+                    let maps = $crate::wgmma::Maps { a, b, c: c_map };
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        $crate::wgmma::product::<$element, $tile, $a_is_m_major, $b_is_n_major, $sums>(maps, c, call, epilogue);
+                    }
+                }
+            )*
+        )*
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        $crate::host::rows! { Maps: $($($symbol: $element;)*)* }
+    };
+}
+
+pub(crate) use entry_points;

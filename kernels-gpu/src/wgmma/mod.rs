@@ -1,0 +1,207 @@
+//! The body of the kernels that multiply by `wgmma` and copy by tensor maps: f16 or bf16 in, sums in f32.
+//!
+//! ```text
+//! one thread makes the barriers of the ring: full and empty for each stage; barrier
+//!
+//! the last warpgroup, one thread:              the others, 64 rows of C each:
+//! for each tile of this block                  for each tile of this block
+//!     for each step along K                        for each step along K
+//!         wait until the stage is empty                wait until the stage is full
+//!         copy A's and B's boxes to it;                sums += A's rows * B, four wgmmas
+//!         as they arrive it is full                    the stage of the step before is empty
+//!                                                  C = activation(alpha * sums + beta * C + bias)
+//! ```
+//!
+//! What a tile says ([`WgmmaTile`]) makes the rungs: with one stage copies and products take turns; with several, copies run ahead, also into the next
+//! tile of a block that stays; in a cluster each block copies a part of B to all; with panels of C bulk copies store it while the next tile is
+//! multiplied.
+
+mod copies;
+mod entry;
+mod epilogue;
+mod products;
+mod work;
+
+use cuda_std::{shared, thread};
+use cuda_views::Shared;
+use tilewright_contract::{Epilogue, GemmCall, WgmmaTile};
+
+use crate::primitives::tensor_map::TensorMap;
+use crate::primitives::wgmma::{ProductElement, Sums};
+use crate::primitives::{bulk_copy, cluster, mbarrier, setmaxnreg};
+use crate::tensor::TensorElement;
+use copies::copy;
+pub(crate) use entry::entry_points;
+use products::multiply;
+use work::Work;
+
+/// A tile as a type, so that its numbers are constants of the kernel.
+pub trait Tile {
+    /// The geometry.
+    const TILE: WgmmaTile;
+}
+
+/// An element of A and B.
+pub trait Element: TensorElement + ProductElement {}
+
+impl<E: TensorElement + ProductElement> Element for E {}
+
+/// The tensor maps of A, B and C: boxes of [`WgmmaTile::box_rows`] x 64 elements with the 128-byte swizzle.
+#[derive(Clone, Copy)]
+pub struct Maps<'map> {
+    /// Of A, as it is stored.
+    pub a: &'map TensorMap,
+    /// Of B, as it is stored.
+    pub b: &'map TensorMap,
+    /// Of C; not used where C's elements are f32, or its address or the bytes of its leading dimension are no multiple of 16.
+    pub c: &'map TensorMap,
+}
+
+/// The ring of stages, and C's panels behind it.
+#[derive(Clone, Copy)]
+struct Ring<E> {
+    /// Elements of all stages, then of all panels of C.
+    elems: Shared<E>,
+    /// A barrier a stage: its copies have arrived.
+    full: Shared<u64>,
+    /// A barrier a stage: nobody in the cluster multiplies it any more.
+    empty: Shared<u64>,
+}
+
+/// Which stage comes next, and which phase of its barriers.
+#[derive(Clone, Copy)]
+struct Turn {
+    stage: u32,
+    parity: u32,
+}
+
+impl Turn {
+    const FIRST: Self = Self { stage: 0, parity: 0 };
+
+    /// The one behind it, in a ring of so many stages.
+    #[inline(always)]
+    fn next(self, stages: u32) -> Self {
+        if self.stage + 1 == stages {
+            Self {
+                stage: 0,
+                parity: self.parity ^ 1,
+            }
+        } else {
+            Self {
+                stage: self.stage + 1,
+                ..self
+            }
+        }
+    }
+}
+
+/// Computes this block's tiles of C. `SUMS`: half the tile's columns.
+///
+/// # Safety
+/// - The maps are those of the matrices that `call` describes, A stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`, in global memory; `c` is C of
+///   the type that `epilogue` says, and overlaps neither A nor B.
+/// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster of the tile's size, whose
+///   blocks are neighbours along x. `call.slices` is 1.
+#[inline(always)]
+pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool, const SUMS: usize>(
+    maps: Maps<'_>,
+    c: *mut E,
+    call: GemmCall,
+    epilogue: Epilogue<E>,
+) where
+    [f32; SUMS]: Sums,
+{
+    const { assert!(2 * SUMS as u32 == T::TILE.n) };
+    let tile = const { T::TILE.checked() };
+    let t = thread::thread_idx_x();
+    // SAFETY: the allocation is the tile's: stages, panels of C, barriers, in this order.
+    let ring = unsafe {
+        let start = shared::dynamic_shared_mem::<E>();
+        let elems = const { (T::TILE.ring_elems() + T::TILE.c_elems()) as usize };
+        let barriers = Shared::new(start.add(elems).cast::<u64>(), tile.barriers() as usize);
+        let stages = tile.stages as usize;
+        Ring {
+            elems: Shared::new(start, elems),
+            full: barriers.part(0, stages),
+            empty: barriers.part(stages, stages),
+        }
+    };
+    // SAFETY: the barriers are in nobody's use yet. All threads of the block, and of the cluster, meet.
+    unsafe {
+        if t == 0 {
+            bulk_copy::prefetch(maps.a);
+            bulk_copy::prefetch(maps.b);
+            if const { T::TILE.bulk_store } {
+                bulk_copy::prefetch(maps.c);
+            }
+            let mut stage = 0;
+            while stage < tile.stages {
+                mbarrier::init(ring.full, stage, 1);
+                // One thread of each warpgroup that multiplies what this block copies.
+                mbarrier::init(ring.empty, stage, tile.consumers() * tile.cluster);
+                stage += 1;
+            }
+            mbarrier::fence_init();
+        }
+        // RAW: the barriers of the block are there; in a cluster, those of all its blocks.
+        if const { T::TILE.cluster > 1 } {
+            cluster::arrive();
+            cluster::wait();
+        } else {
+            thread::sync_threads();
+        }
+    }
+    let warpgroup = t / WgmmaTile::WARPGROUP;
+    let work = Work::new::<T>(call);
+    // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one way as a whole.
+    unsafe {
+        if warpgroup == tile.consumers() {
+            if let Some([few, _]) = const { T::TILE.registers() } {
+                decrease(few);
+            }
+            if t == tile.consumers() * WgmmaTile::WARPGROUP {
+                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>(maps, ring, work);
+            }
+        } else {
+            if let Some([_, many]) = const { T::TILE.registers() } {
+                increase(many);
+            }
+            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(maps.c, ring, work, c, call, epilogue);
+        }
+        if const { T::TILE.cluster > 1 } {
+            // Others still copy to this block's shared memory and arrive at its barriers: nobody ends before all are done.
+            cluster::arrive();
+            cluster::wait();
+        }
+    }
+}
+
+/// Gives registers back; the tiles' numbers are few, and the instruction wants a constant.
+///
+/// # Safety
+/// As for [`setmaxnreg::decrease`].
+#[inline(always)]
+unsafe fn decrease(registers: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match registers {
+            24 => setmaxnreg::decrease::<24>(),
+            _ => setmaxnreg::decrease::<40>(),
+        }
+    }
+}
+
+/// Takes registers.
+///
+/// # Safety
+/// As for [`setmaxnreg::increase`].
+#[inline(always)]
+unsafe fn increase(registers: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match registers {
+            240 => setmaxnreg::increase::<240>(),
+            _ => setmaxnreg::increase::<232>(),
+        }
+    }
+}
