@@ -20,10 +20,11 @@ use flate2::bufread::ZlibEncoder;
 type Module = (NvvmArch, &'static str, &'static str);
 
 /// What `src/ptx.rs` embeds. The rungs for the oldest architecture that a current CUDA assembles for, which run on every later one too; again with those
-/// that need `cp.async`; the twins that spill, for the oldest architecture: what they are measured for is up to `ptxas`.
-const MODULES: [Module; 3] = [
+/// that need `cp.async`; those that need `wgmma`, which devices of 9.0 run besides the ones before; the twins that spill, for the oldest architecture: what they are measured for is up to `ptxas`.
+const MODULES: [Module; 4] = [
     (NvvmArch::Compute75, "sm_75", ""),
     (NvvmArch::Compute80, "sm_80", "async_copy"),
+    (NvvmArch::Compute90a, "sm_90a", "wgmma"),
     (NvvmArch::Compute75, "spilling", "spilling"),
 ];
 

@@ -292,7 +292,7 @@ fn small_products_get_tiles_that_fill_the_device() {
 }
 
 #[test]
-fn automatic_plans_in_f32_are_rung_10_from_8_0_on() {
+fn automatic_plans_are_rungs_10_and_12_from_8_0_on_and_rung_17_on_9_0() {
     for device in profiles() {
         let plan = plan(&large(), DType::F32, &device, &Policy::default()).expect("fits");
         let of_gemm = plan.variant().rung == Rung::Gemm;
@@ -303,12 +303,73 @@ fn automatic_plans_in_f32_are_rung_10_from_8_0_on() {
         };
         assert_eq!(rung(DType::F64), Rung::TiledDynamic, "{}", device.name);
         for dtype in [DType::F16, DType::Bf16] {
-            let of_tensor_cores = rung(dtype) == Rung::MmaSync;
+            let expected = match device.compute_capability {
+                (9, 0) => Rung::WgmmaGemm,
+                (7, _) => Rung::TiledDynamic,
+                _ => Rung::MmaSync,
+            };
+            assert_eq!(rung(dtype), expected, "{} {dtype}", device.name);
+        }
+    }
+}
+
+#[test]
+fn rows_may_end_anywhere_for_tensor_maps_but_begin_at_16_bytes() {
+    let rung = |k, ld| {
+        let shape = GemmShape::with_ld(2048, 2048, k, ld, 2048, 2048).expect("valid");
+        let planned = plan(&shape, DType::Bf16, &hopper(), &Policy::default()).expect("fits");
+        planned.variant().rung
+    };
+    assert_eq!(rung(2001, 2008), Rung::WgmmaGemm);
+    assert_eq!(rung(2001, 2001), Rung::TiledDynamic);
+}
+
+#[test]
+fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
+    let entry_points = VARIANTS.iter().filter(|variant| variant.rung.multiplies_by_wgmma());
+    for variant in entry_points {
+        let tile = variant.tile.only().expect("one tile");
+        let planned = |m, n, k, slices| {
+            let shape = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid");
+            let policy = Policy {
+                entry_point: Some(variant),
+                slices: Some(slices),
+                ..Policy::default()
+            };
+            plan(&shape, variant.dtype, &hopper(), &policy)
+                .unwrap_or_else(|error| panic!("{}: {error}", variant.symbol))
+        };
+        // 33 x 32 tiles.
+        let (m, n) = (32 * tile.m() as usize + 8, 32 * tile.n() as usize);
+        let large = planned(m, n, 128, 1);
+        let tiles = 33_u32.next_multiple_of(tile.cluster()) * 32;
+        let blocks = large.grid().blocks();
+        assert_eq!(large.grid().tiles(), tiles, "{}", variant.symbol);
+        if tile.is_persistent() {
+            // 228 KiB of a multiprocessor, of which the system takes 1 KiB a block.
+            let resident = 233_472 / (large.dynamic_bytes().get() + 1024);
+            assert_eq!(blocks, 132 * resident, "{}", variant.symbol);
+        } else {
+            assert_eq!(blocks, tiles, "{}", variant.symbol);
+        }
+        // A part of the first tile: a cluster.
+        assert_eq!(
+            planned(8, 8, 64, 1).grid().blocks(),
+            tile.cluster(),
+            "{}",
+            variant.symbol
+        );
+        // The plan knows the device when the shape changes.
+        let shape = GemmShape::packed_transposed(m, n, 64, variant.copies.transpose).expect("valid");
+        let other = planned(8, 8, 64, 1).for_shape(shape).expect("fits a grid");
+        assert_eq!(other.grid().blocks(), blocks, "{}", variant.symbol);
+        if variant.takes_slices() {
+            let sliced = planned(8, 8, 1024, 4);
+            assert_eq!(sliced.grid().blocks(), 4 * tile.cluster(), "{}", variant.symbol);
+            let sums = 4 * (tile.cluster() * tile.sums()) as usize;
             assert_eq!(
-                of_tensor_cores,
-                device.compute_capability >= (8, 0),
-                "{} {dtype}",
-                device.name
+                (sliced.workspace_elems(), sliced.counters()),
+                (sums, 4 * tile.cluster() as usize)
             );
         }
     }
@@ -330,9 +391,9 @@ fn one_column_and_one_row_in_f32_are_rung_11() {
 
 #[test]
 fn every_entry_point_of_the_pipelined_rungs_fits_every_architecture_that_runs_it() {
-    let pipelined = VARIANTS
-        .iter()
-        .filter(|variant| matches!(variant.rung, Rung::AsyncCopy | Rung::Gemm | Rung::MmaSync));
+    let pipelined = VARIANTS.iter().filter(|variant| {
+        matches!(variant.rung, Rung::AsyncCopy | Rung::Gemm | Rung::MmaSync) || variant.rung.multiplies_by_wgmma()
+    });
     for (variant, device) in pipelined.flat_map(|variant| profiles().map(move |device| (variant, device))) {
         let case = format!("{} on {}", variant.symbol, device.name);
         let shape = GemmShape::packed_transposed(512, 512, 512, variant.copies.transpose).expect("valid");
@@ -341,10 +402,10 @@ fn every_entry_point_of_the_pipelined_rungs_fits_every_architecture_that_runs_it
             ..Policy::default()
         };
         let planned = plan(&shape, variant.dtype, &device, &policy);
-        if device.compute_capability < (8, 0) {
+        if !variant.rung.runs_on(device.compute_capability) {
             let error = PlanError::ComputeCapability {
                 rung: variant.rung,
-                needed: (8, 0),
+                needed: variant.rung.compute_capability(),
                 available: device.compute_capability,
             };
             assert_eq!(planned, Err(error), "{case}");

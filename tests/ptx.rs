@@ -3,14 +3,11 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{Bytes, LineTile, Rung, SharedMemory, Tile, VARIANTS, Variant};
+use tilewright_contract::{Bytes, LineTile, Rung, SharedMemory, Tile, Transpose, VARIANTS, Variant, WgmmaTile};
 
 /// The entry points that a level has.
-fn variants(level: &Level) -> impl Iterator<Item = &'static Variant> {
-    let capability = level.compute_capability;
-    VARIANTS
-        .iter()
-        .filter(move |variant| variant.rung.compute_capability() <= capability)
+fn variants(level: &Level) -> impl Iterator<Item = &'static Variant> + use<'_> {
+    VARIANTS.iter().filter(|variant| level.has(variant.rung))
 }
 
 /// Every entry point of every level with its PTX.
@@ -92,7 +89,7 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
 
 #[test]
 fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
-    for (level, variant, text) in entries() {
+    for (level, variant, text) in entries().filter(|(_, variant, _)| !variant.rung.multiplies_by_wgmma()) {
         let tiled = variant.shared != SharedMemory::None;
         let without = variant.rung == Rung::Naive || variant.tile == Tile::Lines(LineTile::AlongK);
         assert_eq!(tiled, !without, "{}", variant.symbol);
@@ -118,8 +115,9 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
 
 #[test]
 fn copies_are_as_wide_as_the_contract_says() {
+    let copies = |variant: &Variant| variant.shared == SharedMemory::Dynamic && variant.rung.takes_call();
     for (level, variant, text) in
-        entries().filter(|(_, variant, _)| variant.shared == SharedMemory::Dynamic && variant.rung.takes_call())
+        entries().filter(|(_, variant, _)| copies(variant) && !variant.rung.multiplies_by_wgmma())
     {
         // `.cg` is of 16 bytes alone (PTX ISA, "cp.async").
         let has = |copy| opcodes(text).any(|opcode| opcode == copy);
@@ -133,6 +131,62 @@ fn copies_are_as_wide_as_the_contract_says() {
         );
         assert_eq!(has("cp.async.ca.shared.global"), vectors.contains(&1), "{case}");
     }
+}
+
+#[test]
+fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
+    let mut kernels = 0;
+    for (level, variant, text) in entries() {
+        let Tile::Wgmma(tile) = variant.tile else { continue };
+        kernels += 1;
+        let case = format!("{} {}", level.arch, variant.symbol);
+        let WgmmaTile { n, cluster, .. } = tile;
+        let dtype = variant.dtype;
+        // Each with the bits for operands that lie across K (PTX ISA, "wgmma.mma_async": imm-trans-a, imm-trans-b).
+        let [across_a, across_b] = variant.copies.transpose;
+        let bits = (
+            u32::from(across_a == Transpose::Yes),
+            u32::from(across_b == Transpose::No),
+        );
+        let product = format!("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{dtype}.{dtype} {{");
+        let products: Vec<_> = text.lines().filter(|line| line.contains("wgmma.mma_async")).collect();
+        // 64 elements along K in 16s.
+        assert!(
+            products.len() >= 4 && products.len().is_multiple_of(4),
+            "{case}: {}",
+            products.len()
+        );
+        let end = format!(", 1, 1, {}, {}; }}", bits.0, bits.1);
+        assert!(
+            products
+                .iter()
+                .all(|line| line.contains(&product) && line.ends_with(&end)),
+            "{case}: not {product} .. {end}: {}",
+            products[0]
+        );
+        let has = |instruction| text.contains(instruction);
+        assert!(
+            has("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier"),
+            "{case}"
+        );
+        assert_eq!(has(".multicast::cluster"), cluster > 1, "{case}");
+        assert_eq!(has(&format!(".reqnctapercluster {cluster}")), cluster > 1, "{case}");
+        assert_eq!(
+            has("cp.async.bulk.tensor.2d.global.shared::cta"),
+            tile.c_panels > 0,
+            "{case}"
+        );
+        assert_eq!(
+            has("setmaxnreg."),
+            tile.registers().is_some() && tile.stages > 1,
+            "{case}"
+        );
+        assert!(has("mbarrier.try_wait.parity"), "{case}");
+        for other in ["ldmatrix", "mma.sync", "cp.async.cg", "cp.async.ca"] {
+            assert!(!has(other), "{case}: {other}");
+        }
+    }
+    assert_eq!(kernels, 48);
 }
 
 #[test]

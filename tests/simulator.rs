@@ -28,7 +28,7 @@ fn widths(variant: &'static Variant) -> Vec<u32> {
     match variant.tile {
         Tile::Fixed(width) => vec![width],
         Tile::Runtime { .. } => WIDTHS.into_iter().filter(own).collect(),
-        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => Vec::new(),
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => Vec::new(),
     }
 }
 
@@ -197,7 +197,7 @@ proptest! {
         let width = match variant.tile {
             Tile::Fixed(fixed) => fixed,
             Tile::Runtime { min, max } => width.clamp(min, max),
-            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => unreachable!("filtered out"),
+            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => unreachable!("filtered out"),
         };
         let shape = GemmShape::with_ld(m, n, k, k + pad_a, n + pad_b, n + pad_c).expect("valid");
         is_right(variant, width, &shape, &options(Schedule::Random(seed), Checks::Faults));

@@ -171,7 +171,7 @@ const BLOCKS: u32 = 8;
 
 /// Whether the planner may take an entry point that has one tile, which is no width that a policy could name.
 fn has_own_tile(variant: &Variant) -> bool {
-    matches!(variant.rung, Rung::Gemm | Rung::MatrixVector | Rung::MmaSync)
+    matches!(variant.rung, Rung::Gemm | Rung::MatrixVector | Rung::MmaSync) || variant.rung.multiplies_by_wgmma()
 }
 
 /// Every plan that the planner could make for a product.
@@ -412,7 +412,7 @@ impl Results {
         let named = named.filter_map(|(dtype, (rung, tile))| Some((Variant::find(rung, dtype, tile)?, tile)));
         let blocks = VARIANTS
             .iter()
-            .filter(|variant| has_own_tile(variant))
+            .filter(|variant| has_own_tile(variant) && variant.rung.runs_on(gpu.profile().compute_capability))
             .filter_map(|variant| Some((variant, variant.tile.only()?.n())));
         let architecture = gpu.profile().architecture().ok_or("an architecture of the table")?;
         let mut measured = Vec::new();
@@ -438,7 +438,9 @@ impl Results {
                         tile,
                         slices: timed.slices,
                     };
-                    let rounds = Rounds::new(&work, &shape, resident, installed.multiprocessors);
+                    let Some(rounds) = Rounds::new(&work, &shape, resident, installed.multiprocessors) else {
+                        continue;
+                    };
                     let besides = LAUNCH_US + meeting_us(&work, &shape);
                     let cycles = (timed.us - besides).max(0.1) * f64::from(installed.clock_khz) / 1e3;
                     // Products that fill the device are what a choice matters for most.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::args::GemmArgs;
+use crate::tile::OutputTile;
 
 /// Blocks along x, at most (CUDA programming guide, "Compute Capabilities"). Along y it is 65535 only, which a tall matrix
 /// exceeds: the grid is one-dimensional.
@@ -11,12 +12,14 @@ const MAX_BLOCKS: u64 = i32::MAX as u64;
 /// A one-dimensional grid over the tiles of C, row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
-    /// Tiles along the rows of C (M).
+    /// Tiles along the rows of C (M); with clusters a multiple of their blocks, of which the last may lie below C.
     pub tiles_m: u32,
     /// Tiles along the columns of C (N).
     pub tiles_n: u32,
     /// Parts of K, each with blocks of its own.
     pub slices: u32,
+    /// Blocks at most: with fewer than tiles each block computes several.
+    most: u32,
 }
 
 /// More tiles than a grid can hold.
@@ -46,10 +49,40 @@ impl Grid {
     /// # Errors
     /// [`GridError`] when there are more tiles than blocks in a grid.
     pub const fn cover(args: GemmArgs, tile_m: u32, tile_n: u32, slices: u32) -> Result<Self, GridError> {
+        Self::checked(args.m.div_ceil(tile_m), args.n.div_ceil(tile_n), slices, u32::MAX)
+    }
+
+    /// The grid of a kernel with this tile: whole clusters, and of a persistent one no more blocks than the device holds at once, where that is known.
+    ///
+    /// # Errors
+    /// As for [`Self::cover`].
+    pub const fn of_tile(
+        args: GemmArgs,
+        tile: OutputTile,
+        slices: u32,
+        held_at_once: Option<u32>,
+    ) -> Result<Self, GridError> {
+        let cluster = tile.cluster();
+        let most = match held_at_once {
+            Some(held) if tile.is_persistent() => {
+                if held < cluster {
+                    cluster
+                } else {
+                    held / cluster * cluster
+                }
+            }
+            _ => u32::MAX,
+        };
+        let tiles_m = args.m.div_ceil(tile.m()).next_multiple_of(cluster);
+        Self::checked(tiles_m, args.n.div_ceil(tile.n()), slices, most)
+    }
+
+    const fn checked(tiles_m: u32, tiles_n: u32, slices: u32, most: u32) -> Result<Self, GridError> {
         let grid = Self {
-            tiles_m: args.m.div_ceil(tile_m),
-            tiles_n: args.n.div_ceil(tile_n),
+            tiles_m,
+            tiles_n,
             slices,
+            most,
         };
         let requested = (grid.tiles_m as u64 * grid.tiles_n as u64).saturating_mul(slices as u64);
         if requested > MAX_BLOCKS {
@@ -61,9 +94,15 @@ impl Grid {
         Ok(grid)
     }
 
+    /// Tiles of all slices together.
+    pub const fn tiles(self) -> u32 {
+        self.tiles_m * self.tiles_n * self.slices
+    }
+
     /// Blocks of the grid, all along x; 0 for an empty C, which needs no launch.
     pub const fn blocks(self) -> u32 {
-        self.tiles_m * self.tiles_n * self.slices
+        let tiles = self.tiles();
+        if tiles < self.most { tiles } else { self.most }
     }
 }
 
@@ -182,6 +221,28 @@ mod tests {
             };
             assert_eq!(GroupedTile::of_block(block, 3, 2, 2), expected);
         }
+    }
+
+    #[test]
+    fn persistent_blocks_are_whole_clusters_and_no_more_than_are_held_at_once() {
+        use crate::wgmma_tiles::{CLUSTER_128X256, RING_128X256};
+        // 5 x 3 tiles of 128 x 256.
+        let args = GemmShape::packed(600, 700, 64).expect("small").args();
+        let of = |tile, slices, held| Grid::of_tile(args, OutputTile::Wgmma(tile), slices, held).expect("small");
+        assert_eq!(of(RING_128X256, 1, Some(4)).blocks(), 15, "not persistent");
+        for (slices, held, tiles, blocks) in [
+            (1, None, 18, 18),
+            (1, Some(132), 18, 18),
+            (1, Some(7), 18, 6),
+            (1, Some(1), 18, 2),
+            (3, Some(20), 54, 20),
+        ] {
+            let grid = of(CLUSTER_128X256, slices, held);
+            assert_eq!((grid.tiles_m, grid.tiles(), grid.blocks()), (6, tiles, blocks));
+        }
+        let empty = GemmShape::packed(0, 700, 64).expect("small").args();
+        let grid = Grid::of_tile(empty, OutputTile::Wgmma(CLUSTER_128X256), 1, Some(132)).expect("small");
+        assert_eq!(grid.blocks(), 0);
     }
 
     #[test]

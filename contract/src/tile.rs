@@ -5,6 +5,7 @@ use core::fmt;
 use crate::block::BlockTile;
 use crate::line::LineTile;
 use crate::tensor::TensorTile;
+use crate::wgmma::WgmmaTile;
 
 /// Threads in one block, at most (CUDA programming guide, "Compute Capabilities", all architectures).
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
@@ -128,6 +129,8 @@ pub enum OutputTile {
     Lines(LineTile),
     /// A rectangle, of which each warp computes a part on the tensor cores.
     Tensor(TensorTile),
+    /// A rectangle, of which each warpgroup that multiplies computes 64 rows by `wgmma`.
+    Wgmma(WgmmaTile),
 }
 
 impl OutputTile {
@@ -137,6 +140,7 @@ impl OutputTile {
             Self::Square(tile) => tile.width(),
             Self::Block(tile) => tile.m,
             Self::Tensor(tile) => tile.m,
+            Self::Wgmma(tile) => tile.m,
             Self::Lines(tile) => tile.lines(),
         }
     }
@@ -147,6 +151,7 @@ impl OutputTile {
             Self::Square(tile) => tile.width(),
             Self::Block(tile) => tile.n,
             Self::Tensor(tile) => tile.n,
+            Self::Wgmma(tile) => tile.n,
             Self::Lines(tile) => tile.lines(),
         }
     }
@@ -157,6 +162,7 @@ impl OutputTile {
             Self::Square(tile) => [tile.threads_per_side(), tile.threads_per_side(), 1],
             Self::Block(tile) => [tile.threads(), 1, 1],
             Self::Tensor(tile) => [tile.threads(), 1, 1],
+            Self::Wgmma(tile) => [tile.threads(), 1, 1],
             Self::Lines(_) => [LineTile::THREADS, 1, 1],
         }
     }
@@ -167,10 +173,23 @@ impl OutputTile {
         x * y * z
     }
 
+    /// Blocks of a cluster, neighbours along M; 1 where there are no clusters.
+    pub const fn cluster(self) -> u32 {
+        match self {
+            Self::Wgmma(tile) => tile.cluster,
+            Self::Square(_) | Self::Block(_) | Self::Tensor(_) | Self::Lines(_) => 1,
+        }
+    }
+
+    /// Whether a launch has no more blocks than the device holds at once, each of which computes tile after tile.
+    pub const fn is_persistent(self) -> bool {
+        matches!(self, Self::Wgmma(tile) if tile.persistent)
+    }
+
     /// Sums that a block leaves in the workspace where it computes a slice of K.
     pub const fn sums(self) -> u32 {
         match self {
-            Self::Square(_) | Self::Block(_) | Self::Tensor(_) => self.m() * self.n(),
+            Self::Square(_) | Self::Block(_) | Self::Tensor(_) | Self::Wgmma(_) => self.m() * self.n(),
             // One a thread, whether it is of a line of its own or not.
             Self::Lines(_) => LineTile::THREADS,
         }
@@ -182,7 +201,7 @@ impl fmt::Display for OutputTile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Square(tile) => write!(f, "tile width {}", tile.width()),
-            Self::Block(_) | Self::Tensor(_) => write!(f, "tile {} x {}", self.m(), self.n()),
+            Self::Block(_) | Self::Tensor(_) | Self::Wgmma(_) => write!(f, "tile {} x {}", self.m(), self.n()),
             Self::Lines(tile) => write!(f, "{} lines", tile.lines()),
         }
     }

@@ -10,6 +10,7 @@ use crate::shape::{GemmShape, Operand, Transpose};
 use crate::tensor::{TensorTile, tensor_tiles};
 use crate::tile::{OutputTile, TileError, TileGeometry};
 use crate::units::Bytes;
+use crate::wgmma::{WgmmaTile, wgmma_tiles};
 
 /// The tile widths that an entry point computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +30,8 @@ pub enum Tile {
     Lines(LineTile),
     /// One rectangle of a tensor-core kernel, known to the compiler.
     Tensor(TensorTile),
+    /// One rectangle of a kernel that multiplies by `wgmma`, known to the compiler.
+    Wgmma(WgmmaTile),
 }
 
 impl Tile {
@@ -39,6 +42,7 @@ impl Tile {
             Self::Block(tile) => Some(OutputTile::Block(tile)),
             Self::Lines(tile) => Some(OutputTile::Lines(tile)),
             Self::Tensor(tile) => Some(OutputTile::Tensor(tile)),
+            Self::Wgmma(tile) => Some(OutputTile::Wgmma(tile)),
         }
     }
 }
@@ -50,7 +54,7 @@ pub enum SharedMemory {
     None,
     /// Static arrays of this many bytes in all.
     Static(Bytes),
-    /// A dynamic allocation laid out by [`TilePair`], by [`BlockTile`] or by [`TensorTile`].
+    /// A dynamic allocation laid out by [`TilePair`], by [`BlockTile`], by [`TensorTile`] or by [`WgmmaTile`].
     Dynamic,
 }
 
@@ -59,8 +63,11 @@ pub enum SharedMemory {
 pub struct Copies {
     /// How A and B lie in memory.
     pub transpose: [Transpose; 2],
-    /// Elements of one copy of A and of B. More than one: extents along rows, leading dimensions and addresses are multiples of it.
+    /// Elements of one copy of A and of B, or of the unit that a tensor map counts in. More than one: leading dimensions and addresses are multiples of it,
+    /// and extents along rows unless they are `ragged`.
     pub vector: [u32; 2],
+    /// Whether rows may end anywhere: a copy by a tensor map reads zeros behind the end of a row.
+    pub ragged: bool,
 }
 
 impl Copies {
@@ -68,6 +75,7 @@ impl Copies {
     pub const PLAIN: Self = Self {
         transpose: [Transpose::No; 2],
         vector: [1; 2],
+        ragged: false,
     };
 
     /// Whether a kernel with these copies computes this shape, with operands whose addresses are multiples of 16 bytes.
@@ -81,7 +89,7 @@ impl Copies {
     fn fit(&self, shape: &GemmShape, operand: Operand) -> bool {
         let (_, columns, ld) = shape.extents(operand);
         let vector = self.vector[if operand == Operand::A { 0 } else { 1 }] as usize;
-        columns.is_multiple_of(vector) && ld.is_multiple_of(vector)
+        (self.ragged || columns.is_multiple_of(vector)) && ld.is_multiple_of(vector)
     }
 }
 
@@ -124,6 +132,7 @@ impl Variant {
             Tile::Runtime { min, max } => min <= width && width <= max,
             Tile::Block(tile) => tile.m == width && tile.n == width,
             Tile::Tensor(tile) => tile.m == width && tile.n == width,
+            Tile::Wgmma(tile) => tile.m == width && tile.n == width,
             Tile::Lines(_) => false,
         }
     }
@@ -138,12 +147,13 @@ impl Variant {
 
     /// Whether this entry point computes this shape, with operands whose addresses are multiples of 16 bytes.
     pub fn accepts(&self, shape: &GemmShape) -> bool {
-        // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows.
+        // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows. Tensor maps count bytes in 40.
         let near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
+        let counts = self.rung.takes_call() && !self.rung.multiplies_by_wgmma();
         match (self.tile, lines_of(shape)) {
             (Tile::Lines(tile), Some((matrix, lies))) => tile == lies && self.copies.fit(shape, matrix),
             (Tile::Lines(_), None) => false,
-            _ => self.copies.accept(shape) && (!self.rung.takes_call() || (near(Operand::A) && near(Operand::B))),
+            _ => self.copies.accept(shape) && (!counts || (near(Operand::A) && near(Operand::B))),
         }
     }
 
@@ -153,7 +163,7 @@ impl Variant {
         let shape = match self.tile {
             Tile::Lines(LineTile::AlongK) => GemmShape::packed(4, 1, 4),
             Tile::Lines(LineTile::AcrossK) => GemmShape::packed(1, 4, 4),
-            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Block(_) | Tile::Tensor(_) => {
+            Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Block(_) | Tile::Tensor(_) | Tile::Wgmma(_) => {
                 GemmShape::packed_transposed(8, 8, 8, self.copies.transpose)
             }
         };
@@ -165,6 +175,7 @@ impl Variant {
         match self.tile {
             Tile::Block(tile) => self.rung.takes_call() && tile.takes_slices(),
             Tile::Lines(_) => true,
+            Tile::Wgmma(_) => matches!(self.rung, Rung::WgmmaGemm),
             Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Tensor(_) => false,
         }
     }
@@ -184,6 +195,7 @@ impl Variant {
             (SharedMemory::Dynamic, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).total(),
             (SharedMemory::Dynamic, OutputTile::Block(tile)) => tile.bytes(self.dtype),
             (SharedMemory::Dynamic, OutputTile::Tensor(tile)) => tile.bytes(),
+            (SharedMemory::Dynamic, OutputTile::Wgmma(tile)) => tile.bytes(),
             (SharedMemory::None | SharedMemory::Static(_), _) | (_, OutputTile::Lines(_)) => Bytes(0),
         }
     }
@@ -195,6 +207,14 @@ impl Variant {
             (_, OutputTile::Square(tile)) => TilePair::new(tile, self.dtype).parts(),
             (_, OutputTile::Tensor(tile)) => {
                 let bytes = tile.stages * TensorTile::ELEMENT_BYTES;
+                TileParts {
+                    tile_width: tile.n,
+                    a_part: Bytes(tile.a_elems() * bytes),
+                    b_part: Bytes(tile.b_elems() * bytes),
+                }
+            }
+            (_, OutputTile::Wgmma(tile)) => {
+                let bytes = tile.stages * WgmmaTile::ELEMENT_BYTES;
                 TileParts {
                     tile_width: tile.n,
                     a_part: Bytes(tile.a_elems() * bytes),
@@ -224,6 +244,7 @@ impl Variant {
             (_, OutputTile::Square(tile)) => tile.width(),
             (_, OutputTile::Block(tile)) => tile.k,
             (_, OutputTile::Tensor(tile)) => tile.k,
+            (_, OutputTile::Wgmma(_)) => WgmmaTile::K,
             (_, OutputTile::Lines(tile)) => tile.depth(),
         }
     }
@@ -362,7 +383,7 @@ macro_rules! block_rows {
             tile: Tile::Block($tile),
             shared: SharedMemory::Dynamic,
             symbol: concat!($prefix, "_", $layout, "_", $suffix, "_f32"),
-            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector },
+            copies: Copies { transpose: [Transpose::$a, Transpose::$b], vector: $vector, ragged: false },
             attributes: Attributes { max_threads: Some($tile.threads()) },
         }),*]
     };
@@ -498,6 +519,7 @@ const fn tensor_row(dtype: DType, tile: TensorTile, transpose: [Transpose; 2], s
         copies: Copies {
             transpose,
             vector: [8, 8],
+            ragged: false,
         },
         attributes: Attributes {
             max_threads: Some(tile.threads()),
@@ -528,8 +550,56 @@ macro_rules! tensor_rows {
     };
 }
 
+/// A row of a rung that multiplies by `wgmma`. Tensor maps count addresses and leading dimensions in 16 bytes.
+const fn wgmma_row(
+    rung: Rung,
+    dtype: DType,
+    tile: WgmmaTile,
+    transpose: [Transpose; 2],
+    symbol: &'static str,
+) -> Variant {
+    Variant {
+        copies: Copies {
+            transpose,
+            vector: [8, 8],
+            ragged: true,
+        },
+        attributes: Attributes {
+            max_threads: Some(tile.threads()),
+        },
+        ..row(rung, dtype, Tile::Wgmma(tile), SharedMemory::Dynamic, symbol)
+    }
+}
+
+/// The rows of the rungs that multiply by `wgmma`, of one element type: one each for the steps on the way, and of [`Rung::WgmmaGemm`] every layout in every
+/// tile, the largest first.
+macro_rules! wgmma_rows {
+    ($dtype:expr, $suffix:literal) => {
+        wgmma_rows! { $dtype, $suffix:
+            WgmmaOneStage "r13_wgmma" ONE_STAGE_128X128 "128x128" { "nn" No No; }
+            WgmmaRing "r14_warp_specialized" RING_128X256 "128x256" { "nn" No No; }
+            WgmmaPersistent "r15_persistent" PERSISTENT_128X256 "128x256" { "nn" No No; }
+            WgmmaCluster "r16_cluster" CLUSTER_128X256 "128x256" { "nn" No No; }
+            WgmmaGemm "r17_wgmma_gemm" T128X256 "128x256" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
+            WgmmaGemm "r17_wgmma_gemm" T128X128 "128x128" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
+            WgmmaGemm "r17_wgmma_gemm" T128X64 "128x64" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
+            WgmmaGemm "r17_wgmma_gemm" T64X128 "64x128" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
+            WgmmaGemm "r17_wgmma_gemm" T64X64 "64x64" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
+        }
+    };
+    ($dtype:expr, $suffix:literal: $($rung:ident $prefix:literal $tile:ident $extents:literal { $($layout:literal $a:ident $b:ident;)* })*) => {
+        [$($(wgmma_row(
+            Rung::$rung,
+            $dtype,
+            wgmma_tiles::$tile,
+            [Transpose::$a, Transpose::$b],
+            concat!($prefix, "_", $layout, "_", $extents, "_", $suffix),
+        )),*),*]
+    };
+}
+
 /// All groups of rows, in the order of the table.
-const GROUPS: [&[Variant]; 17] = [
+const GROUPS: [&[Variant]; 19] = [
     &rows!(DType::F32, "f32"),
     &rows!(DType::F64, "f64"),
     &rows!(DType::F16, "f16"),
@@ -547,6 +617,8 @@ const GROUPS: [&[Variant]; 17] = [
     &LINE_ROWS,
     &tensor_rows!(DType::F16, "f16"),
     &tensor_rows!(DType::Bf16, "bf16"),
+    &wgmma_rows!(DType::F16, "f16"),
+    &wgmma_rows!(DType::Bf16, "bf16"),
 ];
 
 const COUNT: usize = {

@@ -37,6 +37,7 @@ pub mod random;
 pub mod reference;
 pub mod simulate;
 pub mod spilling;
+mod tensor_map;
 pub mod verify;
 
 pub use element::Element;

@@ -1,21 +1,37 @@
 //! The kernels' PTX, embedded at build time: one text for each architecture level, and one of the twins that spill.
 //!
+//! A general level runs on its architecture and all later ones, and has every kernel that its architecture runs. An architecture-specific one, such as
+//! `sm_90a`, runs on its architecture alone, and has the kernels that no other level can have.
+//!
 //! Embedded compressed, eight times shorter; unpacked when it is used first, in a few hundredths of a second.
 
 use std::io::Read;
 use std::sync::LazyLock;
 
 use flate2::read::ZlibDecoder;
+use tilewright_contract::Rung;
 
 /// The kernels compiled for one architecture level.
 #[derive(Debug)]
 pub struct Level {
-    /// The compute capability that the PTX asks for at least, `(major, minor)`.
+    /// The compute capability that the PTX asks for, `(major, minor)`: at least, or exactly where the level is architecture-specific.
     pub compute_capability: (u32, u32),
     /// The target's name in PTX and for `ptxas`, such as `sm_75`.
     pub arch: &'static str,
     /// The PTX text; it ends with a newline.
     pub ptx: LazyLock<String>,
+}
+
+impl Level {
+    /// Whether it runs on its compute capability alone (PTX ISA, ".target": the suffix `a`).
+    pub fn is_architecture_specific(&self) -> bool {
+        self.arch.ends_with('a')
+    }
+
+    /// Whether it has the kernels of a rung.
+    pub fn has(&self, rung: Rung) -> bool {
+        rung.is_architecture_specific() == self.is_architecture_specific() && rung.runs_on(self.compute_capability)
+    }
 }
 
 /// The text that `build.rs` has compressed into a file of this name.
@@ -41,7 +57,7 @@ fn unpacked(bytes: &[u8]) -> String {
 }
 
 /// Oldest first. Must name what `build.rs` builds.
-static LEVELS: [Level; 2] = [
+static LEVELS: [Level; 3] = [
     Level {
         compute_capability: (7, 5),
         arch: "sm_75",
@@ -51,6 +67,11 @@ static LEVELS: [Level; 2] = [
         compute_capability: (8, 0),
         arch: "sm_80",
         ptx: embedded!("sm_80"),
+    },
+    Level {
+        compute_capability: (9, 0),
+        arch: "sm_90a",
+        ptx: embedded!("sm_90a"),
     },
 ];
 
@@ -71,12 +92,21 @@ pub fn levels() -> &'static [Level] {
     &LEVELS
 }
 
-/// The newest level that a device of this compute capability runs, or `None` for a device older than all of them.
+/// The newest general level that a device of this compute capability runs, or `None` for a device older than all of them.
 pub fn for_compute_capability(compute_capability: (u32, u32)) -> Option<&'static Level> {
     LEVELS
         .iter()
         .rev()
-        .find(|level| level.compute_capability <= compute_capability)
+        .find(|level| !level.is_architecture_specific() && level.compute_capability <= compute_capability)
+}
+
+/// The levels that a device of this compute capability takes its kernels from, each kernel from one: the newest general one and that of just its
+/// architecture, where there is one. None for a device older than all.
+pub fn levels_for(compute_capability: (u32, u32)) -> impl Iterator<Item = &'static Level> {
+    let own = move |level: &&Level| level.is_architecture_specific() && level.compute_capability == compute_capability;
+    for_compute_capability(compute_capability)
+        .into_iter()
+        .chain(LEVELS.iter().filter(own))
 }
 
 /// The text of one entry point, from its directive to its closing brace, or `None` where the level has none of that name.
@@ -185,6 +215,24 @@ mod tests {
             ((12, 0), "sm_80"),
         ] {
             assert_eq!(for_compute_capability(device).map(|level| level.arch), Some(arch));
+        }
+    }
+
+    #[test]
+    fn a_level_of_one_architecture_is_taken_there_besides_the_general_one() {
+        for (device, archs) in [
+            ((7, 0), &[][..]),
+            ((8, 9), &["sm_80"]),
+            ((9, 0), &["sm_80", "sm_90a"]),
+            ((10, 0), &["sm_80"]),
+        ] {
+            let taken: Vec<_> = levels_for(device).map(|level| level.arch).collect();
+            assert_eq!(taken, archs, "{device:?}");
+            for rung in Rung::ALL {
+                let of = levels_for(device).filter(|level| level.has(rung)).count();
+                let runs = !archs.is_empty() && rung.runs_on(device);
+                assert_eq!(of, usize::from(runs), "{rung} on {device:?}");
+            }
         }
     }
 }

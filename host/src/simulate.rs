@@ -24,7 +24,7 @@ use std::time::Duration;
 use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
 use kernels_gpu::host;
-use tilewright_contract::{GemmShape, Operand};
+use tilewright_contract::{Epilogue, GemmShape, Operand, OutputTile};
 
 use crate::device::DeviceProfile;
 use crate::element::Element;
@@ -32,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::launch::Factors;
 use crate::plan::{Plan, Policy, plan};
 use crate::reference::check_lengths;
+use crate::tensor_map;
 
 /// The architecture whose limits hold where none is named.
 pub const DEFAULT_ARCHITECTURE: &str = "sm_90";
@@ -180,6 +181,7 @@ pub fn simulate_scaled<T: Element>(
     // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are many.
     let steps = shape.k() as u64 * u64::from(plan.tile().threads());
     let mut launch = Launch::new(plan.grid().blocks(), (x, y))
+        .cluster(plan.tile().cluster())
         .dynamic_shared_bytes(plan.dynamic_bytes().get())
         .limits(Limits::from(options.architecture))
         .schedule(options.schedule)
@@ -189,7 +191,15 @@ pub fn simulate_scaled<T: Element>(
     if let Some(progress) = options.on_progress.clone() {
         launch = launch.on_progress(move |done, blocks| progress(done, blocks));
     }
-    let workspace = GlobalBuffer::<T>::uninit(plan.workspace_elems());
+    let maps = match plan.tile() {
+        OutputTile::Wgmma(tile) => {
+            let pointers = [a.as_ptr(), b.as_ptr(), on_device.as_ptr()];
+            let addresses = pointers.map(|pointer| pointer.expose_provenance() as u64);
+            tensor_map::maps(tile, T::DTYPE, shape, addresses, tensor_map::simulated)?
+        }
+        _ => host::NO_MAPS,
+    };
+    let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
     let (call, parts) = (plan.call(factors.alpha, factors.beta), plan.parts());
     // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the workspace. 2. Grid, block and dynamic bytes
@@ -198,6 +208,8 @@ pub fn simulate_scaled<T: Element>(
         let arguments = host::Arguments {
             call,
             parts,
+            maps: &maps,
+            epilogue: Epilogue::PLAIN,
             workspace: workspace.as_mut_ptr(),
             counters: counters.as_mut_ptr(),
         };

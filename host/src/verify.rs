@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use serde::{Serialize, Serializer};
 use tilewright_contract::{
     Bytes, Copies, DType, GemmShape, LineTile, Operand, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
-    VARIANTS, Variant,
+    VARIANTS, Variant, WgmmaTile,
 };
 
 use crate::check;
@@ -191,17 +191,19 @@ pub fn vector_cases(tile: LineTile, vector: usize) -> Vec<Case> {
     cases
 }
 
-/// A shape whose rows in memory are multiples of what the copies move at once, with so many elements at least behind each row of A, B and C.
+/// A shape whose leading dimensions are multiples of what the copies move at once, and whose rows are unless they may be ragged, with so many elements at
+/// least behind each row of A, B and C.
 fn fitting([m, n, k]: [usize; 3], gaps: [usize; 3], copies: &Copies) -> Option<GemmShape> {
     let [vector_a, vector_b] = copies.vector.map(|vector| vector as usize);
     let (mut m, mut n, mut k) = (m, n, k);
+    let [row_a, row_b] = if copies.ragged { [1; 2] } else { [vector_a, vector_b] };
     match copies.transpose[0] {
-        Transpose::Yes => m = m.next_multiple_of(vector_a),
-        Transpose::No => k = k.next_multiple_of(vector_a),
+        Transpose::Yes => m = m.next_multiple_of(row_a),
+        Transpose::No => k = k.next_multiple_of(row_a),
     }
     match copies.transpose[1] {
-        Transpose::Yes => k = k.next_multiple_of(vector_b),
-        Transpose::No => n = n.next_multiple_of(vector_b),
+        Transpose::Yes => k = k.next_multiple_of(row_b),
+        Transpose::No => n = n.next_multiple_of(row_b),
     }
     let packed = GemmShape::packed_transposed(m, n, k, copies.transpose).ok()?;
     let ld = |operand, gap: usize, vector| (packed.extents(operand).2 + gap).next_multiple_of(vector);
@@ -233,7 +235,7 @@ pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     let ends = match variant.tile {
         Tile::Fixed(width) => [width, width],
         Tile::Runtime { min, max } => [min, max],
-        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => {
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => {
             let fits = variant
                 .tile
                 .only()
@@ -321,6 +323,10 @@ fn each_case(
                 Tile::Block(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
                 Tile::Fixed(_) | Tile::Runtime { .. } => cases([width as usize; 3], &variant.copies),
                 Tile::Tensor(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
+                Tile::Wgmma(tile) => cases(
+                    [tile.m, tile.n, WgmmaTile::K].map(|extent| extent as usize),
+                    &variant.copies,
+                ),
                 Tile::Lines(tile) => vector_cases(tile, variant.copies.vector[0] as usize),
             };
             trials.extend(cases.into_iter().map(|case| (variant, policy, case)));

@@ -4,9 +4,10 @@
 
 use core::any::Any;
 
-use tilewright_contract::{GemmArgs, GemmCall, TileParts};
+use tilewright_contract::{Epilogue, GemmArgs, GemmCall, TileParts};
 
 use crate::element::Element;
+use crate::primitives::tensor_map::TensorMap;
 use crate::{rungs, spilling};
 
 /// A kernel with elements of `E`, by what it takes.
@@ -18,17 +19,29 @@ pub enum EntryPoint<E> {
     Parts(unsafe fn(*const E, *const E, *mut E, GemmArgs, TileParts)),
     /// The whole of a call, with the workspace and the counters of its slices.
     Call(unsafe fn(*const E, *const E, *mut E, GemmCall, *mut E, *mut u32)),
+    /// Tensor maps in place of A and B, one of C beside C, and the whole of a call.
+    Maps(WithMaps<E>),
 }
+
+/// A kernel that takes tensor maps of A, B and C, C, the call, what becomes of the sums, and the workspace and the counters of its slices.
+pub type WithMaps<E> = unsafe fn(&TensorMap, &TensorMap, &TensorMap, *mut E, GemmCall, Epilogue<E>, *mut f32, *mut u32);
+
+/// What kernels get for maps that take none.
+pub static NO_MAPS: [TensorMap; 3] = [TensorMap::from_words([0; 16]); 3];
 
 /// What the kinds of kernels take besides A, B and C; each takes its part.
 #[derive(Clone, Copy, Debug)]
-pub struct Arguments<E> {
+pub struct Arguments<'a, E> {
     /// Extents, leading dimensions, factors, slices.
     pub call: GemmCall,
     /// How to carve the dynamic shared memory.
     pub parts: TileParts,
+    /// Tensor maps of A, B and C; not looked at by kernels that take none.
+    pub maps: &'a [TensorMap; 3],
+    /// What becomes of the sums.
+    pub epilogue: Epilogue<E>,
     /// Partial sums of the slices; may be null without slices.
-    pub workspace: *mut E,
+    pub workspace: *mut f32,
     /// A counter for each tile; may be null without slices.
     pub counters: *mut u32,
 }
@@ -39,10 +52,12 @@ impl<E> EntryPoint<E> {
     /// # Safety
     /// As for the kernel. The caller is a thread of a simulated launch.
     #[inline(always)]
-    pub unsafe fn call(self, a: *const E, b: *const E, c: *mut E, arguments: Arguments<E>) {
+    pub unsafe fn call(self, a: *const E, b: *const E, c: *mut E, arguments: Arguments<'_, E>) {
         let Arguments {
             call,
             parts,
+            maps: [map_a, map_b, map_c],
+            epilogue,
             workspace,
             counters,
         } = arguments;
@@ -51,7 +66,9 @@ impl<E> EntryPoint<E> {
             match self {
                 Self::Plain(kernel) => kernel(a, b, c, call.args),
                 Self::Parts(kernel) => kernel(a, b, c, call.args, parts),
-                Self::Call(kernel) => kernel(a, b, c, call, workspace, counters),
+                // The kernels with slices are of f32.
+                Self::Call(kernel) => kernel(a, b, c, call, workspace.cast(), counters),
+                Self::Maps(kernel) => kernel(map_a, map_b, map_c, c, call, epilogue, workspace, counters),
             }
         }
     }
@@ -79,6 +96,11 @@ macro_rules! rows {
     };
     (Call: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, EntryPoint::Call(a, b, c, call, workspace, counters);)* }
+    };
+    (Maps: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $(
+            $symbol: $element, EntryPoint::Maps(map_a, map_b, map_c, c, call, epilogue, workspace, counters);
+        )* }
     };
     (Inverse8: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, Inverse8Kernel(from, to, count);)* }

@@ -6,8 +6,8 @@ use tilewright::launch::Gpu;
 use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::{
-    Backend, DType, Error, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify, gemm,
-    verify,
+    Backend, DType, Element, Error, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify,
+    gemm, verify,
 };
 use tilewright_contract::Tile;
 
@@ -40,27 +40,28 @@ const LAYOUTS: [[Transpose; 2]; 4] = [
 ];
 
 /// Launches on random operands, with the elements between the rows of C and behind its last full of NaN, and compares.
-fn is_right(gpu: &Gpu, shape: &GemmShape, factors: Factors, policy: &Policy) -> Outcome {
-    let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
+pub fn is_right<T: Element>(gpu: &Gpu, shape: &GemmShape, factors: Factors, policy: &Policy) -> Outcome {
+    let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b, mut before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
     let (_, columns, ld) = shape.extents(Operand::C);
-    before.extend([f32::NAN; 64]);
+    let nan = T::from_f64(f64::NAN);
+    before.extend([nan; 64]);
     for row in before.chunks_mut(ld.max(1)) {
         let end = columns.min(row.len());
-        row[end..].fill(f32::NAN);
+        row[end..].fill(nan);
     }
     let policy = Policy {
         factors: !factors.is_product(),
         ..*policy
     };
-    let plan = plan(shape, DType::F32, gpu.profile(), &policy)?;
+    let plan = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
     let what = || {
         let summary = plan.summary();
         format!("{} {shape}, {} slices, {factors:?}", summary.kernel, summary.slices)
     };
     let (a_device, b_device, mut c_device) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.upload(&before)?);
     gpu.launch_scaled(&plan, factors, &a_device, &b_device, &mut c_device)?;
-    let mut c = vec![0.0; before.len()];
+    let mut c = vec![T::from_f64(0.0); before.len()];
     c_device.download(&mut c)?;
     let expected = Expected::product(shape, &a, &b)?.scaled(factors, &before)?;
     let verdict = expected.full(&c)?;
@@ -69,13 +70,13 @@ fn is_right(gpu: &Gpu, shape: &GemmShape, factors: Factors, policy: &Policy) -> 
     }
     let span = shape.span_elems(Operand::C);
     let outside = |at: &usize| *at >= span || at % ld >= columns;
-    match (0..c.len()).filter(outside).find(|&at| !c[at].is_nan()) {
+    match (0..c.len()).filter(outside).find(|&at| !c[at].to_f64().is_nan()) {
         Some(at) => Err(format!("{}: element {at} outside of C was written", what()).into()),
         None => Ok(()),
     }
 }
 
-fn of_variant(variant: &'static Variant, slices: u32) -> Policy {
+pub fn of_variant(variant: &'static Variant, slices: u32) -> Policy {
     Policy {
         rung: Some(variant.rung),
         entry_point: Some(variant),
@@ -105,7 +106,7 @@ fn every_kernel_scales_and_adds() -> Outcome {
         let lds = [row(a, k, m) + 8, row(b, n, k) + 4, n + 3];
         let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds)?;
         for (alpha, beta) in [(1.0, 0.0), (-2.5, 0.0), (1.0, 1.0), (0.5, -3.0), (0.0, 2.0)] {
-            is_right(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
+            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
         }
     }
     Ok(())
@@ -116,7 +117,7 @@ fn nothing_to_sum_scales_c() -> Outcome {
     for (variant, slices) in pipelined() {
         let shape = GemmShape::packed_transposed(132, 36, 0, variant.copies.transpose)?;
         for (alpha, beta) in [(1.0, 0.0), (2.0, 1.0), (1.0, -0.5)] {
-            is_right(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
+            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
         }
     }
     Ok(())
@@ -137,8 +138,8 @@ fn products_with_vectors() -> Outcome {
         for shape in shapes.filter(|shape| variant.accepts(shape)) {
             for slices in [1, 3, 8, 9, 70] {
                 let factors = Factors { alpha: -2.5, beta: 0.5 };
-                is_right(&gpu, &shape, Factors::default(), &of_variant(variant, slices))?;
-                is_right(&gpu, &shape, factors, &of_variant(variant, slices))?;
+                is_right::<f32>(&gpu, &shape, Factors::default(), &of_variant(variant, slices))?;
+                is_right::<f32>(&gpu, &shape, factors, &of_variant(variant, slices))?;
             }
         }
     }
@@ -184,7 +185,7 @@ fn the_workspace_is_reused() -> Outcome {
             slices: Some(slices),
             ..Policy::default()
         };
-        is_right(&gpu, &shape, Factors { alpha: 1.0, beta: 1.0 }, &policy)?;
+        is_right::<f32>(&gpu, &shape, Factors { alpha: 1.0, beta: 1.0 }, &policy)?;
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ fn uses_what_the_contract_says(variant: &'static Variant) -> Outcome {
         Tile::Runtime { min, max } => (min..=max)
             .map(|width| variant.tile_of_width(width))
             .collect::<Result<_, _>>()?,
-        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant.tile.only().into_iter().collect(),
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => variant.tile.only().into_iter().collect(),
     };
     for tile in tiles {
         let threads = tile.threads();

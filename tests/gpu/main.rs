@@ -20,6 +20,7 @@ mod library;
 mod mutants;
 mod occupancy;
 mod spilling;
+mod wgmma;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::launch::Gpu;
@@ -40,14 +41,14 @@ fn main() {
     arguments.test_threads = Some(1);
     let (missing, capability) = match Gpu::open(0) {
         Ok(gpu) => (None, gpu.profile().compute_capability),
-        Err(Error::Unavailable(reason)) => (Some(reason), (u32::MAX, 0)),
+        Err(Error::Unavailable(reason)) => (Some(reason), (9, 0)),
         Err(error) => {
             eprintln!("the GPU cannot be used: {error}");
             std::process::exit(1);
         }
     };
-    // Those whose instructions the device has; without one, all.
-    let runs = |variant: &&Variant| variant.rung.compute_capability() <= capability;
+    // Those whose instructions the device has; without one, all, which a device of 9.0 runs.
+    let runs = |variant: &&Variant| variant.rung.runs_on(capability);
     let variants: Vec<&'static Variant> = VARIANTS.iter().filter(runs).collect();
     let mut trials: Vec<Trial> = kernels::trials(&variants);
     trials.extend(library::trials());
@@ -57,6 +58,7 @@ fn main() {
     trials.extend(counted::trials());
     trials.extend(occupancy::trials(&variants));
     trials.extend(spilling::trials());
+    trials.extend(wgmma::trials(runs));
     if let Some(reason) = &missing {
         trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
         // `--ignored` would run them without a GPU: they then fail, which is right.

@@ -48,7 +48,7 @@ fn blocks_are_as_the_driver_counts_them(variant: &'static Variant) -> Outcome {
     };
     let mut compared = 0;
     let tiles: Vec<OutputTile> = match variant.tile {
-        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant.tile.only().into_iter().collect(),
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => variant.tile.only().into_iter().collect(),
         Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
             .filter(|&width| variant.computes(width))
             .map(|width| variant.tile_of_width(width))

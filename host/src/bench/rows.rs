@@ -270,7 +270,7 @@ fn square(extent: usize) -> Row {
 fn ladder() -> impl Iterator<Item = Rung> {
     Rung::ALL
         .into_iter()
-        .filter(|&rung| !matches!(rung, Rung::MatrixVector | Rung::MmaSync))
+        .filter(|&rung| !matches!(rung, Rung::MatrixVector | Rung::MmaSync) && !rung.multiplies_by_wgmma())
 }
 
 fn rung(rung: Rung) -> Row {

@@ -87,7 +87,7 @@ impl Budget {
                 .map(|plan| plan.tile())
         };
         let tile = match variant.tile {
-            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => planned(None),
+            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => planned(None),
             Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
                 .rev()
                 .filter(|&width| variant.computes(width))

@@ -38,7 +38,7 @@ use crate::ptx::{self, Level};
 /// An entry point as `ptxas` assembled it for one architecture.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspected {
-    /// What was assembled for.
+    /// What was assembled for: `sm_90a` for a kernel of that level, also where `sm_90` was asked for.
     pub arch: String,
     /// The PTX level that was assembled.
     pub level: &'static str,
@@ -55,7 +55,7 @@ pub struct Inspected {
     pub occupancy: Option<Occupancy>,
 }
 
-/// Assembles kernels for an architecture: entry points of rungs first, then twins. Those that its level does not have are left out.
+/// Assembles kernels for an architecture: entry points of rungs first, then twins. Those that it does not run are left out.
 ///
 /// # Errors
 /// [`Error::Tool`] when `ptxas` refuses.
@@ -64,7 +64,7 @@ where
     K: Copy + Into<Kernel>,
 {
     let mut inspected = Vec::new();
-    for level in [target.level, ptx::spilling()] {
+    for level in target.modules() {
         inspected.extend(inspect_module(ptxas, target, level, kernels)?);
     }
     Ok(inspected)
@@ -84,13 +84,14 @@ where
         return Ok(Vec::new());
     }
     let symbols: Vec<_> = present.iter().map(|(kernel, _)| kernel.symbol()).collect();
-    let assembled = ptxas.assemble(&level.ptx, &target.name, &[&entry_option(&symbols)])?;
+    let name = target.name_for(level);
+    let assembled = ptxas.assemble(&level.ptx, name, &[&entry_option(&symbols)])?;
     let arch = target.architecture;
     let inspected = present.into_iter().map(|(kernel, text)| {
         let (report, symbol) = (&assembled.report, kernel.symbol());
         let usage = report.kernel(symbol).cloned().ok_or_else(|| Error::Tool {
             tool: Ptxas::NAME,
-            message: format!("nothing is said of {symbol} for {}", target.name),
+            message: format!("nothing is said of {symbol} for {name}"),
         })?;
         let budget = kernel.budget(arch, usage.static_smem_bytes);
         let occupancy = budget.as_ref().map(|budget| {
@@ -106,7 +107,7 @@ where
             occupancy(arch, &block)
         });
         Ok(Inspected {
-            arch: target.name.clone(),
+            arch: name.to_owned(),
             level: level.arch,
             remarks: report.remarks_on(symbol).cloned().collect(),
             usage,
@@ -121,10 +122,12 @@ where
 /// The machine code of one entry point, as `nvdisasm` writes it.
 ///
 /// # Errors
-/// [`Error::Tool`] when `ptxas` or `nvdisasm` refuses.
+/// [`Error::InvalidArgument`] where the target does not run it; [`Error::Tool`] when `ptxas` or `nvdisasm` refuses.
 pub fn machine_code(ptxas: &Ptxas, nvdisasm: &Nvdisasm, target: &Target, symbol: &str) -> Result<String> {
-    let level = target.level_of(symbol);
-    let assembled = ptxas.assemble(&level.ptx, &target.name, &[&entry_option(&[symbol])])?;
+    let level = target
+        .level_of(symbol)
+        .ok_or_else(|| Error::InvalidArgument(format!("{} has no kernel {symbol}", target.name)))?;
+    let assembled = ptxas.assemble(&level.ptx, target.name_for(level), &[&entry_option(&[symbol])])?;
     nvdisasm.disassemble(&assembled.cubin)
 }
 

@@ -1,10 +1,8 @@
 //! What to assemble for.
 
-use cuda_arch::{ARCHITECTURES, Architecture};
-use tilewright_contract::Twin;
-
 use crate::error::{Error, Result};
 use crate::ptx::{self, Level};
+use cuda_arch::{ARCHITECTURES, Architecture};
 
 /// An architecture, and the PTX that it runs.
 #[derive(Clone, Debug)]
@@ -13,7 +11,7 @@ pub struct Target {
     pub name: String,
     /// The limits.
     pub architecture: &'static Architecture,
-    /// The level that the rungs are compiled for.
+    /// The general level that the rungs are compiled for.
     pub level: &'static Level,
 }
 
@@ -54,11 +52,23 @@ impl Target {
         })
     }
 
-    /// The PTX that has this kernel, if any has: twins are no part of the level.
-    pub fn level_of(&self, symbol: &str) -> &'static Level {
-        match Twin::find(symbol) {
-            Some(_) => ptx::spilling(),
-            None => self.level,
+    /// The modules that have the kernels, each kernel in one: the levels of the rungs, then the twins, which are no part of a level.
+    pub fn modules(&self) -> impl Iterator<Item = &'static Level> {
+        let capability = self.architecture.compute_capability;
+        ptx::levels_for((capability.major, capability.minor)).chain([ptx::spilling()])
+    }
+
+    /// The module that has this kernel; `None` where none has.
+    pub fn level_of(&self, symbol: &str) -> Option<&'static Level> {
+        self.modules().find(|level| ptx::entry(level, symbol).is_some())
+    }
+
+    /// What a module is assembled for: this target, or the only one that it can be assembled for.
+    pub fn name_for<'a>(&'a self, level: &'a Level) -> &'a str {
+        if level.is_architecture_specific() {
+            level.arch
+        } else {
+            &self.name
         }
     }
 
@@ -80,6 +90,28 @@ mod tests {
     fn every_architecture_of_the_table_runs_a_level() {
         let names: Vec<_> = Target::all().into_iter().map(|target| target.name).collect();
         assert_eq!(names, ARCHITECTURES.iter().map(|arch| arch.name).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_of_one_architecture_is_assembled_for_that_alone() {
+        let modules = |name: &str| {
+            let target = Target::parse(name).expect(name);
+            let each = target
+                .modules()
+                .map(|level| (level.arch, target.name_for(level).to_owned()));
+            each.collect::<Vec<_>>()
+        };
+        let of = |arch, name: &str| (arch, name.to_owned());
+        let spilling = |name| of("sm_75", name);
+        assert_eq!(
+            modules("sm_90"),
+            [of("sm_80", "sm_90"), of("sm_90a", "sm_90a"), spilling("sm_90")]
+        );
+        assert_eq!(
+            modules("sm_90a"),
+            [of("sm_80", "sm_90a"), of("sm_90a", "sm_90a"), spilling("sm_90a")]
+        );
+        assert_eq!(modules("sm_100a"), [of("sm_80", "sm_100a"), spilling("sm_100a")]);
     }
 
     #[test]

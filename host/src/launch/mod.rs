@@ -6,6 +6,7 @@
 mod factors;
 mod function;
 mod memory;
+mod tensor_map;
 mod workspace;
 
 use std::cell::{OnceCell, RefCell};
@@ -18,7 +19,8 @@ use cust::event::{Event, EventFlags};
 use cust::function::Function;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use tilewright_contract::{Bytes, Operand, SharedMemory, VARIANTS, Variant};
+use kernels_gpu::host::NO_MAPS;
+use tilewright_contract::{Bytes, Epilogue, Operand, OutputTile, SharedMemory, VARIANTS, Variant};
 
 pub use factors::Factors;
 pub use function::FunctionUsage;
@@ -28,7 +30,7 @@ use crate::device::{self, DeviceProfile};
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
 use crate::plan::Plan;
-use crate::ptx;
+use crate::{ptx, tensor_map as maps};
 use workspace::Workspace;
 
 /// A device with this crate's kernels loaded and a stream to run them on.
@@ -83,7 +85,7 @@ impl Gpu {
         &self.profile
     }
 
-    /// The PTX level that kernels are taken from.
+    /// The general PTX level that kernels are taken from; those of just this architecture have their own.
     pub fn level(&self) -> &'static ptx::Level {
         self.level
     }
@@ -169,13 +171,29 @@ impl Gpu {
             plan.parts(),
             plan.call(factors.alpha, factors.beta),
         );
+        let maps = match plan.tile() {
+            OutputTile::Wgmma(tile) => {
+                let addresses = [a, b, c].map(|operand| operand.as_raw());
+                maps::maps(tile, T::DTYPE, &plan.shape(), addresses, tensor_map::encode)?
+            }
+            _ => NO_MAPS,
+        };
+        let epilogue = Epilogue::<T>::PLAIN;
         let address = |argument: *const c_void| argument.cast_mut();
-        let mut arguments = vec![
+        let operands = [
             address((&raw const a).cast()),
             address((&raw const b).cast()),
             address((&raw const c).cast()),
         ];
-        if variant.rung.takes_call() {
+        let mut arguments = operands.to_vec();
+        if variant.rung.multiplies_by_wgmma() {
+            arguments = maps.iter().map(|map| address((&raw const *map).cast())).collect();
+            arguments.push(operands[2]);
+            arguments.push(address((&raw const call).cast()));
+            arguments.push(address((&raw const epilogue).cast()));
+            arguments.push(address((&raw const sums).cast()));
+            arguments.push(address((&raw const counters).cast()));
+        } else if variant.rung.takes_call() {
             arguments.push(address((&raw const call).cast()));
             arguments.push(address((&raw const sums).cast()));
             arguments.push(address((&raw const counters).cast()));
@@ -186,7 +204,8 @@ impl Gpu {
             }
         }
         let block = plan.tile().block();
-        // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, each alive until the call has copied it.
+        // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, or three tensor maps, C and what a kernel
+        // with maps takes; each alive until the call has copied it.
         // 2. The operands span what the shape says (checked above) and C is borrowed exclusively, so it overlaps neither A nor B; the
         // workspace has the plan's elements, and launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are
         // those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
@@ -250,7 +269,9 @@ impl Gpu {
 
     /// The function of an entry point; compiles its module when it is used first.
     fn function(&self, variant: &Variant) -> Result<Function<'_>> {
-        let missing = || Error::InvalidArgument(format!("{} has no kernel {}", self.level.arch, variant.symbol));
+        let device = self.profile.compute_capability_name();
+        let missing =
+            || Error::InvalidArgument(format!("compute capability {device} has no kernel {}", variant.symbol));
         let at = VARIANTS
             .iter()
             .position(|row| row.symbol == variant.symbol)
@@ -258,7 +279,9 @@ impl Gpu {
         let module = match self.modules[at].get() {
             Some(module) => module,
             None => {
-                let text = ptx::module(self.level, variant.symbol).ok_or_else(missing)?;
+                let text = ptx::levels_for(self.profile.compute_capability)
+                    .find_map(|level| ptx::module(level, variant.symbol))
+                    .ok_or_else(missing)?;
                 let module = Module::from_ptx(text, &[]).of_call("cuModuleLoadDataEx")?;
                 self.modules[at].get_or_init(|| module)
             }

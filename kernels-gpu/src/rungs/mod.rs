@@ -61,7 +61,7 @@ pub mod r17_wgmma_gemm;
 
 /// Every rung's kernels as functions of the host.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const HOST_ROWS: [&[crate::host::Row]; 12] = [
+pub(crate) const HOST_ROWS: [&[crate::host::Row]; 17] = [
     r01_naive::HOST_ROWS,
     r02_tiled_static::HOST_ROWS,
     r03_tiled_dynamic::HOST_ROWS,
@@ -74,4 +74,9 @@ pub(crate) const HOST_ROWS: [&[crate::host::Row]; 12] = [
     r10_gemm::HOST_ROWS,
     r11_matrix_vector::HOST_ROWS,
     r12_mma_sync::HOST_ROWS,
+    r13_wgmma::HOST_ROWS,
+    r14_warp_specialized::HOST_ROWS,
+    r15_persistent::HOST_ROWS,
+    r16_cluster::HOST_ROWS,
+    r17_wgmma_gemm::HOST_ROWS,
 ];

@@ -7,7 +7,7 @@
 //! (`gpu_pick --calibrate`), on other shapes than those on which it judges the choice.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, OutputTile, Variant, slices};
+use tilewright_contract::{GemmShape, Grid, OutputTile, Variant, slices};
 
 use super::sheet::path;
 use super::speeds::Speeds;
@@ -34,23 +34,26 @@ pub struct Work {
 pub struct Rounds {
     /// Steps along k of a block; the last tile counts in full.
     pub steps: f64,
-    /// Blocks that the busiest multiprocessor has in all.
+    /// Tiles that the busiest multiprocessor has in all, each a block's or one of several of a block that stays.
     pub blocks: u64,
     /// Blocks that a multiprocessor holds at once.
     pub resident: u64,
 }
 
 impl Rounds {
-    /// The rounds of a launch.
-    pub fn new(work: &Work, shape: &GemmShape, resident: u32, multiprocessors: u32) -> Self {
-        let (m, n) = (work.tile.m() as usize, work.tile.n() as usize);
+    /// The rounds of a launch; `None` for an empty C, and for more tiles than a grid holds.
+    pub fn new(work: &Work, shape: &GemmShape, resident: u32, multiprocessors: u32) -> Option<Self> {
         let depth = work.variant.depth(work.tile) as usize;
-        let blocks = shape.m().div_ceil(m) as u64 * shape.n().div_ceil(n) as u64 * u64::from(work.slices);
-        Self {
+        let (resident, multiprocessors) = (resident.max(1), multiprocessors.max(1));
+        let held_at_once = resident.saturating_mul(multiprocessors);
+        let grid = Grid::of_tile(shape.args(), work.tile, work.slices, Some(held_at_once)).ok()?;
+        let tiles_of_block =
+            grid.tiles().checked_div(grid.blocks())? + u32::from(!grid.tiles().is_multiple_of(grid.blocks()));
+        Some(Self {
             steps: (shape.k().div_ceil(depth).div_ceil(work.slices as usize) * depth) as f64,
-            blocks: blocks.div_ceil(multiprocessors.max(1).into()),
-            resident: resident.max(1).into(),
-        }
+            blocks: u64::from(tiles_of_block) * u64::from(grid.blocks().div_ceil(multiprocessors)),
+            resident: resident.into(),
+        })
     }
 
     /// By what latency, work and block cycles are multiplied to give all cycles.
@@ -82,7 +85,7 @@ pub fn estimate_us(
     let ty = GemmType::from(variant.dtype);
     let rate = |arch| Some(f64::from(path(variant).support(arch, ty)?.rate.flops_per_clock));
     let slower = rate(speeds.arch())? / rate(arch)?;
-    let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.multiprocessors).factors();
+    let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.multiprocessors)?.factors();
     let cycles = latency * speed.latency + multiplied * speed.work * slower + block * speed.block;
     let busy_us = cycles / f64::from(product.clock_khz) * 1e3;
     let element_bytes = variant.dtype.size_bytes();
@@ -127,7 +130,7 @@ fn least_bytes(shape: &GemmShape, element_bytes: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::{DType, Rung};
+    use tilewright_contract::{DType, Rung, VARIANTS, wgmma_tiles};
 
     #[test]
     fn rounds_count_what_the_busiest_multiprocessor_does() {
@@ -139,13 +142,42 @@ mod tests {
             tile: variant.tile_of_width(16).expect("in range"),
             slices: 1,
         };
-        let rounds = Rounds::new(&work, &shape, 2, 10);
+        let rounds = Rounds::new(&work, &shape, 2, 10).expect("not empty");
         assert_eq!((rounds.steps, rounds.blocks, rounds.resident), (32.0, 5, 2));
         assert_eq!(rounds.factors(), [96.0, 160.0, 5.0]);
         // Two slices, one tile deep each.
         work.slices = 2;
-        let rounds = Rounds::new(&work, &shape, 2, 10);
+        let rounds = Rounds::new(&work, &shape, 2, 10).expect("not empty");
         assert_eq!((rounds.steps, rounds.blocks), (16.0, 10));
+    }
+
+    #[test]
+    fn blocks_that_stay_have_the_tiles_of_the_slowest() {
+        let work = Work {
+            tile: OutputTile::Wgmma(wgmma_tiles::T64X64),
+            ..wgmma_work()
+        };
+        // 5 x 5 tiles of 64, two blocks on each of 4 multiprocessors: 8 blocks, of which one has 4 tiles, and so has its neighbour for all we know.
+        let shape = GemmShape::packed(300, 300, 100).expect("valid");
+        let rounds = Rounds::new(&work, &shape, 2, 4).expect("not empty");
+        assert_eq!((rounds.steps, rounds.blocks, rounds.resident), (128.0, 8, 2));
+        // With room for all, one each.
+        let rounds = Rounds::new(&work, &shape, 2, 100).expect("not empty");
+        assert_eq!(rounds.blocks, 1);
+        let empty = GemmShape::packed(0, 300, 100).expect("valid");
+        assert_eq!(Rounds::new(&work, &empty, 2, 4), None);
+    }
+
+    fn wgmma_work() -> Work {
+        let variant = VARIANTS
+            .iter()
+            .find(|variant| variant.rung == Rung::WgmmaGemm)
+            .expect("in the table");
+        Work {
+            variant,
+            tile: variant.tile.only().expect("one tile"),
+            slices: 1,
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct Plan {
     slices: u32,
     /// The tiles of C, once for each slice.
     grid: Grid,
+    /// Blocks that the device holds at once, where that is known.
+    held_at_once: Option<u32>,
     /// Dynamic shared memory of a block.
     dynamic_bytes: Bytes,
     /// What a block may use, static and dynamic together.
@@ -138,7 +140,7 @@ impl Plan {
     pub fn for_shape(&self, shape: GemmShape) -> Result<Self, GridError> {
         Ok(Self {
             shape,
-            grid: Grid::cover(shape.args(), self.tile.m(), self.tile.n(), self.slices)?,
+            grid: Grid::of_tile(shape.args(), self.tile, self.slices, self.held_at_once)?,
             ..self.clone()
         })
     }
@@ -161,7 +163,9 @@ impl Plan {
     pub fn call(&self, alpha: f32, beta: f32) -> GemmCall {
         let args = match self.tile {
             OutputTile::Lines(_) => line_args(&self.shape),
-            OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Tensor(_) => self.shape.args(),
+            OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Tensor(_) | OutputTile::Wgmma(_) => {
+                self.shape.args()
+            }
         };
         GemmCall {
             args,
@@ -173,12 +177,12 @@ impl Plan {
         }
     }
 
-    /// Elements of the workspace that a launch needs: the sums of all slices.
+    /// Elements of the workspace that a launch needs, each of the type that is summed in: the sums of all slices.
     pub fn workspace_elems(&self) -> usize {
         if self.slices == 1 {
             return 0;
         }
-        self.grid.blocks() as usize * self.tile.sums() as usize
+        self.grid.tiles() as usize * self.tile.sums() as usize
     }
 
     /// Counters that a launch needs, all 0: one for each slice of each tile.
@@ -186,7 +190,7 @@ impl Plan {
         if self.slices == 1 {
             0
         } else {
-            self.grid.blocks() as usize
+            self.grid.tiles() as usize
         }
     }
 
@@ -252,7 +256,7 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     if candidate.bytes() > limit {
         return Err(open.too_large(&candidate, limit));
     }
-    let grid = candidate.grid(shape).map_err(PlanError::Grid)?;
+    let grid = candidate.grid(shape, device).map_err(PlanError::Grid)?;
     let opt_in = candidate.bytes().get() > device.smem_per_block;
     if opt_in {
         reasons.push(format!(
@@ -267,6 +271,7 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
         tile,
         slices,
         grid,
+        held_at_once: candidate.held_at_once(device),
         dynamic_bytes: variant.dynamic_bytes(tile),
         limit_bytes: limit,
         opt_in,

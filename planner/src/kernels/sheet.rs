@@ -2,12 +2,12 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{Family, OutputTile, RegisterTile, Rung, SharedMemory, Twin, Variant};
+use tilewright_contract::{Family, OutputTile, RegisterTile, Rung, SharedMemory, Twin, Variant, WgmmaTile};
 
 use super::KernelUsage;
 use crate::occupancy::{BlockUse, Occupancy, occupancy};
 use crate::path::Path;
-use crate::template::{Template, TileShape};
+use crate::template::{Epilogue, EpilogueTile, Template, TileShape};
 use crate::worksheet::{Worksheet, worksheet};
 use crate::{GemmType, Violation};
 
@@ -89,20 +89,42 @@ pub fn twin_sheet(twin: &Twin, used: KernelUsage, arch: &Architecture) -> Result
     })
 }
 
-/// The kernel as a template: one stage of two tiles, sums in registers, results stored directly.
+/// The kernel as a template: stages of two tiles, sums in registers.
 fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Architecture) -> Template {
+    let warps = tile.threads().div_ceil(arch.warp_size);
+    // With bulk copies one warpgroup does nothing else, and C may leave through panels of its own.
+    let (producer_warps, epilogue) = match tile {
+        OutputTile::Wgmma(tile) => {
+            let piece = EpilogueTile {
+                m: tile.m,
+                n: WgmmaTile::PANEL,
+                buffers: tile.c_panels,
+            };
+            let epilogue = if tile.c_panels > 0 {
+                Epilogue::Own(piece)
+            } else {
+                Epilogue::Direct
+            };
+            (WgmmaTile::WARPGROUP / arch.warp_size, epilogue)
+        }
+        OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Lines(_) | OutputTile::Tensor(_) => {
+            (0, Epilogue::Direct)
+        }
+    };
     Template {
-        warps: tile.threads().div_ceil(arch.warp_size),
-        producer_warps: 0,
-        // No rung has bulk copies.
-        cp_async: true,
+        warps: warps - producer_warps,
+        producer_warps,
+        epilogue,
+        cluster: (tile.cluster(), 1),
+        // Of our kernels only those with `wgmma` have bulk copies.
+        cp_async: !variant.rung.multiplies_by_wgmma(),
         operands_static: matches!(variant.shared, SharedMemory::Static(_)),
         output_bytes: variant.dtype.size_bytes(),
         row_padding: match (variant.rung, tile) {
             (Rung::RegisterTile, _) => [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
             (_, OutputTile::Block(tile)) => [tile.a_pitch() - tile.m, tile.b_pitch() - tile.n],
             // What keeps bank conflicts away from the tensor cores' tiles is no padding.
-            (_, OutputTile::Square(_) | OutputTile::Lines(_) | OutputTile::Tensor(_)) => [0; 2],
+            (_, OutputTile::Square(_) | OutputTile::Lines(_) | OutputTile::Tensor(_) | OutputTile::Wgmma(_)) => [0; 2],
         },
         // Static memory besides the tiles holds spilled registers.
         static_bytes: used.static_bytes.saturating_sub(variant.static_bytes().get()),
@@ -115,6 +137,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
             match tile {
                 OutputTile::Block(tile) => tile.stages,
                 OutputTile::Tensor(tile) => tile.stages,
+                OutputTile::Wgmma(tile) => tile.stages,
                 OutputTile::Square(_) | OutputTile::Lines(_) => 1,
             },
         )
@@ -125,6 +148,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
 pub(super) fn path(variant: &Variant) -> Path {
     match variant.rung {
         Rung::MmaSync => Path::MmaSync,
+        _ if variant.rung.multiplies_by_wgmma() => Path::Wgmma,
         _ => Path::Simt,
     }
 }
@@ -139,7 +163,7 @@ mod tests {
     /// Every tile of every entry point.
     fn launches() -> impl Iterator<Item = (&'static Variant, OutputTile)> {
         VARIANTS.iter().flat_map(|variant| match variant.tile {
-            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant
+            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => variant
                 .tile
                 .only()
                 .map(|tile| (variant, tile))
@@ -156,7 +180,7 @@ mod tests {
     fn the_worksheet_says_what_the_contract_lays_out() {
         for arch in &cuda_arch::ARCHITECTURES {
             let capability = (arch.compute_capability.major, arch.compute_capability.minor);
-            let runs = |(variant, _): &(&Variant, _)| variant.rung.compute_capability() <= capability;
+            let runs = |(variant, _): &(&Variant, _)| variant.rung.runs_on(capability);
             for (variant, tile) in launches().filter(runs) {
                 let used = super::super::usage(variant.symbol, arch).expect("tested beside the table");
                 let sheet = kernel_sheet(variant, tile, used, arch).expect("legal on every architecture");

@@ -123,7 +123,15 @@ fn case_of(kernel: &str) -> Case {
         Rung::RegisterTile => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 128),
         Rung::RegisterColumn => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 64),
         Rung::VectorCopy | Rung::WarpTile | Rung::DoubleBuffer => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 128),
-        Rung::AsyncCopy | Rung::Gemm | Rung::MatrixVector | Rung::MmaSync => {
+        Rung::AsyncCopy
+        | Rung::Gemm
+        | Rung::MatrixVector
+        | Rung::MmaSync
+        | Rung::WgmmaOneStage
+        | Rung::WgmmaRing
+        | Rung::WgmmaPersistent
+        | Rung::WgmmaCluster
+        | Rung::WgmmaGemm => {
             panic!("{kernel} has no copies: its body is mutated as a classic, `stencil_pipelined`")
         }
     };

@@ -8,7 +8,7 @@ use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{LineTraffic, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
 use serde::Serialize;
-use tilewright_contract::{DType, GemmCall, GemmShape, TileParts, Variant};
+use tilewright_contract::{DType, Epilogue, GemmCall, GemmShape, TileParts, Variant};
 
 use crate::call::{Call, Value};
 use crate::{products, subject, verdict};
@@ -139,6 +139,8 @@ impl Counted {
                 let arguments = host::Arguments {
                     call,
                     parts,
+                    maps: &host::NO_MAPS,
+                    epilogue: Epilogue::PLAIN,
                     workspace: core::ptr::null_mut(),
                     counters: core::ptr::null_mut(),
                 };

@@ -32,8 +32,9 @@ const VISIBLE_MARKER: &str = "__cuda_std_visible_";
 const COMPILER_NAMES: [&str; 4] = ["_R", "_ZN", "__rust_", "llvm."];
 /// The extern static that stands for the dynamic shared memory of a launch.
 const DYNAMIC_SHARED: &str = "cuda_std_dynamic_smem";
-/// The alignment of dynamic shared memory (bytes): what the strictest user, a 128-byte swizzled tile, asks for.
-const DYNAMIC_SHARED_ALIGNMENT: u32 = 128;
+/// The alignment of dynamic shared memory (bytes): what the strictest user asks for, tiles with the 128-byte swizzle, whose
+/// pattern repeats after so many (PTX ISA, "Swizzling modes").
+const DYNAMIC_SHARED_ALIGNMENT: u32 = 1024;
 
 /// The extern functions that convert a generic address to one within a memory, and the number of its address space.
 const CONVERSIONS: [(&str, u32); 4] = [

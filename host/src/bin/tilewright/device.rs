@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use tilewright::device::{self, DeviceProfile, Disagreement};
 use tilewright::launch::{FunctionUsage, Gpu};
-use tilewright_contract::VARIANTS;
+use tilewright_contract::{VARIANTS, Variant};
 
 use crate::failure::Result;
 use crate::output;
@@ -42,7 +42,8 @@ pub fn run(_command: &Command, json: bool) -> Result<()> {
     let opened = Gpu::open(0);
     let mut kernels = Vec::new();
     if let Ok(gpu) = &opened {
-        for variant in &VARIANTS {
+        let runs = |variant: &&Variant| variant.rung.runs_on(profile.compute_capability);
+        for variant in VARIANTS.iter().filter(runs) {
             kernels.push(Kernel {
                 kernel: variant.symbol,
                 usage: gpu.usage(variant)?,

@@ -77,7 +77,8 @@ struct Levels {
 fn print_ptx(kernel: &str, targets: &[Target], json: bool) -> Result<()> {
     let mut levels = Vec::<ptx::Listing>::new();
     for target in targets {
-        let listing = ptx::listing(target.level, &target.name, kernel)?;
+        let modules: Vec<_> = target.modules().collect();
+        let listing = ptx::listing(&modules, &target.name, kernel)?;
         if levels.iter().all(|known| known.level != listing.level) {
             levels.push(listing);
         }
@@ -109,16 +110,16 @@ fn print_machine_code(kernel: &str, chosen: &[Kernel], targets: &[Target], json:
     let pairs: Vec<_> = targets
         .iter()
         .flat_map(|target| chosen.iter().map(move |kernel| (target, kernel.symbol())))
-        .filter(|(target, symbol)| tilewright::ptx::entry(target.level_of(symbol), symbol).is_some())
+        .filter_map(|(target, symbol)| Some((target, symbol, target.level_of(symbol)?)))
         .collect();
     if pairs.is_empty() {
         return Err(nothing(kernel, targets));
     }
-    let codes = pairs.par_iter().map(|&(target, symbol)| {
+    let codes = pairs.par_iter().map(|&(target, symbol, level)| {
         Ok(MachineCode {
             kernel: symbol,
-            arch: target.name.clone(),
-            level: target.level_of(symbol).arch,
+            arch: target.name_for(level).to_owned(),
+            level: level.arch,
             sass: inspect::machine_code(&ptxas, &nvdisasm, target, symbol)?,
         })
     });
@@ -236,7 +237,7 @@ fn ask_driver(chosen: &[Kernel]) -> tilewright::Result<(Device, BTreeMap<&'stati
         }
     }
     for variant in variants {
-        if tilewright::ptx::entry(gpu.level(), variant.symbol).is_some() {
+        if variant.rung.runs_on(gpu.profile().compute_capability) {
             usage.insert(variant.symbol, gpu.usage(variant)?);
         }
     }

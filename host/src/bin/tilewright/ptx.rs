@@ -35,12 +35,12 @@ pub struct Listing {
 
 /// Runs the command.
 pub fn run(command: &Command, json: bool) -> Result<()> {
-    let level = match &command.arch {
-        Some(arch) => level_for(arch)?,
-        None => oldest()?,
+    let levels = match &command.arch {
+        Some(arch) => levels_for(arch)?,
+        None => vec![oldest()?, ptx::spilling()],
     };
-    let arch = command.arch.as_deref().unwrap_or(level.arch);
-    let listing = listing(level, arch, &command.kernel)?;
+    let arch = command.arch.as_deref().unwrap_or(levels[0].arch);
+    let listing = listing(&levels, arch, &command.kernel)?;
     if json {
         output::print_json(&listing)
     } else {
@@ -48,21 +48,18 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     }
 }
 
-/// The text of the entry points that `kernel` names, for an architecture that runs the level; all of it for [`kernels::AUTO`]. Twins come from a module
-/// of their own, whose level it then is.
-pub fn listing(level: &'static Level, arch: &str, kernel: &str) -> Result<Listing> {
+/// The text of the entry points that `kernel` names, from the first of the modules that has one; for [`kernels::AUTO`] all of the first module.
+pub fn listing(levels: &[&'static Level], arch: &str, kernel: &str) -> Result<Listing> {
     let mut chosen = kernels::inspectable(kernel)?;
-    let level = match chosen[..] {
-        [Kernel::Twin(_), ..] => ptx::spilling(),
-        _ => level,
-    };
+    let has = |level: &Level, kernel: &Kernel| ptx::entry(level, kernel.symbol()).is_some();
+    let level = levels
+        .iter()
+        .find(|level| chosen.iter().any(|kernel| has(level, kernel)))
+        .ok_or_else(|| Failure::input(format!("{kernel} is not compiled for {arch}")))?;
+    chosen.retain(|kernel| has(level, kernel));
     let text = if kernel == kernels::AUTO {
         level.ptx.clone()
     } else {
-        chosen.retain(|kernel| ptx::entry(level, kernel.symbol()).is_some());
-        if chosen.is_empty() {
-            return Err(Failure::input(format!("{kernel} is not compiled for {arch}")));
-        }
         let entries = chosen.iter().filter_map(|kernel| ptx::entry(level, kernel.symbol()));
         entries.collect::<Vec<_>>().join("\n")
     };
@@ -80,11 +77,12 @@ fn oldest() -> Result<&'static Level> {
         .ok_or_else(|| Failure::input("this program contains no kernels"))
 }
 
-/// The newest level that an architecture of this name runs.
-fn level_for(arch: &str) -> Result<&'static Level> {
+/// The modules that an architecture of this name runs, that of its own name first, that of the twins last.
+fn levels_for(arch: &str) -> Result<Vec<&'static Level>> {
     let capability = ComputeCapability::parse(arch).map(|capability| (capability.major, capability.minor));
-    let level = capability.and_then(ptx::for_compute_capability);
-    level.ok_or_else(|| {
+    let mut levels: Vec<_> = capability.into_iter().flat_map(ptx::levels_for).collect();
+    levels.sort_by_key(|level| level.arch != arch);
+    if levels.is_empty() {
         let known = ptx::levels()
             .iter()
             .map(|level| level.arch)
@@ -92,8 +90,10 @@ fn level_for(arch: &str) -> Result<&'static Level> {
             .join(", ");
         let oldest = ptx::levels().first().map_or("", |level| level.arch);
         let problem = if capability.is_some() { "too old" } else { "unknown" };
-        Failure::input(format!(
+        return Err(Failure::input(format!(
             "architecture `{arch}` is {problem}; levels: {known}; any from {oldest} on runs one of them"
-        ))
-    })
+        )));
+    }
+    levels.push(ptx::spilling());
+    Ok(levels)
 }

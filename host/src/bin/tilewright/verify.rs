@@ -90,6 +90,10 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         }
         On::Auto | On::Gpu => {
             let gpu = open_gpu()?;
+            // What was named is refused with the reason; of all kernels those are tried that the device runs.
+            let capability = gpu.profile().compute_capability;
+            let all = command.kernel == kernels::AUTO;
+            let is_chosen = |variant: &Variant| is_chosen(variant) && (!all || variant.rung.runs_on(capability));
             let results = verify::run(&gpu, is_chosen, on_progress);
             (gpu.profile().name.clone(), results)
         }

@@ -13,6 +13,7 @@ use super::{PlanError, Policy};
 use crate::device::DeviceProfile;
 use crate::kernels::estimate::{Work, estimate_us};
 use crate::kernels::speeds::Speeds;
+use crate::kernels::{kernel_sheet, usage};
 
 /// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is taken. Multiples of 16 keep loads
 /// coalesced.
@@ -49,8 +50,15 @@ impl Candidate {
         Bytes(self.variant.static_bytes().get() + self.variant.dynamic_bytes(self.tile).get())
     }
 
-    pub(super) fn grid(&self, shape: &GemmShape) -> Result<Grid, GridError> {
-        Grid::cover(shape.args(), self.tile.m(), self.tile.n(), self.slices)
+    pub(super) fn grid(&self, shape: &GemmShape, device: &DeviceProfile) -> Result<Grid, GridError> {
+        Grid::of_tile(shape.args(), self.tile, self.slices, self.held_at_once(device))
+    }
+
+    /// Blocks that the device holds at once; `None` where nothing is known of it.
+    pub(super) fn held_at_once(&self, device: &DeviceProfile) -> Option<u32> {
+        let (arch, product) = device.architecture().zip(device.product())?;
+        let sheet = kernel_sheet(self.variant, self.tile, usage(self.variant.symbol, &arch)?, &arch).ok()?;
+        Some(sheet.occupancy.blocks_per_sm * product.multiprocessors)
     }
 
     fn name(&self) -> String {
@@ -78,13 +86,14 @@ impl<'a> Open<'a> {
         shape: &'a GemmShape,
         device: &DeviceProfile,
     ) -> Result<Self, PlanError> {
-        /// Rung 2 is rung 3 with less choice, and as fast; rung 9 is one case of rung 10; the others are for comparison, or for devices without rung 10.
+        /// Rung 2 is rung 3 with less choice, and as fast; rung 9 is one case of rung 10; rungs 13 to 16 lead to rung 17; the others are for comparison, or for devices without rung 10.
         const AUTOMATIC: &[Rung] = &[
             Rung::TiledDynamic,
             Rung::RegisterTile,
             Rung::Gemm,
             Rung::MatrixVector,
             Rung::MmaSync,
+            Rung::WgmmaGemm,
         ];
         let named = policy.entry_point.map(|variant| variant.rung).or(policy.rung);
         let rungs = match &named {
@@ -116,7 +125,7 @@ impl<'a> Open<'a> {
             },
         )?;
         keep(
-            &|variant| variant.rung.compute_capability() <= device.compute_capability,
+            &|variant| variant.rung.runs_on(device.compute_capability),
             PlanError::ComputeCapability {
                 rung,
                 needed: rung.compute_capability(),
@@ -181,6 +190,7 @@ impl<'a> Open<'a> {
                         Tile::Block(tile) => tile.n,
                         Tile::Lines(tile) => tile.lines(),
                         Tile::Tensor(tile) => tile.n,
+                        Tile::Wgmma(tile) => tile.n,
                     })
                     .min_by_key(|nearest| nearest.abs_diff(width))
                     .unwrap_or(width),
@@ -209,7 +219,7 @@ impl<'a> Open<'a> {
         };
         let steps = self.shape.args().k.div_ceil(variant.depth(tile));
         let multiprocessors = device.product().map_or(0, |product| product.multiprocessors);
-        let tiles = whole.grid(self.shape).map_or(0, |grid| u64::from(grid.blocks()));
+        let tiles = whole.grid(self.shape, device).map_or(0, |grid| u64::from(grid.tiles()));
         // As many as have a step each.
         let not_empty = move |slices: u32| steps.div_ceil(steps.div_ceil(slices).max(1)).max(1);
         let takes_slices = variant.takes_slices();
@@ -263,7 +273,7 @@ impl<'a> Open<'a> {
                 reasons.push(format!("{name}: needs {needed} of {limit}"));
                 continue;
             }
-            let Ok(grid) = candidate.grid(self.shape) else {
+            let Ok(grid) = candidate.grid(self.shape, device) else {
                 reasons.push(format!("{name}: more tiles than a grid holds"));
                 continue;
             };
@@ -290,7 +300,7 @@ impl<'a> Open<'a> {
         let widest = (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
             .rev()
             .flat_map(|width| self.tiles_of_width(width).map(whole))
-            .find(|candidate| candidate.bytes() <= limit && candidate.grid(self.shape).is_ok());
+            .find(|candidate| candidate.bytes() <= limit && candidate.grid(self.shape, device).is_ok());
         if let Some(candidate) = widest {
             reasons.push(format!("{}: the widest that fits", candidate.name()));
             return Ok(candidate);
@@ -303,7 +313,7 @@ impl<'a> Open<'a> {
             .min_by_key(Candidate::bytes)
             .ok_or(PlanError::Tile(TileError { requested: 0 }))?;
         // Where memory is not what is missing, the grid is.
-        smallest.grid(self.shape).map_err(PlanError::Grid)?;
+        smallest.grid(self.shape, device).map_err(PlanError::Grid)?;
         Err(self.too_large(&smallest, limit))
     }
 
@@ -348,6 +358,6 @@ impl<'a> Open<'a> {
 fn smallest_tile(variant: &Variant) -> Option<OutputTile> {
     match variant.tile {
         Tile::Fixed(width) | Tile::Runtime { min: width, .. } => variant.tile_of_width(width).ok(),
-        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) => variant.tile.only(),
+        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => variant.tile.only(),
     }
 }

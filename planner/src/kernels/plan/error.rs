@@ -53,11 +53,11 @@ pub enum PlanError {
         /// The element type.
         dtype: DType,
     },
-    /// The kernel's instructions are newer than the device.
+    /// The kernel's instructions are newer than the device, or of another architecture.
     ComputeCapability {
         /// The kernel.
         rung: Rung,
-        /// What it needs at least.
+        /// What it needs: at least, or exactly where it is [architecture-specific](Rung::is_architecture_specific).
         needed: (u32, u32),
         /// What the device has.
         available: (u32, u32),
@@ -135,8 +135,16 @@ impl fmt::Display for PlanError {
                 available,
             } => write!(
                 f,
-                "{rung} needs compute capability {}.{}, the device has {}.{}",
-                needed.0, needed.1, available.0, available.1
+                "{rung} needs compute capability {}.{}{}, the device has {}.{}",
+                needed.0,
+                needed.1,
+                if rung.is_architecture_specific() {
+                    " and no other"
+                } else {
+                    ""
+                },
+                available.0,
+                available.1
             ),
             PlanError::SharedMemory {
                 rung,

@@ -1,0 +1,102 @@
+//! Tensor maps of the driver.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use cust::error::CudaError;
+use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
+
+use crate::error::{Error, Result};
+
+/// `cuTensorMapEncodeTiled`, with its enumerations as the integers that they are: the map, the type of the elements, the rank, the address, the extents,
+/// the distances but the first, the box, the steps within a box, the interleaving, the swizzle, the promotion to L2, what lies outside.
+///
+/// Source: CUDA driver API, "Tensor Map Object Management"; the values are those of `cuda.h`. `cust_raw` is older than the function.
+type Encode = unsafe extern "C" fn(
+    *mut TensorMap,
+    u32,
+    u32,
+    *mut c_void,
+    *const u64,
+    *const u64,
+    *const u32,
+    *const u32,
+    u32,
+    u32,
+    u32,
+    u32,
+) -> u32;
+
+const NAME: &str = "cuTensorMapEncodeTiled";
+
+/// `CU_TENSOR_MAP_INTERLEAVE_NONE`, `CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE`: what lies outside of the matrix is 0.
+const NONE: u32 = 0;
+
+/// `CU_TENSOR_MAP_L2_PROMOTION_L2_256B`: what L2 fetches of a row at once. A row of a box has 128 bytes, and the next step reads the ones after.
+const L2_PROMOTION: u32 = 3;
+
+/// Has the driver make a tensor map.
+///
+/// # Errors
+/// [`Error::Unavailable`] without a driver, or with one that is older than tensor maps (CUDA 12.0); [`Error::Driver`] where it refuses what
+/// [`TensorMapParts::check`] lets pass.
+pub(super) fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
+    let data_type = match parts.element {
+        TensorElement::F16 => 6,
+        TensorElement::F32 => 7,
+        TensorElement::Bf16 => 9,
+    };
+    let swizzle = match parts.swizzle {
+        TensorSwizzle::None => 0,
+        TensorSwizzle::Bytes128 => 3,
+    };
+    let address = std::ptr::with_exposed_provenance_mut(parts.address as usize);
+    let mut map = TensorMap::from_words([0; 16]);
+    let encode = function()?;
+    // SAFETY: the function has this type. The map is 128 bytes, aligned to 64; of rank 2 are two extents, one distance, and a box and its steps of two; all
+    // outlive the call. The driver stores the address, it does not access what is there.
+    let code = unsafe {
+        encode(
+            &raw mut map,
+            data_type,
+            2,
+            address,
+            parts.extents.as_ptr(),
+            &raw const parts.stride_bytes,
+            parts.box_extents.as_ptr(),
+            [1, 1].as_ptr(),
+            NONE,
+            swizzle,
+            L2_PROMOTION,
+            NONE,
+        )
+    };
+    match code {
+        0 => Ok(map),
+        1 => Err(refused(CudaError::InvalidValue)),
+        _ => Err(refused(CudaError::UnknownError)),
+    }
+}
+
+fn refused(code: CudaError) -> Error {
+    Error::Driver { call: NAME, code }
+}
+
+/// The driver's function, looked up once.
+fn function() -> Result<Encode> {
+    static FUNCTION: OnceLock<Option<Encode>> = OnceLock::new();
+    let driver = cuda_driver_lazy::load()?;
+    let found = FUNCTION.get_or_init(|| {
+        let address = driver.symbol(c"cuTensorMapEncodeTiled")?;
+        // SAFETY: what the driver exports under this name has this type.
+        Some(unsafe { std::mem::transmute::<*mut c_void, Encode>(address.as_ptr()) })
+    });
+    found.ok_or_else(|| {
+        let version = driver
+            .version()
+            .map_or_else(|| "an unknown CUDA".to_owned(), |version| format!("CUDA {version}"));
+        Error::Unavailable(format!(
+            "the driver, of {version}, has no {NAME}, which CUDA 12.0 brought"
+        ))
+    })
+}

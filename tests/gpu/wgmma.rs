@@ -1,0 +1,53 @@
+//! Rungs 13 to 17 on the GPU: many tiles for each block that stays, clusters, slices of K, alpha and beta, C with and without a tensor map.
+
+use half::{bf16, f16};
+use libtest_mimic::Trial;
+use tilewright::launch::Gpu;
+use tilewright::{DType, Factors, GemmShape, Operand, VARIANTS, Variant};
+
+use crate::Outcome;
+use crate::gemm::{is_right, of_variant};
+
+pub fn trials(runs: impl Fn(&&Variant) -> bool) -> Vec<Trial> {
+    let with_wgmma = |variant: &&'static Variant| variant.rung.multiplies_by_wgmma() && runs(variant);
+    let trial = |variant: &'static Variant| {
+        Trial::test(format!("wgmma::{}", variant.symbol), move || {
+            let gpu = Gpu::open(0)?;
+            match variant.dtype {
+                DType::F16 => every_kind_of_product(variant, |shape, factors, slices| {
+                    is_right::<f16>(&gpu, shape, factors, &of_variant(variant, slices))
+                }),
+                _ => every_kind_of_product(variant, |shape, factors, slices| {
+                    is_right::<bf16>(&gpu, shape, factors, &of_variant(variant, slices))
+                }),
+            }
+        })
+    };
+    VARIANTS.iter().filter(with_wgmma).map(trial).collect()
+}
+
+/// `check`: of a shape, factors and slices.
+fn every_kind_of_product(variant: &'static Variant, check: impl Fn(&GemmShape, Factors, u32) -> Outcome) -> Outcome {
+    let slices: &[u32] = if variant.takes_slices() { &[1, 3, 9] } else { &[1] };
+    // Elements behind each row of C: 8 of 16 bytes, or such that no tensor map of C can be.
+    for ([m, n, k], gap_c) in [
+        ([300, 264, 133], 8),
+        ([300, 263, 133], 0),
+        ([132, 40, 0], 0),
+        ([1, 1, 1], 0),
+        ([257, 520, 1000], 0),
+        // More tiles than blocks that stay.
+        ([2100, 2056, 72], 0),
+    ] {
+        let packed = GemmShape::packed_transposed(m, n, k, variant.copies.transpose)?;
+        let ld = |operand| packed.extents(operand).2.next_multiple_of(8);
+        let lds = [ld(Operand::A), ld(Operand::B), n + gap_c];
+        let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds)?;
+        for &slices in slices {
+            for (alpha, beta) in [(1.0, 0.0), (-2.5, 0.5)] {
+                check(&shape, Factors { alpha, beta }, slices)?;
+            }
+        }
+    }
+    Ok(())
+}
