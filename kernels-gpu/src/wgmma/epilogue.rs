@@ -252,11 +252,15 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
                         let before = if fours {
                             c.get_vec::<4>(index)
                         } else {
-                            [0, 1, 2, 3].map(|i| c.get_if(column + i < n, || index + i as usize, F::ZERO))
+                            let mut before = [F::ZERO; 4];
+                            unrolled!(4, at most 8, |i| {
+                                before[i as usize] = c.get_if(column + i < n, || index + i as usize, F::ZERO);
+                            });
+                            before
                         };
-                        for (value, before) in values.iter_mut().zip(before) {
-                            *value += call.beta * before.widen();
-                        }
+                        unrolled!(4, at most 8, |i| {
+                            values[i] += call.beta * before[i].widen();
+                        });
                     }
                     let [first, last] = [
                         finish.apply([values[0], values[1]], bias[0]),
@@ -266,9 +270,9 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
                     if fours {
                         c.set_vec(index, values);
                     } else {
-                        for (i, value) in (0..).zip(values) {
-                            c.set_if(column + i < n, || index + i as usize, || value);
-                        }
+                        unrolled!(4, at most 8, |i| {
+                            c.set_if(column + i < n, || index + i as usize, || values[i as usize]);
+                        });
                     }
                 }
                 pass += 1;
