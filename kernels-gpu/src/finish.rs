@@ -58,7 +58,7 @@ impl<E: Element<Sum = f32>> Finish<E> {
 
 /// `max(x, 0)`, NaN for NaN.
 #[inline(always)]
-fn relu(x: f32) -> f32 {
+pub fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
@@ -68,7 +68,7 @@ fn relu(x: f32) -> f32 {
 /// large, and the rest less than 4 units in the last place: in all 2^-20 of the result, 2^-21 |2u| e^-2u / (1 + e^-2u) of the result, and 2^-120 where
 /// something underflows.
 #[inline(always)]
-fn gelu(x: f32) -> f32 {
+pub fn gelu(x: f32) -> f32 {
     /// `sqrt(2 / pi) * 2 / ln 2`, and 0.044715 times that.
     const LINEAR: f32 = 2.302_208_2;
     const CUBIC: f32 = 0.102_943_24;

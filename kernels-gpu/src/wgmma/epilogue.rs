@@ -5,10 +5,10 @@ use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{Activation, Epilogue, GemmCall, Output, Swizzle, WgmmaTile, span_elems};
 
 use super::{Element, Tile};
-use crate::finish::Finish;
+use crate::finish::{Finish, gelu, relu};
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::wgmma::{Sums, element_of_sums};
-use crate::primitives::{bulk_copy, named_barrier, stmatrix};
+use crate::primitives::{bulk_copy, named_barrier, opaque, stmatrix};
 use crate::slices::{Meeting, Party, Share, meet};
 use crate::unroll::unrolled;
 
@@ -116,11 +116,12 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
             && (call.args.ldc as usize).is_multiple_of(elements)
             && c.addr().is_multiple_of(16);
         if const { T::TILE.bulk_store } && takes_boxes {
-            if epilogue.bias.is_null() && epilogue.activation == Activation::None {
-                by_boxes::<E, T, SUMS, false>(&sums, at, target, warpgroup);
-            } else {
-                by_boxes::<E, T, SUMS, true>(&sums, at, target, warpgroup);
+            let mut alpha = call.alpha;
+            if !epilogue.bias.is_null() || epilogue.activation != Activation::None {
+                finish(&mut sums, at, target);
+                alpha = 1.0;
             }
+            by_boxes::<E, T, SUMS>(&sums, at, alpha, target.map, warpgroup);
         } else {
             match epilogue.output {
                 Output::Same => by_threads::<E, E, SUMS>(&sums, at, c, target, warpgroup),
@@ -130,28 +131,62 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     }
 }
 
-/// Stores panel after panel: the warpgroup writes it to shared memory, swizzled, and one thread starts a copy of it, which goes on while the next one is
-/// written, or the next tile multiplied. Nothing outside of C is stored. `FINISH`: there is a bias or an activation.
+/// Makes `activation(alpha * sums + bias)` of the sums.
 ///
 /// # Safety
 /// As for [`store`].
 #[inline(always)]
-unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize, const FINISH: bool>(
+unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32; 2], target: Target<'_, E>) {
+    let Target { call, epilogue, .. } = target;
+    let column = at[1] + element_of_sums(thread::thread_idx_x(), 0).1;
+    // Branches around all sums, not around each: the code is many times shorter.
+    macro_rules! for_pairs {
+        (|$two:ident, $column:ident| $made:expr) => {
+            unrolled!(const { SUMS / 8 }, at most 16, |eight| {
+                unrolled!(4, at most 8, |pair| {
+                    let first = 8 * eight + 2 * pair;
+                    let ($two, $column) = ([sums[first], sums[first + 1]], column + element_of_sums(0, first as u32).1);
+                    [sums[first], sums[first + 1]] = $made;
+                });
+            })
+        };
+    }
+    if epilogue.bias.is_null() {
+        for_pairs!(|two, _column| two.map(|sum| call.alpha * sum));
+    } else {
+        // SAFETY: the bias is as the target says.
+        let bias = |column| unsafe { Finish::new(epilogue, call.args.n).bias(column) };
+        for_pairs!(|two, column| {
+            let bias = bias(column);
+            [call.alpha * two[0] + bias[0], call.alpha * two[1] + bias[1]]
+        });
+    }
+    match epilogue.activation {
+        Activation::None => {}
+        Activation::Relu => for_pairs!(|two, _column| two.map(relu)),
+        Activation::Gelu => for_pairs!(|two, _column| two.map(gelu)),
+    }
+}
+
+/// Stores `alpha * sums`, panel after panel: the warpgroup writes it to shared memory, swizzled, and one thread starts a copy of it, which goes on while the
+/// next one is written, or the next tile multiplied. Nothing outside of C is stored.
+///
+/// # Safety
+/// As for [`store`].
+#[inline(always)]
+unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     sums: &[f32; SUMS],
     at: [u32; 2],
-    target: Target<'_, E>,
+    alpha: f32,
+    map: &TensorMap,
     warpgroup: Warpgroup<E>,
 ) {
     let tile = const { T::TILE };
-    let Target { call, epilogue, .. } = target;
     let swizzle = const { Swizzle::of_row(WgmmaTile::PANEL) };
     let (t, panels) = (warpgroup.thread(), warpgroup.panels);
     let lane = t % 32;
     // The row of the panel that this lane brings to `stmatrix`, and which 8 of its 16 columns.
     let (row, half) = (16 * (t / 32) + lane % 16, lane / 16);
-    // SAFETY: the bias is as the target says.
-    let finish = unsafe { Finish::new(epilogue, call.args.n) };
-    let own_column = at[1] + element_of_sums(t, 0).1;
     unrolled!(const { T::TILE.n / WgmmaTile::PANEL }, at most 8, |panel| {
         let start = panel % tile.c_panels * tile.c_panel_elems();
         // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole warpgroup is here.
@@ -166,19 +201,11 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize, const FINISH: bool>(
             warpgroup.sync();
             unrolled!(4, at most 8, |pair| {
                 let index = start + swizzle.elem(row, 2 * pair + half);
-                let first = 32 * panel + 8 * pair;
-                let scaled = |i: u32| [sums[(first + i) as usize], sums[(first + i + 1) as usize]].map(|sum| call.alpha * sum);
-                let mut values = [scaled(0), scaled(2), scaled(4), scaled(6)];
-                if FINISH {
-                    let bias = [0, 4].map(|i| finish.bias(own_column + element_of_sums(0, first + i).1));
-                    values = [
-                        finish.apply(values[0], bias[0]),
-                        finish.apply(values[1], bias[0]),
-                        finish.apply(values[2], bias[1]),
-                        finish.apply(values[3], bias[1]),
-                    ];
-                }
-                let elements = values.map(|two| bytemuck::cast(E::narrow_pair(two)));
+                let first = (32 * panel + 8 * pair) as usize;
+                let elements = [0, 2, 4, 6].map(|i| {
+                    let two = [sums[first + i], sums[first + i + 1]];
+                    bytemuck::cast(E::narrow_pair(two.map(|sum| alpha * sum)))
+                });
                 stmatrix::store::<E, 4>(panels, index, elements);
             });
             bulk_copy::proxy_fence();
@@ -186,7 +213,7 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize, const FINISH: bool>(
             warpgroup.sync();
             if t == 0 {
                 let column = at[1] + panel * WgmmaTile::PANEL;
-                bulk_copy::store_2d(target.map, [column as i32, at[0] as i32], panels, start);
+                bulk_copy::store_2d(map, [column as i32, at[0] as i32], panels, start);
                 bulk_copy::commit();
             }
         }
@@ -230,12 +257,19 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
             .part((16 * COLUMNS * warp) as usize, const { 16 * COLUMNS as usize });
         let c = GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld));
         let finish = Finish::new(epilogue, n);
-        unrolled!(const { 2 * SUMS as u32 / COLUMNS }, at most 8, |part| {
-            unrolled!(8, at most 8, |pair| {
-                let (below, right) = element_of_sums(0, 2 * pair);
-                let (row, column) = (own_row + below, own_column + right);
-                let i = (16 * part + 2 * pair) as usize;
-                own.set_vec((place(row, column / 4) + column % 4) as usize, [sums[i], sums[i + 1]]);
+        let parts = const { 2 * SUMS as u32 / COLUMNS };
+        let mut part = opaque::zero();
+        while part < parts {
+            // Only what indexes the sums is written out for each part, the rest stands here once.
+            unrolled!(parts, at most 8, |turn| {
+                if part == turn {
+                    unrolled!(8, at most 8, |pair| {
+                        let (below, right) = element_of_sums(0, 2 * pair);
+                        let (row, column) = (own_row + below, own_column + right);
+                        let i = (16 * turn + 2 * pair) as usize;
+                        own.set_vec((place(row, column / 4) + column % 4) as usize, [sums[i], sums[i + 1]]);
+                    });
+                }
             });
             // RAW: the warp's sums are there.
             warp::sync_warp(u32::MAX);
@@ -246,7 +280,9 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
                 let below = 4 * pass + lane / 8;
                 let row = row + below;
                 let index = row as usize * ld + column as usize;
-                let mut values = own.get_vec::<4>(place(below, lane % 8) as usize).map(|sum| call.alpha * sum);
+                let mut values = own
+                    .get_vec::<4>(place(below, lane % 8) as usize)
+                    .map(|sum| call.alpha * sum);
                 if row < m && column < n {
                     if call.beta != 0.0 {
                         let before = if fours {
@@ -279,6 +315,7 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
             }
             // WAR: the warp's sums are read.
             warp::sync_warp(u32::MAX);
-        });
+            part += 1;
+        }
     }
 }

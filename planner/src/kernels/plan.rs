@@ -185,12 +185,16 @@ impl Plan {
         self.grid.tiles() as usize * self.tile.sums() as usize
     }
 
-    /// Counters that a launch needs, all 0: one for each slice of each tile.
+    /// Counters that a launch needs, all 0: one for each slice of each tile; where warpgroups meet each for itself, of each warpgroup's part of it.
     pub fn counters(&self) -> usize {
+        let parties = match self.tile {
+            OutputTile::Wgmma(tile) => tile.consumers(),
+            OutputTile::Lines(_) | OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Tensor(_) => 1,
+        };
         if self.slices == 1 {
             0
         } else {
-            self.grid.tiles() as usize
+            (self.grid.tiles() * parties) as usize
         }
     }
 
