@@ -30,6 +30,8 @@ pub struct WgmmaTile {
     pub c_panels: u32,
     /// Whether bulk copies store them, where C allows it; else threads do.
     pub bulk_store: bool,
+    /// Blocks that a multiprocessor holds at once.
+    pub blocks: u32,
     /// Whether a launch has no more blocks than the device holds at once, each of which computes tile after tile.
     pub persistent: bool,
 }
@@ -52,6 +54,9 @@ impl WgmmaTile {
 
     /// What the address of the allocation is a multiple of: the pattern of the 128-byte swizzle repeats after so many bytes (PTX ISA, "Swizzling modes").
     pub const ALIGNMENT: Bytes = Bytes(1024);
+
+    /// Registers of a thread of the warpgroup that copies.
+    pub const COPY_REGISTERS: u32 = 40;
 
     /// Warpgroups that multiply.
     pub const fn consumers(self) -> u32 {
@@ -126,10 +131,25 @@ impl WgmmaTile {
         [a, b, Self::ROWS]
     }
 
-    /// Registers of a thread of the warpgroup that copies, and of one that multiplies, behind `setmaxnreg`; `None` where nobody needs more than others. The
-    /// block starts with the same number for all, 65,536 / 384 = 168 rounded down to a multiple of 8, and together they are no more.
+    /// Registers of a thread of the warpgroup that copies, and of one that multiplies, behind `setmaxnreg`; `None` where all keep what they start with. All start
+    /// with the same number, a multiprocessor's 65,536 divided by its threads, and together they have no more later.
     pub const fn registers(self) -> Option<[u32; 2]> {
-        if self.n == 256 { Some([40, 232]) } else { None }
+        /// Registers are given in eights.
+        const UNIT: u32 = 8;
+        if self.stages == 1 {
+            return None;
+        }
+        let start = 65_536 / (self.blocks * self.threads()) / UNIT * UNIT;
+        let all = start * (self.consumers() + 1);
+        Some([
+            Self::COPY_REGISTERS,
+            (all - Self::COPY_REGISTERS) / self.consumers() / UNIT * UNIT,
+        ])
+    }
+
+    /// Whether blocks can share a tile, each with a slice of K. The large tiles leave it to the small ones, of which there are more to begin with.
+    pub const fn takes_slices(self) -> bool {
+        self.bulk_store && self.n <= 128
     }
 
     /// Fails to compile where the numbers do not fit each other.
@@ -144,7 +164,10 @@ impl WgmmaTile {
             "each block of a cluster loads whole panels of B"
         );
         assert!(self.stages >= 1 && self.c_panels >= 1 && self.c_panels <= self.n / Self::PANEL);
-        assert!(self.bytes().get() <= 227 << 10, "what a block of sm_90 may have");
+        assert!(
+            self.blocks * (self.bytes().get() + 1024) <= 228 << 10,
+            "a multiprocessor of sm_90 holds the blocks, with a kibibyte of the system's for each"
+        );
         self
     }
 }
@@ -161,6 +184,7 @@ pub mod wgmma_tiles {
         cluster: 1,
         c_panels: 1,
         bulk_store: false,
+        blocks: 1,
         persistent: false,
     }
     .checked();
@@ -209,6 +233,7 @@ pub mod wgmma_tiles {
         n: 64,
         stages: 4,
         c_panels: 1,
+        blocks: 2,
         ..T128X128
     }
     .checked();
@@ -218,6 +243,7 @@ pub mod wgmma_tiles {
         m: 64,
         stages: 4,
         c_panels: 1,
+        blocks: 2,
         ..T128X128
     }
     .checked();
@@ -228,6 +254,7 @@ pub mod wgmma_tiles {
         n: 64,
         stages: 6,
         c_panels: 1,
+        blocks: 2,
         ..T128X128
     }
     .checked();
@@ -245,10 +272,6 @@ mod tests {
         assert_eq!(T128X256.barriers_at(), Bytes(4 * 49_152 + 4 * 8_192));
         assert_eq!(T128X256.bytes(), Bytes(229_376 + 64));
         assert_eq!((T128X256.threads(), T64X64.threads()), (384, 256));
-        // Two blocks of a multiprocessor: 228 KiB less 1 KiB of the system's for each.
-        for tile in [T128X64, T64X128, T64X64] {
-            assert!(2 * (tile.bytes().get() + 1024) <= 228 << 10, "{tile:?}");
-        }
     }
 
     #[test]
@@ -285,12 +308,16 @@ mod tests {
     }
 
     #[test]
-    fn registers_of_a_block_are_those_that_it_starts_with() {
-        let [copies, multiplies] = T128X256.registers().expect("128 sums a thread");
-        assert_eq!(
-            (copies + 2 * multiplies) * WgmmaTile::WARPGROUP,
-            168 * T128X256.threads()
-        );
-        assert_eq!(T128X128.registers(), None);
+    fn registers_of_a_block_are_no_more_than_it_starts_with() {
+        for (tile, start, expected) in [
+            (T128X256, 168, [40, 232]),
+            (T128X64, 80, [40, 96]),
+            (T64X128, 128, [40, 216]),
+        ] {
+            assert_eq!(tile.registers(), Some(expected));
+            let [copies, multiplies] = expected;
+            assert!(copies + tile.consumers() * multiplies <= start * (tile.consumers() + 1));
+        }
+        assert_eq!(ONE_STAGE_128X128.registers(), None);
     }
 }

@@ -16,13 +16,20 @@ const AT_ONCE: usize = 4;
 pub struct Results {
     /// C, m x n.
     pub c: *mut f32,
-    /// With slices: for each slice of each tile the sums of all threads of a block, no matter what is in it.
+    /// Where slices meet.
+    pub meeting: Meeting,
+}
+
+/// Where the sums of slices meet; not used where K is one slice.
+#[derive(Clone, Copy)]
+pub struct Meeting {
+    /// For each slice of each tile the sums of all threads of a party, no matter what is in it.
     pub workspace: *mut f32,
-    /// With slices: one counter for each slice of each tile, all 0, and 0 again at the end.
+    /// One counter for each slice of each tile, all 0, and 0 again at the end.
     pub counters: *mut u32,
 }
 
-/// What of C and of K a block computes.
+/// What of C and of K a party computes.
 #[derive(Clone, Copy)]
 pub struct Share {
     /// The tile, of `tiles`.
@@ -33,21 +40,65 @@ pub struct Share {
     pub slice: u32,
     /// All slices.
     pub slices: u32,
-    /// Threads of a block.
+    /// Threads of a party.
     pub threads: u32,
 }
 
-/// Adds up the sums of all slices. Returns whether this block has them now: one block of the tile has, the others are done.
+/// The threads of a block that have a tile together.
+pub trait Party {
+    /// This thread's number among them.
+    fn thread(&self) -> u32;
+
+    /// A barrier of them all.
+    ///
+    /// # Safety
+    /// All of them call it.
+    unsafe fn sync(&self);
+
+    /// A barrier of them all, behind which each knows whether thread 0 has said yes; the others say no.
+    ///
+    /// # Safety
+    /// All of them call it.
+    unsafe fn ask_first(&self, yes: bool) -> bool;
+}
+
+/// All threads of the block.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeBlock;
+
+impl Party for WholeBlock {
+    #[inline(always)]
+    fn thread(&self) -> u32 {
+        thread::thread_idx_x()
+    }
+
+    #[inline(always)]
+    unsafe fn sync(&self) {
+        thread::sync_threads();
+    }
+
+    #[inline(always)]
+    unsafe fn ask_first(&self, yes: bool) -> bool {
+        thread::sync_threads_or(u32::from(yes)) != 0
+    }
+}
+
+/// Adds up the sums of all slices. Returns whether this party has them now: one party of the tile has, the others are done.
 ///
 /// In groups of [`GROUP`] slots the block that comes last adds up, in the order of the slots, whichever block that is: the result is the same to the bit
 /// each time.
 ///
 /// # Safety
-/// `results` are as they say, for `M * N` sums a thread. Every thread of the block calls this, and the blocks of all slices of the tile do.
+/// `meeting` is as it says, for `M * N` sums a thread. Every thread of the party calls this, and the parties of all slices of the tile do.
 #[inline(always)]
 // Sums are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], share: Share, results: Results) -> bool {
+pub unsafe fn meet<const M: usize, const N: usize>(
+    party: &impl Party,
+    sums: &mut [[f32; N]; M],
+    share: Share,
+    meeting: Meeting,
+) -> bool {
     let Share {
         tile,
         tiles,
@@ -55,12 +106,12 @@ pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], sha
         slices,
         threads,
     } = share;
-    let t = thread::thread_idx_x();
+    let t = party.thread();
     let threads = threads as usize;
     let place = |slot: u32| (slot as usize * tiles as usize + tile as usize) * (M * N * threads) + t as usize;
     // SAFETY: the caller's promise.
     let workspace = unsafe {
-        GlobalMut::new_with(results.workspace, || {
+        GlobalMut::new_with(meeting.workspace, || {
             slices as usize * tiles as usize * (M * N * threads)
         })
     };
@@ -83,7 +134,8 @@ pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], sha
                 });
             }
             // RAW: every thread's sums are there before thread 0 counts the block.
-            thread::sync_threads();
+            // SAFETY: every thread of the party is here.
+            unsafe { party.sync() };
             let mut last = false;
             if t == 0 {
                 // What the barrier made visible to this thread, all sums of the block, is visible to the GPU before the block is counted.
@@ -91,7 +143,7 @@ pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], sha
                 // SAFETY: one counter a slice of a tile. Each group has one of its own: distances are powers of 8, so `first` is a multiple of more than
                 // `shift` is, and a group of two is longer than `shift`.
                 unsafe {
-                    let counter = results.counters.add((tile * slices + first + shift) as usize);
+                    let counter = meeting.counters.add((tile * slices + first + shift) as usize);
                     let before = atomic_fetch_add_relaxed_u32_device(counter, 1);
                     last = before == members - 1;
                     if last {
@@ -103,7 +155,8 @@ pub unsafe fn meet<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], sha
                 thread::device_fence();
             }
             // RAW: all threads follow thread 0's fence, and learn whether this block is the last.
-            if thread::sync_threads_or(u32::from(last)) == 0 {
+            // SAFETY: every thread of the party is here.
+            if !unsafe { party.ask_first(last) } {
                 return false;
             }
             // Of a group of fewer, the last slot takes the places of those that are not there.

@@ -6,7 +6,7 @@ use tilewright_contract::{BlockTile, GemmCall, span_elems};
 
 use super::Tile;
 use crate::primitives::opaque;
-use crate::slices::{Results, Share, meet};
+use crate::slices::{Results, Share, WholeBlock, meet};
 use crate::unroll::unrolled;
 
 /// Row and column of C of a thread's first element.
@@ -43,7 +43,7 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
             threads: tile.threads(),
         };
         // SAFETY: the caller's promise.
-        if !unsafe { meet(&mut sums, share, results) } {
+        if !unsafe { meet(&WholeBlock, &mut sums, share, results.meeting) } {
             return;
         }
     }

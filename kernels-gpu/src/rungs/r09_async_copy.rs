@@ -13,7 +13,7 @@ use cuda_std::kernel;
 use tilewright_contract::{BlockTile, GemmCall, tiles};
 
 use crate::pipeline::{AcrossK, AlongTile, Tile, pipeline};
-use crate::slices::Results;
+use crate::slices::{Meeting, Results};
 
 struct T256x128;
 
@@ -37,7 +37,10 @@ macro_rules! entry_points {
                 workspace: *mut f32,
                 counters: *mut u32,
             ) {
-                let results = Results { c, workspace, counters };
+                let results = Results {
+ c,
+ meeting: Meeting { workspace, counters },
+ };
                 // SAFETY: the caller's promise.
                 unsafe { pipeline::<T256x128, AcrossK, AlongTile<$copy_b>, 16, 8>(a, b, results, call) }
             }

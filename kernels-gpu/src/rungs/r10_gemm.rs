@@ -13,7 +13,7 @@ use cuda_std::kernel;
 use tilewright_contract::{BlockTile, GemmCall, tiles};
 
 use crate::pipeline::{AcrossK, AlongTile, Tile, pipeline};
-use crate::slices::Results;
+use crate::slices::{Meeting, Results};
 
 macro_rules! entry_points {
     ($($tile:ident, $m:literal x $n:literal, $threads:literal threads, $blocks:literal blocks {
@@ -40,7 +40,10 @@ macro_rules! entry_points {
                     workspace: *mut f32,
                     counters: *mut u32,
                 ) {
-                    let results = Results { c, workspace, counters };
+                    let results = Results {
+ c,
+ meeting: Meeting { workspace, counters },
+ };
                     // SAFETY: the caller's promise.
                     unsafe { pipeline::<$tile, $layout_a, $layout_b, $m, $n>(a, b, results, call) }
                 }

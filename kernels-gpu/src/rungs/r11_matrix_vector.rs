@@ -23,7 +23,7 @@ use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};
 use tilewright_contract::{GemmCall, LineTile, span_elems};
 
-use crate::slices::{Results, Share, meet};
+use crate::slices::{Meeting, Results, Share, WholeBlock, meet};
 use crate::unroll::unrolled;
 
 const AHEAD: usize = LineTile::AHEAD as usize;
@@ -99,7 +99,7 @@ impl Problem {
     unsafe fn store(self, sum: f32, line: Option<u32>, results: Results, call: GemmCall) {
         let mut sums = [[sum]];
         // SAFETY: the caller's promise.
-        if call.slices > 1 && !unsafe { meet(&mut sums, self.share, results) } {
+        if call.slices > 1 && !unsafe { meet(&WholeBlock, &mut sums, self.share, results.meeting) } {
             return;
         }
         let inside = line.is_some_and(|line| line < self.lines);
@@ -283,7 +283,10 @@ macro_rules! entry_points {
                 workspace: *mut f32,
                 counters: *mut u32,
             ) {
-                let results = Results { c, workspace, counters };
+                let results = Results {
+ c,
+ meeting: Meeting { workspace, counters },
+ };
                 // SAFETY: the caller's promise; the array has the elements that the body asks for.
                 unsafe { $body::<$vector>(a, b, results, call $(, $shared())?) }
             }

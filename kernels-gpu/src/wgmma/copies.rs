@@ -3,7 +3,8 @@
 use cuda_views::Shared;
 use tilewright_contract::WgmmaTile;
 
-use super::{Element, Maps, Ring, Tile, Turn, Work};
+use super::work::{Item, Work};
+use super::{Element, Ring, Tile, Turn};
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::{bulk_copy, cluster, mbarrier};
 
@@ -13,17 +14,24 @@ use crate::primitives::{bulk_copy, cluster, mbarrier};
 /// As for [`product`](super::product); one thread of the block executes it.
 #[inline(always)]
 pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool>(
-    maps: Maps<'_>,
+    [a, b]: [&TensorMap; 2],
     ring: Ring<E>,
     mut work: Work,
 ) {
     let tile = const { T::TILE };
     let mut turn = Turn::FIRST;
-    while let Some([row, column]) = work.next::<T>() {
+    while let Some(Item {
+        row,
+        column,
+        k: first_k,
+        steps,
+        ..
+    }) = work.next::<T>()
+    {
         let mut step = 0;
-        while step < work.steps {
+        while step < steps {
             let Turn { stage, parity } = turn;
-            let k = step * WgmmaTile::K;
+            let k = first_k + step * WgmmaTile::K;
             let start = stage * tile.stage_elems();
             let b_rows = const { T::TILE.n / T::TILE.cluster };
             // This block's part of B, for all blocks of the cluster.
@@ -40,11 +48,11 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
                     mbarrier::wait(ring.empty, stage, parity ^ 1);
                 }
                 mbarrier::arrive_expect_tx(ring.full, stage, tile.stage_bytes().get());
-                panels::<E, A_IS_M_MAJOR, 1>(maps.a, ring.elems, start, [row, k], tile.m, barrier);
+                panels::<E, A_IS_M_MAJOR, 1>(a, ring.elems, start, [row, k], tile.m, barrier);
                 if const { T::TILE.cluster > 1 } {
-                    panels::<E, B_IS_N_MAJOR, 2>(maps.b, ring.elems, to_b, [column + own, k], b_rows, barrier);
+                    panels::<E, B_IS_N_MAJOR, 2>(b, ring.elems, to_b, [column + own, k], b_rows, barrier);
                 } else {
-                    panels::<E, B_IS_N_MAJOR, 1>(maps.b, ring.elems, to_b, [column, k], b_rows, barrier);
+                    panels::<E, B_IS_N_MAJOR, 1>(b, ring.elems, to_b, [column, k], b_rows, barrier);
                 }
             }
             turn = turn.next(tile.stages);

@@ -15,6 +15,7 @@ macro_rules! entry_points {
 
             const _: () = assert!(
                 tilewright_contract::wgmma_tiles::$tile.threads() == $threads
+                    && tilewright_contract::wgmma_tiles::$tile.blocks == $blocks
                     && tilewright_contract::wgmma_tiles::$tile.cluster == $cluster
             );
 
@@ -33,13 +34,19 @@ macro_rules! entry_points {
                     c: *mut $element,
                     call: tilewright_contract::GemmCall,
                     epilogue: tilewright_contract::Epilogue<$element>,
-                    _workspace: *mut f32,
-                    _counters: *mut u32,
+                    workspace: *mut f32,
+                    counters: *mut u32,
                 ) {
-                    let maps = $crate::wgmma::Maps { a, b, c: c_map };
+                    let target = $crate::wgmma::Target {
+                        map: c_map,
+                        c,
+                        call,
+                        epilogue,
+                        meeting: $crate::slices::Meeting { workspace, counters },
+                    };
                     // SAFETY: the caller's promise.
                     unsafe {
-                        $crate::wgmma::product::<$element, $tile, $a_is_m_major, $b_is_n_major, $sums>(maps, c, call, epilogue);
+                        $crate::wgmma::product::<$element, $tile, $a_is_m_major, $b_is_n_major, $sums>([a, b], target);
                     }
                 }
             )*

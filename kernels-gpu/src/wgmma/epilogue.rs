@@ -1,77 +1,157 @@
 //! From the sums of a warpgroup to C, by way of its panels in shared memory.
 
 use cuda_std::{thread, warp};
-use cuda_views::{Global, GlobalMut, Shared};
+use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{Activation, Epilogue, GemmCall, Output, Swizzle, WgmmaTile, span_elems};
 
 use super::{Element, Tile};
+use crate::finish::Finish;
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::wgmma::{Sums, element_of_sums};
 use crate::primitives::{bulk_copy, named_barrier, stmatrix};
+use crate::slices::{Meeting, Party, Share, meet};
 use crate::unroll::unrolled;
 
-/// Stores a warpgroup's 64 rows of a tile, whose first row and column are `at`: by bulk copies where C takes them and nothing but the product goes there,
-/// else by threads.
+/// Where a kernel leaves its results.
+#[derive(Clone, Copy)]
+pub struct Target<'map, E> {
+    /// C's map, with boxes of 64 x 64 elements and the 128-byte swizzle. Not used where C's elements are f32, or its columns, its leading dimension or its
+    /// address are no multiples of 16 bytes.
+    pub map: &'map TensorMap,
+    /// C, of elements as `epilogue` says.
+    pub c: *mut E,
+    /// Extents, leading dimensions, factors, slices.
+    pub call: GemmCall,
+    /// What is done besides.
+    pub epilogue: Epilogue<E>,
+    /// Where slices meet, for parties of 128 threads; a tile is as many parties as it has 64 rows.
+    pub meeting: Meeting,
+}
+
+/// A warpgroup that multiplies.
+struct Warpgroup<E> {
+    number: u32,
+    /// Its panels, which nobody reads any more.
+    panels: Shared<E>,
+}
+
+impl<E: Element> Warpgroup<E> {
+    /// Its named barrier.
+    fn barrier(&self) -> u32 {
+        1 + self.number
+    }
+}
+
+impl<E: Element> Party for Warpgroup<E> {
+    #[inline(always)]
+    fn thread(&self) -> u32 {
+        thread::thread_idx_x() % WgmmaTile::WARPGROUP
+    }
+
+    #[inline(always)]
+    unsafe fn sync(&self) {
+        // SAFETY: whole warps, each once.
+        unsafe { named_barrier::sync(self.barrier(), WgmmaTile::WARPGROUP) };
+    }
+
+    #[inline(always)]
+    unsafe fn ask_first(&self, yes: bool) -> bool {
+        // SAFETY: one word of the panels, written by one thread; the barriers are behind and before every other access.
+        unsafe {
+            let answer = Shared::<u32>::new(self.panels.as_mut_ptr().cast(), 1);
+            if self.thread() == 0 {
+                answer.set(0, u32::from(yes));
+            }
+            // RAW: the answer is there.
+            self.sync();
+            let yes = answer.get(0) != 0;
+            // WAR: all have read it.
+            self.sync();
+            yes
+        }
+    }
+}
+
+/// Stores a warpgroup's 64 rows of a tile, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk copies where
+/// C takes them, else by threads.
 ///
 /// # Safety
-/// `c`, `call` and `epilogue` are as they say; `ring` is the block's, and every thread of the warpgroup calls this.
+/// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this.
 #[inline(always)]
 pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
-    sums: &[f32; SUMS],
+    mut sums: [f32; SUMS],
+    share: Share,
     at: [u32; 2],
-    c_map: &TensorMap,
-    c: *mut E,
-    call: GemmCall,
-    epilogue: Epilogue<E>,
+    target: Target<'_, E>,
     ring: Shared<E>,
 ) where
     [f32; SUMS]: Sums,
 {
     let tile = const { T::TILE };
-    let warpgroup = thread::thread_idx_x() / WgmmaTile::WARPGROUP;
+    let Target { c, call, epilogue, .. } = target;
+    let number = thread::thread_idx_x() / WgmmaTile::WARPGROUP;
     let elems = const { T::TILE.c_panels * T::TILE.c_panel_elems() };
-    let is_product = call.beta == 0.0
-        && epilogue.bias.is_null()
-        && epilogue.activation == Activation::None
-        && epilogue.output == Output::Same;
-    let takes_boxes = call.args.ldc.is_multiple_of(8) && c.addr().is_multiple_of(16);
     // SAFETY: the panels are the warpgroup's own. The rest is the caller's promise.
     unsafe {
-        let panels = ring.part((tile.ring_elems() + warpgroup * elems) as usize, elems as usize);
-        if const { T::TILE.bulk_store } && is_product && takes_boxes {
-            by_boxes::<E, T, SUMS>(sums, at, c_map, call.alpha, panels);
+        let panels = ring.part((tile.ring_elems() + number * elems) as usize, elems as usize);
+        let warpgroup = Warpgroup { number, panels };
+        if const { T::TILE.takes_slices() } && share.slices > 1 {
+            const { assert!(!T::TILE.takes_slices() || SUMS == 32 || SUMS == 64) };
+            // WAR: thread 0's copies have read the panels.
+            bulk_copy::wait_read::<0>();
+            // In rows of 8, as many as there are.
+            let first = sums.as_mut_ptr();
+            let has_all = match const { SUMS } {
+                32 => meet::<4, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
+                _ => meet::<8, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
+            };
+            if !has_all {
+                return;
+            }
+        }
+        let elements = 16 / size_of::<E>();
+        let takes_boxes = call.beta == 0.0
+            && epilogue.output == Output::Same
+            && (call.args.n as usize).is_multiple_of(elements)
+            && (call.args.ldc as usize).is_multiple_of(elements)
+            && c.addr().is_multiple_of(16);
+        if const { T::TILE.bulk_store } && takes_boxes {
+            if epilogue.bias.is_null() && epilogue.activation == Activation::None {
+                by_boxes::<E, T, SUMS, false>(&sums, at, target, warpgroup);
+            } else {
+                by_boxes::<E, T, SUMS, true>(&sums, at, target, warpgroup);
+            }
         } else {
             match epilogue.output {
-                Output::Same => by_threads::<E, E, SUMS>(sums, at, c, call, epilogue, panels),
-                Output::F32 => by_threads::<E, f32, SUMS>(sums, at, c.cast(), call, epilogue, panels),
+                Output::Same => by_threads::<E, E, SUMS>(&sums, at, c, target, warpgroup),
+                Output::F32 => by_threads::<E, f32, SUMS>(&sums, at, c.cast(), target, warpgroup),
             }
         }
     }
 }
 
 /// Stores panel after panel: the warpgroup writes it to shared memory, swizzled, and one thread starts a copy of it, which goes on while the next one is
-/// written, or the next tile multiplied. Nothing outside of C is stored.
+/// written, or the next tile multiplied. Nothing outside of C is stored. `FINISH`: there is a bias or an activation.
 ///
 /// # Safety
 /// As for [`store`].
 #[inline(always)]
-unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
+unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize, const FINISH: bool>(
     sums: &[f32; SUMS],
     at: [u32; 2],
-    c_map: &TensorMap,
-    alpha: f32,
-    panels: Shared<E>,
+    target: Target<'_, E>,
+    warpgroup: Warpgroup<E>,
 ) {
     let tile = const { T::TILE };
+    let Target { call, epilogue, .. } = target;
     let swizzle = const { Swizzle::of_row(WgmmaTile::PANEL) };
-    let (warpgroup, t) = (
-        thread::thread_idx_x() / WgmmaTile::WARPGROUP,
-        thread::thread_idx_x() % WgmmaTile::WARPGROUP,
-    );
+    let (t, panels) = (warpgroup.thread(), warpgroup.panels);
     let lane = t % 32;
     // The row of the panel that this lane brings to `stmatrix`, and which 8 of its 16 columns.
     let (row, half) = (16 * (t / 32) + lane % 16, lane / 16);
-    let barrier = 1 + warpgroup;
+    // SAFETY: the bias is as the target says.
+    let finish = unsafe { Finish::new(epilogue, call.args.n) };
+    let own_column = at[1] + element_of_sums(t, 0).1;
     unrolled!(const { T::TILE.n / WgmmaTile::PANEL }, at most 8, |panel| {
         let start = panel % tile.c_panels * tile.c_panel_elems();
         // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole warpgroup is here.
@@ -83,22 +163,30 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
                 }
             }
             // WAR: the copy that read this panel last is done.
-            named_barrier::sync(barrier, WgmmaTile::WARPGROUP);
+            warpgroup.sync();
             unrolled!(4, at most 8, |pair| {
                 let index = start + swizzle.elem(row, 2 * pair + half);
-                let first = (32 * panel + 8 * pair) as usize;
-                let elements = [0, 2, 4, 6].map(|i| {
-                    let two = [sums[first + i], sums[first + i + 1]];
-                    bytemuck::cast(E::narrow_pair(two.map(|sum| alpha * sum)))
-                });
+                let first = 32 * panel + 8 * pair;
+                let scaled = |i: u32| [sums[(first + i) as usize], sums[(first + i + 1) as usize]].map(|sum| call.alpha * sum);
+                let mut values = [scaled(0), scaled(2), scaled(4), scaled(6)];
+                if FINISH {
+                    let bias = [0, 4].map(|i| finish.bias(own_column + element_of_sums(0, first + i).1));
+                    values = [
+                        finish.apply(values[0], bias[0]),
+                        finish.apply(values[1], bias[0]),
+                        finish.apply(values[2], bias[1]),
+                        finish.apply(values[3], bias[1]),
+                    ];
+                }
+                let elements = values.map(|two| bytemuck::cast(E::narrow_pair(two)));
                 stmatrix::store::<E, 4>(panels, index, elements);
             });
             bulk_copy::proxy_fence();
             // RAW: the panel is written, and the async proxy sees it.
-            named_barrier::sync(barrier, WgmmaTile::WARPGROUP);
+            warpgroup.sync();
             if t == 0 {
                 let column = at[1] + panel * WgmmaTile::PANEL;
-                bulk_copy::store_2d(c_map, [column as i32, at[0] as i32], panels, start);
+                bulk_copy::store_2d(target.map, [column as i32, at[0] as i32], panels, start);
                 bulk_copy::commit();
             }
         }
@@ -124,24 +212,24 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
     sums: &[f32; SUMS],
     at: [u32; 2],
     c: *mut F,
-    call: GemmCall,
-    epilogue: Epilogue<E>,
-    panels: Shared<E>,
+    target: Target<'_, E>,
+    warpgroup: Warpgroup<E>,
 ) {
+    let Target { call, epilogue, .. } = target;
     let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
-    let t = thread::thread_idx_x() % WgmmaTile::WARPGROUP;
+    let t = warpgroup.thread();
     let (warp, lane) = (t / 32, t % 32);
     let [row, column] = [at[0] + 16 * warp, at[1]];
     // Four elements have one address with a multiple of all their bytes in every row.
     let fours = n.is_multiple_of(4) && ld.is_multiple_of(4) && c.addr().is_multiple_of(4 * size_of::<F>());
     let (own_row, own_column) = element_of_sums(lane, 0);
-    // SAFETY: a warp has a quarter of the warpgroup's panel to itself. C and the bias are as the call says; of C a thread accesses elements that no other
+    // SAFETY: a warp has a quarter of the warpgroup's panel to itself. C and the bias are as the target says; of C a thread accesses elements that no other
     // does. With `fours` n is a multiple of 4, and four columns are all inside or none.
     unsafe {
-        let own = Shared::<f32>::new(panels.as_mut_ptr().cast(), const { 64 * COLUMNS as usize })
+        let own = Shared::<f32>::new(warpgroup.panels.as_mut_ptr().cast(), const { 64 * COLUMNS as usize })
             .part((16 * COLUMNS * warp) as usize, const { 16 * COLUMNS as usize });
         let c = GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld));
-        let bias = Global::new(epilogue.bias, n as usize);
+        let finish = Finish::new(epilogue, n);
         unrolled!(const { 2 * SUMS as u32 / COLUMNS }, at most 8, |part| {
             unrolled!(8, at most 8, |pair| {
                 let (below, right) = element_of_sums(0, 2 * pair);
@@ -151,40 +239,40 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
             });
             // RAW: the warp's sums are there.
             warp::sync_warp(u32::MAX);
+            let column = column + COLUMNS * part + lane % 8 * 4;
+            let bias = [finish.bias(column), finish.bias(column + 2)];
             let mut pass = 0;
             while pass < 4 {
-                let (below, four) = (4 * pass + lane / 8, lane % 8);
-                let (row, column) = (row + below, column + COLUMNS * part + 4 * four);
+                let below = 4 * pass + lane / 8;
+                let row = row + below;
                 let index = row as usize * ld + column as usize;
-                let mut values = own.get_vec::<4>(place(below, four) as usize).map(|sum| call.alpha * sum);
+                let mut values = own.get_vec::<4>(place(below, lane % 8) as usize).map(|sum| call.alpha * sum);
                 if row < m && column < n {
                     if call.beta != 0.0 {
                         let before = if fours {
                             c.get_vec::<4>(index)
                         } else {
-                            [0, 1, 2, 3].map(|i| c.get_if(column + i < n, || index + i as usize, F::ZERO))
+                            let mut before = [F::ZERO; 4];
+                            unrolled!(4, at most 8, |i| {
+                                before[i as usize] = c.get_if(column + i < n, || index + i as usize, F::ZERO);
+                            });
+                            before
                         };
-                        for (value, before) in values.iter_mut().zip(before) {
-                            *value += call.beta * before.widen();
-                        }
+                        unrolled!(4, at most 8, |i| {
+                            values[i] += call.beta * before[i].widen();
+                        });
                     }
-                    if !epilogue.bias.is_null() {
-                        for (i, value) in (0..).zip(&mut values) {
-                            *value += bias
-                                .get_if(column + i < n, || (column + i) as usize, E::ZERO)
-                                .widen();
-                        }
-                    }
-                    if epilogue.activation == Activation::Relu {
-                        values = values.map(|value| if value < 0.0 { 0.0 } else { value });
-                    }
-                    let values = values.map(F::narrow);
+                    let [first, last] = [
+                        finish.apply([values[0], values[1]], bias[0]),
+                        finish.apply([values[2], values[3]], bias[1]),
+                    ];
+                    let values = [first[0], first[1], last[0], last[1]].map(F::narrow);
                     if fours {
                         c.set_vec(index, values);
                     } else {
-                        for (i, value) in (0..).zip(values) {
-                            c.set_if(column + i < n, || index + i as usize, || value);
-                        }
+                        unrolled!(4, at most 8, |i| {
+                            c.set_if(column + i < n, || index + i as usize, || values[i as usize]);
+                        });
                     }
                 }
                 pass += 1;

@@ -24,7 +24,7 @@ mod work;
 
 use cuda_std::{shared, thread};
 use cuda_views::Shared;
-use tilewright_contract::{Epilogue, GemmCall, WgmmaTile};
+use tilewright_contract::WgmmaTile;
 
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::wgmma::{ProductElement, Sums};
@@ -32,6 +32,7 @@ use crate::primitives::{bulk_copy, cluster, mbarrier, setmaxnreg};
 use crate::tensor::TensorElement;
 use copies::copy;
 pub(crate) use entry::entry_points;
+pub use epilogue::Target;
 use products::multiply;
 use work::Work;
 
@@ -45,17 +46,6 @@ pub trait Tile {
 pub trait Element: TensorElement + ProductElement {}
 
 impl<E: TensorElement + ProductElement> Element for E {}
-
-/// The tensor maps of A, B and C: boxes of [`WgmmaTile::box_rows`] x 64 elements with the 128-byte swizzle.
-#[derive(Clone, Copy)]
-pub struct Maps<'map> {
-    /// Of A, as it is stored.
-    pub a: &'map TensorMap,
-    /// Of B, as it is stored.
-    pub b: &'map TensorMap,
-    /// Of C; not used where C's elements are f32, or its address or the bytes of its leading dimension are no multiple of 16.
-    pub c: &'map TensorMap,
-}
 
 /// The ring of stages, and C's panels behind it.
 #[derive(Clone, Copy)]
@@ -98,16 +88,14 @@ impl Turn {
 /// Computes this block's tiles of C. `SUMS`: half the tile's columns.
 ///
 /// # Safety
-/// - The maps are those of the matrices that `call` describes, A stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`, in global memory; `c` is C of
-///   the type that `epilogue` says, and overlaps neither A nor B.
+/// - `a` and `b` are the maps of the matrices that `target.call` describes, with boxes of [`WgmmaTile::box_rows`] x 64 elements and the 128-byte swizzle; A
+///   is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
 /// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster of the tile's size, whose
-///   blocks are neighbours along x. `call.slices` is 1.
+///   blocks are neighbours along x.
 #[inline(always)]
 pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool, const SUMS: usize>(
-    maps: Maps<'_>,
-    c: *mut E,
-    call: GemmCall,
-    epilogue: Epilogue<E>,
+    [a, b]: [&TensorMap; 2],
+    target: Target<'_, E>,
 ) where
     [f32; SUMS]: Sums,
 {
@@ -129,10 +117,10 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
     // SAFETY: the barriers are in nobody's use yet. All threads of the block, and of the cluster, meet.
     unsafe {
         if t == 0 {
-            bulk_copy::prefetch(maps.a);
-            bulk_copy::prefetch(maps.b);
+            bulk_copy::prefetch(a);
+            bulk_copy::prefetch(b);
             if const { T::TILE.bulk_store } {
-                bulk_copy::prefetch(maps.c);
+                bulk_copy::prefetch(target.map);
             }
             let mut stage = 0;
             while stage < tile.stages {
@@ -152,21 +140,21 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
         }
     }
     let warpgroup = t / WgmmaTile::WARPGROUP;
-    let work = Work::new::<T>(call);
+    let work = Work::new::<T>(target.call);
     // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one way as a whole.
     unsafe {
         if warpgroup == tile.consumers() {
-            if let Some([few, _]) = const { T::TILE.registers() } {
-                decrease(few);
+            if const { T::TILE.registers().is_some() } {
+                setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
             }
             if t == tile.consumers() * WgmmaTile::WARPGROUP {
-                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>(maps, ring, work);
+                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, work);
             }
         } else {
             if let Some([_, many]) = const { T::TILE.registers() } {
                 increase(many);
             }
-            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(maps.c, ring, work, c, call, epilogue);
+            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(ring, work, target);
         }
         if const { T::TILE.cluster > 1 } {
             // Others still copy to this block's shared memory and arrive at its barriers: nobody ends before all are done.
@@ -176,22 +164,7 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
     }
 }
 
-/// Gives registers back; the tiles' numbers are few, and the instruction wants a constant.
-///
-/// # Safety
-/// As for [`setmaxnreg::decrease`].
-#[inline(always)]
-unsafe fn decrease(registers: u32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match registers {
-            24 => setmaxnreg::decrease::<24>(),
-            _ => setmaxnreg::decrease::<40>(),
-        }
-    }
-}
-
-/// Takes registers.
+/// Takes registers: the tiles' numbers are few, and the instruction wants a constant.
 ///
 /// # Safety
 /// As for [`setmaxnreg::increase`].
@@ -200,7 +173,8 @@ unsafe fn increase(registers: u32) {
     // SAFETY: the caller's promise.
     unsafe {
         match registers {
-            240 => setmaxnreg::increase::<240>(),
+            96 => setmaxnreg::increase::<96>(),
+            216 => setmaxnreg::increase::<216>(),
             _ => setmaxnreg::increase::<232>(),
         }
     }

@@ -1,11 +1,12 @@
 //! The warpgroups that multiply.
 
 use cuda_std::thread;
-use tilewright_contract::{Epilogue, GemmCall, WgmmaTile};
+use tilewright_contract::WgmmaTile;
 
-use super::{Element, Ring, Tile, Turn, Work, epilogue};
+use super::epilogue::{self, Target};
+use super::work::Work;
+use super::{Element, Ring, Tile, Turn};
 use crate::primitives::shared_address::shared_address;
-use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::wgmma::{self, Descriptor, Sums};
 use crate::primitives::{bulk_copy, cluster, mbarrier};
 use crate::unroll::unrolled;
@@ -35,12 +36,9 @@ pub(super) unsafe fn multiply<
     const B_IS_N_MAJOR: bool,
     const SUMS: usize,
 >(
-    c_map: &TensorMap,
     ring: Ring<E>,
     mut work: Work,
-    c: *mut E,
-    call: GemmCall,
-    epilogue: Epilogue<E>,
+    target: Target<'_, E>,
 ) where
     [f32; SUMS]: Sums,
 {
@@ -51,12 +49,12 @@ pub(super) unsafe fn multiply<
     let (of_a, a_bytes) = operand::<A_IS_M_MAJOR>(start + warpgroup * PANEL_BYTES);
     let (of_b, b_bytes) = operand::<B_IS_N_MAJOR>(start + tile.a_elems() * WgmmaTile::ELEMENT_BYTES);
     let mut turn = Turn::FIRST;
-    while let Some([row, column]) = work.next::<T>() {
+    while let Some(item) = work.next::<T>() {
         // Here, and not before the loop: what flowed in from the tile before would make `ptxas` take turns with the products (C7515).
         let mut sums = <[f32; SUMS]>::zero();
         let mut step = 0;
         let mut last = 0;
-        while step < work.steps {
+        while step < item.steps {
             let Turn { stage, parity } = turn;
             let at = stage * tile.stage_bytes().get();
             // SAFETY: the warpgroup is here as a whole. The stage is in the ring, and filled; who fills it again waits until it is released.
@@ -88,12 +86,13 @@ pub(super) unsafe fn multiply<
         unsafe {
             if const { T::TILE.stages > 1 } {
                 wgmma::wait::<0, _>(&mut sums);
-                if work.steps > 0 {
+                if item.steps > 0 {
                     release::<T>(ring, last, t);
                 }
             }
-            let at = [row + warpgroup * WgmmaTile::ROWS, column];
-            epilogue::store::<E, T, SUMS>(&sums, at, c_map, c, call, epilogue, ring.elems);
+            let share = work.share::<T>(item, warpgroup);
+            let at = [item.row + warpgroup * WgmmaTile::ROWS, item.column];
+            epilogue::store::<E, T, SUMS>(sums, share, at, target, ring.elems);
         }
     }
     if const { T::TILE.bulk_store } {

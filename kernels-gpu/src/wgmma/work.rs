@@ -1,12 +1,14 @@
-//! Which tiles a block computes.
+//! Which tiles and which parts of K a block computes.
 
 use cuda_std::thread;
 use tilewright_contract::{GemmCall, GroupedTile, WgmmaTile};
 
 use super::Tile;
 use crate::primitives::cluster;
+use crate::slices::Share;
 
-/// The tiles of a block, one after the other: its cluster goes through groups of `cluster` tiles along M, as far apart as there are clusters.
+/// The items of a block, one after the other: its cluster goes through groups of `cluster` tiles along M, all of slice 0 first, as far apart as there are
+/// clusters.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
     /// Groups of tiles along M.
@@ -21,8 +23,25 @@ pub(super) struct Work {
     next: u32,
     /// From one to the next.
     stride: u32,
-    /// Steps along K of each tile.
+    /// Elements along K, of all slices and of each but the last, and how many slices there are.
+    k: u32,
+    slice_k: u32,
+    slices: u32,
+}
+
+/// A tile of C and a slice of K.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    /// The first row of the tile. A cluster's last rows may lie behind C's: the block then works on nothing, as the others need its part of B.
+    pub(super) row: u32,
+    /// The first column of the tile.
+    pub(super) column: u32,
+    /// The first element along K.
+    pub(super) k: u32,
+    /// Steps along K.
     pub(super) steps: u32,
+    /// The slice.
+    slice: u32,
 }
 
 impl Work {
@@ -31,27 +50,59 @@ impl Work {
     pub(super) fn new<T: Tile>(call: GemmCall) -> Self {
         let tile = const { T::TILE };
         let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
-        let alone = const { T::TILE.cluster == 1 };
+        let k = call.args.k;
+        let (slice_k, slices) = if const { T::TILE.takes_slices() } {
+            (call.slice_k, call.slices)
+        } else {
+            (k, 1)
+        };
         Self {
             groups_m: call.args.m.div_ceil(tile.m * tile.cluster),
             tiles_n: call.args.n.div_ceil(tile.n),
             order_m: call.group_m.div_ceil(tile.cluster),
-            rank: if alone { 0 } else { cluster::rank() },
+            rank: if const { T::TILE.cluster == 1 } {
+                0
+            } else {
+                cluster::rank()
+            },
             next: block / tile.cluster,
             stride: blocks / tile.cluster,
-            steps: call.args.k.div_ceil(WgmmaTile::K),
+            k,
+            slice_k,
+            slices,
         }
     }
 
-    /// The first row and column of the next tile. A cluster's last rows may lie behind C's: the block then works on nothing, as the others need its part of B.
+    /// The next item, or none.
     #[inline(always)]
-    pub(super) fn next<T: Tile>(&mut self) -> Option<[u32; 2]> {
+    pub(super) fn next<T: Tile>(&mut self) -> Option<Item> {
         let tile = const { T::TILE };
-        if self.next >= self.groups_m * self.tiles_n {
+        if self.next >= self.groups_m * self.tiles_n * self.slices {
             return None;
         }
         let at = GroupedTile::of_block(self.next, self.groups_m, self.tiles_n, self.order_m);
         self.next += self.stride;
-        Some([(at.tile_m * tile.cluster + self.rank) * tile.m, at.tile_n * tile.n])
+        let k = at.slice * self.slice_k;
+        Some(Item {
+            row: (at.tile_m * tile.cluster + self.rank) * tile.m,
+            column: at.tile_n * tile.n,
+            k,
+            steps: self.slice_k.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K),
+            slice: at.slice,
+        })
+    }
+
+    /// The share of a warpgroup in the tile of an item: its 64 rows are a tile of their own.
+    #[inline(always)]
+    pub(super) fn share<T: Tile>(self, item: Item, warpgroup: u32) -> Share {
+        let tile = const { T::TILE };
+        let rows = item.row / WgmmaTile::ROWS + warpgroup;
+        Share {
+            tile: rows * self.tiles_n + item.column / tile.n,
+            tiles: self.groups_m * tile.cluster * tile.consumers() * self.tiles_n,
+            slice: item.slice,
+            slices: self.slices,
+            threads: WgmmaTile::WARPGROUP,
+        }
     }
 }
