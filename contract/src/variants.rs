@@ -175,7 +175,7 @@ impl Variant {
         match self.tile {
             Tile::Block(tile) => self.rung.takes_call() && tile.takes_slices(),
             Tile::Lines(_) => true,
-            Tile::Wgmma(_) => matches!(self.rung, Rung::WgmmaGemm),
+            Tile::Wgmma(tile) => tile.takes_slices(),
             Tile::Fixed(_) | Tile::Runtime { .. } | Tile::Tensor(_) => false,
         }
     }
