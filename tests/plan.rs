@@ -94,7 +94,8 @@ fn an_automatic_plan_fits_every_architecture_and_element_type() {
             let used = summary.static_smem_bytes + summary.dynamic_smem_bytes;
             assert!(used <= device.smem_per_block_optin, "{}: {used}", device.name);
             assert_eq!(summary.opt_in, used > 49_152, "{}", device.name);
-            assert_eq!(summary.a_part_bytes + summary.b_part_bytes, used);
+            let operands = summary.a_part_bytes + summary.b_part_bytes;
+            assert_eq!(operands + summary.c_part_bytes + summary.barrier_bytes, used);
             assert_eq!(summary.block[0] * summary.block[1], plan.tile().threads());
             assert!(!plan.reasons().is_empty());
         }

@@ -252,5 +252,5 @@ fn slices_of_k_meet() {
             run += 1;
         }
     }
-    assert_eq!(run, 15);
+    assert_eq!(run, 12);
 }

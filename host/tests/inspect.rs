@@ -259,7 +259,7 @@ fn twins_that_spill_are_found_by_symbol_and_by_family() {
             .map(|word| code.matches(&format!("{word} ")).count() + code.matches(&format!("{word}.")).count()),
         [2, 2]
     );
-    assert!(fails(2, "--kernel r99_none").contains("r12_mma_sync, register_tile, inverse8"));
+    assert!(fails(2, "--kernel r99_none").contains("r17_wgmma_gemm, register_tile, inverse8"));
 }
 
 #[test]

@@ -331,7 +331,8 @@ fn inputs_that_cannot_be_multiplied_are_named_and_nothing_is_written() {
         (
             "a.npy b.npy -o c.npy --kernel r99",
             "unknown kernel `r99`; known: auto, r01_naive, r02_tiled_static, r03_tiled_dynamic, r04_register_column, r05_register_tile, r06_vector_copy, r07_warp_tile, \
-             r08_double_buffer, r09_async_copy, r10_gemm, r11_matrix_vector, r12_mma_sync",
+             r08_double_buffer, r09_async_copy, r10_gemm, r11_matrix_vector, r12_mma_sync, \
+             r13_wgmma, r14_warp_specialized, r15_persistent, r16_cluster, r17_wgmma_gemm",
         ),
         (
             "a.npy b.npy -o c.npy --backend cpu --kernel r01_naive",
@@ -440,7 +441,7 @@ fn ptx_is_printed_for_an_architecture_and_a_kernel() {
     assert!(one.starts_with(".visible .entry r01_naive_f32(") && one.ends_with("}\n"));
     assert!(whole.contains(&one));
     for (arguments, expected) in [
-        ("ptx --arch sm_70", "`sm_70` is too old; levels: sm_75, sm_80"),
+        ("ptx --arch sm_70", "`sm_70` is too old; levels: sm_75, sm_80, sm_90a"),
         ("ptx --arch pentium", "`pentium` is unknown"),
         ("ptx --kernel r01_naive_i8", "unknown kernel `r01_naive_i8`"),
     ] {

@@ -87,6 +87,10 @@ pub struct PlanSummary {
     pub a_part_bytes: u32,
     /// Bytes of the part of B_s (0 without shared memory).
     pub b_part_bytes: u32,
+    /// Bytes of the panels of C on their way to global memory (0 where C goes from registers).
+    pub c_part_bytes: u32,
+    /// Bytes of the mbarriers (0 without bulk copies).
+    pub barrier_bytes: u32,
     /// Static shared memory of a block.
     pub static_smem_bytes: u32,
     /// Dynamic shared memory of a block.
@@ -204,6 +208,13 @@ impl Plan {
             SharedMemory::None => [0, 0],
             SharedMemory::Static(_) | SharedMemory::Dynamic => [self.parts().a_part.get(), self.parts().b_part.get()],
         };
+        let [c_part_bytes, barrier_bytes] = match self.tile {
+            OutputTile::Wgmma(tile) => {
+                let barriers_at = tile.barriers_at().get();
+                [barriers_at - parts[0] - parts[1], tile.bytes().get() - barriers_at]
+            }
+            OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Tensor(_) | OutputTile::Lines(_) => [0, 0],
+        };
         PlanSummary {
             kernel: self.variant.symbol,
             tile: [self.tile.m(), self.tile.n()],
@@ -212,6 +223,8 @@ impl Plan {
             grid: [self.grid.blocks(), 1, 1],
             a_part_bytes: parts[0],
             b_part_bytes: parts[1],
+            c_part_bytes,
+            barrier_bytes,
             static_smem_bytes: self.variant.static_bytes().get(),
             dynamic_smem_bytes: self.dynamic_bytes.get(),
             limit_bytes: self.limit_bytes.get(),

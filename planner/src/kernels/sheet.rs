@@ -92,7 +92,7 @@ pub fn twin_sheet(twin: &Twin, used: KernelUsage, arch: &Architecture) -> Result
 /// The kernel as a template: stages of two tiles, sums in registers.
 fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Architecture) -> Template {
     let warps = tile.threads().div_ceil(arch.warp_size);
-    // With bulk copies one warpgroup does nothing else, and C may leave through panels of its own.
+    // With bulk copies one warpgroup does nothing else, and C leaves through panels of its own.
     let (producer_warps, epilogue) = match tile {
         OutputTile::Wgmma(tile) => {
             let piece = EpilogueTile {
@@ -100,12 +100,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
                 n: WgmmaTile::PANEL,
                 buffers: tile.c_panels,
             };
-            let epilogue = if tile.c_panels > 0 {
-                Epilogue::Own(piece)
-            } else {
-                Epilogue::Direct
-            };
-            (WgmmaTile::WARPGROUP / arch.warp_size, epilogue)
+            (WgmmaTile::WARPGROUP / arch.warp_size, Epilogue::Own(piece))
         }
         OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Lines(_) | OutputTile::Tensor(_) => {
             (0, Epilogue::Direct)
