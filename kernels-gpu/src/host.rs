@@ -4,7 +4,7 @@
 
 use core::any::Any;
 
-use tilewright_contract::{GemmArgs, GemmCall, TileParts};
+use tilewright_contract::{Epilogue, GemmArgs, GemmCall, TileParts};
 
 use crate::element::Element;
 use crate::{rungs, spilling};
@@ -18,6 +18,8 @@ pub enum EntryPoint<E> {
     Parts(unsafe fn(*const E, *const E, *mut E, GemmArgs, TileParts)),
     /// The whole of a call, with the workspace and the counters of its slices.
     Call(unsafe fn(*const E, *const E, *mut E, GemmCall, *mut E, *mut u32)),
+    /// The whole of a call, and what follows the sums. C is of f32 where that says so.
+    Tensor(unsafe fn(*const E, *const E, *mut E, GemmCall, Epilogue<E>)),
 }
 
 /// What the kinds of kernels take besides A, B and C; each takes its part.
@@ -31,6 +33,8 @@ pub struct Arguments<E> {
     pub workspace: *mut E,
     /// A counter for each tile; may be null without slices.
     pub counters: *mut u32,
+    /// What follows the sums.
+    pub epilogue: Epilogue<E>,
 }
 
 impl<E> EntryPoint<E> {
@@ -45,6 +49,7 @@ impl<E> EntryPoint<E> {
             parts,
             workspace,
             counters,
+            epilogue,
         } = arguments;
         // SAFETY: the caller's promise.
         unsafe {
@@ -52,6 +57,7 @@ impl<E> EntryPoint<E> {
                 Self::Plain(kernel) => kernel(a, b, c, call.args),
                 Self::Parts(kernel) => kernel(a, b, c, call.args, parts),
                 Self::Call(kernel) => kernel(a, b, c, call, workspace, counters),
+                Self::Tensor(kernel) => kernel(a, b, c, call, epilogue),
             }
         }
     }
@@ -79,6 +85,9 @@ macro_rules! rows {
     };
     (Call: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, EntryPoint::Call(a, b, c, call, workspace, counters);)* }
+    };
+    (Tensor: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $($symbol: $element, EntryPoint::Tensor(a, b, c, call, epilogue);)* }
     };
     (Inverse8: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, Inverse8Kernel(from, to, count);)* }
