@@ -80,6 +80,11 @@ impl Rung {
     pub const fn takes_call(self) -> bool {
         matches!(self, Rung::AsyncCopy | Rung::Gemm | Rung::MatrixVector | Rung::MmaSync)
     }
+
+    /// Whether its kernels take an [`Epilogue`](crate::Epilogue): bias, activation, C of f32.
+    pub const fn takes_epilogue(self) -> bool {
+        matches!(self, Rung::MmaSync)
+    }
 }
 
 impl fmt::Display for Rung {

@@ -4,6 +4,7 @@
 //! [`check`](crate::check)).
 
 mod factors;
+mod finish;
 mod function;
 mod memory;
 mod workspace;
@@ -18,9 +19,11 @@ use cust::event::{Event, EventFlags};
 use cust::function::Function;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use tilewright_contract::{Bytes, Operand, SharedMemory, VARIANTS, Variant};
+use tilewright_contract::{Bytes, Epilogue, Operand, SharedMemory, VARIANTS, Variant};
 
 pub use factors::Factors;
+pub use finish::{Finish, OutputOf};
+pub(crate) use finish::{activate, activation_name, check_bias, gelu_exponent};
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
 
@@ -138,6 +141,23 @@ impl Gpu {
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, T>,
     ) -> Result<()> {
+        self.launch_finished(plan, factors.into(), a, b, c)
+    }
+
+    /// Enqueues `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, with C of the type of A and B or, where that is f16 or bf16, of f32; returns before
+    /// it is done.
+    ///
+    /// # Errors
+    /// As for [`Gpu::launch_scaled`]; [`Error::InvalidArgument`] for a bias, an activation or a C of another type and a kernel that has none of these (plan
+    /// with [`Policy::epilogue`](crate::plan::Policy::epilogue)), and for a bias shorter than a row of C.
+    pub fn launch_finished<T: Element, C: OutputOf<T>>(
+        &self,
+        plan: &Plan,
+        finish: Finish<&DeviceMatrix<'_, T>>,
+        a: &DeviceMatrix<'_, T>,
+        b: &DeviceMatrix<'_, T>,
+        c: &mut DeviceMatrix<'_, C>,
+    ) -> Result<()> {
         for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())] {
             let needed = plan.shape().span_elems(operand);
             if len < needed {
@@ -153,7 +173,7 @@ impl Gpu {
                 T::DTYPE
             )));
         }
-        factors.check(variant)?;
+        finish.check::<T, C>(variant, plan.shape().n(), |bias| bias.len())?;
         let blocks = plan.grid().blocks();
         if blocks == 0 {
             return Ok(());
@@ -167,15 +187,25 @@ impl Gpu {
         let (args, parts, call) = (
             plan.shape().args(),
             plan.parts(),
-            plan.call(factors.alpha, factors.beta),
+            plan.call(finish.factors.alpha, finish.factors.beta),
         );
+        let epilogue = Epilogue::<T> {
+            bias: finish
+                .bias
+                .map_or(std::ptr::null(), |bias| bias.as_device_ptr().as_ptr()),
+            activation: finish.activation,
+            output: C::OUTPUT,
+        };
         let address = |argument: *const c_void| argument.cast_mut();
         let mut arguments = vec![
             address((&raw const a).cast()),
             address((&raw const b).cast()),
             address((&raw const c).cast()),
         ];
-        if variant.rung.takes_call() {
+        if variant.rung.takes_epilogue() {
+            arguments.push(address((&raw const call).cast()));
+            arguments.push(address((&raw const epilogue).cast()));
+        } else if variant.rung.takes_call() {
             arguments.push(address((&raw const call).cast()));
             arguments.push(address((&raw const sums).cast()));
             arguments.push(address((&raw const counters).cast()));

@@ -8,7 +8,7 @@ use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{LineTraffic, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
 use serde::Serialize;
-use tilewright_contract::{DType, GemmCall, GemmShape, TileParts, Variant};
+use tilewright_contract::{DType, Epilogue, GemmCall, GemmShape, TileParts, Variant};
 
 use crate::call::{Call, Value};
 use crate::{products, subject, verdict};
@@ -141,6 +141,7 @@ impl Counted {
                     parts,
                     workspace: core::ptr::null_mut(),
                     counters: core::ptr::null_mut(),
+                    epilogue: Epilogue::PLAIN,
                 };
                 // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks for.
                 unsafe { entry_point.call(values[0].get(), values[1].get(), values[2].get(), arguments) }
