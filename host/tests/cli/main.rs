@@ -143,6 +143,9 @@ fn matmul_json_has_every_key() {
         "dtype",
         "alpha",
         "beta",
+        "bias",
+        "activation",
+        "output",
         "tile",
         "slices",
         "block",
@@ -230,6 +233,33 @@ fn transposed_files_are_multiplied_as_they_are() {
 }
 
 #[test]
+fn bias_activation_and_the_type_of_c() {
+    let place = Place::new();
+    let le16 = |values: &[f32]| -> Vec<u8> {
+        let bytes = values.iter().map(|&value| half::f16::from_f32(value).to_le_bytes());
+        bytes.flatten().collect()
+    };
+    place.put("ones.npy", "<f2", false, (8, 8), &le16(&[1.0; 64]));
+    let bias: [f32; 8] = std::array::from_fn(|column| 2.5 - 3.0 * column as f32);
+    place.put("bias.npy", "<f2", false, (1, 8), &le16(&bias));
+    let expected: Vec<f32> = (0..64).map(|at| (4.0 + bias[at % 8]).max(0.0)).collect();
+    let finished = "--alpha 0.5 --bias bias.npy --activation relu --verify full";
+    for backend in ["cpu", "sim"] {
+        let files = format!("ones.npy ones.npy --backend {backend}");
+        let report = place.json(&format!("matmul {files} -o c.npy {finished} --output-type f32"));
+        assert_eq!(place.elements("c.npy"), le32(&expected), "{backend}");
+        assert_eq!((&report["bias"], &report["activation"]), (&true.into(), &"relu".into()));
+        assert_eq!((&report["dtype"], &report["output"]), (&"f16".into(), &"f32".into()));
+        place.succeeds(&format!("matmul {files} -o c.npy {finished}"));
+        assert_eq!(place.elements("c.npy"), le16(&expected), "{backend}");
+        let text = place.succeeds(&format!(
+            "matmul {files} -o c.npy --bias random --activation gelu --verify full"
+        ));
+        assert!(text.contains("a bias, activation gelu, C of f16"), "{text}");
+    }
+}
+
+#[test]
 fn products_are_scaled_and_added() {
     let place = with_operands();
     place.put("c0.npy", "<f4", false, (2, 2), &le32(&[1.0, 2.0, 3.0, 4.0]));
@@ -258,13 +288,20 @@ fn products_are_scaled_and_added() {
     place.put("wide.npy", "<f8", false, (2, 2), &[0; 32]);
     place.put("tall.npy", "<f4", false, (3, 2), &[0; 24]);
     place.put("half.npy", "<f2", false, (2, 2), &[0; 8]);
+    place.put("row.npy", "<f4", false, (1, 2), &[0; 8]);
     for (arguments, expected) in [
-        (
-            "a.npy b.npy --add wide.npy",
-            "wide.npy holds f64: --alpha and --add take f32",
-        ),
+        ("a.npy b.npy --add wide.npy", "wide.npy holds f64, C f32"),
         ("a.npy b.npy --add tall.npy", "tall.npy is 3 x 2, the product 2 x 2"),
-        ("half.npy half.npy --alpha 2", "half.npy holds f16"),
+        ("wide.npy wide.npy --output-type f32", "wide.npy holds f64"),
+        (
+            "a.npy b.npy --bias b.npy",
+            "b.npy is 3 x 2, a bias for this product 1 x 2",
+        ),
+        ("half.npy half.npy --bias row.npy", "row.npy holds f32, A and B f16"),
+        (
+            "a.npy b.npy --activation relu --backend sim --kernel r02_tiled_static",
+            "r02_tiled_static has no kernel for f32 with bias, activation or C of another type",
+        ),
         ("a.npy b.npy --alpha inf --verify full", "must be finite to be checked"),
         (
             "a.npy b.npy --alpha 2 --backend sim --kernel r02_tiled_static",
