@@ -237,6 +237,7 @@ impl Product {
             parts: self.plan.parts(),
             workspace: null_mut(),
             counters: null_mut(),
+            epilogue: tilewright_contract::Epilogue::PLAIN,
         };
         let begin = Instant::now();
         // SAFETY: the buffers are the matrices of the plan; grid and block are its, and it has no slices.

@@ -9,7 +9,7 @@ use kernels_gpu::host;
 use tilewright::random::random_matrix;
 use tilewright::spilling::{Family, Spills, TWINS, Twin, inverse8};
 use tilewright::{DType, Element, GemmShape, check, ptx};
-use tilewright_contract::{GemmCall, Grid, Inverse8, RegisterTile};
+use tilewright_contract::{Epilogue, GemmCall, Grid, Inverse8, RegisterTile};
 
 fn of(family: Family, dtype: DType) -> impl Iterator<Item = &'static Twin> {
     TWINS
@@ -35,6 +35,7 @@ fn arguments(shape: &GemmShape) -> host::Arguments<f32> {
         parts: RegisterTile::PARTS,
         workspace: null_mut(),
         counters: null_mut(),
+        epilogue: Epilogue::PLAIN,
     }
 }
 

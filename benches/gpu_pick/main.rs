@@ -17,7 +17,7 @@ use clap::Parser;
 use fit::fit;
 use half::{bf16, f16};
 use serde::Serialize;
-use tilewright::bench::Quartiles;
+use tilewright::bench::{Quartiles, rows_on_lines};
 use tilewright::launch::Gpu;
 use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, Speeds, Work, estimate_us, meeting_us, plan};
 use tilewright::{DType, Element, GemmShape, Operand, Rung, VARIANTS, Variant, check, random};
@@ -294,20 +294,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let speed = results.speed(&gpu)?;
         print!("{speed}");
         std::fs::write(arguments.out.join("speed.txt"), speed)?;
-        std::fs::write(arguments.out.join("calibration.json"), compact(&results)?)?;
+        std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
         return Ok(());
     }
     let table = results.markdown()?;
     print!("{table}");
     std::fs::write(arguments.out.join("pick.md"), table)?;
-    std::fs::write(arguments.out.join("pick.json"), compact(&results)?)?;
+    std::fs::write(arguments.out.join("pick.json"), rows_on_lines(&results)?)?;
     Ok(())
-}
-
-/// One row a line: there are many candidates.
-fn compact(results: &Results) -> Result<String, serde_json::Error> {
-    let whole = serde_json::to_string(results)?;
-    Ok(whole.replace(",{\"m\":", ",\n{\"m\":") + "\n")
 }
 
 fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, speeds: &Speeds, rounds: usize) -> Result<Row, Box<dyn Error>> {

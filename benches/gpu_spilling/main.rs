@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use serde::Serialize;
 use tilewright::DType;
-use tilewright::bench::Quartiles;
+use tilewright::bench::{Quartiles, rows_on_lines};
 use tilewright::launch::Gpu;
 use tilewright::spilling::{Family, Spills, TWINS, Twin, Twins};
 
@@ -161,10 +161,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = arguments.out.unwrap_or_default();
     std::fs::create_dir_all(&out)?;
     std::fs::write(out.join("spilling.md"), table)?;
-    std::fs::write(
-        out.join("spilling.json"),
-        serde_json::to_string_pretty(&results)? + "\n",
-    )?;
+    std::fs::write(out.join("spilling.json"), rows_on_lines(&results)?)?;
     Ok(())
 }
 

@@ -124,6 +124,11 @@ impl Rung {
             Rung::WgmmaOneStage | Rung::WgmmaRing | Rung::WgmmaPersistent | Rung::WgmmaCluster | Rung::WgmmaGemm
         )
     }
+
+    /// Whether its kernels take an [`Epilogue`](crate::Epilogue): bias, activation, C of f32.
+    pub const fn takes_epilogue(self) -> bool {
+        matches!(self, Rung::MmaSync) || self.multiplies_by_wgmma()
+    }
 }
 
 impl fmt::Display for Rung {

@@ -2,7 +2,7 @@
 //!
 //! Two ways: [`full`] compares every element with the plain f64 product; [`sampled`] looks for a wrong row with
 //! Freivalds' check and compares the suspects and a sample. [`verify`] takes the first where it is affordable.
-//! [`Expected`] has both for `alpha · A · B + beta · C` too.
+//! [`Expected`] has both for `activation(alpha · A · B + beta · C + bias)` too.
 //!
 //! # When an element passes
 //!
@@ -18,7 +18,8 @@
 //! itself, the last one that of products that underflow.
 //!
 //! Scaled, v becomes `alpha v + beta c`, `|A| |B|` becomes `|alpha| |A| |B| + |beta c|`, where c is the element before, and two
-//! roundings more are allowed, those of a product and of the last sum.
+//! roundings more are allowed, those of a product and of the last sum; with a bias `|bias|` and one rounding more. An activation is applied to v - e and
+//! v + e where it is monotone. GELU is not: there e grows by its slope, 1.13 at most, and by the error of the kernels' own formula.
 //!
 //! An element passes when it lies between v - e and v + e, both rounded to the element type. Rounding is monotone, so
 //! this admits the roundings of all sums that are within e, and nothing else: it needs no term for a 16-bit result's
@@ -87,7 +88,7 @@ pub enum Method {
     Full,
     /// Those of the most suspicious rows, corners, tile edges and random ones.
     Sampled {
-        /// Random vectors of Freivalds' check.
+        /// Random vectors of Freivalds' check; 0 where an activation leaves nothing for it.
         vectors: usize,
         /// Rows that Freivalds' check alone proves wrong.
         failing_rows: usize,
@@ -155,6 +156,9 @@ impl fmt::Display for Verdict {
             ..
         } = self.method
         {
+            if vectors == 0 {
+                return write!(f, "; sampled from {elements}");
+            }
             write!(
                 f,
                 "; sampled from {elements}, Freivalds' check with {vectors} vectors: "

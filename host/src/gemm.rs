@@ -2,8 +2,9 @@
 
 use tilewright_contract::{GemmShape, Operand};
 
+use crate::element::Element;
 use crate::error::Result;
-use crate::launch::Factors;
+use crate::launch::{Factors, Finish, OutputOf};
 use crate::matmul::{Options, Problem, Report, compute, copy_rows};
 use crate::reference::check_lengths;
 
@@ -40,13 +41,57 @@ pub fn gemm(
     c: &mut [f32],
     options: &Options,
 ) -> Result<Report> {
+    gemm_finished(shape, factors.into(), a, b, c, options)
+}
+
+/// Computes `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, all in the type of the sums, and rounds once, to the type of C: that of A and B, or f32
+/// where they are of f16 or bf16. Otherwise as [`gemm`].
+///
+/// The kernels that have bias, activation and a C of f32 are those of the tensor cores, of f16 and bf16; A and B begin at multiples of 16 bytes, and their
+/// leading dimensions are multiples of 8 elements. The CPU computes any of it.
+///
+/// ```
+/// use half::f16;
+/// use tilewright::{Activation, Finish, GemmShape, Options, Verify, gemm_finished};
+///
+/// let a = [1.0, 2.0, 3.0, 4.0].map(f16::from_f32); // 2 x 2
+/// let b = [1.0, -1.0, 0.0, -1.0].map(f16::from_f32); // 2 x 2
+/// let bias = [0.5, 4.0].map(f16::from_f32);
+/// let mut c = [0.0_f32; 4];
+/// let shape = GemmShape::packed(2, 2, 2)?;
+/// let finish = Finish {
+///     bias: Some(&bias[..]),
+///     activation: Activation::Relu,
+///     ..Finish::default()
+/// };
+/// # let options = Options {
+/// #     backend: tilewright::Backend::Cpu,
+/// #     verify: Verify::Full,
+/// #     ..Options::default()
+/// # };
+/// gemm_finished(&shape, finish, &a, &b, &mut c, &options)?;
+/// assert_eq!(c, [1.5, 1.0, 3.5, 0.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`gemm`]; [`Error::InvalidPlan`](crate::Error::InvalidPlan) where no kernel of the element type has what is asked for, and
+/// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a bias with fewer elements than C has columns.
+pub fn gemm_finished<T: Element, C: OutputOf<T>>(
+    shape: &GemmShape,
+    finish: Finish<&[T]>,
+    a: &[T],
+    b: &[T],
+    c: &mut [C],
+    options: &Options,
+) -> Result<Report> {
     check_lengths(shape, &[(Operand::C, c.len())])?;
     let problem = Problem {
         shape,
         a,
         b,
-        factors,
-        before: (factors.beta != 0.0).then_some(&*c),
+        finish,
+        before: (finish.factors.beta != 0.0).then_some(&*c),
     };
     let product = compute(&problem, options)?;
     copy_rows(shape, &product.c, c);

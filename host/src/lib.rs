@@ -42,9 +42,9 @@ pub mod verify;
 
 pub use element::Element;
 pub use error::{Error, Result};
-pub use gemm::gemm;
-pub use launch::Factors;
+pub use gemm::{gemm, gemm_finished};
+pub use launch::{Factors, Finish, OutputOf};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
-pub use tilewright_contract::{Bytes, DType, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant};
+pub use tilewright_contract::{Activation, Bytes, DType, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant};
 pub use tilewright_plan::kernels as plan;

@@ -4,16 +4,16 @@ use std::fmt;
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_contract::{GemmShape, Operand};
+use tilewright_contract::{Activation, GemmShape, Operand};
 
 use crate::check::{self, Expected};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::{Factors, Gpu};
+use crate::launch::{Finish, Gpu, OutputOf, activate, activation_name, check_bias};
 use crate::plan::{Plan, Policy, plan};
 use crate::reference::{self, check_lengths};
-use crate::simulate::{SimOptions, simulate_scaled};
+use crate::simulate::{SimOptions, simulate_finished};
 
 /// Where to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -95,6 +95,12 @@ pub struct Report {
     pub alpha: f32,
     /// The factor of what C held before.
     pub beta: f32,
+    /// Whether a bias was added to each row.
+    pub bias: bool,
+    /// What was applied to each element at last: `none`, `relu` or `gelu`.
+    pub activation: &'static str,
+    /// The element type of C.
+    pub output: &'static str,
     /// Rows and columns of a tile of C, in elements.
     pub tile: [u32; 2],
     /// Parts of K with blocks of their own.
@@ -139,44 +145,47 @@ pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options
     compute(&Problem::product(shape, a, b), options)
 }
 
-/// What is computed: `alpha · op(A) · op(B) + beta · C`.
-pub(crate) struct Problem<'a, T> {
+/// What is computed: `activation(alpha · op(A) · op(B) + beta · C + bias)`.
+pub(crate) struct Problem<'a, T, C> {
     pub(crate) shape: &'a GemmShape,
     pub(crate) a: &'a [T],
     pub(crate) b: &'a [T],
-    pub(crate) factors: Factors,
+    pub(crate) finish: Finish<&'a [T]>,
     /// C before, where beta is not 0.
-    pub(crate) before: Option<&'a [T]>,
+    pub(crate) before: Option<&'a [C]>,
 }
 
-impl<'a, T: Element> Problem<'a, T> {
+impl<'a, T: Element> Problem<'a, T, T> {
     /// The product alone.
     fn product(shape: &'a GemmShape, a: &'a [T], b: &'a [T]) -> Self {
         Self {
             shape,
             a,
             b,
-            factors: Factors::default(),
+            finish: Finish::default(),
             before: None,
         }
     }
+}
 
-    /// A plan for it; the user's policy leaves the factors open.
+impl<T: Element, C: OutputOf<T>> Problem<'_, T, C> {
+    /// A plan for it; the user's policy leaves open what follows the sums.
     fn plan(&self, device: &DeviceProfile, policy: &Policy) -> Result<Plan> {
         let policy = Policy {
-            factors: policy.factors || !self.factors.is_product(),
+            factors: policy.factors || !self.finish.factors.is_product(),
+            epilogue: policy.epilogue || self.finish.needs_epilogue::<T, C>(),
             ..*policy
         };
         Ok(plan(self.shape, T::DTYPE, device, &policy)?)
     }
 
     /// Compares a result with the reference.
-    fn verify(&self, c: &[T], verify: Verify) -> Result<()> {
+    fn verify(&self, c: &[C], verify: Verify) -> Result<()> {
         if verify == Verify::None {
             return Ok(());
         }
         let expected = Expected::product(self.shape, self.a, self.b)?;
-        let expected = expected.scaled(self.factors, self.before.unwrap_or_default())?;
+        let expected = expected.finished(self.finish, self.before.unwrap_or_default())?;
         let verdict = match verify {
             Verify::Sample => expected.sampled(c, check::DEFAULT_SEED)?,
             Verify::None | Verify::Full => expected.full(c)?,
@@ -186,11 +195,15 @@ impl<'a, T: Element> Problem<'a, T> {
 }
 
 /// Computes and compares; the C of the result has zeros between its rows.
-pub(crate) fn compute<T: Element>(problem: &Problem<'_, T>, options: &Options) -> Result<Product<T>> {
+pub(crate) fn compute<T: Element, C: OutputOf<T>>(
+    problem: &Problem<'_, T, C>,
+    options: &Options,
+) -> Result<Product<C>> {
     let Problem {
         shape, a, b, before, ..
     } = *problem;
-    let before_len = before.map_or(usize::MAX, <[T]>::len);
+    let before_len = before.map_or(usize::MAX, <[C]>::len);
+    check_bias(shape.n(), problem.finish.bias.map(<[T]>::len))?;
     check_lengths(
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, before_len)],
@@ -219,38 +232,38 @@ pub(crate) fn compute<T: Element>(problem: &Problem<'_, T>, options: &Options) -
     Ok(product)
 }
 
-fn on_gpu<T: Element>(gpu: &Gpu, problem: &Problem<'_, T>, policy: &Policy) -> Result<Product<T>> {
+fn on_gpu<T: Element, C: OutputOf<T>>(gpu: &Gpu, problem: &Problem<'_, T, C>, policy: &Policy) -> Result<Product<C>> {
     let plan = problem.plan(gpu.profile(), policy)?;
     let mut c = zeros(problem.shape.span_elems(Operand::C))?;
     if let Some(before) = problem.before {
         copy_rows(problem.shape, before, &mut c);
     }
     let (a, b, mut c_device) = (gpu.upload(problem.a)?, gpu.upload(problem.b)?, gpu.upload(&c)?);
-    let launch = || gpu.launch_scaled(&plan, problem.factors, &a, &b, &mut c_device);
+    let bias = problem.finish.bias.map(|bias| gpu.upload(bias)).transpose()?;
+    let finish = Finish {
+        factors: problem.finish.factors,
+        bias: bias.as_ref(),
+        activation: problem.finish.activation,
+    };
+    let launch = || gpu.launch_finished(&plan, finish, &a, &b, &mut c_device);
     let kernel_ms = f64::from(gpu.time_ms(launch)?);
     gpu.synchronize()?;
     c_device.download(&mut c)?;
-    let report = of_plan(
-        &plan,
-        problem.factors,
-        Backend::Gpu,
-        gpu.profile().name.clone(),
-        kernel_ms,
-    );
+    let report = of_plan(&plan, problem, Backend::Gpu, gpu.profile().name.clone(), kernel_ms);
     Ok(Product { c, report })
 }
 
-fn in_simulator<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result<Product<T>> {
+fn in_simulator<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Policy) -> Result<Product<C>> {
     let options = SimOptions {
         // What lines cost is for `tilewright sim` to say.
         checks: cuda_sim::Checks::Faults,
         ..SimOptions::default()
     };
     let &Problem {
-        a, b, factors, before, ..
+        a, b, finish, before, ..
     } = problem;
     let plan = problem.plan(&DeviceProfile::of_arch(options.architecture), policy)?;
-    let product = simulate_scaled(&plan, factors, a, b, before, &options)?;
+    let product = simulate_finished(&plan, finish, a, b, before, &options)?;
     let mut kernel_ms = 0.0;
     if let Some(report) = product.report {
         kernel_ms = report.seconds * 1e3;
@@ -261,12 +274,19 @@ fn in_simulator<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result
     let device = format!("simulator ({} limits)", options.architecture.name);
     Ok(Product {
         c: product.c,
-        report: of_plan(&plan, factors, Backend::Sim, device, kernel_ms),
+        report: of_plan(&plan, problem, Backend::Sim, device, kernel_ms),
     })
 }
 
 /// The report of a plan that was launched.
-fn of_plan(plan: &Plan, factors: Factors, backend: Backend, device: String, kernel_ms: f64) -> Report {
+fn of_plan<T: Element, C: OutputOf<T>>(
+    plan: &Plan,
+    problem: &Problem<'_, T, C>,
+    backend: Backend,
+    device: String,
+    kernel_ms: f64,
+) -> Report {
+    let finish = problem.finish;
     let shape = &plan.shape();
     let summary = plan.summary();
     Report {
@@ -277,8 +297,11 @@ fn of_plan(plan: &Plan, factors: Factors, backend: Backend, device: String, kern
         n: shape.n(),
         k: shape.k(),
         dtype: plan.variant().dtype.name(),
-        alpha: factors.alpha,
-        beta: factors.beta,
+        alpha: finish.factors.alpha,
+        beta: finish.factors.beta,
+        bias: finish.bias.is_some(),
+        activation: activation_name(finish.activation),
+        output: C::DTYPE.name(),
         tile: summary.tile,
         slices: summary.slices,
         block: summary.block,
@@ -297,12 +320,12 @@ fn of_plan(plan: &Plan, factors: Factors, backend: Backend, device: String, kern
     }
 }
 
-fn on_cpu<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result<Product<T>> {
+fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Policy) -> Result<Product<C>> {
     let &Problem {
         shape,
         a,
         b,
-        factors,
+        finish,
         before,
     } = problem;
     if let Some(rung) = policy.rung {
@@ -313,9 +336,12 @@ fn on_cpu<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result<Produ
     let tile = policy.tile.map_or(reference::DEFAULT_TILE_WIDTH, |tile| tile as usize);
     let mut c = zeros(shape.span_elems(Operand::C))?;
     let start = Instant::now();
-    reference::tiled_parallel(shape, tile, a, b, &mut c)?;
-    if !factors.is_product() {
-        scale(shape, factors, before, &mut c);
+    if finish.factors.is_product() && !finish.needs_epilogue::<T, C>() {
+        reference::tiled_parallel_as(shape, tile, a, b, &mut c)?;
+    } else {
+        let mut sums = zeros::<T::Accumulator>(c.len())?;
+        reference::tiled_parallel_as(shape, tile, a, b, &mut sums)?;
+        finish_sums(shape, finish, before, &sums, &mut c);
     }
     let kernel_ms = start.elapsed().as_secs_f64() * 1e3;
     let mut reasons = vec![format!(
@@ -337,8 +363,11 @@ fn on_cpu<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result<Produ
         n: shape.n(),
         k: shape.k(),
         dtype: T::DTYPE.name(),
-        alpha: factors.alpha,
-        beta: factors.beta,
+        alpha: finish.factors.alpha,
+        beta: finish.factors.beta,
+        bias: finish.bias.is_some(),
+        activation: activation_name(finish.activation),
+        output: C::DTYPE.name(),
         tile: [u32::try_from(tile).unwrap_or(u32::MAX); 2],
         slices: 1,
         block: [0; 3],
@@ -358,17 +387,30 @@ fn on_cpu<T: Element>(problem: &Problem<'_, T>, policy: &Policy) -> Result<Produ
     Ok(Product { c, report })
 }
 
-/// Scales a product, and adds what C holds before.
-fn scale<T: Element>(shape: &GemmShape, factors: Factors, before: Option<&[T]>, c: &mut [T]) {
+/// What follows the sums, each rounded once, to the type of C.
+fn finish_sums<T: Element, C: OutputOf<T>>(
+    shape: &GemmShape,
+    finish: Finish<&[T]>,
+    before: Option<&[C]>,
+    sums: &[T::Accumulator],
+    c: &mut [C],
+) {
     let (_, columns, ld) = shape.extents(Operand::C);
-    let [alpha, beta] = [factors.alpha, factors.beta].map(|factor| T::Accumulator::from_f64(factor.into()));
-    for (row, elements) in c.chunks_mut(ld.max(1)).enumerate() {
-        for (column, element) in elements[..columns].iter_mut().enumerate() {
-            let product = alpha * element.to_accumulator();
-            *element = T::from_accumulator(match before {
-                Some(before) => product + beta * before[row * ld + column].to_accumulator(),
-                None => product,
-            });
+    let [alpha, beta] =
+        [finish.factors.alpha, finish.factors.beta].map(|factor| T::Accumulator::from_f64(factor.into()));
+    for (row, (elements, sums)) in c.chunks_mut(ld.max(1)).zip(sums.chunks(ld.max(1))).enumerate() {
+        for (column, (element, &sum)) in elements[..columns].iter_mut().zip(sums).enumerate() {
+            let mut value = alpha * sum;
+            if let Some(before) = before {
+                value = value + beta * before[row * ld + column].to_accumulator();
+            }
+            if let Some(bias) = finish.bias {
+                value = value + bias[column].to_accumulator();
+            }
+            *element = match finish.activation {
+                Activation::None => C::from_accumulator(value),
+                activation => C::from_f64(activate(activation, value.to_f64())),
+            };
         }
     }
 }

@@ -80,13 +80,24 @@ pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T],
 /// # Errors
 /// Those of [`tiled`].
 pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &mut [T]) -> Result<()> {
+    tiled_parallel_as(shape, tile_width, a, b, c)
+}
+
+/// [`tiled_parallel`] with sums that are rounded to another type, or not at all.
+pub(crate) fn tiled_parallel_as<T: Element, C: Element<Accumulator = T::Accumulator>>(
+    shape: &GemmShape,
+    tile_width: usize,
+    a: &[T],
+    b: &[T],
+    c: &mut [C],
+) -> Result<()> {
     let Some(c) = prepare(shape, tile_width, a, b, c)? else {
         return Ok(());
     };
     let Plain { shape, a, b } = &Plain::new(shape, a, b);
     match size_of::<T::Accumulator>() {
-        4 => on_all_threads::<T, 16>(shape, tile_width, a, b, c),
-        _ => on_all_threads::<T, 8>(shape, tile_width, a, b, c),
+        4 => on_all_threads::<T, C, 16>(shape, tile_width, a, b, c),
+        _ => on_all_threads::<T, C, 8>(shape, tile_width, a, b, c),
     }
     Ok(())
 }
@@ -100,7 +111,13 @@ fn on_one_thread<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: usi
 }
 
 /// The row tiles of C, a span that is not empty, in any order. They share no element of C, so nothing is locked.
-fn on_all_threads<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: usize, a: &[T], b: &[T], c: &mut [T]) {
+fn on_all_threads<T: Element, C: Element<Accumulator = T::Accumulator>, const COLUMNS: usize>(
+    shape: &GemmShape,
+    width: usize,
+    a: &[T],
+    b: &[T],
+    c: &mut [C],
+) {
     c.par_chunks_mut(row_tile_elems(shape, width))
         .enumerate()
         .for_each_init(
@@ -111,13 +128,13 @@ fn on_all_threads<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: us
 
 /// Checks the arguments and settles the shapes without a product: returns the span of C, or `None` when nothing is
 /// left to do.
-fn prepare<'c, T: Element>(
+fn prepare<'c, T: Element, C: Element>(
     shape: &GemmShape,
     tile_width: usize,
     a: &[T],
     b: &[T],
-    c: &'c mut [T],
-) -> Result<Option<&'c mut [T]>> {
+    c: &'c mut [C],
+) -> Result<Option<&'c mut [C]>> {
     check_lengths(
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
@@ -134,7 +151,7 @@ fn prepare<'c, T: Element>(
         return Ok(None);
     }
     if shape.k() == 0 {
-        c.chunks_mut(ld).for_each(|row| row[..columns].fill(T::from_f64(0.0)));
+        c.chunks_mut(ld).for_each(|row| row[..columns].fill(C::from_f64(0.0)));
         return Ok(None);
     }
     Ok(Some(c))

@@ -29,7 +29,7 @@ use tilewright_contract::{Epilogue, GemmShape, Operand, OutputTile};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::Factors;
+use crate::launch::{Factors, Finish, OutputOf};
 use crate::plan::{Plan, Policy, plan};
 use crate::reference::check_lengths;
 use crate::tensor_map;
@@ -149,11 +149,26 @@ pub fn simulate_scaled<T: Element>(
     before: Option<&[T]>,
     options: &SimOptions,
 ) -> Result<SimulatedProduct<T>> {
-    factors.check(plan.variant())?;
+    simulate_finished(plan, factors.into(), a, b, before, options)
+}
+
+/// Simulates `C = activation(alpha · A · B + beta · C + bias)`, with C of the type of A and B or of f32. `before`: as for [`simulate_scaled`].
+///
+/// # Errors
+/// As for [`simulate_scaled`]; [`Error::InvalidArgument`] for what the kernel does not have, and for a bias shorter than a row of C.
+pub fn simulate_finished<T: Element, C: OutputOf<T>>(
+    plan: &Plan,
+    finish: Finish<&[T]>,
+    a: &[T],
+    b: &[T],
+    before: Option<&[C]>,
+    options: &SimOptions,
+) -> Result<SimulatedProduct<C>> {
+    finish.check::<T, C>(plan.variant(), plan.shape().n(), |bias| bias.len())?;
     let (shape, variant) = (&plan.shape(), plan.variant());
     let kernel = host::find::<T>(variant.symbol)
         .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", variant.symbol, T::DTYPE)))?;
-    let c_len = before.map_or(usize::MAX, <[T]>::len);
+    let c_len = before.map_or(usize::MAX, <[C]>::len);
     check_lengths(
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c_len)],
@@ -174,7 +189,7 @@ pub fn simulate_scaled<T: Element>(
     let (a, b) = (upload(Operand::A, a), upload(Operand::B, b));
     let on_device = match before {
         Some(before) => GlobalBuffer::matrix(before, rows, columns, ld),
-        None => GlobalBuffer::<T>::matrix_uninit(rows, columns, ld),
+        None => GlobalBuffer::<C>::matrix_uninit(rows, columns, ld),
     };
 
     let [x, y, _] = plan.tile().block();
@@ -201,7 +216,8 @@ pub fn simulate_scaled<T: Element>(
     };
     let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
-    let (call, parts) = (plan.call(factors.alpha, factors.beta), plan.parts());
+    let (call, parts) = (plan.call(finish.factors.alpha, finish.factors.beta), plan.parts());
+    let bias = finish.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
     // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the workspace. 2. Grid, block and dynamic bytes
     // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
     let report = launch.run(|| unsafe {
@@ -209,11 +225,15 @@ pub fn simulate_scaled<T: Element>(
             call,
             parts,
             maps: &maps,
-            epilogue: Epilogue::PLAIN,
             workspace: workspace.as_mut_ptr(),
             counters: counters.as_mut_ptr(),
+            epilogue: Epilogue {
+                bias: bias.as_ref().map_or(std::ptr::null(), GlobalBuffer::as_ptr),
+                activation: finish.activation,
+                output: C::OUTPUT,
+            },
         };
-        kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr(), arguments);
+        kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr().cast(), arguments);
     });
 
     let computed = on_device.to_vec();

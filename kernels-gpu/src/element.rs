@@ -33,6 +33,33 @@ pub trait Element: Pod {
     fn narrow(sum: Self::Sum) -> Self;
 }
 
+/// An element of C that sums in f32 become.
+pub trait Narrowed: Element<Sum = f32> {
+    /// Two neighbours, each to nearest, ties to even.
+    fn narrow_pair(sums: [f32; 2]) -> [Self; 2];
+}
+
+impl Narrowed for f32 {
+    #[inline(always)]
+    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
+        sums
+    }
+}
+
+impl Narrowed for f16 {
+    #[inline(always)]
+    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
+        convert::f32_to_f16x2(sums)
+    }
+}
+
+impl Narrowed for bf16 {
+    #[inline(always)]
+    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
+        convert::f32_to_bf16x2(sums)
+    }
+}
+
 /// A type that is its own accumulator.
 macro_rules! own_sum {
     ($float:ty) => {

@@ -21,6 +21,8 @@ pub enum EntryPoint<E> {
     Call(unsafe fn(*const E, *const E, *mut E, GemmCall, *mut E, *mut u32)),
     /// Tensor maps in place of A and B, one of C beside C, and the whole of a call.
     Maps(WithMaps<E>),
+    /// The whole of a call, and what follows the sums. C is of f32 where that says so.
+    Tensor(unsafe fn(*const E, *const E, *mut E, GemmCall, Epilogue<E>)),
 }
 
 /// A kernel that takes tensor maps of A, B and C, C, the call, what becomes of the sums, and the workspace and the counters of its slices.
@@ -38,12 +40,12 @@ pub struct Arguments<'a, E> {
     pub parts: TileParts,
     /// Tensor maps of A, B and C; not looked at by kernels that take none.
     pub maps: &'a [TensorMap; 3],
-    /// What becomes of the sums.
-    pub epilogue: Epilogue<E>,
     /// Partial sums of the slices; may be null without slices.
     pub workspace: *mut f32,
     /// A counter for each tile; may be null without slices.
     pub counters: *mut u32,
+    /// What follows the sums.
+    pub epilogue: Epilogue<E>,
 }
 
 impl<E> EntryPoint<E> {
@@ -57,9 +59,9 @@ impl<E> EntryPoint<E> {
             call,
             parts,
             maps: [map_a, map_b, map_c],
-            epilogue,
             workspace,
             counters,
+            epilogue,
         } = arguments;
         // SAFETY: the caller's promise.
         unsafe {
@@ -69,6 +71,7 @@ impl<E> EntryPoint<E> {
                 // The kernels with slices are of f32.
                 Self::Call(kernel) => kernel(a, b, c, call, workspace.cast(), counters),
                 Self::Maps(kernel) => kernel(map_a, map_b, map_c, c, call, epilogue, workspace, counters),
+                Self::Tensor(kernel) => kernel(a, b, c, call, epilogue),
             }
         }
     }
@@ -101,6 +104,9 @@ macro_rules! rows {
         $crate::host::rows! { @list $(
             $symbol: $element, EntryPoint::Maps(map_a, map_b, map_c, c, call, epilogue, workspace, counters);
         )* }
+    };
+    (Tensor: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $($symbol: $element, EntryPoint::Tensor(a, b, c, call, epilogue);)* }
     };
     (Inverse8: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, Inverse8Kernel(from, to, count);)* }

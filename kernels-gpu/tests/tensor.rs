@@ -3,8 +3,9 @@
 use cuda_sim::access::Space;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use half::{bf16, f16};
+use kernels_gpu::element::Narrowed;
 use kernels_gpu::tensor::{AlongK, AlongLines, Layout, TensorElement, Tile, product};
-use tilewright_contract::{GemmArgs, GemmCall, TensorTile, span_elems, tensor_tiles};
+use tilewright_contract::{Activation, Epilogue, GemmArgs, GemmCall, Output, TensorTile, span_elems, tensor_tiles};
 
 /// Those that are meant for GPUs.
 struct T128x128;
@@ -52,7 +53,7 @@ struct Matrix<E> {
     elements: Vec<E>,
 }
 
-impl<E: TensorElement> Matrix<E> {
+impl<E: Narrowed> Matrix<E> {
     /// Small integers: every sum is exact.
     fn new(rows: u32, columns: u32, ld: u32, salt: usize) -> Self {
         let (rows, columns, ld) = (rows as usize, columns as usize, ld as usize);
@@ -77,15 +78,42 @@ impl<E: TensorElement> Matrix<E> {
     }
 }
 
+/// What follows the sums.
+#[derive(Clone, Copy, Debug)]
+struct Then {
+    alpha: f32,
+    beta: f32,
+    bias: bool,
+    activation: Activation,
+}
+
 /// Simulates a product, and asserts that the result is right and nothing else has been written.
-fn run<E, T, LA, LB, const M: usize, const N: usize>(
+fn run<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
     shape: Shape,
     (alpha, beta): (f32, f32),
     schedule: Schedule,
     checks: Checks,
+) -> Report {
+    let then = Then {
+        alpha,
+        beta,
+        bias: false,
+        activation: Activation::None,
+    };
+    run_then::<E, E, T, LA, LB, M, N>(shape, then, Output::Same, schedule, checks)
+}
+
+/// The same with C of `O`, which is what `output` says.
+fn run_then<E, O, T, LA, LB, const M: usize, const N: usize>(
+    shape: Shape,
+    then: Then,
+    output: Output,
+    schedule: Schedule,
+    checks: Checks,
 ) -> Report
 where
-    E: TensorElement + PartialEq + std::fmt::Debug,
+    E: TensorElement,
+    O: Narrowed,
     T: Tile,
     LA: Layout,
     LB: Layout,
@@ -102,7 +130,9 @@ where
     } else {
         Matrix::new(k, n, ld(n), 4)
     };
-    let before = Matrix::<E>::new(m, n, n + pad_c, 9);
+    let before = Matrix::<O>::new(m, n, n + pad_c, 9);
+    let bias = Matrix::<E>::new(1, n, n, 2);
+    let Then { alpha, beta, .. } = then;
     let call = GemmCall {
         args: GemmArgs {
             m,
@@ -123,6 +153,7 @@ where
         GlobalBuffer::from_slice(&b.elements),
     );
     let on_c = GlobalBuffer::from_slice(&before.elements);
+    let on_bias = GlobalBuffer::from_slice(&bias.elements);
     let tile = T::TILE;
     let report = Launch::new(m.div_ceil(tile.m) * n.div_ceil(tile.n), tile.threads())
         .dynamic_shared_bytes(tile.bytes().get())
@@ -130,7 +161,15 @@ where
         .checks(checks)
         .run(|| {
             // SAFETY: the buffers hold the matrices that `call` describes; grid, block and shared memory are the tile's.
-            unsafe { product::<E, T, LA, LB, M, N>(on_a.as_ptr(), on_b.as_ptr(), on_c.as_mut_ptr(), call) }
+            unsafe {
+                let epilogue = Epilogue {
+                    bias: if then.bias { on_bias.as_ptr() } else { std::ptr::null() },
+                    activation: then.activation,
+                    output,
+                };
+                let c = on_c.as_mut_ptr().cast::<E>();
+                product::<E, T, LA, LB, M, N>(on_a.as_ptr(), on_b.as_ptr(), c, call, epilogue);
+            }
         });
     assert!(report.is_clean(), "{shape:?}\n{report}");
     let mut expected = before.elements.clone();
@@ -145,18 +184,38 @@ where
                 };
                 a * b
             });
-            let sum = alpha * terms.sum::<f32>()
-                + if beta == 0.0 {
-                    0.0
-                } else {
-                    beta * before.get(row, column)
-                };
-            expected[row * before.ld + column] = E::narrow(sum);
+            let mut value = f64::from(alpha * terms.sum::<f32>());
+            if beta != 0.0 {
+                value += f64::from(beta * before.get(row, column));
+            }
+            if then.bias {
+                value += f64::from(bias.get(0, column));
+            }
+            let value = match then.activation {
+                Activation::None => value,
+                Activation::Relu => value.max(0.0),
+                Activation::Gelu => {
+                    let argument = (2.0 / std::f64::consts::PI).sqrt() * (value + 0.044715 * value.powi(3));
+                    value / 2.0 * (1.0 + argument.tanh())
+                }
+            };
+            expected[row * before.ld + column] = O::narrow(value as f32);
         }
     }
-    // Bits, since what lies between the rows is NaN.
-    let bits = |elements: &[E]| bytemuck::cast_slice::<E, u16>(elements).to_vec();
-    assert!(bits(&on_c.to_vec()) == bits(&expected), "{shape:?}, {alpha}, {beta}");
+    for (at, (got, expected)) in on_c.to_vec().into_iter().zip(expected).enumerate() {
+        let (got, expected) = (got.widen(), expected.widen());
+        let near = match then.activation {
+            // Approximately, and rounded to what may be a neighbour.
+            Activation::Gelu => (got - expected).abs() <= expected.abs() / 128.0 + 1e-6,
+            Activation::None | Activation::Relu => got == expected,
+        };
+        // What lies between the rows is NaN.
+        let untouched = got.is_nan() && expected.is_nan();
+        assert!(
+            near || untouched,
+            "{shape:?}, {then:?}: element {at} is {got} and not {expected}"
+        );
+    }
     report
 }
 
@@ -177,7 +236,7 @@ const SHAPES: [Shape; 9] = [
     shape(70, 3, 0, 0, 4),
 ];
 
-fn every_shape<E: TensorElement + PartialEq + std::fmt::Debug, LA: Layout, LB: Layout>() {
+fn every_shape<E: TensorElement, LA: Layout, LB: Layout>() {
     for shape in SHAPES {
         run::<E, T64x32, LA, LB, 2, 2>(shape, (1.0, 0.0), Schedule::Forward, Checks::Faults);
     }
@@ -247,6 +306,30 @@ fn shared_memory_is_accessed_without_bank_conflicts() {
         for line in shared {
             assert_eq!(line.actual, line.ideal, "{report}");
             assert_eq!(line.lanes, 32 * line.requests, "{report}");
+        }
+    }
+}
+
+/// Each type of C with each bias, activation and beta, where C takes vectors, where it takes pairs and where it takes neither.
+#[test]
+fn whatever_follows_the_sums_is_right() {
+    const SHAPES: [Shape; 3] = [shape(70, 40, 24, 0, 0), shape(33, 34, 24, 0, 2), shape(63, 31, 8, 0, 1)];
+    for shape in SHAPES {
+        for bias in [false, true] {
+            for activation in [Activation::None, Activation::Relu, Activation::Gelu] {
+                for beta in [0.0, -2.0] {
+                    let then = Then {
+                        alpha: 0.5,
+                        beta,
+                        bias,
+                        activation,
+                    };
+                    let (order, checks) = (Schedule::Forward, Checks::Faults);
+                    run_then::<f16, f16, T64x32, AlongK, AlongLines, 2, 2>(shape, then, Output::Same, order, checks);
+                    run_then::<f16, f32, T64x32, AlongK, AlongLines, 2, 2>(shape, then, Output::F32, order, checks);
+                    run_then::<bf16, f32, T64x32, AlongK, AlongK, 2, 2>(shape, then, Output::F32, order, checks);
+                }
+            }
         }
     }
 }

@@ -5,6 +5,8 @@
 //! - `usage`: what the driver says of every entry point equals what the contract says
 //! - `library`: `matmul`, large products, opening and closing
 //! - `gemm`: layouts, slices of K, alpha and beta
+//! - `finish`: bias, activation, C of f32
+//! - `spans`: matrices that span more than 4 GiB
 //! - `corpus`: kernels over the whole surface of `cuda_std`
 //! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
 //! - `occupancy`: the planner's occupancy and limits against the driver's
@@ -14,11 +16,13 @@
 mod cases;
 mod corpus;
 mod counted;
+mod finish;
 mod gemm;
 mod kernels;
 mod library;
 mod mutants;
 mod occupancy;
+mod spans;
 mod spilling;
 mod wgmma;
 
@@ -53,6 +57,8 @@ fn main() {
     let mut trials: Vec<Trial> = kernels::trials(&variants);
     trials.extend(library::trials());
     trials.extend(gemm::trials());
+    trials.extend(finish::trials());
+    trials.extend(spans::trials());
     trials.extend(corpus::trials());
     trials.extend(mutants::trials());
     trials.extend(counted::trials());

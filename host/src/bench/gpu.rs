@@ -96,8 +96,11 @@ pub fn ceilings(gpu: &Gpu) -> Option<Ceilings> {
     let rate = InstructionPath::Simt
         .support(&architecture, GemmType::from(DType::F32))?
         .rate;
+    let half = GemmType::from(DType::F16);
+    let on_tensor_cores = InstructionPath::best(&architecture, half).and_then(|path| path.support(&architecture, half));
     Some(Ceilings {
         f32_tflops: product.flops_per_second(rate) / 1e12,
+        half_tflops: on_tensor_cores.map(|support| product.flops_per_second(support.rate) / 1e12),
         clock_mhz: f64::from(product.clock_khz) / 1e3,
         dram_gb_per_second: product.dram_bytes_per_second as f64 / 1e9,
     })

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use tilewright_contract::{DType, Rung};
 
-pub use report::{json, markdown, plots};
+pub use report::{json, markdown, plots, rows_on_lines};
 pub use results::{About, Ceilings, Measurement, Outcome, Results, RowResult, Side, Summary};
 pub use rows::{Against, Layout, Ours, Row, Suite};
 pub use stats::{Quartiles, geometric_mean, quantile};

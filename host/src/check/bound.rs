@@ -1,9 +1,10 @@
 //! The forward error bound of a sum of products, and what it admits.
 
-use tilewright_contract::DType;
+use tilewright_contract::{Activation, DType};
 
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::launch::{activate, gelu_exponent};
 
 /// The unit roundoff of f64, in which expected values are computed.
 pub(super) const F64_ROUNDOFF: f64 = f64::EPSILON / 2.0;
@@ -60,31 +61,54 @@ impl Bound {
         Ok(Self { relative, absolute })
     }
 
-    /// The bound of `alpha` times a sum of `k` products plus a number times another: two roundings more, and products that may underflow.
+    /// The bound of `alpha` times a sum of `k` products plus `added` other terms: a rounding more for each and for alpha, and products that may underflow.
     ///
     /// # Errors
     /// As for [`Bound::new`].
-    pub(super) fn scaled<T: Element>(k: usize, alpha: f64) -> Result<Self> {
-        let sum = Self::new::<T>(k + 2)?;
+    pub(super) fn scaled<T: Element>(k: usize, alpha: f64, added: usize) -> Result<Self> {
+        let sum = Self::new::<T>(k + 1 + added)?;
         let smallest = smallest_positive(T::DTYPE.accumulator()) + smallest_positive(DType::F64);
         Ok(Self {
             relative: sum.relative,
-            absolute: (alpha.abs() * k as f64 + 2.0) * smallest * (1.0 + sum.relative),
+            absolute: (alpha.abs() * k as f64 + 1.0 + added as f64) * smallest * (1.0 + sum.relative),
         })
     }
 
-    /// What is admitted for an element whose f64 sum is `value` and whose terms' magnitudes add up to `magnitude`.
-    pub(super) fn around<T: Element>(&self, value: f64, magnitude: f64) -> Allowed {
+    /// What is admitted for an element of `C`: the activation of a sum that is `value` in f64, and whose terms' magnitudes add up to `magnitude`.
+    pub(super) fn around<C: Element>(&self, value: f64, magnitude: f64, activation: Activation) -> Allowed {
         let error = self.relative * magnitude + self.absolute;
-        let rounded = |x: f64| T::from_f64(x).to_f64();
         // An infinite error says nothing, so it must not admit everything: then only the value itself will do.
         let error = if error.is_finite() { error } else { 0.0 };
+        let activated = |x| activate(activation, x);
+        let (low, high) = match activation {
+            // Monotone: sums within the bound become what lies between the ends.
+            Activation::None | Activation::Relu => (activated(value - error), activated(value + error)),
+            Activation::Gelu => {
+                let error = GELU_SLOPE * error + gelu_error(value);
+                (activated(value) - error, activated(value) + error)
+            }
+        };
+        let rounded = |x: f64| C::from_f64(x).to_f64();
         Allowed {
-            value,
-            low: rounded(value - error),
-            high: rounded(value + error),
+            value: activated(value),
+            low: rounded(low),
+            high: rounded(high),
         }
     }
+}
+
+/// No less than the slope of GELU anywhere, with room for the bound of [`gelu_error`] at a neighbouring place: it is at most 1.129.
+const GELU_SLOPE: f64 = 1.13;
+
+/// How wrong the kernels' GELU of an f32 may be: their formula says (`finish.rs` of the kernels).
+fn gelu_error(x: f64) -> f64 {
+    let (value, twice_u) = (activate(Activation::Gelu, x), gelu_exponent(x));
+    let power = (-twice_u).exp();
+    let share = if power.is_finite() { power / (1.0 + power) } else { 1.0 };
+    let relative = (-20.0_f64).exp2() + (-21.0_f64).exp2() * twice_u.abs() * share;
+    let error = value.abs() * relative + (-120.0_f64).exp2();
+    // Of infinities and beyond, only the value itself will do.
+    if error.is_finite() { error } else { 0.0 }
 }
 
 /// The values that an element may have: from `low` to `high`; a NaN exactly where `value` is one.
@@ -96,6 +120,11 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
+    /// The value itself, not rounded.
+    pub(super) fn value(&self) -> f64 {
+        self.value
+    }
+
     /// Whether `got` is one of them.
     pub(super) fn admits(&self, got: f64) -> bool {
         if self.value.is_nan() {

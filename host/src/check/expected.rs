@@ -7,19 +7,19 @@ use super::bound::Bound;
 use super::{Method, Mismatch, Tally, Verdict};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::Factors;
+use crate::launch::{Factors, Finish, OutputOf, check_bias};
 use crate::plain::Plain;
 use crate::reference::{check_lengths, element_product, row_products};
 
 /// Rows of C that are compared by one task.
 const ROWS_PER_TASK: usize = 8;
 
-/// What C should be: `op(A) · op(B)`, or `alpha · op(A) · op(B) + beta · C`.
-pub struct Expected<'a, T: Element> {
+/// What C should be: `op(A) · op(B)`, or `activation(alpha · op(A) · op(B) + beta · C + bias)`. C has the type of A and B or another one.
+pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
     pub(super) plain: Plain<'a, T>,
-    pub(super) factors: Factors,
+    pub(super) finish: Finish<&'a [T]>,
     /// C before, where beta is not 0.
-    pub(super) before: Option<&'a [T]>,
+    pub(super) before: Option<&'a [C]>,
     pub(super) bound: Bound,
 }
 
@@ -34,7 +34,7 @@ impl<'a, T: Element> Expected<'a, T> {
         check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
         Ok(Self {
             plain: Plain::new(shape, a, b),
-            factors: Factors::default(),
+            finish: Finish::default(),
             before: None,
             bound,
         })
@@ -45,32 +45,45 @@ impl<'a, T: Element> Expected<'a, T> {
     /// # Errors
     /// [`Error::InvalidArgument`] for a slice shorter than C, a factor that is no finite number, or a K without a bound.
     pub fn scaled(self, factors: Factors, before: &'a [T]) -> Result<Self> {
-        if factors.is_product() {
-            return Ok(self);
-        }
-        let Factors { alpha, beta } = factors;
+        self.finished(factors.into(), before)
+    }
+
+    /// The same product with all that can follow it, and C of the type of `before`, which is not read where beta is 0.
+    ///
+    /// # Errors
+    /// As for [`Expected::scaled`], and for a bias shorter than a row of C.
+    pub fn finished<C: OutputOf<T>>(self, finish: Finish<&'a [T]>, before: &'a [C]) -> Result<Expected<'a, T, C>> {
+        let Self { plain, bound, .. } = self;
+        let Factors { alpha, beta } = finish.factors;
         if !(alpha.is_finite() && beta.is_finite()) {
             return Err(Error::InvalidArgument(format!(
                 "alpha {alpha} and beta {beta} must be finite to be checked"
             )));
         }
+        check_bias(plain.shape.n(), finish.bias.map(<[T]>::len))?;
         let before = (beta != 0.0).then_some(before);
         if let Some(before) = before {
-            check_lengths(&self.plain.shape, &[(Operand::C, before.len())])?;
+            check_lengths(&plain.shape, &[(Operand::C, before.len())])?;
         }
-        Ok(Self {
-            bound: Bound::scaled::<T>(self.plain.shape.k(), alpha.into())?,
-            factors,
+        let bound = match finish.factors.is_product() && finish.bias.is_none() {
+            true => bound,
+            false => Bound::scaled::<T>(plain.shape.k(), alpha.into(), 1 + usize::from(finish.bias.is_some()))?,
+        };
+        Ok(Expected {
+            plain,
+            finish,
             before,
-            ..self
+            bound,
         })
     }
+}
 
+impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     /// Compares every element of `c`; elements that are not elements of C are not looked at. Takes `2 m n k` f64 operations and no memory to speak of.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a slice shorter than C. A mismatch is no error here: see [`Verdict::into_result`].
-    pub fn full(&self, c: &[T]) -> Result<Verdict> {
+    pub fn full(&self, c: &[C]) -> Result<Verdict> {
         let shape = &self.plain.shape;
         check_lengths(shape, &[(Operand::C, c.len())])?;
         let rows: Vec<usize> = (0..shape.m()).collect();
@@ -81,14 +94,23 @@ impl<'a, T: Element> Expected<'a, T> {
         Ok(tally.verdict(Method::Full))
     }
 
-    /// The value of an element and the magnitudes of its terms, from those of the product.
+    /// The value of an element before its activation and the magnitudes of its terms, from those of the product.
     fn scale(&self, row: usize, column: usize, (value, magnitude): (f64, f64)) -> (f64, f64) {
-        if self.factors.is_product() {
-            return (value, magnitude);
-        }
-        let (alpha, beta) = (f64::from(self.factors.alpha), f64::from(self.factors.beta));
+        let (alpha, beta) = (
+            f64::from(self.finish.factors.alpha),
+            f64::from(self.finish.factors.beta),
+        );
         let added = self.before_at(row, column).map_or(0.0, |before| beta * before);
-        (alpha * value + added, alpha.abs() * magnitude + added.abs())
+        let bias = self.bias_at(column).unwrap_or(0.0);
+        (
+            alpha * value + added + bias,
+            alpha.abs() * magnitude + added.abs() + bias.abs(),
+        )
+    }
+
+    /// The bias of a column, where there is one.
+    fn bias_at(&self, column: usize) -> Option<f64> {
+        self.finish.bias.map(|bias| bias[column].to_f64())
     }
 
     /// What C holds before, where it counts.
@@ -97,14 +119,14 @@ impl<'a, T: Element> Expected<'a, T> {
         self.before.map(|before| before[row * ldc + column].to_f64())
     }
 
-    /// One element and the magnitudes of its terms.
+    /// One element before its activation, and the magnitudes of its terms.
     pub(super) fn element(&self, row: usize, column: usize) -> (f64, f64) {
         let Plain { shape, a, b } = &self.plain;
         self.scale(row, column, element_product(shape, a, b, row, column))
     }
 
     /// Compares the given rows in full.
-    pub(super) fn compare_rows(&self, rows: &[usize], c: &[T]) -> Tally {
+    pub(super) fn compare_rows(&self, rows: &[usize], c: &[C]) -> Tally {
         let Plain { shape, a, b } = &self.plain;
         let (_, columns, ldc) = shape.extents(Operand::C);
         if columns == 0 {
@@ -125,14 +147,14 @@ impl<'a, T: Element> Expected<'a, T> {
         tally
     }
 
-    /// Compares one element of C with its value and magnitude.
+    /// Compares one element of C with its value before the activation and the magnitudes of its terms.
     pub(super) fn compare_element(
         &self,
         (row, column): (usize, usize),
         (value, magnitude): (f64, f64),
-        got: T,
+        got: C,
     ) -> Tally {
-        let allowed = self.bound.around::<T>(value, magnitude);
+        let allowed = self.bound.around::<C>(value, magnitude, self.finish.activation);
         let got = got.to_f64();
         // Finite inputs can lead f64 sums to NaN (infinity less infinity, beyond 1e308). That does not excuse a NaN.
         let passes = allowed.admits(got) && (!got.is_nan() || self.special_inputs(row, column));
@@ -140,7 +162,7 @@ impl<'a, T: Element> Expected<'a, T> {
             row,
             column,
             got,
-            expected: value,
+            expected: allowed.value(),
             bound: allowed.bound(),
         };
         Tally {
@@ -155,12 +177,13 @@ impl<'a, T: Element> Expected<'a, T> {
         }
     }
 
-    /// Whether a row of A, a column of B or the element of C before is or holds an infinity or a NaN.
+    /// Whether a row of A, a column of B, the bias or the element of C before is or holds an infinity or a NaN.
     fn special_inputs(&self, row: usize, column: usize) -> bool {
         let Plain { shape, a, b } = &self.plain;
         let (_, inner, lda) = shape.extents(Operand::A);
         let (_, _, ldb) = shape.extents(Operand::B);
         self.before_at(row, column).is_some_and(|before| !before.is_finite())
+            || self.bias_at(column).is_some_and(|bias| !bias.is_finite())
             || (0..inner).any(|k| !a[row * lda + k].to_f64().is_finite() || !b[k * ldb + column].to_f64().is_finite())
     }
 }

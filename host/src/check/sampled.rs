@@ -1,16 +1,18 @@
 //! The check for products that are too large to compute twice.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
-use tilewright_contract::Operand;
+use tilewright_contract::{Activation, Operand};
 
 use super::bound::{F64_ROUNDOFF, gamma, smallest_positive, unit_roundoff};
 use super::{Expected, Method, Tally, Verdict};
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::launch::OutputOf;
 use crate::plain::Plain;
 use crate::random;
 use crate::reference::check_lengths;
@@ -28,7 +30,7 @@ const RANDOM_ELEMENTS: usize = 256;
 /// Tile widths whose first and last edges are compared.
 const EDGES: [usize; 4] = [16, 32, 64, 128];
 
-impl<T: Element> Expected<'_, T> {
+impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     /// Checks `c` in `O(m k + k n + m n)` and compares a few thousand elements.
     ///
     /// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for random
@@ -41,18 +43,25 @@ impl<T: Element> Expected<'_, T> {
     ///    before it is proved.
     /// 3. Corners, the first and last edges of the usual tiles, and random elements are compared as well.
     ///
+    /// An activation is not linear, and leaves nothing for Freivalds' check: then rows at random take the place of the suspects.
+    ///
     /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements'
     /// bounds.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] as [`Expected::full`], and where A, B or what C holds before has an infinity or a NaN, or
     /// numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
-    pub fn sampled(&self, c: &[T], seed: u64) -> Result<Verdict> {
+    pub fn sampled(&self, c: &[C], seed: u64) -> Result<Verdict> {
         let shape = &self.plain.shape;
         check_lengths(shape, &[(Operand::C, c.len())])?;
         let (rows, columns, ldc) = shape.extents(Operand::C);
         let mut rng = random::generator(seed, u64::MAX);
-        let residuals = self.residuals(c, &mut rng)?;
+        let is_linear = self.finish.activation == Activation::None;
+        let residuals = match is_linear {
+            true => self.residuals(c, &mut rng)?,
+            // Below 1, which would prove a row wrong.
+            false => (0..rows).map(|_| component(&mut rng).abs()).collect(),
+        };
 
         let mut suspects: Vec<usize> = (0..rows).collect();
         suspects.sort_by(|&i, &j| residuals[j].total_cmp(&residuals[i]));
@@ -76,16 +85,16 @@ impl<T: Element> Expected<'_, T> {
         // Each failing row holds a wrong element, compared or not.
         tally.mismatches = tally.mismatches.max(failing_rows);
         Ok(tally.verdict(Method::Sampled {
-            vectors: VECTORS,
+            vectors: if is_linear { VECTORS } else { 0 },
             failing_rows,
             compared_rows,
             elements: rows * columns,
         }))
     }
 
-    /// For each row of C the difference of `alpha A (B x) + beta C x`, with C as it was before, and `C x`, with C as it is now, in units of what its
+    /// For each row of C the difference of `alpha A (B x) + beta C x + bias x`, with C as it was before, and `C x`, with C as it is now, in units of what its
     /// elements' bounds allow, for the worse vector. Infinite where the row holds a NaN or an infinity.
-    fn residuals(&self, c: &[T], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
+    fn residuals(&self, c: &[C], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
         let Self { plain, bound, .. } = self;
         let Plain { shape, a, b } = plain;
         let (rows, inner, lda) = shape.extents(Operand::A);
@@ -106,17 +115,28 @@ impl<T: Element> Expected<'_, T> {
         }
         let (bx, b_sums): (Vec<_>, Vec<_>) = y.into_iter().unzip();
 
-        // The roundings of y, of A y, of C x before and after, and those of the bounds themselves: fewer than n + k + 12 each.
-        let evaluation = 2.0 * gamma(columns + inner + 12, F64_ROUNDOFF);
+        let (bias, bias_magnitude) = match self.finish.bias {
+            Some(bias) => dot(&bias[..columns], &x),
+            None => ([0.0; VECTORS], 0.0),
+        };
+        if !bias_magnitude.is_finite() {
+            return Err(unusable("the bias"));
+        }
+
+        // The roundings of y, of A y, of C x before and after, of the bias, and those of the bounds themselves: fewer than n + k + 13 each.
+        let evaluation = 2.0 * gamma(columns + inner + 13, F64_ROUNDOFF);
         let sums = T::DTYPE.accumulator();
-        let rounding = if T::DTYPE == sums { 0.0 } else { unit_roundoff(T::DTYPE) };
+        let rounding = if C::DTYPE == sums { 0.0 } else { unit_roundoff(C::DTYPE) };
         let underflow = bound.absolute
-            + if T::DTYPE == sums {
+            + if C::DTYPE == sums {
                 0.0
             } else {
-                smallest_positive(T::DTYPE)
+                smallest_positive(C::DTYPE)
             };
-        let (alpha, beta) = (f64::from(self.factors.alpha), f64::from(self.factors.beta));
+        let (alpha, beta) = (
+            f64::from(self.finish.factors.alpha),
+            f64::from(self.finish.factors.beta),
+        );
         (0..rows)
             .into_par_iter()
             .map(|row| {
@@ -133,14 +153,14 @@ impl<T: Element> Expected<'_, T> {
                 if !before_magnitude.is_finite() {
                     return Err(unusable(Operand::C));
                 }
-                let expected: [f64; VECTORS] = std::array::from_fn(|i| alpha * ay[i] + beta * before[i]);
-                let magnitude = alpha.abs() * magnitude + beta.abs() * before_magnitude;
+                let expected: [f64; VECTORS] = std::array::from_fn(|i| alpha * ay[i] + beta * before[i] + bias[i]);
+                let magnitude = alpha.abs() * magnitude + beta.abs() * before_magnitude + bias_magnitude;
                 let (mut cx, mut c_sum) = ([0.0; VECTORS], 0.0);
                 for (column, (c, x)) in c[row * ldc..][..columns].iter().zip(&x).enumerate() {
                     let mut c = c.to_f64();
                     if !c.is_finite() {
                         let (value, magnitude) = self.element(row, column);
-                        if !bound.around::<T>(value, magnitude).admits(c) {
+                        if !bound.around::<C>(value, magnitude, Activation::None).admits(c) {
                             return Ok(f64::INFINITY);
                         }
                         // A rightful overflow: the sum goes on with the value that it stands for.
@@ -182,7 +202,7 @@ fn accumulate(sums: &mut [f64; VECTORS], element: f64, x: &[f64; VECTORS]) {
     sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += element * x);
 }
 
-fn unusable(operand: Operand) -> Error {
+fn unusable(operand: impl fmt::Display) -> Error {
     Error::InvalidArgument(format!(
         "{operand} holds an infinity, a NaN or numbers whose f64 sums overflow, which the sampled check cannot see past: \
          compare in full"

@@ -1,6 +1,7 @@
 //! Matrices in device memory.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer};
 
@@ -55,6 +56,35 @@ impl<T: Element> DeviceMatrix<'_, T> {
             )));
         }
         self.buffer.copy_to(elements).of_call("cuMemcpyDtoH")
+    }
+
+    /// Copies some elements to the host, from element `first` on, once what was launched before is done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when they end behind the last, [`Error::Driver`] otherwise.
+    pub fn download_at(&self, first: usize, elements: &mut [T]) -> Result<()> {
+        let part = self.part(first, elements.len())?;
+        self.buffer.index(part).copy_to(elements).of_call("cuMemcpyDtoH")
+    }
+
+    /// Copies elements of the host to the elements from `first` on, after what was launched before.
+    ///
+    /// # Errors
+    /// As for [`DeviceMatrix::download_at`].
+    pub fn upload_at(&mut self, first: usize, elements: &[T]) -> Result<()> {
+        let part = self.part(first, elements.len())?;
+        self.buffer.index(part).copy_from(elements).of_call("cuMemcpyHtoD")
+    }
+
+    /// `len` elements from `first` on.
+    fn part(&self, first: usize, len: usize) -> Result<Range<usize>> {
+        match first.checked_add(len) {
+            Some(end) if end <= self.len() => Ok(first..end),
+            _ => Err(Error::InvalidArgument(format!(
+                "{len} elements from element {first} on are not in a matrix of {}",
+                self.len()
+            ))),
+        }
     }
 
     /// Copies all elements of another matrix on this device, after what was launched before.

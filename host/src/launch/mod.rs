@@ -4,6 +4,7 @@
 //! [`check`](crate::check)).
 
 mod factors;
+mod finish;
 mod function;
 mod memory;
 mod tensor_map;
@@ -23,6 +24,8 @@ use kernels_gpu::host::NO_MAPS;
 use tilewright_contract::{Bytes, Epilogue, Operand, OutputTile, SharedMemory, VARIANTS, Variant};
 
 pub use factors::Factors;
+pub use finish::{Finish, OutputOf};
+pub(crate) use finish::{activate, activation_name, check_bias, gelu_exponent};
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
 
@@ -140,6 +143,23 @@ impl Gpu {
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, T>,
     ) -> Result<()> {
+        self.launch_finished(plan, factors.into(), a, b, c)
+    }
+
+    /// Enqueues `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, with C of the type of A and B or, where that is f16 or bf16, of f32; returns before
+    /// it is done.
+    ///
+    /// # Errors
+    /// As for [`Gpu::launch_scaled`]; [`Error::InvalidArgument`] for a bias, an activation or a C of another type and a kernel that has none of these (plan
+    /// with [`Policy::epilogue`](crate::plan::Policy::epilogue)), and for a bias shorter than a row of C.
+    pub fn launch_finished<T: Element, C: OutputOf<T>>(
+        &self,
+        plan: &Plan,
+        finish: Finish<&DeviceMatrix<'_, T>>,
+        a: &DeviceMatrix<'_, T>,
+        b: &DeviceMatrix<'_, T>,
+        c: &mut DeviceMatrix<'_, C>,
+    ) -> Result<()> {
         for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())] {
             let needed = plan.shape().span_elems(operand);
             if len < needed {
@@ -155,7 +175,7 @@ impl Gpu {
                 T::DTYPE
             )));
         }
-        factors.check(variant)?;
+        finish.check::<T, C>(variant, plan.shape().n(), |bias| bias.len())?;
         let blocks = plan.grid().blocks();
         if blocks == 0 {
             return Ok(());
@@ -169,7 +189,7 @@ impl Gpu {
         let (args, parts, call) = (
             plan.shape().args(),
             plan.parts(),
-            plan.call(factors.alpha, factors.beta),
+            plan.call(finish.factors.alpha, finish.factors.beta),
         );
         let maps = match plan.tile() {
             OutputTile::Wgmma(tile) => {
@@ -178,7 +198,13 @@ impl Gpu {
             }
             _ => NO_MAPS,
         };
-        let epilogue = Epilogue::<T>::PLAIN;
+        let epilogue = Epilogue::<T> {
+            bias: finish
+                .bias
+                .map_or(std::ptr::null(), |bias| bias.as_device_ptr().as_ptr()),
+            activation: finish.activation,
+            output: C::OUTPUT,
+        };
         let address = |argument: *const c_void| argument.cast_mut();
         let operands = [
             address((&raw const a).cast()),
@@ -193,6 +219,9 @@ impl Gpu {
             arguments.push(address((&raw const epilogue).cast()));
             arguments.push(address((&raw const sums).cast()));
             arguments.push(address((&raw const counters).cast()));
+        } else if variant.rung.takes_epilogue() {
+            arguments.push(address((&raw const call).cast()));
+            arguments.push(address((&raw const epilogue).cast()));
         } else if variant.rung.takes_call() {
             arguments.push(address((&raw const call).cast()));
             arguments.push(address((&raw const sums).cast()));

@@ -104,14 +104,14 @@ impl<X: Accumulator, const COLUMNS: usize> Tiles<X, COLUMNS> {
 
     /// Writes C_s to the rows of `c`, which begin `ldc` elements apart, and rounds to the element type.
     #[inline(always)]
-    fn write_c<T: Element<Accumulator = X>>(&self, c: &mut [T], ldc: usize, tile: Extents) {
+    fn write_c<C: Element<Accumulator = X>>(&self, c: &mut [C], ldc: usize, tile: Extents) {
         for (row, target) in c.chunks_mut(ldc).take(tile.rows).enumerate() {
             for (strip, target) in target[..tile.columns].chunks_mut(COLUMNS).enumerate() {
                 let sums = &self.c[strip * self.rows + row];
                 target
                     .iter_mut()
                     .zip(sums)
-                    .for_each(|(c, &sum)| *c = T::from_accumulator(sum));
+                    .for_each(|(c, &sum)| *c = C::from_accumulator(sum));
             }
         }
     }
@@ -140,12 +140,12 @@ fn dot_products<X: Accumulator, const COLUMNS: usize>(a: [&[X]; ROWS], b: &[[X; 
 /// Compiled for several instruction sets, of which the best that the CPU has is taken when called. They differ in the
 /// width of their vectors, not in a result: no lane ever meets another.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-pub(super) fn row_tile<T: Element, const COLUMNS: usize>(
+pub(super) fn row_tile<T: Element, C: Element<Accumulator = T::Accumulator>, const COLUMNS: usize>(
     shape: &GemmShape,
     first_row: usize,
     a: &[T],
     b: &[T],
-    c: &mut [T],
+    c: &mut [C],
     tiles: &mut Tiles<T::Accumulator, COLUMNS>,
 ) {
     let (_, inner, lda) = shape.extents(Operand::A);

@@ -2,6 +2,7 @@
 //!
 //! Every test hides the GPU, if there is one, so that it means the same on every machine.
 
+mod finish;
 mod plan;
 mod simulation;
 
@@ -143,6 +144,9 @@ fn matmul_json_has_every_key() {
         "dtype",
         "alpha",
         "beta",
+        "bias",
+        "activation",
+        "output",
         "tile",
         "slices",
         "block",
@@ -258,13 +262,20 @@ fn products_are_scaled_and_added() {
     place.put("wide.npy", "<f8", false, (2, 2), &[0; 32]);
     place.put("tall.npy", "<f4", false, (3, 2), &[0; 24]);
     place.put("half.npy", "<f2", false, (2, 2), &[0; 8]);
+    place.put("row.npy", "<f4", false, (1, 2), &[0; 8]);
     for (arguments, expected) in [
-        (
-            "a.npy b.npy --add wide.npy",
-            "wide.npy holds f64: --alpha and --add take f32",
-        ),
+        ("a.npy b.npy --add wide.npy", "wide.npy holds f64, C f32"),
         ("a.npy b.npy --add tall.npy", "tall.npy is 3 x 2, the product 2 x 2"),
-        ("half.npy half.npy --alpha 2", "half.npy holds f16"),
+        ("wide.npy wide.npy --output-type f32", "wide.npy holds f64"),
+        (
+            "a.npy b.npy --bias b.npy",
+            "b.npy is 3 x 2, a bias for this product 1 x 2",
+        ),
+        ("half.npy half.npy --bias row.npy", "row.npy holds f32, A and B f16"),
+        (
+            "a.npy b.npy --activation relu --backend sim --kernel r02_tiled_static",
+            "r02_tiled_static has no kernel for f32 with bias, activation or C of another type",
+        ),
         ("a.npy b.npy --alpha inf --verify full", "must be finite to be checked"),
         (
             "a.npy b.npy --alpha 2 --backend sim --kernel r02_tiled_static",

@@ -4,7 +4,7 @@
 //!
 //! What changed since rung 9: elements have 16 bits, and what multiplies is no longer a thread but a warp. `ldmatrix` loads what each lane must bring to
 //! `mma.m16n8k16`, four 8 x 8 matrices an instruction, and an XOR of chunks takes the place of padding: rows of 64 bytes and no bank conflicts. Sums are
-//! in f32.
+//! in f32. What follows them is [`finish`](crate::finish): a bias, an activation.
 //!
 //! Shapes (elements): a warp has 64 x 64 of C, which makes 32 `mma` of 8 `ldmatrix`. Rows of A and B and their leading dimensions are multiples of 8,
 //! addresses of 16 bytes.
@@ -14,7 +14,7 @@
 
 use cuda_std::kernel;
 use half::{bf16, f16};
-use tilewright_contract::{GemmCall, TensorTile, tensor_tiles};
+use tilewright_contract::{Epilogue, GemmCall, TensorTile, tensor_tiles};
 
 use crate::tensor::{self, AlongK, AlongLines, Tile};
 
@@ -33,25 +33,23 @@ macro_rules! entry_points {
                 #[doc = concat!("Elements of `", stringify!($element), "`, A laid out as `", stringify!($layout_a), "`, B as `", stringify!($layout_b), "`.")]
                 ///
                 /// # Safety
-                /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the plan, one slice. Workspace and counters
-                /// are not used.
+                /// As for the body: operands as `call` and `epilogue` describe them, grid, block and dynamic shared memory of the plan, one slice.
                 #[kernel(max_threads = $threads, min_blocks = $blocks)]
                 pub unsafe fn $symbol(
                     a: *const $element,
                     b: *const $element,
                     c: *mut $element,
                     call: GemmCall,
-                    _workspace: *mut $element,
-                    _counters: *mut u32,
+                    epilogue: Epilogue<$element>,
                 ) {
                     // SAFETY: the caller's promise.
-                    unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(a, b, c, call) }
+                    unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(a, b, c, call, epilogue) }
                 }
             )*
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Call: $($($symbol: $element;)*)* }
+        crate::host::rows! { Tensor: $($($symbol: $element;)*)* }
     };
 }
 

@@ -2,34 +2,58 @@
 
 use cuda_std::{thread, warp};
 use cuda_views::{GlobalMut, Shared};
-use tilewright_contract::{GemmCall, Swizzle, span_elems};
+use tilewright_contract::{Epilogue, GemmCall, Output, Swizzle, span_elems};
 
 use super::{Place, Sums, TensorElement, Tile};
+use crate::element::Narrowed;
+use crate::finish::Finish;
 use crate::primitives::async_copy;
 use crate::primitives::mma::c_place;
 use crate::unroll::unrolled;
 
-/// Stores a lane's sums. Where C takes vectors of 16 bytes and is not read, by way of shared memory, so that 8 lanes store 128 bytes of a row; else
-/// as they are, two neighbours at once where C allows that.
+/// Does with a lane's sums what `call` and `epilogue` say, and stores them. Where C is of the type of A and B, takes vectors of 16 bytes and is not read, by
+/// way of shared memory, so that 8 lanes store 128 bytes of a row; else as they are, two neighbours at once where C allows that: of f32 4 lanes then store
+/// 32 bytes, a sector.
 ///
 /// # Safety
-/// `c` is as `call` says; the place is the warp's own. `ring` is the block's, of which no thread will use anything any more. Every thread of the block
-/// calls this.
+/// `c` and the bias are as `call` and `epilogue` say; the place is the warp's own. `ring` is the block's, of which no thread will use anything any more.
+/// Every thread of the block calls this.
 #[inline(always)]
 pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
-    sums: &Sums<M, N>,
+    sums: &mut Sums<M, N>,
     place: Place,
     c: *mut E,
     call: GemmCall,
+    epilogue: Epilogue<E>,
     ring: Shared<E>,
 ) {
     let (n, ld) = (call.args.n, call.args.ldc);
-    // SAFETY: the caller's promise.
+    let in_f32 = epilogue.output == Output::F32;
+    let whole = n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16);
+    // SAFETY: the caller's promise; C is of f32 where the epilogue says so, else of E.
     unsafe {
-        if call.beta == 0.0 && n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16) {
+        if in_f32 {
+            Direct::new(c.cast::<f32>(), place, call).scale(sums, call);
+        } else {
+            Direct::new(c, place, call).scale(sums, call);
+        }
+        let finish = Finish::new(epilogue, n);
+        let first_column = place.column + place.warp_column + c_place(thread::thread_idx_x() % 32, 0).1;
+        unrolled!(N, at most 16, |j| {
+            let bias = finish.bias(first_column + 8 * j as u32);
+            unrolled!(M, at most 8, |i| {
+                let [above, above_next, below, below_next] = sums[i][j];
+                let [above, above_next] = finish.apply([above, above_next], bias);
+                let [below, below_next] = finish.apply([below, below_next], bias);
+                sums[i][j] = [above, above_next, below, below_next];
+            });
+        });
+        if in_f32 {
+            Direct::new(c.cast::<f32>(), place, call).store(sums);
+        } else if whole && call.beta == 0.0 {
             through_shared::<E, T, M, N>(sums, place, c.cast(), call, ring);
         } else {
-            directly::<E, M, N>(sums, place, c, call);
+            Direct::new(c, place, call).store(sums);
         }
     }
 }
@@ -38,7 +62,7 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
 /// chunks have bank conflicts.
 ///
 /// # Safety
-/// As for [`store`]; `beta` is 0, and C, as words of two elements, begins at a multiple of 16 bytes, with rows a multiple of that apart and of whole 16s.
+/// As for [`store`]; C, as words of two elements, begins at a multiple of 16 bytes, with rows a multiple of that apart and of whole 16s.
 #[inline(always)]
 unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     sums: &Sums<M, N>,
@@ -72,7 +96,7 @@ unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usi
                     let (row, column) = c_place(lane, 2 * half);
                     let index = swizzle.elem(16 * i as u32 + row, j as u32) + column;
                     let two = [sums[i][j][2 * half as usize], sums[i][j][2 * half as usize + 1]];
-                    own.set_vec(index as usize, E::narrow_pair(two.map(|sum| call.alpha * sum)));
+                    own.set_vec(index as usize, E::narrow_pair(two));
                     half += 1;
                 }
             });
@@ -98,61 +122,102 @@ unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usi
     }
 }
 
-/// Stores pairs, or single elements.
-///
-/// # Safety
-/// As for [`store`].
-#[inline(always)]
-unsafe fn directly<E: TensorElement, const M: usize, const N: usize>(
-    sums: &Sums<M, N>,
-    place: Place,
-    c: *mut E,
-    call: GemmCall,
-) {
-    let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
-    // Two elements have one address with a multiple of 4 bytes in every row.
-    let pairs = n.is_multiple_of(2) && ld.is_multiple_of(2) && c.addr().is_multiple_of(4);
-    // SAFETY: C is as `call` says.
-    let c = unsafe { GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld)) };
-    let scaled = |sum: f32, before: Option<E>| match before {
-        Some(before) => call.alpha * sum + call.beta * before.widen(),
-        None => call.alpha * sum,
-    };
-    let lane = thread::thread_idx_x() % 32;
-    let (first_row, first_column) = (place.row + place.warp_row, place.column + place.warp_column);
-    let reads = call.beta != 0.0;
-    unrolled!(M, at most 8, |i| {
-        unrolled!(N, at most 16, |j| {
-            let mut half = 0;
-            while half < 2 {
-                let (row, column) = c_place(lane, 2 * half);
-                let (row, column) = (first_row + 16 * i as u32 + row, first_column + 8 * j as u32 + column);
-                let index = row as usize * ld + column as usize;
-                let two = [sums[i][j][2 * half as usize], sums[i][j][2 * half as usize + 1]];
-                // SAFETY: what is accessed is inside C, and no other thread accesses it. With `pairs`, n is even, so that both are inside or neither.
-                unsafe {
-                    if pairs {
-                        if row < m && column < n {
-                            let before = if reads { c.get_vec::<2>(index).map(Some) } else { [None; 2] };
-                            let values = [scaled(two[0], before[0]), scaled(two[1], before[1])];
-                            c.set_vec(index, E::narrow_pair(values));
+/// C as a lane accesses its elements: in pairs, or one by one.
+#[derive(Clone, Copy)]
+struct Direct<O> {
+    c: GlobalMut<O>,
+    m: u32,
+    n: u32,
+    ld: usize,
+    /// The lane's first element.
+    row: u32,
+    column: u32,
+    /// Whether two elements have one address with a multiple of their bytes in every row; n is even then, so that both are in C or neither.
+    pairs: bool,
+}
+
+impl<O: Narrowed> Direct<O> {
+    /// # Safety
+    /// C is as `call` says, of `O`.
+    #[inline(always)]
+    unsafe fn new(c: *mut O, place: Place, call: GemmCall) -> Self {
+        let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
+        let (row, column) = c_place(thread::thread_idx_x() % 32, 0);
+        Self {
+            // SAFETY: the caller's promise.
+            c: unsafe { GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld)) },
+            m,
+            n,
+            ld,
+            row: place.row + place.warp_row + row,
+            column: place.column + place.warp_column + column,
+            pairs: n.is_multiple_of(2) && ld.is_multiple_of(2) && c.addr().is_multiple_of(2 * size_of::<O>()),
+        }
+    }
+
+    /// Where a pair begins, the upper one (`half` 0) or the lower one (1) of a fragment, and which of its elements are in C.
+    #[inline(always)]
+    fn pair(self, i: usize, j: usize, half: usize) -> (usize, [bool; 2]) {
+        let row = self.row + 16 * i as u32 + 8 * half as u32;
+        let column = self.column + 8 * j as u32;
+        let inside = [column, column + 1].map(|column| row < self.m && column < self.n);
+        (row as usize * self.ld + column as usize, inside)
+    }
+
+    /// `sums = alpha * sums + beta * C`; with beta 0 C is not read.
+    ///
+    /// # Safety
+    /// No other thread accesses the lane's elements.
+    #[inline(always)]
+    unsafe fn scale<const M: usize, const N: usize>(self, sums: &mut Sums<M, N>, call: GemmCall) {
+        unrolled!(M, at most 8, |i| {
+            unrolled!(N, at most 16, |j| {
+                sums[i][j] = sums[i][j].map(|sum| call.alpha * sum);
+                let mut half = 0;
+                while half < 2 && call.beta != 0.0 {
+                    let (index, inside) = self.pair(i, j, half);
+                    // SAFETY: inside C, and the caller's promise.
+                    let before = unsafe {
+                        if self.pairs && inside[0] {
+                            self.c.get_vec::<2>(index)
+                        } else {
+                            [0, 1].map(|next| self.c.get_if(inside[next] && !self.pairs, || index + next, O::ZERO))
                         }
-                    } else {
-                        let inside = [0, 1].map(|next| row < m && column + next < n);
-                        let mut values = [0.0; 2];
-                        let mut next = 0;
-                        while next < 2 {
-                            let before = reads.then(|| c.get_if(inside[next], || index + next, E::ZERO));
-                            values[next] = scaled(two[next], before);
-                            next += 1;
-                        }
-                        let [first, second] = E::narrow_pair(values);
-                        c.set_if(inside[0], || index, || first);
-                        c.set_if(inside[1], || index + 1, || second);
-                    }
+                    };
+                    sums[i][j][2 * half] += call.beta * before[0].widen();
+                    sums[i][j][2 * half + 1] += call.beta * before[1].widen();
+                    half += 1;
                 }
-                half += 1;
-            }
+            });
         });
-    });
+    }
+
+    /// `C = sums`.
+    ///
+    /// # Safety
+    /// No other thread accesses the lane's elements.
+    #[inline(always)]
+    unsafe fn store<const M: usize, const N: usize>(self, sums: &Sums<M, N>) {
+        unrolled!(M, at most 8, |i| {
+            unrolled!(N, at most 16, |j| {
+                let mut half = 0;
+                while half < 2 {
+                    let (index, inside) = self.pair(i, j, half);
+                    let pair = O::narrow_pair([sums[i][j][2 * half], sums[i][j][2 * half + 1]]);
+                    // SAFETY: inside C, and the caller's promise.
+                    unsafe {
+                        if self.pairs {
+                            if inside[0] {
+                                self.c.set_vec(index, pair);
+                            }
+                        } else {
+                            self.c.set_if(inside[0], || index, || pair[0]);
+                            self.c.set_if(inside[1], || index + 1, || pair[1]);
+                        }
+                    }
+                    half += 1;
+                }
+            });
+        });
+    }
 }

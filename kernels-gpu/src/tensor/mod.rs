@@ -1,4 +1,4 @@
-//! The body of tensor-core kernels by `mma.sync`: f16 or bf16 in, sums in f32, C of the type of A and B.
+//! The body of tensor-core kernels by `mma.sync`: f16 or bf16 in, sums in f32, C of the type of A and B or of f32.
 //!
 //! ```text
 //! start the copies of the first STAGES - 1 steps, one group each
@@ -8,7 +8,7 @@
 //!         load the fragments of kk + 1 (at the last kk: wait, barrier, then of the next stage)
 //!         at the first kk: start the copies of step + STAGES - 1
 //!         sums += the products of the fragments of kk
-//! C = alpha * sums + beta * C
+//! C = activation(alpha * sums + beta * C + bias)
 //! ```
 //!
 //! As in [`pipeline`](crate::pipeline), copies run STAGES - 1 steps ahead of their use and fragments one kk, and one barrier a step closes both hazards.
@@ -22,11 +22,11 @@ mod operand;
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use half::{bf16, f16};
-use tilewright_contract::{GemmCall, GroupedTile, TensorTile};
+use tilewright_contract::{Epilogue, GemmCall, GroupedTile, TensorTile};
 
-use crate::element::Element;
+use crate::element::Narrowed;
+use crate::primitives::async_copy;
 use crate::primitives::mma::{Factor, FragmentA, FragmentB, FragmentC, mma};
-use crate::primitives::{async_copy, convert};
 use crate::unroll::unrolled;
 pub use operand::{AlongK, AlongLines, Layout};
 use operand::{Copier, Reader, Side, are_whole, span};
@@ -37,30 +37,17 @@ pub trait Tile {
     const TILE: TensorTile;
 }
 
-/// An element of A, B and C: f16 or bf16.
-pub trait TensorElement: Element<Sum = f32> + Factor {
-    /// Two neighbours, each to nearest, ties to even.
-    fn narrow_pair(sums: [f32; 2]) -> [Self; 2];
-}
+/// An element of A and B: f16 or bf16.
+pub trait TensorElement: Narrowed + Factor {}
 
-impl TensorElement for f16 {
-    #[inline(always)]
-    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
-        convert::f32_to_f16x2(sums)
-    }
-}
-
-impl TensorElement for bf16 {
-    #[inline(always)]
-    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
-        convert::f32_to_bf16x2(sums)
-    }
-}
+impl TensorElement for f16 {}
+impl TensorElement for bf16 {}
 
 /// Computes this block's tile of C. `M` and `N` are the 16s of rows and the 8s of columns of a warp.
 ///
 /// # Safety
-/// - `a`, `b` and `c` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global memory; `c` overlaps neither.
+/// - `a`, `b` and `c` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global memory; `c` overlaps neither. It and the bias
+///   are as `epilogue` says.
 /// - A and B begin at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span less than 2^32 elements.
 /// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once: `call.slices` is 1.
 #[inline(always)]
@@ -69,6 +56,7 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
     b: *const E,
     c: *mut E,
     call: GemmCall,
+    epilogue: Epilogue<E>,
 ) {
     const { assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n) };
     let tile = const { T::TILE.checked() };
@@ -94,12 +82,12 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
     };
     // SAFETY: the caller's promise; the place is the warp's, and behind the sums nobody uses the ring but the epilogue.
     unsafe {
-        let sums = if are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k) {
+        let mut sums = if are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k) {
             accumulate::<E, T, LA, LB, M, N, true>(from_a, from_b, ring, place, call)
         } else {
             accumulate::<E, T, LA, LB, M, N, false>(from_a, from_b, ring, place, call)
         };
-        epilogue::store::<E, T, M, N>(&sums, place, c, call, ring);
+        epilogue::store::<E, T, M, N>(&mut sums, place, c, call, epilogue, ring);
     }
 }
 

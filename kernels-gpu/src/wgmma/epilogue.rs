@@ -260,6 +260,25 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
         let parts = const { 2 * SUMS as u32 / COLUMNS };
         let mut part = opaque::zero();
         while part < parts {
+            let column = column + COLUMNS * part + lane % 8 * 4;
+            // What C holds is loaded at once for all passes, and while the sums go to shared memory.
+            let mut before = [[0.0; 4]; 4];
+            if call.beta != 0.0 {
+                unrolled!(4, at most 8, |pass| {
+                    let row = row + 4 * pass as u32 + lane / 8;
+                    let index = row as usize * ld + column as usize;
+                    if row < m && column < n {
+                        if fours {
+                            before[pass] = c.get_vec::<4>(index).map(F::widen);
+                        } else {
+                            unrolled!(4, at most 8, |i| {
+                                let inside = column + (i as u32) < n;
+                                before[pass][i] = c.get_if(inside, || index + i, F::ZERO).widen();
+                            });
+                        }
+                    }
+                });
+            }
             // Only what indexes the sums is written out for each part, the rest stands here once.
             unrolled!(parts, at most 8, |turn| {
                 if part == turn {
@@ -273,46 +292,31 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
             });
             // RAW: the warp's sums are there.
             warp::sync_warp(u32::MAX);
-            let column = column + COLUMNS * part + lane % 8 * 4;
             let bias = [finish.bias(column), finish.bias(column + 2)];
-            let mut pass = 0;
-            while pass < 4 {
-                let below = 4 * pass + lane / 8;
+            unrolled!(4, at most 8, |pass| {
+                let below = 4 * pass as u32 + lane / 8;
                 let row = row + below;
                 let index = row as usize * ld + column as usize;
-                let mut values = own
-                    .get_vec::<4>(place(below, lane % 8) as usize)
-                    .map(|sum| call.alpha * sum);
+                let values = own.get_vec::<4>(place(below, lane % 8) as usize);
                 if row < m && column < n {
-                    if call.beta != 0.0 {
-                        let before = if fours {
-                            c.get_vec::<4>(index)
-                        } else {
-                            let mut before = [F::ZERO; 4];
-                            unrolled!(4, at most 8, |i| {
-                                before[i as usize] = c.get_if(column + i < n, || index + i as usize, F::ZERO);
-                            });
-                            before
-                        };
-                        unrolled!(4, at most 8, |i| {
-                            values[i] += call.beta * before[i].widen();
-                        });
-                    }
+                    let scaled = |i: usize| {
+                        let product = call.alpha * values[i];
+                        if call.beta == 0.0 { product } else { product + call.beta * before[pass][i] }
+                    };
                     let [first, last] = [
-                        finish.apply([values[0], values[1]], bias[0]),
-                        finish.apply([values[2], values[3]], bias[1]),
+                        finish.apply([scaled(0), scaled(1)], bias[0]),
+                        finish.apply([scaled(2), scaled(3)], bias[1]),
                     ];
                     let values = [first[0], first[1], last[0], last[1]].map(F::narrow);
                     if fours {
                         c.set_vec(index, values);
                     } else {
                         unrolled!(4, at most 8, |i| {
-                            c.set_if(column + i < n, || index + i as usize, || values[i as usize]);
+                            c.set_if(column + (i as u32) < n, || index + i, || values[i]);
                         });
                     }
                 }
-                pass += 1;
-            }
+            });
             // WAR: the warp's sums are read.
             warp::sync_warp(u32::MAX);
             part += 1;

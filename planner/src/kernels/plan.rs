@@ -40,6 +40,8 @@ pub struct Policy {
     pub slices: Option<u32>,
     /// Whether the product is scaled and added to what C holds (alpha and beta).
     pub factors: bool,
+    /// Whether a bias, an activation or a C of another type follows the sums: only kernels that have these.
+    pub epilogue: bool,
     /// How fast the kernels are: measured on an H200, or on the device at hand.
     pub speeds: Speeds,
 }

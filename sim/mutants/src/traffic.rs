@@ -143,6 +143,7 @@ impl Counted {
                     epilogue: Epilogue::PLAIN,
                     workspace: core::ptr::null_mut(),
                     counters: core::ptr::null_mut(),
+                    epilogue: Epilogue::PLAIN,
                 };
                 // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks for.
                 unsafe { entry_point.call(values[0].get(), values[1].get(), values[2].get(), arguments) }

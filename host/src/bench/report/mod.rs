@@ -4,6 +4,6 @@ mod json;
 mod markdown;
 mod plot;
 
-pub use json::json;
+pub use json::{json, rows_on_lines};
 pub use markdown::markdown;
 pub use plot::plots;

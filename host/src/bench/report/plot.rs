@@ -5,6 +5,8 @@ use std::error::Error;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use tilewright_contract::DType;
+
 use crate::bench::results::{Measurement, Results, RowResult};
 
 const OURS: RGBColor = RGBColor(200, 70, 30);
@@ -37,6 +39,16 @@ pub fn plots(results: &Results) -> Result<Vec<(&'static str, String)>, Box<dyn E
 }
 
 type Measured<'r> = [(&'r RowResult, &'r Measurement)];
+
+/// What the multiprocessors can do at most in the type of the rows, in TFLOP/s, and what that is called: the tensor cores where all rows are of f16 or bf16.
+fn ceiling(results: &Results, measured: &Measured<'_>) -> Option<(f64, &'static str)> {
+    let ceilings = results.about.ceilings?;
+    let is_half = |(row, _): &(&RowResult, &Measurement)| matches!(row.row.dtype, DType::F16 | DType::Bf16);
+    match ceilings.half_tflops {
+        Some(half) if measured.iter().all(is_half) => Some((half, "tensor cores, f16 and bf16, dense")),
+        _ => Some((ceilings.f32_tflops, "FFMA, f32")),
+    }
+}
 
 /// One line a row: what it is called, and something between `low` and `high`.
 fn by_row(
@@ -91,18 +103,20 @@ type RowsOfChart<'a, 'b> = ChartContext<
 
 /// TFLOP/s of both sides, row by row.
 fn speeds(results: &Results, measured: &Measured<'_>) -> Picture {
-    let ceiling = results.about.ceilings.map(|ceilings| ceilings.f32_tflops);
+    let ceiling = ceiling(results, measured);
+    let line = ceiling.map(|(tflops, _)| tflops);
     let fastest = measured
         .iter()
         .flat_map(|(_, m)| [Some(m.ours.tflops), m.peer.as_ref().map(|peer| peer.tflops)])
         .flatten()
         .fold(0.0, f64::max);
-    let high = ceiling.unwrap_or(fastest).max(fastest) * 1.03;
+    let high = line.unwrap_or(fastest).max(fastest) * 1.03;
+    let of_line = ceiling.map_or(String::new(), |(_, name)| format!("; line: ceiling of {name}"));
     let title = format!(
-        "{}: TFLOP/s, ours (filled) and the peer (hollow); line: FFMA ceiling",
+        "{}: TFLOP/s, ours (filled) and the peer (hollow){of_line}",
         results.about.device
     );
-    by_row(measured, &title, "TFLOP/s", (0.0, high), ceiling, |chart, at, m| {
+    by_row(measured, &title, "TFLOP/s", (0.0, high), line, |chart, at, m| {
         let at = at as f64;
         chart.draw_series([Circle::new((m.ours.tflops, at), 4, OURS.filled())])?;
         if let Some(peer) = &m.peer {
@@ -139,7 +153,7 @@ fn ratios(results: &Results, measured: &Measured<'_>) -> Picture {
 
 /// TFLOP/s over operations a byte of device memory, with what the multiprocessors and the memory allow.
 fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
-    let Some(ceilings) = results.about.ceilings else {
+    let (Some(ceilings), Some((most_tflops, name))) = (results.about.ceilings, ceiling(results, measured)) else {
         return Ok(String::new());
     };
     let intensity = |row: &RowResult| {
@@ -148,7 +162,7 @@ fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
         2.0 * m * n * k / bytes
     };
     let tera_bytes = ceilings.dram_gb_per_second / 1e3;
-    let roof = |intensity: f64| (intensity * tera_bytes).min(ceilings.f32_tflops);
+    let roof = |intensity: f64| (intensity * tera_bytes).min(most_tflops);
     let least = measured
         .iter()
         .map(|(row, _)| intensity(row))
@@ -163,18 +177,15 @@ fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
         let mut chart = ChartBuilder::on(&area)
             .caption(
                 format!(
-                    "{}: roofline of f32, {:.1} TFLOP/s and {:.1} TB/s",
-                    results.about.device, ceilings.f32_tflops, tera_bytes
+                    "{}: roofline of {name}, {most_tflops:.1} TFLOP/s and {tera_bytes:.1} TB/s",
+                    results.about.device
                 ),
                 ("sans-serif", 18),
             )
             .margin(12)
             .x_label_area_size(44)
             .y_label_area_size(60)
-            .build_cartesian_2d(
-                (least..most).log_scale(),
-                (slowest..ceilings.f32_tflops * 1.6).log_scale(),
-            )?;
+            .build_cartesian_2d((least..most).log_scale(), (slowest..most_tflops * 1.6).log_scale())?;
         chart
             .configure_mesh()
             .x_desc("operations for each byte that must cross the memory bus")
@@ -210,13 +221,13 @@ mod tests {
     use crate::bench::rows::Suite;
     use crate::bench::stats::Quartiles;
 
-    fn results() -> Results {
+    fn results(suite: Suite) -> Results {
         let side = |tflops: f64| {
             let mut side = Side::new("kernel".to_owned(), &[10.0], 1.0, 0.1);
             side.tflops = tflops;
             side
         };
-        let rows = Suite::Shapes.rows().into_iter().take(3).map(|row| RowResult {
+        let rows = suite.rows().into_iter().take(3).map(|row| RowResult {
             row,
             outcome: Outcome::Measured(Box::new(Measurement {
                 ours: side(40.0),
@@ -230,11 +241,12 @@ mod tests {
             })),
         });
         Results {
-            suite: Suite::Shapes,
+            suite,
             about: About {
                 device: "a <device>".to_owned(),
                 ceilings: Some(Ceilings {
                     f32_tflops: 66.9,
+                    half_tflops: Some(989.0),
                     clock_mhz: 1980.0,
                     dram_gb_per_second: 4800.0,
                 }),
@@ -246,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_picture_is_xml_and_names_every_row() {
-        let results = results();
+        let results = results(Suite::Shapes);
         let pictures = plots(&results).expect("drawn");
         let names: Vec<_> = pictures.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["tflops", "ratio", "roofline"]);
@@ -263,10 +275,26 @@ mod tests {
     }
 
     #[test]
+    fn the_ceiling_is_that_of_the_type() {
+        for (suite, ceiling, others) in [(Suite::Half, "989.0", "66.9"), (Suite::Shapes, "66.9", "989.0")] {
+            let pictures = plots(&results(suite)).expect("drawn");
+            let (_, roofline) = pictures
+                .iter()
+                .find(|(name, _)| *name == "roofline")
+                .expect("has ceilings");
+            assert!(
+                roofline.contains(ceiling) && !roofline.contains(others),
+                "{}",
+                suite.name()
+            );
+        }
+    }
+
+    #[test]
     fn nothing_measured_is_no_picture() {
         let empty = Results {
             rows: Vec::new(),
-            ..results()
+            ..results(Suite::Shapes)
         };
         assert!(plots(&empty).expect("nothing to draw").is_empty());
     }

@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use half::{bf16, f16};
-use tilewright::{Backend, DType, Factors, GemmShape, Operand, Options, Report, Transpose, Verify};
+use tilewright::random::random_matrix;
+use tilewright::{
+    Activation, Backend, DType, Factors, Finish, GemmShape, Operand, Options, OutputOf, Report, Transpose, Verify,
+};
 
 use crate::choice::Choice;
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
-use crate::npy::{self, Scalar, Source};
+use crate::npy::{self, Descr, Scalar, Source};
 use crate::{output, simulation};
 
 /// Multiply two .npy files: C = A · B, or scaled and added to a third
@@ -25,15 +28,24 @@ pub struct Command {
     /// The file of B holds B transposed, n x k
     #[arg(long)]
     trans_b: bool,
-    /// Multiply the product by this number; f32
+    /// Multiply the product by this number
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
     alpha: f32,
-    /// Add this matrix, m x n, to the product; f32
+    /// Add this matrix, m x n, to the product; of the type of C
     #[arg(long, value_name = "C0")]
     add: Option<PathBuf>,
     /// Multiply the matrix that is added by this number, without it by 1
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     beta: Option<f32>,
+    /// Add this row, 1 x n, of the type of A and B, to every row: a file, or `random`
+    #[arg(long, value_name = "ROW")]
+    bias: Option<PathBuf>,
+    /// Apply this to every element at last
+    #[arg(long, value_enum)]
+    activation: Option<Activate>,
+    /// The type of C; without it that of A and B
+    #[arg(long, value_enum, value_name = "TYPE")]
+    output_type: Option<OutputType>,
     /// Where to write C, m x n; the file appears complete or not at all
     #[arg(short, long, value_name = "C")]
     output: PathBuf,
@@ -48,6 +60,22 @@ pub struct Command {
     /// Say why this kernel and this tile, and why not the others
     #[arg(long)]
     explain: bool,
+}
+
+/// What is applied to every element.
+#[derive(Clone, Copy, ValueEnum)]
+enum Activate {
+    /// max(x, 0)
+    Relu,
+    /// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+    Gelu,
+}
+
+/// A type that C can have besides that of A and B.
+#[derive(Clone, Copy, ValueEnum)]
+enum OutputType {
+    /// Where A and B are f16 or bf16
+    F32,
 }
 
 /// How much to compare.
@@ -92,16 +120,21 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         )));
     }
     let destination = Destination::new(&command.output)?;
-    let compute = match a.dtype() {
-        DType::F32 => compute::<f32>,
-        DType::F64 => compute::<f64>,
-        DType::F16 => compute::<f16>,
-        DType::Bf16 => compute::<bf16>,
+    let compute = match (a.dtype(), command.output_type) {
+        (DType::F32, _) => compute::<f32, f32>,
+        (DType::F64, None) => compute::<f64, f64>,
+        (DType::F16, None) => compute::<f16, f16>,
+        (DType::Bf16, None) => compute::<bf16, bf16>,
+        (DType::F16, Some(OutputType::F32)) => compute::<f16, f32>,
+        (DType::Bf16, Some(OutputType::F32)) => compute::<bf16, f32>,
+        (DType::F64, Some(OutputType::F32)) => {
+            return Err(Failure::input(format!(
+                "{} holds f64: --output-type f32 is for f16 and bf16",
+                command.a.display()
+            )));
+        }
     };
-    let report = match &command.add {
-        None if command.alpha == 1.0 => compute(&shape, a, b, &options, command.choice.yes, &destination)?,
-        _ => compute_scaled(&shape, a, b, options, command, &destination)?,
-    };
+    let report = compute(&shape, a, b, options, command, &destination)?;
     if json {
         return output::print_json(&report);
     }
@@ -137,8 +170,8 @@ fn shape(command: &Command, a: &Source, b: &Source) -> Result<GemmShape> {
     Ok(shape.map_err(tilewright::Error::from)?)
 }
 
-/// Computes with alpha and beta, which the kernels have in f32.
-fn compute_scaled(
+/// Computes C of type `C` from A and B of type `T`, as their files hold them.
+fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     shape: &GemmShape,
     a: Source,
     b: Source,
@@ -146,73 +179,100 @@ fn compute_scaled(
     command: &Command,
     destination: &Destination,
 ) -> Result<Report> {
-    let f32_only = |path: &Path, source: &Source| match source.dtype() {
-        DType::F32 => Ok(()),
-        other => Err(Failure::input(format!(
-            "{} holds {other}: --alpha and --add take f32",
-            path.display()
-        ))),
-    };
-    f32_only(&command.a, &a)?;
-    options.policy.factors = true;
-    simulation::ensure_product_affordable::<f32>(shape, &options, command.choice.yes)?;
     let mut factors = Factors {
         alpha: command.alpha,
         beta: 0.0,
     };
-    let mut c: Vec<f32> = Vec::new();
-    let spinner = output::spinner();
-    let descr = a.descr();
-    spinner.set_message("reading");
-    if let Some(path) = &command.add {
-        let added = Source::open(path, command.bf16)?;
-        f32_only(path, &added)?;
-        if [added.rows(), added.columns()] != [shape.m(), shape.n()] {
-            return Err(Failure::input(format!(
-                "{} is {} x {}, the product {} x {}",
-                path.display(),
-                added.rows(),
-                added.columns(),
-                shape.m(),
-                shape.n()
-            )));
-        }
+    if command.add.is_some() {
         factors.beta = command.beta.unwrap_or(1.0);
-        c = added.read()?;
-    } else {
-        let len = shape.span_elems(Operand::C);
-        c.try_reserve_exact(len)
-            .map_err(|_| Failure::input(format!("C has {len} elements: more than there is memory")))?;
-        c.resize(len, 0.0);
     }
-    let (a, b) = (a.read()?, b.read()?);
+    options.policy.factors = command.add.is_some() || factors.alpha != 1.0;
+    options.policy.epilogue = command.bias.is_some() || command.activation.is_some() || T::DTYPE != C::DTYPE;
+    simulation::ensure_product_affordable::<T>(shape, &options, command.choice.yes)?;
+    let spinner = output::spinner();
+    let descr = if T::DTYPE == C::DTYPE { a.descr() } else { Descr::F32 };
+    spinner.set_message("reading");
+    let mut c = match &command.add {
+        Some(path) => added::<C>(shape, path, command.bf16)?,
+        None => zeros(shape.span_elems(Operand::C))?,
+    };
+    let bias = command
+        .bias
+        .as_deref()
+        .map(|path| bias::<T>(shape, path, command.bf16))
+        .transpose()?;
+    let finish = Finish {
+        factors,
+        bias: bias.as_deref(),
+        activation: match command.activation {
+            None => Activation::None,
+            Some(Activate::Relu) => Activation::Relu,
+            Some(Activate::Gelu) => Activation::Gelu,
+        },
+    };
+    let (a, b) = (a.read::<T>()?, b.read::<T>()?);
     spinner.set_message(format!("multiplying {shape}"));
-    let report = tilewright::gemm(shape, factors, &a, &b, &mut c, &options)?;
+    let report = tilewright::gemm_finished(shape, finish, &a, &b, &mut c, &options)?;
     spinner.set_message("writing");
     npy::write(destination, descr, shape.m(), shape.n(), &c)?;
     spinner.finish_and_clear();
     Ok(report)
 }
 
-fn compute<T: Scalar>(
-    shape: &GemmShape,
-    a: Source,
-    b: Source,
-    options: &Options,
-    yes: bool,
-    destination: &Destination,
-) -> Result<Report> {
-    simulation::ensure_product_affordable::<T>(shape, options, yes)?;
-    let spinner = output::spinner();
-    let descr = a.descr();
-    spinner.set_message("reading");
-    let (a, b) = (a.read::<T>()?, b.read::<T>()?);
-    spinner.set_message(format!("multiplying {shape}"));
-    let product = tilewright::matmul(shape, &a, &b, options)?;
-    spinner.set_message("writing");
-    npy::write(destination, descr, shape.m(), shape.n(), &product.c)?;
-    spinner.finish_and_clear();
-    Ok(product.report)
+/// Zeros for C.
+fn zeros<C: Scalar>(len: usize) -> Result<Vec<C>> {
+    let mut c = Vec::new();
+    c.try_reserve_exact(len)
+        .map_err(|_| Failure::input(format!("C has {len} elements: more than there is memory")))?;
+    c.resize(len, C::from_f64(0.0));
+    Ok(c)
+}
+
+/// What is added to the product.
+fn added<C: Scalar>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Result<Vec<C>> {
+    let added = Source::open(path, words_are_bf16)?;
+    if added.dtype() != C::DTYPE {
+        let (held, expected) = (added.dtype(), C::DTYPE);
+        return Err(Failure::input(format!("{} holds {held}, C {expected}", path.display())));
+    }
+    if [added.rows(), added.columns()] != [shape.m(), shape.n()] {
+        return Err(Failure::input(format!(
+            "{} is {} x {}, the product {} x {}",
+            path.display(),
+            added.rows(),
+            added.columns(),
+            shape.m(),
+            shape.n()
+        )));
+    }
+    added.read()
+}
+
+/// The row that is added to every row; `random` is numbers, not a file.
+fn bias<T: Scalar>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Result<Vec<T>> {
+    /// Of the random bias.
+    const SEED: u64 = 3;
+    if path == Path::new("random") {
+        return Ok(random_matrix(SEED, shape.n()));
+    }
+    let bias = Source::open(path, words_are_bf16)?;
+    if bias.dtype() != T::DTYPE {
+        let (held, expected) = (bias.dtype(), T::DTYPE);
+        return Err(Failure::input(format!(
+            "{} holds {held}, A and B {expected}",
+            path.display()
+        )));
+    }
+    if [bias.rows(), bias.columns()] != [1, shape.n()] {
+        return Err(Failure::input(format!(
+            "{} is {} x {}, a bias for this product 1 x {}",
+            path.display(),
+            bias.rows(),
+            bias.columns(),
+            shape.n()
+        )));
+    }
+    bias.read()
 }
 
 /// The report for people.
@@ -234,6 +294,16 @@ pub fn describe(report: &Report) -> String {
     ];
     if (report.alpha, report.beta) != (1.0, 0.0) {
         rows.insert(1, ("scaled", format!("alpha {}, beta {}", report.alpha, report.beta)));
+    }
+    if report.bias || report.activation != "none" || report.output != report.dtype {
+        let bias = if report.bias { "a bias" } else { "no bias" };
+        rows.insert(
+            rows.len() - 1,
+            (
+                "finished",
+                format!("{bias}, activation {}, C of {}", report.activation, report.output),
+            ),
+        );
     }
     rows.extend(report.fallback.iter().map(|reason| ("not a GPU", reason.clone())));
     rows.extend([

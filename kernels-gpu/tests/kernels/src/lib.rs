@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use kernels_gpu::primitives::mma::{Factor, mma};
 use kernels_gpu::primitives::{ldmatrix, named_barrier};
 use kernels_gpu::tensor::{self, AlongK, AlongLines, Tile};
-use tilewright_contract::{GemmCall, TensorTile, tensor_tiles};
+use tilewright_contract::{Epilogue, GemmCall, TensorTile, tensor_tiles};
 
 /// Elements of the shared memory of each kernel.
 const LEN: usize = 1024;
@@ -133,9 +133,15 @@ macro_rules! products {
             /// # Safety
             /// As for the body.
             #[kernel(max_threads = $threads, min_blocks = $blocks)]
-            pub unsafe fn $name(a: *const $element, b: *const $element, c: *mut $element, call: GemmCall) {
+            pub unsafe fn $name(
+                a: *const $element,
+                b: *const $element,
+                c: *mut $element,
+                call: GemmCall,
+                epilogue: Epilogue<$element>,
+            ) {
                 // SAFETY: the caller's promise.
-                unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(a, b, c, call) }
+                unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(a, b, c, call, epilogue) }
             }
         )*
     )*};

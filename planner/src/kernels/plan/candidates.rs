@@ -137,6 +137,10 @@ impl<'a> Open<'a> {
             PlanError::NoFactors { rung, dtype },
         )?;
         keep(
+            &|variant| !policy.epilogue || variant.rung.takes_epilogue(),
+            PlanError::NoEpilogue { rung, dtype },
+        )?;
+        keep(
             &|variant| variant.accepts(shape),
             PlanError::NoSuchLayout {
                 rung,

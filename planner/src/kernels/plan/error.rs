@@ -53,6 +53,13 @@ pub enum PlanError {
         /// The element type.
         dtype: DType,
     },
+    /// The kernel has no bias, no activation and no C of another type.
+    NoEpilogue {
+        /// The kernel.
+        rung: Rung,
+        /// The element type.
+        dtype: DType,
+    },
     /// The kernel's instructions are newer than the device, or of another architecture.
     ComputeCapability {
         /// The kernel.
@@ -127,6 +134,13 @@ impl fmt::Display for PlanError {
                     f,
                     "{rung} has no kernel for {dtype} with alpha and beta; {} has, in f32",
                     Rung::Gemm
+                )
+            }
+            PlanError::NoEpilogue { rung, dtype } => {
+                write!(
+                    f,
+                    "{rung} has no kernel for {dtype} with bias, activation or C of another type; {} has, in f16 and bf16",
+                    Rung::MmaSync
                 )
             }
             PlanError::ComputeCapability {

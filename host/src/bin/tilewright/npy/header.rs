@@ -27,6 +27,13 @@ pub struct Descr {
 }
 
 impl Descr {
+    /// A little-endian f32.
+    pub const F32: Self = Self {
+        kind: 'f',
+        size: 4,
+        big_endian: false,
+    };
+
     /// Reads NumPy's type string: byte order, kind, bytes. `None` for types that no matrix here can have.
     fn parse(text: &str) -> Option<Self> {
         let mut chars = text.chars();

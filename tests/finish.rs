@@ -1,0 +1,247 @@
+//! What follows the sums of a product: bias, activation, C of f32. Rung 12 in the simulator, without a GPU, and the CPU's own product, against f64.
+
+use half::{bf16, f16};
+use proptest::prelude::*;
+use tilewright::check::Expected;
+use tilewright::device::DeviceProfile;
+use tilewright::plan::{Policy, plan};
+use tilewright::random::random_matrix;
+use tilewright::simulate::{SimOptions, simulate_finished};
+use tilewright::{
+    Activation, Backend, Element, Factors, Finish, GemmShape, Operand, Options, OutputOf, Rung, Transpose, VARIANTS,
+    Variant, Verify, gemm_finished,
+};
+
+const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
+
+fn operand<T: Element>(shape: &GemmShape, operand: Operand) -> Vec<T> {
+    random_matrix(operand as u64 + 1, shape.span_elems(operand))
+}
+
+fn bias<T: Element>(shape: &GemmShape) -> Vec<T> {
+    random_matrix(4, shape.n())
+}
+
+/// Simulates, and asserts that nothing is wrong: no fault, the right result. Without beta nobody has written C before, so that to read it is a fault.
+fn is_right<T: Element, C: OutputOf<T>>(variant: &'static Variant, shape: &GemmShape, finish: Finish<&[T]>) {
+    let what = format!(
+        "{} {shape} to {}, {:?} {:?}",
+        variant.symbol,
+        C::DTYPE,
+        finish.factors,
+        finish.activation
+    );
+    let options = SimOptions {
+        checks: cuda_sim::Checks::Faults,
+        workers: 1,
+        ..SimOptions::default()
+    };
+    let policy = Policy {
+        rung: Some(variant.rung),
+        entry_point: Some(variant),
+        epilogue: true,
+        ..Policy::default()
+    };
+    let plan = plan(shape, T::DTYPE, &DeviceProfile::of_arch(options.architecture), &policy)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
+    let before = operand::<C>(shape, Operand::C);
+    let read = (finish.factors.beta != 0.0).then_some(&before[..]);
+    let product =
+        simulate_finished(&plan, finish, &a, &b, read, &options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    product.assert_clean();
+    let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");
+    let expected = expected.finished(finish, &before).expect("finite");
+    let verdict = expected.full(&product.c).expect("as long as the shape says");
+    assert!(verdict.passed(), "{what}: {verdict}");
+}
+
+/// B lies transposed: then C may have any number of columns.
+const LAYOUT: [Transpose; 2] = [Transpose::No, Transpose::Yes];
+
+fn of_rung_12<T: Element>() -> &'static Variant {
+    let is_it = |variant: &&Variant| {
+        variant.rung == Rung::MmaSync && variant.dtype == T::DTYPE && variant.copies.transpose == LAYOUT
+    };
+    VARIANTS.iter().find(is_it).expect("in the table")
+}
+
+/// Every combination, with rows of C that take vectors of 16 bytes, pairs, and neither.
+fn every_combination<T: Element, C: OutputOf<T>>() {
+    let variant = of_rung_12::<T>();
+    for (n, ldc) in [(24, 32), (26, 26), (23, 25)] {
+        let shape = GemmShape::with_transposes(37, n, 24, LAYOUT, [24, 32, ldc]).expect("small");
+        let bias = bias::<T>(&shape);
+        for activation in ACTIVATIONS {
+            for bias in [None, Some(&bias[..])] {
+                for (alpha, beta) in [(1.0, 0.0), (0.5, -2.0)] {
+                    let finish = Finish {
+                        factors: Factors { alpha, beta },
+                        bias,
+                        activation,
+                    };
+                    is_right::<T, C>(variant, &shape, finish);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn f16_to_f16() {
+    every_combination::<f16, f16>();
+}
+
+#[test]
+fn f16_to_f32() {
+    every_combination::<f16, f32>();
+}
+
+#[test]
+fn bf16_to_bf16() {
+    every_combination::<bf16, bf16>();
+}
+
+#[test]
+fn bf16_to_f32() {
+    every_combination::<bf16, f32>();
+}
+
+/// Each entry point once, over more than one tile.
+#[test]
+fn every_entry_point_finishes_its_sums() {
+    let mut run = 0;
+    for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_epilogue()) {
+        let shape = GemmShape::packed_transposed(136, 136, 16, variant.copies.transpose).expect("small");
+        let factors = Factors { alpha: 2.0, beta: 0.0 };
+        match variant.dtype {
+            tilewright::DType::F16 => {
+                let bias = bias::<f16>(&shape);
+                let finish = Finish {
+                    factors,
+                    bias: Some(&bias[..]),
+                    activation: Activation::Gelu,
+                };
+                is_right::<f16, f32>(variant, &shape, finish);
+            }
+            _ => {
+                let bias = bias::<bf16>(&shape);
+                let finish = Finish {
+                    factors,
+                    bias: Some(&bias[..]),
+                    activation: Activation::Relu,
+                };
+                is_right::<bf16, bf16>(variant, &shape, finish);
+            }
+        }
+        run += 1;
+    }
+    assert!(run > 0);
+}
+
+/// The CPU's product, compared in full and by samples.
+fn on_cpu<T: Element, C: OutputOf<T>>(shape: &GemmShape, finish: Finish<&[T]>) -> Result<(), TestCaseError> {
+    let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
+    for verify in [Verify::Full, Verify::Sample] {
+        let mut c = operand::<C>(shape, Operand::C);
+        let options = Options {
+            backend: Backend::Cpu,
+            verify,
+            ..Options::default()
+        };
+        let done = gemm_finished(shape, finish, &a, &b, &mut c, &options);
+        prop_assert!(done.is_ok(), "{shape} {finish:?}: {done:?}");
+    }
+    Ok(())
+}
+
+fn of_type<T: Element>(
+    shape: &GemmShape,
+    factors: Factors,
+    activation: Activation,
+    with_bias: bool,
+) -> Result<(), TestCaseError>
+where
+    f32: OutputOf<T>,
+{
+    let bias = bias::<T>(shape);
+    let finish = Finish {
+        factors,
+        bias: with_bias.then_some(&bias[..]),
+        activation,
+    };
+    on_cpu::<T, f32>(shape, finish)?;
+    on_cpu::<T, T>(shape, finish)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_cpu_agrees_with_f64(
+        (m, n, k) in (1_usize..40, 1_usize..40, 0_usize..70),
+        alpha in -3.0_f32..3.0,
+        beta in prop_oneof![Just(0.0_f32), -2.0_f32..2.0],
+        activation in proptest::sample::select(ACTIVATIONS.to_vec()),
+        with_bias in any::<bool>(),
+    ) {
+        let shape = GemmShape::packed(m, n, k).expect("small");
+        let factors = Factors { alpha, beta };
+        of_type::<f16>(&shape, factors, activation, with_bias)?;
+        of_type::<bf16>(&shape, factors, activation, with_bias)?;
+        of_type::<f32>(&shape, factors, activation, with_bias)?;
+    }
+}
+
+#[test]
+fn a_wrong_bias_and_a_wrong_activation_are_found() {
+    let shape = GemmShape::packed(20, 24, 16).expect("small");
+    let (a, b, bias) = (
+        operand::<f16>(&shape, Operand::A),
+        operand::<f16>(&shape, Operand::B),
+        bias::<f16>(&shape),
+    );
+    let finish = |bias, activation| Finish {
+        bias,
+        activation,
+        ..Finish::default()
+    };
+    let computed = |finish: Finish<&[f16]>| {
+        let mut c = vec![0.0_f32; 20 * 24];
+        let options = Options {
+            backend: Backend::Cpu,
+            ..Options::default()
+        };
+        gemm_finished(&shape, finish, &a, &b, &mut c, &options).expect("computes");
+        c
+    };
+    let mut shifted = bias.clone();
+    shifted.rotate_left(1);
+    for activation in ACTIVATIONS {
+        let expected = Expected::product(&shape, &a, &b).expect("lengths fit");
+        let expected = expected
+            .finished::<f32>(finish(Some(&bias[..]), activation), &[])
+            .expect("finite");
+        for right in [Some(&bias[..]), None, Some(&shifted[..])] {
+            let verdict = expected
+                .full(&computed(finish(right, activation)))
+                .expect("lengths fit");
+            assert_eq!(verdict.passed(), right == Some(&bias[..]), "{activation:?}: {verdict}");
+        }
+        for other in ACTIVATIONS.into_iter().filter(|&other| other != activation) {
+            let verdict = expected
+                .full(&computed(finish(Some(&bias[..]), other)))
+                .expect("lengths fit");
+            assert!(!verdict.passed(), "{other:?} for {activation:?}");
+        }
+    }
+    let short = gemm_finished(
+        &shape,
+        finish(Some(&bias[..23]), Activation::None),
+        &a,
+        &b,
+        &mut [0.0_f32; 480],
+        &Options::default(),
+    );
+    let text = short.map(drop).expect_err("too short").to_string();
+    assert!(text.contains("23 elements") && text.contains("24 columns"), "{text}");
+}

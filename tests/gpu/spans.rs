@@ -1,0 +1,93 @@
+//! Matrices that span more than 4 GiB, one of them more than 2^32 elements: few rows, far apart. No index of a kernel may be computed in 32 bits.
+
+use half::f16;
+use libtest_mimic::Trial;
+use tilewright::check::Expected;
+use tilewright::launch::{DeviceMatrix, Gpu};
+use tilewright::plan::{Policy, plan};
+use tilewright::random::random_matrix;
+use tilewright::{Element, GemmShape, Operand, Rung, Transpose};
+
+use crate::Outcome;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("spans::f32_by_rung_10", || each_layout::<f32>(Some(Rung::Gemm))),
+        Trial::test("spans::f16_by_rung_12", || each_layout::<f16>(Some(Rung::MmaSync))),
+        Trial::test("spans::f32_by_the_planner", || each_layout::<f32>(None)),
+        Trial::test("spans::f16_by_the_planner", || each_layout::<f16>(None)),
+    ]
+}
+
+/// Elements from one row of A and B to the next: as far apart as the pipelined kernels take them, in whole chunks.
+const FAR: usize = u32::MAX as usize / 256 / 8 * 8;
+
+/// Elements behind each row of C that are looked at: nobody writes them.
+const BEHIND: usize = 64;
+
+/// A of 260 rows spans more than 2^32 elements, every other operand more than 4 GiB; transposed operands do, too.
+fn each_layout<T: Element>(rung: Option<Rung>) -> Outcome {
+    let gpu = Gpu::open(0)?;
+    for transpose in [[Transpose::No; 2], [Transpose::No, Transpose::Yes], [Transpose::Yes; 2]] {
+        let (m, n, k) = (260, 136, 144);
+        let far_c = (1_usize << 32).div_ceil(size_of::<T>() * (m - 1)).next_multiple_of(8);
+        let shape = GemmShape::with_transposes(m, n, k, transpose, [FAR, FAR, far_c])?;
+        let spans = [Operand::A, Operand::B, Operand::C].map(|operand| shape.span_elems(operand));
+        let needed = (spans.iter().sum::<usize>() + BEHIND) * size_of::<T>();
+        if spans.iter().any(|span| span * size_of::<T>() <= 1 << 32) {
+            return Err(format!("spans of {spans:?} elements are no test").into());
+        }
+        let (free, _) = cust::memory::mem_get_info()?;
+        // What the driver needs besides.
+        if needed + (1 << 30) > free {
+            println!(
+                "skipped: {shape} {transpose:?} of {} needs {needed} bytes, {free} are free",
+                T::DTYPE
+            );
+            continue;
+        }
+        let policy = Policy {
+            rung,
+            ..Policy::default()
+        };
+        let plan = plan(&shape, T::DTYPE, gpu.profile(), &policy)?;
+        let (on_a, a) = far_apart::<T>(&gpu, &shape, Operand::A)?;
+        let (on_b, b) = far_apart::<T>(&gpu, &shape, Operand::B)?;
+        let mut on_c = gpu.uninitialized::<T>(shape.span_elems(Operand::C) + BEHIND)?;
+        on_c.fill_bytes(0xff)?;
+        gpu.launch(&plan, &on_a, &on_b, &mut on_c)?;
+        gpu.synchronize()?;
+        let mut c = Vec::new();
+        let mut row = vec![T::from_f64(0.0); n + BEHIND];
+        for first in (0..m).map(|row| row * far_c) {
+            on_c.download_at(first, &mut row)?;
+            c.extend_from_slice(&row[..n]);
+            if let Some(at) = (n..row.len()).find(|&at| !row[at].to_f64().is_nan()) {
+                let what = plan.variant().symbol;
+                return Err(format!("{what} {transpose:?}: element {} outside of C was written", first + at).into());
+            }
+        }
+        let packed = GemmShape::packed_transposed(m, n, k, transpose)?;
+        let verdict = Expected::product(&packed, &a, &b)?.full(&c)?;
+        if !verdict.passed() {
+            return Err(format!("{} {transpose:?}: {verdict}", plan.variant().symbol).into());
+        }
+    }
+    Ok(())
+}
+
+/// A random operand on the device, NaN between its rows, and packed on the host.
+fn far_apart<'gpu, T: Element>(
+    gpu: &'gpu Gpu,
+    shape: &GemmShape,
+    operand: Operand,
+) -> Result<(DeviceMatrix<'gpu, T>, Vec<T>), tilewright::Error> {
+    let (rows, columns, ld) = shape.extents(operand);
+    let packed = random_matrix::<T>(operand as u64 + 1, rows * columns);
+    let mut on_device = gpu.uninitialized(shape.span_elems(operand))?;
+    on_device.fill_bytes(0xff)?;
+    for (row, elements) in packed.chunks_exact(columns).enumerate() {
+        on_device.upload_at(row * ld, elements)?;
+    }
+    Ok((on_device, packed))
+}
