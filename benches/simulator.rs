@@ -235,6 +235,7 @@ impl Product {
         let arguments = || host::Arguments {
             call: self.plan.call(1.0, 0.0),
             parts: self.plan.parts(),
+            maps: &host::NO_MAPS,
             workspace: null_mut(),
             counters: null_mut(),
             epilogue: tilewright_contract::Epilogue::PLAIN,

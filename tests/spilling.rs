@@ -22,7 +22,7 @@ fn limits() -> Limits {
 }
 
 /// What a product takes besides its operands; the twins of it read the extents alone.
-fn arguments(shape: &GemmShape) -> host::Arguments<f32> {
+fn arguments(shape: &GemmShape) -> host::Arguments<'static, f32> {
     host::Arguments {
         call: GemmCall {
             args: shape.args(),
@@ -33,6 +33,7 @@ fn arguments(shape: &GemmShape) -> host::Arguments<f32> {
             slice_k: 0,
         },
         parts: RegisterTile::PARTS,
+        maps: &host::NO_MAPS,
         workspace: null_mut(),
         counters: null_mut(),
         epilogue: Epilogue::PLAIN,

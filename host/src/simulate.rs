@@ -208,8 +208,12 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     }
     let maps = match plan.tile() {
         OutputTile::Wgmma(tile) => {
-            let pointers = [a.as_ptr(), b.as_ptr(), on_device.as_ptr()];
-            let addresses = pointers.map(|pointer| pointer.expose_provenance() as u64);
+            let addresses = [
+                a.as_ptr().expose_provenance(),
+                b.as_ptr().expose_provenance(),
+                on_device.as_ptr().expose_provenance(),
+            ]
+            .map(|address| address as u64);
             tensor_map::maps(tile, T::DTYPE, shape, addresses, tensor_map::simulated)?
         }
         _ => host::NO_MAPS,

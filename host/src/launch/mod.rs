@@ -193,7 +193,7 @@ impl Gpu {
         );
         let maps = match plan.tile() {
             OutputTile::Wgmma(tile) => {
-                let addresses = [a, b, c].map(|operand| operand.as_raw());
+                let addresses = [a.as_raw(), b.as_raw(), c.as_raw()];
                 maps::maps(tile, T::DTYPE, &plan.shape(), addresses, tensor_map::encode)?
             }
             _ => NO_MAPS,

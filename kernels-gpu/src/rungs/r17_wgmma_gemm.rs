@@ -30,7 +30,7 @@ crate::wgmma::entry_points! {
         r17_wgmma_gemm_tn_128x128_bf16: bf16, true, true;
         r17_wgmma_gemm_tt_128x128_bf16: bf16, true, false;
     }
-    T128X64, 384 threads, 2 blocks, cluster 1, 32 sums {
+    T128X64, 384 threads, 1 blocks, cluster 1, 32 sums {
         r17_wgmma_gemm_nn_128x64_f16: f16, false, true;
         r17_wgmma_gemm_nt_128x64_f16: f16, false, false;
         r17_wgmma_gemm_tn_128x64_f16: f16, true, true;

@@ -173,7 +173,6 @@ unsafe fn increase(registers: u32) {
     // SAFETY: the caller's promise.
     unsafe {
         match registers {
-            96 => setmaxnreg::increase::<96>(),
             216 => setmaxnreg::increase::<216>(),
             _ => setmaxnreg::increase::<232>(),
         }

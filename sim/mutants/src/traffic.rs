@@ -140,7 +140,6 @@ impl Counted {
                     call,
                     parts,
                     maps: &host::NO_MAPS,
-                    epilogue: Epilogue::PLAIN,
                     workspace: core::ptr::null_mut(),
                     counters: core::ptr::null_mut(),
                     epilogue: Epilogue::PLAIN,
