@@ -59,6 +59,16 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
             step += 1;
         }
     }
+    if const { T::TILE.cluster > 1 } {
+        // Other blocks arrive at this one's barriers until they have multiplied the last stages: it does not end before.
+        let mut stage = 0;
+        while stage < tile.stages {
+            // SAFETY: as above. A stage that was never filled counts as drained.
+            unsafe { cluster::wait_for(ring.empty, turn.stage, turn.parity ^ 1) };
+            turn = turn.next(tile.stages);
+            stage += 1;
+        }
+    }
 }
 
 /// Copies `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on: one box where the matrix lies along K, else one for every

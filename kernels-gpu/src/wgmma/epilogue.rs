@@ -28,6 +28,9 @@ pub struct Target<'map, E> {
     pub meeting: Meeting,
 }
 
+/// The named barrier of all warpgroups that multiply; each has one of its own below.
+const ALL: u32 = 15;
+
 /// A warpgroup that multiplies.
 struct Warpgroup<E> {
     number: u32,
@@ -73,15 +76,16 @@ impl<E: Element> Party for Warpgroup<E> {
 }
 
 /// Stores a warpgroup's 64 rows of a tile, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk copies where
-/// C takes them, else by threads.
+/// C takes them, else by threads. `is_last`: no tile of the block follows.
 ///
 /// # Safety
-/// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this.
+/// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this. If `is_last`, all copies to the ring have been waited for.
 #[inline(always)]
 pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     mut sums: [f32; SUMS],
     share: Share,
     at: [u32; 2],
+    is_last: bool,
     target: Target<'_, E>,
     ring: Shared<E>,
 ) where
@@ -121,7 +125,9 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
                 finish(&mut sums, at, target);
                 alpha = 1.0;
             }
-            by_boxes::<E, T, SUMS>(&sums, at, alpha, target.map, warpgroup);
+            // With slices the other warpgroup may be done with this tile, and does not come to meet this one.
+            let is_last = is_last && share.slices == 1;
+            by_boxes::<E, T, SUMS>(&sums, at, alpha, is_last, target.map, warpgroup, ring);
         } else {
             match epilogue.output {
                 Output::Same => by_threads::<E, E, SUMS>(&sums, at, c, target, warpgroup),
@@ -169,7 +175,7 @@ unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32
 }
 
 /// Stores `alpha * sums`, panel after panel: the warpgroup writes it to shared memory, swizzled, and one thread starts a copy of it, which goes on while the
-/// next one is written, or the next tile multiplied. Nothing outside of C is stored.
+/// next one is written, or the next tile multiplied. Nothing outside of C is stored. After the last tile the stages have room for all panels at once.
 ///
 /// # Safety
 /// As for [`store`].
@@ -178,27 +184,50 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     sums: &[f32; SUMS],
     at: [u32; 2],
     alpha: f32,
+    is_last: bool,
     map: &TensorMap,
     warpgroup: Warpgroup<E>,
+    ring: Shared<E>,
 ) {
     let tile = const { T::TILE };
     let swizzle = const { Swizzle::of_row(WgmmaTile::PANEL) };
-    let (t, panels) = (warpgroup.thread(), warpgroup.panels);
+    let t = warpgroup.thread();
     let lane = t % 32;
     // The row of the panel that this lane brings to `stmatrix`, and which 8 of its 16 columns.
     let (row, half) = (16 * (t / 32) + lane % 16, lane / 16);
-    unrolled!(const { T::TILE.n / WgmmaTile::PANEL }, at most 8, |panel| {
-        let start = panel % tile.c_panels * tile.c_panel_elems();
+    let count = const { T::TILE.n / WgmmaTile::PANEL };
+    const {
+        assert!(
+            T::TILE.m * T::TILE.n <= T::TILE.ring_elems(),
+            "the ring holds a tile of C"
+        )
+    };
+    // From the warpgroup's first panel to the next tile's, or in the ring.
+    let own = if is_last {
+        warpgroup.number * count
+    } else {
+        tile.ring_elems() / tile.c_panel_elems() + warpgroup.number * tile.c_panels
+    };
+    if is_last {
+        // SAFETY: whole warps, each once, of all warpgroups that multiply.
+        // WAR: the other warpgroup's products have read the stages.
+        unsafe { named_barrier::sync(ALL, tile.consumers() * WgmmaTile::WARPGROUP) };
+    }
+    unrolled!(count, at most 8, |panel| {
+        let place = if is_last { panel } else { panel % tile.c_panels };
+        let start = (own + place) * tile.c_panel_elems();
         // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole warpgroup is here.
         unsafe {
-            if t == 0 {
-                match const { T::TILE.c_panels } {
-                    1 => bulk_copy::wait_read::<0>(),
-                    _ => bulk_copy::wait_read::<1>(),
+            if !is_last {
+                if t == 0 {
+                    match const { T::TILE.c_panels } {
+                        1 => bulk_copy::wait_read::<0>(),
+                        _ => bulk_copy::wait_read::<1>(),
+                    }
                 }
+                // WAR: the copy that read this panel last is done.
+                warpgroup.sync();
             }
-            // WAR: the copy that read this panel last is done.
-            warpgroup.sync();
             unrolled!(4, at most 8, |pair| {
                 let index = start + swizzle.elem(row, 2 * pair + half);
                 let first = (32 * panel + 8 * pair) as usize;
@@ -206,14 +235,14 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
                     let two = [sums[first + i], sums[first + i + 1]];
                     bytemuck::cast(E::narrow_pair(two.map(|sum| alpha * sum)))
                 });
-                stmatrix::store::<E, 4>(panels, index, elements);
+                stmatrix::store::<E, 4>(ring, index, elements);
             });
             bulk_copy::proxy_fence();
             // RAW: the panel is written, and the async proxy sees it.
             warpgroup.sync();
             if t == 0 {
                 let column = at[1] + panel * WgmmaTile::PANEL;
-                bulk_copy::store_2d(map, [column as i32, at[0] as i32], panels, start);
+                bulk_copy::store_2d(map, [column as i32, at[0] as i32], ring, start);
                 bulk_copy::commit();
             }
         }
@@ -261,23 +290,26 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
         let mut part = opaque::zero();
         while part < parts {
             let column = column + COLUMNS * part + lane % 8 * 4;
-            // What C holds is loaded at once for all passes, and while the sums go to shared memory.
-            let mut before = [[0.0; 4]; 4];
-            if call.beta != 0.0 {
-                unrolled!(4, at most 8, |pass| {
-                    let row = row + 4 * pass as u32 + lane / 8;
-                    let index = row as usize * ld + column as usize;
-                    if row < m && column < n {
-                        if fours {
-                            before[pass] = c.get_vec::<4>(index).map(F::widen);
-                        } else {
-                            unrolled!(4, at most 8, |i| {
-                                let inside = column + (i as u32) < n;
-                                before[pass][i] = c.get_if(inside, || index + i, F::ZERO).widen();
-                            });
-                        }
-                    }
-                });
+            // What C holds is loaded for all passes at once, while the sums go to shared memory. No branch between the loads, behind which each would be
+            // waited for: a row that C does not have is replaced by the thread's first.
+            let mut before = [[F::ZERO; 4]; 4];
+            let first = row + lane / 8;
+            if call.beta != 0.0 && first < m && column < n {
+                let index = |pass: usize| {
+                    let below = first + 4 * pass as u32;
+                    (if below < m { below } else { first }) as usize * ld + column as usize
+                };
+                if fours {
+                    unrolled!(4, at most 8, |pass| {
+                        before[pass] = c.get_vec::<4>(index(pass));
+                    });
+                } else {
+                    unrolled!(4, at most 8, |pass| {
+                        unrolled!(4, at most 8, |i| {
+                            before[pass][i] = c.get_if(column + (i as u32) < n, || index(pass) + i, F::ZERO);
+                        });
+                    });
+                }
             }
             // Only what indexes the sums is written out for each part, the rest stands here once.
             unrolled!(parts, at most 8, |turn| {
@@ -301,7 +333,7 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
                 if row < m && column < n {
                     let scaled = |i: usize| {
                         let product = call.alpha * values[i];
-                        if call.beta == 0.0 { product } else { product + call.beta * before[pass][i] }
+                        if call.beta == 0.0 { product } else { product + call.beta * before[pass][i].widen() }
                     };
                     let [first, last] = [
                         finish.apply([scaled(0), scaled(1)], bias[0]),

@@ -131,13 +131,11 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             }
             mbarrier::fence_init();
         }
-        // RAW: the barriers of the block are there; in a cluster, those of all its blocks.
         if const { T::TILE.cluster > 1 } {
             cluster::arrive();
-            cluster::wait();
-        } else {
-            thread::sync_threads();
         }
+        // RAW: the barriers of the block are there.
+        thread::sync_threads();
     }
     let warpgroup = t / WgmmaTile::WARPGROUP;
     let work = Work::new::<T>(target.call);
@@ -147,6 +145,10 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             if const { T::TILE.registers().is_some() } {
                 setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
             }
+            if const { T::TILE.cluster > 1 } {
+                // RAW: the barriers of the other blocks are there, to which copies go. Who multiplies needs them later than that.
+                cluster::wait();
+            }
             if t == tile.consumers() * WgmmaTile::WARPGROUP {
                 copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, work);
             }
@@ -155,11 +157,10 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
                 increase(many);
             }
             multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(ring, work, target);
-        }
-        if const { T::TILE.cluster > 1 } {
-            // Others still copy to this block's shared memory and arrive at its barriers: nobody ends before all are done.
-            cluster::arrive();
-            cluster::wait();
+            if const { T::TILE.cluster > 1 } {
+                // Long complete; each arrival wants its wait.
+                cluster::wait();
+            }
         }
     }
 }

@@ -92,7 +92,7 @@ pub(super) unsafe fn multiply<
             }
             let share = work.share::<T>(item, warpgroup);
             let at = [item.row + warpgroup * WgmmaTile::ROWS, item.column];
-            epilogue::store::<E, T, SUMS>(sums, share, at, target, ring.elems);
+            epilogue::store::<E, T, SUMS>(sums, share, at, work.is_done(), target, ring.elems);
         }
     }
     if const { T::TILE.bulk_store } {

@@ -77,7 +77,7 @@ impl Work {
     #[inline(always)]
     pub(super) fn next<T: Tile>(&mut self) -> Option<Item> {
         let tile = const { T::TILE };
-        if self.next >= self.groups_m * self.tiles_n * self.slices {
+        if self.is_done() {
             return None;
         }
         let at = GroupedTile::of_block(self.next, self.groups_m, self.tiles_n, self.order_m);
@@ -90,6 +90,12 @@ impl Work {
             steps: self.slice_k.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K),
             slice: at.slice,
         })
+    }
+
+    /// Whether there is no next item.
+    #[inline(always)]
+    pub(super) fn is_done(self) -> bool {
+        self.next >= self.groups_m * self.tiles_n * self.slices
     }
 
     /// The share of a warpgroup in the tile of an item: its 64 rows are a tile of their own.

@@ -24,7 +24,7 @@ const WIDTHS: [u32; 8] = [128, 112, 96, 80, 64, 48, 32, 16];
 const WIDTHS_OF_UNKNOWN: [u32; 3] = [64, 32, 16];
 
 /// Parts of K that are tried.
-const SLICES: [u32; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
+const SLICES: [u32; 19] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256];
 
 /// Steps along K that a slice has at least: with fewer, filling the pipeline takes longer than using it.
 const STEPS_OF_SLICE: u32 = 4;
