@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half twins, all of
+#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half
+#                           half-shapes half-ladder twins, all of
 #                           them when none is named; calibrate
 #
 # TEST_FILTER, SANITIZE_FILTER: parts of the names of the tests to run. DTYPE: the only element type to calibrate and to pick for.
@@ -162,6 +163,8 @@ squares() { suite squares; }
 shapes() { suite shapes; }
 layouts() { suite layouts; }
 half() { suite half; }
+half-shapes() { suite half-shapes; }
+half-ladder() { suite half-ladder; }
 twins() {
     local cubin
     cubin=$(mktemp)
@@ -223,13 +226,13 @@ pick() { gpu_pick $(by_calibration) --commit "$commit" --date "$date"; }
 steps=()
 for step in "${@:-all}"; do
     case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks pick spilling ladder squares shapes layouts half twins) ;;
+    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks pick spilling ladder squares shapes layouts half half-shapes half-ladder twins) ;;
     test) steps+=(test_) ;;
     sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
     device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | spilling | ladder | squares | shapes | \
-        layouts | half | twins | calibrate | pick) steps+=("$step") ;;
+        layouts | half | half-shapes | half-ladder | twins | calibrate | pick) steps+=("$step") ;;
     *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half twins calibrate" >&2
+        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half half-shapes half-ladder twins calibrate" >&2
         exit 2
         ;;
     esac

@@ -5,7 +5,7 @@ use tilewright_contract::{DType, Rung};
 
 /// A named list of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Suite {
     /// m = n = k.
     Squares,
@@ -17,6 +17,10 @@ pub enum Suite {
     Layouts,
     /// m = n = k in f16 and bf16.
     Half,
+    /// Layers of transformers and ragged products in bf16.
+    HalfShapes,
+    /// The rungs on tensor cores at 4096 cubed, in f16 and bf16.
+    HalfLadder,
     /// Rungs 2 and 3 against CUDA C++ twins, and against each other.
     Twins,
     /// The CPU's product.
@@ -25,12 +29,14 @@ pub enum Suite {
 
 impl Suite {
     /// Every suite.
-    pub const ALL: [Suite; 7] = [
+    pub const ALL: [Suite; 9] = [
         Suite::Squares,
         Suite::Shapes,
         Suite::Ladder,
         Suite::Layouts,
         Suite::Half,
+        Suite::HalfShapes,
+        Suite::HalfLadder,
         Suite::Twins,
         Suite::Cpu,
     ];
@@ -43,6 +49,8 @@ impl Suite {
             Suite::Ladder => "ladder",
             Suite::Layouts => "layouts",
             Suite::Half => "half",
+            Suite::HalfShapes => "half-shapes",
+            Suite::HalfLadder => "half-ladder",
             Suite::Twins => "twins",
             Suite::Cpu => "cpu",
         }
@@ -58,6 +66,10 @@ impl Suite {
             Suite::Ladder => "every rung at 4096 cubed against cuBLAS",
             Suite::Layouts => "plain and transposed operands, the planner's choice against cuBLAS",
             Suite::Half => "m = n = k in f16 and bf16, B plain and transposed, the planner's choice against cuBLAS",
+            Suite::HalfShapes => {
+                "layers of transformers and ragged products in bf16, B transposed, the planner's choice against cuBLAS"
+            }
+            Suite::HalfLadder => "the rungs on tensor cores at 4096 cubed in f16 and bf16 against cuBLAS",
             Suite::Twins => {
                 "rungs 2 and 3 against their CUDA C++ twins (--twins FILE), dynamic against static shared memory"
             }
@@ -73,6 +85,8 @@ impl Suite {
             Suite::Ladder => ladder().map(rung).collect(),
             Suite::Layouts => layouts(),
             Suite::Half => half(),
+            Suite::HalfShapes => half_shapes(),
+            Suite::HalfLadder => half_ladder(),
             Suite::Twins => twins(),
             Suite::Cpu => CPU.map(cpu).to_vec(),
         }
@@ -181,6 +195,42 @@ const SQUARES: [usize; 5] = [1024, 2048, 4096, 8192, 16384];
 
 /// Extents of the products in types of 16 bits.
 const HALF: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
+
+/// Name, m (tokens), n (outputs), k (inputs): weights lie as they are trained, a row an output.
+const HALF_SHAPES: [(&str, usize, usize, usize); 30] = [
+    ("GPT-2 qkv", 1024, 2304, 768),
+    ("GPT-2 up", 1024, 3072, 768),
+    ("GPT-2 down", 1024, 768, 3072),
+    ("GPT-2 logits", 1024, 50257, 768),
+    ("BERT-large up", 512, 4096, 1024),
+    ("BERT-large down", 512, 1024, 4096),
+    ("LLaMA-7B qkv", 2048, 12288, 4096),
+    ("LLaMA-7B out", 2048, 4096, 4096),
+    ("LLaMA-7B up", 2048, 11008, 4096),
+    ("LLaMA-7B down", 2048, 4096, 11008),
+    ("LLaMA-70B qkv", 4096, 10240, 8192),
+    ("LLaMA-70B out", 4096, 8192, 8192),
+    ("LLaMA-70B up", 4096, 28672, 8192),
+    ("LLaMA-70B down", 4096, 8192, 28672),
+    ("LLaMA-3 logits", 1024, 128_256, 4096),
+    // A batch of few tokens: the time is that of reading the weights.
+    ("8 tokens", 8, 4096, 4096),
+    ("16 tokens", 16, 12288, 4096),
+    ("32 tokens", 32, 11008, 4096),
+    ("64 tokens", 64, 4096, 11008),
+    ("128 tokens", 128, 11008, 4096),
+    ("256 tokens", 256, 11008, 4096),
+    ("512 tokens", 512, 12288, 4096),
+    ("expert up", 384, 14336, 4096),
+    ("expert down", 384, 4096, 14336),
+    ("scores", 4096, 4096, 128),
+    // No multiples of a tile; of 8 and not.
+    ("ragged 1000", 1000, 1000, 1000),
+    ("ragged 3336", 776, 3336, 552),
+    ("ragged 4104", 4104, 4120, 4136),
+    ("ragged 1025", 1023, 1025, 1027),
+    ("ragged 4099", 4097, 4099, 4101),
+];
 
 /// The extent of the ladder's product.
 const LADDER: usize = 4096;
@@ -304,6 +354,28 @@ fn half() -> Vec<Row> {
         }
     }
     rows
+}
+
+fn half_shapes() -> Vec<Row> {
+    let each = |(name, m, n, k)| Row {
+        dtype: DType::Bf16,
+        layout: Layout::NT,
+        ..row(name, m, n, k)
+    };
+    HALF_SHAPES.map(each).to_vec()
+}
+
+fn half_ladder() -> Vec<Row> {
+    let on_tensor_cores = |rung: &Rung| rung.takes_epilogue();
+    let rungs = Rung::ALL.into_iter().filter(on_tensor_cores);
+    let each = |each: Rung| {
+        [DType::F16, DType::Bf16].map(|dtype| Row {
+            dtype,
+            name: format!("{} {dtype}", each.name()),
+            ..rung(each)
+        })
+    };
+    rungs.flat_map(each).collect()
 }
 
 fn twins() -> Vec<Row> {

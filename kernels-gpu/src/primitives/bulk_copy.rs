@@ -151,7 +151,7 @@ pub unsafe fn load_2d_multicast<T: Pod>(
 ///
 /// # Safety
 /// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix that nobody accesses until the thread has
-///   waited.
+///   waited. Its rows are multiples of 16 bytes: otherwise what is behind a row in its last 16 bytes may be written, too.
 /// - The box lies in `from`, at a multiple of 128 bytes, swizzled at one of 1,024, and nobody writes it until the thread has waited. Who has written
 ///   it has executed [`proxy_fence`] since, and a barrier stands between.
 #[inline(always)]

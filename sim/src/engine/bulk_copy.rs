@@ -101,6 +101,14 @@ impl Slot {
     /// As [`crate::bulk_copy::store`].
     pub(crate) unsafe fn bulk_store(&self, tensor: &TensorBox, site: &'static Location<'static>) {
         let (parts, offset) = self.check_box(tensor, AccessKind::Read, site);
+        // Seen on an H200: of a matrix with 511 columns of 2 bytes the element behind each row was overwritten.
+        let row_bytes = parts.extents[0] * parts.element.bytes();
+        if !row_bytes.is_multiple_of(16) {
+            let problem = format!(
+                "a store to rows of {row_bytes} bytes, which are no multiple of 16: it may also write what is behind a row"
+            );
+            self.fault(FaultKind::BulkCopy { problem }, Some(site), None);
+        }
         let thread = self.thread.get() as u16;
         let store = Store {
             reads: self.start_operation(std::iter::once(thread)),

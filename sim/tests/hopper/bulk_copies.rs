@@ -10,7 +10,7 @@ use crate::common::{assert_finds, kinds, map, shared};
 
 /// Rows and columns of the matrix, and the elements from row to row.
 const ROWS: u64 = 11;
-const COLUMNS: u64 = 83;
+const COLUMNS: u64 = 80;
 const LD: u64 = 88;
 const BOX: [u32; 2] = [64, 8];
 const BOX_BYTES: u32 = 2 * BOX[0] * BOX[1];
@@ -220,4 +220,32 @@ fn misplaced_boxes_are_refused() {
     );
     // On top of its own barrier.
     assert_eq!(kinds(&refused(0, TensorSwizzle::None)), ["Mbarrier"]);
+}
+
+#[test]
+fn a_store_to_rows_of_no_whole_16_bytes_is_a_fault() {
+    let stored = |columns: u64| {
+        let matrix = GlobalBuffer::from_slice(&[1.0_f32; 256]);
+        let map = map(
+            &matrix,
+            TensorElement::F32,
+            [columns, 8, 32],
+            [32, 8],
+            TensorSwizzle::None,
+        );
+        Launch::new(1, 1).dynamic_shared_bytes(1024).run(|| {
+            let tile = shared::<f32>(0, 256);
+            for i in 0..256 {
+                // SAFETY: inside.
+                unsafe { tile.set(i, 2.0) };
+            }
+            proxy_fence();
+            // SAFETY: the box fits the tile, which nobody writes before the wait.
+            unsafe { store_2d(&map, [0, 0], tile, 0) };
+            commit();
+            wait_for_stores(0, false);
+        })
+    };
+    stored(28).assert_clean();
+    assert_eq!(kinds(&stored(29)), ["BulkCopy"]);
 }
