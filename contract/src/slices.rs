@@ -10,7 +10,7 @@ pub const GROUP: u32 = 1 << GROUP_SHIFT;
 /// The power.
 pub const GROUP_SHIFT: u32 = 3;
 
-/// Times that a block waits for its group until all of `slices` have met, and slots that the last blocks of the groups read, one group after the other, in all.
+/// Times that a block waits for its group until all of `slices` have met, and slots that the last block of each group reads one after the other, in all.
 pub const fn rounds(slices: u32) -> (u32, u32) {
     let (mut levels, mut reads, mut left) = (0, 0, slices);
     while left > 1 {

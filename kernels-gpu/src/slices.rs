@@ -7,10 +7,6 @@ use tilewright_contract::slices::{GROUP, GROUP_SHIFT};
 
 use crate::unroll::unrolled;
 
-/// Sums of a thread that are read from all slots of a group at once: as many loads are under way together as [`GROUP`] times this, and a thread with 64 sums
-/// and 128 registers has room for them.
-const AT_ONCE: usize = 4;
-
 /// Where a kernel leaves its results.
 #[derive(Clone, Copy)]
 pub struct Results {
@@ -159,32 +155,24 @@ pub unsafe fn meet<const M: usize, const N: usize>(
             if !unsafe { party.ask_first(last) } {
                 return false;
             }
-            // Of a group of fewer, the last slot takes the places of those that are not there.
-            let slots: [usize; GROUP as usize] =
-                core::array::from_fn(|member| place(first + ((member as u32).min(members - 1) << shift)));
-            let at_once = const { if N < AT_ONCE { N } else { AT_ONCE } };
             unrolled!(M, at most 16, |i| {
-                let mut j = 0;
-                while j < N {
-                    let mut loaded = [[0.0; AT_ONCE]; GROUP as usize];
-                    unrolled!(GROUP as usize, at most 8, |member| {
-                        for next in 0..at_once {
-                            // SAFETY: a slot of the group, whose block has been counted.
-                            loaded[member][next] =
-                                unsafe { workspace.get(slots[member] + (i * N + j + next) * threads) };
-                        }
-                    });
-                    for next in 0..at_once {
-                        let mut sum = 0.0;
-                        unrolled!(GROUP as usize, at most 8, |member| {
-                            // A sum that begins with 0 is never -0, so that another 0 changes nothing.
-                            sum += if (member as u32) < members { loaded[member][next] } else { 0.0 };
-                        });
-                        sums[i][j + next] = sum;
-                    }
-                    j += at_once;
+                for j in 0..N {
+                    sums[i][j] = 0.0;
                 }
             });
+            let mut from = first;
+            while from < end {
+                let at = place(from);
+                // SAFETY: a slot of the group, whose block has been counted.
+                unsafe {
+                    unrolled!(M, at most 16, |i| {
+                        for j in 0..N {
+                            sums[i][j] += workspace.get(at + (i * N + j) * threads);
+                        }
+                    });
+                }
+                from += 1 << shift;
+            }
         }
         slot = first;
         shift += GROUP_SHIFT;

@@ -232,7 +232,7 @@ mod tests {
 	.param .b64 vprintf_param_1
 )
 ;
-.extern .shared .align 1024 .b8 cuda_std_dynamic_smem[];
+.extern .shared .align 128 .b8 cuda_std_dynamic_smem[];
 .shared .align 4 .b8 BIG[40000];
 .shared .align 4 .b8 SMALL[10000];
 .shared .align 4 .u32 WORD;
@@ -275,7 +275,7 @@ mod tests {
             ]
         );
         assert_eq!(shared_variable(".shared .align 4 .u32 WORD;"), Some(("WORD", 4)));
-        assert_eq!(shared_variable(".extern .shared .align 1024 .b8 D[];"), None);
+        assert_eq!(shared_variable(".extern .shared .align 128 .b8 D[];"), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn shared_memory_is_accessed_as_such() {
 
 #[test]
 fn dynamic_shared_memory_is_external_and_aligned() {
-    let declaration = ".extern .shared .align 1024 .b8 cuda_std_dynamic_smem[];";
+    let declaration = ".extern .shared .align 128 .b8 cuda_std_dynamic_smem[];";
     let ptx = plain();
     assert_eq!(ptx.matches(declaration).count(), 1, "{ptx}");
 }

@@ -57,7 +57,7 @@ macro_rules! shared_array {
 
 /// The start of the shared memory that the launch reserved beyond the kernel's static arrays.
 ///
-/// All calls of a kernel yield the same address, whatever `T`; it is aligned to 1,024 bytes. How many bytes follow is
+/// All calls of a kernel yield the same address, whatever `T`; it is aligned to 128 bytes, from 9.0 on to 1,024. How many bytes follow is
 /// [`mem::dynamic_smem_size`](crate::mem::dynamic_smem_size). The memory starts uninitialised in every block.
 #[gpu_only(sim = { cuda_sim::device::dynamic_shared_mem().cast() })]
 #[inline(always)]

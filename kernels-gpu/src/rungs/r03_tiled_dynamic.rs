@@ -35,7 +35,7 @@ use crate::tiled::{Fixed, Runtime, Tiles, Width, tiled};
 unsafe fn carve<E: Element>(a_part: Bytes, width: impl Width) -> Tiles<E> {
     let elems = || width.get() as usize * width.get() as usize;
     let base = shared::dynamic_shared_mem::<u8>();
-    // The allocation is aligned to 1,024 bytes, a static array only as its elements are. With the same knowledge of both LLVM
+    // The allocation is aligned to 128 bytes or more, a static array only as its elements are. With the same knowledge of both LLVM
     // loads from both in the same way, and the two rungs differ in nothing but where the memory comes from. (Knowing more, it
     // asks for 16 bytes of A_s at once, and ptxas makes 7 % slower code of that on an H200.)
     // SAFETY: inside the allocation, by the caller's promise. A byte offset is added to a byte pointer.

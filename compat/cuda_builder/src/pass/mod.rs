@@ -32,9 +32,18 @@ const VISIBLE_MARKER: &str = "__cuda_std_visible_";
 const COMPILER_NAMES: [&str; 4] = ["_R", "_ZN", "__rust_", "llvm."];
 /// The extern static that stands for the dynamic shared memory of a launch.
 const DYNAMIC_SHARED: &str = "cuda_std_dynamic_smem";
-/// The alignment of dynamic shared memory (bytes): what the strictest user asks for, tiles with the 128-byte swizzle, whose
-/// pattern repeats after so many (PTX ISA, "Swizzling modes").
-const DYNAMIC_SHARED_ALIGNMENT: u32 = 1024;
+
+/// The alignment of dynamic shared memory for an architecture (bytes): what the strictest user asks for. From 9.0 on these are tiles with the
+/// 128-byte swizzle, whose pattern repeats after so many (PTX ISA, "Swizzling modes"). Before, 128: `ptxas` rounds the static bytes
+/// of every kernel of a module up to the alignment.
+fn dynamic_shared_alignment(cpu: &str) -> u32 {
+    let capability: String = cpu.chars().filter(char::is_ascii_digit).collect();
+    if capability.parse::<u32>().is_ok_and(|capability| capability >= 90) {
+        1024
+    } else {
+        128
+    }
+}
 
 /// The extern functions that convert a generic address to one within a memory, and the number of its address space.
 const CONVERSIONS: [(&str, u32); 4] = [
@@ -96,7 +105,7 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
     let mut in_function = false;
     for line in ir.lines() {
         if line.starts_with('@') {
-            plan.rewrite_global(line, &mut out);
+            plan.rewrite_global(line, dynamic_shared_alignment(&options.cpu), &mut out);
         } else if line.starts_with("define ") {
             in_function = true;
             let line = plan.with_grid_constants(line)?;
@@ -313,7 +322,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn rewrite_global(&self, line: &str, out: &mut String) {
+    fn rewrite_global(&self, line: &str, alignment: u32, out: &mut String) {
         let Some(global) = Global::parse(line) else {
             self.replace_uses(line, out);
             return;
@@ -328,7 +337,7 @@ impl<'a> Plan<'a> {
         } else if name == DYNAMIC_SHARED {
             let symbol = global.symbol;
             out.push_str(&format!(
-                "{symbol} = external addrspace(3) global [0 x i8], align {DYNAMIC_SHARED_ALIGNMENT}"
+                "{symbol} = external addrspace(3) global [0 x i8], align {alignment}"
             ));
         } else if self.shared.contains(name) {
             out.push_str(&global.in_space(3, false, global.value_type, "undef"));

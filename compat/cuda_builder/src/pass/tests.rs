@@ -92,7 +92,7 @@ fn dynamic_shared_memory_is_known_by_its_name() {
     let lowered = lower(&ir);
     assert_line(
         &lowered.ir,
-        "@cuda_std_dynamic_smem = external addrspace(3) global [0 x i8], align 1024",
+        "@cuda_std_dynamic_smem = external addrspace(3) global [0 x i8], align 128",
     );
     assert_line(
         &lowered.ir,

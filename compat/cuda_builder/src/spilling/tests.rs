@@ -10,7 +10,7 @@ fn module(body: &str) -> String {
 .target sm_120
 .address_size 64
 
-.extern .shared .align 1024 .b8 cuda_std_dynamic_smem[];
+.extern .shared .align 128 .b8 cuda_std_dynamic_smem[];
 .shared .align 4 .b8 TILE[1000];
 .func  (.param .b32 func_retval0) helper(
 	.param .b32 helper_param_0
