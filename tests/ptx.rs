@@ -79,7 +79,7 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
             // `cuda_std`'s atomics take generic addresses; slices are counted with two of them.
             let counts = variant.takes_slices() && opcode == "atom.relaxed.gpu.add.u32";
             // A pointer within a parameter is a generic address to LLVM: that of the bias.
-            let is_bias = matches!(variant.tile, Tile::Tensor(_)) && opcode == "ld.b16";
+            let is_bias = matches!(variant.tile, Tile::Tensor(_) | Tile::Wgmma(_)) && opcode == "ld.b16";
             if state_space(opcode).is_some_and(|space| !ALLOWED.contains(&space)) && !counts && !is_bias {
                 wrong.push(format!("{} {}: {opcode}", level.arch, variant.symbol));
             }
