@@ -16,4 +16,5 @@ pub mod setmaxnreg;
 pub mod shared_address;
 pub mod stmatrix;
 pub mod tensor_map;
+pub mod uniform;
 pub mod wgmma;

@@ -4,7 +4,7 @@ use cuda_views::Shared;
 use tilewright_contract::WgmmaTile;
 
 use super::work::{Item, Work};
-use super::{Element, Ring, Tile, Turn};
+use super::{Element, Ring, Tile, Turn, empty, full};
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::{bulk_copy, cluster, mbarrier};
 
@@ -37,17 +37,17 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
             // This block's part of B, for all blocks of the cluster.
             let own = work.rank * b_rows;
             let to_b = start + tile.a_elems() + own * WgmmaTile::K;
-            let barrier = (ring.full, stage);
+            let barrier = (ring.barriers, full::<T>(stage));
             // SAFETY: the stage lies in the ring, and nobody uses it: in the first round nobody has, later those who multiply have arrived. The boxes are
             // the bytes that the barrier expects; in a cluster those that other blocks copy here among them.
             unsafe {
                 // WAR: the stage is drained, in every block of the cluster. In the first round the phase before the first one counts as complete.
                 if const { T::TILE.cluster > 1 } {
-                    cluster::wait_for(ring.empty, stage, parity ^ 1);
+                    cluster::wait_for(ring.barriers, empty::<T>(stage), parity ^ 1);
                 } else {
-                    mbarrier::wait(ring.empty, stage, parity ^ 1);
+                    mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);
                 }
-                mbarrier::arrive_expect_tx(ring.full, stage, tile.stage_bytes().get());
+                mbarrier::arrive_expect_tx(ring.barriers, full::<T>(stage), tile.stage_bytes().get());
                 panels::<E, A_IS_M_MAJOR, 1>(a, ring.elems, start, [row, k], tile.m, barrier);
                 if const { T::TILE.cluster > 1 } {
                     panels::<E, B_IS_N_MAJOR, 2>(b, ring.elems, to_b, [column + own, k], b_rows, barrier);
@@ -64,7 +64,7 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
         let mut stage = 0;
         while stage < tile.stages {
             // SAFETY: as above. A stage that was never filled counts as drained.
-            unsafe { cluster::wait_for(ring.empty, turn.stage, turn.parity ^ 1) };
+            unsafe { cluster::wait_for(ring.barriers, empty::<T>(turn.stage), turn.parity ^ 1) };
             turn = turn.next(tile.stages);
             stage += 1;
         }

@@ -8,6 +8,8 @@ use super::{Element, Tile};
 use crate::finish::{Finish, gelu, relu};
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::wgmma::{Sums, element_of_sums};
+use crate::primitives::elect::elect;
+use crate::primitives::uniform::uniform;
 use crate::primitives::{bulk_copy, named_barrier, opaque, stmatrix};
 use crate::slices::{Meeting, Party, Share, meet};
 use crate::unroll::unrolled;
@@ -67,7 +69,7 @@ impl<E: Element> Party for Warpgroup<E> {
             }
             // RAW: the answer is there.
             self.sync();
-            let yes = answer.get(0) != 0;
+            let yes = uniform(answer.get(0)) != 0;
             // WAR: all have read it.
             self.sync();
             yes
@@ -75,7 +77,7 @@ impl<E: Element> Party for Warpgroup<E> {
     }
 }
 
-/// Stores a warpgroup's 64 rows of a tile, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk copies where
+/// Stores the 64 rows of a tile that warpgroup `number` has, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk copies where
 /// C takes them, else by threads. `is_last`: no tile of the block follows.
 ///
 /// # Safety
@@ -83,6 +85,7 @@ impl<E: Element> Party for Warpgroup<E> {
 #[inline(always)]
 pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     mut sums: [f32; SUMS],
+    number: u32,
     share: Share,
     at: [u32; 2],
     is_last: bool,
@@ -93,7 +96,6 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
 {
     let tile = const { T::TILE };
     let Target { c, call, epilogue, .. } = target;
-    let number = thread::thread_idx_x() / WgmmaTile::WARPGROUP;
     let elems = const { T::TILE.c_panels * T::TILE.c_panel_elems() };
     // SAFETY: the panels are the warpgroup's own. The rest is the caller's promise.
     unsafe {
@@ -101,7 +103,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
         let warpgroup = Warpgroup { number, panels };
         if const { T::TILE.takes_slices() } && share.slices > 1 {
             const { assert!(!T::TILE.takes_slices() || SUMS == 32 || SUMS == 64) };
-            // WAR: thread 0's copies have read the panels.
+            // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first barrier before it uses them.
             bulk_copy::wait_read::<0>();
             // In rows of 8, as many as there are.
             let first = sums.as_mut_ptr();
@@ -193,6 +195,9 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     let swizzle = const { Swizzle::of_row(WgmmaTile::PANEL) };
     let t = warpgroup.thread();
     let lane = t % 32;
+    // One lane of it starts the copies and waits for them: elected, so that their addresses stay in uniform registers.
+    // SAFETY: whole warps are here.
+    let is_first_warp = unsafe { uniform(t / 32) } == 0;
     // The row of the panel that this lane brings to `stmatrix`, and which 8 of its 16 columns.
     let (row, half) = (16 * (t / 32) + lane % 16, lane / 16);
     let count = const { T::TILE.n / WgmmaTile::PANEL };
@@ -219,7 +224,7 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
         // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole warpgroup is here.
         unsafe {
             if !is_last {
-                if t == 0 {
+                if is_first_warp && elect(u32::MAX) {
                     match const { T::TILE.c_panels } {
                         1 => bulk_copy::wait_read::<0>(),
                         _ => bulk_copy::wait_read::<1>(),
@@ -240,11 +245,13 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
             bulk_copy::proxy_fence();
             // RAW: the panel is written, and the async proxy sees it.
             warpgroup.sync();
-            if t == 0 {
+            if is_first_warp && elect(u32::MAX) {
                 let column = at[1] + panel * WgmmaTile::PANEL;
                 bulk_copy::store_2d(map, [column as i32, at[0] as i32], ring, start);
                 bulk_copy::commit();
             }
+            // The lanes meet again before the next tile, as `ptxas` has to see.
+            warp::sync_warp(u32::MAX);
         }
     });
 }

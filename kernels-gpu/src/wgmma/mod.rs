@@ -22,11 +22,13 @@ mod epilogue;
 mod products;
 mod work;
 
-use cuda_std::{shared, thread};
+use cuda_std::{shared, thread, warp};
 use cuda_views::Shared;
 use tilewright_contract::WgmmaTile;
 
+use crate::primitives::elect::elect;
 use crate::primitives::tensor_map::TensorMap;
+use crate::primitives::uniform::uniform;
 use crate::primitives::wgmma::{ProductElement, Sums};
 use crate::primitives::{bulk_copy, cluster, mbarrier, setmaxnreg};
 use crate::tensor::TensorElement;
@@ -47,15 +49,25 @@ pub trait Element: TensorElement + ProductElement {}
 
 impl<E: TensorElement + ProductElement> Element for E {}
 
-/// The ring of stages, and C's panels behind it.
+/// The block's dynamic shared memory: stages, C's panels, barriers.
 #[derive(Clone, Copy)]
 struct Ring<E> {
     /// Elements of all stages, then of all panels of C.
     elems: Shared<E>,
-    /// A barrier a stage: its copies have arrived.
-    full: Shared<u64>,
-    /// A barrier a stage: nobody in the cluster multiplies it any more.
-    empty: Shared<u64>,
+    /// All of it, as barriers. A view of the barriers alone would begin at an address that `ptxas` computes anew in each step (`SR_SWINHI`).
+    barriers: Shared<u64>,
+}
+
+/// The barrier of a stage whose copies have arrived.
+#[inline(always)]
+fn full<T: Tile>(stage: u32) -> u32 {
+    T::TILE.barriers_at().get() / 8 + stage
+}
+
+/// The barrier of a stage that nobody in the cluster multiplies any more.
+#[inline(always)]
+fn empty<T: Tile>(stage: u32) -> u32 {
+    full::<T>(T::TILE.stages + stage)
 }
 
 /// Which stage comes next, and which phase of its barriers.
@@ -101,22 +113,20 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
 {
     const { assert!(2 * SUMS as u32 == T::TILE.n) };
     let tile = const { T::TILE.checked() };
-    let t = thread::thread_idx_x();
+    // SAFETY: whole warps execute this.
+    let number = unsafe { uniform(thread::thread_idx_x() / 32) };
     // SAFETY: the allocation is the tile's: stages, panels of C, barriers, in this order.
     let ring = unsafe {
         let start = shared::dynamic_shared_mem::<E>();
         let elems = const { (T::TILE.ring_elems() + T::TILE.c_elems()) as usize };
-        let barriers = Shared::new(start.add(elems).cast::<u64>(), tile.barriers() as usize);
-        let stages = tile.stages as usize;
         Ring {
             elems: Shared::new(start, elems),
-            full: barriers.part(0, stages),
-            empty: barriers.part(stages, stages),
+            barriers: Shared::new(start.cast(), const { T::TILE.bytes().get() as usize / 8 }),
         }
     };
     // SAFETY: the barriers are in nobody's use yet. All threads of the block, and of the cluster, meet.
     unsafe {
-        if t == 0 {
+        if number == 0 && elect(u32::MAX) {
             bulk_copy::prefetch(a);
             bulk_copy::prefetch(b);
             if const { T::TILE.bulk_store } {
@@ -124,21 +134,25 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             }
             let mut stage = 0;
             while stage < tile.stages {
-                mbarrier::init(ring.full, stage, 1);
+                mbarrier::init(ring.barriers, full::<T>(stage), 1);
                 // One thread of each warpgroup that multiplies what this block copies.
-                mbarrier::init(ring.empty, stage, tile.consumers() * tile.cluster);
+                mbarrier::init(ring.barriers, empty::<T>(stage), tile.consumers() * tile.cluster);
                 stage += 1;
             }
             mbarrier::fence_init();
         }
+    }
+    // In the meantime the others compute what the block begins with.
+    let work = Work::new::<T>(target.call);
+    // SAFETY: as above.
+    unsafe {
         if const { T::TILE.cluster > 1 } {
             cluster::arrive();
         }
         // RAW: the barriers of the block are there.
         thread::sync_threads();
     }
-    let warpgroup = t / WgmmaTile::WARPGROUP;
-    let work = Work::new::<T>(target.call);
+    let warpgroup = number / 4;
     // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one way as a whole.
     unsafe {
         if warpgroup == tile.consumers() {
@@ -149,14 +163,18 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
                 // RAW: the barriers of the other blocks are there, to which copies go. Who multiplies needs them later than that.
                 cluster::wait();
             }
-            if t == tile.consumers() * WgmmaTile::WARPGROUP {
+            // Elected, not by its number: `ptxas` then knows that it is one thread, and keeps addresses in uniform registers.
+            if number == tile.consumers() * 4 && elect(u32::MAX) {
                 copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, work);
             }
+            // The lanes meet again here, and not at the end of the kernel, where the other warpgroups' way ends too: `ptxas` would take their way for one on
+            // which lanes may be apart, too, and keep no descriptor in uniform registers.
+            warp::sync_warp(u32::MAX);
         } else {
             if let Some([_, many]) = const { T::TILE.registers() } {
                 increase(many);
             }
-            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(ring, work, target);
+            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(warpgroup, ring, work, target);
             if const { T::TILE.cluster > 1 } {
                 // Long complete; each arrival wants its wait.
                 cluster::wait();

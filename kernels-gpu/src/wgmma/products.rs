@@ -5,7 +5,7 @@ use tilewright_contract::WgmmaTile;
 
 use super::epilogue::{self, Target};
 use super::work::Work;
-use super::{Element, Ring, Tile, Turn};
+use super::{Element, Ring, Tile, Turn, empty, full};
 use crate::primitives::shared_address::shared_address;
 use crate::primitives::wgmma::{self, Descriptor, Sums};
 use crate::primitives::{bulk_copy, cluster, mbarrier};
@@ -24,7 +24,7 @@ const fn operand<const LIES_ACROSS: bool>(address: u32) -> (Descriptor, u32) {
     }
 }
 
-/// Computes this warpgroup's rows of all tiles of the block.
+/// Computes the rows of warpgroup `warpgroup`, which is this one, of all tiles of the block.
 ///
 /// # Safety
 /// As for [`product`](super::product); the threads of a warpgroup other than the last execute it together.
@@ -36,6 +36,7 @@ pub(super) unsafe fn multiply<
     const B_IS_N_MAJOR: bool,
     const SUMS: usize,
 >(
+    warpgroup: u32,
     ring: Ring<E>,
     mut work: Work,
     target: Target<'_, E>,
@@ -43,8 +44,7 @@ pub(super) unsafe fn multiply<
     [f32; SUMS]: Sums,
 {
     let tile = const { T::TILE };
-    let t = thread::thread_idx_x();
-    let (warpgroup, t) = (t / WgmmaTile::WARPGROUP, t % WgmmaTile::WARPGROUP);
+    let t = thread::thread_idx_x() % WgmmaTile::WARPGROUP;
     let start = shared_address(ring.elems, 0);
     let (of_a, a_bytes) = operand::<A_IS_M_MAJOR>(start + warpgroup * PANEL_BYTES);
     let (of_b, b_bytes) = operand::<B_IS_N_MAJOR>(start + tile.a_elems() * WgmmaTile::ELEMENT_BYTES);
@@ -60,7 +60,7 @@ pub(super) unsafe fn multiply<
             // SAFETY: the warpgroup is here as a whole. The stage is in the ring, and filled; who fills it again waits until it is released.
             unsafe {
                 // RAW: the stage is filled.
-                mbarrier::wait(ring.full, stage, parity);
+                mbarrier::wait(ring.barriers, full::<T>(stage), parity);
                 wgmma::fence(&mut sums);
                 unrolled!(const { WgmmaTile::K / 16 }, at most 8, |i| {
                     let (a, b) = (of_a.advanced(at + a_bytes * i), of_b.advanced(at + b_bytes * i));
@@ -92,7 +92,7 @@ pub(super) unsafe fn multiply<
             }
             let share = work.share::<T>(item, warpgroup);
             let at = [item.row + warpgroup * WgmmaTile::ROWS, item.column];
-            epilogue::store::<E, T, SUMS>(sums, share, at, work.is_done(), target, ring.elems);
+            epilogue::store::<E, T, SUMS>(sums, warpgroup, share, at, work.is_done(), target, ring.elems);
         }
     }
     if const { T::TILE.bulk_store } {
@@ -111,10 +111,10 @@ unsafe fn release<T: Tile>(ring: Ring<impl Element>, stage: u32, t: u32) {
     unsafe {
         if const { T::TILE.cluster > 1 } {
             if t < T::TILE.cluster {
-                cluster::arrive_at_after_products(cluster::map(ring.empty, stage, t));
+                cluster::arrive_at_after_products(cluster::map(ring.barriers, empty::<T>(stage), t));
             }
         } else if t == 0 {
-            mbarrier::arrive(ring.empty, stage);
+            mbarrier::arrive(ring.barriers, empty::<T>(stage));
         }
     }
 }

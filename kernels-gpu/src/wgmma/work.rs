@@ -80,7 +80,17 @@ impl Work {
         if self.is_done() {
             return None;
         }
-        let at = GroupedTile::of_block(self.next, self.groups_m, self.tiles_n, self.order_m);
+        let at = if self.groups_m <= self.order_m && self.next < self.groups_m * self.tiles_n {
+            // The same with one division in place of three: where blocks have one tile each, copies wait for it.
+            let groups_m = self.groups_m.max(1);
+            GroupedTile {
+                tile_m: self.next % groups_m,
+                tile_n: self.next / groups_m,
+                slice: 0,
+            }
+        } else {
+            GroupedTile::of_block(self.next, self.groups_m, self.tiles_n, self.order_m)
+        };
         self.next += self.stride;
         let k = at.slice * self.slice_k;
         Some(Item {
