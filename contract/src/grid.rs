@@ -64,7 +64,8 @@ impl Grid {
     ) -> Result<Self, GridError> {
         let cluster = tile.cluster();
         let most = match held_at_once {
-            Some(held) if tile.is_persistent() => {
+            // A cluster of slices has one tile: its blocks wait for each other, and a thread that copied ahead for the next tile would not come.
+            Some(held) if tile.is_persistent() && tile.cluster_of_slices(slices) == cluster => {
                 if held < cluster {
                     cluster
                 } else {

@@ -581,6 +581,7 @@ macro_rules! wgmma_rows {
             WgmmaPersistent "r15_persistent" PERSISTENT_128X256 "128x256" { "nn" No No; }
             WgmmaCluster "r16_cluster" CLUSTER_128X256 "128x256" { "nn" No No; }
             WgmmaGemm "r17_wgmma_gemm" T128X256 "128x256" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
+            WgmmaGemm "r17_wgmma_gemm" T128X192 "128x192" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
             WgmmaGemm "r17_wgmma_gemm" T128X128 "128x128" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
             WgmmaGemm "r17_wgmma_gemm" T128X64 "128x64" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
             WgmmaGemm "r17_wgmma_gemm" T64X128 "64x128" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }

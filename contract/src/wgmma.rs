@@ -20,7 +20,7 @@ use crate::units::Bytes;
 pub struct WgmmaTile {
     /// Rows of C: 64 for each warpgroup that multiplies.
     pub m: u32,
-    /// Columns of C: 64, 128 or 256, those of a `wgmma`.
+    /// Columns of C: 64, 128, 192 or 256, those of a `wgmma`.
     pub n: u32,
     /// Steps that are in shared memory at once.
     pub stages: u32,
@@ -149,12 +149,19 @@ impl WgmmaTile {
 
     /// Whether blocks can share a tile, each with a slice of K. The large tiles leave it to the small ones, of which there are more to begin with.
     pub const fn takes_slices(self) -> bool {
-        self.bulk_store && self.n <= 128
+        self.bulk_store && self.n <= 192
+    }
+
+    /// Whether the blocks that share a tile, each with a slice of K, are a cluster: they then wait for each other, and each adds up a part of the sums. Other numbers
+    /// of slices meet at counters, and the block that comes last has the work of all. Eight blocks are the most that a cluster has on every device (CUDA programming
+    /// guide, "Thread Block Clusters").
+    pub const fn slices_are_cluster(self, slices: u32) -> bool {
+        self.takes_slices() && self.cluster == 1 && matches!(slices, 2 | 4 | 8)
     }
 
     /// Fails to compile where the numbers do not fit each other.
     pub const fn checked(self) -> Self {
-        assert!(matches!(self.n, 64 | 128 | 256), "a wgmma's columns");
+        assert!(matches!(self.n, 64 | 128 | 192 | 256), "a wgmma's columns");
         assert!(
             self.m.is_multiple_of(Self::ROWS) && self.m <= 2 * Self::ROWS,
             "one or two warpgroups multiply"
@@ -219,6 +226,16 @@ pub mod wgmma_tiles {
     }
     .checked();
 
+    /// For C of fewer tiles: 5 stages, a panel of C for each warpgroup.
+    pub const T128X192: WgmmaTile = WgmmaTile {
+        n: 192,
+        stages: 5,
+        cluster: 1,
+        c_panels: 1,
+        ..T128X256
+    }
+    .checked();
+
     /// For C of fewer tiles: 6 stages, all of a warpgroup's part of C.
     pub const T128X128: WgmmaTile = WgmmaTile {
         n: 128,
@@ -237,12 +254,12 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// For C of few rows: two blocks a multiprocessor.
+    /// For C of few rows. 8 stages for one block rather than 4 for each of two: where there are no more tiles than multiprocessors, as at 1024 cubed, half of the stages
+    /// would never be used (6 % on an H200).
     pub const T64X128: WgmmaTile = WgmmaTile {
         m: 64,
-        stages: 4,
+        stages: 8,
         c_panels: 1,
-        blocks: 2,
         ..T128X128
     }
     .checked();
@@ -279,6 +296,7 @@ mod tests {
             ONE_STAGE_128X128,
             RING_128X256,
             T128X256,
+            T128X192,
             T128X128,
             T128X64,
             T64X128,
@@ -308,7 +326,7 @@ mod tests {
 
     #[test]
     fn registers_of_a_block_are_no_more_than_it_starts_with() {
-        for (tile, start, expected) in [(T128X256, 168, [40, 232]), (T64X128, 128, [40, 216])] {
+        for (tile, start, expected) in [(T128X256, 168, [40, 232]), (T64X64, 128, [40, 216])] {
             assert_eq!(tile.registers(), Some(expected));
             let [copies, multiplies] = expected;
             assert!(copies + tile.consumers() * multiplies <= start * (tile.consumers() + 1));

@@ -35,7 +35,7 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
             let start = stage * tile.stage_elems();
             let b_rows = const { T::TILE.n / T::TILE.cluster };
             // This block's part of B, for all blocks of the cluster.
-            let own = work.rank * b_rows;
+            let own = if const { T::TILE.cluster == 1 } { 0 } else { work.rank * b_rows };
             let to_b = start + tile.a_elems() + own * WgmmaTile::K;
             let barrier = (ring.barriers, full::<T>(stage));
             // SAFETY: the stage lies in the ring, and nobody uses it: in the first round nobody has, later those who multiply have arrived. The boxes are

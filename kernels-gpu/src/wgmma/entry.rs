@@ -1,8 +1,9 @@
 //! Entry points of the rungs that have this body.
 
-/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major).
+/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major). Kernels without clusters
+/// of their own take those of the launch.
 macro_rules! entry_points {
-    ($($tile:ident, $threads:literal threads, $blocks:literal blocks, cluster $cluster:literal, $sums:literal sums {
+    ($($tile:ident, $threads:literal threads, $blocks:literal blocks, $own:tt, $sums:literal sums {
         $($symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal;)*
     })*) => {
         $(
@@ -16,44 +17,54 @@ macro_rules! entry_points {
             const _: () = assert!(
                 tilewright_contract::wgmma_tiles::$tile.threads() == $threads
                     && tilewright_contract::wgmma_tiles::$tile.blocks == $blocks
-                    && tilewright_contract::wgmma_tiles::$tile.cluster == $cluster
+                    && tilewright_contract::wgmma_tiles::$tile.cluster == $crate::wgmma::entry_points!(@cluster $own)
             );
 
             $(
-                #[doc = concat!("Elements of `", stringify!($element), "`; A is M-major: ", stringify!($a_is_m_major), ", B is N-major: ", stringify!($b_is_n_major), ".")]
-                ///
-                /// # Safety
-                /// As for [the body](crate::wgmma::product): maps and operands as `call` and `epilogue` describe them, grid, block and dynamic shared memory
-                /// of the plan, workspace and counters for its slices.
-                #[cuda_std::kernel(max_threads = $threads, min_blocks = $blocks, cluster = $cluster)]
-                #[allow(clippy::too_many_arguments)]
-                pub unsafe fn $symbol(
-                    #[grid_constant] a: &$crate::primitives::tensor_map::TensorMap,
-                    #[grid_constant] b: &$crate::primitives::tensor_map::TensorMap,
-                    #[grid_constant] c_map: &$crate::primitives::tensor_map::TensorMap,
-                    c: *mut $element,
-                    call: tilewright_contract::GemmCall,
-                    epilogue: tilewright_contract::Epilogue<$element>,
-                    workspace: *mut f32,
-                    counters: *mut u32,
-                ) {
-                    let target = $crate::wgmma::Target {
-                        map: c_map,
-                        c,
-                        call,
-                        epilogue,
-                        meeting: $crate::slices::Meeting { workspace, counters },
-                    };
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        $crate::wgmma::product::<$element, $tile, $a_is_m_major, $b_is_n_major, $sums>([a, b], target);
-                    }
+                $crate::wgmma::entry_points! {
+                    @kernel $own $tile, $threads, $blocks, $sums, $symbol: $element, $a_is_m_major, $b_is_n_major
                 }
             )*
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
         $crate::host::rows! { Maps: $($($symbol: $element;)*)* }
+    };
+    (@cluster (no clusters)) => { 1 };
+    (@cluster (cluster = $cluster:literal)) => { $cluster };
+    (@kernel (no clusters) $($rest:tt)*) => {
+        $crate::wgmma::entry_points! { @kernel () $($rest)* }
+    };
+    (@kernel ($($own:ident = $cluster:literal)?) $tile:ident, $threads:literal, $blocks:literal, $sums:literal, $symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal) => {
+        #[doc = concat!("Elements of `", stringify!($element), "`; A is M-major: ", stringify!($a_is_m_major), ", B is N-major: ", stringify!($b_is_n_major), ".")]
+        ///
+        /// # Safety
+        /// As for [the body](crate::wgmma::product): maps and operands as `call` and `epilogue` describe them, grid, block and dynamic shared memory
+        /// of the plan, workspace and counters for its slices.
+        #[cuda_std::kernel(max_threads = $threads, min_blocks = $blocks $(, $own = $cluster)?)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $symbol(
+            #[grid_constant] a: &$crate::primitives::tensor_map::TensorMap,
+            #[grid_constant] b: &$crate::primitives::tensor_map::TensorMap,
+            #[grid_constant] c_map: &$crate::primitives::tensor_map::TensorMap,
+            c: *mut $element,
+            call: tilewright_contract::GemmCall,
+            epilogue: tilewright_contract::Epilogue<$element>,
+            workspace: *mut f32,
+            counters: *mut u32,
+        ) {
+            let target = $crate::wgmma::Target {
+                map: c_map,
+                c,
+                call,
+                epilogue,
+                meeting: $crate::slices::Meeting { workspace, counters },
+            };
+            // SAFETY: the caller's promise.
+            unsafe {
+                $crate::wgmma::product::<$element, $tile, $a_is_m_major, $b_is_n_major, $sums>([a, b], target);
+            }
+        }
     };
 }
 

@@ -3,7 +3,7 @@
 use cuda_std::thread;
 use tilewright_contract::WgmmaTile;
 
-use super::epilogue::{self, Target};
+use super::epilogue::{self, Part, Target};
 use super::work::Work;
 use super::{Element, Ring, Tile, Turn, empty, full};
 use crate::primitives::shared_address::shared_address;
@@ -90,9 +90,14 @@ pub(super) unsafe fn multiply<
                     release::<T>(ring, last, t);
                 }
             }
-            let share = work.share::<T>(item, warpgroup);
-            let at = [item.row + warpgroup * WgmmaTile::ROWS, item.column];
-            epilogue::store::<E, T, SUMS>(sums, warpgroup, share, at, work.is_done(), target, ring.elems);
+            let part = Part {
+                warpgroup,
+                at: [item.row + warpgroup * WgmmaTile::ROWS, item.column],
+                share: work.share::<T>(item, warpgroup),
+                slices_are_cluster: work.slices_are_cluster(),
+                is_last: work.is_done(),
+            };
+            epilogue::store::<E, T, SUMS>(sums, part, target, ring.elems);
         }
     }
     if const { T::TILE.bulk_store } {
