@@ -64,8 +64,7 @@ impl Grid {
     ) -> Result<Self, GridError> {
         let cluster = tile.cluster();
         let most = match held_at_once {
-            // A cluster of slices has one tile: its blocks wait for each other, and a thread that copied ahead for the next tile would not come.
-            Some(held) if tile.is_persistent() && tile.cluster_of_slices(slices) == cluster => {
+            Some(held) if tile.is_persistent() => {
                 if held < cluster {
                     cluster
                 } else {

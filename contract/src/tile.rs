@@ -181,14 +181,6 @@ impl OutputTile {
         }
     }
 
-    /// Blocks of a cluster where each tile has so many slices of K: neighbours along M, or the slices of a tile.
-    pub const fn cluster_of_slices(self, slices: u32) -> u32 {
-        match self {
-            Self::Wgmma(tile) if tile.slices_are_cluster(slices) => slices,
-            _ => self.cluster(),
-        }
-    }
-
     /// Whether a launch has no more blocks than the device holds at once, each of which computes tile after tile.
     pub const fn is_persistent(self) -> bool {
         matches!(self, Self::Wgmma(tile) if tile.persistent)

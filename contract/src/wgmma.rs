@@ -55,8 +55,11 @@ impl WgmmaTile {
     /// What the address of the allocation is a multiple of: the pattern of the 128-byte swizzle repeats after so many bytes (PTX ISA, "Swizzling modes").
     pub const ALIGNMENT: Bytes = Bytes(1024);
 
-    /// Registers of a thread of the warpgroup that copies.
+    /// Registers of a thread of the warpgroup that copies, where it [gives some away](Self::moves_registers).
     pub const COPY_REGISTERS: u32 = 40;
+
+    /// Registers of a thread that multiplies, where it gets them.
+    pub const MULTIPLY_REGISTERS: u32 = 232;
 
     /// Warpgroups that multiply.
     pub const fn consumers(self) -> u32 {
@@ -131,32 +134,15 @@ impl WgmmaTile {
         [a, b, Self::ROWS]
     }
 
-    /// Registers of a thread of the warpgroup that copies, and of one that multiplies, behind `setmaxnreg`; `None` where all keep what they start with. All start
-    /// with the same number, a multiprocessor's 65,536 divided by its threads, and together they have no more later.
-    pub const fn registers(self) -> Option<[u32; 2]> {
-        /// Registers are given in eights.
-        const UNIT: u32 = 8;
-        if self.stages == 1 {
-            return None;
-        }
-        let start = 65_536 / (self.blocks * self.threads()) / UNIT * UNIT;
-        let all = start * (self.consumers() + 1);
-        Some([
-            Self::COPY_REGISTERS,
-            (all - Self::COPY_REGISTERS) / self.consumers() / UNIT * UNIT,
-        ])
+    /// Whether the warpgroup that copies gives registers to those that multiply (`setmaxnreg`). All start with the same number, a multiprocessor's 65,536 divided by
+    /// its threads: of two warpgroups each has all that a thread can address.
+    pub const fn moves_registers(self) -> bool {
+        self.stages > 1 && self.consumers() > 1
     }
 
     /// Whether blocks can share a tile, each with a slice of K. The large tiles leave it to the small ones, of which there are more to begin with.
     pub const fn takes_slices(self) -> bool {
         self.bulk_store && self.n <= 192
-    }
-
-    /// Whether the blocks that share a tile, each with a slice of K, are a cluster: they then wait for each other, and each adds up a part of the sums. Other numbers
-    /// of slices meet at counters, and the block that comes last has the work of all. Eight blocks are the most that a cluster has on every device (CUDA programming
-    /// guide, "Thread Block Clusters").
-    pub const fn slices_are_cluster(self, slices: u32) -> bool {
-        self.takes_slices() && self.cluster == 1 && matches!(slices, 2 | 4 | 8)
     }
 
     /// Fails to compile where the numbers do not fit each other.
@@ -169,6 +155,12 @@ impl WgmmaTile {
         assert!(
             self.cluster.is_power_of_two() && self.n.is_multiple_of(Self::PANEL * self.cluster),
             "each block of a cluster loads whole panels of B"
+        );
+        let start = 65_536 / (self.blocks * self.threads()) / 8 * 8;
+        assert!(
+            !self.moves_registers()
+                || Self::COPY_REGISTERS + self.consumers() * Self::MULTIPLY_REGISTERS <= start * (self.consumers() + 1),
+            "a block has no more registers than it starts with"
         );
         assert!(self.stages >= 1 && self.c_panels >= 1 && self.c_panels <= self.n / Self::PANEL);
         assert!(
@@ -264,13 +256,12 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// For the smallest C.
+    /// For the smallest C, and for few rows with a long K: 192 KiB under way in each block, so that half of an H200's multiprocessors take all that its memory gives.
     pub const T64X64: WgmmaTile = WgmmaTile {
         m: 64,
         n: 64,
-        stages: 6,
+        stages: 12,
         c_panels: 1,
-        blocks: 2,
         ..T128X128
     }
     .checked();
@@ -322,15 +313,5 @@ mod tests {
         // Each block of the cluster loads half of B.
         assert_eq!(T128X256.box_rows([No, Yes]), [128, 128, 64]);
         assert_eq!(T128X128.box_rows([Yes, Yes]), [64, 128, 64]);
-    }
-
-    #[test]
-    fn registers_of_a_block_are_no_more_than_it_starts_with() {
-        for (tile, start, expected) in [(T128X256, 168, [40, 232]), (T64X64, 128, [40, 216])] {
-            assert_eq!(tile.registers(), Some(expected));
-            let [copies, multiplies] = expected;
-            assert!(copies + tile.consumers() * multiplies <= start * (tile.consumers() + 1));
-        }
-        assert_eq!(ONE_STAGE_128X128.registers(), None);
     }
 }

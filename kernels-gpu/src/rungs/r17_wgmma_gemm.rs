@@ -60,7 +60,7 @@ crate::wgmma::entry_points! {
         r17_wgmma_gemm_tn_64x128_bf16: bf16, true, true;
         r17_wgmma_gemm_tt_64x128_bf16: bf16, true, false;
     }
-    T64X64, 256 threads, 2 blocks, (no clusters), 32 sums {
+    T64X64, 256 threads, 1 blocks, (no clusters), 32 sums {
         r17_wgmma_gemm_nn_64x64_f16: f16, false, true;
         r17_wgmma_gemm_nt_64x64_f16: f16, false, false;
         r17_wgmma_gemm_tn_64x64_f16: f16, true, true;

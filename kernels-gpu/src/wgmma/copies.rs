@@ -8,7 +8,8 @@ use super::{Element, Ring, Tile, Turn, empty, full};
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::{bulk_copy, cluster, mbarrier};
 
-/// Copies all steps of all tiles of the block. Elements outside of the matrices arrive as zeros, so that sums need no case for the last step.
+/// Copies all steps of all tiles of the block: `first`, then those of `work`. Elements outside of the matrices arrive as zeros, so that sums need no case for
+/// the last step.
 ///
 /// # Safety
 /// As for [`product`](super::product); one thread of the block executes it.
@@ -16,17 +17,19 @@ use crate::primitives::{bulk_copy, cluster, mbarrier};
 pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool>(
     [a, b]: [&TensorMap; 2],
     ring: Ring<E>,
+    first: Option<Item>,
     mut work: Work,
 ) {
     let tile = const { T::TILE };
     let mut turn = Turn::FIRST;
+    let mut next = first;
     while let Some(Item {
         row,
         column,
         k: first_k,
         steps,
         ..
-    }) = work.next::<T>()
+    }) = next
     {
         let mut step = 0;
         while step < steps {
@@ -35,7 +38,7 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
             let start = stage * tile.stage_elems();
             let b_rows = const { T::TILE.n / T::TILE.cluster };
             // This block's part of B, for all blocks of the cluster.
-            let own = if const { T::TILE.cluster == 1 } { 0 } else { work.rank * b_rows };
+            let own = work.rank * b_rows;
             let to_b = start + tile.a_elems() + own * WgmmaTile::K;
             let barrier = (ring.barriers, full::<T>(stage));
             // SAFETY: the stage lies in the ring, and nobody uses it: in the first round nobody has, later those who multiply have arrived. The boxes are
@@ -58,6 +61,7 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
             turn = turn.next(tile.stages);
             step += 1;
         }
+        next = work.next::<T>();
     }
     if const { T::TILE.cluster > 1 } {
         // Other blocks arrive at this one's barriers until they have multiplied the last stages: it does not end before.

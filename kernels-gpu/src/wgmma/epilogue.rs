@@ -5,12 +5,13 @@ use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{Activation, Epilogue, GemmCall, Output, Swizzle, WgmmaTile, span_elems};
 
 use super::{Element, Tile};
+use crate::element::Narrowed;
 use crate::finish::{Finish, gelu, relu};
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::wgmma::{Sums, element_of_sums};
 use crate::primitives::elect::elect;
 use crate::primitives::uniform::uniform;
-use crate::primitives::{bulk_copy, cluster, named_barrier, opaque, stmatrix};
+use crate::primitives::{bulk_copy, named_barrier, opaque, stmatrix};
 use crate::slices::{Meeting, Party, Share, meet};
 use crate::unroll::unrolled;
 
@@ -77,71 +78,43 @@ impl<E: Element> Party for Warpgroup<E> {
     }
 }
 
-/// What a warpgroup stores.
-#[derive(Clone, Copy)]
-pub(super) struct Part {
-    /// Its number.
-    pub(super) warpgroup: u32,
-    /// The first row and column of its 64 rows of the tile.
-    pub(super) at: [u32; 2],
-    /// What of K it has.
-    pub(super) share: Share,
-    /// Whether the slices are the blocks of a cluster.
-    pub(super) slices_are_cluster: bool,
-    /// No tile of the block follows.
-    pub(super) is_last: bool,
-}
-
-/// Stores a warpgroup's 64 rows of a tile; with slices, the warpgroup that has the sums of all does, or in a cluster each a part. By bulk copies where C takes them, else by
-/// threads.
+/// Stores the 64 rows of a tile that warpgroup `number` has, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk copies where
+/// C takes them, else by threads. `is_last`: no tile of the block follows.
 ///
 /// # Safety
-/// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this. If the part is the last, all copies to the ring have been waited for.
+/// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this. If `is_last`, all copies to the ring have been waited for.
 #[inline(always)]
 pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     mut sums: [f32; SUMS],
-    part: Part,
+    number: u32,
+    share: Share,
+    at: [u32; 2],
+    is_last: bool,
     target: Target<'_, E>,
     ring: Shared<E>,
 ) where
     [f32; SUMS]: Sums,
 {
     let tile = const { T::TILE };
-    let Part {
-        warpgroup: number,
-        at,
-        share,
-        ..
-    } = part;
     let Target { c, call, epilogue, .. } = target;
     let elems = const { T::TILE.c_panels * T::TILE.c_panel_elems() };
     // SAFETY: the panels are the warpgroup's own. The rest is the caller's promise.
     unsafe {
         let panels = ring.part((tile.ring_elems() + number * elems) as usize, elems as usize);
         let warpgroup = Warpgroup { number, panels };
-        let mut slots = None;
         if const { T::TILE.takes_slices() } && share.slices > 1 {
-            if part.slices_are_cluster {
-                slots = Some(leave(&sums, share, target.meeting, warpgroup.thread()));
-                // RAW: the sums of all slices are there. Threads that copied do not come: each has ended, or does so without waiting for anything.
-                cluster::arrive();
-                cluster::wait();
-            } else {
-                // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first barrier before it uses them.
-                bulk_copy::wait_read::<0>();
-                // In rows of 8, as many as there are.
-                let first = sums.as_mut_ptr();
-                let has_all = match const { SUMS } {
-                    32 => meet::<4, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
-                    64 => meet::<8, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
-                    _ => {
-                        const { assert!(!T::TILE.takes_slices() || matches!(SUMS, 32 | 64 | 96)) };
-                        meet::<12, 8>(&warpgroup, &mut *first.cast(), share, target.meeting)
-                    }
-                };
-                if !has_all {
-                    return;
-                }
+            const { assert!(!T::TILE.takes_slices() || matches!(SUMS, 32 | 64 | 96)) };
+            // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first barrier before it uses them.
+            bulk_copy::wait_read::<0>();
+            // In rows of 8, as many as there are.
+            let first = sums.as_mut_ptr();
+            let has_all = match const { SUMS } {
+                32 => meet::<4, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
+                64 => meet::<8, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
+                _ => meet::<12, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
+            };
+            if !has_all {
+                return;
             }
         }
         let elements = 16 / size_of::<E>();
@@ -150,95 +123,22 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
             && (call.args.n as usize).is_multiple_of(elements)
             && (call.args.ldc as usize).is_multiple_of(elements)
             && c.addr().is_multiple_of(16);
-        if const { T::TILE.bulk_store } && takes_boxes && slots.is_none() {
+        if const { T::TILE.bulk_store } && takes_boxes {
             let mut alpha = call.alpha;
             if !epilogue.bias.is_null() || epilogue.activation != Activation::None {
                 finish(&mut sums, at, target);
                 alpha = 1.0;
             }
             // With slices the other warpgroup may be done with this tile, and does not come to meet this one.
-            let is_last = part.is_last && share.slices == 1;
+            let is_last = is_last && share.slices == 1;
             by_boxes::<E, T, SUMS>(&sums, at, alpha, is_last, target.map, warpgroup, ring);
         } else {
-            let sums = (&sums, slots);
             match epilogue.output {
-                Output::Same => by_threads::<E, E, SUMS>(sums, at, c, target, warpgroup),
-                Output::F32 => by_threads::<E, f32, SUMS>(sums, at, c.cast(), target, warpgroup),
+                Output::Same => by_threads::<E, E, SUMS>(&sums, at, c, target, warpgroup),
+                Output::F32 => by_threads::<E, f32, SUMS>(&sums, at, c.cast(), target, warpgroup),
             }
         }
     }
-}
-
-/// The sums of all slices of a warpgroup's rows, where these are the blocks of a cluster: in fours, `[sums / 4][thread][4]` for each slice.
-#[derive(Clone, Copy)]
-struct Slots {
-    workspace: GlobalMut<f32>,
-    /// Where those of slice 0 begin, and from one slice to the next.
-    first: usize,
-    distance: usize,
-    /// This block's slice, and how many there are.
-    slice: u32,
-    slices: u32,
-}
-
-impl Slots {
-    /// Sums of a thread that belong to `COLUMNS` columns.
-    const SUMS: usize = COLUMNS as usize / 2;
-
-    /// Where four sums of a thread are in a slot.
-    #[inline(always)]
-    fn four(index: usize, thread: u32) -> usize {
-        (index * WgmmaTile::WARPGROUP as usize + thread as usize) * 4
-    }
-
-    /// The thread's sums of columns `COLUMNS * part` and on, of all slices, added up in their order.
-    ///
-    /// # Safety
-    /// All slices have been left, and this is behind a barrier of all of them.
-    #[inline(always)]
-    unsafe fn add_up(&self, part: u32, thread: u32) -> [f32; Self::SUMS] {
-        let mut all = [0.0; Self::SUMS];
-        let mut at = self.first + Self::four(part as usize * (Self::SUMS / 4), thread);
-        let mut slice = 0;
-        while slice < self.slices {
-            unrolled!(4, at most 8, |four| {
-                // SAFETY: within the slot; what the warpgroup of that slice has left.
-                let sums = unsafe { self.workspace.get_vec::<4>(at + Self::four(four, 0)) };
-                unrolled!(4, at most 8, |i| {
-                    all[4 * four + i] += sums[i];
-                });
-            });
-            at += self.distance;
-            slice += 1;
-        }
-        all
-    }
-}
-
-/// Leaves a thread's sums where the other blocks of the cluster find them.
-///
-/// # Safety
-/// `meeting` is as [`Target`] says; every thread of the warpgroup calls this.
-#[inline(always)]
-unsafe fn leave<const SUMS: usize>(sums: &[f32; SUMS], share: Share, meeting: Meeting, thread: u32) -> Slots {
-    let elems = const { SUMS * WgmmaTile::WARPGROUP as usize };
-    let distance = share.tiles as usize * elems;
-    // SAFETY: the caller's promise.
-    let workspace = unsafe { GlobalMut::new_with(meeting.workspace, || share.slices as usize * distance) };
-    let slots = Slots {
-        workspace,
-        first: share.tile as usize * elems,
-        distance,
-        slice: share.slice,
-        slices: share.slices,
-    };
-    let own = slots.first + share.slice as usize * distance;
-    unrolled!(const { SUMS / 4 }, |four| {
-        let four_sums = [sums[4 * four], sums[4 * four + 1], sums[4 * four + 2], sums[4 * four + 3]];
-        // SAFETY: the slot is this warpgroup's.
-        unsafe { workspace.set_vec(own + Slots::four(four, thread), four_sums) };
-    });
-    slots
 }
 
 /// Makes `activation(alpha * sums + bias)` of the sums.
@@ -367,15 +267,14 @@ const fn place(row: u32, four: u32) -> u32 {
     row * COLUMNS + (four ^ (row % 4 * 2)) * 4
 }
 
-/// Computes `activation(alpha * sums + beta * C + bias)`, of the warpgroup's sums or, where slices are a cluster, of this block's share of the columns in the slots, and stores it as
-/// elements of `F`: each warp by itself, 32 columns of its 16 rows after the other, by
+/// Computes `activation(alpha * sums + beta * C + bias)` and stores it as elements of `F`: each warp by itself, 32 columns of its 16 rows after the other, by
 /// way of shared memory, so that 8 lanes read and store a whole row of them.
 ///
 /// # Safety
 /// As for [`store`].
 #[inline(always)]
-unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SUMS: usize>(
-    (sums, slots): (&[f32; SUMS], Option<Slots>),
+unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
+    sums: &[f32; SUMS],
     at: [u32; 2],
     c: *mut F,
     target: Target<'_, E>,
@@ -397,10 +296,7 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
         let c = GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld));
         let finish = Finish::new(epilogue, n);
         let parts = const { 2 * SUMS as u32 / COLUMNS };
-        let (mut part, step) = match slots {
-            Some(slots) => (slots.slice, slots.slices),
-            None => (opaque::zero(), 1),
-        };
+        let mut part = opaque::zero();
         while part < parts {
             let column = column + COLUMNS * part + lane % 8 * 4;
             // What C holds is loaded for all passes at once, while the sums go to shared memory. No branch between the loads, behind which each would be
@@ -424,28 +320,17 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
                     });
                 }
             }
-            let pair_at = |pair| {
-                let (below, right) = element_of_sums(0, 2 * pair);
-                let (row, column) = (own_row + below, own_column + right);
-                (place(row, column / 4) + column % 4) as usize
-            };
-            if let Some(slots) = slots {
-                let all = slots.add_up(part, t);
-                unrolled!(8, at most 8, |pair| {
-                    let i = 2 * pair as usize;
-                    own.set_vec(pair_at(pair), [all[i], all[i + 1]]);
-                });
-            } else {
-                // Only what indexes the sums is written out for each part, the rest stands here once.
-                unrolled!(parts, at most 8, |turn| {
-                    if part == turn {
-                        unrolled!(8, at most 8, |pair| {
-                            let i = (16 * turn + 2 * pair) as usize;
-                            own.set_vec(pair_at(pair), [sums[i], sums[i + 1]]);
-                        });
-                    }
-                });
-            }
+            // Only what indexes the sums is written out for each part, the rest stands here once.
+            unrolled!(parts, at most 8, |turn| {
+                if part == turn {
+                    unrolled!(8, at most 8, |pair| {
+                        let (below, right) = element_of_sums(0, 2 * pair);
+                        let (row, column) = (own_row + below, own_column + right);
+                        let i = (16 * turn + 2 * pair) as usize;
+                        own.set_vec((place(row, column / 4) + column % 4) as usize, [sums[i], sums[i + 1]]);
+                    });
+                }
+            });
             // RAW: the warp's sums are there.
             warp::sync_warp(u32::MAX);
             let bias = [finish.bias(column), finish.bias(column + 2)];
@@ -463,7 +348,8 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
                         finish.apply([scaled(0), scaled(1)], bias[0]),
                         finish.apply([scaled(2), scaled(3)], bias[1]),
                     ];
-                    let values = [first[0], first[1], last[0], last[1]].map(F::narrow);
+                    let [first, last] = [F::narrow_pair(first), F::narrow_pair(last)];
+                    let values = [first[0], first[1], last[0], last[1]];
                     if fours {
                         c.set_vec(index, values);
                     } else {
@@ -475,7 +361,7 @@ unsafe fn by_threads<E: Element, F: crate::element::Element<Sum = f32>, const SU
             });
             // WAR: the warp's sums are read.
             warp::sync_warp(u32::MAX);
-            part += step;
+            part += 1;
         }
     }
 }

@@ -142,8 +142,9 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             mbarrier::fence_init();
         }
     }
-    // In the meantime the others compute what the block begins with.
-    let work = Work::new::<T>(target.call);
+    // What the block begins with is computed before the barrier, while one thread makes the barriers of the ring: the first copy waits for both.
+    let mut work = Work::new::<T>(target.call);
+    let first = work.next::<T>();
     // SAFETY: as above.
     unsafe {
         if const { T::TILE.cluster > 1 } {
@@ -156,7 +157,7 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
     // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one way as a whole.
     unsafe {
         if warpgroup == tile.consumers() {
-            if const { T::TILE.registers().is_some() } {
+            if const { T::TILE.moves_registers() } {
                 setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
             }
             if const { T::TILE.cluster > 1 } {
@@ -165,35 +166,20 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             }
             // Elected, not by its number: `ptxas` then knows that it is one thread, and keeps addresses in uniform registers.
             if number == tile.consumers() * 4 && elect(u32::MAX) {
-                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, work);
+                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, first, work);
             }
             // The lanes meet again here, and not at the end of the kernel, where the other warpgroups' way ends too: `ptxas` would take their way for one on
             // which lanes may be apart, too, and keep no descriptor in uniform registers.
             warp::sync_warp(u32::MAX);
         } else {
-            if let Some([_, many]) = const { T::TILE.registers() } {
-                increase(many);
+            if const { T::TILE.moves_registers() } {
+                setmaxnreg::increase::<{ WgmmaTile::MULTIPLY_REGISTERS }>();
             }
-            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(warpgroup, ring, work, target);
+            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(warpgroup, ring, first, work, target);
             if const { T::TILE.cluster > 1 } {
                 // Long complete; each arrival wants its wait.
                 cluster::wait();
             }
-        }
-    }
-}
-
-/// Takes registers: the tiles' numbers are few, and the instruction wants a constant.
-///
-/// # Safety
-/// As for [`setmaxnreg::increase`].
-#[inline(always)]
-unsafe fn increase(registers: u32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match registers {
-            216 => setmaxnreg::increase::<216>(),
-            _ => setmaxnreg::increase::<232>(),
         }
     }
 }

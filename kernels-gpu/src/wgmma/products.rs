@@ -3,8 +3,8 @@
 use cuda_std::thread;
 use tilewright_contract::WgmmaTile;
 
-use super::epilogue::{self, Part, Target};
-use super::work::Work;
+use super::epilogue::{self, Target};
+use super::work::{Item, Work};
 use super::{Element, Ring, Tile, Turn, empty, full};
 use crate::primitives::shared_address::shared_address;
 use crate::primitives::wgmma::{self, Descriptor, Sums};
@@ -24,7 +24,7 @@ const fn operand<const LIES_ACROSS: bool>(address: u32) -> (Descriptor, u32) {
     }
 }
 
-/// Computes the rows of warpgroup `warpgroup`, which is this one, of all tiles of the block.
+/// Computes the rows of warpgroup `warpgroup`, which is this one, of all tiles of the block: `first`, then those of `work`.
 ///
 /// # Safety
 /// As for [`product`](super::product); the threads of a warpgroup other than the last execute it together.
@@ -38,6 +38,7 @@ pub(super) unsafe fn multiply<
 >(
     warpgroup: u32,
     ring: Ring<E>,
+    first: Option<Item>,
     mut work: Work,
     target: Target<'_, E>,
 ) where
@@ -49,7 +50,9 @@ pub(super) unsafe fn multiply<
     let (of_a, a_bytes) = operand::<A_IS_M_MAJOR>(start + warpgroup * PANEL_BYTES);
     let (of_b, b_bytes) = operand::<B_IS_N_MAJOR>(start + tile.a_elems() * WgmmaTile::ELEMENT_BYTES);
     let mut turn = Turn::FIRST;
-    while let Some(item) = work.next::<T>() {
+    let mut next = first;
+    while let Some(item) = next {
+        next = work.next::<T>();
         // Here, and not before the loop: what flowed in from the tile before would make `ptxas` take turns with the products (C7515).
         let mut sums = <[f32; SUMS]>::zero();
         let mut step = 0;
@@ -90,14 +93,9 @@ pub(super) unsafe fn multiply<
                     release::<T>(ring, last, t);
                 }
             }
-            let part = Part {
-                warpgroup,
-                at: [item.row + warpgroup * WgmmaTile::ROWS, item.column],
-                share: work.share::<T>(item, warpgroup),
-                slices_are_cluster: work.slices_are_cluster(),
-                is_last: work.is_done(),
-            };
-            epilogue::store::<E, T, SUMS>(sums, part, target, ring.elems);
+            let share = work.share::<T>(item, warpgroup);
+            let at = [item.row + warpgroup * WgmmaTile::ROWS, item.column];
+            epilogue::store::<E, T, SUMS>(sums, warpgroup, share, at, next.is_none(), target, ring.elems);
         }
     }
     if const { T::TILE.bulk_store } {

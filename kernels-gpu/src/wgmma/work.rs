@@ -17,9 +17,8 @@ pub(super) struct Work {
     tiles_n: u32,
     /// As in [`GroupedTile::of_block`], in groups.
     order_m: u32,
-    /// The block's place in its cluster, and whether that is its slice.
+    /// The block's place in its cluster.
     pub(super) rank: u32,
-    slices_are_cluster: bool,
     /// The group of tiles that comes next.
     next: u32,
     /// From one to the next.
@@ -57,25 +56,17 @@ impl Work {
         } else {
             (k, 1)
         };
-        let size = if const { T::TILE.takes_slices() } {
-            // A launch without clusters has those of one block. Powers of two: a shift is quicker than a division.
-            cluster::size()
-        } else {
-            tile.cluster
-        };
-        let log = size.trailing_zeros();
         Self {
             groups_m: call.args.m.div_ceil(tile.m * tile.cluster),
             tiles_n: call.args.n.div_ceil(tile.n),
             order_m: call.group_m.div_ceil(tile.cluster),
-            rank: if const { T::TILE.cluster == 1 && !T::TILE.takes_slices() } {
+            rank: if const { T::TILE.cluster == 1 } {
                 0
             } else {
                 cluster::rank()
             },
-            slices_are_cluster: const { T::TILE.takes_slices() } && size > 1,
-            next: block >> log,
-            stride: blocks >> log,
+            next: block / tile.cluster,
+            stride: blocks / tile.cluster,
             k,
             slice_k,
             slices,
@@ -101,26 +92,21 @@ impl Work {
             GroupedTile::of_block(self.next, self.groups_m, self.tiles_n, self.order_m)
         };
         self.next += self.stride;
-        let slice = if self.slices_are_cluster { self.rank } else { at.slice };
-        let k = slice * self.slice_k;
-        let row = match const { T::TILE.cluster } {
-            1 => at.tile_m,
-            cluster => at.tile_m * cluster + self.rank,
-        };
+        let k = at.slice * self.slice_k;
+        let steps = self.slice_k.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K);
         Some(Item {
-            row: row * tile.m,
+            row: (at.tile_m * tile.cluster + self.rank) * tile.m,
             column: at.tile_n * tile.n,
             k,
-            steps: self.slice_k.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K),
-            slice,
+            steps,
+            slice: at.slice,
         })
     }
 
     /// Whether there is no next item.
     #[inline(always)]
     pub(super) fn is_done(self) -> bool {
-        let slices = if self.slices_are_cluster { 1 } else { self.slices };
-        self.next >= self.groups_m * self.tiles_n * slices
+        self.next >= self.groups_m * self.tiles_n * self.slices
     }
 
     /// The share of a warpgroup in the tile of an item: its 64 rows are a tile of their own.
@@ -135,11 +121,5 @@ impl Work {
             slices: self.slices,
             threads: WgmmaTile::WARPGROUP,
         }
-    }
-
-    /// Whether the slices of a tile are the blocks of a cluster.
-    #[inline(always)]
-    pub(super) fn slices_are_cluster(self) -> bool {
-        self.slices_are_cluster
     }
 }
