@@ -234,6 +234,9 @@ fn describe(listing: &Listing) -> String {
         ),
         ("kernel", plan.kernel.to_owned()),
         ("tile", output::tile(plan.tile)),
+    ];
+    rows.extend(output::copied(plan.copied_ld, plan.copied_bytes));
+    rows.push(
         (
             "result",
             if listing.equal {
@@ -242,7 +245,7 @@ fn describe(listing: &Listing) -> String {
                 format!("WRONG: {}", listing.verdict)
             },
         ),
-    ];
+    );
     let Some(report) = &listing.report else {
         rows.push(("launch", "none: C is empty".to_owned()));
         return output::render(output::pairs(rows));
