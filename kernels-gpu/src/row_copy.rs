@@ -3,7 +3,7 @@
 //! ```text
 //! thread t: chunk t of the copy, 8 elements of 2 bytes
 //!     where the 4-byte words that hold them lie inside the row: load 4 words, or 5 and shift them by an element
-//!     else: load the elements that there are, one by one; zeros for the others
+//!     else: load the elements one by one; zeros for those behind the end of the row
 //!     store 16 bytes
 //! ```
 //!
@@ -47,7 +47,7 @@ pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: RowCopy) {
             load_words(words, (first + low) / 2 - low, is_odd)
         } else {
             let elements = Global::new_with(from, || copy.from_elems());
-            load_elements(elements, first, copy.columns.saturating_sub(column))
+            load_elements(elements, first, copy.columns - column)
         };
         let to = GlobalMut::new_with(to.cast::<u32>(), || copy.to_elems() / 2);
         to.set_vec::<WORDS>(chunk as usize * WORDS, values);
@@ -69,13 +69,17 @@ unsafe fn load_words(from: Global<u32>, at: usize, is_odd: bool) -> [u32; WORDS]
     if is_odd { shifted } else { words }
 }
 
-/// `left` elements from `first` on, zeros behind them.
+/// `left` elements from `first` on, at least one, zeros behind them.
 ///
 /// # Safety
 /// The elements lie in the view.
 #[inline(always)]
 unsafe fn load_elements(from: Global<u16>, first: usize, left: u32) -> [u32; WORDS] {
-    // SAFETY: the caller's promise.
-    let element = |i: u32| u32::from(unsafe { from.get_if(i < left, || first + i as usize, 0) });
+    // Behind the end the last element is loaded again: with a branch around each load, each would wait for the one before.
+    let element = |i: u32| {
+        // SAFETY: the caller's promise; `left` is not 0.
+        let element = unsafe { from.get(first + i.min(left - 1) as usize) };
+        if i < left { u32::from(element) } else { 0 }
+    };
     [0, 2, 4, 6].map(|i| element(i) | element(i + 1) << 16)
 }

@@ -309,6 +309,14 @@ impl Gpu {
         FunctionUsage::query(&self.function(variant)?)
     }
 
+    /// What the driver says of the kernel that copies operands ([`Plan::copies`]).
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn row_copy_usage(&self) -> Result<FunctionUsage> {
+        FunctionUsage::query(&self.loaded(&self.row_copy, RowCopy::SYMBOL)?)
+    }
+
     /// Blocks of `threads` threads with this much dynamic shared memory that a multiprocessor holds, as the driver counts them
     /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`). Raises the kernel's limit of dynamic shared memory first, as a launch
     /// would: without that the driver answers 0 above the default limit.

@@ -234,6 +234,9 @@ fn ask_driver(chosen: &[Kernel]) -> tilewright::Result<(Device, BTreeMap<&'stati
         match *kernel {
             Kernel::EntryPoint(variant) => variants.push(variant),
             Kernel::Twin(twin) => twins.push(twin),
+            Kernel::RowCopy => {
+                usage.insert(kernel.symbol(), gpu.row_copy_usage()?);
+            }
         }
     }
     for variant in variants {
