@@ -196,7 +196,11 @@ fn operands_that_are_copied_first() {
             verify: Verify::Full,
         };
         let report = gemm_finished(&shape, finish, &a, &b, &mut c, &options).expect("computes what it says");
-        let (rows, lds) = if transpose == LAYOUT { (33 + 37, [40, 40]) } else { (35 + 35, [40, 40]) };
+        let (rows, lds) = if transpose == LAYOUT {
+            (33 + 37, [40, 40])
+        } else {
+            (35 + 35, [40, 40])
+        };
         assert_eq!(report.copied_ld, lds.map(Some), "{transpose:?}");
         assert_eq!(report.copied_bytes, rows * 40 * 2, "{transpose:?}");
     }

@@ -329,7 +329,10 @@ fn rows_may_end_anywhere_for_tensor_maps_but_begin_at_16_bytes() {
 #[test]
 fn rows_at_odd_elements_are_copied_in_every_layout() {
     for (device, rung) in [(h200(), Rung::WgmmaGemm), (profile(ARCHITECTURES[1]), Rung::MmaSync)] {
-        for (dtype, transpose) in [DType::F16, DType::Bf16].into_iter().flat_map(|dtype| LAYOUTS.map(|layout| (dtype, layout))) {
+        for (dtype, transpose) in [DType::F16, DType::Bf16]
+            .into_iter()
+            .flat_map(|dtype| LAYOUTS.map(|layout| (dtype, layout)))
+        {
             for odd in [[true, false], [false, true], [true, true], [false, false]] {
                 let packed = GemmShape::packed_transposed(2001, 2003, 1999, transpose).expect("valid");
                 let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand));
@@ -338,8 +341,8 @@ fn rows_at_odd_elements_are_copied_in_every_layout() {
                 let lds = [of(odd[0], a.1), of(odd[1], b.1)];
                 let shape = packed.with_operand_lds(lds).expect("valid");
                 let case = format!("{dtype} {transpose:?} {lds:?} on {}", device.name);
-                let planned = plan(&shape, dtype, &device, &Policy::default())
-                    .unwrap_or_else(|error| panic!("{case}: {error}"));
+                let planned =
+                    plan(&shape, dtype, &device, &Policy::default()).unwrap_or_else(|error| panic!("{case}: {error}"));
                 assert_eq!(planned.variant().rung, rung, "{case}");
                 assert_eq!(planned.copies().map(|copy| copy.is_some()), odd, "{case}");
                 assert_eq!(planned.shape(), shape, "{case}");
@@ -347,7 +350,11 @@ fn rows_at_odd_elements_are_copied_in_every_layout() {
 
                 let expected = [(odd[0], a), (odd[1], b)].map(|(odd, (rows, columns, _))| {
                     let padded = columns.next_multiple_of(8);
-                    if odd { (Some(padded as u32), rows * padded * 2) } else { (None, 0) }
+                    if odd {
+                        (Some(padded as u32), rows * padded * 2)
+                    } else {
+                        (None, 0)
+                    }
                 });
                 let summary = planned.summary();
                 assert_eq!(summary.copied_ld, expected.map(|(ld, _)| ld), "{case}");
@@ -376,7 +383,11 @@ fn a_copy_is_part_of_the_estimate() {
             ..Policy::default()
         };
         let planned = plan(&shape, DType::Bf16, &h200(), &policy).expect("fits");
-        let last = planned.reasons().iter().rfind(|reason| reason.contains(", about ")).cloned();
+        let last = planned
+            .reasons()
+            .iter()
+            .rfind(|reason| reason.contains(", about "))
+            .cloned();
         last.expect("the device is known")
     };
     let us = |reason: String| {

@@ -91,7 +91,11 @@ fn rows_are_copied_by_words_and_stored_in_vectors() {
         let expected = [["ld.global.b16"; 8].to_vec(), ["ld.global.b32"; 5].to_vec()].concat();
         assert_eq!(loads, expected, "{}", level.arch);
         assert_eq!(accesses("st"), ["st.global.v4.b32"], "{}", level.arch);
-        assert!(opcodes(text).all(|opcode| opcode.split('.').next() != Some("call")), "{}", level.arch);
+        assert!(
+            opcodes(text).all(|opcode| opcode.split('.').next() != Some("call")),
+            "{}",
+            level.arch
+        );
     }
 }
 

@@ -78,12 +78,18 @@ fn no_kernel_spills_when_assembled_for_just_one_architecture() {
 fn the_copy_of_rows_fills_a_multiprocessor_and_spills_nowhere() {
     for target in Target::all() {
         let inspected = inspect(&ptxas(), &target, &[Kernel::RowCopy]).unwrap_or_else(|error| panic!("{error}"));
-        let [kernel] = &inspected[..] else { panic!("{}: {inspected:?}", target.name) };
+        let [kernel] = &inspected[..] else {
+            panic!("{}: {inspected:?}", target.name)
+        };
         assert_eq!(spills(&kernel.usage), None, "{}", target.name);
         // It lives from loads under way: as many threads as there can be.
         let occupancy = kernel.occupancy.as_ref().expect("it fits everywhere");
         let threads = occupancy.blocks_per_sm * kernel.max_threads.expect("declared");
-        assert_eq!(threads, target.architecture.threads_per_sm, "{}: {:?}", target.name, kernel.usage);
+        assert_eq!(
+            threads, target.architecture.threads_per_sm,
+            "{}: {:?}",
+            target.name, kernel.usage
+        );
     }
 }
 

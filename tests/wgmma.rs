@@ -185,7 +185,14 @@ fn rows_at_odd_elements_are_copied_first() {
             }
         }
         // Without a gap the rows follow one another.
-        is_right(variant, Ask { schedule: Schedule::All, ..ASK }, &packed);
+        is_right(
+            variant,
+            Ask {
+                schedule: Schedule::All,
+                ..ASK
+            },
+            &packed,
+        );
         run += 1;
     }
     assert_eq!(run, 8 * 9);

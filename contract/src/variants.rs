@@ -179,8 +179,7 @@ impl Variant {
             if fits { ld } else { RowCopy::padded(columns) }
         });
         let taken = shape.with_operand_lds(lds).ok()?;
-        let is_countable =
-            |operand| RowCopy::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
+        let is_countable = |operand| RowCopy::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
         (self.accepts(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
     }
 

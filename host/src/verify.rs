@@ -159,7 +159,10 @@ pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Cas
             if odd { columns | 1 } else { RowCopy::padded(columns) }
         };
         let shape = packed.with_operand_lds([ld(Operand::A, odd[0]), ld(Operand::B, odd[1])]);
-        Some(Case { name, shape: shape.ok()? })
+        Some(Case {
+            name,
+            shape: shape.ok()?,
+        })
     })
     .collect()
 }
@@ -563,7 +566,12 @@ mod tests {
                 [Operand::A, Operand::B].map(|operand| RowCopy::between(&case.shape, &taken, operand).is_some())
             };
             let copied: Vec<_> = cases.iter().map(copied).collect();
-            assert_eq!(copied, [[true, false], [false, true], [true, true]], "{}", variant.symbol);
+            assert_eq!(
+                copied,
+                [[true, false], [false, true], [true, true]],
+                "{}",
+                variant.symbol
+            );
         }
     }
 

@@ -41,7 +41,11 @@ fn is_right(copy: RowCopy, skipped: usize, schedule: Schedule) -> Report {
             } else {
                 0
             };
-            assert_eq!(copied[row * to_ld + column], expected, "{what}: row {row}, column {column}");
+            assert_eq!(
+                copied[row * to_ld + column],
+                expected,
+                "{what}: row {row}, column {column}"
+            );
         }
     }
     report
@@ -88,6 +92,8 @@ fn sectors_are_written_whole() {
     let stores = report.lines.iter().filter(|line| {
         line.kind.space == cuda_sim::access::Space::Global && line.kind.access == cuda_sim::access::AccessKind::Write
     });
-    let [actual, ideal] = stores.fold([0, 0], |[actual, ideal], line| [actual + line.actual, ideal + line.ideal]);
+    let [actual, ideal] = stores.fold([0, 0], |[actual, ideal], line| {
+        [actual + line.actual, ideal + line.ideal]
+    });
     assert_eq!((actual, ideal), (64 * 64 * 2 / 32, 64 * 64 * 2 / 32));
 }

@@ -19,7 +19,10 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("odd::matmul_bf16", matmul_in_every_layout::<bf16>),
         Trial::test("odd::finished_f16", || finished_in_every_layout::<f16, f16>()),
         Trial::test("odd::finished_bf16_to_f32", || finished_in_every_layout::<bf16, f32>()),
-        Trial::test("odd::copies_of_every_size_follow_one_another", copies_follow_one_another),
+        Trial::test(
+            "odd::copies_of_every_size_follow_one_another",
+            copies_follow_one_another,
+        ),
         Trial::test("odd::operands_stay_as_they_are", operands_stay_as_they_are),
         Trial::test("usage::copy_rows_b16", copies_use_no_local_memory),
     ]
@@ -36,7 +39,12 @@ const LAYOUTS: [[Transpose; 2]; 4] = [
 const ODD: [[bool; 2]; 3] = [[true, false], [false, true], [true, true]];
 
 /// Rows have at least `gap` elements behind them. Those that are to be odd are an odd number of elements apart, the others a multiple of 8.
-fn shape([m, n, k]: [usize; 3], transpose: [Transpose; 2], odd: [bool; 2], gap: usize) -> tilewright::Result<GemmShape> {
+fn shape(
+    [m, n, k]: [usize; 3],
+    transpose: [Transpose; 2],
+    odd: [bool; 2],
+    gap: usize,
+) -> tilewright::Result<GemmShape> {
     let packed = GemmShape::packed_transposed(m, n, k, transpose)?;
     let ld = |operand, odd: bool| {
         let least = packed.extents(operand).1 + gap;
@@ -65,7 +73,10 @@ const EXTENTS: [([usize; 3], Verify); 6] = [
 
 fn matmul_in_every_layout<T: Element>() -> Outcome {
     for (extents, verify) in EXTENTS {
-        for (transpose, odd) in LAYOUTS.into_iter().flat_map(|transpose| ODD.map(|odd| (transpose, odd))) {
+        for (transpose, odd) in LAYOUTS
+            .into_iter()
+            .flat_map(|transpose| ODD.map(|odd| (transpose, odd)))
+        {
             for gap in [0, 4] {
                 let shape = shape(extents, transpose, odd, gap)?;
                 let what = |problem: String| format!("{shape} {transpose:?} {odd:?} {gap}: {problem}");
@@ -85,7 +96,10 @@ fn matmul_in_every_layout<T: Element>() -> Outcome {
 }
 
 fn finished_in_every_layout<T: Element, C: OutputOf<T>>() -> Outcome {
-    for (transpose, odd) in LAYOUTS.into_iter().flat_map(|transpose| ODD.map(|odd| (transpose, odd))) {
+    for (transpose, odd) in LAYOUTS
+        .into_iter()
+        .flat_map(|transpose| ODD.map(|odd| (transpose, odd)))
+    {
         let shape = shape([301, 261, 515], transpose, odd, 0)?;
         let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
         let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
@@ -100,7 +114,11 @@ fn finished_in_every_layout<T: Element, C: OutputOf<T>>() -> Outcome {
             .map_err(|error| format!("{transpose:?} {odd:?}: {error}"))?;
         // No other kernels have bias and activation.
         if report.copied_ld.map(|ld| ld.is_some()) != odd {
-            return Err(format!("{transpose:?} {odd:?}: {} with copies {:?}", report.kernel, report.copied_ld).into());
+            return Err(format!(
+                "{transpose:?} {odd:?}: {} with copies {:?}",
+                report.kernel, report.copied_ld
+            )
+            .into());
         }
     }
     Ok(())

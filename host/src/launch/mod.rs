@@ -269,13 +269,23 @@ impl Gpu {
     ) -> Result<DevicePointer<T>> {
         let Some(copy) = copy else { return Ok(operand) };
         let function = self.loaded(&self.row_copy, RowCopy::SYMBOL)?;
-        let to = self.workspace.borrow_mut().with_room_for_copy(at, &copy, &self.stream)?;
-        let arguments = [(&raw const operand).cast(), (&raw const to).cast(), (&raw const copy).cast()];
+        let to = self
+            .workspace
+            .borrow_mut()
+            .with_room_for_copy(at, &copy, &self.stream)?;
+        let arguments = [
+            (&raw const operand).cast(),
+            (&raw const to).cast(),
+            (&raw const copy).cast(),
+        ];
         let arguments = arguments.map(|argument: *const c_void| argument.cast_mut());
         // SAFETY: 1. two device pointers and the numbers are the entry point's arguments, each alive until the call has copied it. 2. The operand is as long
         // as the numbers say, the workspace has room, and launches of one stream use it one after the other. 3. Grid and block are those of the contract.
-        unsafe { self.stream.launch(&function, copy.blocks(), RowCopy::THREADS, 0, &arguments) }
-            .of_call("cuLaunchKernel")?;
+        unsafe {
+            self.stream
+                .launch(&function, copy.blocks(), RowCopy::THREADS, 0, &arguments)
+        }
+        .of_call("cuLaunchKernel")?;
         Ok(to.cast())
     }
 

@@ -38,7 +38,12 @@ impl Workspace {
     }
 
     /// Room for a copy of A (`at` 0) or B (1).
-    pub(super) fn with_room_for_copy(&mut self, at: usize, copy: &RowCopy, stream: &Stream) -> Result<DevicePointer<u16>> {
+    pub(super) fn with_room_for_copy(
+        &mut self,
+        at: usize,
+        copy: &RowCopy,
+        stream: &Stream,
+    ) -> Result<DevicePointer<u16>> {
         let (buffer, needed) = (&mut self.copies[at], copy.to_elems());
         if !has_room(buffer, needed) {
             // As above.

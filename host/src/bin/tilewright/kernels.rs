@@ -50,7 +50,11 @@ pub fn inspectable(name: &str) -> Result<Vec<Kernel>> {
     let families = Family::ALL.map(Family::name).join(", ");
     match entry_points(name) {
         Ok(variants) => Ok(variants.into_iter().map(Kernel::from).collect()),
-        Err(error) => Err(Failure::input(format!("{}, {families}, {}", error.message, RowCopy::SYMBOL))),
+        Err(error) => Err(Failure::input(format!(
+            "{}, {families}, {}",
+            error.message,
+            RowCopy::SYMBOL
+        ))),
     }
 }
 
