@@ -174,6 +174,38 @@ where
     on_cpu::<T, T>(shape, finish)
 }
 
+/// In one call; every row begins at an odd element or follows one that does.
+#[test]
+fn operands_that_are_copied_first() {
+    for transpose in [LAYOUT, [Transpose::Yes, Transpose::No]] {
+        let shape = GemmShape::packed_transposed(33, 37, 35, transpose).expect("small");
+        let (a, b) = (operand::<bf16>(&shape, Operand::A), operand::<bf16>(&shape, Operand::B));
+        let bias = bias::<bf16>(&shape);
+        let mut c = operand::<f32>(&shape, Operand::C);
+        let finish = Finish {
+            factors: Factors { alpha: 0.5, beta: -2.0 },
+            bias: Some(&bias[..]),
+            activation: Activation::Gelu,
+        };
+        let options = Options {
+            backend: Backend::Sim,
+            policy: Policy {
+                rung: Some(Rung::MmaSync),
+                ..Policy::default()
+            },
+            verify: Verify::Full,
+        };
+        let report = gemm_finished(&shape, finish, &a, &b, &mut c, &options).expect("computes what it says");
+        let (rows, lds) = if transpose == LAYOUT {
+            (33 + 37, [40, 40])
+        } else {
+            (35 + 35, [40, 40])
+        };
+        assert_eq!(report.copied_ld, lds.map(Some), "{transpose:?}");
+        assert_eq!(report.copied_bytes, rows * 40 * 2, "{transpose:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

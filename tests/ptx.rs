@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{Bytes, LineTile, Rung, SharedMemory, Tile, Transpose, VARIANTS, Variant, WgmmaTile};
+use tilewright_contract::{
+    Bytes, LineTile, RowCopy, Rung, SharedMemory, Tile, Transpose, VARIANTS, Variant, WgmmaTile,
+};
 
 /// The entry points that a level has.
 fn variants(level: &Level) -> impl Iterator<Item = &'static Variant> + use<'_> {
@@ -65,8 +67,35 @@ fn the_entry_points_are_those_of_the_contract() {
             .filter_map(|line| line.strip_prefix(".visible .entry ")?.split_once('('))
             .map(|(symbol, _)| symbol)
             .collect();
-        let expected: HashSet<_> = variants(level).map(|variant| variant.symbol).collect();
+        let mut expected: HashSet<_> = variants(level).map(|variant| variant.symbol).collect();
+        // Devices take it from the general level.
+        if !level.is_architecture_specific() {
+            expected.insert(RowCopy::SYMBOL);
+        }
         assert_eq!(declared, expected, "{}", level.arch);
+    }
+}
+
+#[test]
+fn rows_are_copied_by_words_and_stored_in_vectors() {
+    for level in ptx::levels().iter().filter(|level| !level.is_architecture_specific()) {
+        let text = ptx::entry(level, RowCopy::SYMBOL).expect("every general level has it");
+        assert_eq!(ptx::max_threads(text), Some(RowCopy::THREADS), "{}", level.arch);
+        let accesses = |kind: &str| {
+            let of_memory = opcodes(text).filter(|opcode| state_space(opcode).is_some_and(|space| space != "param"));
+            of_memory.filter(|opcode| opcode.starts_with(kind)).collect::<Vec<_>>()
+        };
+        // Eight elements of a chunk at the end of a row; four words of the others, or five.
+        let mut loads = accesses("ld");
+        loads.sort_unstable();
+        let expected = [["ld.global.b16"; 8].to_vec(), ["ld.global.b32"; 5].to_vec()].concat();
+        assert_eq!(loads, expected, "{}", level.arch);
+        assert_eq!(accesses("st"), ["st.global.v4.b32"], "{}", level.arch);
+        assert!(
+            opcodes(text).all(|opcode| opcode.split('.').next() != Some("call")),
+            "{}",
+            level.arch
+        );
     }
 }
 

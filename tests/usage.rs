@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use tilewright::device::DeviceProfile;
-use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Target, Usage, inspect};
+use tilewright::inspect::{Budget, Inspected, Kernel, Ptxas, Remark, Report, Target, Usage, inspect};
 use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::{Bytes, VARIANTS, Variant};
 use tilewright_contract::{OutputTile, TileGeometry};
@@ -71,6 +71,25 @@ architectures! {
 fn no_kernel_spills_when_assembled_for_just_one_architecture() {
     for arch in ["sm_90a", "sm_100a", "sm_120a"] {
         Assembled::of(arch).refuse_spills_and_serialized_products();
+    }
+}
+
+#[test]
+fn the_copy_of_rows_fills_a_multiprocessor_and_spills_nowhere() {
+    for target in Target::all() {
+        let inspected = inspect(&ptxas(), &target, &[Kernel::RowCopy]).unwrap_or_else(|error| panic!("{error}"));
+        let [kernel] = &inspected[..] else {
+            panic!("{}: {inspected:?}", target.name)
+        };
+        assert_eq!(spills(&kernel.usage), None, "{}", target.name);
+        // It lives from loads under way: as many threads as there can be.
+        let occupancy = kernel.occupancy.as_ref().expect("it fits everywhere");
+        let threads = occupancy.blocks_per_sm * kernel.max_threads.expect("declared");
+        assert_eq!(
+            threads, target.architecture.threads_per_sm,
+            "{}: {:?}",
+            target.name, kernel.usage
+        );
     }
 }
 

@@ -169,6 +169,36 @@ fn the_smallest_tile_over_its_edges_in_every_layout() {
 }
 
 #[test]
+fn rows_at_odd_elements_are_copied_first() {
+    let smallest = variants().filter(|(_, tile)| *tile == wgmma_tiles::T64X64);
+    let mut run = 0;
+    for (variant, _) in smallest {
+        let packed = GemmShape::packed_transposed(35, 67, 69, variant.copies.transpose).expect("valid");
+        let aligned = [Operand::A, Operand::B].map(|operand| packed.extents(operand).1.next_multiple_of(8));
+        // A, B, and both; 2 elements behind the rows of both.
+        for (odd, gap) in [([1, 0], 0), ([0, 1], 0), ([1, 1], 0), ([1, 1], 2)] {
+            let lds = [0, 1].map(|at| aligned[at] + odd[at] * (1 + gap));
+            let shape = packed.with_operand_lds(lds).expect("valid");
+            for factors in [PRODUCT, SCALED] {
+                is_right(variant, Ask { factors, ..ASK }, &shape);
+                run += 1;
+            }
+        }
+        // Without a gap the rows follow one another.
+        is_right(
+            variant,
+            Ask {
+                schedule: Schedule::All,
+                ..ASK
+            },
+            &packed,
+        );
+        run += 1;
+    }
+    assert_eq!(run, 8 * 9);
+}
+
+#[test]
 fn every_tile_and_a_bit() {
     for (variant, tile) in first_of_tiles() {
         let extents = [tile.m as usize + 1, tile.n as usize + 8, 65];

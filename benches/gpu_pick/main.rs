@@ -183,7 +183,7 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
     });
     let blocks = VARIANTS
         .iter()
-        .filter(|variant| has_own_tile(variant) && variant.accepts(shape))
+        .filter(|variant| has_own_tile(variant) && variant.taken(shape).is_some())
         .flat_map(|variant| {
             SLICES.map(|slices| Policy {
                 entry_point: Some(variant),

@@ -169,6 +169,15 @@ impl GemmShape {
         })
     }
 
+    /// The same product with other distances between the rows of A and of B, in elements as they are stored.
+    ///
+    /// # Errors
+    /// [`ShapeError`] with the operand and the numbers.
+    pub fn with_operand_lds(&self, [lda, ldb]: [usize; 2]) -> Result<Self, ShapeError> {
+        let lds = [lda, ldb, self.args.ldc as usize];
+        Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)
+    }
+
     /// Rows of A and C.
     pub const fn m(&self) -> usize {
         self.args.m as usize

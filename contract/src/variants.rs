@@ -5,6 +5,7 @@ use crate::block::BlockTile;
 use crate::dtype::DType;
 use crate::layout::{RegisterTile, TilePair};
 use crate::line::{LineTile, lines_of};
+use crate::row_copy::RowCopy;
 use crate::rung::Rung;
 use crate::shape::{GemmShape, Operand, Transpose};
 use crate::tensor::{TensorTile, tensor_tiles};
@@ -66,7 +67,7 @@ pub struct Copies {
     /// Elements of one copy of A and of B, or of the unit that a tensor map counts in. More than one: leading dimensions and addresses are multiples of it,
     /// and extents along rows unless they are `ragged`.
     pub vector: [u32; 2],
-    /// Whether rows may end anywhere: a copy by a tensor map reads zeros behind the end of a row.
+    /// Whether rows may end anywhere: what a copy of 16 bytes or a box of a tensor map has behind the end of a row becomes zeros.
     pub ragged: bool,
 }
 
@@ -88,8 +89,13 @@ impl Copies {
     /// Whether an operand can be copied in vectors of this length.
     fn fit(&self, shape: &GemmShape, operand: Operand) -> bool {
         let (_, columns, ld) = shape.extents(operand);
-        let vector = self.vector[if operand == Operand::A { 0 } else { 1 }] as usize;
+        let vector = self.vector_of(operand);
         (self.ragged || columns.is_multiple_of(vector)) && ld.is_multiple_of(vector)
+    }
+
+    /// Elements of one copy of an operand.
+    fn vector_of(&self, operand: Operand) -> usize {
+        self.vector[if operand == Operand::A { 0 } else { 1 }] as usize
     }
 }
 
@@ -155,6 +161,26 @@ impl Variant {
             (Tile::Lines(_), None) => false,
             _ => self.copies.accept(shape) && (!counts || (near(Operand::A) && near(Operand::B))),
         }
+    }
+
+    /// The shape as this entry point takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes, A and B may lie in rows that do not
+    /// begin at multiples of its vectors: the leading dimension is then that of a copy, or of the one row that there is ([`RowCopy::between`] says which).
+    /// `None` for a shape that it does not compute either way.
+    pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
+        if self.accepts(shape) {
+            return Some(*shape);
+        }
+        if self.dtype.size_bytes() != RowCopy::ELEMENT_BYTES {
+            return None;
+        }
+        let lds = [Operand::A, Operand::B].map(|operand| {
+            let (_, columns, ld) = shape.extents(operand);
+            let fits = ld.is_multiple_of(self.copies.vector_of(operand));
+            if fits { ld } else { RowCopy::padded(columns) }
+        });
+        let taken = shape.with_operand_lds(lds).ok()?;
+        let is_countable = |operand| RowCopy::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
+        (self.accepts(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
     }
 
     /// A small product that it computes.
@@ -513,13 +539,13 @@ const LINE_ROWS: [Variant; 4] = [
     line_row(LineTile::AcrossK, 1, "r11_matrix_vector_across_k_f32"),
 ];
 
-/// A row of [`Rung::MmaSync`]. A copy moves 16 bytes.
+/// A row of [`Rung::MmaSync`]. A copy moves 16 bytes, of which those behind the end of a row are zeros.
 const fn tensor_row(dtype: DType, tile: TensorTile, transpose: [Transpose; 2], symbol: &'static str) -> Variant {
     Variant {
         copies: Copies {
             transpose,
             vector: [8, 8],
-            ragged: false,
+            ragged: true,
         },
         attributes: Attributes {
             max_threads: Some(tile.threads()),
@@ -686,6 +712,38 @@ mod tests {
     fn every_entry_point_accepts_its_small_shape() {
         for variant in &VARIANTS {
             assert!(variant.accepts(&variant.small_shape()), "{}", variant.symbol);
+        }
+    }
+
+    #[test]
+    fn rows_that_begin_anywhere_are_taken_in_copies_of_16_bytes() {
+        let layouts = [
+            [Transpose::No, Transpose::No],
+            [Transpose::No, Transpose::Yes],
+            [Transpose::Yes, Transpose::No],
+            [Transpose::Yes, Transpose::Yes],
+        ];
+        for variant in &VARIANTS {
+            let on_tensor_cores = matches!(variant.tile, Tile::Tensor(_) | Tile::Wgmma(_));
+            for transpose in layouts {
+                let packed = GemmShape::packed_transposed(70, 60, 50, transpose).expect("valid");
+                let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand).1);
+                for (lds, taken) in [
+                    ([77, 80], [RowCopy::padded(a), 80]),
+                    ([80, 77], [80, RowCopy::padded(b)]),
+                    ([77, 77], [RowCopy::padded(a), RowCopy::padded(b)]),
+                    ([80, 80], [80, 80]),
+                ] {
+                    let shape = packed.with_operand_lds(lds).expect("valid");
+                    let expected = if variant.accepts(&shape) {
+                        Some(shape)
+                    } else {
+                        let copied = packed.with_operand_lds(taken).expect("valid");
+                        (on_tensor_cores && variant.copies.transpose == transpose).then_some(copied)
+                    };
+                    assert_eq!(variant.taken(&shape), expected, "{} {lds:?}", variant.symbol);
+                }
+            }
         }
     }
 

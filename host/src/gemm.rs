@@ -47,8 +47,8 @@ pub fn gemm(
 /// Computes `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, all in the type of the sums, and rounds once, to the type of C: that of A and B, or f32
 /// where they are of f16 or bf16. Otherwise as [`gemm`].
 ///
-/// The kernels that have bias, activation and a C of f32 are those of the tensor cores, of f16 and bf16; A and B begin at multiples of 16 bytes, and their
-/// leading dimensions are multiples of 8 elements. The CPU computes any of it.
+/// The kernels that have bias, activation and a C of f32 are those of the tensor cores, of f16 and bf16. Leading dimensions of A and B are best multiples of
+/// 8 elements: operands with others are copied on the device first ([`Plan::copies`](crate::plan::Plan::copies)). The CPU computes any of it.
 ///
 /// ```
 /// use half::f16;

@@ -121,7 +121,13 @@ pub struct Report {
     pub limit_bytes: u32,
     /// Whether the launch opted in above the default limit.
     pub opt_in: bool,
-    /// Milliseconds of the product alone: device time between events, wall time on the CPU. Copies are not in it. In the simulator,
+    /// Elements from row to row of the copies of A and B that were made on the device before the product, in rows that its kernel takes; `None` for an
+    /// operand that was taken as it lies.
+    pub copied_ld: [Option<u32>; 2],
+    /// Bytes of device memory of these copies.
+    pub copied_bytes: u64,
+    /// Milliseconds of the product: device time between events, with the copies of `copied_ld`; wall time on the CPU. Copies between host and device are not
+    /// in it. In the simulator,
     /// wall time of the simulation: it says nothing of a GPU's.
     pub kernel_ms: f64,
     /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`.
@@ -312,6 +318,8 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         b_part_bytes: summary.b_part_bytes,
         limit_bytes: summary.limit_bytes,
         opt_in: summary.opt_in,
+        copied_ld: summary.copied_ld,
+        copied_bytes: summary.copied_bytes,
         kernel_ms,
         gflops: gflops(shape, kernel_ms),
         verified: Verify::None,
@@ -378,6 +386,8 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         b_part_bytes: 0,
         limit_bytes: 0,
         opt_in: false,
+        copied_ld: [None; 2],
+        copied_bytes: 0,
         kernel_ms,
         gflops: gflops(shape, kernel_ms),
         verified: Verify::None,

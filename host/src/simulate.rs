@@ -12,7 +12,9 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 //!
-//! A and B are uploaded as matrices whose padding is off limits, C as one that nobody has written. What a fault is and what the
+//! Where a plan copies A or B first, the kernel that copies is simulated before the product.
+//!
+//! A and B, and copies of them, are uploaded as matrices whose padding is off limits, C as one that nobody has written. What a fault is and what the
 //! report says is [`cuda_sim`]'s. What this module does not do: it compares nothing with the reference (that is
 //! [`check`](crate::check)), and it predicts no time on a GPU.
 
@@ -24,7 +26,8 @@ use std::time::Duration;
 use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
 use kernels_gpu::host;
-use tilewright_contract::{Epilogue, GemmShape, Operand, OutputTile};
+use kernels_gpu::row_copy::copy_rows_b16;
+use tilewright_contract::{Epilogue, GemmShape, Operand, OutputTile, RowCopy};
 
 use crate::device::DeviceProfile;
 use crate::element::Element;
@@ -93,7 +96,8 @@ pub struct SimulatedProduct<T> {
     pub c: Vec<T>,
     /// The launch.
     pub plan: Plan,
-    /// What the simulator found; `None` for an empty C, for which nothing is launched.
+    /// What the simulator found; `None` for an empty C, for which nothing is launched. Where something is wrong with a copy of A or B, it is the report of
+    /// that, and nothing else was launched: C is all zero.
     pub report: Option<Report>,
 }
 
@@ -181,12 +185,26 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
             report: None,
         });
     }
+    let taken = plan.taken();
     let upload = |operand, elements: &[T]| {
         let (rows, columns, ld) = shape.extents(operand);
-        GlobalBuffer::matrix(elements, rows, columns, ld)
+        let uploaded = GlobalBuffer::matrix(elements, rows, columns, ld);
+        match RowCopy::between(shape, &taken, operand) {
+            Some(copy) => simulate_copy(&uploaded, copy, options),
+            None => Ok(uploaded),
+        }
     };
     let (rows, columns, ld) = shape.extents(Operand::C);
-    let (a, b) = (upload(Operand::A, a), upload(Operand::B, b));
+    let (a, b) = match (upload(Operand::A, a), upload(Operand::B, b)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(faults), _) | (_, Err(faults)) => {
+            return Ok(SimulatedProduct {
+                c,
+                plan: plan.clone(),
+                report: Some(*faults),
+            });
+        }
+    };
     let on_device = match before {
         Some(before) => GlobalBuffer::matrix(before, rows, columns, ld),
         None => GlobalBuffer::<C>::matrix_uninit(rows, columns, ld),
@@ -214,7 +232,7 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
                 on_device.as_ptr().expose_provenance(),
             ]
             .map(|address| address as u64);
-            tensor_map::maps(tile, T::DTYPE, shape, addresses, tensor_map::simulated)?
+            tensor_map::maps(tile, T::DTYPE, &taken, addresses, tensor_map::simulated)?
         }
         _ => host::NO_MAPS,
     };
@@ -249,6 +267,31 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
         plan: plan.clone(),
         report: Some(report),
     })
+}
+
+/// Simulates a copy of an operand. What comes out is a matrix of its own, so that its padding, too, is off limits for the product.
+///
+/// # Errors
+/// The report of the copy, where something is wrong with it.
+fn simulate_copy<T: Element>(
+    from: &GlobalBuffer<T>,
+    copy: RowCopy,
+    options: &SimOptions,
+) -> std::result::Result<GlobalBuffer<T>, Box<Report>> {
+    let to = GlobalBuffer::<T>::uninit(copy.to_elems());
+    let report = Launch::new(copy.blocks(), RowCopy::THREADS)
+        .limits(Limits::from(options.architecture))
+        .schedule(options.schedule)
+        .checks(options.checks)
+        .workers(options.workers)
+        .time_limit(PATIENCE)
+        // SAFETY: elements of 2 bytes, which only plans for such types copy; the buffers are what the copy says.
+        .run(|| unsafe { copy_rows_b16(from.as_ptr().cast(), to.as_mut_ptr().cast(), copy) });
+    if !report.is_clean() {
+        return Err(Box::new(report));
+    }
+    let [rows, columns, ld] = [copy.rows, copy.columns, copy.to_ld].map(|extent| extent as usize);
+    Ok(GlobalBuffer::matrix(&to.to_vec(), rows, columns, ld))
 }
 
 /// How long a simulation takes on this machine, roughly.

@@ -7,7 +7,7 @@
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
 use tilewright_contract::{
-    Bytes, Copies, DType, GemmShape, LineTile, Operand, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
+    Bytes, Copies, DType, GemmShape, LineTile, Operand, RowCopy, SharedMemory, Tile, TileGeometry, TilePair, Transpose,
     VARIANTS, Variant, WgmmaTile,
 };
 
@@ -142,6 +142,29 @@ pub fn cases([w, h, d]: [usize; 3], copies: &Copies) -> Vec<Case> {
             Some(Case { name, shape })
         })
         .collect()
+}
+
+/// The shapes for a tile of a kernel on tensor cores that reach what happens where rows of A, of B, or of both begin at odd elements: they are copied first.
+pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Case> {
+    [
+        ("rows of A at odd elements", w + 1, h, d + 3, [true, false]),
+        ("rows of B at odd elements", w, h + 1, d + 2, [false, true]),
+        ("rows of A and B at odd elements", w + 3, h + 2, d + 1, [true, true]),
+    ]
+    .into_iter()
+    .filter_map(|(name, m, n, k, odd)| {
+        let packed = GemmShape::packed_transposed(m, n, k, transpose).ok()?;
+        let ld = |operand, odd: bool| {
+            let (_, columns, _) = packed.extents(operand);
+            if odd { columns | 1 } else { RowCopy::padded(columns) }
+        };
+        let shape = packed.with_operand_lds([ld(Operand::A, odd[0]), ld(Operand::B, odd[1])]);
+        Some(Case {
+            name,
+            shape: shape.ok()?,
+        })
+    })
+    .collect()
 }
 
 /// The shapes for a product with a vector, of a matrix whose rows in memory are loaded `vector` elements at a time: C of one column and of one row, the vector
@@ -319,14 +342,16 @@ fn each_case(
                 .tile
                 .or_else(|| width_within(policy.smem_limit?, variant.dtype))
                 .unwrap_or(1);
+            let of_tensor_cores = |extents: [u32; 3]| {
+                let extents = extents.map(|extent| extent as usize);
+                let copied = copied_cases(extents, variant.copies.transpose);
+                [cases(extents, &variant.copies), copied].concat()
+            };
             let cases = match variant.tile {
                 Tile::Block(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
                 Tile::Fixed(_) | Tile::Runtime { .. } => cases([width as usize; 3], &variant.copies),
-                Tile::Tensor(tile) => cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies),
-                Tile::Wgmma(tile) => cases(
-                    [tile.m, tile.n, WgmmaTile::K].map(|extent| extent as usize),
-                    &variant.copies,
-                ),
+                Tile::Tensor(tile) => of_tensor_cores([tile.m, tile.n, tile.k]),
+                Tile::Wgmma(tile) => of_tensor_cores([tile.m, tile.n, WgmmaTile::K]),
                 Tile::Lines(tile) => vector_cases(tile, variant.copies.vector[0] as usize),
             };
             trials.extend(cases.into_iter().map(|case| (variant, policy, case)));
@@ -529,6 +554,24 @@ mod tests {
                 assert!(cases.iter().any(padded), "{width}: {operand} padded");
             }
             assert_eq!(cases.len(), 16, "{width}: none was refused");
+        }
+    }
+
+    #[test]
+    fn every_kernel_on_tensor_cores_is_tried_with_rows_that_it_does_not_take() {
+        for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_epilogue()) {
+            let cases = copied_cases([64, 64, 64], variant.copies.transpose);
+            let copied = |case: &Case| {
+                let taken = variant.taken(&case.shape).expect("copied");
+                [Operand::A, Operand::B].map(|operand| RowCopy::between(&case.shape, &taken, operand).is_some())
+            };
+            let copied: Vec<_> = cases.iter().map(copied).collect();
+            assert_eq!(
+                copied,
+                [[true, false], [false, true], [true, true]],
+                "{}",
+                variant.symbol
+            );
         }
     }
 

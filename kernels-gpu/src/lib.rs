@@ -8,6 +8,7 @@
 //!   compiled for nvptx64, in place of the rungs.
 //! - [`register_tile`](mod@register_tile), [`inverse8`](mod@inverse8): their bodies; the first is rung 5's, too.
 //! - [`operands`]: the matrices of a product, as views of global memory.
+//! - `row_copy`: copies an operand into rows that the tensor cores' kernels take; no rung, and compiled beside the general ones.
 //! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
 //! - [`finish`]: bias and activation, of tensor-core kernels.
 //! - [`element`]: the element types and how they widen to their accumulator.
@@ -28,6 +29,11 @@ pub mod pipeline;
 pub mod primitives;
 pub mod register;
 pub mod register_tile;
+#[cfg(not(all(
+    target_arch = "nvptx64",
+    any(feature = "spilling", feature = "library", feature = "wgmma")
+)))]
+pub mod row_copy;
 // A module of PTX has the rungs or the twins or neither, the host has both.
 #[cfg(not(all(target_arch = "nvptx64", any(feature = "spilling", feature = "library"))))]
 pub mod rungs;

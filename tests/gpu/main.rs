@@ -6,6 +6,7 @@
 //! - `library`: `matmul`, large products, opening and closing
 //! - `gemm`: layouts, slices of K, alpha and beta
 //! - `finish`: bias, activation, C of f32
+//! - `odd`: f16 and bf16 whose rows begin at no multiples of 16 bytes
 //! - `spans`: matrices that span more than 4 GiB
 //! - `corpus`: kernels over the whole surface of `cuda_std`
 //! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
@@ -22,6 +23,7 @@ mod kernels;
 mod library;
 mod mutants;
 mod occupancy;
+mod odd;
 mod spans;
 mod spilling;
 mod wgmma;
@@ -58,6 +60,7 @@ fn main() {
     trials.extend(library::trials());
     trials.extend(gemm::trials());
     trials.extend(finish::trials());
+    trials.extend(odd::trials());
     trials.extend(spans::trials());
     trials.extend(corpus::trials());
     trials.extend(mutants::trials());

@@ -41,14 +41,21 @@ impl Kernel {
         })
     }
 
-    /// The entry point, its tile and its slices.
+    /// The entry point, its tile, its slices, and which operands it needs a copy of.
     pub fn name(&self) -> String {
         let plan = &self.plan;
-        let name = format!("{}, {}", plan.variant().symbol, plan.tile());
-        match plan.summary().slices {
-            1 => name,
-            slices => format!("{name}, {slices} slices"),
+        let mut name = format!("{}, {}", plan.variant().symbol, plan.tile());
+        let slices = plan.summary().slices;
+        if slices != 1 {
+            name += &format!(", {slices} slices");
         }
+        name += match plan.copies() {
+            [None, None] => "",
+            [Some(_), None] => ", A copied",
+            [None, Some(_)] => ", B copied",
+            [Some(_), Some(_)] => ", A and B copied",
+        };
+        name
     }
 
     /// The launch.

@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{Family, OutputTile, RegisterTile, Tile, TileGeometry, Twin, Variant};
+use tilewright_contract::{Family, OutputTile, RegisterTile, RowCopy, Tile, TileGeometry, Twin, Variant};
 
 use crate::device::DeviceProfile;
 use crate::plan::{Policy, plan};
@@ -49,6 +49,11 @@ impl Budget {
             Family::Inverse8 => None,
         };
         Self::of_block(tile, twin.threads, static_bytes, 0, arch)
+    }
+
+    /// The block of the copy of rows, which has no dynamic shared memory.
+    pub fn of_row_copy(arch: &Architecture, static_bytes: u32) -> Self {
+        Self::of_block(None, RowCopy::THREADS, static_bytes, 0, arch)
     }
 
     fn of_block(

@@ -49,13 +49,13 @@ pub struct Inspected {
     pub remarks: Vec<Remark>,
     /// The threads of a block that the kernel declares as its most; `None` where it declares none.
     pub max_threads: Option<u32>,
-    /// A block with the widest tile that the planner launches this entry point with, `None` where none fits; or a twin's own block.
+    /// A block with the widest tile that the planner launches this entry point with, `None` where none fits; or the one block of a kernel that is no rung.
     pub budget: Option<Budget>,
     /// How many such blocks a multiprocessor holds, and why no more.
     pub occupancy: Option<Occupancy>,
 }
 
-/// Assembles kernels for an architecture: entry points of rungs first, then twins. Those that it does not run are left out.
+/// Assembles kernels for an architecture: those of the general module first, then those of just this architecture, then twins. Those that it does not run are left out.
 ///
 /// # Errors
 /// [`Error::Tool`] when `ptxas` refuses.

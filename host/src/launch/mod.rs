@@ -18,10 +18,11 @@ use cust::context::Context;
 use cust::device::Device;
 use cust::event::{Event, EventFlags};
 use cust::function::Function;
+use cust::memory::DevicePointer;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use kernels_gpu::host::NO_MAPS;
-use tilewright_contract::{Bytes, Epilogue, Operand, OutputTile, SharedMemory, VARIANTS, Variant};
+use tilewright_contract::{Bytes, Epilogue, Operand, OutputTile, RowCopy, SharedMemory, VARIANTS, Variant};
 
 pub use factors::Factors;
 pub use finish::{Finish, OutputOf};
@@ -43,6 +44,8 @@ use workspace::Workspace;
 pub struct Gpu {
     /// The entry points that were used, each a module of its own, in the order of the variant table.
     modules: Vec<OnceCell<Module>>,
+    /// That of [`RowCopy`].
+    row_copy: OnceCell<Module>,
     workspace: RefCell<Workspace>,
     stream: Stream,
     profile: DeviceProfile,
@@ -74,6 +77,7 @@ impl Gpu {
         let stream = Stream::new(StreamFlags::DEFAULT, None).of_call("cuStreamCreateWithPriority")?;
         Ok(Self {
             modules: VARIANTS.iter().map(|_| OnceCell::new()).collect(),
+            row_copy: OnceCell::new(),
             workspace: RefCell::default(),
             stream,
             profile,
@@ -114,11 +118,12 @@ impl Gpu {
         DeviceMatrix::uninitialized(len)
     }
 
-    /// Enqueues `C = op(A) · op(B)`; returns before it is done. Padding between the rows of C is not written.
+    /// Enqueues `C = op(A) · op(B)`; returns before it is done. Padding between the rows of C is not written. Where the plan copies A or B first
+    /// ([`Plan::copies`]), that is enqueued before, into memory that this `Gpu` keeps; A and B themselves are only read.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when an operand is shorter than the plan's shape or of another element type;
-    /// [`Error::Driver`] when the driver refuses the launch.
+    /// [`Error::Driver`] when the driver refuses the launch, or has no memory for the copies.
     pub fn launch<T: Element>(
         &self,
         plan: &Plan,
@@ -185,7 +190,12 @@ impl Gpu {
             function::raise_dynamic_limit(&function, plan.dynamic_bytes())?;
         }
         let (sums, counters) = self.workspace.borrow_mut().with_room(plan, &self.stream)?;
-        let (a, b, c) = (a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr());
+        let [copy_a, copy_b] = plan.copies();
+        let (a, b, c) = (
+            self.copied(0, copy_a, a.as_device_ptr())?,
+            self.copied(1, copy_b, b.as_device_ptr())?,
+            c.as_device_ptr(),
+        );
         let (args, parts, call) = (
             plan.shape().args(),
             plan.parts(),
@@ -194,7 +204,7 @@ impl Gpu {
         let maps = match plan.tile() {
             OutputTile::Wgmma(tile) => {
                 let addresses = [a.as_raw(), b.as_raw(), c.as_raw()];
-                maps::maps(tile, T::DTYPE, &plan.shape(), addresses, tensor_map::encode)?
+                maps::maps(tile, T::DTYPE, &plan.taken(), addresses, tensor_map::encode)?
             }
             _ => NO_MAPS,
         };
@@ -235,8 +245,8 @@ impl Gpu {
         let block = plan.tile().block();
         // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, or three tensor maps, C and what a kernel
         // with maps takes; each alive until the call has copied it.
-        // 2. The operands span what the shape says (checked above) and C is borrowed exclusively, so it overlaps neither A nor B; the
-        // workspace has the plan's elements, and launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are
+        // 2. The operands span what the shape says (checked above), or are copies that the plan's shape describes, and C is borrowed exclusively, so it
+        // overlaps neither A nor B; the workspace has the plan's elements, and launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are
         // those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
             self.stream.launch(
@@ -248,6 +258,35 @@ impl Gpu {
             )
         }
         .of_call("cuLaunchKernel")
+    }
+
+    /// Where the kernel reads A (`at` 0) or B (1), from `operand` or from a copy of it that is enqueued here. The operand spans what the copy says.
+    fn copied<T: Element>(
+        &self,
+        at: usize,
+        copy: Option<RowCopy>,
+        operand: DevicePointer<T>,
+    ) -> Result<DevicePointer<T>> {
+        let Some(copy) = copy else { return Ok(operand) };
+        let function = self.loaded(&self.row_copy, RowCopy::SYMBOL)?;
+        let to = self
+            .workspace
+            .borrow_mut()
+            .with_room_for_copy(at, &copy, &self.stream)?;
+        let arguments = [
+            (&raw const operand).cast(),
+            (&raw const to).cast(),
+            (&raw const copy).cast(),
+        ];
+        let arguments = arguments.map(|argument: *const c_void| argument.cast_mut());
+        // SAFETY: 1. two device pointers and the numbers are the entry point's arguments, each alive until the call has copied it. 2. The operand is as long
+        // as the numbers say, the workspace has room, and launches of one stream use it one after the other. 3. Grid and block are those of the contract.
+        unsafe {
+            self.stream
+                .launch(&function, copy.blocks(), RowCopy::THREADS, 0, &arguments)
+        }
+        .of_call("cuLaunchKernel")?;
+        Ok(to.cast())
     }
 
     /// Waits until everything enqueued so far is done.
@@ -280,6 +319,14 @@ impl Gpu {
         FunctionUsage::query(&self.function(variant)?)
     }
 
+    /// What the driver says of the kernel that copies operands ([`Plan::copies`]).
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn row_copy_usage(&self) -> Result<FunctionUsage> {
+        FunctionUsage::query(&self.loaded(&self.row_copy, RowCopy::SYMBOL)?)
+    }
+
     /// Blocks of `threads` threads with this much dynamic shared memory that a multiprocessor holds, as the driver counts them
     /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`). Raises the kernel's limit of dynamic shared memory first, as a launch
     /// would: without that the driver answers 0 above the default limit.
@@ -298,23 +345,30 @@ impl Gpu {
 
     /// The function of an entry point; compiles its module when it is used first.
     fn function(&self, variant: &Variant) -> Result<Function<'_>> {
-        let device = self.profile.compute_capability_name();
-        let missing =
-            || Error::InvalidArgument(format!("compute capability {device} has no kernel {}", variant.symbol));
         let at = VARIANTS
             .iter()
             .position(|row| row.symbol == variant.symbol)
-            .ok_or_else(missing)?;
-        let module = match self.modules[at].get() {
+            .ok_or_else(|| self.missing(variant.symbol))?;
+        self.loaded(&self.modules[at], variant.symbol)
+    }
+
+    /// The function of a symbol, whose module `cell` holds.
+    fn loaded<'gpu>(&'gpu self, cell: &'gpu OnceCell<Module>, symbol: &str) -> Result<Function<'gpu>> {
+        let module = match cell.get() {
             Some(module) => module,
             None => {
                 let text = ptx::levels_for(self.profile.compute_capability)
-                    .find_map(|level| ptx::module(level, variant.symbol))
-                    .ok_or_else(missing)?;
+                    .find_map(|level| ptx::module(level, symbol))
+                    .ok_or_else(|| self.missing(symbol))?;
                 let module = Module::from_ptx(text, &[]).of_call("cuModuleLoadDataEx")?;
-                self.modules[at].get_or_init(|| module)
+                cell.get_or_init(|| module)
             }
         };
-        module.get_function(variant.symbol).of_call("cuModuleGetFunction")
+        module.get_function(symbol).of_call("cuModuleGetFunction")
+    }
+
+    fn missing(&self, symbol: &str) -> Error {
+        let device = self.profile.compute_capability_name();
+        Error::InvalidArgument(format!("compute capability {device} has no kernel {symbol}"))
     }
 }

@@ -1,18 +1,21 @@
-//! Device memory that kernels with slices of K meet in.
+//! Device memory besides the operands: where slices of K meet, and copies of operands.
 
 use cust::memory::{DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::stream::Stream;
+use tilewright_contract::RowCopy;
 
 use crate::error::{DriverCall, Result};
 use crate::plan::Plan;
 
-/// Partial sums, and a counter for each tile. Kept from launch to launch, and made larger where one needs more: all launches are on one stream, so one
+/// Partial sums, a counter for each tile, and copies of A and B. Kept from launch to launch, and made larger where one needs more: all launches are on one stream, so one
 /// has done with it before the next begins.
 #[derive(Default)]
 pub(super) struct Workspace {
     sums: Option<DeviceBuffer<f32>>,
     /// All 0 between launches.
     counters: Option<DeviceBuffer<u32>>,
+    /// Of A and of B, of whatever type has 2 bytes.
+    copies: [Option<DeviceBuffer<u16>>; 2],
 }
 
 impl Workspace {
@@ -23,20 +26,40 @@ impl Workspace {
         stream: &Stream,
     ) -> Result<(DevicePointer<f32>, DevicePointer<u32>)> {
         let (sums, counters) = (plan.workspace_elems(), plan.counters());
-        let room = |len: Option<usize>, needed| needed == 0 || len.is_some_and(|len| len >= needed);
-        let enough = room(self.sums.as_ref().map(|buffer| buffer.len()), sums)
-            && room(self.counters.as_ref().map(|buffer| buffer.len()), counters);
-        if !enough {
+        if !(has_room(&self.sums, sums) && has_room(&self.counters, counters)) {
             // What is replaced may still be in use.
             stream.synchronize().of_call("cuStreamSynchronize")?;
-            *self = Self {
-                // SAFETY: the kernels write each sum before they read it.
-                sums: Some(unsafe { DeviceBuffer::uninitialized(sums) }.of_call("cuMemAlloc")?),
-                counters: Some(DeviceBuffer::zeroed(counters).of_call("cuMemAlloc, cuMemsetD8")?),
-            };
+            (self.sums, self.counters) = (None, None);
+            // SAFETY: the kernels write each sum before they read it.
+            self.sums = Some(unsafe { DeviceBuffer::uninitialized(sums) }.of_call("cuMemAlloc")?);
+            self.counters = Some(DeviceBuffer::zeroed(counters).of_call("cuMemAlloc, cuMemsetD8")?);
         }
         Ok((address(&self.sums), address(&self.counters)))
     }
+
+    /// Room for a copy of A (`at` 0) or B (1).
+    pub(super) fn with_room_for_copy(
+        &mut self,
+        at: usize,
+        copy: &RowCopy,
+        stream: &Stream,
+    ) -> Result<DevicePointer<u16>> {
+        let (buffer, needed) = (&mut self.copies[at], copy.to_elems());
+        if !has_room(buffer, needed) {
+            // As above.
+            stream.synchronize().of_call("cuStreamSynchronize")?;
+            // Both at once may be more than there is.
+            *buffer = None;
+            // SAFETY: the copy writes every element before one is read.
+            *buffer = Some(unsafe { DeviceBuffer::uninitialized(needed) }.of_call("cuMemAlloc")?);
+        }
+        Ok(address(buffer))
+    }
+}
+
+/// Whether a buffer has so many elements; none is enough for none.
+fn has_room<T: DeviceCopy>(buffer: &Option<DeviceBuffer<T>>, needed: usize) -> bool {
+    needed == 0 || buffer.as_ref().is_some_and(|buffer| buffer.len() >= needed)
 }
 
 /// Null where there is nothing.

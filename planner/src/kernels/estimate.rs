@@ -7,7 +7,7 @@
 //! (`gpu_pick --calibrate`), on other shapes than those on which it judges the choice.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, Grid, OutputTile, Variant, WgmmaTile, slices};
+use tilewright_contract::{GemmShape, Grid, Operand, OutputTile, RowCopy, Variant, WgmmaTile, slices};
 
 use super::sheet::path;
 use super::speeds::Speeds;
@@ -91,7 +91,18 @@ pub fn estimate_us(
     let busy_us = cycles / f64::from(product.clock_khz) * 1e3;
     let element_bytes = variant.dtype.size_bytes();
     let dram_us = least_bytes(shape, element_bytes) / product.dram_bytes_per_second as f64 * 1e6;
-    Some(LAUNCH_US + busy_us.max(dram_us) + meeting_us(work, shape))
+    Some(LAUNCH_US + busy_us.max(dram_us) + meeting_us(work, shape) + copying_us(variant, shape, product))
+}
+
+/// Microseconds that pass before the product while operands are copied into rows that the kernel takes ([`Variant::taken`]): for each a launch, and reading and
+/// writing device memory. 0 where it takes both as they lie.
+pub fn copying_us(variant: &Variant, shape: &GemmShape, product: &Product) -> f64 {
+    let taken = variant.taken(shape).unwrap_or(*shape);
+    [Operand::A, Operand::B]
+        .into_iter()
+        .filter_map(|operand| RowCopy::between(shape, &taken, operand))
+        .map(|copy| LAUNCH_US + copy.moved_bytes() as f64 / product.dram_bytes_per_second as f64 * 1e6)
+        .sum()
 }
 
 /// Cycles that a block of the kernels with tensor maps waits for L2 for each element along K, where L2 gives all multiprocessors what it can; 0 for other kernels,
@@ -103,7 +114,7 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &Product) -> f64 {
     let OutputTile::Wgmma(tile) = work.tile else {
         return 0.0;
     };
-    let args = shape.args();
+    let args = work.variant.taken(shape).unwrap_or(*shape).args();
     let lines = |ld: u32| if ld.is_multiple_of(WgmmaTile::K) { 1 } else { 2 };
     // The blocks of a cluster read B once.
     let rows = tile.m * lines(args.lda) + tile.n / tile.cluster * lines(args.ldb);
@@ -188,6 +199,27 @@ mod tests {
         assert_eq!(rounds.blocks, 1);
         let empty = GemmShape::packed(0, 300, 100).expect("valid");
         assert_eq!(Rounds::new(&work, &empty, 2, 4), None);
+    }
+
+    #[test]
+    fn operands_that_are_copied_take_their_launches_and_their_bytes() {
+        let variant = wgmma_work().variant;
+        let arch = cuda_arch::find("sm_90").expect("in the table");
+        let product = Product::assumed(arch).expect("in the table");
+        let us = |lds| {
+            let shape = GemmShape::packed(1001, 1001, 1001).and_then(|shape| shape.with_operand_lds(lds));
+            copying_us(variant, &shape.expect("valid"), &product)
+        };
+        // 1001 rows of 1001 elements are read, of 1024 written.
+        let one = LAUNCH_US + f64::from(1001 * (1001 + 1024) * 2) / product.dram_bytes_per_second as f64 * 1e6;
+        for (lds, expected) in [
+            ([1008, 1016], 0.0),
+            ([1001, 1008], one),
+            ([1008, 1003], one),
+            ([1001, 1001], 2.0 * one),
+        ] {
+            assert!((us(lds) - expected).abs() < 1e-9, "{lds:?}: {} us", us(lds));
+        }
     }
 
     fn wgmma_work() -> Work {

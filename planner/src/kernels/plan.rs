@@ -16,7 +16,8 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, GemmCall, GemmShape, Grid, GridError, OutputTile, Rung, SharedMemory, TileParts, Variant, line_args,
+    Bytes, DType, GemmCall, GemmShape, Grid, GridError, Operand, OutputTile, RowCopy, Rung, SharedMemory, TileParts,
+    Variant, line_args,
 };
 
 use crate::device::DeviceProfile;
@@ -52,6 +53,8 @@ pub struct Policy {
 pub struct Plan {
     /// The product.
     shape: GemmShape,
+    /// The same as the entry point takes it, with the leading dimensions of copies of A and B where it does not take theirs.
+    taken: GemmShape,
     /// The entry point.
     variant: &'static Variant,
     /// The tile and the block that computes it.
@@ -101,12 +104,26 @@ pub struct PlanSummary {
     pub limit_bytes: u32,
     /// Whether the launch opts in above the default limit.
     pub opt_in: bool,
+    /// Elements from row to row of the copies of A and B that are made before the launch; `None` for an operand that the kernel takes as it lies.
+    pub copied_ld: [Option<u32>; 2],
+    /// Bytes of device memory that these copies take.
+    pub copied_bytes: u64,
 }
 
 impl Plan {
     /// The product.
     pub fn shape(&self) -> GemmShape {
         self.shape
+    }
+
+    /// The product as the entry point takes it: the same, but for the leading dimensions of A and B that are copied first.
+    pub fn taken(&self) -> GemmShape {
+        self.taken
+    }
+
+    /// What of A and of B has to be copied before the launch, where the entry point does not take it as it lies.
+    pub fn copies(&self) -> [Option<RowCopy>; 2] {
+        [Operand::A, Operand::B].map(|operand| RowCopy::between(&self.shape, &self.taken, operand))
     }
 
     /// The entry point.
@@ -139,13 +156,14 @@ impl Plan {
         &self.reasons
     }
 
-    /// The same kernel and tile for another product.
+    /// The same kernel and tile for another product, whose operands lie as the kernel takes them or can be copied.
     ///
     /// # Errors
     /// [`GridError`] when that has more tiles than a grid holds.
     pub fn for_shape(&self, shape: GemmShape) -> Result<Self, GridError> {
         Ok(Self {
             shape,
+            taken: self.variant.taken(&shape).unwrap_or(shape),
             grid: Grid::of_tile(shape.args(), self.tile, self.slices, self.held_at_once)?,
             ..self.clone()
         })
@@ -168,9 +186,9 @@ impl Plan {
     /// The numbers that a kernel of [`Rung::takes_call`] gets.
     pub fn call(&self, alpha: f32, beta: f32) -> GemmCall {
         let args = match self.tile {
-            OutputTile::Lines(_) => line_args(&self.shape),
+            OutputTile::Lines(_) => line_args(&self.taken),
             OutputTile::Square(_) | OutputTile::Block(_) | OutputTile::Tensor(_) | OutputTile::Wgmma(_) => {
-                self.shape.args()
+                self.taken.args()
             }
         };
         GemmCall {
@@ -231,6 +249,8 @@ impl Plan {
             dynamic_smem_bytes: self.dynamic_bytes.get(),
             limit_bytes: self.limit_bytes.get(),
             opt_in: self.opt_in,
+            copied_ld: self.copies().map(|copy| copy.map(|copy| copy.to_ld)),
+            copied_bytes: self.copies().iter().flatten().map(RowCopy::to_bytes).sum(),
         }
     }
 }
@@ -284,8 +304,23 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
             device.smem_per_block
         ));
     }
+    // The conditions have left no entry point that does not take the shape.
+    let taken = variant.taken(shape).unwrap_or(*shape);
+    for operand in [Operand::A, Operand::B] {
+        if let Some(copy) = RowCopy::between(shape, &taken, operand) {
+            reasons.push(format!(
+                "{operand} is copied first: its rows are {} elements apart, {} takes multiples of {}; {} B with rows of {}",
+                copy.from_ld,
+                variant.rung,
+                RowCopy::CHUNK,
+                copy.to_bytes(),
+                copy.to_ld
+            ));
+        }
+    }
     Ok(Plan {
         shape: *shape,
+        taken,
         variant,
         tile,
         slices,

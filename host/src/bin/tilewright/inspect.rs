@@ -20,7 +20,7 @@ use crate::{kernels, output, ptx};
 /// folder that TILEWRIGHT_CUDA_BIN names; without it in target/cuda-tools/bin, PATH, $CUDA_HOME/bin and /usr/local/cuda/bin.
 #[derive(Args)]
 pub struct Command {
-    /// A rung (all its entry points), a family of twins that spill (register_tile, inverse8), or one kernel's symbol; without it, all rungs
+    /// A rung (all its entry points), a family of twins that spill (register_tile, inverse8), or one kernel's symbol, also copy_rows_b16; without it, all rungs
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// The architectures, such as sm_120 or sm_90a,sm_100; without it, all that the kernels run on
@@ -234,6 +234,9 @@ fn ask_driver(chosen: &[Kernel]) -> tilewright::Result<(Device, BTreeMap<&'stati
         match *kernel {
             Kernel::EntryPoint(variant) => variants.push(variant),
             Kernel::Twin(twin) => twins.push(twin),
+            Kernel::RowCopy => {
+                usage.insert(kernel.symbol(), gpu.row_copy_usage()?);
+            }
         }
     }
     for variant in variants {

@@ -3,7 +3,7 @@
 use tilewright::inspect::Kernel;
 use tilewright::plan::Policy;
 use tilewright::{DType, Rung};
-use tilewright_contract::{Family, TWINS, VARIANTS, Variant};
+use tilewright_contract::{Family, RowCopy, TWINS, VARIANTS, Variant};
 
 use crate::failure::{Failure, Result};
 
@@ -34,8 +34,11 @@ pub fn entry_points(name: &str) -> Result<Vec<&'static Variant>> {
     }
 }
 
-/// What can be looked at but not always planned: as [`entry_points`], besides the twins of a family, or the one twin of a symbol.
+/// What can be looked at but not always planned: as [`entry_points`], besides the twins of a family, the one twin of a symbol, or the copy of rows.
 pub fn inspectable(name: &str) -> Result<Vec<Kernel>> {
+    if name == RowCopy::SYMBOL {
+        return Ok(vec![Kernel::RowCopy]);
+    }
     let twins: Vec<_> = TWINS
         .iter()
         .filter(|twin| twin.symbol == name || twin.family.name() == name)
@@ -47,7 +50,11 @@ pub fn inspectable(name: &str) -> Result<Vec<Kernel>> {
     let families = Family::ALL.map(Family::name).join(", ");
     match entry_points(name) {
         Ok(variants) => Ok(variants.into_iter().map(Kernel::from).collect()),
-        Err(error) => Err(Failure::input(format!("{}, {families}", error.message))),
+        Err(error) => Err(Failure::input(format!(
+            "{}, {families}, {}",
+            error.message,
+            RowCopy::SYMBOL
+        ))),
     }
 }
 

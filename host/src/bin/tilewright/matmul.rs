@@ -306,8 +306,9 @@ pub fn describe(report: &Report) -> String {
         );
     }
     rows.extend(report.fallback.iter().map(|reason| ("not a GPU", reason.clone())));
+    rows.extend([("kernel", report.kernel.to_owned())]);
+    rows.extend(output::copied(report.copied_ld, report.copied_bytes));
     rows.extend([
-        ("kernel", report.kernel.to_owned()),
         ("tile", geometry(report)),
         ("shared memory", shared_memory(report)),
         (

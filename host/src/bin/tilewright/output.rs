@@ -81,6 +81,17 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
+/// The line on operands that are copied before the product, by the distance of their rows in the copies; `None` where neither is.
+pub fn copied([a, b]: [Option<u32>; 2], all_bytes: u64) -> Option<(&'static str, String)> {
+    let what = match (a, b) {
+        (None, None) => return None,
+        (Some(lda), None) => format!("A into rows of {lda} elements"),
+        (None, Some(ldb)) => format!("B into rows of {ldb} elements"),
+        (Some(lda), Some(ldb)) => format!("A and B into rows of {lda} and {ldb} elements"),
+    };
+    Some(("copied first", format!("{what}, {}", bytes(all_bytes))))
+}
+
 /// Says on a terminal what goes on; hidden where standard error is no terminal.
 pub fn spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
@@ -102,7 +113,17 @@ pub fn progress_bar(steps: usize) -> ProgressBar {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{bytes, copied};
+
+    #[test]
+    fn a_line_says_what_is_copied_and_none_that_nothing_is() {
+        let line = |operands| copied(operands, 2048).map(|(_, text)| text);
+        assert_eq!(line([None, None]), None);
+        let b = "B into rows of 16 elements, 2048 B (2 KiB)";
+        assert_eq!(line([None, Some(16)]).as_deref(), Some(b));
+        let both = "A and B into rows of 8 and 16 elements, 2048 B (2 KiB)";
+        assert_eq!(line([Some(8), Some(16)]).as_deref(), Some(both));
+    }
 
     #[test]
     fn sizes_name_the_exact_bytes_first() {

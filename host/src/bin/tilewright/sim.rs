@@ -234,15 +234,16 @@ fn describe(listing: &Listing) -> String {
         ),
         ("kernel", plan.kernel.to_owned()),
         ("tile", output::tile(plan.tile)),
-        (
-            "result",
-            if listing.equal {
-                format!("equals the reference: {}", listing.verdict)
-            } else {
-                format!("WRONG: {}", listing.verdict)
-            },
-        ),
     ];
+    rows.extend(output::copied(plan.copied_ld, plan.copied_bytes));
+    rows.push((
+        "result",
+        if listing.equal {
+            format!("equals the reference: {}", listing.verdict)
+        } else {
+            format!("WRONG: {}", listing.verdict)
+        },
+    ));
     let Some(report) = &listing.report else {
         rows.push(("launch", "none: C is empty".to_owned()));
         return output::render(output::pairs(rows));

@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use tilewright_contract::{
-    Bytes, DType, GemmShape, Grid, GridError, Operand, OutputTile, Rung, Tile, TileError, TileGeometry, VARIANTS,
-    Variant,
+    Bytes, DType, GemmShape, Grid, GridError, Operand, OutputTile, RowCopy, Rung, Tile, TileError, TileGeometry,
+    VARIANTS, Variant,
 };
 
 use super::{PlanError, Policy};
@@ -61,12 +61,21 @@ impl Candidate {
         Some(sheet.occupancy.blocks_per_sm * product.multiprocessors)
     }
 
-    fn name(&self) -> String {
+    fn name(&self, shape: &GemmShape) -> String {
         let Self { variant, tile, slices } = self;
-        match slices {
-            1 => format!("{} with {tile}", variant.rung),
-            _ => format!("{} with {tile}, {slices} slices of K", variant.rung),
+        let mut name = format!("{} with {tile}", variant.rung);
+        if *slices != 1 {
+            name += &format!(", {slices} slices of K");
         }
+        let taken = variant.taken(shape).unwrap_or(*shape);
+        let copied = |operand| RowCopy::between(shape, &taken, operand).is_some();
+        name += match [Operand::A, Operand::B].map(copied) {
+            [false, false] => "",
+            [true, false] => ", A copied first",
+            [false, true] => ", B copied first",
+            [true, true] => ", A and B copied first",
+        };
+        name
     }
 }
 
@@ -141,7 +150,7 @@ impl<'a> Open<'a> {
             PlanError::NoEpilogue { rung, dtype },
         )?;
         keep(
-            &|variant| variant.accepts(shape),
+            &|variant| variant.taken(shape).is_some(),
             PlanError::NoSuchLayout {
                 rung,
                 dtype,
@@ -272,7 +281,7 @@ impl<'a> Open<'a> {
                 .map(|candidate| (self.estimate(&candidate, device), candidate))
                 .min_by(|(a, _), (b, _)| a.total_cmp(b));
             let Some((us, candidate)) = least else { continue };
-            let (name, needed) = (candidate.name(), candidate.bytes());
+            let (name, needed) = (candidate.name(self.shape), candidate.bytes());
             if needed > limit {
                 reasons.push(format!("{name}: needs {needed} of {limit}"));
                 continue;
@@ -292,7 +301,7 @@ impl<'a> Open<'a> {
             }
         }
         if let Some((_, candidate)) = best {
-            reasons.push(format!("{}: the best of these", candidate.name()));
+            reasons.push(format!("{}: the best of these", candidate.name(self.shape)));
             return Ok(candidate);
         }
         // None of them: the widest that fits, whatever it is.
@@ -306,7 +315,7 @@ impl<'a> Open<'a> {
             .flat_map(|width| self.tiles_of_width(width).map(whole))
             .find(|candidate| candidate.bytes() <= limit && candidate.grid(self.shape, device).is_ok());
         if let Some(candidate) = widest {
-            reasons.push(format!("{}: the widest that fits", candidate.name()));
+            reasons.push(format!("{}: the widest that fits", candidate.name(self.shape)));
             return Ok(candidate);
         }
         // Nothing fits: report the smallest that there is.
