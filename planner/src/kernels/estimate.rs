@@ -208,7 +208,7 @@ mod tests {
         let product = Product::assumed(arch).expect("in the table");
         let us = |lds| {
             let shape = GemmShape::packed(1001, 1001, 1001).and_then(|shape| shape.with_operand_lds(lds));
-            copying_us(variant, &shape.expect("valid"), &product)
+            copying_us(variant, &shape.expect("valid"), product)
         };
         // 1001 rows of 1001 elements are read, of 1024 written.
         let one = LAUNCH_US + f64::from(1001 * (1001 + 1024) * 2) / product.dram_bytes_per_second as f64 * 1e6;
