@@ -7,6 +7,7 @@
 //! - `gemm`: layouts, slices of K, alpha and beta
 //! - `finish`: bias, activation, C of f32
 //! - `odd`: f16 and bf16 whose rows begin at no multiples of 16 bytes
+//! - `random`: a thousand products of random shapes, f16 and bf16
 //! - `spans`: matrices that span more than 4 GiB
 //! - `corpus`: kernels over the whole surface of `cuda_std`
 //! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
@@ -24,6 +25,7 @@ mod library;
 mod mutants;
 mod occupancy;
 mod odd;
+mod random;
 mod spans;
 mod spilling;
 mod wgmma;
@@ -61,6 +63,7 @@ fn main() {
     trials.extend(gemm::trials());
     trials.extend(finish::trials());
     trials.extend(odd::trials());
+    trials.extend(random::trials());
     trials.extend(spans::trials());
     trials.extend(corpus::trials());
     trials.extend(mutants::trials());
