@@ -17,8 +17,8 @@ pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("odd::matmul_f16", matmul_in_every_layout::<f16>),
         Trial::test("odd::matmul_bf16", matmul_in_every_layout::<bf16>),
-        Trial::test("odd::finished_f16", || finished_in_every_layout::<f16, f16>()),
-        Trial::test("odd::finished_bf16_to_f32", || finished_in_every_layout::<bf16, f32>()),
+        Trial::test("odd::finished_f16", finished_in_every_layout::<f16, f16>),
+        Trial::test("odd::finished_bf16_to_f32", finished_in_every_layout::<bf16, f32>),
         Trial::test(
             "odd::copies_of_every_size_follow_one_another",
             copies_follow_one_another,
