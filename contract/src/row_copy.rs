@@ -37,7 +37,11 @@ impl RowCopy {
     /// The distance of the copy's rows with so many elements, in elements: each begins at a multiple of 16 bytes, and where it is longer than a line of L2 with a line. A
     /// row of a tensor map's box then lies in one line and not in two (measured: 1000 cubed takes 1.6 times as long as 1024 cubed).
     pub const fn padded(columns: usize) -> usize {
-        let unit = if columns > Self::LINE { Self::LINE } else { Self::CHUNK as usize };
+        let unit = if columns > Self::LINE {
+            Self::LINE
+        } else {
+            Self::CHUNK as usize
+        };
         columns.next_multiple_of(unit)
     }
 

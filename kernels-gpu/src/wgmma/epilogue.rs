@@ -7,10 +7,10 @@ use tilewright_contract::{Activation, Epilogue, GemmCall, Output, Swizzle, Wgmma
 use super::{Element, Tile};
 use crate::element::Narrowed;
 use crate::finish::{Finish, gelu, relu};
-use crate::primitives::tensor_map::TensorMap;
-use crate::primitives::wgmma::{Sums, element_of_sums};
 use crate::primitives::elect::elect;
+use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::uniform::uniform;
+use crate::primitives::wgmma::{Sums, element_of_sums};
 use crate::primitives::{bulk_copy, named_barrier, opaque, stmatrix};
 use crate::slices::{Meeting, Party, Share, meet};
 use crate::unroll::unrolled;
