@@ -134,8 +134,8 @@ impl WgmmaTile {
         [a, b, Self::ROWS]
     }
 
-    /// Whether the warpgroup that copies gives registers to those that multiply (`setmaxnreg`). All start with the same number, a multiprocessor's 65,536 divided by
-    /// its threads: of two warpgroups each has all that a thread can address.
+    /// Whether the warpgroup that copies gives registers to those that multiply (`setmaxnreg`). All start with the same number, a multiprocessor's 65,536 divided
+    /// by its threads: of two warpgroups each has all that a thread can address.
     pub const fn moves_registers(self) -> bool {
         self.stages > 1 && self.consumers() > 1
     }
@@ -246,8 +246,8 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// For C of few rows. 8 stages for one block rather than 4 for each of two: where there are no more tiles than multiprocessors, as at 1024 cubed, half of the stages
-    /// would never be used (6 % on an H200).
+    /// For C of few rows. 8 stages for one block rather than 4 for each of two: where there are no more tiles than multiprocessors, as at 1024 cubed, half of the
+    /// stages would never be used (6 % on an H200).
     pub const T64X128: WgmmaTile = WgmmaTile {
         m: 64,
         stages: 8,
@@ -256,7 +256,7 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// For the smallest C, and for few rows with a long K: 192 KiB under way in each block, so that half of an H200's multiprocessors take all that its memory gives.
+    /// For the smallest C, and for few rows with a long K: with 192 KiB under way in each of 64 blocks, 90 MB of B (64 x 4096 x 11008) take 27 us on an H200.
     pub const T64X64: WgmmaTile = WgmmaTile {
         m: 64,
         n: 64,

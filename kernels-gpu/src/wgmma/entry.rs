@@ -1,7 +1,7 @@
 //! Entry points of the rungs that have this body.
 
-/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major). Kernels without clusters
-/// of their own take those of the launch.
+/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major). `(no clusters)` is not
+/// `(cluster = 1)`: a launch of clusters of one block is one of clusters, and up to a fourth slower (decision 20).
 macro_rules! entry_points {
     ($($tile:ident, $threads:literal threads, $blocks:literal blocks, $own:tt, $sums:literal sums {
         $($symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal;)*

@@ -78,8 +78,8 @@ impl<E: Element> Party for Warpgroup<E> {
     }
 }
 
-/// Stores the 64 rows of a tile that warpgroup `number` has, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk copies where
-/// C takes them, else by threads. `is_last`: no tile of the block follows.
+/// Stores the 64 rows of a tile that warpgroup `number` has, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk
+/// copies where C takes them, else by threads. `is_last`: no tile of the block follows.
 ///
 /// # Safety
 /// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this. If `is_last`, all copies to the ring have been waited for.
