@@ -47,7 +47,8 @@ pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: RowCopy) {
             load_words(words, (first + low) / 2 - low, is_odd)
         } else {
             let elements = Global::new_with(from, || copy.from_elems());
-            load_elements(elements, first, copy.columns - column)
+            // A row of the copy may have whole chunks behind the end of the matrix's.
+            load_elements(elements, first, copy.columns.saturating_sub(column))
         };
         let to = GlobalMut::new_with(to.cast::<u32>(), || copy.to_elems() / 2);
         to.set_vec::<WORDS>(chunk as usize * WORDS, values);
@@ -69,12 +70,15 @@ unsafe fn load_words(from: Global<u32>, at: usize, is_odd: bool) -> [u32; WORDS]
     if is_odd { shifted } else { words }
 }
 
-/// `left` elements from `first` on, at least one, zeros behind them.
+/// `left` elements from `first` on, zeros behind them.
 ///
 /// # Safety
 /// The elements lie in the view.
 #[inline(always)]
 unsafe fn load_elements(from: Global<u16>, first: usize, left: u32) -> [u32; WORDS] {
+    if left == 0 {
+        return [0; WORDS];
+    }
     // Behind the end the last element is loaded again: with a branch around each load, each would wait for the one before.
     let element = |i: u32| {
         // SAFETY: the caller's promise; `left` is not 0.
