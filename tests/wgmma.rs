@@ -250,7 +250,7 @@ fn blocks_that_stay_compute_tile_after_tile() {
         assert!(report.blocks < 5, "{}: {} blocks", variant.symbol, report.blocks);
         run += 1;
     }
-    assert_eq!(run, 7);
+    assert_eq!(run, 8);
 }
 
 #[test]
@@ -282,5 +282,5 @@ fn slices_of_k_meet() {
             run += 1;
         }
     }
-    assert_eq!(run, 12);
+    assert_eq!(run, 15);
 }

@@ -42,8 +42,12 @@ pub(super) fn run_blocks(slots: &[Slot], spawn: &dyn Fn()) {
         if slots.iter().any(|slot| slot.aborted.get()) || passes.iter().all(|pass| *pass == Pass::Over) {
             break;
         }
+        // One that had its turn may have been woken by a later block, also by one that has ended with it.
+        let is_ready = |thread: &Thread| thread.status.get() == Status::Ready;
+        let woken = || slots.iter().any(|slot| slot.threads.iter().any(is_ready));
         // As late as can be: a copy's bytes arrive when nobody can go on without them.
         if passes.contains(&Pass::Moved)
+            || woken()
             || slots[0].open_cluster_barrier(slots)
             || blocks
                 .iter_mut()
