@@ -250,6 +250,31 @@ fn blocks_that_stay_compute_tile_after_tile() {
         assert!(report.blocks < 5, "{}: {} blocks", variant.symbol, report.blocks);
         run += 1;
     }
+    assert_eq!(run, 9);
+}
+
+#[test]
+fn warpgroups_take_turns() {
+    let in_turns = first_of_tiles().into_iter().filter(|(_, tile)| tile.ping_pong);
+    let mut run = 0;
+    for (variant, tile) in in_turns {
+        // One cluster has all tiles. Of as many steps as stages, of more and of fewer: every phase of a stage's barriers is somebody's first. The last tile has a
+        // part of its columns; its rows are stored by bulk copies or, behind 5 columns more, by threads.
+        for (tiles, steps, more) in [(4, tile.stages + 2, 8), (3, tile.stages, 5), (2, 2, 8), (3, 1, 5)] {
+            let columns = (tiles - 1) * tile.n + 16 + more;
+            let extents = [5, columns as usize, (steps * WgmmaTile::K) as usize - 3];
+            for factors in [PRODUCT, SCALED] {
+                let ask = Ask {
+                    factors,
+                    schedule: Schedule::All,
+                    multiprocessors: 1,
+                    ..ASK
+                };
+                is_right(variant, ask, &shape(variant, extents, 0));
+                run += 1;
+            }
+        }
+    }
     assert_eq!(run, 8);
 }
 

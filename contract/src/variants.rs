@@ -607,6 +607,7 @@ macro_rules! wgmma_rows {
             WgmmaPersistent "r15_persistent" PERSISTENT_128X256 "128x256" { "nn" No No; }
             WgmmaCluster "r16_cluster" CLUSTER_128X256 "128x256" { "nn" No No; }
             WgmmaGemm "r17_wgmma_gemm" T128X256 "128x256" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
+            WgmmaGemm "r17_wgmma_gemm" T128X168 "128x168" { "nt" No Yes; "tt" Yes Yes; }
             WgmmaGemm "r17_wgmma_gemm" T128X192 "128x192" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
             WgmmaGemm "r17_wgmma_gemm" T128X128 "128x128" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }
             WgmmaGemm "r17_wgmma_gemm" T128X64 "128x64" { "nn" No No; "nt" No Yes; "tn" Yes No; "tt" Yes Yes; }

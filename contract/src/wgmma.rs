@@ -5,27 +5,33 @@ use crate::units::Bytes;
 
 /// What one block of a warp-specialised kernel computes, with elements of 2 bytes.
 ///
-/// A block computes `m x n` elements of C in steps of [`K`](Self::K). One warpgroup (4 warps) copies; each of the others multiplies [64](Self::ROWS) rows.
+/// A block computes `m x n` elements of C in steps of [`K`](Self::K). One warpgroup (4 warps) copies; each of the others multiplies [64](Self::ROWS) rows, or
+/// with [`ping_pong`](Self::ping_pong) all rows of tiles of its own.
 /// Dynamic shared memory, from an address that is a multiple of [`ALIGNMENT`](Self::ALIGNMENT):
 ///
 /// ```text
 /// | A_s: m * 64 | B_s: n * 64 |              elements; `stages` times
-/// | C_s: 64 x 64 |                           elements of 2 bytes; `c_panels` times for each warpgroup that multiplies
+/// | C_s: 64 x 64 or 56 |                     elements of 2 bytes; `c_panels` times for each warpgroup that multiplies
 /// | full: 8 bytes | empty: 8 bytes |         an mbarrier each; `stages` times full, then `stages` times empty
 /// ```
 ///
 /// Every part of A, B and C is made of panels: rows of 128 bytes, 64 elements, with the 128-byte swizzle of tensor maps. A panel of a matrix that lies
-/// along K has the rows of the tile; of one that lies across it has 64 rows, one for each element along K, and the tile is as many panels as it has 64s.
+/// along K has the rows of the tile; of one that lies across it has 64 rows, one for each element along K, and the tile is as many panels as it has 64s. Where n
+/// is no multiple of 64, C's panels have [56 columns](Self::c_columns) and no swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WgmmaTile {
-    /// Rows of C: 64 for each warpgroup that multiplies.
+    /// Rows of C: 64 for each warpgroup that multiplies, or for each turn of one.
     pub m: u32,
-    /// Columns of C: 64, 128, 192 or 256, those of a `wgmma`.
+    /// Columns of C: 64, 128, 168, 192 or 256, those of a `wgmma`.
     pub n: u32,
     /// Steps that are in shared memory at once.
     pub stages: u32,
-    /// Blocks of a cluster, neighbours along M: each loads a part of their tile of B for all of them. 1 for no cluster.
-    pub cluster: u32,
+    /// Blocks of a cluster along M: each loads a part of their tile of B for all of them. 1 for none.
+    pub cluster_m: u32,
+    /// Blocks of a cluster along N: each loads a part of their tile of A for all of them. 1 for none.
+    pub cluster_n: u32,
+    /// Whether the warpgroups that multiply take turns, each with all rows of a tile: while one stores a tile the other multiplies the next.
+    pub ping_pong: bool,
     /// Panels of C of a warpgroup that are in shared memory at once, on their way to global memory.
     pub c_panels: u32,
     /// Whether bulk copies store them, where C allows it; else threads do.
@@ -56,14 +62,29 @@ impl WgmmaTile {
     pub const ALIGNMENT: Bytes = Bytes(1024);
 
     /// Registers of a thread of the warpgroup that copies, where it [gives some away](Self::moves_registers).
-    pub const COPY_REGISTERS: u32 = 40;
+    pub const COPY_REGISTERS: u32 = 24;
 
     /// Registers of a thread that multiplies, where it gets them.
-    pub const MULTIPLY_REGISTERS: u32 = 232;
+    pub const MULTIPLY_REGISTERS: u32 = 240;
 
     /// Warpgroups that multiply.
     pub const fn consumers(self) -> u32 {
-        self.m / Self::ROWS
+        if self.ping_pong { 2 } else { self.m / Self::ROWS }
+    }
+
+    /// Of these, those that read a stage.
+    pub const fn readers(self) -> u32 {
+        if self.ping_pong { 1 } else { self.consumers() }
+    }
+
+    /// How many times 64 rows a warpgroup has of a tile.
+    pub const fn row_groups(self) -> u32 {
+        self.m / Self::ROWS / self.readers()
+    }
+
+    /// Blocks of a cluster; 1 for none.
+    pub const fn cluster(self) -> u32 {
+        self.cluster_m * self.cluster_n
     }
 
     /// Threads of a block: those that multiply, then the warpgroup that copies.
@@ -91,9 +112,18 @@ impl WgmmaTile {
         Bytes(self.stage_elems() * Self::ELEMENT_BYTES)
     }
 
+    /// Columns of a panel of C: 64, swizzled, or where n is no multiple of it 56, as they are: rows of 112 bytes lie in different banks by themselves.
+    pub const fn c_columns(self) -> u32 {
+        if self.n.is_multiple_of(Self::PANEL) {
+            Self::PANEL
+        } else {
+            56
+        }
+    }
+
     /// Elements of a panel of C.
     pub const fn c_panel_elems(self) -> u32 {
-        Self::ROWS * Self::PANEL
+        Self::ROWS * self.c_columns()
     }
 
     /// Elements of all stages: the first panel of C begins here.
@@ -121,17 +151,33 @@ impl WgmmaTile {
         Bytes(self.barriers_at().get() + 8 * self.barriers())
     }
 
-    /// Rows of the boxes that tensor maps of A, B and C copy; all have 64 columns. `transpose`: how A and B lie.
-    pub const fn box_rows(self, transpose: [Transpose; 2]) -> [u32; 3] {
-        let a = match transpose[0] {
-            Transpose::No => self.m,
-            Transpose::Yes => Self::K,
-        };
-        let b = match transpose[1] {
-            Transpose::No => Self::K,
-            Transpose::Yes => self.n / self.cluster,
-        };
-        [a, b, Self::ROWS]
+    /// Rows of A and columns of B that the copies of a step bring, of a product with `extents` rows and columns: the tile's, or where C has fewer than one tile and
+    /// the matrix lies along K (`lies_across` says which do not) all that there are. Rows of a box that the matrix does not have cost the copies some 5 cycles each
+    /// on an H200, more than those that it has. Blocks of a cluster copy whole tiles.
+    pub const fn copied_rows(self, lies_across: [bool; 2], extents: [u32; 2]) -> [u32; 2] {
+        const fn fewer(rows: u32, all: bool, extent: u32) -> u32 {
+            if all || extent >= rows { rows } else { extent }
+        }
+        let all = self.cluster() > 1;
+        [
+            fewer(self.m, all || lies_across[0], extents[0]),
+            fewer(self.n, all || lies_across[1], extents[1]),
+        ]
+    }
+
+    /// Rows of the boxes that tensor maps of A, B and C copy, for a product with `extents` rows and columns; those of A and B have 64 columns, those of C
+    /// [`c_columns`](Self::c_columns). `transpose`: how A and B lie.
+    pub const fn box_rows(self, transpose: [Transpose; 2], extents: [u32; 2]) -> [u32; 3] {
+        let across = [
+            matches!(transpose[0], Transpose::Yes),
+            matches!(transpose[1], Transpose::No),
+        ];
+        let [a, b] = self.copied_rows(across, extents);
+        [
+            if across[0] { Self::K } else { a / self.cluster_n },
+            if across[1] { Self::K } else { b / self.cluster_m },
+            Self::ROWS,
+        ]
     }
 
     /// Whether the warpgroup that copies gives registers to those that multiply (`setmaxnreg`). All start with the same number, a multiprocessor's 65,536 divided
@@ -142,19 +188,26 @@ impl WgmmaTile {
 
     /// Whether blocks can share a tile, each with a slice of K. The large tiles leave it to the small ones, of which there are more to begin with.
     pub const fn takes_slices(self) -> bool {
-        self.bulk_store && self.n <= 192
+        self.bulk_store && self.n <= 192 && !self.ping_pong
     }
 
     /// Fails to compile where the numbers do not fit each other.
     pub const fn checked(self) -> Self {
-        assert!(matches!(self.n, 64 | 128 | 192 | 256), "a wgmma's columns");
+        assert!(matches!(self.n, 64 | 128 | 168 | 192 | 256), "a wgmma's columns");
         assert!(
             self.m.is_multiple_of(Self::ROWS) && self.m <= 2 * Self::ROWS,
             "one or two warpgroups multiply"
         );
         assert!(
-            self.cluster.is_power_of_two() && self.n.is_multiple_of(Self::PANEL * self.cluster),
-            "each block of a cluster loads whole panels of B"
+            matches!([self.cluster_m, self.cluster_n], [1, 1] | [1, 2] | [2, 1])
+                && self.n.is_multiple_of(self.cluster_m)
+                && self.m.is_multiple_of(Self::PANEL * self.cluster_n),
+            "each block of a cluster loads as much"
+        );
+        assert!(self.n.is_multiple_of(self.c_columns()), "whole panels of C");
+        assert!(
+            !self.ping_pong || self.persistent && self.bulk_store && self.stages > 1,
+            "who takes turns has tiles to come"
         );
         let start = 65_536 / (self.blocks * self.threads()) / 8 * 8;
         assert!(
@@ -162,7 +215,7 @@ impl WgmmaTile {
                 || Self::COPY_REGISTERS + self.consumers() * Self::MULTIPLY_REGISTERS <= start * (self.consumers() + 1),
             "a block has no more registers than it starts with"
         );
-        assert!(self.stages >= 1 && self.c_panels >= 1 && self.c_panels <= self.n / Self::PANEL);
+        assert!(self.stages >= 1 && self.c_panels >= 1 && self.c_panels <= self.n / self.c_columns());
         assert!(
             self.blocks * (self.bytes().get() + 1024) <= 228 << 10,
             "a multiprocessor of sm_90 holds the blocks, with a kibibyte of the system's for each"
@@ -180,7 +233,9 @@ pub mod wgmma_tiles {
         m: 128,
         n: 128,
         stages: 1,
-        cluster: 1,
+        cluster_m: 1,
+        cluster_n: 1,
+        ping_pong: false,
         c_panels: 1,
         bulk_store: false,
         blocks: 1,
@@ -205,7 +260,7 @@ pub mod wgmma_tiles {
 
     /// And two blocks that share B.
     pub const CLUSTER_128X256: WgmmaTile = WgmmaTile {
-        cluster: 2,
+        cluster_m: 2,
         ..PERSISTENT_128X256
     }
     .checked();
@@ -218,11 +273,21 @@ pub mod wgmma_tiles {
     }
     .checked();
 
+    /// Two tiles under way, one multiplied and one stored: 168 sums a thread, 5 stages, two panels of C for each warpgroup. 168 columns divide the widths of many
+    /// models with less of a rest than 256.
+    pub const T128X168: WgmmaTile = WgmmaTile {
+        n: 168,
+        stages: 5,
+        ping_pong: true,
+        ..T128X256
+    }
+    .checked();
+
     /// For C of fewer tiles: 5 stages, a panel of C for each warpgroup.
     pub const T128X192: WgmmaTile = WgmmaTile {
         n: 192,
         stages: 5,
-        cluster: 1,
+        cluster_m: 1,
         c_panels: 1,
         ..T128X256
     }
@@ -232,7 +297,7 @@ pub mod wgmma_tiles {
     pub const T128X128: WgmmaTile = WgmmaTile {
         n: 128,
         stages: 6,
-        cluster: 1,
+        cluster_m: 1,
         ..T128X256
     }
     .checked();
@@ -309,9 +374,15 @@ mod tests {
     #[test]
     fn boxes_have_the_rows_of_a_panel() {
         use Transpose::{No, Yes};
-        assert_eq!(T128X256.box_rows([No, No]), [128, 64, 64]);
+        const LARGE: [u32; 2] = [1000, 1000];
+        assert_eq!(T128X256.box_rows([No, No], LARGE), [128, 64, 64]);
         // Each block of the cluster loads half of B.
-        assert_eq!(T128X256.box_rows([No, Yes]), [128, 128, 64]);
-        assert_eq!(T128X128.box_rows([Yes, Yes]), [64, 128, 64]);
+        assert_eq!(T128X256.box_rows([No, Yes], LARGE), [128, 128, 64]);
+        assert_eq!(T128X128.box_rows([Yes, Yes], LARGE), [64, 128, 64]);
+        // Of 8 rows and 100 columns: all there are, where the matrix lies along K, and where no block copies for another.
+        assert_eq!(T128X128.box_rows([No, Yes], [8, 100]), [8, 100, 64]);
+        assert_eq!(T128X128.box_rows([Yes, No], [8, 100]), [64, 64, 64]);
+        assert_eq!(T128X256.box_rows([No, Yes], [8, 100]), [128, 128, 64]);
+        assert_eq!(T64X64.copied_rows([false, true], [64, 5]), [64, 64]);
     }
 }

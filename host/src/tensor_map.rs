@@ -32,8 +32,13 @@ pub(crate) fn maps(
         }
     };
     let transpose = [Operand::A, Operand::B].map(|operand| shape.transpose(operand));
-    let rows = tile.box_rows(transpose);
-    let parts = |operand, box_rows| {
+    let args = shape.args();
+    let rows = tile.box_rows(transpose, [args.m, args.n]);
+    let parts = |operand, box_rows: u32| {
+        let box_columns = match operand {
+            Operand::A | Operand::B => WgmmaTile::PANEL,
+            Operand::C => tile.c_columns(),
+        };
         let (rows, columns, ld) = shape.extents(operand);
         let [a, b, c] = addresses;
         let address = match operand {
@@ -47,9 +52,13 @@ pub(crate) fn maps(
             address,
             extents: [columns.max(1) as u64, rows.max(1) as u64],
             stride_bytes: (ld as u64 * element.bytes()).max(UNIT),
-            box_extents: [WgmmaTile::PANEL, box_rows],
+            box_extents: [box_columns, box_rows.max(1)],
             element,
-            swizzle: TensorSwizzle::Bytes128,
+            swizzle: if box_columns == WgmmaTile::PANEL {
+                TensorSwizzle::Bytes128
+            } else {
+                TensorSwizzle::None
+            },
         }
     };
     let map = |operand, box_rows| {

@@ -34,24 +34,20 @@ impl TensorElement {
 pub enum TensorSwizzle {
     /// Row after row.
     None,
-    /// Rows of 128 bytes; of every 1,024 bytes, row r has its 16-byte chunk c at place c XOR r.
+    /// Rows of 128 bytes; of every 1,024 bytes of shared memory, row r has its 16-byte chunk c at place c XOR r.
     Bytes128,
 }
 
 impl TensorSwizzle {
-    /// Where the byte at `offset` of a box lies, counted from the start of the box, which is a multiple of 1,024 bytes if swizzled.
-    pub const fn place(self, offset: usize) -> usize {
+    /// What the address of a box in shared memory must be a multiple of, in bytes.
+    pub const ALIGNMENT: usize = 128;
+
+    /// Where the byte at `offset` of a box at `address` lies, counted from there. The pattern is one of addresses, not of boxes: a box that begins within the
+    /// 1,024 bytes begins with a later row of it (CUDA C++ Programming Guide, "Shared Memory Bank Swizzling"; seen on an H200 with boxes 84 rows apart).
+    pub const fn place(self, address: usize, offset: usize) -> usize {
         match self {
             Self::None => offset,
-            Self::Bytes128 => offset ^ (offset >> 7 & 7) << 4,
-        }
-    }
-
-    /// What the address of a box in shared memory must be a multiple of, in bytes.
-    pub const fn alignment(self) -> usize {
-        match self {
-            Self::None => 128,
-            Self::Bytes128 => 1024,
+            Self::Bytes128 => offset ^ ((address + offset) >> 7 & 7) << 4,
         }
     }
 }
@@ -287,18 +283,22 @@ mod tests {
     fn the_swizzle_stays_in_its_row_and_spreads_a_column_over_all_chunks() {
         let swizzle = TensorSwizzle::Bytes128;
         for offset in 0..4096 {
-            let place = swizzle.place(offset);
+            let place = swizzle.place(0, offset);
             assert_eq!(
-                (place / 128, place % 16, swizzle.place(place)),
+                (place / 128, place % 16, swizzle.place(0, place)),
                 (offset / 128, offset % 16, offset)
             );
         }
         for chunk in 0..8 {
             let mut chunks: Vec<_> = (0..8)
-                .map(|row| swizzle.place(128 * row + 16 * chunk) / 16 % 8)
+                .map(|row| swizzle.place(0, 128 * row + 16 * chunk) / 16 % 8)
                 .collect();
             chunks.sort_unstable();
             assert!(chunks.into_iter().eq(0..8));
+        }
+        // Two halves of a box are what the whole one is.
+        for offset in 0..512 {
+            assert_eq!(512 + swizzle.place(512, offset), swizzle.place(0, 512 + offset));
         }
     }
 }

@@ -32,7 +32,8 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-const LAYOUTS: [[Transpose; 2]; 4] = [
+/// How A and B may lie.
+pub const LAYOUTS: [[Transpose; 2]; 4] = [
     [Transpose::No, Transpose::No],
     [Transpose::No, Transpose::Yes],
     [Transpose::Yes, Transpose::No],

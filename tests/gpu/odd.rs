@@ -12,6 +12,7 @@ use tilewright::{
 };
 
 use crate::Outcome;
+use crate::gemm::LAYOUTS;
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -27,13 +28,6 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("usage::copy_rows_b16", copies_use_no_local_memory),
     ]
 }
-
-const LAYOUTS: [[Transpose; 2]; 4] = [
-    [Transpose::No, Transpose::No],
-    [Transpose::No, Transpose::Yes],
-    [Transpose::Yes, Transpose::No],
-    [Transpose::Yes, Transpose::Yes],
-];
 
 /// Which of A and B have rows at odd elements.
 const ODD: [[bool; 2]; 3] = [[true, false], [false, true], [true, true]];

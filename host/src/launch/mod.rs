@@ -3,10 +3,12 @@
 //! What this module does not do: it chooses nothing (that is [`plan`](crate::plan)) and checks no result (that is
 //! [`check`](crate::check)).
 
+mod dependent;
 mod factors;
 mod finish;
 mod function;
 mod memory;
+mod newer;
 mod tensor_map;
 mod workspace;
 
@@ -243,19 +245,26 @@ impl Gpu {
             }
         }
         let block = plan.tile().block();
+        let dynamic_bytes = plan.dynamic_bytes().get();
         // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, or three tensor maps, C and what a kernel
         // with maps takes; each alive until the call has copied it.
         // 2. The operands span what the shape says (checked above), or are copies that the plan's shape describes, and C is borrowed exclusively, so it
         // overlaps neither A nor B; the workspace has the plan's elements, and launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are
         // those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
-            self.stream.launch(
-                &function,
-                blocks,
-                (block[0], block[1]),
-                plan.dynamic_bytes().get(),
-                &arguments,
-            )
+            if variant.rung.multiplies_by_wgmma() {
+                // 4. These wait for the launch before them by themselves.
+                return dependent::launch(
+                    &self.stream,
+                    &function,
+                    [blocks, 1, 1],
+                    block,
+                    dynamic_bytes,
+                    &arguments,
+                );
+            }
+            self.stream
+                .launch(&function, blocks, (block[0], block[1]), dynamic_bytes, &arguments)
         }
         .of_call("cuLaunchKernel")
     }

@@ -3,10 +3,10 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use cust::error::CudaError;
 use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
 
-use crate::error::{Error, Result};
+use super::newer;
+use crate::error::Result;
 
 /// `cuTensorMapEncodeTiled`, with its enumerations as the integers that they are: the map, the type of the elements, the rank, the address, the extents,
 /// the distances but the first, the box, the steps within a box, the interleaving, the swizzle, the promotion to L2, what lies outside.
@@ -39,7 +39,8 @@ const L2_PROMOTION: u32 = 2;
 /// Has the driver make a tensor map.
 ///
 /// # Errors
-/// [`Error::Unavailable`] without a driver, or with one that is older than tensor maps (CUDA 12.0); [`Error::Driver`] where it refuses what
+/// [`Error::Unavailable`](crate::Error::Unavailable) without a driver, or with one that is older than tensor maps (CUDA 12.0);
+/// [`Error::Driver`](crate::Error::Driver) where it refuses what
 /// [`TensorMapParts::check`] lets pass.
 pub(super) fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
     let data_type = match parts.element {
@@ -72,32 +73,15 @@ pub(super) fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
             NONE,
         )
     };
-    match code {
-        0 => Ok(map),
-        1 => Err(refused(CudaError::InvalidValue)),
-        _ => Err(refused(CudaError::UnknownError)),
-    }
-}
-
-fn refused(code: CudaError) -> Error {
-    Error::Driver { call: NAME, code }
+    newer::answer(NAME, code)?;
+    Ok(map)
 }
 
 /// The driver's function, looked up once.
 fn function() -> Result<Encode> {
     static FUNCTION: OnceLock<Option<Encode>> = OnceLock::new();
-    let driver = cuda_driver_lazy::load()?;
-    let found = FUNCTION.get_or_init(|| {
-        let address = driver.symbol(c"cuTensorMapEncodeTiled")?;
+    newer::function(&FUNCTION, c"cuTensorMapEncodeTiled", "12.0", |address| {
         // SAFETY: what the driver exports under this name has this type.
-        Some(unsafe { std::mem::transmute::<*mut c_void, Encode>(address.as_ptr()) })
-    });
-    found.ok_or_else(|| {
-        let version = driver
-            .version()
-            .map_or_else(|| "an unknown CUDA".to_owned(), |version| format!("CUDA {version}"));
-        Error::Unavailable(format!(
-            "the driver, of {version}, has no {NAME}, which CUDA 12.0 brought"
-        ))
+        unsafe { std::mem::transmute::<*mut c_void, Encode>(address.as_ptr()) }
     })
 }

@@ -38,8 +38,8 @@ pub enum CacheHint {
 /// # Safety
 /// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix that nobody writes until the phase is
 ///   complete.
-/// - The box lies in `to`, at a multiple of 128 bytes, swizzled at one of 1,024. From here until the phase is complete no thread accesses it; what others
-///   have done to it before is ordered before this.
+/// - The box lies in `to`, at a multiple of 128 bytes; swizzled, its pattern is that of the addresses, which repeats every 1,024 bytes. From here until the phase
+///   is complete no thread accesses it; what others have done to it before is ordered before this.
 /// - The barrier is one, and the thread that has initialised it has executed `fence_init` since. Its phase waits for, or will be told to expect, all bytes of
 ///   the box.
 #[inline(always)]
@@ -152,7 +152,7 @@ pub unsafe fn load_2d_multicast<T: Pod>(
 /// # Safety
 /// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix that nobody accesses until the thread has
 ///   waited. Its rows are multiples of 16 bytes: otherwise what is behind a row in its last 16 bytes may be written, too.
-/// - The box lies in `from`, at a multiple of 128 bytes, swizzled at one of 1,024, and nobody writes it until the thread has waited. Who has written
+/// - The box lies in `from`, at a multiple of 128 bytes, swizzled as the addresses are, and nobody writes it until the thread has waited. Who has written
 ///   it has executed [`proxy_fence`] since, and a barrier stands between.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]

@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod convert;
 pub mod elect;
 pub mod fma;
+pub mod grid_dependency;
 pub mod ldmatrix;
 pub mod mbarrier;
 pub mod mma;

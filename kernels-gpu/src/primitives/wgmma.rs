@@ -110,7 +110,7 @@ pub const fn element_of_sums(thread: u32, index: u32) -> (u32, u32) {
     (row, 8 * (index / 4) + 2 * (thread % 4) + index % 2)
 }
 
-/// A thread's accumulators of a product with 64, 128, 192 or 256 columns: half as many.
+/// A thread's accumulators of a product with 64, 128, 168, 192 or 256 columns: half as many.
 pub trait Sums: sealed::Sealed {
     /// All 0. (`[0.0; N]` of 128 elements is a loop to the compiler, which would keep the array in local memory.)
     fn zero() -> Self;
@@ -255,6 +255,10 @@ sums!(64:
 sums!(128:
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63);
+sums!(168:
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+    64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83);
 sums!(192:
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
@@ -275,7 +279,7 @@ pub unsafe fn fence<S: Sums>(sums: &mut S) {
     sums.fence();
 }
 
-/// Starts `sums = a * b`, or if `accumulate` `sums += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128, 192 or 256 by the number of accumulators, with
+/// Starts `sums = a * b`, or if `accumulate` `sums += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128, 168, 192 or 256 by the number of accumulators, with
 /// 64 rows of A and N columns of B in shared memory. A is contiguous along K unless `A_IS_M_MAJOR`, and so is B unless `B_IS_N_MAJOR`.
 ///
 /// # Safety

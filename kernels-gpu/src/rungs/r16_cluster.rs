@@ -10,7 +10,7 @@
 use half::{bf16, f16};
 
 crate::wgmma::entry_points! {
-    CLUSTER_128X256, 384 threads, 1 blocks, (cluster = 2), 128 sums {
+    CLUSTER_128X256, 384 threads, 1 blocks, (cluster = 2), 1 x 128 sums {
         r16_cluster_nn_128x256_f16: f16, false, true;
         r16_cluster_nn_128x256_bf16: bf16, false, true;
     }

@@ -1,9 +1,9 @@
 //! Entry points of the rungs that have this body.
 
-/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major). `(no clusters)` is not
-/// `(cluster = 1)`: a launch of clusters of one block is one of clusters, and up to a fourth slower (decision 20).
+/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major). `2 x 84 sums`:
+/// of a thread, for twice 64 rows. `(no clusters)` is not `(cluster = 1)`: a launch of clusters of one block is one of clusters, and up to a fourth slower (decision 20).
 macro_rules! entry_points {
-    ($($tile:ident, $threads:literal threads, $blocks:literal blocks, $own:tt, $sums:literal sums {
+    ($($tile:ident, $threads:literal threads, $blocks:literal blocks, $own:tt, $groups:literal x $sums:literal sums {
         $($symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal;)*
     })*) => {
         $(
@@ -17,12 +17,12 @@ macro_rules! entry_points {
             const _: () = assert!(
                 tilewright_contract::wgmma_tiles::$tile.threads() == $threads
                     && tilewright_contract::wgmma_tiles::$tile.blocks == $blocks
-                    && tilewright_contract::wgmma_tiles::$tile.cluster == $crate::wgmma::entry_points!(@cluster $own)
+                    && tilewright_contract::wgmma_tiles::$tile.cluster() == $crate::wgmma::entry_points!(@cluster $own)
             );
 
             $(
                 $crate::wgmma::entry_points! {
-                    @kernel $own $tile, $threads, $blocks, $sums, $symbol: $element, $a_is_m_major, $b_is_n_major
+                    @kernel $own $tile, $threads, $blocks, $groups, $sums, $symbol: $element, $a_is_m_major, $b_is_n_major
                 }
             )*
         )*
@@ -35,7 +35,8 @@ macro_rules! entry_points {
     (@kernel (no clusters) $($rest:tt)*) => {
         $crate::wgmma::entry_points! { @kernel () $($rest)* }
     };
-    (@kernel ($($own:ident = $cluster:literal)?) $tile:ident, $threads:literal, $blocks:literal, $sums:literal, $symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal) => {
+    (@kernel ($($own:ident = $cluster:literal)?) $tile:ident, $threads:literal, $blocks:literal, $groups:literal, $sums:literal,
+        $symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal) => {
         #[doc = concat!("Elements of `", stringify!($element), "`; A is M-major: ", stringify!($a_is_m_major), ", B is N-major: ", stringify!($b_is_n_major), ".")]
         ///
         /// # Safety
@@ -62,7 +63,7 @@ macro_rules! entry_points {
             };
             // SAFETY: the caller's promise.
             unsafe {
-                $crate::wgmma::product::<$element, $tile, $a_is_m_major, $b_is_n_major, $sums>([a, b], target);
+                $crate::wgmma::product::<$element, $tile, $a_is_m_major, $b_is_n_major, $groups, $sums>([a, b], target);
             }
         }
     };

@@ -18,8 +18,8 @@ use crate::unroll::unrolled;
 /// Where a kernel leaves its results.
 #[derive(Clone, Copy)]
 pub struct Target<'map, E> {
-    /// C's map, with boxes of 64 x 64 elements and the 128-byte swizzle. Not used where C's elements are f32, or its columns, its leading dimension or its
-    /// address are no multiples of 16 bytes.
+    /// C's map, with boxes of 64 rows and the tile's columns of a panel, and the 128-byte swizzle if these are 64. Not used where C's elements are f32, or its
+    /// columns, its leading dimension or its address are no multiples of 16 bytes.
     pub map: &'map TensorMap,
     /// C, of elements as `epilogue` says.
     pub c: *mut E,
@@ -78,15 +78,15 @@ impl<E: Element> Party for Warpgroup<E> {
     }
 }
 
-/// Stores the 64 rows of a tile that warpgroup `number` has, whose first row and column are `at`; with slices, the warpgroup that has the sums of all does. By bulk
-/// copies where C takes them, else by threads. `is_last`: no tile of the block follows.
+/// Stores 64 rows of a tile that warpgroup `number` has, the `group`th of them, whose first row and column are `at`; with slices, the warpgroup that has the
+/// sums of all does. By bulk copies where C takes them, else by threads. `is_last`: no tile of the block follows.
 ///
 /// # Safety
 /// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this. If `is_last`, all copies to the ring have been waited for.
 #[inline(always)]
 pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     mut sums: [f32; SUMS],
-    number: u32,
+    [number, group]: [u32; 2],
     share: Share,
     at: [u32; 2],
     is_last: bool,
@@ -130,8 +130,8 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
                 alpha = 1.0;
             }
             // With slices the other warpgroup may be done with this tile, and does not come to meet this one.
-            let is_last = is_last && share.slices == 1;
-            by_boxes::<E, T, SUMS>(&sums, at, alpha, is_last, target.map, warpgroup, ring);
+            let is_last = is_last && share.slices == 1 && !const { T::TILE.ping_pong };
+            by_boxes::<E, T, SUMS>(&sums, group, at, alpha, is_last, target.map, warpgroup, ring);
         } else {
             match epilogue.output {
                 Output::Same => by_threads::<E, E, SUMS>(&sums, at, c, target, warpgroup),
@@ -152,9 +152,9 @@ unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32
     // Branches around all sums, not around each: the code is many times shorter.
     macro_rules! for_pairs {
         (|$two:ident, $column:ident| $made:expr) => {
-            unrolled!(const { SUMS / 8 }, at most 16, |eight| {
-                unrolled!(4, at most 8, |pair| {
-                    let first = 8 * eight + 2 * pair;
+            unrolled!(SUMS / 4, |four| {
+                unrolled!(2, at most 2, |pair| {
+                    let first = 4 * four + 2 * pair;
                     let ($two, $column) = ([sums[first], sums[first + 1]], column + element_of_sums(0, first as u32).1);
                     [sums[first], sums[first + 1]] = $made;
                 });
@@ -186,6 +186,7 @@ unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32
 #[inline(always)]
 unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     sums: &[f32; SUMS],
+    group: u32,
     at: [u32; 2],
     alpha: f32,
     is_last: bool,
@@ -194,7 +195,6 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     ring: Shared<E>,
 ) {
     let tile = const { T::TILE };
-    let swizzle = const { Swizzle::of_row(WgmmaTile::PANEL) };
     let t = warpgroup.thread();
     let lane = t % 32;
     // One lane of it starts the copies and waits for them: elected, so that their addresses stay in uniform registers.
@@ -202,27 +202,28 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     let is_first_warp = unsafe { uniform(t / 32) } == 0;
     // The row of the panel that this lane brings to `stmatrix`, and which 8 of its 16 columns.
     let (row, half) = (16 * (t / 32) + lane % 16, lane / 16);
-    let count = const { T::TILE.n / WgmmaTile::PANEL };
+    let columns = const { T::TILE.c_columns() };
+    let count = const { T::TILE.n / T::TILE.c_columns() };
     const {
         assert!(
-            T::TILE.m * T::TILE.n <= T::TILE.ring_elems(),
+            T::TILE.ping_pong || T::TILE.m * T::TILE.n <= T::TILE.ring_elems(),
             "the ring holds a tile of C"
         )
     };
     // From the warpgroup's first panel to the next tile's, or in the ring.
     let own = if is_last {
-        warpgroup.number * count
+        warpgroup.number * count * tile.c_panel_elems()
     } else {
-        tile.ring_elems() / tile.c_panel_elems() + warpgroup.number * tile.c_panels
+        tile.ring_elems() + warpgroup.number * tile.c_panels * tile.c_panel_elems()
     };
     if is_last {
         // SAFETY: whole warps, each once, of all warpgroups that multiply.
         // WAR: the other warpgroup's products have read the stages.
         unsafe { named_barrier::sync(ALL, tile.consumers() * WgmmaTile::WARPGROUP) };
     }
-    unrolled!(count, at most 8, |panel| {
-        let place = if is_last { panel } else { panel % tile.c_panels };
-        let start = (own + place) * tile.c_panel_elems();
+    unrolled!(const T::TILE.n / T::TILE.c_columns(), |panel| {
+        let place = if is_last { panel } else { (group * count + panel) % tile.c_panels };
+        let start = own + place * tile.c_panel_elems();
         // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole warpgroup is here.
         unsafe {
             if !is_last {
@@ -235,20 +236,26 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
                 // WAR: the copy that read this panel last is done.
                 warpgroup.sync();
             }
-            unrolled!(4, at most 8, |pair| {
-                let index = start + swizzle.elem(row, 2 * pair + half);
-                let first = (32 * panel + 8 * pair) as usize;
-                let elements = [0, 2, 4, 6].map(|i| {
-                    let two = [sums[first + i], sums[first + i + 1]];
-                    bytemuck::cast(E::narrow_pair(two.map(|sum| alpha * sum)))
-                });
-                stmatrix::store::<E, 4>(ring, index, elements);
+            let two = |i: usize| {
+                let two = [sums[i], sums[i + 1]];
+                bytemuck::cast(E::narrow_pair(two.map(|sum| alpha * sum)))
+            };
+            unrolled!(const T::TILE.c_columns() / 16, |pair| {
+                let index = start + place_of_chunk::<T>(row, 2 * pair + half);
+                let first = (columns / 2 * panel + 8 * pair) as usize;
+                stmatrix::store::<E, 4>(ring, index, [0, 2, 4, 6].map(|i| two(first + i)));
             });
+            if const { T::TILE.c_columns() % 16 != 0 } {
+                // The last 8 columns: lanes of the other half bring no row, but an address of it.
+                let last = const { T::TILE.c_columns() / 8 - 1 };
+                let first = (columns / 2 * panel + 4 * last) as usize;
+                stmatrix::store::<E, 2>(ring, start + place_of_chunk::<T>(row, last), [0, 2].map(|i| two(first + i)));
+            }
             bulk_copy::proxy_fence();
             // RAW: the panel is written, and the async proxy sees it.
             warpgroup.sync();
             if is_first_warp && elect(u32::MAX) {
-                let column = at[1] + panel * WgmmaTile::PANEL;
+                let column = at[1] + panel * columns;
                 bulk_copy::store_2d(map, [column as i32, at[0] as i32], ring, start);
                 bulk_copy::commit();
             }
@@ -256,6 +263,17 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
             warp::sync_warp(u32::MAX);
         }
     });
+}
+
+/// Where the 8 elements of chunk `chunk` of row `row` of a panel of C lie: as its tensor map says.
+#[inline(always)]
+fn place_of_chunk<T: Tile>(row: u32, chunk: u32) -> u32 {
+    let columns = const { T::TILE.c_columns() };
+    if columns == WgmmaTile::PANEL {
+        const { Swizzle::of_row(WgmmaTile::PANEL) }.elem(row, chunk)
+    } else {
+        row * columns + 8 * chunk
+    }
 }
 
 /// Columns of what a warp has in shared memory at once: 16 rows of them, in f32, are its quarter of a panel.
@@ -295,7 +313,9 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
             .part((16 * COLUMNS * warp) as usize, const { 16 * COLUMNS as usize });
         let c = GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld));
         let finish = Finish::new(epilogue, n);
-        let parts = const { 2 * SUMS as u32 / COLUMNS };
+        let parts = const { (2 * SUMS as u32).div_ceil(COLUMNS) };
+        // What of C's columns the tile has.
+        let end = n.min(column + 2 * SUMS as u32);
         let mut part = opaque::zero();
         while part < parts {
             let column = column + COLUMNS * part + lane % 8 * 4;
@@ -303,43 +323,46 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
             // waited for: a row that C does not have is replaced by the thread's first.
             let mut before = [[F::ZERO; 4]; 4];
             let first = row + lane / 8;
-            if call.beta != 0.0 && first < m && column < n {
+            if call.beta != 0.0 && first < m && column < end {
                 let index = |pass: usize| {
                     let below = first + 4 * pass as u32;
                     (if below < m { below } else { first }) as usize * ld + column as usize
                 };
                 if fours {
-                    unrolled!(4, at most 8, |pass| {
+                    unrolled!(4, at most 4, |pass| {
                         before[pass] = c.get_vec::<4>(index(pass));
                     });
                 } else {
-                    unrolled!(4, at most 8, |pass| {
-                        unrolled!(4, at most 8, |i| {
-                            before[pass][i] = c.get_if(column + (i as u32) < n, || index(pass) + i, F::ZERO);
+                    unrolled!(4, at most 4, |pass| {
+                        unrolled!(4, at most 4, |i| {
+                            before[pass][i] = c.get_if(column + (i as u32) < end, || index(pass) + i, F::ZERO);
                         });
                     });
                 }
             }
             // Only what indexes the sums is written out for each part, the rest stands here once.
-            unrolled!(parts, at most 8, |turn| {
+            unrolled!(const (2 * SUMS as u32).div_ceil(COLUMNS), |turn| {
                 if part == turn {
                     unrolled!(8, at most 8, |pair| {
                         let (below, right) = element_of_sums(0, 2 * pair);
                         let (row, column) = (own_row + below, own_column + right);
                         let i = (16 * turn + 2 * pair) as usize;
-                        own.set_vec((place(row, column / 4) + column % 4) as usize, [sums[i], sums[i + 1]]);
+                        // The last part of a tile may have fewer columns.
+                        if i < SUMS {
+                            own.set_vec((place(row, column / 4) + column % 4) as usize, [sums[i], sums[i + 1]]);
+                        }
                     });
                 }
             });
             // RAW: the warp's sums are there.
             warp::sync_warp(u32::MAX);
             let bias = [finish.bias(column), finish.bias(column + 2)];
-            unrolled!(4, at most 8, |pass| {
+            unrolled!(4, at most 4, |pass| {
                 let below = 4 * pass as u32 + lane / 8;
                 let row = row + below;
                 let index = row as usize * ld + column as usize;
                 let values = own.get_vec::<4>(place(below, lane % 8) as usize);
-                if row < m && column < n {
+                if row < m && column < end {
                     let scaled = |i: usize| {
                         let product = call.alpha * values[i];
                         if call.beta == 0.0 { product } else { product + call.beta * before[pass][i].widen() }
@@ -353,8 +376,8 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
                     if fours {
                         c.set_vec(index, values);
                     } else {
-                        unrolled!(4, at most 8, |i| {
-                            c.set_if(column + (i as u32) < n, || index + i, || values[i]);
+                        unrolled!(4, at most 4, |i| {
+                            c.set_if(column + (i as u32) < end, || index + i, || values[i]);
                         });
                     }
                 }

@@ -30,7 +30,7 @@ use crate::primitives::elect::elect;
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::uniform::uniform;
 use crate::primitives::wgmma::{ProductElement, Sums};
-use crate::primitives::{bulk_copy, cluster, mbarrier, setmaxnreg};
+use crate::primitives::{bulk_copy, cluster, grid_dependency, mbarrier, setmaxnreg};
 use crate::tensor::TensorElement;
 use copies::copy;
 pub(crate) use entry::entry_points;
@@ -80,6 +80,16 @@ struct Turn {
 impl Turn {
     const FIRST: Self = Self { stage: 0, parity: 0 };
 
+    /// The one that is `steps` further, in a ring of so many stages.
+    #[inline(always)]
+    fn behind(self, steps: u32, stages: u32) -> Self {
+        let at = self.stage + steps;
+        Self {
+            stage: at % stages,
+            parity: self.parity ^ (at / stages % 2),
+        }
+    }
+
     /// The one behind it, in a ring of so many stages.
     #[inline(always)]
     fn next(self, stages: u32) -> Self {
@@ -97,7 +107,7 @@ impl Turn {
     }
 }
 
-/// Computes this block's tiles of C. `SUMS`: half the tile's columns.
+/// Computes this block's tiles of C. `GROUPS`: how many times 64 rows a warpgroup has of a tile; `SUMS`: half the tile's columns.
 ///
 /// # Safety
 /// - `a` and `b` are the maps of the matrices that `target.call` describes, with boxes of [`WgmmaTile::box_rows`] x 64 elements and the 128-byte swizzle; A
@@ -105,13 +115,26 @@ impl Turn {
 /// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster of the tile's size, whose
 ///   blocks are neighbours along x.
 #[inline(always)]
-pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool, const SUMS: usize>(
+pub unsafe fn product<
+    E: Element,
+    T: Tile,
+    const A_IS_M_MAJOR: bool,
+    const B_IS_N_MAJOR: bool,
+    const GROUPS: usize,
+    const SUMS: usize,
+>(
     [a, b]: [&TensorMap; 2],
     target: Target<'_, E>,
 ) where
     [f32; SUMS]: Sums,
 {
-    const { assert!(2 * SUMS as u32 == T::TILE.n) };
+    const { assert!(GROUPS as u32 == T::TILE.row_groups() && 2 * SUMS as u32 == T::TILE.n) };
+    const {
+        assert!(
+            !B_IS_N_MAJOR || (T::TILE.n / T::TILE.cluster_m).is_multiple_of(WgmmaTile::PANEL),
+            "each block of a cluster loads whole panels of B"
+        )
+    };
     let tile = const { T::TILE.checked() };
     // SAFETY: whole warps execute this.
     let number = unsafe { uniform(thread::thread_idx_x() / 32) };
@@ -135,8 +158,8 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             let mut stage = 0;
             while stage < tile.stages {
                 mbarrier::init(ring.barriers, full::<T>(stage), 1);
-                // One thread of each warpgroup that multiplies what this block copies.
-                mbarrier::init(ring.barriers, empty::<T>(stage), tile.consumers() * tile.cluster);
+                // One thread of each warpgroup that reads what this block copies.
+                mbarrier::init(ring.barriers, empty::<T>(stage), tile.readers() * tile.cluster());
                 stage += 1;
             }
             mbarrier::fence_init();
@@ -145,14 +168,24 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
     // What the block begins with is computed before the barrier, while one thread makes the barriers of the ring: the first copy waits for both.
     let mut work = Work::new::<T>(target.call);
     let first = work.next::<T>();
+    let args = target.call.args;
+    let rows = tile.copied_rows([A_IS_M_MAJOR, B_IS_N_MAJOR], [args.m, args.n]);
     // SAFETY: as above.
     unsafe {
-        if const { T::TILE.cluster > 1 } {
+        if const { T::TILE.cluster() == 1 } && rows != [tile.m, tile.n] {
+            clear_rest::<E, T>(ring, rows);
+        }
+        if const { T::TILE.cluster() > 1 } {
             cluster::arrive();
         }
         // RAW: the barriers of the block are there.
         thread::sync_threads();
     }
+    // RAW, WAR, WAW: what launches before this one wrote and read in A, B, C, the workspace and its counters. All above accesses the block's shared memory and
+    // the kernel's parameters only, and takes place while those launches end.
+    grid_dependency::wait();
+    // The next launch may do the same from now on; its blocks come as this grid's end.
+    grid_dependency::launch_dependents();
     let warpgroup = number / 4;
     // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one way as a whole.
     unsafe {
@@ -160,13 +193,13 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             if const { T::TILE.moves_registers() } {
                 setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
             }
-            if const { T::TILE.cluster > 1 } {
+            if const { T::TILE.cluster() > 1 } {
                 // RAW: the barriers of the other blocks are there, to which copies go. Who multiplies needs them later than that.
                 cluster::wait();
             }
             // Elected, not by its number: `ptxas` then knows that it is one thread, and keeps addresses in uniform registers.
             if number == tile.consumers() * 4 && elect(u32::MAX) {
-                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, first, work);
+                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, rows, first, work);
             }
             // The lanes meet again here, and not at the end of the kernel, where the other warpgroups' way ends too: `ptxas` would take their way for one on
             // which lanes may be apart, too, and keep no descriptor in uniform registers.
@@ -175,11 +208,38 @@ pub unsafe fn product<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B_IS_
             if const { T::TILE.moves_registers() } {
                 setmaxnreg::increase::<{ WgmmaTile::MULTIPLY_REGISTERS }>();
             }
-            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, SUMS>(warpgroup, ring, first, work, target);
-            if const { T::TILE.cluster > 1 } {
+            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, GROUPS, SUMS>(warpgroup, ring, first, work, target);
+            if const { T::TILE.cluster() > 1 } {
                 // Long complete; each arrival wants its wait.
                 cluster::wait();
             }
         }
     }
+}
+
+/// Clears the rows of all stages that no copy brings: of a product with fewer rows or columns than a tile. They are multiplied like the others, and what comes of
+/// them is not stored.
+///
+/// # Safety
+/// All threads of the block execute it, before its barrier; nobody reads the ring before that.
+#[inline(always)]
+unsafe fn clear_rest<E: Element, T: Tile>(ring: Ring<E>, rows: [u32; 2]) {
+    const CHUNK: u32 = 8;
+    let tile = const { T::TILE };
+    let mut stage = 0;
+    while stage < tile.stages {
+        let start = stage * tile.stage_elems();
+        for (start, rows, all) in [(start, rows[0], tile.m), (start + tile.a_elems(), rows[1], tile.n)] {
+            let end = start + all * WgmmaTile::K;
+            let mut at = start + rows * WgmmaTile::K + CHUNK * thread::thread_idx_x();
+            while at < end {
+                // SAFETY: whole chunks of the stage, each of one thread, where no copy writes.
+                unsafe { ring.barriers.set_vec((at / 4) as usize, [0_u64; 2]) };
+                at += CHUNK * tile.threads();
+            }
+        }
+        stage += 1;
+    }
+    // `wgmma` reads by the async proxy.
+    bulk_copy::proxy_fence();
 }

@@ -8,11 +8,14 @@ use super::work::{Item, Work};
 use super::{Element, Ring, Tile, Turn, empty, full};
 use crate::primitives::shared_address::shared_address;
 use crate::primitives::wgmma::{self, Descriptor, Sums};
-use crate::primitives::{bulk_copy, cluster, mbarrier};
+use crate::primitives::{bulk_copy, cluster, mbarrier, named_barrier};
 use crate::unroll::unrolled;
 
 /// Bytes from 64 rows of A or columns of B to the next 64: a panel.
 const PANEL_BYTES: u32 = WgmmaTile::PANEL * WgmmaTile::K * WgmmaTile::ELEMENT_BYTES;
+
+/// The named barriers of the turns of two warpgroups: `TURN + w` is where warpgroup w waits for its turn.
+const TURN: u32 = 13;
 
 /// Where an operand lies, and bytes from one 16 along K to the next.
 #[inline(always)]
@@ -24,7 +27,8 @@ const fn operand<const LIES_ACROSS: bool>(address: u32) -> (Descriptor, u32) {
     }
 }
 
-/// Computes the rows of warpgroup `warpgroup`, which is this one, of all tiles of the block: `first`, then those of `work`.
+/// Computes the rows of warpgroup `warpgroup`, which is this one, of all tiles of the block: `first`, then those of `work`; where warpgroups take turns, all rows
+/// of every other tile.
 ///
 /// # Safety
 /// As for [`product`](super::product); the threads of a warpgroup other than the last execute it together.
@@ -34,6 +38,7 @@ pub(super) unsafe fn multiply<
     T: Tile,
     const A_IS_M_MAJOR: bool,
     const B_IS_N_MAJOR: bool,
+    const GROUPS: usize,
     const SUMS: usize,
 >(
     warpgroup: u32,
@@ -47,14 +52,36 @@ pub(super) unsafe fn multiply<
     let tile = const { T::TILE };
     let t = thread::thread_idx_x() % WgmmaTile::WARPGROUP;
     let start = shared_address(ring.elems, 0);
-    let (of_a, a_bytes) = operand::<A_IS_M_MAJOR>(start + warpgroup * PANEL_BYTES);
+    // Its first 64 rows of a tile.
+    let rows = if const { T::TILE.ping_pong } { 0 } else { warpgroup };
+    let (of_a, a_bytes) = operand::<A_IS_M_MAJOR>(start + rows * PANEL_BYTES);
     let (of_b, b_bytes) = operand::<B_IS_N_MAJOR>(start + tile.a_elems() * WgmmaTile::ELEMENT_BYTES);
     let mut turn = Turn::FIRST;
     let mut next = first;
+    let start_of_block = first.map_or(0, |first| first.number);
+    if const { T::TILE.ping_pong } {
+        (next, work) = work.in_turns::<T>(warpgroup, first);
+        if warpgroup > 0
+            && let Some(first) = first
+        {
+            turn = turn.behind(first.steps, tile.stages);
+        }
+    }
     while let Some(item) = next {
         next = work.next::<T>();
         // Here, and not before the loop: what flowed in from the tile before would make `ptxas` take turns with the products (C7515).
-        let mut sums = <[f32; SUMS]>::zero();
+        let mut sums = [const { core::mem::MaybeUninit::<[f32; SUMS]>::uninit() }; GROUPS];
+        unrolled!(const GROUPS, |group| {
+            sums[group].write(<[f32; SUMS]>::zero());
+        });
+        // SAFETY: each has been written.
+        let mut sums = sums.map(|sums| unsafe { sums.assume_init() });
+        if const { T::TILE.ping_pong } && item.number != start_of_block {
+            // RAW: the other warpgroup has waited for all steps of the tile before. A wait tells a phase of a stage's barrier from the next one, not from the one
+            // behind that.
+            // SAFETY: both warpgroups as a whole, each in its turn.
+            unsafe { named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP) };
+        }
         let mut step = 0;
         let mut last = 0;
         while step < item.steps {
@@ -64,20 +91,23 @@ pub(super) unsafe fn multiply<
             unsafe {
                 // RAW: the stage is filled.
                 mbarrier::wait(ring.barriers, full::<T>(stage), parity);
-                wgmma::fence(&mut sums);
-                unrolled!(const { WgmmaTile::K / 16 }, at most 8, |i| {
-                    let (a, b) = (of_a.advanced(at + a_bytes * i), of_b.advanced(at + b_bytes * i));
-                    wgmma::product::<E, A_IS_M_MAJOR, B_IS_N_MAJOR, _>(&mut sums, a, b, true);
+                unrolled!(const GROUPS, |group| wgmma::fence(&mut sums[group]));
+                unrolled!(const WgmmaTile::K / 16, |i| {
+                    let b = of_b.advanced(at + b_bytes * i);
+                    unrolled!(const GROUPS, |group| {
+                        let a = of_a.advanced(at + a_bytes * i + PANEL_BYTES * group as u32);
+                        wgmma::product::<E, A_IS_M_MAJOR, B_IS_N_MAJOR, _>(&mut sums[group], a, b, true);
+                    });
                 });
                 wgmma::commit();
                 if const { T::TILE.stages > 1 } {
                     // The products of the step before are done; these go on.
-                    wgmma::wait::<1, _>(&mut sums);
+                    unrolled!(const GROUPS, |group| wgmma::wait::<1, _>(&mut sums[group]));
                     if step > 0 {
                         release::<T>(ring, last, t);
                     }
                 } else {
-                    wgmma::wait::<0, _>(&mut sums);
+                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
                     release::<T>(ring, stage, t);
                 }
             }
@@ -85,17 +115,27 @@ pub(super) unsafe fn multiply<
             turn = turn.next(tile.stages);
             step += 1;
         }
+        if const { T::TILE.ping_pong } && work.goes_on(item) {
+            // SAFETY: as above.
+            unsafe { named_barrier::arrive(TURN + 1 - warpgroup, 2 * WgmmaTile::WARPGROUP) };
+        }
         // SAFETY: as above; the sums are those of this warpgroup's rows, and its panels are in nobody else's use.
         unsafe {
             if const { T::TILE.stages > 1 } {
-                wgmma::wait::<0, _>(&mut sums);
+                unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
                 if item.steps > 0 {
                     release::<T>(ring, last, t);
                 }
             }
+            if const { T::TILE.ping_pong } {
+                // The other warpgroup's tile, which has as many: K is not cut.
+                turn = turn.behind(item.steps, tile.stages);
+            }
             let share = work.share::<T>(item, warpgroup);
-            let at = [item.row + warpgroup * WgmmaTile::ROWS, item.column];
-            epilogue::store::<E, T, SUMS>(sums, warpgroup, share, at, next.is_none(), target, ring.elems);
+            unrolled!(const GROUPS, |group| {
+                let at = [item.row + (rows + group as u32) * WgmmaTile::ROWS, item.column];
+                epilogue::store::<E, T, SUMS>(sums[group], [warpgroup, group as u32], share, at, next.is_none(), target, ring.elems);
+            });
         }
     }
     if const { T::TILE.bulk_store } {
@@ -112,8 +152,8 @@ pub(super) unsafe fn multiply<
 unsafe fn release<T: Tile>(ring: Ring<impl Element>, stage: u32, t: u32) {
     // SAFETY: the barrier's phase lacks this arrival: it is one of a thread of each warpgroup for each of its blocks.
     unsafe {
-        if const { T::TILE.cluster > 1 } {
-            if t < T::TILE.cluster {
+        if const { T::TILE.cluster() > 1 } {
+            if t < T::TILE.cluster() {
                 cluster::arrive_at_after_products(cluster::map(ring.barriers, empty::<T>(stage), t));
             }
         } else if t == 0 {

@@ -116,15 +116,16 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &Product) -> f64 {
     };
     let args = work.variant.taken(shape).unwrap_or(*shape).args();
     let lines = |ld: u32| if ld.is_multiple_of(WgmmaTile::K) { 1 } else { 2 };
-    // The blocks of a cluster read B once.
-    let rows = tile.m * lines(args.lda) + tile.n / tile.cluster * lines(args.ldb);
+    // The blocks of a cluster read what they share once.
+    let rows = tile.m / tile.cluster_n * lines(args.lda) + tile.n / tile.cluster_m * lines(args.ldb);
     let tiles = f64::from(args.m.div_ceil(tile.m)) * f64::from(args.n.div_ceil(tile.n)) * f64::from(work.slices);
     let busy = (tiles / f64::from(product.multiprocessors)).min(1.0);
     busy * f64::from(rows * WgmmaTile::ELEMENT_BYTES) / L2_BYTES_PER_CYCLE
 }
 
-/// Bytes that a multiprocessor gets of L2 in a cycle while all others ask for as much (H200: 24 KiB in 384 to 440 cycles, 128 x 64 tiles of 1024 cubed).
-const L2_BYTES_PER_CYCLE: f64 = 60.0;
+/// Bytes that a multiprocessor gets of L2 in a cycle while all others ask for as much (H200: 24 KiB in 384 to 440 cycles, 128 x 64 tiles of 1024 cubed; 54,272 in
+/// 830, 128 x 168 tiles of 4104 x 4120 x 4136).
+const L2_BYTES_PER_CYCLE: f64 = 65.0;
 
 /// Microseconds that the sums of the slices of K take to meet (`slices` says how); 0 for one.
 pub fn meeting_us(work: &Work, shape: &GemmShape) -> f64 {

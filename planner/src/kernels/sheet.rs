@@ -97,7 +97,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
         OutputTile::Wgmma(tile) => {
             let piece = EpilogueTile {
                 m: tile.m,
-                n: WgmmaTile::PANEL,
+                n: tile.c_columns(),
                 buffers: tile.c_panels,
             };
             (WgmmaTile::WARPGROUP / arch.warp_size, Epilogue::Own(piece))
@@ -106,11 +106,12 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
             (0, Epilogue::Direct)
         }
     };
+    let [cluster_m, cluster_n] = tile.cluster_extents();
     Template {
         warps: warps - producer_warps,
         producer_warps,
         epilogue,
-        cluster: (tile.cluster(), 1),
+        cluster: (cluster_m, cluster_n),
         // Of our kernels only those with `wgmma` have bulk copies.
         cp_async: !variant.rung.multiplies_by_wgmma(),
         operands_static: matches!(variant.shared, SharedMemory::Static(_)),

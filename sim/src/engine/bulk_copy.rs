@@ -66,13 +66,14 @@ impl Slot {
         let mbarrier = self.mbarrier_of_copy(mbarrier, site);
         let thread = self.thread.get();
         let operation = self.start_operation(std::iter::once(thread as u16));
+        let to = tensor.shared.addr();
         let mut data = vec![0; parts.box_bytes() as usize];
         for Row { in_box, address } in rows(&parts, tensor.coordinates) {
             self.operation_on_global(operation, false, address, in_box.len(), site);
             for (byte, offset) in in_box.enumerate() {
                 let from = ptr::with_exposed_provenance::<u8>(address + byte);
                 // SAFETY: a byte of the matrix: the simulator let it pass, or the caller's promise.
-                data[parts.swizzle.place(offset)] = unsafe { *from };
+                data[parts.swizzle.place(to, offset)] = unsafe { *from };
             }
         }
         let own = 1 << self.rank;
@@ -114,6 +115,7 @@ impl Slot {
             reads: self.start_operation(std::iter::once(thread)),
             writes: self.start_operation(std::iter::once(thread)),
         };
+        let from = tensor.shared.addr();
         for Row { in_box, address } in rows(&parts, tensor.coordinates) {
             self.operation_on_global(store.writes, true, address, in_box.len(), site);
             // A swizzled row stays where it is, its chunks change places.
@@ -125,7 +127,7 @@ impl Slot {
             for (byte, offset) in in_box.enumerate() {
                 let to = ptr::with_exposed_provenance_mut::<u8>(address + byte);
                 // SAFETY: a byte of the box and one of the matrix: the simulator let both pass, or the caller's promise.
-                unsafe { *to = *tensor.shared.add(parts.swizzle.place(offset)) };
+                unsafe { *to = *tensor.shared.add(parts.swizzle.place(from, offset)) };
             }
         }
         self.operations
@@ -204,7 +206,7 @@ impl Slot {
         if !stays_inside(&tensor.shared_part, address, bytes) {
             self.outside_part(Space::Shared, kind, address, bytes, &tensor.shared_part, site);
         }
-        let alignment = parts.swizzle.alignment();
+        let alignment = TensorSwizzle::ALIGNMENT;
         if !address.is_multiple_of(alignment) {
             self.misaligned(Space::Shared, address, alignment, site);
         }

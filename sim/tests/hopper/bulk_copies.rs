@@ -17,7 +17,7 @@ const BOX_BYTES: u32 = 2 * BOX[0] * BOX[1];
 
 /// Element `offset` of a box as it lies in shared memory.
 fn place(swizzle: TensorSwizzle, offset: u32) -> usize {
-    swizzle.place(2 * offset as usize) / 2
+    swizzle.place(0, 2 * offset as usize) / 2
 }
 
 /// Copies a matrix box by box through shared memory, whose elements `body` may change; returns it, its padding included.
@@ -212,7 +212,8 @@ fn misplaced_boxes_are_refused() {
         })
     };
     assert_eq!(kinds(&refused(1024 + 16, TensorSwizzle::None)), ["Misaligned"]);
-    assert_eq!(kinds(&refused(1024 + 128, TensorSwizzle::Bytes128)), ["Misaligned"]);
+    assert_eq!(kinds(&refused(1024 + 16, TensorSwizzle::Bytes128)), ["Misaligned"]);
+    refused(1024 + 128, TensorSwizzle::Bytes128).assert_clean();
     refused(1024 + 128, TensorSwizzle::None).assert_clean();
     assert_eq!(
         kinds(&refused(4096 - 512, TensorSwizzle::None)),
