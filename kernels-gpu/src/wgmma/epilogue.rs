@@ -341,7 +341,7 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
                 }
             }
             // Only what indexes the sums is written out for each part, the rest stands here once.
-            unrolled!(const (2 * SUMS as u32).div_ceil(COLUMNS), |turn| {
+            unrolled!(parts, at most 8, |turn| {
                 if part == turn {
                     unrolled!(8, at most 8, |pair| {
                         let (below, right) = element_of_sums(0, 2 * pair);

@@ -226,18 +226,20 @@ pub unsafe fn product<
 unsafe fn clear_rest<E: Element, T: Tile>(ring: Ring<E>, rows: [u32; 2]) {
     const CHUNK: u32 = 8;
     let tile = const { T::TILE };
+    let clear = |start: u32, rows: u32, all: u32| {
+        let end = start + all * WgmmaTile::K;
+        let mut at = start + rows * WgmmaTile::K + CHUNK * thread::thread_idx_x();
+        while at < end {
+            // SAFETY: whole chunks of the stage, each of one thread, where no copy writes.
+            unsafe { ring.barriers.set_vec((at / 4) as usize, [0_u64; 2]) };
+            at += CHUNK * tile.threads();
+        }
+    };
     let mut stage = 0;
     while stage < tile.stages {
         let start = stage * tile.stage_elems();
-        for (start, rows, all) in [(start, rows[0], tile.m), (start + tile.a_elems(), rows[1], tile.n)] {
-            let end = start + all * WgmmaTile::K;
-            let mut at = start + rows * WgmmaTile::K + CHUNK * thread::thread_idx_x();
-            while at < end {
-                // SAFETY: whole chunks of the stage, each of one thread, where no copy writes.
-                unsafe { ring.barriers.set_vec((at / 4) as usize, [0_u64; 2]) };
-                at += CHUNK * tile.threads();
-            }
-        }
+        clear(start, rows[0], tile.m);
+        clear(start + tile.a_elems(), rows[1], tile.n);
         stage += 1;
     }
     // `wgmma` reads by the async proxy.
