@@ -37,6 +37,8 @@ const ALL: u32 = 15;
 /// A warpgroup that multiplies.
 struct Warpgroup<E> {
     number: u32,
+    /// Which 64 of its rows of the tile are stored.
+    group: u32,
     /// Its panels, which nobody reads any more.
     panels: Shared<E>,
 }
@@ -101,7 +103,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     // SAFETY: the panels are the warpgroup's own. The rest is the caller's promise.
     unsafe {
         let panels = ring.part((tile.ring_elems() + number * elems) as usize, elems as usize);
-        let warpgroup = Warpgroup { number, panels };
+        let warpgroup = Warpgroup { number, group, panels };
         if const { T::TILE.takes_slices() } && share.slices > 1 {
             const { assert!(!T::TILE.takes_slices() || matches!(SUMS, 32 | 64 | 96)) };
             // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first barrier before it uses them.
@@ -131,7 +133,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
             }
             // With slices the other warpgroup may be done with this tile, and does not come to meet this one.
             let is_last = is_last && share.slices == 1 && !const { T::TILE.ping_pong };
-            by_boxes::<E, T, SUMS>(&sums, group, at, alpha, is_last, target.map, warpgroup, ring);
+            by_boxes::<E, T, SUMS>(&sums, at, alpha, is_last, target.map, warpgroup, ring);
         } else {
             match epilogue.output {
                 Output::Same => by_threads::<E, E, SUMS>(&sums, at, c, target, warpgroup),
@@ -186,7 +188,6 @@ unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32
 #[inline(always)]
 unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     sums: &[f32; SUMS],
-    group: u32,
     at: [u32; 2],
     alpha: f32,
     is_last: bool,
@@ -222,7 +223,7 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
         unsafe { named_barrier::sync(ALL, tile.consumers() * WgmmaTile::WARPGROUP) };
     }
     unrolled!(const T::TILE.n / T::TILE.c_columns(), |panel| {
-        let place = if is_last { panel } else { (group * count + panel) % tile.c_panels };
+        let place = if is_last { panel } else { (warpgroup.group * count + panel) % tile.c_panels };
         let start = own + place * tile.c_panel_elems();
         // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole warpgroup is here.
         unsafe {
