@@ -73,10 +73,8 @@ impl Grid {
             }
             _ => u32::MAX,
         };
-        let [cluster_m, cluster_n] = tile.cluster_extents();
-        let tiles_m = args.m.div_ceil(tile.m()).next_multiple_of(cluster_m);
-        let tiles_n = args.n.div_ceil(tile.n()).next_multiple_of(cluster_n);
-        Self::checked(tiles_m, tiles_n, slices, most)
+        let tiles_m = args.m.div_ceil(tile.m()).next_multiple_of(cluster);
+        Self::checked(tiles_m, args.n.div_ceil(tile.n()), slices, most)
     }
 
     const fn checked(tiles_m: u32, tiles_n: u32, slices: u32, most: u32) -> Result<Self, GridError> {

@@ -173,18 +173,12 @@ impl OutputTile {
         x * y * z
     }
 
-    /// Blocks of a cluster along M and along N; 1 where there are no clusters.
-    pub const fn cluster_extents(self) -> [u32; 2] {
-        match self {
-            Self::Wgmma(tile) => [tile.cluster_m, tile.cluster_n],
-            Self::Square(_) | Self::Block(_) | Self::Tensor(_) | Self::Lines(_) => [1, 1],
-        }
-    }
-
-    /// Blocks of a cluster; 1 where there are no clusters.
+    /// Blocks of a cluster, neighbours along M; 1 where there are no clusters.
     pub const fn cluster(self) -> u32 {
-        let [m, n] = self.cluster_extents();
-        m * n
+        match self {
+            Self::Wgmma(tile) => tile.cluster,
+            Self::Square(_) | Self::Block(_) | Self::Tensor(_) | Self::Lines(_) => 1,
+        }
     }
 
     /// Whether a launch has no more blocks than the device holds at once, each of which computes tile after tile.

@@ -26,10 +26,8 @@ pub struct WgmmaTile {
     pub n: u32,
     /// Steps that are in shared memory at once.
     pub stages: u32,
-    /// Blocks of a cluster along M: each loads a part of their tile of B for all of them. 1 for none.
-    pub cluster_m: u32,
-    /// Blocks of a cluster along N: each loads a part of their tile of A for all of them. 1 for none.
-    pub cluster_n: u32,
+    /// Blocks of a cluster, neighbours along M: each loads a part of their tile of B for all of them. 1 for no cluster.
+    pub cluster: u32,
     /// Whether the warpgroups that multiply take turns, each with all rows of a tile: while one stores a tile the other multiplies the next.
     pub ping_pong: bool,
     /// Panels of C of a warpgroup that are in shared memory at once, on their way to global memory.
@@ -80,11 +78,6 @@ impl WgmmaTile {
     /// How many times 64 rows a warpgroup has of a tile.
     pub const fn row_groups(self) -> u32 {
         self.m / Self::ROWS / self.readers()
-    }
-
-    /// Blocks of a cluster; 1 for none.
-    pub const fn cluster(self) -> u32 {
-        self.cluster_m * self.cluster_n
     }
 
     /// Threads of a block: those that multiply, then the warpgroup that copies.
@@ -158,7 +151,7 @@ impl WgmmaTile {
         const fn fewer(rows: u32, all: bool, extent: u32) -> u32 {
             if all || extent >= rows { rows } else { extent }
         }
-        let all = self.cluster() > 1;
+        let all = self.cluster > 1;
         [
             fewer(self.m, all || lies_across[0], extents[0]),
             fewer(self.n, all || lies_across[1], extents[1]),
@@ -174,8 +167,8 @@ impl WgmmaTile {
         ];
         let [a, b] = self.copied_rows(across, extents);
         [
-            if across[0] { Self::K } else { a / self.cluster_n },
-            if across[1] { Self::K } else { b / self.cluster_m },
+            if across[0] { Self::K } else { a },
+            if across[1] { Self::K } else { b / self.cluster },
             Self::ROWS,
         ]
     }
@@ -199,10 +192,8 @@ impl WgmmaTile {
             "one or two warpgroups multiply"
         );
         assert!(
-            matches!([self.cluster_m, self.cluster_n], [1, 1] | [1, 2] | [2, 1])
-                && self.n.is_multiple_of(self.cluster_m)
-                && self.m.is_multiple_of(Self::PANEL * self.cluster_n),
-            "each block of a cluster loads as much"
+            self.cluster.is_power_of_two() && self.n.is_multiple_of(self.cluster),
+            "each block of a cluster loads as much of B"
         );
         assert!(self.n.is_multiple_of(self.c_columns()), "whole panels of C");
         assert!(
@@ -233,8 +224,7 @@ pub mod wgmma_tiles {
         m: 128,
         n: 128,
         stages: 1,
-        cluster_m: 1,
-        cluster_n: 1,
+        cluster: 1,
         ping_pong: false,
         c_panels: 1,
         bulk_store: false,
@@ -260,7 +250,7 @@ pub mod wgmma_tiles {
 
     /// And two blocks that share B.
     pub const CLUSTER_128X256: WgmmaTile = WgmmaTile {
-        cluster_m: 2,
+        cluster: 2,
         ..PERSISTENT_128X256
     }
     .checked();
@@ -287,7 +277,7 @@ pub mod wgmma_tiles {
     pub const T128X192: WgmmaTile = WgmmaTile {
         n: 192,
         stages: 5,
-        cluster_m: 1,
+        cluster: 1,
         c_panels: 1,
         ..T128X256
     }
@@ -297,7 +287,7 @@ pub mod wgmma_tiles {
     pub const T128X128: WgmmaTile = WgmmaTile {
         n: 128,
         stages: 6,
-        cluster_m: 1,
+        cluster: 1,
         ..T128X256
     }
     .checked();

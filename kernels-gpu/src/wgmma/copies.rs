@@ -23,9 +23,9 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
 ) {
     let tile = const { T::TILE };
     let bytes = (a_rows + b_rows) * const { WgmmaTile::K * WgmmaTile::ELEMENT_BYTES };
-    // This block's parts, for all blocks of the cluster.
-    let [a_rows, b_rows] = [a_rows / tile.cluster_n, b_rows / tile.cluster_m];
-    let [own_a, own_b] = [work.rank_n * a_rows, work.rank_m * b_rows];
+    // This block's part of B, for all blocks of the cluster.
+    let b_rows = b_rows / tile.cluster;
+    let own = work.rank * b_rows;
     let mut turn = Turn::FIRST;
     let mut next = first;
     while let Some(Item {
@@ -41,36 +41,27 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
             let Turn { stage, parity } = turn;
             let k = first_k + step * WgmmaTile::K;
             let start = stage * tile.stage_elems();
-            let to_a = start + own_a * WgmmaTile::K;
-            let to_b = start + tile.a_elems() + own_b * WgmmaTile::K;
+            let to_b = start + tile.a_elems() + own * WgmmaTile::K;
             let barrier = (ring.barriers, full::<T>(stage));
             // SAFETY: the stage lies in the ring, and nobody uses it: in the first round nobody has, later those who multiply have arrived. The boxes are
             // the bytes that the barrier expects; in a cluster those that other blocks copy here among them.
             unsafe {
                 // WAR: the stage is drained, in every block of the cluster. In the first round the phase before the first one counts as complete.
-                if const { T::TILE.cluster() > 1 } {
+                if const { T::TILE.cluster > 1 } {
                     cluster::wait_for(ring.barriers, empty::<T>(stage), parity ^ 1);
                 } else {
                     mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);
                 }
                 mbarrier::arrive_expect_tx(ring.barriers, full::<T>(stage), bytes);
-                panels::<E, A_IS_M_MAJOR>(a, ring.elems, to_a, [row + own_a, k], a_rows, tile.cluster_n, barrier);
-                panels::<E, B_IS_N_MAJOR>(
-                    b,
-                    ring.elems,
-                    to_b,
-                    [column + own_b, k],
-                    b_rows,
-                    tile.cluster_m,
-                    barrier,
-                );
+                panels::<E, A_IS_M_MAJOR>(a, ring.elems, start, [row, k], a_rows, 1, barrier);
+                panels::<E, B_IS_N_MAJOR>(b, ring.elems, to_b, [column + own, k], b_rows, tile.cluster, barrier);
             }
             turn = turn.next(tile.stages);
             step += 1;
         }
         next = work.next::<T>();
     }
-    if const { T::TILE.cluster() > 1 } {
+    if const { T::TILE.cluster > 1 } {
         // Other blocks arrive at this one's barriers until they have multiplied the last stages: it does not end before.
         let mut stage = 0;
         while stage < tile.stages {
@@ -83,7 +74,7 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
 }
 
 /// Copies `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on: one box where the matrix lies along K, else one for every
-/// 64 rows; to all `blocks` blocks of the cluster.
+/// 64 rows; to this block, or to all `blocks` of its cluster.
 ///
 /// # Safety
 /// As for [`bulk_copy::load_2d`].

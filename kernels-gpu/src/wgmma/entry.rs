@@ -17,7 +17,7 @@ macro_rules! entry_points {
             const _: () = assert!(
                 tilewright_contract::wgmma_tiles::$tile.threads() == $threads
                     && tilewright_contract::wgmma_tiles::$tile.blocks == $blocks
-                    && tilewright_contract::wgmma_tiles::$tile.cluster() == $crate::wgmma::entry_points!(@cluster $own)
+                    && tilewright_contract::wgmma_tiles::$tile.cluster == $crate::wgmma::entry_points!(@cluster $own)
             );
 
             $(

@@ -131,7 +131,7 @@ pub unsafe fn product<
     const { assert!(GROUPS as u32 == T::TILE.row_groups() && 2 * SUMS as u32 == T::TILE.n) };
     const {
         assert!(
-            !B_IS_N_MAJOR || (T::TILE.n / T::TILE.cluster_m).is_multiple_of(WgmmaTile::PANEL),
+            !B_IS_N_MAJOR || (T::TILE.n / T::TILE.cluster).is_multiple_of(WgmmaTile::PANEL),
             "each block of a cluster loads whole panels of B"
         )
     };
@@ -159,7 +159,7 @@ pub unsafe fn product<
             while stage < tile.stages {
                 mbarrier::init(ring.barriers, full::<T>(stage), 1);
                 // One thread of each warpgroup that reads what this block copies.
-                mbarrier::init(ring.barriers, empty::<T>(stage), tile.readers() * tile.cluster());
+                mbarrier::init(ring.barriers, empty::<T>(stage), tile.readers() * tile.cluster);
                 stage += 1;
             }
             mbarrier::fence_init();
@@ -172,10 +172,10 @@ pub unsafe fn product<
     let rows = tile.copied_rows([A_IS_M_MAJOR, B_IS_N_MAJOR], [args.m, args.n]);
     // SAFETY: as above.
     unsafe {
-        if const { T::TILE.cluster() == 1 } && rows != [tile.m, tile.n] {
+        if const { T::TILE.cluster == 1 } && rows != [tile.m, tile.n] {
             clear_rest::<E, T>(ring, rows);
         }
-        if const { T::TILE.cluster() > 1 } {
+        if const { T::TILE.cluster > 1 } {
             cluster::arrive();
         }
         // RAW: the barriers of the block are there.
@@ -193,7 +193,7 @@ pub unsafe fn product<
             if const { T::TILE.moves_registers() } {
                 setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
             }
-            if const { T::TILE.cluster() > 1 } {
+            if const { T::TILE.cluster > 1 } {
                 // RAW: the barriers of the other blocks are there, to which copies go. Who multiplies needs them later than that.
                 cluster::wait();
             }
@@ -209,7 +209,7 @@ pub unsafe fn product<
                 setmaxnreg::increase::<{ WgmmaTile::MULTIPLY_REGISTERS }>();
             }
             multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, GROUPS, SUMS>(warpgroup, ring, first, work, target);
-            if const { T::TILE.cluster() > 1 } {
+            if const { T::TILE.cluster > 1 } {
                 // Long complete; each arrival wants its wait.
                 cluster::wait();
             }

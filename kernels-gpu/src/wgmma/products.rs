@@ -152,8 +152,8 @@ pub(super) unsafe fn multiply<
 unsafe fn release<T: Tile>(ring: Ring<impl Element>, stage: u32, t: u32) {
     // SAFETY: the barrier's phase lacks this arrival: it is one of a thread of each warpgroup for each of its blocks.
     unsafe {
-        if const { T::TILE.cluster() > 1 } {
-            if t < T::TILE.cluster() {
+        if const { T::TILE.cluster > 1 } {
+            if t < T::TILE.cluster {
                 cluster::arrive_at_after_products(cluster::map(ring.barriers, empty::<T>(stage), t));
             }
         } else if t == 0 {

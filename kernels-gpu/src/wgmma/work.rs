@@ -7,20 +7,18 @@ use super::Tile;
 use crate::primitives::cluster;
 use crate::slices::Share;
 
-/// The items of a block, one after the other: its cluster goes through groups of as many neighbouring tiles as it has blocks, all of slice 0 first, as far apart
-/// as there are clusters.
+/// The items of a block, one after the other: its cluster goes through groups of `cluster` tiles along M, all of slice 0 first, as far apart as there are
+/// clusters.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
     /// Groups of tiles along M.
     groups_m: u32,
-    /// Groups of tiles along N.
-    groups_n: u32,
+    /// Tiles along N.
+    tiles_n: u32,
     /// As in [`GroupedTile::of_block`], in groups.
     order_m: u32,
-    /// The block's place in its cluster along M.
-    pub(super) rank_m: u32,
-    /// The block's place in its cluster along N.
-    pub(super) rank_n: u32,
+    /// The block's place in its cluster.
+    pub(super) rank: u32,
     /// The group of tiles that comes next.
     next: u32,
     /// From one to the next.
@@ -34,9 +32,9 @@ pub(super) struct Work {
 /// A tile of C and a slice of K.
 #[derive(Clone, Copy)]
 pub(super) struct Item {
-    /// The first row of the tile. A cluster's last tile may lie behind C: the block then works on nothing, as the others need its part of A or B.
+    /// The first row of the tile. A cluster's last rows may lie behind C's: the block then works on nothing, as the others need its part of B.
     pub(super) row: u32,
-    /// The first column of the tile; as for the row.
+    /// The first column of the tile.
     pub(super) column: u32,
     /// The first element along K.
     pub(super) k: u32,
@@ -60,19 +58,17 @@ impl Work {
         } else {
             (k, 1)
         };
-        let rank = if const { T::TILE.cluster() == 1 } {
-            0
-        } else {
-            cluster::rank()
-        };
         Self {
-            groups_m: call.args.m.div_ceil(tile.m * tile.cluster_m),
-            groups_n: call.args.n.div_ceil(tile.n * tile.cluster_n),
-            order_m: call.group_m.div_ceil(tile.cluster_m),
-            rank_m: rank % tile.cluster_m,
-            rank_n: rank / tile.cluster_m,
-            next: block / tile.cluster(),
-            stride: blocks / tile.cluster(),
+            groups_m: call.args.m.div_ceil(tile.m * tile.cluster),
+            tiles_n: call.args.n.div_ceil(tile.n),
+            order_m: call.group_m.div_ceil(tile.cluster),
+            rank: if const { T::TILE.cluster == 1 } {
+                0
+            } else {
+                cluster::rank()
+            },
+            next: block / tile.cluster,
+            stride: blocks / tile.cluster,
             k,
             slice_k,
             slices,
@@ -86,7 +82,7 @@ impl Work {
         if self.is_done() {
             return None;
         }
-        let at = if self.groups_m <= self.order_m && self.next < self.groups_m * self.groups_n {
+        let at = if self.groups_m <= self.order_m && self.next < self.groups_m * self.tiles_n {
             // The same with one division in place of three: where blocks have one tile each, copies wait for it.
             let groups_m = self.groups_m.max(1);
             GroupedTile {
@@ -95,15 +91,15 @@ impl Work {
                 slice: 0,
             }
         } else {
-            GroupedTile::of_block(self.next, self.groups_m, self.groups_n, self.order_m)
+            GroupedTile::of_block(self.next, self.groups_m, self.tiles_n, self.order_m)
         };
         let number = self.next;
         self.next += self.stride;
         let k = at.slice * self.slice_k;
         let steps = self.slice_k.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K);
         Some(Item {
-            row: (at.tile_m * tile.cluster_m + self.rank_m) * tile.m,
-            column: (at.tile_n * tile.cluster_n + self.rank_n) * tile.n,
+            row: (at.tile_m * tile.cluster + self.rank) * tile.m,
+            column: at.tile_n * tile.n,
             k,
             steps,
             slice: at.slice,
@@ -114,7 +110,7 @@ impl Work {
     /// Whether there is no next item.
     #[inline(always)]
     pub(super) fn is_done(self) -> bool {
-        self.next >= self.groups_m * self.groups_n * self.slices
+        self.next >= self.groups_m * self.tiles_n * self.slices
     }
 
     /// The items of warpgroup `warpgroup` where two take turns with a block's items, of which `first` is the first: its first one, and the rest.
@@ -133,7 +129,7 @@ impl Work {
     /// Whether another item of the block comes behind this one, where two warpgroups take turns.
     #[inline(always)]
     pub(super) fn goes_on(self, item: Item) -> bool {
-        item.number + self.stride / 2 < self.groups_m * self.groups_n
+        item.number + self.stride / 2 < self.groups_m * self.tiles_n
     }
 
     /// The share of a warpgroup in the tile of an item: its 64 rows are a tile of their own.
@@ -141,10 +137,9 @@ impl Work {
     pub(super) fn share<T: Tile>(self, item: Item, warpgroup: u32) -> Share {
         let tile = const { T::TILE };
         let rows = item.row / WgmmaTile::ROWS + warpgroup;
-        let tiles_n = self.groups_n * tile.cluster_n;
         Share {
-            tile: rows * tiles_n + item.column / tile.n,
-            tiles: self.groups_m * tile.cluster_m * tile.consumers() * tiles_n,
+            tile: rows * self.tiles_n + item.column / tile.n,
+            tiles: self.groups_m * tile.cluster * tile.consumers() * self.tiles_n,
             slice: item.slice,
             slices: self.slices,
             threads: WgmmaTile::WARPGROUP,

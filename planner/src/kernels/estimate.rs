@@ -116,8 +116,8 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &Product) -> f64 {
     };
     let args = work.variant.taken(shape).unwrap_or(*shape).args();
     let lines = |ld: u32| if ld.is_multiple_of(WgmmaTile::K) { 1 } else { 2 };
-    // The blocks of a cluster read what they share once.
-    let rows = tile.m / tile.cluster_n * lines(args.lda) + tile.n / tile.cluster_m * lines(args.ldb);
+    // The blocks of a cluster read B once.
+    let rows = tile.m * lines(args.lda) + tile.n / tile.cluster * lines(args.ldb);
     let tiles = f64::from(args.m.div_ceil(tile.m)) * f64::from(args.n.div_ceil(tile.n)) * f64::from(work.slices);
     let busy = (tiles / f64::from(product.multiprocessors)).min(1.0);
     busy * f64::from(rows * WgmmaTile::ELEMENT_BYTES) / L2_BYTES_PER_CYCLE

@@ -106,12 +106,11 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
             (0, Epilogue::Direct)
         }
     };
-    let [cluster_m, cluster_n] = tile.cluster_extents();
     Template {
         warps: warps - producer_warps,
         producer_warps,
         epilogue,
-        cluster: (cluster_m, cluster_n),
+        cluster: (tile.cluster(), 1),
         // Of our kernels only those with `wgmma` have bulk copies.
         cp_async: !variant.rung.multiplies_by_wgmma(),
         operands_static: matches!(variant.shared, SharedMemory::Static(_)),
