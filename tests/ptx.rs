@@ -210,11 +210,14 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
         );
         assert_eq!(has("setmaxnreg."), tile.moves_registers(), "{case}");
         assert!(has("mbarrier.try_wait.parity"), "{case}");
+        for overlap in ["griddepcontrol.wait;", "griddepcontrol.launch_dependents;"] {
+            assert!(has(overlap), "{case}: no {overlap}");
+        }
         for other in ["ldmatrix", "mma.sync", "cp.async.cg", "cp.async.ca"] {
             assert!(!has(other), "{case}: {other}");
         }
     }
-    assert_eq!(kernels, 56);
+    assert_eq!(kernels, 60);
 }
 
 #[test]
