@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod ast;
+mod atomics;
+mod block;
+mod calls;
+mod convert;
+mod decode;
+mod fault;
+mod float;
+mod format;
+mod integer;
+mod layout;
+mod lexer;
+mod machine;
+mod memory;
+mod op;
+mod parser;
+mod soft_float;
+mod thread;
+mod types;
+mod warp;
+
+pub use fault::{Fault, FaultKind, ParseError, Place};
+pub use machine::{Launch, Machine, Module, Stats};
+pub use types::Space;
