@@ -6,24 +6,39 @@ use std::process::Command;
 
 use crate::archive;
 use crate::compile::Compiled;
+use crate::diagnose;
 use crate::error::CudaBuilderError;
-use crate::pass::{self, Inlining, PassError};
+use crate::pass::atomics::{self, ReadModifyWrite};
+use crate::pass::{self, Inlining, PassError, null};
 use crate::ptx;
 use crate::spilling;
 use crate::toolchain::Toolchain;
 use crate::{CudaBuilder, EmitOption};
 
-/// The optimiser's passes.
+/// The optimizer's passes, in stages between which the module is edited as text.
 ///
-/// LLVM's own O3 learns too late that an address lies in shared memory: only the code generator looks, after all that could profit
-/// from knowing (that a store to shared memory cannot change a value read from global memory; which alignment an access has) is
-/// done. So the address spaces are inferred first, on code that is inlined and tidy enough to see through. On an H200 this was worth
-/// up to 25 % of the time of a tiled product.
-const OPTIMISED: &str = "internalize,globaldce,always-inline,\
-    cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>)),\
-    function(infer-address-spaces),globaldce,default<O3>,function(infer-address-spaces)";
-/// The passes without optimisation: what is not reached goes, and an access to shared memory says so in PTX.
-const UNOPTIMISED: &str = "internalize,globaldce,always-inline,function(sroa,infer-address-spaces,early-cse),globaldce";
+/// LLVM's own O3 learns too late that an address lies in shared memory: only the code generator looks, after all that
+/// could profit from knowing (that a store to shared memory cannot change a value read from global memory; which
+/// alignment an access has) is done. So the address spaces are inferred first, on code that is inlined and tidy enough
+/// to see through. On an H200 this was worth up to 25 % of the time of a tiled product.
+struct Stages {
+    /// What makes the code tidy.
+    tidy: &'static str,
+    /// What follows the first inference of address spaces.
+    optimize: &'static str,
+}
+
+const OPTIMIZED: Stages = Stages {
+    tidy: "internalize,globaldce,always-inline,\
+        cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>))",
+    optimize: "globaldce,default<O3>",
+};
+/// Without optimization: what is not reached goes, and an access to shared memory says so in PTX.
+const UNOPTIMIZED: Stages = Stages {
+    tidy: "internalize,globaldce,always-inline,function(sroa)",
+    optimize: "function(early-cse),globaldce",
+};
+const INFERENCE: &str = "function(infer-address-spaces)";
 
 /// What the back end made.
 #[derive(Debug)]
@@ -43,6 +58,18 @@ pub(crate) fn generate(
     scratch: &Path,
 ) -> Result<Output, CudaBuilderError> {
     let linked = link(tools, compiled, scratch)?;
+    diagnose::check_linked(&linked)?;
+    compile(builder, crate_path, tools, &linked, scratch)
+}
+
+/// From one linked module of LLVM IR, as rustc wrote it, to PTX.
+fn compile(
+    builder: &CudaBuilder,
+    crate_path: &Path,
+    tools: &Toolchain,
+    linked: &str,
+    scratch: &Path,
+) -> Result<Output, CudaBuilderError> {
     let inlining = match (builder.optix, builder.nvvm_opts) {
         (true, _) => Inlining::Everything,
         (false, true) => Inlining::Asked,
@@ -50,33 +77,40 @@ pub(crate) fn generate(
     };
     let options = pass::Options {
         cpu: builder.arch.sm_name(),
+        llvm: tools.tools_major,
         flush_denormals: builder.ftz,
         inlining,
     };
+    let linked = pass::half::use_instructions(linked);
     let lowered = pass::run(&linked, &options).map_err(|error| match error {
         PassError::SharedInitializers(names) => CudaBuilderError::SharedInitializer {
             statics: names.iter().map(|name| demangle(name)).collect(),
         },
         PassError::NoRoots => CudaBuilderError::NoKernels(crate_path.to_owned()),
         PassError::KernelMarker(name) => CudaBuilderError::KernelMarker(name),
+        PassError::WithoutCudaStd(function) => CudaBuilderError::WithoutCudaStd { function },
     })?;
     let version = spilling::ptx_version(builder, &lowered.attributes)?;
 
     write(&scratch.join("lowered.ll"), lowered.ir.as_bytes())?;
     write(&scratch.join("roots.txt"), (lowered.roots.join("\n") + "\n").as_bytes())?;
-    optimise(builder, version, tools, scratch)?;
+    optimize(builder, version, tools, scratch)?;
     let ptx = lower_to_ptx(builder, version, tools, scratch)?;
     ptx::check_target(&ptx, builder.arch)?;
+    diagnose::check_ptx(&ptx, &linked, builder.arch, version)?;
     ptx::check_names(&ptx)?;
     ptx::check_static_shared(&ptx)?;
     let ptx = spilling::write_pragmas(ptx, builder.arch, &lowered.attributes)?;
+    diagnose::assemble(&ptx, builder.arch, scratch)?;
     let intermediate = match builder.emit {
         None => None,
-        Some(EmitOption::Bitcode) => Some(read(&scratch.join("optimised.bc"))?),
-        Some(EmitOption::LlvmIr) => {
-            let mut dis = Command::new(tools.llvm_tool("llvm-dis"));
-            run(dis.current_dir(scratch).args(["optimised.bc", "-o", "optimised.ll"]))?;
-            Some(read(&scratch.join("optimised.ll"))?)
+        Some(EmitOption::LlvmIr) => Some(read(&scratch.join(OPTIMIZED_IR))?),
+        Some(EmitOption::Bitcode) => {
+            let mut opt = Command::new(tools.llvm_tool("opt"));
+            run(opt
+                .current_dir(scratch)
+                .args(["-passes=", OPTIMIZED_IR, "-o", "optimized.bc"]))?;
+            Some(read(&scratch.join("optimized.bc"))?)
         }
     };
     Ok(Output { ptx, intermediate })
@@ -110,7 +144,8 @@ fn link(tools: &Toolchain, compiled: &Compiled, scratch: &Path) -> Result<String
         .current_dir(scratch)
         .args(&user)
         .args(["-o", "user.bc"]))?;
-    // The library's crates need each other in both directions (the compiler's helpers may panic), so each is offered twice.
+    // The library's crates need each other in both directions (the compiler's helpers may panic), so each is offered
+    // twice.
     run(Command::new(tools.llvm_tool("llvm-link"))
         .current_dir(scratch)
         .args(["-S", "--only-needed", "user.bc"])
@@ -121,24 +156,59 @@ fn link(tools: &Toolchain, compiled: &Compiled, scratch: &Path) -> Result<String
     fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
 }
 
-fn optimise(
+/// The file that `llc` reads.
+pub(crate) const OPTIMIZED_IR: &str = "optimized.ll";
+
+fn optimize(
     builder: &CudaBuilder,
     version: (u32, u32),
     tools: &Toolchain,
     scratch: &Path,
 ) -> Result<(), CudaBuilderError> {
-    let passes = if builder.nvvm_opts { OPTIMISED } else { UNOPTIMISED };
-    run(Command::new(tools.llvm_tool("opt"))
-        .current_dir(scratch)
-        .arg(format!("-passes={passes}"))
-        .arg("-internalize-public-api-file=roots.txt")
-        // The combiner replaces a local array that is only ever a copy of a constant by the constant itself. Once the address
-        // spaces are inferred the array has been cast to local memory, and the cast of the constant that results reads
-        // local memory at a wrong address (LLVM 22).
-        .arg("-instcombine-max-copied-from-constant-users=0")
-        .arg(format!("-mcpu={}", builder.arch.sm_name()))
-        .arg(format!("-mattr={}", ptx_feature(version)))
-        .args(["lowered.ll", "-o", "optimised.bc"]))
+    let stages = if builder.nvvm_opts { OPTIMIZED } else { UNOPTIMIZED };
+    let opt = |passes: &str, input: &str, output: &str| -> Result<String, CudaBuilderError> {
+        run(Command::new(tools.llvm_tool("opt"))
+            .current_dir(scratch)
+            .arg("-S")
+            .arg(format!("-passes={passes}"))
+            .arg("-internalize-public-api-file=roots.txt")
+            // The combiner replaces a local array that is only ever a copy of a constant by the constant itself. Once
+            // the address spaces are inferred the array has been cast to local memory, and the cast of the constant
+            // that results reads local memory at a wrong address (LLVM 22).
+            .arg("-instcombine-max-copied-from-constant-users=0")
+            .arg(format!("-mcpu={}", builder.arch.sm_name()))
+            .arg(format!("-mattr={}", ptx_feature(version)))
+            .args([input, "-o", output]))?;
+        let path = scratch.join(output);
+        fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
+    };
+    // The inference must not see a null pointer: see `pass::null`.
+    let infer = |ir: &str, name: &str| {
+        let hidden = format!("{name}_hidden.ll");
+        write(&scratch.join(&hidden), null::hide(ir).as_bytes())?;
+        opt(INFERENCE, &hidden, &format!("{name}_inferred.ll"))
+    };
+    let tidy = opt(stages.tidy, "lowered.ll", "tidy.ll")?;
+    let inferred = null::reveal(&infer(&tidy, "tidy")?);
+    write(&scratch.join("inferred.ll"), inferred.as_bytes())?;
+    let full = opt(stages.optimize, "inferred.ll", "full.ll")?;
+    let inferred = infer(&full, "full")?;
+    // The instructions that say their ordering exist from 7.0 on.
+    let operations = match tools.tools_major < 23 && builder.arch.cuda_arch() >= 700 {
+        true => ReadModifyWrite::Written,
+        false => ReadModifyWrite::Kept,
+    };
+    let looked = match atomics::look_where(&inferred) {
+        Some(ir) => {
+            write(&scratch.join("atomics.ll"), ir.as_bytes())?;
+            opt("always-inline,globaldce", "atomics.ll", "inlined.ll")?
+        }
+        None => inferred,
+    };
+    write(
+        &scratch.join(OPTIMIZED_IR),
+        atomics::lower(&looked, operations).as_bytes(),
+    )
 }
 
 fn lower_to_ptx(
@@ -154,6 +224,7 @@ fn lower_to_ptx(
         .arg(format!("-mcpu={}", builder.arch.sm_name()))
         .arg(format!("-mattr={}", ptx_feature(version)))
         .arg("--nvptx-short-ptr")
+        .arg(format!("--nvptx-sched4reg={}", builder.schedule_for_registers))
         .arg(format!("--fp-contract={contraction}"));
     if !builder.fma_contraction {
         llc.arg("--nvptx-fma-level=0");
@@ -164,7 +235,15 @@ fn lower_to_ptx(
     if builder.fast_div {
         llc.arg("--nvptx-prec-divf32=0");
     }
-    run(llc.args(["optimised.bc", "-o", "out.ptx"]))?;
+    // Loop strength reduction computes the trip count of a loop over a narrow pointer as `8 + zext(b - a)` where it is
+    // `zext(8 + b - a)` (LLVM 22 and 23).
+    llc.arg("-disable-lsr");
+    if tools.tools_major < 23 {
+        // Straight-line strength reduction takes `p - !c` and `p + 2 + !c` for sums with one base (LLVM 22): none of
+        // its candidates is rewritten.
+        llc.arg("-debug-counter=slsr-counter=999999999");
+    }
+    run(llc.args([OPTIMIZED_IR, "-o", "out.ptx"]))?;
     let path = scratch.join("out.ptx");
     fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
 }
@@ -199,3 +278,7 @@ fn read(path: &Path) -> Result<Vec<u8>, CudaBuilderError> {
 fn write(path: &Path, data: &[u8]) -> Result<(), CudaBuilderError> {
     fs::write(path, data).map_err(CudaBuilderError::io(path))
 }
+
+#[cfg(test)]
+#[path = "backend/faults.rs"]
+mod faults;

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::arch::NvvmArch;
 use crate::backend::{self, Output};
 use crate::compile::{self, Compiled};
+use crate::diagnose;
 use crate::error::CudaBuilderError;
 use crate::layout::{self, Layout};
 use crate::toolchain::{self, TOOLCHAIN_VARIABLE, Toolchain};
+use crate::upstream::{self, MemorySpace};
 
 /// Names a folder in which all intermediate files are kept, for reports about wrong code.
-const KEEP_VARIABLE: &str = "CUDA_BUILDER_KEEP";
+pub(crate) const KEEP_VARIABLE: &str = "CUDA_BUILDER_KEEP";
 
 /// How much the PTX tells about the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,18 @@ pub enum EmitOption {
     LlvmIr,
     /// The same as bitcode: `<ptx name>.bc`.
     Bitcode,
+}
+
+/// What a panic on the GPU does. Not in the published crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PanicStrategy {
+    /// A trap, and no message: the launch fails with `CUDA_ERROR_LAUNCH_FAILED` (719).
+    Trap,
+    /// The driver prints file, line, block, thread and message, and the launch fails with `CUDA_ERROR_ASSERT` (710).
+    ///
+    /// Costs registers, stack and code in every kernel that can panic. Formatting calls through pointers, so such a
+    /// kernel has the stack of `CU_LIMIT_STACK_SIZE`, and `#[kernel(smem_spilling)]` is refused for it.
+    Message,
 }
 
 /// Compiles a GPU crate to PTX, usually in a build script.
@@ -72,14 +86,26 @@ pub struct CudaBuilder {
     pub emit: Option<EmitOption>,
     /// Whether the code is for the OptiX ray-tracing library.
     pub optix: bool,
-    /// Refused when `true`. `false` at the start, unlike the published crate.
+    /// Without effect. `false` at the start, unlike the published crate.
     pub override_libm: bool,
     /// How much the PTX tells about the source.
     pub debug: DebugInfo,
+    /// Whether LLVM orders instructions for few registers. `false` at the start. Not in the published crate.
+    pub schedule_for_registers: bool,
+    /// What a panic does; `None` is [`PanicStrategy::Trap`] with `release`, and else [`PanicStrategy::Message`].
+    pub panic: Option<PanicStrategy>,
     /// More arguments for cargo.
     pub build_args: Vec<String>,
     /// The PTX version as (major, minor); `None` takes [`NvvmArch::ptx_version`].
     pub ptx_version: Option<(u32, u32)>,
+    /// Where the optimised LLVM IR is written to, whatever [`emit`](Self::emit) says.
+    pub final_module_path: Option<PathBuf>,
+    /// Without effect; see [`use_constant_memory_space`](Self::use_constant_memory_space).
+    pub use_constant_memory_space: bool,
+    /// Without effect; see [`place_static`](Self::place_static).
+    pub static_memory_overrides: Vec<(String, MemorySpace)>,
+    /// Without effect; see [`crate_memory_space`](Self::crate_memory_space).
+    pub crate_memory_overrides: Vec<(String, MemorySpace)>,
 }
 
 impl CudaBuilder {
@@ -101,8 +127,14 @@ impl CudaBuilder {
             optix: false,
             override_libm: false,
             debug: DebugInfo::None,
+            schedule_for_registers: false,
+            panic: None,
             build_args: Vec::new(),
             ptx_version: None,
+            final_module_path: None,
+            use_constant_memory_space: false,
+            static_memory_overrides: Vec::new(),
+            crate_memory_overrides: Vec::new(),
         }
     }
 
@@ -121,10 +153,18 @@ impl CudaBuilder {
 
     /// Whether to use cargo's release profile; sets [`nvvm_opts`](Self::nvvm_opts) to the same.
     ///
-    /// Without it, overflow and index checks of the dev profile are compiled in; a failed check is a trap.
+    /// Without it, the dev profile's overflow checks are compiled in, and a panic tells its
+    /// [message](PanicStrategy::Message).
     pub fn release(mut self, release: bool) -> Self {
         self.release = release;
         self.nvvm_opts = release;
+        self
+    }
+
+    /// What a panic does: by default a trap, and without [`release`](Self::release) a message. Not in the published
+    /// crate.
+    pub fn panic(mut self, panic: PanicStrategy) -> Self {
+        self.panic = Some(panic);
         self
     }
 
@@ -200,7 +240,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Published for replacing `libm` by NVIDIA's libdevice; [`build`](Self::build) refuses `true`.
+    /// Published for replacing the `libm` crate by NVIDIA's libdevice, which no stock toolchain has: `libm` stays,
+    /// slower and no less accurate.
     pub fn override_libm(mut self, override_libm: bool) -> Self {
         self.override_libm = override_libm;
         self
@@ -208,14 +249,24 @@ impl CudaBuilder {
 
     /// Write PTX of this version instead of the lowest one that suits the architecture. Not in the published crate.
     ///
-    /// A newer version has more instructions and directives, and needs a newer driver. A kernel with `#[kernel(smem_spilling)]` makes the lowest
-    /// version of its module 8.7.
+    /// A newer version has more instructions and directives, and needs a newer driver. A kernel with
+    /// `#[kernel(smem_spilling)]` makes the lowest version of its module 8.7.
     pub fn ptx_version(mut self, major: u32, minor: u32) -> Self {
         self.ptx_version = Some((major, minor));
         self
     }
 
-    /// Compiles the crate and gives the path of the PTX: that of [`copy_to`](Self::copy_to), or one in the target folder.
+    /// Let LLVM order instructions for few live registers rather than for latency. Not in the published crate.
+    ///
+    /// `ptxas` schedules again, but keeps the extent of much that it is given: kernels at their cap of registers may
+    /// spill in one order and not in the other. Which is faster is to be measured.
+    pub fn schedule_for_registers(mut self, schedule_for_registers: bool) -> Self {
+        self.schedule_for_registers = schedule_for_registers;
+        self
+    }
+
+    /// Compiles the crate and gives the path of the PTX: that of [`copy_to`](Self::copy_to), or one in the target
+    /// folder.
     ///
     /// Run in a build script, it tells cargo which files to watch.
     ///
@@ -234,7 +285,11 @@ impl CudaBuilder {
         let layout = layout::read(&self, &crate_path, &tools)?;
         let compiled = compile::compile(&self, &crate_path, &tools, &layout)?;
         let scratch = Scratch::new()?;
-        let output = backend::generate(&self, &crate_path, &tools, &compiled, scratch.path())?;
+        let output = backend::generate(&self, &crate_path, &tools, &compiled, scratch.path())
+            .map_err(|error| diagnose::explain(error, &crate_path, &tools, &compiled, scratch.path()))?;
+        if let Some(path) = &self.final_module_path {
+            upstream::write_module(scratch.path(), path)?;
+        }
         let path = self.publish(&layout, &compiled, &output)?;
         if env::var_os("OUT_DIR").is_some() {
             watch(&compiled, &layout, &tools);
@@ -247,18 +302,20 @@ impl CudaBuilder {
         self.debug == DebugInfo::LineTables || (self.generate_line_info && !self.release)
     }
 
+    /// What a panic does in this build.
+    pub(crate) fn panic_strategy(&self) -> PanicStrategy {
+        let by_profile = match self.release {
+            true => PanicStrategy::Trap,
+            false => PanicStrategy::Message,
+        };
+        self.panic.unwrap_or(by_profile)
+    }
+
     fn refuse(&self) -> Result<(), CudaBuilderError> {
         if self.nvptx_32 {
             return Err(CudaBuilderError::OptionRefused {
                 option: "nvptx_32(true)",
                 remedy: "current drivers load 64-bit PTX only; leave the option out",
-            });
-        }
-        if self.override_libm {
-            return Err(CudaBuilderError::OptionRefused {
-                option: "override_libm(true)",
-                remedy: "NVIDIA's libdevice is not part of a stock toolchain; leave the option out and call \
-                         `cuda_std::GpuFloat` for functions that the GPU has instructions for, or the `libm` crate",
             });
         }
         Ok(())
@@ -276,7 +333,11 @@ impl CudaBuilder {
                 folder.join(format!("{}.ptx", compiled.name))
             }
         };
-        write_if_changed(&path, output.ptx.as_bytes()).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+        write_if_changed(&path, output.ptx.as_bytes()).map_err(|error| {
+            // The error of a temporary file names that file.
+            let message = format!("{}: {}", path.display(), io::Error::from(error.kind()));
+            CudaBuilderError::FailedToCopyPtxFile(io::Error::new(error.kind(), message))
+        })?;
         if let Some(bytes) = &output.intermediate {
             let kept = path.with_extension(if self.emit == Some(EmitOption::LlvmIr) {
                 "ll"
@@ -299,6 +360,8 @@ impl CudaBuilder {
             (!self.fma_contraction, "no_fma"),
             (self.wants_line_info(), "lines"),
             (self.optix, "optix"),
+            (self.schedule_for_registers, "few_registers"),
+            (self.panic_strategy() == PanicStrategy::Message, "panic_message"),
         ];
         for (_, word) in switches.iter().filter(|(set, _)| *set) {
             name.push('-');
@@ -392,20 +455,19 @@ mod tests {
         assert!(!CudaBuilder::new("x").release(false).nvvm_opts);
         assert!(CudaBuilder::new("x").release(false).wants_line_info());
         assert!(!builder.wants_line_info());
+        assert_eq!(builder.panic_strategy(), PanicStrategy::Trap);
+        let dev = CudaBuilder::new("x").release(false);
+        assert_eq!(dev.panic_strategy(), PanicStrategy::Message);
+        assert_eq!(dev.panic(PanicStrategy::Trap).panic_strategy(), PanicStrategy::Trap);
     }
 
     #[test]
     fn what_cannot_be_done_is_refused() {
-        for builder in [
-            CudaBuilder::new("x").nvptx_32(true),
-            CudaBuilder::new("x").override_libm(true),
-        ] {
-            let message = builder.build().unwrap_err().to_string();
-            assert!(
-                message.contains("is refused") && message.contains("leave the option out"),
-                "{message}"
-            );
-        }
+        let message = CudaBuilder::new("x").nvptx_32(true).build().unwrap_err().to_string();
+        assert!(
+            message.contains("is refused") && message.contains("leave the option out"),
+            "{message}"
+        );
     }
 
     #[test]

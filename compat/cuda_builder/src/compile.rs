@@ -10,11 +10,14 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::CudaBuilder;
+use crate::diagnose::{self, package};
 use crate::error::CudaBuilderError;
 use crate::layout::{Layout, without_target_folder};
+use crate::no_std;
+use crate::overrides::Overrides;
 use crate::register_attr;
 use crate::toolchain::Toolchain;
+use crate::{CudaBuilder, NvvmArch, PanicStrategy};
 
 /// The only GPU target of rustc.
 pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
@@ -40,7 +43,7 @@ pub(crate) fn compile(
     layout: &Layout,
 ) -> Result<Compiled, CudaBuilderError> {
     // Two builds with the same target folder take turns until the library was read: cargo's own lock ends earlier.
-    fs::create_dir_all(&layout.target).map_err(CudaBuilderError::io(&layout.target))?;
+    fs::create_dir_all(&layout.target).map_err(|error| package::no_target_folder(&layout.target, &error))?;
     let lock_path = layout.target.join(".lock");
     let lock = fs::File::create(&lock_path).map_err(CudaBuilderError::io(&lock_path))?;
     lock.lock().map_err(CudaBuilderError::io(&lock_path))?;
@@ -51,7 +54,7 @@ pub(crate) fn compile(
         "--lib",
         "--crate-type",
         "staticlib",
-        "--message-format=json-render-diagnostics",
+        diagnose::message_format(),
     ]);
     cargo.args([
         "--target",
@@ -80,17 +83,21 @@ pub(crate) fn compile(
 
     let stdout = child.stdout.take().expect("stdout was piped a line above");
     let mut artifacts = Vec::new();
+    let mut hints = diagnose::Hints::default();
     for line in std::io::BufReader::new(stdout).lines() {
         let line = line.map_err(CudaBuilderError::io(&tools.cargo))?;
         match serde_json::from_str::<Value>(&line) {
             Ok(message) if message["reason"] == "compiler-artifact" => artifacts.push(message),
+            Ok(message) if message["reason"] == "compiler-message" => hints.show(&message),
             Ok(_) => {}
             // Not a message: something that a build script or a wrapper wants to be seen.
             Err(_) => eprintln!("{line}"),
         }
     }
     if !child.wait().map_err(CudaBuilderError::io(&tools.cargo))?.success() {
-        return Err(CudaBuilderError::BuildFailed);
+        return Err(hints
+            .diagnosis()
+            .map_or(CudaBuilderError::BuildFailed, CudaBuilderError::from));
     }
     read_artifacts(&artifacts, tools)
 }
@@ -166,8 +173,8 @@ fn dep_info_sources(text: &str) -> Vec<PathBuf> {
 
 /// Cargo's settings: of the whole build, and of the packages among it that are not the standard library.
 ///
-/// The library's settings are always the same, so it is compiled once for all architectures and options. The other packages are
-/// compiled once for each combination, and cargo keeps the results side by side.
+/// The library's settings are always the same, so it is compiled once for all architectures and options. The other
+/// packages are compiled once for each combination, and cargo keeps the results side by side.
 fn settings(builder: &CudaBuilder, profile: &str, layout: &Layout) -> Vec<String> {
     // What the host's profile says about these is about the host: here nothing is optimised before the linked module.
     let common = [
@@ -187,18 +194,38 @@ fn settings(builder: &CudaBuilder, profile: &str, layout: &Layout) -> Vec<String
 
     // rustc does not need the architecture, but macros and `env!` may ask for it: a flag without effect tells cargo so.
     let mut flags = vec![format!("--cfg=cuda_builder_arch=\"{}\"", builder.arch.sm_name())];
+    // `cfg(target_feature = "compute_90")`: rustc keeps the name for itself unless the lint is off.
+    flags.push("-Aexplicit_builtin_cfgs_in_flags".to_owned());
+    let features = builder.arch.all_target_features();
+    flags.extend(
+        features
+            .iter()
+            .map(|feature| format!("--cfg=target_feature=\"{feature}\"")),
+    );
+    let known: Vec<String> = NvvmArch::ALL.iter().map(|arch| format!("\"{arch}\"")).collect();
+    flags.push(format!("--check-cfg=cfg(target_feature, values({}))", known.join(", ")));
     if builder.optix {
         flags.push("--cfg=optix".to_owned());
     }
-    let flags = Value::from(flags).to_string();
+    let overrides = Overrides::read(&layout.workspace, profile);
     for package in &layout.device_packages {
+        let (spec, extra) = overrides.spec_for(package);
+        let section = format!("profile.{profile}.package.'{spec}'");
+        settings.extend(extra.iter().map(|setting| format!("{section}.{setting}")));
+        let mut flags = flags.clone();
+        if package.starts_with("half@") {
+            // The pass replaces functions of `half`, so rustc must not inline them.
+            flags.extend(["-Zinline-mir=no", "-Zcross-crate-inline-threshold=never"].map(String::from));
+        }
+        let root = layout.kernel_roots.get(package);
+        if root.is_some_and(|root| no_std::is_missing(root)) {
+            flags.push(no_std::FLAG.to_owned());
+        }
         // JSON's strings are TOML's.
-        settings.push(format!("profile.{profile}.package.'{package}'.rustflags={flags}"));
+        settings.push(format!("{section}.rustflags={}", Value::from(flags)));
         if builder.wants_line_info() {
             // Only directives: complete debug information would make ptxas stop optimising.
-            settings.push(format!(
-                "profile.{profile}.package.'{package}'.debug='line-directives-only'"
-            ));
+            settings.push(format!("{section}.debug='line-directives-only'"));
         }
     }
     settings
@@ -208,8 +235,11 @@ fn settings(builder: &CudaBuilder, profile: &str, layout: &Layout) -> Vec<String
 fn rustflags(builder: &CudaBuilder) -> Vec<String> {
     let mut flags = vec![
         "-Zunstable-options".to_owned(),
-        // A panic is a trap: the machinery that formats messages would be most of the PTX.
-        "-Cpanic=immediate-abort".to_owned(),
+        match builder.panic_strategy() {
+            // The machinery that formats messages would be most of the PTX.
+            PanicStrategy::Trap => "-Cpanic=immediate-abort".to_owned(),
+            PanicStrategy::Message => "-Cpanic=abort".to_owned(),
+        },
         // Nothing is optimised before the address spaces are right.
         "-Cno-prepopulate-passes".to_owned(),
     ];

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::arch::UnknownArch;
+use crate::diagnose::Diagnosis;
 use crate::toolchain::MissingToolchain;
 
 /// Why a GPU crate did not become PTX.
@@ -59,6 +60,11 @@ pub enum CudaBuilderError {
     NameNotAllowed(String),
     /// The mark that the options of a `#[kernel(..)]` leave cannot be read, or there is no such kernel.
     KernelMarker(String),
+    /// An operation of the crate becomes a call of `cuda_std`, which is not among its dependencies.
+    WithoutCudaStd {
+        /// The function of `cuda_std`.
+        function: String,
+    },
     /// `#[kernel(cluster = ..)]` for an architecture without clusters.
     ClusterUnsupported {
         /// The kernel.
@@ -73,6 +79,8 @@ pub enum CudaBuilderError {
         /// Why not.
         rule: SpillingRule,
     },
+    /// What a GPU or PTX does not allow, or the build cannot use: with the items, the reason and the remedy.
+    Diagnosed(Diagnosis),
     /// A tool of the pipeline failed.
     ToolFailed {
         /// The tool, such as `llc`.
@@ -91,9 +99,9 @@ pub enum CudaBuilderError {
 
 /// Which rule a kernel with `#[kernel(smem_spilling)]` breaks.
 ///
-/// All but the last are those of the PTX ISA 9.0, section "Pragma Strings: enable_smem_spilling" (12.3). What `ptxas` 13.0.88 itself says about
-/// each was tried: it refuses dynamic shared memory, device-debug and separate compilation, recursion and an old PTX version, and
-/// accepts `setmaxnreg` in silence.
+/// All but the last are those of the PTX ISA 9.0, section "Pragma Strings: enable_smem_spilling" (12.3). What `ptxas`
+/// 13.0.88 itself says about each was tried: it refuses dynamic shared memory, device-debug and separate compilation,
+/// recursion and an old PTX version, and accepts `setmaxnreg` in silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpillingRule {
@@ -101,22 +109,23 @@ pub enum SpillingRule {
     Architecture(String),
     /// The PTX version that was asked for is older than the pragma.
     PtxVersion((u32, u32)),
-    /// Per-function compilation modes are disallowed, device-debug among them: the build is one of cargo's dev profile, or has full debug
-    /// information.
+    /// Per-function compilation modes are disallowed, device-debug among them: the build is one of cargo's dev profile,
+    /// or has full debug information.
     DebugBuild,
     /// "Kernels utilizing dynamically allocated shared memory" are disallowed.
     DynamicShared,
     /// "Kernels using setmaxnreg instruction" are disallowed.
     Setmaxnreg,
-    /// The kernel calls functions that were not inlined: per-function compilation, and "whole program with recursive function
-    /// calls", are disallowed.
+    /// The kernel calls functions that were not inlined: per-function compilation, and "whole program with recursive
+    /// function calls", are disallowed.
     Calls {
         /// The functions; one that starts with `%` is called through a pointer.
         functions: Vec<String>,
         /// Whether a function that the kernel reaches can reach itself.
         recursive: bool,
     },
-    /// Nothing says how many threads a block has: `ptxas` would provide for as many as a multiprocessor has registers for.
+    /// Nothing says how many threads a block has: `ptxas` would provide for as many as a multiprocessor has registers
+    /// for.
     NoMaxThreads {
         /// What it would take of each block's shared memory at most (bytes), where the architecture's row is known.
         bytes: Option<u32>,
@@ -128,25 +137,28 @@ impl fmt::Display for SpillingRule {
         match self {
             Self::Architecture(arch) => write!(
                 f,
-                "it \"requires sm_75 or higher\", and this is {arch}; build for a newer architecture, or leave the option out for this one"
+                "it \"requires sm_75 or higher\", and this is {arch}; build for a newer architecture, or leave the \
+                 option out for this one"
             ),
             Self::PtxVersion((major, minor)) => write!(
                 f,
-                "it needs PTX 8.7, and ptx_version asks for {major}.{minor}; leave ptx_version out, or ask for 8.7 or later"
+                "it needs PTX 8.7, and ptx_version asks for {major}.{minor}; leave ptx_version out, or ask for 8.7 or \
+                 later"
             ),
             Self::DebugBuild => write!(
                 f,
-                "it is disallowed in \"per-function compilation mode\", of which \"device-debug\" is one, and this is a debug build; \
-                 build with release(true) and without full debug information"
+                "it is disallowed in \"per-function compilation mode\", of which \"device-debug\" is one, and this is \
+                 a debug build; build with release(true) and without full debug information"
             ),
             Self::DynamicShared => write!(
                 f,
-                "it is disallowed for \"kernels utilizing dynamically allocated shared memory\"; make the memory static \
-                 (shared_array!), or leave the option out"
+                "it is disallowed for \"kernels utilizing dynamically allocated shared memory\"; make the memory \
+                 static (shared_array!), or leave the option out"
             ),
             Self::Setmaxnreg => write!(
                 f,
-                "it is disallowed for \"kernels using setmaxnreg instruction\" (ptxas would not say so); use one of the two"
+                "it is disallowed for \"kernels using setmaxnreg instruction\" (ptxas would not say so); use one of \
+                 the two"
             ),
             Self::Calls { functions, recursive } => {
                 let (rule, remedy) = match recursive {
@@ -168,7 +180,8 @@ impl fmt::Display for SpillingRule {
             Self::NoMaxThreads { bytes } => {
                 write!(
                     f,
-                    "\"if launch bounds are not explicitly specified\", ptxas assumes as many threads a block as a multiprocessor has registers for and may take "
+                    "\"if launch bounds are not explicitly specified\", ptxas assumes as many threads a block as a \
+                     multiprocessor has registers for and may take "
                 )?;
                 match bytes {
                     Some(bytes) => write!(f, "{bytes} bytes")?,
@@ -176,7 +189,8 @@ impl fmt::Display for SpillingRule {
                 }
                 write!(
                     f,
-                    " of shared memory of each block, however small; write max_threads = .. beside it, or assume_max_threads if that is meant"
+                    " of shared memory of each block, however small; write max_threads = .. beside it, or \
+                     assume_max_threads if that is meant"
                 )
             }
         }
@@ -200,22 +214,36 @@ impl fmt::Debug for CudaBuilderError {
 impl fmt::Display for CudaBuilderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CratePathDoesntExist(path) => write!(f, "there is no crate at {}", path.display()),
-            Self::FailedToCopyPtxFile(error) => write!(f, "the PTX file could not be copied: {error}"),
-            Self::BuildFailed => write!(f, "the GPU crate does not compile; see rustc's messages above"),
+            Self::CratePathDoesntExist(path) => write!(
+                f,
+                "there is no crate at {}; give CudaBuilder::new the folder of its Cargo.toml, relative to the package \
+                 of the build script",
+                path.display()
+            ),
+            Self::FailedToCopyPtxFile(error) => write!(
+                f,
+                "the PTX file could not be copied to {error}; copy_to must name a file in a folder that exists and can \
+                 be written"
+            ),
+            Self::BuildFailed => write!(
+                f,
+                "the GPU crate does not compile; see the messages of cargo and rustc above"
+            ),
             Self::MissingToolchain(missing) => missing.fmt(f),
             Self::OptionRefused { option, remedy } => write!(f, "CudaBuilder::{option} is refused: {remedy}"),
             Self::UnknownArch(unknown) => unknown.fmt(f),
             Self::ArchUnsupportedByLlvm { arch, detail } => {
                 write!(
                     f,
-                    "this toolchain's LLVM cannot compile for {arch} ({detail}); use a newer toolchain or an older architecture"
+                    "this toolchain's LLVM cannot compile for {arch} ({detail}); use a newer toolchain or an older \
+                     architecture"
                 )
             }
             Self::SharedInitializer { statics } => write!(
                 f,
                 "shared memory has no initial value on a GPU, but {} not zero at the start: {}; \
-                 declare it as MaybeUninit::uninit() (or zero) and store the value in the kernel, followed by a barrier",
+                 declare it as MaybeUninit::uninit() (or zero) and store the value in the kernel, followed by a \
+                 barrier",
                 if statics.len() == 1 {
                     "this static is"
                 } else {
@@ -254,11 +282,24 @@ impl fmt::Display for CudaBuilderError {
             }
             Self::KernelMarker(name) => write!(
                 f,
-                "the options of the kernel that `{name}` stands for cannot be read; are cuda_std_macros and cuda_builder of one version?"
+                "the options of the kernel that `{name}` stands for cannot be read; are cuda_std_macros and \
+                 cuda_builder of one version?"
             ),
+            Self::WithoutCudaStd { function } => {
+                let operation = match function.starts_with("cuda_std_frem") {
+                    true => "the remainder `%` of floats",
+                    false => "a cast between a float and a 128-bit integer",
+                };
+                write!(
+                    f,
+                    "the crate uses {operation}, which is a function of cuda_std on a GPU (`{function}`); \
+                     add cuda_std to its dependencies and `use cuda_std as _;` to its root"
+                )
+            }
             Self::ClusterUnsupported { kernel, arch } => write!(
                 f,
-                "kernel `{kernel}`: {arch} has no clusters of blocks, sm_90 is the first that has; leave `cluster` out for this architecture"
+                "kernel `{kernel}`: {arch} has no clusters of blocks, sm_90 is the first that has; leave `cluster` out \
+                 for this architecture"
             ),
             Self::SpillingRefused { kernel, rule } => {
                 write!(
@@ -266,6 +307,7 @@ impl fmt::Display for CudaBuilderError {
                     "kernel `{kernel}` must not have smem_spilling (PTX ISA 12.3, enable_smem_spilling): {rule}"
                 )
             }
+            Self::Diagnosed(diagnosis) => diagnosis.fmt(f),
             Self::ToolFailed { tool, output } => write!(f, "{tool} failed:\n{output}"),
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::CudaBuilder;
 use crate::compile::{TARGET, cargo};
+use crate::diagnose::package;
 use crate::error::CudaBuilderError;
 use crate::toolchain::Toolchain;
 
@@ -29,6 +30,9 @@ pub(crate) struct Layout {
     pub device_packages: BTreeSet<String>,
     /// The root files of these packages' libraries.
     pub device_roots: BTreeSet<PathBuf>,
+    /// Those of the packages that were written for the GPU (from a path, from git, or dependent on `cuda_std`), as
+    /// `name@version`, with their roots.
+    pub kernel_roots: BTreeMap<String, PathBuf>,
 }
 
 /// Asks cargo about the crate at `crate_path`.
@@ -42,9 +46,11 @@ pub(crate) fn read(builder: &CudaBuilder, crate_path: &Path, tools: &Toolchain) 
         .map_err(CudaBuilderError::io(&tools.cargo))?;
     let metadata: Value = match serde_json::from_slice(&output.stdout) {
         Ok(metadata) if output.status.success() => metadata,
-        _ => return Err(CudaBuilderError::BuildFailed),
+        _ => return Err(package::unreadable(crate_path).into()),
     };
-    let mut layout = from_metadata(&metadata, &crate_path.join("Cargo.toml"));
+    let manifest = crate_path.join("Cargo.toml");
+    let mut layout = from_metadata(&metadata, &manifest);
+    package::check(&metadata, &manifest, &layout.device_packages, tools)?;
     if let Some(folder) = target_folder_argument(&builder.build_args) {
         layout.target = std::path::absolute(folder).map_err(CudaBuilderError::io(folder))?;
         return Ok(layout);
@@ -76,6 +82,7 @@ fn from_metadata(metadata: &Value, manifest: &Path) -> Layout {
     let mut local_packages = BTreeSet::new();
     let mut device_packages = BTreeSet::new();
     let mut device_roots = BTreeSet::new();
+    let mut kernel_roots = BTreeMap::new();
     let mut seen = BTreeSet::new();
     // A macro crate and what only build scripts use belong to the crate's sources, but run on the host.
     let mut open: Vec<(&str, bool)> = root.map(|(id, _)| (id.as_str(), true)).into_iter().collect();
@@ -97,6 +104,9 @@ fn from_metadata(metadata: &Value, manifest: &Path) -> Layout {
         if on_device && let (Some(name), Some(version)) = (package["name"].as_str(), package["version"].as_str()) {
             device_packages.insert(format!("{name}@{version}"));
             device_roots.extend(library_root(package));
+            if is_for_the_gpu(package) {
+                kernel_roots.extend(library_root(package).map(|root| (format!("{name}@{version}"), root)));
+            }
         }
         for dependency in node["deps"].as_array().map(Vec::as_slice).unwrap_or_default() {
             let Some(target) = dependency["pkg"].as_str() else {
@@ -121,11 +131,24 @@ fn from_metadata(metadata: &Value, manifest: &Path) -> Layout {
         local_packages,
         device_packages,
         device_roots,
+        kernel_roots,
     }
 }
 
+/// Whether a package is the user's own, from a git repository, or dependent on `cuda_std`: what was likely written for
+/// the GPU.
+fn is_for_the_gpu(package: &Value) -> bool {
+    let source = package["source"].as_str();
+    let dependencies = package["dependencies"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    source.is_none_or(|source| source.starts_with("git+"))
+        || dependencies.iter().any(|dependency| dependency["name"] == "cuda_std")
+}
+
 /// The file that a package's library begins with.
-fn library_root(package: &Value) -> Option<PathBuf> {
+pub(crate) fn library_root(package: &Value) -> Option<PathBuf> {
     let targets = package["targets"].as_array()?;
     let is_library = |target: &&Value| {
         let kinds = target["kind"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -136,7 +159,7 @@ fn library_root(package: &Value) -> Option<PathBuf> {
     targets.iter().find(is_library)?["src_path"].as_str().map(PathBuf::from)
 }
 
-fn is_proc_macro(package: &Value) -> bool {
+pub(crate) fn is_proc_macro(package: &Value) -> bool {
     let targets = package["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
     targets
         .iter()
@@ -270,5 +293,16 @@ mod tests {
             layout.local_packages,
             ["/w/kernels", "/w/macros"].map(PathBuf::from).into()
         );
+    }
+
+    #[test]
+    fn packages_for_the_gpu_are_told_by_their_source_and_their_dependencies() {
+        let package = |source: Value, dependency: &str| {
+            is_for_the_gpu(&serde_json::json!({ "source": source, "dependencies": [{ "name": dependency }] }))
+        };
+        let registry = || Value::from("registry+https://github.com/rust-lang/crates.io-index");
+        assert!(package(Value::Null, "libm"));
+        assert!(package("git+https://example.org/kernels#0123".into(), "libm"));
+        assert!(package(registry(), "cuda_std") && !package(registry(), "libm"));
     }
 }

@@ -209,7 +209,7 @@ fn shared_variable(line: &str) -> Option<(&str, u64)> {
 }
 
 /// The words that could be names.
-fn names(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     code.flat_map(|line| {
         line.split(|character: char| !(character.is_ascii_alphanumeric() || matches!(character, '_' | '$' | '.')))

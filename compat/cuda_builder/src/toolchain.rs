@@ -9,7 +9,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Chooses a source: `rustup` or `debian`. Unset, both are tried, rustup first.
+/// Chooses a source: `rustup`, `debian`, or the name of one of rustup's toolchains, such as `1.95.0`. Unset, rustup and
+/// then Debian are tried.
 pub const TOOLCHAIN_VARIABLE: &str = "CUDA_BUILDER_TOOLCHAIN";
 
 /// The tools of LLVM that the pipeline runs.
@@ -18,6 +19,9 @@ const TOOLS: [&str; 4] = ["llvm-link", "llvm-dis", "opt", "llc"];
 const DEBIAN_BIN: &str = "/usr/bin";
 /// What Debian calls the packages; LLVM's major version follows.
 const DEBIAN_PACKAGES: &str = "rustc-web cargo-web rust-web-src llvm-";
+
+/// The oldest LLVM whose faults this version knows.
+const OLDEST_LLVM: u32 = 22;
 
 /// The LLVM of the compiler in Debian's packages, for the command when there is no compiler to ask.
 const CURRENT_LLVM: u32 = 22;
@@ -46,6 +50,8 @@ pub struct Toolchain {
     pub version: String,
     /// The major version of the compiler's LLVM.
     pub llvm_major: u32,
+    /// The major version of LLVM's tools, which is that or a later one.
+    pub tools_major: u32,
     llvm_bin: PathBuf,
 }
 
@@ -89,7 +95,8 @@ impl std::error::Error for MissingToolchain {}
 /// Finds the toolchain to compile the crate at `crate_path` with.
 ///
 /// A `rust-toolchain.toml` at or above the crate is respected; without one, the compiler that runs the build script
-/// (`$RUSTC`) comes before the one on the `PATH`. Debian's packages come last. [`TOOLCHAIN_VARIABLE`] restricts the search.
+/// (`$RUSTC`) comes before the one on the `PATH`. Debian's packages come last. [`TOOLCHAIN_VARIABLE`] restricts the
+/// search.
 ///
 /// # Errors
 /// [`MissingToolchain`] when no candidate has all the parts.
@@ -100,24 +107,22 @@ pub fn find(crate_path: impl AsRef<Path>) -> Result<Toolchain, MissingToolchain>
         looked_at: Vec::new(),
         commands: Vec::new(),
     };
-    if !matches!(wanted.as_str(), "" | "rustup" | "debian") {
-        missing.looked_at.push(format!(
-            "{TOOLCHAIN_VARIABLE}={wanted} is neither `rustup` nor `debian`"
-        ));
-        missing.commands.push(format!("unset {TOOLCHAIN_VARIABLE}"));
-        return Err(missing);
-    }
-    let mut candidates = Vec::new();
-    if wanted != "debian" {
-        candidates.extend(rustup_candidates(crate_path));
-    }
-    if wanted != "rustup" {
-        candidates.push(Candidate {
-            source: Source::Debian,
-            rustc: Path::new(DEBIAN_BIN).join("rustc").into(),
-            pin: None,
-        });
-    }
+    let debian = Candidate {
+        source: Source::Debian,
+        rustc: Path::new(DEBIAN_BIN).join("rustc").into(),
+        pin: None,
+    };
+    let named = Candidate {
+        source: Source::Rustup,
+        rustc: "rustc".into(),
+        pin: Some(wanted.clone().into()),
+    };
+    let candidates = match wanted.as_str() {
+        "" => rustup_candidates(crate_path).into_iter().chain([debian]).collect(),
+        "rustup" => rustup_candidates(crate_path),
+        "debian" => vec![debian],
+        _ => vec![named],
+    };
     for candidate in candidates {
         match candidate.examine(crate_path) {
             Ok(toolchain) => return Ok(toolchain),
@@ -152,7 +157,8 @@ fn rustup_candidates(crate_path: &Path) -> Vec<Candidate> {
     let running = env::var_os("RUSTC").map(|rustc| Candidate {
         source: Source::Rustup,
         rustc,
-        // Cargo may hand over a bare `rustc`, which is rustup's proxy: it needs to know which toolchain cargo belongs to.
+        // Cargo may hand over a bare `rustc`, which is rustup's proxy: it needs to know which toolchain cargo belongs
+        // to.
         pin: env::var_os("RUSTUP_TOOLCHAIN"),
     });
     let mut list: Vec<Candidate> = running.into_iter().collect();
@@ -220,7 +226,12 @@ impl Candidate {
         if !cargo.is_file() {
             return Err(lacks(format!("{} is missing", cargo.display())));
         }
-        let llvm_bin = llvm_folder(self.source, &sysroot, &host, llvm_major).map_err(lacks)?;
+        if llvm_major < OLDEST_LLVM {
+            return Err(lacks(format!(
+                "its LLVM is {llvm_major}, and {OLDEST_LLVM} is the oldest that this version was tried with"
+            )));
+        }
+        let (llvm_bin, tools_major) = llvm_folder(self.source, &sysroot, &host, llvm_major).map_err(lacks)?;
         Ok(Toolchain {
             source: self.source,
             rustc: with_exe_suffix(rustc),
@@ -228,13 +239,14 @@ impl Candidate {
             sysroot,
             version,
             llvm_major,
+            tools_major,
             llvm_bin,
         })
     }
 }
 
 /// The folder whose tools can read the compiler's bitcode.
-fn llvm_folder(source: Source, sysroot: &Path, host: &str, llvm_major: u32) -> Result<PathBuf, String> {
+fn llvm_folder(source: Source, sysroot: &Path, host: &str, llvm_major: u32) -> Result<(PathBuf, u32), String> {
     let folders = match source {
         Source::Rustup => vec![sysroot.join("lib/rustlib").join(host).join("bin")],
         // A newer LLVM reads the bitcode of an older one, not the other way round.
@@ -251,8 +263,8 @@ fn llvm_folder(source: Source, sysroot: &Path, host: &str, llvm_major: u32) -> R
         let tools_major = version
             .lines()
             .find_map(|line| major(line.split_once("LLVM version ")?.1));
-        if tools_major.is_some_and(|tools| tools >= llvm_major) {
-            return Ok(folder.clone());
+        if let Some(tools) = tools_major.filter(|tools| *tools >= llvm_major) {
+            return Ok((folder.clone(), tools));
         }
         return Err(format!(
             "its LLVM is {llvm_major}, but the tools in {} are of LLVM {}, too old to read its bitcode",

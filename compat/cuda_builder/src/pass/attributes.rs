@@ -50,7 +50,8 @@ pub(crate) fn read_marker<'a>(global: &Global<'a>) -> Option<(&'a str, KernelAtt
     ))
 }
 
-/// The little-endian words of the one byte string in an initial value: `<{ [8 x i8] }> <{ [8 x i8] c"\01\00\00\00@\00\00\00" }>`.
+/// The little-endian words of the one byte string in an initial value:
+/// `<{ [8 x i8] }> <{ [8 x i8] c"\01\00\00\00@\00\00\00" }>`.
 pub(super) fn words(initializer: &str) -> Option<Vec<u32>> {
     let text = tokens(initializer).find(|token| token.kind == Kind::Text)?.text;
     let mut rest = text.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
@@ -67,12 +68,9 @@ pub(super) fn words(initializer: &str) -> Option<Vec<u32>> {
         bytes.push(byte);
         rest = after;
     }
-    let words = bytes.chunks_exact(4);
-    words.remainder().is_empty().then(|| {
-        words
-            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-            .collect()
-    })
+    let (words, rest) = bytes.as_chunks();
+    rest.is_empty()
+        .then(|| words.iter().copied().map(u32::from_le_bytes).collect())
 }
 
 impl KernelAttributes {

@@ -1,4 +1,5 @@
-//! Parameters that the host passes by value and the kernel reads in place: from the bytes of a marker static to LLVM's `byval`.
+//! Parameters that the host passes by value and the kernel reads in place: from the bytes of a marker static to LLVM's
+//! `byval`.
 
 use super::attributes::words;
 use super::function::parameters;
@@ -23,16 +24,16 @@ pub(crate) struct GridConstant {
 pub(crate) fn read_grid_constants<'a>(global: &Global<'a>) -> Option<(&'a str, Vec<GridConstant>)> {
     let name = global.name().strip_prefix(MARKER)?;
     let words = words(global.initializer?)?;
-    let constants = words.chunks_exact(3);
-    if words.is_empty() || !constants.remainder().is_empty() {
+    let (constants, rest) = words.as_chunks();
+    if words.is_empty() || !rest.is_empty() {
         return None;
     }
-    let constant = |words: &[u32]| GridConstant {
-        index: words[0],
-        bytes: words[1],
-        alignment: words[2],
+    let constant = |&[index, bytes, alignment]: &[u32; 3]| GridConstant {
+        index,
+        bytes,
+        alignment,
     };
-    Some((name, constants.map(constant).collect()))
+    Some((name, constants.iter().map(constant).collect()))
 }
 
 /// The head of a kernel's definition with these parameters by value; `None` where there are no such pointers.
@@ -58,7 +59,8 @@ pub(crate) fn by_value(line: &str, constants: &[GridConstant]) -> Option<String>
 mod tests {
     use super::*;
 
-    const HEAD: &str = "define ptx_kernel void @k(ptr noalias noundef align 64 dereferenceable(128) %a, [2 x i64] %b, ptr %c) unnamed_addr #0 {";
+    const HEAD: &str = "define ptx_kernel void @k(ptr noalias noundef align 64 dereferenceable(128) %a, [2 x i64] %b, \
+                        ptr %c) unnamed_addr #0 {";
 
     fn constant(index: u32) -> GridConstant {
         GridConstant {
@@ -72,8 +74,9 @@ mod tests {
     fn marked_pointers_become_values() {
         assert_eq!(
             by_value(HEAD, &[constant(0), constant(2)]).unwrap(),
-            "define ptx_kernel void @k(ptr byval([128 x i8]) \"nvvm.grid_constant\" noalias noundef align 64 dereferenceable(128) %a, \
-             [2 x i64] %b, ptr byval([128 x i8]) align 64 \"nvvm.grid_constant\" %c) unnamed_addr #0 {"
+            "define ptx_kernel void @k(ptr byval([128 x i8]) \"nvvm.grid_constant\" noalias noundef align 64 \
+             dereferenceable(128) %a, [2 x i64] %b, ptr byval([128 x i8]) align 64 \"nvvm.grid_constant\" %c) \
+             unnamed_addr #0 {"
         );
     }
 
@@ -87,7 +90,8 @@ mod tests {
     fn a_marker_has_three_words_for_each() {
         let marker = |bytes: &str| {
             let line = format!(
-                "@__cuda_std_grid_constant_k = constant [12 x i8] c\"{bytes}\", section \".nvptx.grid_constant\", align 4"
+                "@__cuda_std_grid_constant_k = constant [12 x i8] c\"{bytes}\", section \".nvptx.grid_constant\", \
+                 align 4"
             );
             read_grid_constants(&Global::parse(&line).unwrap()).map(|(name, constants)| (name.to_owned(), constants))
         };

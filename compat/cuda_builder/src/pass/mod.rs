@@ -4,11 +4,15 @@
 //! unoptimised module as text, because the optimiser reasons differently about memory once it knows its address space,
 //! and because nothing that was already optimised could be trusted near a barrier.
 
+pub(crate) mod atomics;
 pub(crate) mod attributes;
+mod calls;
 pub(crate) mod function;
 pub(crate) mod global;
 mod grid_constant;
+pub(crate) mod half;
 pub(crate) mod lexer;
+pub(crate) mod null;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,15 +31,15 @@ const CONSTANT_SECTION: &str = ".constant";
 const VISIBLE_SECTION: &str = ".nvptx.visible";
 /// What a marker's name starts with; the rest is the function's name.
 const VISIBLE_MARKER: &str = "__cuda_std_visible_";
-/// What the names start with that no source file spells out: mangled ones (a generic function may need a library's static from another
-/// crate, which makes it visible), the allocator's and LLVM's.
+/// What the names start with that no source file spells out: mangled ones (a generic function may need a library's
+/// static from another crate, which makes it visible), the allocator's and LLVM's.
 const COMPILER_NAMES: [&str; 4] = ["_R", "_ZN", "__rust_", "llvm."];
 /// The extern static that stands for the dynamic shared memory of a launch.
 const DYNAMIC_SHARED: &str = "cuda_std_dynamic_smem";
 
-/// The alignment of dynamic shared memory for an architecture (bytes): what the strictest user asks for. From 9.0 on these are tiles with the
-/// 128-byte swizzle, whose pattern repeats after so many (PTX ISA, "Swizzling modes"). Before, 128: `ptxas` rounds the static bytes
-/// of every kernel of a module up to the alignment.
+/// The alignment of dynamic shared memory for an architecture (bytes): what the strictest user asks for. From 9.0 on
+/// these are tiles with the 128-byte swizzle, whose pattern repeats after so many (PTX ISA, "Swizzling modes"). Before,
+/// 128: `ptxas` rounds the static bytes of every kernel of a module up to the alignment.
 fn dynamic_shared_alignment(cpu: &str) -> u32 {
     let capability: String = cpu.chars().filter(char::is_ascii_digit).collect();
     if capability.parse::<u32>().is_ok_and(|capability| capability >= 90) {
@@ -69,6 +73,8 @@ pub(crate) enum Inlining {
 pub(crate) struct Options {
     /// The architecture as LLVM writes it: `sm_90a`.
     pub cpu: String,
+    /// The major version of LLVM's tools.
+    pub llvm: u32,
     /// Flush f32 denormals to zero.
     pub flush_denormals: bool,
     /// Which functions to inline.
@@ -95,6 +101,8 @@ pub(crate) enum PassError {
     NoRoots,
     /// The marker of a kernel's options cannot be read, or names no kernel.
     KernelMarker(String),
+    /// An operation is a call of this function of `cuda_std`, which is not part of the module.
+    WithoutCudaStd(String),
 }
 
 /// Rewrites a linked module.
@@ -103,6 +111,7 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
     let mut groups = Groups::collect(ir);
     let mut out = String::with_capacity(ir.len() + ir.len() / 8);
     let mut in_function = false;
+    let mut needed = BTreeSet::new();
     for line in ir.lines() {
         if line.starts_with('@') {
             plan.rewrite_global(line, dynamic_shared_alignment(&options.cpu), &mut out);
@@ -114,7 +123,8 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
             declare(line, &mut out);
         } else if in_function {
             in_function = line != "}";
-            plan.rewrite_body_line(line, &mut out);
+            let replaced = calls::replace(line, &mut needed);
+            plan.rewrite_body_line(replaced.as_deref().unwrap_or(line), &mut out);
         } else if line.starts_with('!') {
             plan.replace_uses(line, &mut out);
         } else if line.starts_with("attributes #") && options.inlining == Inlining::Everything {
@@ -128,6 +138,9 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
         out.push('\n');
     }
     out.push_str(&groups.render(&group_edit(options)));
+    if let Some(name) = needed.into_iter().find(|name| !out.contains(&format!(" @{name}("))) {
+        return Err(PassError::WithoutCudaStd(name));
+    }
     Ok(Lowered {
         ir: out,
         roots: plan.roots.into_iter().collect(),
@@ -137,9 +150,9 @@ pub(crate) fn run(ir: &str, options: &Options) -> Result<Lowered, PassError> {
 
 /// Says that pointers into the address spaces that this pass introduces have 32 bits.
 ///
-/// rustc's data layout leaves them at 64. Shared, constant and local memory are all smaller than 4 GiB, and half the instructions
-/// that compute addresses in them fall away (measured on an H200: up to 16 % less time for tiled f32 products). It is the layout that
-/// LLVM's own `--nvptx-short-ptr` stands for, which `llc` must be told too.
+/// rustc's data layout leaves them at 64. Shared, constant and local memory are all smaller than 4 GiB, and half the
+/// instructions that compute addresses in them fall away (measured on an H200: up to 16 % less time for tiled f32
+/// products). It is the layout that LLVM's own `--nvptx-short-ptr` stands for, which `llc` must be told too.
 fn with_short_pointers(line: &str) -> String {
     const SHORT: &str = "-p3:32:32-p4:32:32-p5:32:32";
     if line.contains("-p3:") {
@@ -157,8 +170,12 @@ fn group_edit(options: &Options) -> GroupEdit {
         add: vec!["convergent".to_owned(), cpu],
     };
     if options.flush_denormals {
-        edit.add
-            .push("\"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\"".to_owned());
+        // LLVM 23 reads the older spelling in bitcode only.
+        let attribute = match options.llvm {
+            ..23 => "\"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\"",
+            _ => "denormal_fpenv(float: preservesign)",
+        };
+        edit.add.push(attribute.to_owned());
     }
     if options.inlining == Inlining::Everything {
         edit.remove.push("noinline");
@@ -207,8 +224,9 @@ fn define(
     }
 }
 
-/// Foreign functions may hold a barrier; LLVM knows the attributes of its own intrinsics. Conversions of addresses get a body, which
-/// LLVM sees through: where an address comes from a shared static, nothing is left of its way to a generic one and back.
+/// Foreign functions may hold a barrier; LLVM knows the attributes of its own intrinsics. Conversions of addresses get
+/// a body, which LLVM sees through: where an address comes from a shared static, nothing is left of its way to a
+/// generic one and back.
 fn declare(line: &str, out: &mut String) {
     let head = Head::parse(line);
     let conversion = |name: &str| CONVERSIONS.iter().find(|(known, _)| *known == name);

@@ -4,6 +4,7 @@ use super::*;
 
 const OPTIONS: Options = Options {
     cpu: String::new(),
+    llvm: 22,
     flush_denormals: false,
     inlining: Inlining::Asked,
 };

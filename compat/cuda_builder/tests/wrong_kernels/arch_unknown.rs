@@ -1,0 +1,7 @@
+//@ arch = 99
+use cuda_std::kernel;
+
+#[kernel]
+pub unsafe fn one(out: *mut u32) {
+    unsafe { *out = 1 }
+}

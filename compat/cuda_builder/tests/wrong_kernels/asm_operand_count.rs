@@ -1,0 +1,12 @@
+//@ arch = 80
+use core::arch::asm;
+use cuda_std::kernel;
+
+#[kernel]
+pub unsafe fn three(out: *mut u32) {
+    let x: u32;
+    unsafe {
+        asm!("add.u32 {0}, 1;", out(reg32) x);
+        *out = x;
+    }
+}

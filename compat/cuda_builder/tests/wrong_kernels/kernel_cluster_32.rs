@@ -1,0 +1,6 @@
+use cuda_std::kernel;
+
+#[kernel(cluster = 32)]
+pub unsafe fn swarm(out: *mut u32) {
+    unsafe { *out = 1 }
+}

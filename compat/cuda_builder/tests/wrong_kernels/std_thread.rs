@@ -1,0 +1,6 @@
+use cuda_std::kernel;
+
+#[kernel]
+pub unsafe fn fork() {
+    std::thread::spawn(|| {});
+}
