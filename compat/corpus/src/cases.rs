@@ -48,9 +48,7 @@ impl Data {
     /// Integers must be equal. Numbers may be off by `tolerance` times the expected magnitude; NaN equals NaN.
     pub fn check(&self, bytes: &[u8], tolerance: f64) -> Result<(), String> {
         fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
-            bytes
-                .chunks_exact(N)
-                .map(|word| word.try_into().expect("chunks are of N bytes"))
+            bytes.as_chunks().0.iter().copied()
         }
         fn first_difference<T: Copy + std::fmt::Debug>(
             expected: &[T],
@@ -130,7 +128,8 @@ pub struct Entry {
     pub call: unsafe fn(&mut Arguments<'_>),
 }
 
-/// The [`Entry`] of a kernel with a `_` for each of its parameters, whose types it tells by itself: `entry!(axpy(_, _, _))`.
+/// The [`Entry`] of a kernel with a `_` for each of its parameters, whose types it tells by itself:
+/// `entry!(axpy(_, _, _))`.
 macro_rules! entry {
     ($kernel:ident($($parameter:tt),*)) => {
         $crate::cases::Entry {
@@ -157,7 +156,8 @@ pub struct Case {
     pub block: [u32; 3],
     /// The dynamic shared memory of a block, in bytes.
     pub dynamic_smem_bytes: u32,
-    /// The stack of a thread, in bytes, that `CU_LIMIT_STACK_SIZE` must be raised to; 0 if the default (1024) is enough.
+    /// The stack of a thread, in bytes, that `CU_LIMIT_STACK_SIZE` must be raised to; 0 if the default (1024) is
+    /// enough.
     pub stack_bytes: u32,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
@@ -228,6 +228,12 @@ pub fn all() -> Vec<Case> {
     cases.extend(crate::warps::cases());
     #[cfg(feature = "additions")]
     cases.extend(crate::attributes::cases());
+    #[cfg(feature = "additions")]
+    cases.extend(crate::copies::cases());
+    #[cfg(feature = "additions")]
+    cases.extend(crate::exchanges::cases());
+    #[cfg(feature = "main")]
+    cases.extend(crate::coordinates::cases());
     cases.extend(crate::shared::cases());
     cases.extend(crate::atomics::cases());
     cases.extend(crate::atomic_instructions::cases());

@@ -25,8 +25,8 @@ pub unsafe fn thread_positions(out: *mut u32) {
         thread::grid_dim_x(),
         thread::grid_dim_y(),
         thread::grid_dim_z(),
-        thread::thread_idx().sum() + thread::block_idx().sum() * 100,
-        thread::block_dim().product() + thread::grid_dim().product() * 100,
+        sum(thread::thread_idx()) + sum(thread::block_idx()) * 100,
+        product(thread::block_dim()) + product(thread::grid_dim()) * 100,
         thread::index_1d(),
         thread::index_2d().y,
         thread::index_3d().z,
@@ -40,8 +40,38 @@ pub unsafe fn thread_positions(out: *mut u32) {
     }
 }
 
-/// Writes the number of predicates that are not 0, whether all are, and whether any is, as each thread learns them. Launch one block with a
-/// thread for each predicate.
+/// The methods of the type that 0.2.2 has for coordinates.
+#[cfg(not(feature = "main"))]
+mod coordinates {
+    use cuda_std::vek::Vec3;
+
+    pub fn sum(at: Vec3<u32>) -> u32 {
+        at.sum()
+    }
+
+    pub fn product(extent: Vec3<u32>) -> u32 {
+        extent.product()
+    }
+}
+
+/// The methods of the type that the main branch has.
+#[cfg(feature = "main")]
+mod coordinates {
+    use cuda_std::glam::UVec3;
+
+    pub fn sum(at: UVec3) -> u32 {
+        at.element_sum()
+    }
+
+    pub fn product(extent: UVec3) -> u32 {
+        extent.element_product()
+    }
+}
+
+use coordinates::{product, sum};
+
+/// Writes the number of predicates that are not 0, whether all are, and whether any is, as each thread learns them.
+/// Launch one block with a thread for each predicate.
 #[kernel]
 pub unsafe fn barrier_reductions(predicates: &[u32], out: *mut u32) {
     let i = thread::index_1d() as usize;
@@ -51,8 +81,9 @@ pub unsafe fn barrier_reductions(predicates: &[u32], out: *mut u32) {
     *out.add(3 * i + 2) = (thread::sync_threads_or(predicate) != 0) as u32;
 }
 
-/// Sums `input` into `out[0]` in one launch: each block writes its sum to `partial`, and the block that counts itself last, in `arrived`,
-/// adds them up. The fence is what makes the other blocks' sums visible to it. Launch with blocks of 64 threads.
+/// Sums `input` into `out[0]` in one launch: each block writes its sum to `partial`, and the block that counts itself
+/// last, in `arrived`, adds them up. The fence is what makes the other blocks' sums visible to it. Launch with blocks
+/// of 64 threads.
 #[kernel]
 pub unsafe fn last_block_sums(input: &[u32], partial: *mut u32, arrived: *mut u32, out: *mut u32) {
     let sums = shared_array![u32; 64];

@@ -1,11 +1,15 @@
 //! The floating-point methods that `core` lacks, for kernels, which have no `std`.
 //!
-//! What the GPU has an instruction for (roundings to integers, square root, fused multiply-add) is that instruction, correctly rounded. The rest
-//! comes from the `libm` crate, whose results are within 1 or 2 units in the last place. Its functions of `f32` calculate in `f64` inside,
-//! where they need to; that is slow on GPUs with few `f64` units.
+//! What the GPU has an instruction for (roundings to integers, square root, fused multiply-add) is that instruction,
+//! correctly rounded. Sine, cosine and tangent of `f32` are this crate's own, within 2 units in the last place for
+//! every angle, without `f64`. The rest comes from the `libm` crate, whose results are within 1 or 2 units in the last
+//! place. Its functions of `f32` calculate in `f64` inside, where they need to; that is slow on GPUs with few `f64`
+//! units.
 //!
-//! The same code runs on the host. There `x.sin()` on an `f32` or `f64` is `std`'s own method, and the trait is reached in generic
-//! code (`T: GpuFloat`).
+//! The same code runs on the host. There `x.sin()` on an `f32` or `f64` is `std`'s own method, and the trait is reached
+//! in generic code (`T: GpuFloat`).
+
+use crate::{compiler_support, trigonometry};
 
 /// What this crate's own functions and the traits here have to build on, in `core::f32::math`'s names.
 #[cfg(target_arch = "nvptx64")]
@@ -106,9 +110,13 @@ pub trait GpuFloat: Copy + PartialOrd + private::Sealed {
     fn atanh(self) -> Self;
 }
 
-/// Implements the trait for one type. `libm` marks its functions of `f32` by the suffix `f`, so they come as a list of pairs.
+/// Implements the trait for one type. `libm` marks its functions of `f32` by the suffix `f`, so they come as a list of
+/// pairs.
 macro_rules! gpu_float {
-    ($float:ident, $fmod:ident, $sincos:ident, { $($method:ident($($parameter:ident),*) = $function:ident;)* }) => {
+    (
+        $float:ident, $frem:ident, $angles:ident { $sin:ident $sin_cos:ident $cos:ident $tan:ident },
+        { $($method:ident($($parameter:ident),*) = $function:ident;)* }
+    ) => {
         impl GpuFloat for $float {
             gpu_float! { @hardware $float: floor() ceil() round() trunc() sqrt() mul_add(a, b) }
 
@@ -143,8 +151,7 @@ macro_rules! gpu_float {
             #[inline]
             fn div_euclid(self, rhs: Self) -> Self {
                 let quotient = hardware::$float::trunc(self / rhs);
-                // Not `%`: PTX has no such instruction, and what LLVM puts for it is inexact where the quotient is large.
-                match libm::$fmod(self, rhs) < 0.0 {
+                match compiler_support::$frem(self, rhs) < 0.0 {
                     false => quotient,
                     true if rhs > 0.0 => quotient - 1.0,
                     true => quotient + 1.0,
@@ -153,7 +160,7 @@ macro_rules! gpu_float {
 
             #[inline]
             fn rem_euclid(self, rhs: Self) -> Self {
-                let remainder = libm::$fmod(self, rhs);
+                let remainder = compiler_support::$frem(self, rhs);
                 if remainder < 0.0 { remainder + rhs.abs() } else { remainder }
             }
 
@@ -177,8 +184,23 @@ macro_rules! gpu_float {
             }
 
             #[inline]
+            fn sin(self) -> Self {
+                $angles::$sin(self)
+            }
+
+            #[inline]
+            fn cos(self) -> Self {
+                $angles::$cos(self)
+            }
+
+            #[inline]
+            fn tan(self) -> Self {
+                $angles::$tan(self)
+            }
+
+            #[inline]
             fn sin_cos(self) -> (Self, Self) {
-                libm::$sincos(self)
+                $angles::$sin_cos(self)
             }
         }
     };
@@ -190,7 +212,7 @@ macro_rules! gpu_float {
     )*};
 }
 
-gpu_float! { f64, fmod, sincos, {
+gpu_float! { f64, cuda_std_frem_f64, libm { sin sincos cos tan }, {
     powf(n) = pow;
     exp() = exp;
     exp2() = exp2;
@@ -199,9 +221,6 @@ gpu_float! { f64, fmod, sincos, {
     log10() = log10;
     cbrt() = cbrt;
     hypot(other) = hypot;
-    sin() = sin;
-    cos() = cos;
-    tan() = tan;
     asin() = asin;
     acos() = acos;
     atan() = atan;
@@ -216,7 +235,7 @@ gpu_float! { f64, fmod, sincos, {
     atanh() = atanh;
 } }
 
-gpu_float! { f32, fmodf, sincosf, {
+gpu_float! { f32, cuda_std_frem_f32, trigonometry { sin sin_cos cos tan }, {
     powf(n) = powf;
     exp() = expf;
     exp2() = exp2f;
@@ -225,9 +244,6 @@ gpu_float! { f32, fmodf, sincosf, {
     log10() = log10f;
     cbrt() = cbrtf;
     hypot(other) = hypotf;
-    sin() = sinf;
-    cos() = cosf;
-    tan() = tanf;
     asin() = asinf;
     acos() = acosf;
     atan() = atanf;
@@ -253,7 +269,11 @@ mod tests {
                 let ours = GpuFloat::$method(x $(, $argument)*);
                 let std = $float::$method(x $(, $argument)*);
                 let close = (ours - std).abs() <= $tolerance * std.abs().max($float::MIN_POSITIVE);
-                std::assert!(close || ours == std || ours.is_nan() && std.is_nan(), "{}({x}): {ours} and {std}", stringify!($method));
+                std::assert!(
+                    close || ours == std || ours.is_nan() && std.is_nan(),
+                    "{}({x}): {ours} and {std}",
+                    stringify!($method)
+                );
             }
         )*};
     }
@@ -261,17 +281,20 @@ mod tests {
     macro_rules! methods_agree {
         ($float:ident, $tolerance:expr) => {
             agrees_with_std! { $float, 0.0,
-                floor() at [-1.5, 2.5, 1e10]; ceil() at [-1.5, 2.5]; round() at [-2.5, 0.5, 0.49]; trunc() at [-1.5, 2.5];
-                abs() at [-1.5, 2.0]; signum() at [-0.0, 3.0]; copysign(-1.0) at [2.0]; sqrt() at [2.0, 0.0, -1.0]; fract() at [-1.25, 7.75];
-                mul_add(3.0, -1.0) at [0.1, 7.0]; rem_euclid(3.0) at [-7.5, 7.5, 1e7]; div_euclid(-3.0) at [-7.5, 7.5];
-                div_euclid(3.0) at [-7.5, 7.5]; powi(0) at [3.0]; powi(-2) at [4.0];
+                floor() at [-1.5, 2.5, 1e10]; ceil() at [-1.5, 2.5]; round() at [-2.5, 0.5, 0.49];
+                trunc() at [-1.5, 2.5]; abs() at [-1.5, 2.0]; signum() at [-0.0, 3.0]; copysign(-1.0) at [2.0];
+                sqrt() at [2.0, 0.0, -1.0]; fract() at [-1.25, 7.75]; mul_add(3.0, -1.0) at [0.1, 7.0];
+                rem_euclid(3.0) at [-7.5, 7.5, 1e7]; div_euclid(-3.0) at [-7.5, 7.5]; div_euclid(3.0) at [-7.5, 7.5];
+                powi(0) at [3.0]; powi(-2) at [4.0];
             }
             agrees_with_std! { $float, $tolerance,
-                powi(7) at [1.1, -0.9]; powi(i32::MIN) at [1.0, 2.0]; powf(2.5) at [1.5, 30.0]; exp() at [-3.0, 0.1, 20.0]; exp2() at [0.5, -9.25];
-                ln() at [0.1, 7.0]; log(3.0) at [10.0]; log2() at [8.0, 0.3]; log10() at [1000.0, 0.02]; cbrt() at [-27.0, 2.0];
-                hypot(4.0) at [3.0, 1e18]; sin() at [0.5, 100.0, 1e6]; cos() at [0.5, 100.0]; tan() at [0.5, 2.0]; asin() at [0.3, -1.0];
-                acos() at [0.3, -0.7]; atan() at [5.0]; atan2(-2.0) at [1.0, -1.0]; exp_m1() at [1e-5, 1.0]; ln_1p() at [1e-5, 1.0];
-                sinh() at [0.1, 3.0]; cosh() at [0.1, 3.0]; tanh() at [0.1, 3.0]; asinh() at [0.1, 30.0]; acosh() at [1.5]; atanh() at [0.1, -0.5];
+                powi(7) at [1.1, -0.9]; powi(i32::MIN) at [1.0, 2.0]; powf(2.5) at [1.5, 30.0];
+                exp() at [-3.0, 0.1, 20.0]; exp2() at [0.5, -9.25]; ln() at [0.1, 7.0]; log(3.0) at [10.0];
+                log2() at [8.0, 0.3]; log10() at [1000.0, 0.02]; cbrt() at [-27.0, 2.0]; hypot(4.0) at [3.0, 1e18];
+                sin() at [0.5, 100.0, 1e6]; cos() at [0.5, 100.0]; tan() at [0.5, 2.0]; asin() at [0.3, -1.0];
+                acos() at [0.3, -0.7]; atan() at [5.0]; atan2(-2.0) at [1.0, -1.0]; exp_m1() at [1e-5, 1.0];
+                ln_1p() at [1e-5, 1.0]; sinh() at [0.1, 3.0]; cosh() at [0.1, 3.0]; tanh() at [0.1, 3.0];
+                asinh() at [0.1, 30.0]; acosh() at [1.5]; atanh() at [0.1, -0.5];
             }
         };
     }

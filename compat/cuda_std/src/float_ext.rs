@@ -1,6 +1,8 @@
 //! Functions beyond `std`'s: error functions, Bessel functions, angles in multiples of π.
 
+use crate::compiler_support::cuda_std_frem_f64;
 use crate::float::hardware;
+use crate::{float_ext as wide, trigonometry};
 use core::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI, SQRT_2};
 
 mod private {
@@ -12,9 +14,10 @@ mod private {
 
 /// More functions of `f32` and `f64`, on GPU and host.
 ///
-/// Most are the `libm` crate's, of the type itself. Those that `libm` lacks are calculated here in `f64` (so they are slow for an `f32` on
-/// GPUs with few `f64` units): [`cospi`](Self::cospi), [`sinpi`](Self::sinpi), [`sincospi`](Self::sincospi), [`rcbrt`](Self::rcbrt),
-/// [`norm_cdf`](Self::norm_cdf), [`scaled_complementary_error_function`](Self::scaled_complementary_error_function) and the two inverse functions.
+/// Most are the `libm` crate's, of the type itself. The sine and cosine of multiples of π are this crate's own, and
+/// need no `f64` for an `f32`. What else `libm` lacks is calculated here in `f64` (so it is slow for an `f32` on GPUs
+/// with few `f64` units): [`rcbrt`](Self::rcbrt), [`norm_cdf`](Self::norm_cdf),
+/// [`scaled_complementary_error_function`](Self::scaled_complementary_error_function) and the two inverse functions.
 pub trait FloatExt: Sized + private::Sealed {
     /// The cosine of `self * π`, exact where it is 0 or ±1.
     fn cospi(self) -> Self;
@@ -26,9 +29,11 @@ pub trait FloatExt: Sized + private::Sealed {
     fn inv_complementary_error_function(self) -> Self;
     /// exp(x²) times the complementary error function of x, the number.
     fn scaled_complementary_error_function(self) -> Self;
-    /// Splits the number into `(m, e)` with `m * 2^e` the number and the magnitude of `m` from 0.5 to below 1. 0, infinities and NaN come back with an unspecified exponent.
+    /// Splits the number into `(m, e)` with `m * 2^e` the number and the magnitude of `m` from 0.5 to below 1. 0,
+    /// infinities and NaN come back with an unspecified exponent.
     fn frexp(self) -> (Self, i32);
-    /// The exponent e of the form `m * 2^e` with the magnitude of m from 1 to below 2. `i32::MIN` for 0 and NaN, `i32::MAX` for infinities.
+    /// The exponent e of the form `m * 2^e` with the magnitude of m from 1 to below 2. `i32::MIN` for 0 and NaN,
+    /// `i32::MAX` for infinities.
     fn unbiased_exp(self) -> i32;
     /// The Bessel function of the first kind of order 0.
     fn j0(self) -> Self;
@@ -66,10 +71,11 @@ pub trait FloatExt: Sized + private::Sealed {
     fn yn(self, order: i32) -> Self;
 }
 
-/// Implements the trait for one type: from `libm`'s functions of one argument, of argument and order, and from this module's.
+/// Implements the trait for one type: from `libm`'s functions of one argument, of argument and order, and from this
+/// module's.
 macro_rules! float_ext {
     (
-        $float:ident, $bits:ident, $ilogb:ident, $jn:ident, $yn:ident, $ldexp:ident, $scalbn:ident,
+        $float:ident, $angles:ident, $bits:ident, $ilogb:ident, $jn:ident, $yn:ident, $ldexp:ident, $scalbn:ident,
         { $($method:ident = $function:ident;)* }
     ) => {
         impl FloatExt for $float {
@@ -79,11 +85,13 @@ macro_rules! float_ext {
                 }
             )*
 
-            float_ext! { @wide cospi = cospi; sinpi = sinpi; rcbrt = rcbrt; norm_cdf = norm_cdf; inv_norm_cdf = inv_norm_cdf; }
-            float_ext! { @wide inv_complementary_error_function = erfcinv; scaled_complementary_error_function = erfcx; }
+            float_ext! { @wide rcbrt = rcbrt; norm_cdf = norm_cdf; inv_norm_cdf = inv_norm_cdf; }
+            float_ext! { @wide inv_complementary_error_function = erfcinv; }
+            float_ext! { @wide scaled_complementary_error_function = erfcx; }
 
             fn frexp(self) -> (Self, i32) {
-                // Not libm's, which calls itself for subnormal numbers: recursion hides a kernel's need of stack from the compiler.
+                // Not libm's, which calls itself for subnormal numbers: recursion hides a kernel's need of stack from
+                // the compiler.
                 const FRACTION_BITS: u32 = $float::MANTISSA_DIGITS - 1;
                 const ONE_HALF: i32 = $float::MAX_EXP - 2;
                 const EXPONENTS: i32 = 2 * $float::MAX_EXP - 1;
@@ -126,6 +134,14 @@ macro_rules! float_ext {
                 if self > 0.0 { self.min(1.0) } else { 0.0 }
             }
 
+            fn sinpi(self) -> Self {
+                $angles::sinpi(self)
+            }
+
+            fn cospi(self) -> Self {
+                $angles::cospi(self)
+            }
+
             fn sincospi(self) -> (Self, Self) {
                 (self.sinpi(), self.cospi())
             }
@@ -138,7 +154,7 @@ macro_rules! float_ext {
     )*};
 }
 
-float_ext! { f64, u64, ilogb, jn, yn, ldexp, scalbn, {
+float_ext! { f64, wide, u64, ilogb, jn, yn, ldexp, scalbn, {
     error_function = erf;
     complementary_error_function = erfc;
     j0 = j0;
@@ -150,7 +166,7 @@ float_ext! { f64, u64, ilogb, jn, yn, ldexp, scalbn, {
     y1 = y1;
 } }
 
-float_ext! { f32, u32, ilogbf, jnf, ynf, ldexpf, scalbnf, {
+float_ext! { f32, trigonometry, u32, ilogbf, jnf, ynf, ldexpf, scalbnf, {
     error_function = erff;
     complementary_error_function = erfcf;
     j0 = j0f;
@@ -162,9 +178,10 @@ float_ext! { f32, u32, ilogbf, jnf, ynf, ldexpf, scalbnf, {
     y1 = y1f;
 } }
 
-/// Reduces an angle in multiples of π, exactly: the quarter turn it is nearest to (0 to 4), and the rest in radians, -π/4 to π/4.
+/// Reduces an angle in multiples of π, exactly: the quarter turn it is nearest to (0 to 4), and the rest in radians,
+/// -π/4 to π/4.
 fn quarter_turns(x: f64) -> (u8, f64) {
-    let turns = libm::fmod(x.abs(), 2.0);
+    let turns = cuda_std_frem_f64(x.abs(), 2.0);
     let quarters = hardware::f64::round(turns * 2.0);
     // The cast makes 0 of NaN, and the rest stays NaN.
     (quarters as u8, (turns - quarters * 0.5) * PI)
@@ -196,8 +213,8 @@ pub(crate) fn rcbrt(x: f64) -> f64 {
 }
 
 pub(crate) fn norm_cdf(x: f64) -> f64 {
-    // erfc's relative error is its argument's, magnified by twice its square. So the argument is kept in two parts, and the second enters through
-    // the derivative, -2/√π exp(-t²).
+    // erfc's relative error is its argument's, magnified by twice its square. So the argument is kept in two parts, and
+    // the second enters through the derivative, -2/√π exp(-t²).
     const FRAC_1_SQRT_2_LOW: f64 = -4.833_646_656_726_457e-17;
     let high = -x * FRAC_1_SQRT_2;
     let low = hardware::f64::mul_add(-x, FRAC_1_SQRT_2, -high) - x * FRAC_1_SQRT_2_LOW;
@@ -257,9 +274,11 @@ pub(crate) fn erfinv(x: f64) -> f64 {
     }
 }
 
-/// The x from 0 up whose complementary error function is `tail` and whose error function is `middle`, two numbers with the sum 1.
+/// The x from 0 up whose complementary error function is `tail` and whose error function is `middle`, two numbers with
+/// the sum 1.
 ///
-/// By Halley's method from the approximation of the normal quantile by Hastings (Abramowitz and Stegun, 26.2.23, error below 4.5e-4).
+/// By Halley's method from the approximation of the normal quantile by Hastings (Abramowitz and Stegun, 26.2.23, error
+/// below 4.5e-4).
 fn inverse(tail: f64, middle: f64) -> f64 {
     if tail == 0.0 {
         return f64::INFINITY;

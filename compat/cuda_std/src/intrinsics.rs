@@ -1,12 +1,13 @@
 //! The functions of NVIDIA's libdevice by name, without libdevice.
 //!
-//! The published crate declares the functions of that bitcode file, of which a kernel calls some by their bare names (`__nv_sinpi` is `sinpi`, and with an
-//! `f` at the end it takes an `f32`). Here they are calculated: by instructions of the GPU where there are some, else by the `libm` crate and [`FloatExt`].
-//! Results differ from libdevice's in the last bits. [`GpuFloat`] and
-//! `FloatExt` are the better way to most of them.
+//! The published crate declares the functions of that bitcode file, of which a kernel calls some by their bare names
+//! (`__nv_sinpi` is `sinpi`, and with an `f` at the end it takes an `f32`). Here they are calculated: by instructions
+//! of the GPU where there are some, else by the `libm` crate and [`FloatExt`]. Results differ from libdevice's in the
+//! last bits. [`GpuFloat`] and `FloatExt` are the better way to most of them.
 //!
-//! Suffixes name how a result is rounded: `_rn` to the nearest number, `_rz` towards 0, `_rd` down, `_ru` up. The functions that start with `fast_` are the GPU's
-//! approximations, and accurate on the host. Unsigned integers are passed in signed types, as there.
+//! Suffixes name how a result is rounded: `_rn` to the nearest number, `_rz` towards 0, `_rd` down, `_ru` up. The
+//! functions that start with `fast_` are the GPU's approximations, and accurate on the host. Unsigned integers are
+//! passed in signed types, as there.
 //!
 //! All functions are unsafe because the published declarations are; only those that take pointers ask for something.
 //! The meaning of each is in the libdevice user's guide, <https://docs.nvidia.com/cuda/libdevice-users-guide/>.
@@ -20,7 +21,7 @@ mod rounded;
 
 pub use directed::*;
 
-use crate::{FloatExt, GpuFloat};
+use crate::{FloatExt, GpuFloat, compiler_support};
 
 /// Declares functions by their calculation.
 macro_rules! functions {
@@ -107,8 +108,8 @@ functions! {
     fmaxf(x: f32, y: f32) -> f32 = x.max(y);
     fmin(x: f64, y: f64) -> f64 = x.min(y);
     fminf(x: f32, y: f32) -> f32 = x.min(y);
-    fmod(x: f64, y: f64) -> f64 = libm::fmod(x, y);
-    fmodf(x: f32, y: f32) -> f32 = libm::fmodf(x, y);
+    fmod(x: f64, y: f64) -> f64 = compiler_support::cuda_std_frem_f64(x, y);
+    fmodf(x: f32, y: f32) -> f32 = compiler_support::cuda_std_frem_f32(x, y);
     hypot(x: f64, y: f64) -> f64 = libm::hypot(x, y);
     hypotf(x: f32, y: f32) -> f32 = libm::hypotf(x, y);
     ilogb(x: f64) -> i32 = libm::ilogb(x);
@@ -200,7 +201,8 @@ fn exponent(x: f64) -> f64 {
     }
 }
 
-/// Picks four of the eight bytes of `y` and `x` (`x` the low ones), by the low three bits of each of the selector's four low hexadecimal digits.
+/// Picks four of the eight bytes of `y` and `x` (`x` the low ones), by the low three bits of each of the selector's
+/// four low hexadecimal digits.
 fn permute_bytes(x: u32, y: u32, selector: u32) -> u32 {
     let bytes = u64::from(y) << 32 | u64::from(x);
     let pick = |digit: u32| (bytes >> ((selector >> (4 * digit) & 7) * 8)) as u32 & 0xff;
@@ -238,7 +240,8 @@ macro_rules! through_pointers {
             fractional
         }
 
-        /// The remainder of `x / y`, of whose quotient it writes sign and low bits (`__nv_remquo` of libdevice, or its `f32` form).
+        /// The remainder of `x / y`, of whose quotient it writes sign and low bits (`__nv_remquo` of libdevice, or its
+        /// `f32` form).
         ///
         /// # Safety
         ///

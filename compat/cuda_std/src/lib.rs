@@ -1,7 +1,8 @@
 //! Drop-in `cuda_std` 0.2.2 for the NVPTX back end of stock rustc: the standard library of GPU kernels written in Rust.
 //!
-//! Everything has the published crate's name, signature and meaning, so a kernel crate written against it builds unchanged; the README lists
-//! what is covered, what is left out and which faults of the published crate are not repeated.
+//! Everything has the published crate's name, signature and meaning, so a kernel crate written against it builds
+//! unchanged; the README lists what is covered, what is left out and which faults of the published crate are not
+//! repeated.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -20,10 +21,12 @@
 //!
 //! The crate compiles for every target, and what a kernel does on the host depends on who calls it.
 //!
-//! - **In a launch of the simulator** (`cuda_sim::Launch`), every function here has the GPU's meaning: positions, barriers, warp functions, shared
-//!   memory, atomics, printing, assertions. Where a kernel does something wrong, the fault names the kernel's line, for the functions hand it on.
-//! - **Outside a launch**, what needs a launch panics and says so. Arithmetic ([`GpuFloat`], [`FloatExt`], [`intrinsics`]), [`atomic`] operations, fences, printing and
-//!   assertions need none: they work on the host's memory and its standard output.
+//! - **In a launch of the simulator** (`cuda_sim::Launch`), every function here has the GPU's meaning: positions,
+//!   barriers, warp functions, shared memory, atomics, printing, assertions. Where a kernel does something wrong, the
+//!   fault names the kernel's line, for the functions hand it on.
+//! - **Outside a launch**, what needs a launch panics and says so. Arithmetic ([`GpuFloat`], [`FloatExt`],
+//!   [`intrinsics`]), [`atomic`] operations, fences, printing and assertions need none: they work on the host's memory
+//!   and its standard output.
 //! - A user's own `#[gpu_only]` function panics on the host and names itself, in a launch too.
 //!
 //! ```
@@ -46,13 +49,14 @@
 //! assert_eq!(data.to_vec()[0], 63);
 //! ```
 //!
-//! A kernel is an ordinary `unsafe fn` on the host, of Rust's ABI and with the parameters as written. Where the meaning differs from the GPU's, the function says so
-//! under "On the host".
+//! A kernel is an ordinary `unsafe fn` on the host, of Rust's ABI and with the parameters as written. Where the meaning
+//! differs from the GPU's, the function says so under "On the host".
 //!
 //! # Sources
 //!
-//! "PTX" followed by a number is a section of the PTX ISA, <https://docs.nvidia.com/cuda/parallel-thread-execution/>, version 9.0;
-//! "CUDA guide" is the CUDA C++ Programming Guide, <https://docs.nvidia.com/cuda/cuda-c-programming-guide/>.
+//! "PTX" followed by a number is a section of the PTX ISA, <https://docs.nvidia.com/cuda/parallel-thread-execution/>,
+//! version 9.0; "CUDA guide" is the CUDA C++ Programming Guide,
+//! <https://docs.nvidia.com/cuda/cuda-c-programming-guide/>.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -69,22 +73,30 @@ extern crate self as cuda_std;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub mod __host;
+pub mod async_copy;
 pub mod atomic;
 pub mod cfg;
+#[doc(hidden)]
+pub mod compiler_support;
 pub mod float;
 mod float_ext;
 pub mod intrinsics;
 pub mod io;
 pub mod mem;
 pub mod misc;
+#[cfg(any(test, all(target_arch = "nvptx64", not(panic = "immediate-abort"))))]
+mod panic;
 pub mod ptr;
 pub mod shared;
 pub mod thread;
+mod trigonometry;
 pub mod warp;
 
 pub use cuda_std_macros::*;
 pub use float::GpuFloat;
 pub use float_ext::FloatExt;
+#[cfg(feature = "main")]
+pub use glam;
 pub use half;
 pub use half::{bf16, f16};
 pub use vek;
@@ -102,11 +114,12 @@ pub mod prelude {
     };
 }
 
-/// A panic ends the kernel by a trap: the launch fails with `CUDA_ERROR_LAUNCH_FAILED` (719).
+/// A panic ends the kernel by a trap, which rustc puts in place with this panic strategy: the launch fails with
+/// `CUDA_ERROR_LAUNCH_FAILED` (719), and the message is dropped.
 ///
-/// The message is dropped. Formatting it would put the formatting machinery, with its indirect calls and its stack, into every kernel that
+/// Formatting it would put the formatting machinery, with its indirect calls and its stack, into every kernel that
 /// indexes a slice.
-#[cfg(target_arch = "nvptx64")]
+#[cfg(all(target_arch = "nvptx64", panic = "immediate-abort"))]
 #[panic_handler]
 fn panic(_info: &core::panic::PanicInfo) -> ! {
     // SAFETY: a trap is allowed anywhere.

@@ -1,12 +1,12 @@
 //! Where a thread is in its block and grid, and how it waits for others.
 //!
-//! A launch is a grid of blocks, a block is a group of threads that run on one multiprocessor and share its shared memory
-//! (CUDA guide, "Thread Hierarchy"). Grid and block have up to three dimensions; `x` varies fastest.
+//! A launch is a grid of blocks, a block is a group of threads that run on one multiprocessor and share its shared
+//! memory (CUDA guide, "Thread Hierarchy"). Grid and block have up to three dimensions; `x` varies fastest.
 //!
 //! On the host all of this exists in a launch of the simulator only; the fences work outside of one too.
 //!
-//! The functions of position cost one read of a special register (PTX 10). LLVM knows their ranges (a thread index is below 1024, say)
-//! and drops tests that these decide.
+//! The functions of position cost one read of a special register (PTX 10). LLVM knows their ranges (a thread index is
+//! below 1024, say) and drops tests that these decide.
 
 use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
@@ -15,9 +15,18 @@ use core::arch::{asm, nvptx};
 use core::sync::atomic::Ordering::SeqCst;
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_sim::device::{self, BarrierOp, Scope};
-use vek::{Vec2, Vec3};
+#[cfg(feature = "main")]
+use glam::{UVec2, UVec3};
 
-/// Functions that return one component of a position or an extent: by an intrinsic on the GPU, by an element of the simulator's on the host.
+/// Coordinates in two dimensions: `vek`'s, as in the published 0.2.2. Its main branch has `glam`'s.
+#[cfg(not(feature = "main"))]
+type UVec2 = vek::Vec2<u32>;
+/// Coordinates in three dimensions: as above.
+#[cfg(not(feature = "main"))]
+type UVec3 = vek::Vec3<u32>;
+
+/// Functions that return one component of a position or an extent: by an intrinsic on the GPU, by an element of the
+/// simulator's on the host.
 macro_rules! component {
     ($($(#[$doc:meta])* $name:ident = $intrinsic:ident, $host:ident[$axis:literal];)*) => {$(
         $(#[$doc])*
@@ -60,39 +69,40 @@ component! {
 /// The thread's index in its block.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub fn thread_idx() -> Vec3<u32> {
-    Vec3::new(thread_idx_x(), thread_idx_y(), thread_idx_z())
+pub fn thread_idx() -> UVec3 {
+    UVec3::new(thread_idx_x(), thread_idx_y(), thread_idx_z())
 }
 
 /// The block's index in the grid.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub fn block_idx() -> Vec3<u32> {
-    Vec3::new(block_idx_x(), block_idx_y(), block_idx_z())
+pub fn block_idx() -> UVec3 {
+    UVec3::new(block_idx_x(), block_idx_y(), block_idx_z())
 }
 
 /// The threads of a block along each dimension.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub fn block_dim() -> Vec3<u32> {
-    Vec3::new(block_dim_x(), block_dim_y(), block_dim_z())
+pub fn block_dim() -> UVec3 {
+    UVec3::new(block_dim_x(), block_dim_y(), block_dim_z())
 }
 
 /// The blocks of the grid along each dimension.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub fn grid_dim() -> Vec3<u32> {
-    Vec3::new(grid_dim_x(), grid_dim_y(), grid_dim_z())
+pub fn grid_dim() -> UVec3 {
+    UVec3::new(grid_dim_x(), grid_dim_y(), grid_dim_z())
 }
 
-/// The thread's number in the whole grid: unique whatever the dimensions of the launch, with the threads of one block in one run.
+/// The thread's number in the whole grid: unique whatever the dimensions of the launch, with the threads of one block
+/// in one run.
 ///
 /// Unique as long as the grid has at most 2^32 threads; above that it wraps.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn index() -> u32 {
     let (grid, block, block_idx, thread) = (grid_dim(), block_dim(), block_idx(), thread_idx());
-    let linear = |at: Vec3<u32>, extent: Vec3<u32>| {
+    let linear = |at: UVec3, extent: UVec3| {
         at.z.wrapping_mul(extent.y)
             .wrapping_add(at.y)
             .wrapping_mul(extent.x)
@@ -121,23 +131,25 @@ pub fn index_1d() -> u32 {
 /// The thread's position along x and y, in threads. Unique in a launch of up to two dimensions.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub fn index_2d() -> Vec2<u32> {
-    Vec2::new(index_1d(), position(block_idx_y(), block_dim_y(), thread_idx_y()))
+pub fn index_2d() -> UVec2 {
+    UVec2::new(index_1d(), position(block_idx_y(), block_dim_y(), thread_idx_y()))
 }
 
 /// The thread's position along x, y and z, in threads. Unique in every launch.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub fn index_3d() -> Vec3<u32> {
-    let Vec2 { x, y } = index_2d();
-    Vec3::new(x, y, position(block_idx_z(), block_dim_z(), thread_idx_z()))
+pub fn index_3d() -> UVec3 {
+    let UVec2 { x, y } = index_2d();
+    UVec3::new(x, y, position(block_idx_z(), block_dim_z(), thread_idx_z()))
 }
 
-/// Whether this is the thread at the origin of the grid: true in exactly one thread of a launch, not necessarily the first to run.
+/// Whether this is the thread at the origin of the grid: true in exactly one thread of a launch, not necessarily the
+/// first to run.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn first() -> bool {
-    block_idx() == Vec3::zero() && thread_idx() == Vec3::zero()
+    let origin = UVec3::new(0, 0, 0);
+    block_idx() == origin && thread_idx() == origin
 }
 
 /// The threads of a warp: 32 on every GPU so far (PTX 10.4, `WARP_SZ`).
@@ -150,11 +162,11 @@ pub fn warp_size() -> u32 {
     size
 }
 
-/// Waits until all threads of the block have come here, and makes what each wrote to shared and global memory before visible to all after
-/// (PTX 9.7.13.1, `bar.sync 0`).
+/// Waits until all threads of the block have come here, and makes what each wrote to shared and global memory before
+/// visible to all after (PTX 9.7.13.1, `bar.sync 0`).
 ///
-/// All threads of the block that have not exited must reach the same call; in a branch that only some of them take, the block hangs or the
-/// result is undefined.
+/// All threads of the block that have not exited must reach the same call; in a branch that only some of them take, the
+/// block hangs or the result is undefined.
 #[gpu_only(sim = device::sync_threads)]
 #[inline(always)]
 pub fn sync_threads() {
@@ -162,7 +174,8 @@ pub fn sync_threads() {
     unsafe { nvptx::_syncthreads() }
 }
 
-/// [`sync_threads`] that also tells every thread in how many threads of the block `predicate` was not 0 (PTX 9.7.13.1, `bar.red.popc`).
+/// [`sync_threads`] that also tells every thread in how many threads of the block `predicate` was not 0 (PTX 9.7.13.1,
+/// `bar.red.popc`).
 #[gpu_only(sim = { device::sync_threads_reduce(BarrierOp::Count, predicate) })]
 #[inline(always)]
 pub fn sync_threads_count(predicate: u32) -> u32 {
@@ -204,25 +217,27 @@ macro_rules! barrier_reduction {
     }};
 }
 
-/// [`sync_threads`] that also tells every thread whether `predicate` was not 0 in all threads of the block: 1 if so, else 0
-/// (PTX 9.7.13.1, `bar.red.and`).
+/// [`sync_threads`] that also tells every thread whether `predicate` was not 0 in all threads of the block: 1 if so,
+/// else 0 (PTX 9.7.13.1, `bar.red.and`).
 #[gpu_only(sim = { device::sync_threads_reduce(BarrierOp::And, predicate) })]
 #[inline(always)]
 pub fn sync_threads_and(predicate: u32) -> u32 {
     barrier_reduction!("and", predicate)
 }
 
-/// [`sync_threads`] that also tells every thread whether `predicate` was not 0 in any thread of the block: 1 if so, else 0
-/// (PTX 9.7.13.1, `bar.red.or`).
+/// [`sync_threads`] that also tells every thread whether `predicate` was not 0 in any thread of the block: 1 if so,
+/// else 0 (PTX 9.7.13.1, `bar.red.or`).
 #[gpu_only(sim = { device::sync_threads_reduce(BarrierOp::Or, predicate) })]
 #[inline(always)]
 pub fn sync_threads_or(predicate: u32) -> u32 {
     barrier_reduction!("or", predicate)
 }
 
-/// Orders this thread's memory accesses as seen by all threads of the grid (PTX 9.7.13.4, `membar.gl`). It waits for nobody.
+/// Orders this thread's memory accesses as seen by all threads of the grid (PTX 9.7.13.4, `membar.gl`). It waits for
+/// nobody.
 ///
-/// The blocks of a grid may run on different multiprocessors, so this is the fence of the whole device: the same as [`device_fence`].
+/// The blocks of a grid may run on different multiprocessors, so this is the fence of the whole device: the same as
+/// [`device_fence`].
 #[gpu_only(sim = { device::fence(SeqCst, Scope::Device) })]
 #[inline(always)]
 pub fn grid_fence() {
@@ -230,7 +245,8 @@ pub fn grid_fence() {
     unsafe { asm!("membar.gl;", options(nostack, preserves_flags)) };
 }
 
-/// Orders this thread's memory accesses as seen by all threads of the GPU (PTX 9.7.13.4, `membar.gl`). It waits for nobody.
+/// Orders this thread's memory accesses as seen by all threads of the GPU (PTX 9.7.13.4, `membar.gl`). It waits for
+/// nobody.
 #[gpu_only(sim = { device::fence(SeqCst, Scope::Device) })]
 #[inline(always)]
 pub fn device_fence() {
@@ -238,7 +254,8 @@ pub fn device_fence() {
     unsafe { asm!("membar.gl;", options(nostack, preserves_flags)) };
 }
 
-/// Orders this thread's memory accesses as seen by the host and all GPUs as well (PTX 9.7.13.4, `membar.sys`). It waits for nobody.
+/// Orders this thread's memory accesses as seen by the host and all GPUs as well (PTX 9.7.13.4, `membar.sys`). It waits
+/// for nobody.
 #[gpu_only(sim = { device::fence(SeqCst, Scope::System) })]
 #[inline(always)]
 pub fn system_fence() {
@@ -246,7 +263,8 @@ pub fn system_fence() {
     unsafe { asm!("membar.sys;", options(nostack, preserves_flags)) };
 }
 
-/// Suspends the thread for about `nanos` nanoseconds: between 0 and twice as long, and at most one millisecond (PTX 9.7.19.1, `nanosleep`).
+/// Suspends the thread for about `nanos` nanoseconds: between 0 and twice as long, and at most one millisecond (PTX
+/// 9.7.19.1, `nanosleep`).
 ///
 /// # On the host
 ///

@@ -1,9 +1,11 @@
-//! `#[grid_constant]` on a parameter of a kernel: the host passes the value, the kernel gets a reference to the parameter itself.
+//! `#[grid_constant]` on a parameter of a kernel: the host passes the value, the kernel gets a reference to the
+//! parameter itself.
 //!
 //! On the GPU the reference is a marked pointer, which `cuda_builder` turns into LLVM's `byval` (`docs/device-abi.md`).
 
-use crate::kernel::{lowered_count, peel};
+use crate::kernel::lowered_count;
 use crate::mark::exported_name;
+use crate::parameters::peel;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Attribute, FnArg, ItemFn, PatType, Type};

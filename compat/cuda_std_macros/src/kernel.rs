@@ -1,6 +1,7 @@
 //! `#[kernel]`: one function in, its device form and its host form out.
 
 use crate::options::Options;
+use crate::parameters::{peel, points_to_code};
 use crate::{grid_constant, mark};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -103,7 +104,9 @@ fn check(sig: &Signature, errors: &mut Errors) {
     }
     for input in &sig.inputs {
         match input {
-            FnArg::Receiver(receiver) => errors.push(receiver, "a kernel cannot be a method: pass the value as a parameter"),
+            FnArg::Receiver(receiver) => {
+                errors.push(receiver, "a kernel cannot be a method: pass the value as a parameter")
+            }
             FnArg::Typed(parameter) if grid_constant::is_marked(parameter) => {
                 if let Some(message) = grid_constant::check(parameter) {
                     errors.push(parameter, message);
@@ -112,23 +115,18 @@ fn check(sig: &Signature, errors: &mut Errors) {
             FnArg::Typed(parameter) => match peel(&parameter.ty) {
                 Type::Reference(reference) if reference.mutability.is_some() => errors.push(
                     reference,
-                    "a kernel parameter must be `Copy`: every thread would hold this exclusive borrow, so take a `*mut` pointer",
+                    "a kernel parameter must be `Copy`: every thread would hold this exclusive borrow, so take a \
+                     `*mut` pointer",
                 ),
                 Type::ImplTrait(ty) => errors.push(ty, "a kernel cannot be generic: the host finds it by its one name"),
+                ty if points_to_code(ty) => errors.push(
+                    ty,
+                    "a kernel cannot take functions from the host: their code is not on the GPU; pass a number and \
+                     `match` it",
+                ),
                 _ => {}
             },
         }
-    }
-}
-
-/// The type without parentheses and the invisible groups that `macro_rules!` leaves around a `$t:ty`.
-pub fn peel(mut ty: &Type) -> &Type {
-    loop {
-        ty = match ty {
-            Type::Paren(inner) => &inner.elem,
-            Type::Group(inner) => &inner.elem,
-            _ => return ty,
-        };
     }
 }
 
@@ -170,8 +168,9 @@ fn lower(index: usize, parameter: &PatType) -> Lowered {
     );
     let ty = &parameter.ty;
 
-    // A reference is never null, yet an empty device buffer is an address of 0 with a length of 0. Moving the address of an empty slice
-    // by one element keeps that sound, and unlike a branch it keeps LLVM's knowledge that the address is in global memory.
+    // A reference is never null, yet an empty device buffer is an address of 0 with a length of 0. Moving the address
+    // of an empty slice by one element keeps that sound, and unlike a branch it keeps LLVM's knowledge that the address
+    // is in global memory.
     let reference = |element: TokenStream| {
         quote! {
             ::core::slice::from_raw_parts(
@@ -242,8 +241,9 @@ fn thin(name: Ident, ty: impl quote::ToTokens) -> Lowered {
     }
 }
 
-/// The entry point of the PTX. The body stays a function of its own that takes the parameters as written: it is inlined, and on the way LLVM
-/// learns what a shared reference promises (nobody writes to it), which a pair of integers does not say.
+/// The entry point of the PTX. The body stays a function of its own that takes the parameters as written: it is
+/// inlined, and on the way LLVM learns what a shared reference promises (nobody writes to it), which a pair of integers
+/// does not say.
 fn device(function: &ItemFn) -> TokenStream {
     let ItemFn { attrs, vis, sig, block } = function;
     let Signature {
@@ -279,7 +279,8 @@ fn device(function: &ItemFn) -> TokenStream {
 
 /// The function as written, for type checks, documentation and the CPU.
 ///
-/// Its ABI is Rust's: a panic of the kernel must unwind to the simulator, which `extern "C"` turns into an abort. `entering` is what it does first.
+/// Its ABI is Rust's: a panic of the kernel must unwind to the simulator, which `extern "C"` turns into an abort.
+/// `entering` is what it does first.
 fn host(function: &ItemFn, entering: &TokenStream) -> TokenStream {
     let mut function = function.clone();
     function.sig.abi = None;

@@ -1,15 +1,16 @@
 //! Drop-in `cuda_std_macros` 0.2.0 for the NVPTX back end of stock rustc: the attributes that `cuda_std` re-exports.
 //!
-//! A stock compiler knows no attribute for a GPU kernel's slices or for an address space. Each macro therefore leaves a mark that any
-//! compiler carries through (an ABI, a link section, a marker static), and `cuda_builder` makes of it what PTX needs.
-//! `docs/device-abi.md` in the repository is the agreement between the two.
+//! A stock compiler knows no attribute for a GPU kernel's slices or for an address space. Each macro therefore leaves a
+//! mark that any compiler carries through (an ABI, a link section, a marker static), and `cuda_builder` makes of it
+//! what PTX needs. `docs/device-abi.md` in the repository is the agreement between the two.
 //!
-//! All output is written for every edition from 2018 on. On the GPU it names nothing but `::core`. On the host, `#[address_space]` and `#[kernel(..)]`
-//! with options also name `::cuda_std`, through which they register a static or a kernel's options with the simulator: a crate that uses them
-//! depends on `cuda_std` by that name.
+//! All output is written for every edition from 2018 on. On the GPU it names nothing but `::core`. On the host,
+//! `#[address_space]` and `#[kernel(..)]` with options also name `::cuda_std`, through which they register a static or
+//! a kernel's options with the simulator: a crate that uses them depends on `cuda_std` by that name.
 
-// A kernel is `extern "ptx-kernel"`, which is unstable. The crate that uses `#[kernel]` was written without knowing that and cannot be
-// asked to enable it: the macro's own expansion is allowed it instead. Only where the compiler accepts unstable features at all.
+// A kernel is `extern "ptx-kernel"`, which is unstable. The crate that uses `#[kernel]` was written without knowing
+// that and cannot be asked to enable it: the macro's own expansion is allowed it instead. Only where the compiler
+// accepts unstable features at all.
 #![cfg_attr(unstable_features, feature(allow_internal_unstable), allow(internal_features))]
 
 use proc_macro::TokenStream;
@@ -19,6 +20,7 @@ mod grid_constant;
 mod kernel;
 mod mark;
 mod options;
+mod parameters;
 mod statics;
 
 /// Makes a function a GPU kernel: an entry point that the host launches by its name.
@@ -38,19 +40,21 @@ mod statics;
 /// # Parameters on the GPU
 ///
 /// The host passes, in order, for each parameter of type
-/// - `&[T]`, `*const [T]`, `*mut [T]`, `&str`: two arguments, the address and the number of elements (of bytes for `str`) as a `usize`.
-///   An address of 0 is accepted together with a length of 0 (what an empty device buffer gives);
+/// - `&[T]`, `*const [T]`, `*mut [T]`, `&str`: two arguments, the address and the number of elements (of bytes for
+///   `str`) as a `usize`. An address of 0 is accepted together with a length of 0 (what an empty device buffer gives);
 /// - anything else, structs included: one argument by value. Structs should be `#[repr(C)]`.
 ///
-/// A parameter `#[grid_constant] x: &T` is one argument too, a `T` by value, and `x` refers to the argument itself, without a copy, as `const __grid_constant__ T`
-/// does in CUDA C++. `T` may be aligned to more than 16 bytes, which a `T` by value may not. Tensor maps are passed so.
+/// A parameter `#[grid_constant] x: &T` is one argument too, a `T` by value, and `x` refers to the argument itself,
+/// without a copy, as `const __grid_constant__ T` does in CUDA C++. `T` may be aligned to more than 16 bytes, which a
+/// `T` by value may not. Tensor maps are passed so.
 ///
 /// The slice must be written as such: behind a type alias the macro cannot see it.
 ///
 /// # What is checked
 ///
-/// The function must be `unsafe`, return nothing, be neither generic (lifetimes are fine) nor `async` nor a method, and all its parameters must be
-/// [`Copy`]. That excludes `&mut [T]`: every thread of the grid would hold the same exclusive borrow. Take `*mut T` instead.
+/// The function must be `unsafe`, return nothing, be neither generic (lifetimes are fine) nor `async` nor a method, and
+/// all its parameters must be [`Copy`]. That excludes `&mut [T]`: every thread of the grid would hold the same
+/// exclusive borrow. Take `*mut T` instead.
 ///
 /// ```compile_fail,E0277
 /// struct NotCopy(u32);
@@ -61,9 +65,10 @@ mod statics;
 ///
 /// # On the host
 ///
-/// The function keeps its signature and has Rust's ABI, whatever ABI was written: `kernel as unsafe fn(*mut f32, u32)`. So a panic in it unwinds, which the simulator
-/// (`cuda_sim`) makes a fault of that thread; out of an `extern "C"` function, as the published macro makes, it would end the process.
-/// It is not `no_mangle` there, so that two kernel crates may use the same name.
+/// The function keeps its signature and has Rust's ABI, whatever ABI was written: `kernel as unsafe fn(*mut f32, u32)`.
+/// So a panic in it unwinds, which the simulator (`cuda_sim`) makes a fault of that thread; out of an `extern "C"`
+/// function, as the published macro makes, it would end the process. It is not `no_mangle` there, so that two kernel
+/// crates may use the same name.
 ///
 /// # Options
 ///
@@ -103,24 +108,27 @@ mod statics;
 /// pub unsafe fn k() {}
 /// ```
 ///
-/// Where `smem_spilling` is not allowed (dynamic shared memory, `setmaxnreg`, functions that are not inlined), `cuda_builder` refuses the kernel and names
-/// the rule. On the host the options are data: `cuda_sim::device::kernels` lists them, and the simulator refuses a launch outside of them. A crate
-/// with such kernels depends on `cuda_std` by that name.
+/// Where `smem_spilling` is not allowed (dynamic shared memory, `setmaxnreg`, functions that are not inlined),
+/// `cuda_builder` refuses the kernel and names the rule. On the host the options are data: `cuda_sim::device::kernels`
+/// lists them, and the simulator refuses a launch outside of them. A crate with such kernels depends on `cuda_std` by
+/// that name.
 #[proc_macro_attribute]
 #[cfg_attr(unstable_features, allow_internal_unstable(abi_ptx))]
 pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(options.into(), item.into()).into()
 }
 
-/// Marks a function that makes sense on the GPU only. On the host its body is replaced by a panic that names the function.
+/// Marks a function that makes sense on the GPU only. On the host its body is replaced by a panic that names the
+/// function.
 ///
 /// The signature and the attributes stay on both sides, except that a foreign ABI is dropped on the host.
 ///
 /// # The option `sim`
 ///
-/// `cuda_std` itself says with it what the simulator does; the published macro has no such option. `#[gpu_only(sim = path)]` calls the function at `path` with the
-/// same arguments, `#[gpu_only(sim = { .. })]` runs the block, in which the parameters have their names. Either way the host form
-/// is `#[track_caller]`, so that a fault names the line of the kernel, and the GPU's form is not.
+/// `cuda_std` itself says with it what the simulator does; the published macro has no such option.
+/// `#[gpu_only(sim = path)]` calls the function at `path` with the same arguments, `#[gpu_only(sim = { .. })]` runs the
+/// block, in which the parameters have their names. Either way the host form is `#[track_caller]`, so that a fault
+/// names the line of the kernel, and the GPU's form is not.
 ///
 /// ```
 /// #[cuda_std_macros::gpu_only(sim = { value.count_ones() })]
@@ -152,13 +160,13 @@ pub fn externally_visible(_options: TokenStream, item: TokenStream) -> TokenStre
 
 /// Places a `static` or `static mut` in a memory of the GPU: `global`, `shared` or `constant`.
 ///
-/// On the host it stays an ordinary static. A shared or constant one is registered with the simulator, by way of the crate `cuda_std`, which the
-/// crate that uses this must have under that name: one shared static is then every block's, so blocks of a program that has any run one after
-/// the other.
+/// On the host it stays an ordinary static. A shared or constant one is registered with the simulator, by way of the
+/// crate `cuda_std`, which the crate that uses this must have under that name: one shared static is then every block's,
+/// so blocks of a program that has any run one after the other.
 ///
 /// A shared static has no initial value on a GPU, whatever its initialiser says; use `MaybeUninit::uninit()` or zeros.
-/// `cuda_std::shared_array!` is the easier way to it. `local`, which the published crate also parses, is refused on the GPU:
-/// LLVM has no static local memory.
+/// `cuda_std::shared_array!` is the easier way to it. `local`, which the published crate also parses, is refused on the
+/// GPU: LLVM has no static local memory.
 #[proc_macro_attribute]
 pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
     statics::address_space(space.into(), item.into()).into()

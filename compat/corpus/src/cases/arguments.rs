@@ -3,7 +3,8 @@
 use core::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use cuda_std::vek::{Vec2, Vec3};
 
-/// The arguments of a launch, in order, each as the bytes that the GPU would get: a value's own, an address, a number of elements.
+/// The arguments of a launch, in order, each as the bytes that the GPU would get: a value's own, an address, a number
+/// of elements.
 #[derive(Debug)]
 pub struct Arguments<'a> {
     rest: &'a [Vec<u8>],
@@ -23,7 +24,8 @@ impl<'a> Arguments<'a> {
     ///
     /// # Safety
     ///
-    /// It must be one of that type: a valid value, or the address of something that lives as long as the kernel uses it.
+    /// It must be one of that type: a valid value, or the address of something that lives as long as the kernel uses
+    /// it.
     pub unsafe fn next<T: FromArguments>(&mut self) -> T {
         T::take(self)
     }
@@ -75,6 +77,9 @@ by_value! {
     bool, char, u8, u16, i16, u32, i32, u64, i64, f32, f64,
     [f32; 3], Vec2<u32>, Vec3<f32>, crate::parameters::Nested, crate::parameters::Settings,
 }
+
+#[cfg(feature = "main")]
+by_value! { cuda_std::glam::Vec2, cuda_std::glam::Vec3 }
 
 impl<T> FromArguments for *const T {
     unsafe fn take(arguments: &mut Arguments<'_>) -> Self {

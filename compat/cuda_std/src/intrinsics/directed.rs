@@ -1,5 +1,6 @@
-//! What the GPU has an instruction for and Rust has not: arithmetic and conversions rounded in a given direction (PTX 9.7.3 `add`, `mul`, `fma`,
-//! `div`, `rcp`, `sqrt`; PTX 9.7.9.22 `cvt`), and approximations (PTX 9.7.3 `sin`, `cos`, `ex2`, `lg2`).
+//! What the GPU has an instruction for and Rust has not: arithmetic and conversions rounded in a given direction (PTX
+//! 9.7.3 `add`, `mul`, `fma`, `div`, `rcp`, `sqrt`; PTX 9.7.9.22 `cvt`), and approximations (PTX 9.7.3 `sin`, `cos`,
+//! `ex2`, `lg2`).
 //!
 //! On the host the first are exact to the bit, and in place of an approximation stands the accurate function.
 
@@ -35,17 +36,22 @@ macro_rules! instruction {
     };
 }
 
-/// Functions in all four directions: the name without its end, the instruction before and after the direction, and the function of [`rounded`] that is it.
+/// Functions in all four directions: the name without its end, the instruction before and after the direction, and the
+/// function of [`rounded`] that is it.
 macro_rules! directed {
     ($(
         $name:ident($($parameter:ident: $type:ident in $reg:ident),*) -> $result:ident in $out:ident,
         $before:literal, $after:literal = $host:ident;
     )*) => {
         paste! {$(
-            directed!(@one [<$name _rn>]($($parameter: $type in $reg),*) -> $result in $out, $before "rn" $after = $host Nearest);
-            directed!(@one [<$name _rz>]($($parameter: $type in $reg),*) -> $result in $out, $before "rz" $after = $host TowardZero);
-            directed!(@one [<$name _rd>]($($parameter: $type in $reg),*) -> $result in $out, $before "rm" $after = $host Down);
-            directed!(@one [<$name _ru>]($($parameter: $type in $reg),*) -> $result in $out, $before "rp" $after = $host Up);
+            directed!(@one [<$name _rn>]($($parameter: $type in $reg),*) -> $result in $out,
+                $before "rn" $after = $host Nearest);
+            directed!(@one [<$name _rz>]($($parameter: $type in $reg),*) -> $result in $out,
+                $before "rz" $after = $host TowardZero);
+            directed!(@one [<$name _rd>]($($parameter: $type in $reg),*) -> $result in $out,
+                $before "rm" $after = $host Down);
+            directed!(@one [<$name _ru>]($($parameter: $type in $reg),*) -> $result in $out,
+                $before "rp" $after = $host Up);
         )*}
     };
     (
@@ -95,10 +101,11 @@ directed! {
 instruction!(int2double_rn(x: i32 in reg32) -> f64 in reg64, "cvt.rn.f64.s32" => x.into());
 instruction!(uint2double_rn(x: i32 in reg32) -> f64 in reg64, "cvt.rn.f64.u32" => (x as u32).into());
 
-instruction!(fast_cosf(x: f32 in reg32) -> f32 in reg32, "cos.approx.f32" => libm::cosf(x));
-instruction!(fast_sinf(x: f32 in reg32) -> f32 in reg32, "sin.approx.f32" => libm::sinf(x));
+instruction!(fast_cosf(x: f32 in reg32) -> f32 in reg32, "cos.approx.f32" => crate::trigonometry::cos(x));
+instruction!(fast_sinf(x: f32 in reg32) -> f32 in reg32, "sin.approx.f32" => crate::trigonometry::sin(x));
 instruction!(fast_log2f(x: f32 in reg32) -> f32 in reg32, "lg2.approx.f32" => libm::log2f(x));
-instruction!(fast_fdividef(x: f32 in reg32, y: f32 in reg32) -> f32 in reg32, "div.approx.f32" => rounded::approximate_quotient(x, y));
+instruction!(fast_fdividef(x: f32 in reg32, y: f32 in reg32) -> f32 in reg32,
+    "div.approx.f32" => rounded::approximate_quotient(x, y));
 
 /// 2 to the power of `x`, approximately (PTX 9.7.3.20, `ex2`).
 ///
@@ -154,6 +161,7 @@ pub unsafe fn fast_sincosf(x: f32, sine: *mut f32, cosine: *mut f32) {
 /// The reciprocal of the square root, rounded to the nearest number (`__nv_frsqrt_rn` of libdevice).
 #[inline(always)]
 pub unsafe fn frsqrt_rn(x: f32) -> f32 {
-    // The GPU's own instruction is an approximation. Twice the digits round to the right number but for a few ties in 2^29.
+    // The GPU's own instruction is an approximation. Twice the digits round to the right number but for a few ties in
+    // 2^29.
     (1.0 / crate::GpuFloat::sqrt(f64::from(x))) as f32
 }
