@@ -10,6 +10,7 @@
 //! - `random`: a thousand products of random shapes, f16 and bf16
 //! - `spans`: matrices that span more than 4 GiB
 //! - `corpus`: kernels over the whole surface of `cuda_std`
+//! - `differential`: functions that host and GPU must compute alike, from the bundle
 //! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
 //! - `occupancy`: the planner's occupancy and limits against the driver's
 //! - `spilling`: the twins that spill registers: results equal to the bit, and the driver's numbers
@@ -18,6 +19,7 @@
 mod cases;
 mod corpus;
 mod counted;
+mod differential;
 mod finish;
 mod gemm;
 mod kernels;
@@ -39,6 +41,7 @@ type Outcome = Result<(), Failed>;
 
 fn main() {
     let child = corpus::run_as_child()
+        .or_else(differential::run_as_child)
         .or_else(mutants::run_as_child)
         .or_else(counted::run_as_child);
     if let Some(code) = child {
@@ -66,6 +69,7 @@ fn main() {
     trials.extend(random::trials());
     trials.extend(spans::trials());
     trials.extend(corpus::trials());
+    trials.extend(differential::trials());
     trials.extend(mutants::trials());
     trials.extend(counted::trials());
     trials.extend(occupancy::trials(&variants));

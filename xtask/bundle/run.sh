@@ -44,7 +44,20 @@ run_tests() { # command...
     return "$status"
 }
 
-test_() { run_tests "$bundle/tests/gpu" ${TEST_FILTER:-}; }
+# The driver compiles a whole module with one core; ptxas compiles a kernel at a time, with as many as there are.
+differential_machine_code() {
+    local folder capability
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | tr -d .)
+    for folder in "$bundle"/differential/*/; do
+        [ -e "$folder/programs.ptx.gz" ] && gunzip -f "$folder/programs.ptx.gz"
+        cut -d' ' -f1 "$folder/kernels.txt" | xargs -P "$(nproc)" -I{} sh -c \
+            "[ -e '$folder/{}.cubin' ] || timeout 120 ptxas -arch=sm_$capability -e {} -o '$folder/{}.cubin' '$folder/programs.ptx' ||
+                echo 'ptxas took too long for {}'" || return 1
+    done
+}
+export TILEWRIGHT_DIFFERENTIAL=$bundle/differential
+
+test_() { differential_machine_code && run_tests "$bundle/tests/gpu" ${TEST_FILTER:-}; }
 
 sanitize() { # tool options...
     local tool=$1

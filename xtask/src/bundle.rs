@@ -27,6 +27,8 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
     place(sh, &tests, "test", &bundle.join("tests"))?;
     place(sh, &benches, "bench", &bundle.join("benches"))?;
 
+    differential(sh, &bundle.join("differential"))?;
+
     let peers = bundle.join("peers");
     sh.create_dir(&peers)?;
     for source in sh.read_dir(root().join("benches/peers"))? {
@@ -51,13 +53,40 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How many random programs the bundle holds, and in how many modules.
+const FUZZED: [&str; 2] = ["300", "150"];
+
+/// The functions that host and GPU must compute alike, with their inputs and outputs.
+fn differential(sh: &Shell, into: &Path) -> anyhow::Result<()> {
+    let target = root().join("target/cuda-builder");
+    cmd!(
+        sh,
+        "cargo run --release --package device_rust --example emit -- {into} --target-dir {target}"
+    )
+    .run()?;
+    let [programs, batch] = FUZZED;
+    cmd!(
+        sh,
+        "cargo run --release --package device_fuzz -- --programs {programs} --batch {batch} --seed 2 --emit {into}"
+    )
+    .run()?;
+    for folder in sh.read_dir(into)? {
+        let ptx = folder.join("programs.ptx");
+        cmd!(sh, "gzip -9 {ptx}").quiet().run()?;
+    }
+    Ok(())
+}
+
 /// Copies the programs of one kind, under the names of their targets.
 fn place(sh: &Shell, built: &build::Messages, kind: &str, into: &Path) -> anyhow::Result<()> {
     let programs: Vec<_> = built.executables().filter(|(of, ..)| *of == kind).collect();
     ensure!(!programs.is_empty(), "cargo built no program of kind `{kind}`");
     sh.create_dir(into)?;
     for (_, name, program) in programs {
-        sh.copy_file(program, into.join(name))?;
+        let to = into.join(name);
+        sh.copy_file(program, &to)?;
+        // Symbols are a tenth of what may travel.
+        cmd!(sh, "strip {to}").quiet().run()?;
     }
     Ok(())
 }

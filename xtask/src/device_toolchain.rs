@@ -22,6 +22,21 @@ fn find() -> Result<Toolchain, toolchain::MissingToolchain> {
     toolchain::find(root().join("kernels-gpu"))
 }
 
+/// The other toolchain whose faults `cuda_builder` mends, with the LLVM that Debian's packages have too.
+pub const OLDER: &str = "1.95.0";
+
+/// Makes sure that the older toolchain is there; the error says why it is not.
+pub fn ensure_older(sh: &Shell) -> anyhow::Result<()> {
+    let parts = ["--component", "rust-src", "--component", "llvm-tools"];
+    cmd!(
+        sh,
+        "rustup toolchain install {OLDER} --profile minimal --no-self-update {parts...}"
+    )
+    .quiet()
+    .run()
+    .map_err(Into::into)
+}
+
 /// Runs one command after the other until a toolchain is complete.
 fn install(sh: &Shell, commands: &[String]) -> anyhow::Result<Toolchain> {
     for command in commands {

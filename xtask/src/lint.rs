@@ -6,7 +6,7 @@ use xshell::{Shell, cmd};
 use crate::{device_toolchain, root};
 
 /// Workspaces of their own, which the root's commands do not reach.
-const SATELLITES: [&str; 2] = ["examples/hello-shared", "compat/corpus-published"];
+const SATELLITES: [&str; 3] = ["examples/hello-shared", "compat/corpus-published", "compat/corpus-main"];
 
 /// Adds rustfmt and clippy where a minimal toolchain lacks them.
 pub fn ensure_tools(sh: &Shell) -> anyhow::Result<()> {

@@ -23,6 +23,8 @@ pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
             "cargo check --locked --manifest-path compat/corpus-published/Cargo.toml"
         )
         .run()?;
+        // And run against the interface of its main branch.
+        cmd!(sh, "cargo test --locked --manifest-path compat/corpus-main/Cargo.toml").run()?;
     }
     let mut skipped = Skipped::default();
     let test = cmd!(sh, "cargo test --workspace --no-fail-fast {args...}");
@@ -34,12 +36,28 @@ pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
         println!("{line}");
         skipped.note(&line);
     }
-    let status = child.wait()?;
+    let mut passed = child.wait()?.success();
+    if args.is_empty() {
+        passed &= older_toolchain(sh, &mut skipped);
+    }
     skipped.report();
-    if !status.success() {
+    if !passed {
         bail!("tests failed; the failures are listed above");
     }
     Ok(())
+}
+
+/// The reduced faults of LLVM once more, with the older toolchain; whether it passed.
+fn older_toolchain(sh: &Shell, skipped: &mut Skipped) -> bool {
+    if let Err(error) = device_toolchain::ensure_older(sh) {
+        let reason = format!("Rust {} cannot be installed ({error:#})", device_toolchain::OLDER);
+        *skipped.by_reason.entry(reason).or_default() += 1;
+        return true;
+    }
+    cmd!(sh, "cargo test --package cuda_builder --lib -- faults")
+        .env("CUDA_BUILDER_TOOLCHAIN", device_toolchain::OLDER)
+        .run()
+        .is_ok()
 }
 
 /// Tests that reported themselves as skipped, counted by their reason.
@@ -51,7 +69,8 @@ struct Skipped {
 }
 
 impl Skipped {
-    /// Reads one line of a test program's output: `test NAME ... ignored, REASON`, the reason perhaps said before in common.
+    /// Reads one line of a test program's output: `test NAME ... ignored, REASON`, the reason perhaps said before in
+    /// common.
     fn note(&mut self, line: &str) {
         if let Some((_, reason)) = line
             .split_once(" tests skipped: ")
