@@ -16,16 +16,18 @@ use cuda_builder::{CudaBuilder, NvvmArch};
 use flate2::Compression;
 use flate2::bufread::ZlibEncoder;
 
-/// A module of PTX: its architecture, its name, and the features of kernels-gpu that it is built with.
-type Module = (NvvmArch, &'static str, &'static str);
+/// A module of PTX: its architecture, its name, the features of kernels-gpu that it is built with, and whether LLVM
+/// schedules it for few registers.
+type Module = (NvvmArch, &'static str, &'static str, bool);
 
 /// What `src/ptx.rs` embeds. The rungs for the oldest architecture that a current CUDA assembles for, which run on every later one too; again with those
 /// that need `cp.async`; those that need `wgmma`, which devices of 9.0 run besides the ones before; the twins that spill, for the oldest architecture: what they are measured for is up to `ptxas`.
 const MODULES: [Module; 4] = [
-    (NvvmArch::Compute75, "sm_75", ""),
-    (NvvmArch::Compute80, "sm_80", "async_copy"),
-    (NvvmArch::Compute90a, "sm_90a", "wgmma"),
-    (NvvmArch::Compute75, "spilling", "spilling"),
+    (NvvmArch::Compute75, "sm_75", "", false),
+    (NvvmArch::Compute80, "sm_80", "async_copy", false),
+    // Kernels at their cap of registers: eight of them would spill.
+    (NvvmArch::Compute90a, "sm_90a", "wgmma", true),
+    (NvvmArch::Compute75, "spilling", "spilling", false),
 ];
 
 /// Writes a file beside it with `.zlib` behind its name.
@@ -40,11 +42,12 @@ fn main() {
     let with_page = env::var_os("CARGO_FEATURE_CLI").is_some();
     // Cargo compiles one level after the other; LLVM's work, which takes longer, overlaps.
     let failed = std::thread::scope(|scope| {
-        let builds = MODULES.map(|(arch, name, features)| {
+        let builds = MODULES.map(|(arch, name, features, few_registers)| {
             let ptx = out.join(format!("kernels_{name}.ptx"));
             scope.spawn(move || {
                 let builder = CudaBuilder::new("../kernels-gpu")
                     .arch(arch)
+                    .schedule_for_registers(few_registers)
                     .build_args(&["--features", features]);
                 let built = || -> Result<(), Box<dyn Error>> {
                     builder.copy_to(&ptx).build()?;

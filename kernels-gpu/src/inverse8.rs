@@ -26,6 +26,7 @@ use cuda_views::{Global, GlobalMut};
 use tilewright_contract::Inverse8;
 
 use crate::element::Element;
+use crate::unroll::unrolled;
 
 const SIDE: usize = Inverse8::SIDE as usize;
 
@@ -48,18 +49,16 @@ impl Scalar for f64 {
 fn eliminate<T: Scalar>(m: &mut [[T; SIDE]; SIDE], k: usize) {
     let pivot = T::ONE / m[k][k];
     let mut row = m[k];
-    for (j, element) in row.iter_mut().enumerate() {
-        *element = if j == k { pivot } else { *element * pivot };
-    }
-    for (i, other) in m.iter_mut().enumerate() {
+    unrolled!(SIDE, at most 8, |j| row[j] = if j == k { pivot } else { row[j] * pivot });
+    unrolled!(SIDE, at most 8, |i| {
         if i != k {
-            let factor = other[k];
-            for (j, element) in other.iter_mut().enumerate() {
-                let without = if j == k { T::ZERO } else { *element };
-                *element = without - factor * row[j];
-            }
+            let factor = m[i][k];
+            unrolled!(SIDE, at most 8, |j| {
+                let without = if j == k { T::ZERO } else { m[i][j] };
+                m[i][j] = without - factor * row[j];
+            });
         }
-    }
+    });
     m[k] = row;
 }
 
@@ -84,15 +83,15 @@ pub unsafe fn inverse8<T: Scalar>(from: *const T, to: *mut T, count: u32) {
     // Every step written out: elements that are indexed at run time would live in local memory.
     macro_rules! each {
         ($($k:literal)*) => {
-            $(for j in 0..SIDE {
+            $(unrolled!(SIDE, at most 8, |j| {
                 // SAFETY: t < count.
                 m[$k][j] = unsafe { from.get(Inverse8::index($k, j as u32, t, count)) };
-            })*
+            });)*
             $(eliminate(&mut m, $k);)*
-            $(for j in 0..SIDE {
+            $(unrolled!(SIDE, at most 8, |j| {
                 // SAFETY: t < count, and no other thread writes matrix t.
                 unsafe { to.set(Inverse8::index($k, j as u32, t, count), m[$k][j]) };
-            })*
+            });)*
         };
     }
     each!(0 1 2 3 4 5 6 7);

@@ -1,4 +1,5 @@
-//! What `cuda_std` calls on the host, name by name: the functions that exist only on a GPU, for the simulated thread that runs.
+//! What `cuda_std` calls on the host, name by name: the functions that exist only on a GPU, for the simulated thread
+//! that runs.
 //!
 //! Except where a function says otherwise it panics outside a launch.
 
@@ -127,7 +128,8 @@ pub fn sync_warp(mask: u32) {
     engine::current("sync_warp").sync_warp(mask, Location::caller());
 }
 
-/// Makes a group of the asynchronous copies that the thread has started since it last did ([`access::async_copy`](crate::access::async_copy)).
+/// Makes a group of the asynchronous copies that the thread has started since it last did
+/// ([`access::async_copy`](crate::access::async_copy)).
 #[track_caller]
 pub fn async_commit() {
     engine::current("async_commit").async_commit();
@@ -139,22 +141,23 @@ pub fn async_wait(pending: u32) {
     engine::current("async_wait").async_wait(pending);
 }
 
-/// The lanes of the warp that have not exited. (On a GPU: those that execute this instruction together, which may be fewer.)
+/// The lanes of the warp that have not exited. (On a GPU: those that execute this instruction together, which may be
+/// fewer.)
 #[track_caller]
 pub fn active_mask() -> u32 {
     engine::current("active_mask").active_mask()
 }
 
-/// Meets the lanes of `mask`, each of which brings a value, and lets `read` see them. The one primitive under shuffles, votes, matches and
-/// reductions. It orders no memory.
+/// Meets the lanes of `mask`, each of which brings a value, and lets `read` see them. The one primitive under shuffles,
+/// votes, matches and reductions. It orders no memory.
 #[track_caller]
 pub fn warp_exchange<R>(mask: u32, value: u64, read: impl FnOnce(&WarpValues) -> R) -> R {
     let values = engine::current("a warp function").exchange(mask, value, Location::caller());
     read(&values)
 }
 
-/// Meets all 32 lanes of the warp at one place of the source, as an instruction that is `.sync.aligned` does, and lets `read` see what each of them
-/// brought, by lane. It orders no memory.
+/// Meets all 32 lanes of the warp at one place of the source, as an instruction that is `.sync.aligned` does, and lets
+/// `read` see what each of them brought, by lane. It orders no memory.
 #[track_caller]
 pub fn warp_gather<R>(words: LaneWords, read: impl FnOnce(&[LaneWords; 32]) -> R) -> R {
     let gathered = engine::current("a matrix instruction").gather(words, Location::caller());
@@ -242,9 +245,7 @@ macro_rules! atomic_word {
                 };
                 // SAFETY: the caller's promise.
                 let word = unsafe { <$atomic>::from_ptr(ptr) };
-                match word.fetch_update(order, on_failure, |old| Some(f(old))) {
-                    Ok(old) | Err(old) => old,
-                }
+                word.update(order, on_failure, f)
             }
         }
     };
@@ -372,7 +373,8 @@ pub fn total_shared_bytes() -> u32 {
 
 /// A `#[address_space(shared)] static` of the program.
 ///
-/// There is one on the host where a GPU has one a block. A program that has any runs the blocks of its launches one at a time.
+/// There is one on the host where a GPU has one a block. A program that has any runs the blocks of its launches one at
+/// a time.
 pub struct SharedStatic {
     /// Its name.
     pub name: &'static str,
@@ -380,8 +382,8 @@ pub struct SharedStatic {
     pub address: fn() -> *mut u8,
     /// Its size in bytes.
     pub bytes: usize,
-    /// Whether it is a `static mut`. Only such a one is made to look uninitialised at the start of every block: another may lie in memory that
-    /// nobody can write.
+    /// Whether it is a `static mut`. Only such a one is made to look uninitialised at the start of every block: another
+    /// may lie in memory that nobody can write.
     pub is_mut: bool,
     /// Where it stands.
     pub file: &'static str,
@@ -407,7 +409,8 @@ pub(crate) fn shared_statics() -> &'static [SharedStatic] {
 #[linkme::distributed_slice]
 pub static KERNELS: [KernelAttributes];
 
-/// Every kernel of the program whose `#[kernel(..)]` has options, in no particular order. Miri has no linker that could collect them.
+/// Every kernel of the program whose `#[kernel(..)]` has options, in no particular order. Miri has no linker that could
+/// collect them.
 pub fn kernels() -> &'static [KernelAttributes] {
     #[cfg(not(miri))]
     return &KERNELS;
@@ -415,7 +418,8 @@ pub fn kernels() -> &'static [KernelAttributes] {
     &[]
 }
 
-/// What a kernel whose `#[kernel(..)]` has options calls first. A launch outside of them ends here; outside a launch it does nothing.
+/// What a kernel whose `#[kernel(..)]` has options calls first. A launch outside of them ends here; outside a launch it
+/// does nothing.
 #[inline]
 pub fn enter_kernel(attributes: &KernelAttributes) {
     if let Some(slot) = engine::try_current() {
@@ -423,7 +427,8 @@ pub fn enter_kernel(attributes: &KernelAttributes) {
     }
 }
 
-/// Prints. During a launch the text goes to the report, and to standard output at the launch's end. Outside a launch it is `std`'s `print!`.
+/// Prints. During a launch the text goes to the report, and to standard output at the launch's end. Outside a launch it
+/// is `std`'s `print!`.
 pub fn print(text: fmt::Arguments<'_>) {
     match engine::try_current() {
         Some(slot) => slot.print(text),

@@ -3,39 +3,53 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer};
+use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
 
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
 use crate::launch::Gpu;
 
+/// What allocations are rounded up to (bytes). `cp.async` with fewer valid bytes than it copies reads only those, but
+/// compute-sanitizer's memcheck (2025.3) takes it for a read of all 16.
+const ROUNDED_TO_BYTES: usize = 16;
+
 /// Elements in global memory, freed before the device they lie on is closed.
 pub struct DeviceMatrix<'gpu, T: Element> {
+    /// The elements, then zeros up to whole [`ROUNDED_TO_BYTES`].
     buffer: DeviceBuffer<T>,
+    len: usize,
     _gpu: PhantomData<&'gpu Gpu>,
 }
 
 impl<T: Element> DeviceMatrix<'_, T> {
     pub(super) fn from_slice(elements: &[T]) -> Result<Self> {
-        let buffer = DeviceBuffer::from_slice(elements).of_call("cuMemAlloc, cuMemcpyHtoD")?;
+        let mut matrix = Self::uninitialized(elements.len())?;
+        matrix.upload_at(0, elements)?;
+        Ok(matrix)
+    }
+
+    pub(super) fn uninitialized(len: usize) -> Result<Self> {
+        let rounded = len.next_multiple_of(ROUNDED_TO_BYTES / size_of::<T>());
+        // SAFETY: every element type is valid for any bits, and the host reads them only as what the device left there.
+        let buffer = unsafe { DeviceBuffer::uninitialized(rounded) }.of_call("cuMemAlloc")?;
+        if rounded > len {
+            buffer.index(len..).set_8(0).of_call("cuMemsetD8")?;
+        }
         Ok(Self {
             buffer,
+            len,
             _gpu: PhantomData,
         })
     }
 
-    pub(super) fn uninitialized(len: usize) -> Result<Self> {
-        // SAFETY: every element type is valid for any bits, and the host reads them only as what the device left there.
-        let buffer = unsafe { DeviceBuffer::uninitialized(len) }.of_call("cuMemAlloc")?;
-        Ok(Self {
-            buffer,
-            _gpu: PhantomData,
-        })
+    /// The elements alone.
+    fn elements(&self) -> DeviceSlice<T> {
+        self.buffer.index(..self.len)
     }
 
     /// Elements.
     pub fn len(&self) -> usize {
-        self.buffer.len()
+        self.len
     }
 
     /// Whether there are none.
@@ -55,7 +69,7 @@ impl<T: Element> DeviceMatrix<'_, T> {
                 elements.len()
             )));
         }
-        self.buffer.copy_to(elements).of_call("cuMemcpyDtoH")
+        self.elements().copy_to(elements).of_call("cuMemcpyDtoH")
     }
 
     /// Copies some elements to the host, from element `first` on, once what was launched before is done.
@@ -99,7 +113,7 @@ impl<T: Element> DeviceMatrix<'_, T> {
                 self.len()
             )));
         }
-        self.buffer.copy_from(&other.buffer).of_call("cuMemcpyDtoD")
+        self.elements().copy_from(&other.elements()).of_call("cuMemcpyDtoD")
     }
 
     /// Sets every byte, after what was launched before; returns before it is done. With `0xff` every element is a NaN.
@@ -110,7 +124,7 @@ impl<T: Element> DeviceMatrix<'_, T> {
         if self.is_empty() {
             return Ok(());
         }
-        self.buffer.set_8(byte).of_call("cuMemsetD8")
+        self.elements().set_8(byte).of_call("cuMemsetD8")
     }
 
     /// The address of the first element, for launches of kernels that are not in the variant table.

@@ -69,10 +69,9 @@ unsafe fn double_buffer<const VECTORS: bool>(operands: Operands<f32>, stages: Sh
         // SAFETY: the caller's promise.
         let share = unsafe { copier.load(k0 + TILE.k) };
         unrolled!(TILE.k, at most 8, |kk| {
-            let next;
-            if kk + 1 < TILE.k {
+            let next = if kk + 1 < TILE.k {
                 // SAFETY: filled, by the barrier before.
-                next = unsafe { fragments(stage(now), place, kk + 1) };
+                unsafe { fragments(stage(now), place, kk + 1) }
             } else {
                 now = TILE.stage_elems() - now;
                 // SAFETY: the barrier before has drained this stage.
@@ -81,8 +80,8 @@ unsafe fn double_buffer<const VECTORS: bool>(operands: Operands<f32>, stages: Sh
                 // there.
                 thread::sync_threads();
                 // SAFETY: filled, by the barrier.
-                next = unsafe { fragments(stage(now), place, 0) };
-            }
+                unsafe { fragments(stage(now), place, 0) }
+            };
             multiply(&mut sums, fragment);
             fragment = next;
         });
