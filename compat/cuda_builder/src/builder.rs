@@ -2,20 +2,19 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::arch::NvvmArch;
 use crate::backend::{self, Output};
+use crate::cache;
 use crate::compile::{self, Compiled};
 use crate::diagnose;
 use crate::error::CudaBuilderError;
+use crate::files::{Scratch, write_if_changed};
 use crate::layout::{self, Layout};
 use crate::toolchain::{self, TOOLCHAIN_VARIABLE, Toolchain};
 use crate::upstream::{self, MemorySpace};
-
-/// Names a folder in which all intermediate files are kept, for reports about wrong code.
-pub(crate) const KEEP_VARIABLE: &str = "CUDA_BUILDER_KEEP";
 
 /// How much the PTX tells about the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,17 +283,44 @@ impl CudaBuilder {
         let tools = toolchain::find(&crate_path)?;
         let layout = layout::read(&self, &crate_path, &tools)?;
         let compiled = compile::compile(&self, &crate_path, &tools, &layout)?;
-        let scratch = Scratch::new()?;
-        let output = backend::generate(&self, &crate_path, &tools, &compiled, scratch.path())
-            .map_err(|error| diagnose::explain(error, &crate_path, &tools, &compiled, scratch.path()))?;
-        if let Some(path) = &self.final_module_path {
-            upstream::write_module(scratch.path(), path)?;
-        }
+        let entry = cache::Entry::of(&self, &tools, &layout.target, &compiled);
+        let output = match entry.as_ref().and_then(cache::Entry::read) {
+            Some(ptx) => Output {
+                ptx,
+                intermediate: None,
+            },
+            None => {
+                let output = self.generate(&crate_path, &tools, &compiled)?;
+                entry.inspect(|entry| entry.write(&output.ptx));
+                output
+            }
+        };
         let path = self.publish(&layout, &compiled, &output)?;
         if env::var_os("OUT_DIR").is_some() {
             watch(&compiled, &layout, &tools);
         }
         Ok(path)
+    }
+
+    /// From bitcode to PTX.
+    fn generate(&self, crate_path: &Path, tools: &Toolchain, compiled: &Compiled) -> Result<Output, CudaBuilderError> {
+        let scratch = Scratch::new()?;
+        let output = backend::generate(self, crate_path, tools, compiled, scratch.path())
+            .map_err(|error| diagnose::explain(error, crate_path, tools, compiled, scratch.path()))?;
+        if let Some(path) = &self.final_module_path {
+            upstream::write_module(scratch.path(), path)?;
+        }
+        Ok(output)
+    }
+
+    /// The options without those that do not change the PTX of given bitcode.
+    pub(crate) fn that_changes_ptx(&self) -> Self {
+        Self {
+            path_to_crate: PathBuf::new(),
+            ptx_file_copy_path: None,
+            build_args: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Whether `.loc` directives are written.
@@ -374,55 +400,6 @@ impl CudaBuilder {
     }
 }
 
-/// The folder of the intermediate files: removed at the end, unless the user wants to see them.
-enum Scratch {
-    Removed(tempfile::TempDir),
-    Kept(PathBuf),
-}
-
-impl Scratch {
-    fn new() -> Result<Self, CudaBuilderError> {
-        match env::var_os(KEEP_VARIABLE).map(PathBuf::from) {
-            Some(folder) => {
-                fs::create_dir_all(&folder).map_err(CudaBuilderError::io(&folder))?;
-                Ok(Self::Kept(folder))
-            }
-            None => tempfile::tempdir()
-                .map(Self::Removed)
-                .map_err(CudaBuilderError::io(env::temp_dir())),
-        }
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Removed(folder) => folder.path(),
-            Self::Kept(folder) => folder,
-        }
-    }
-}
-
-/// Replaces a file in one step, and only when its content changes: whoever includes it is then not built again.
-fn write_if_changed(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|old| old == bytes) {
-        return Ok(());
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.flush()?;
-    #[cfg(unix)]
-    {
-        // A temporary file is private to its user; this one is a build product like any other.
-        use std::os::unix::fs::PermissionsExt;
-        file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-    }
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
 /// Tells cargo when the build script must run again: after a change in any file that went into the PTX.
 fn watch(compiled: &Compiled, layout: &Layout, tools: &Toolchain) {
     let mut files = compiled.sources.clone();
@@ -477,19 +454,5 @@ mod tests {
             matches!(&error, CudaBuilderError::CratePathDoesntExist(path) if path.ends_with("crate")),
             "{error}"
         );
-    }
-
-    #[test]
-    fn file_is_replaced_only_when_it_changes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("k.ptx");
-        write_if_changed(&path, b"one").unwrap();
-        let first = fs::metadata(&path).unwrap().modified().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        write_if_changed(&path, b"one").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), first);
-        write_if_changed(&path, b"two").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert!(write_if_changed(&folder.path().join("absent/k.ptx"), b"x").is_err());
     }
 }

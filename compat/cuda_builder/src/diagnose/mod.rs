@@ -14,6 +14,8 @@ mod ptxas;
 mod rustc;
 mod tool;
 
+pub(crate) use self::ptxas::PTXAS_VARIABLE;
+
 use std::fmt;
 use std::path::Path;
 

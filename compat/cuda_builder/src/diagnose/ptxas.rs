@@ -11,7 +11,7 @@ use crate::error::CudaBuilderError;
 use crate::ptx::items;
 
 /// Names a `ptxas` that each build ends with.
-const PTXAS_VARIABLE: &str = "CUDA_BUILDER_PTXAS";
+pub(crate) const PTXAS_VARIABLE: &str = "CUDA_BUILDER_PTXAS";
 
 /// Assembles the PTX, if the environment names a `ptxas`.
 pub(crate) fn assemble(ptx: &str, arch: NvvmArch, scratch: &Path) -> Result<(), CudaBuilderError> {

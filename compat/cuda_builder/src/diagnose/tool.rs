@@ -6,7 +6,7 @@ use std::path::Path;
 use super::linked::users;
 use super::place::Sources;
 use super::{Diagnosis, RustItem};
-use crate::builder::KEEP_VARIABLE;
+use crate::files::KEEP_VARIABLE;
 use crate::toolchain::Toolchain;
 
 /// What a message means, where it is known.
