@@ -23,6 +23,8 @@ const FOLDERS_VARIABLE: &str = "TILEWRIGHT_DIFFERENTIAL";
 const CHILD_VARIABLE: &str = "TILEWRIGHT_DIFFERENTIAL_CHILD";
 /// A child whose launch failed ends with this, after a line with the kernel's number.
 const LAUNCH_FAILED: i32 = 42;
+/// What an output word is before the kernel writes it: that of host runs too, in `tests/subjects`.
+const UNWRITTEN: u64 = 0xdead_beef_dead_beef;
 /// For the allocations of all threads (bytes).
 const HEAP_BYTES: usize = 256 << 20;
 
@@ -153,7 +155,7 @@ fn run(folder: &Path, first: usize) -> Result<i32, Box<dyn std::error::Error>> {
             CurrentContext::set_resource_limit(ResourceLimit::StackSize, kernel.stack_bytes)?;
         }
         let input = DeviceBuffer::from_slice(&inputs[kernel.input.clone()])?;
-        let mut found = vec![0_u64; kernel.output.len()];
+        let mut found = vec![UNWRITTEN; kernel.output.len()];
         let output = DeviceBuffer::from_slice(&found)?;
         let mut arguments = [
             input.as_device_ptr().as_raw(),

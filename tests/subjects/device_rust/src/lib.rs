@@ -46,4 +46,4 @@ mod text;
 
 pub use subject::MAX_BLOCK_THREADS;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use subject::{Subject, all, inputs};
+pub use subject::{Subject, UNWRITTEN, all, inputs};

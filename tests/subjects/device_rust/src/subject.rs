@@ -3,6 +3,10 @@
 /// Threads that a block may have at most, and along x only: so many places each shared array of the subjects has.
 pub const MAX_BLOCK_THREADS: usize = 32;
 
+/// What an output word is before a subject writes it, on the host and on the device.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const UNWRITTEN: u64 = 0xdead_beef_dead_beef;
+
 /// A function from words to words that is a kernel of the same name on the GPU.
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
-use device_rust::{Subject, all, inputs};
+use device_rust::{Subject, UNWRITTEN, all, inputs};
 use ptx_interpreter::{Launch, Machine, Module};
-
-/// What an output word is before the kernel writes it.
-const POISON: u64 = 0xdead_beef_dead_beef;
 
 /// The seed of the inputs.
 const SEED: u64 = 1;
@@ -33,7 +30,7 @@ fn compare(module: &Module, subject: &Subject, cases: usize) -> Result<(), Strin
     let cases = cases.min(subject.cases);
     let (per_input, per_output) = (subject.input_words, subject.output_words);
     let input = &inputs(subject, SEED)[..cases * per_input];
-    let mut expected = vec![POISON; cases * per_output];
+    let mut expected = vec![UNWRITTEN; cases * per_output];
     for (input, output) in input.chunks(per_input).zip(expected.chunks_mut(per_output)) {
         (subject.run)(input, output);
     }
@@ -41,7 +38,7 @@ fn compare(module: &Module, subject: &Subject, cases: usize) -> Result<(), Strin
     let mut machine = Machine::new(module).map_err(|error| error.to_string())?;
     let (at_input, at_output) = (machine.alloc(input.len() * 8), machine.alloc(expected.len() * 8));
     machine.write(at_input, &bytes(input));
-    machine.write(at_output, &bytes(&vec![POISON; expected.len()]));
+    machine.write(at_output, &bytes(&vec![UNWRITTEN; expected.len()]));
     machine.set_heap_bytes(64 << 20);
     let launch = Launch {
         local_bytes: 1 << 20,

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use device_rust::{Subject, all, inputs};
+use device_rust::{Subject, UNWRITTEN, all, inputs};
 
 fn run(subject: &Subject, inputs: &[u64]) -> Vec<Vec<u64>> {
     inputs
         .chunks_exact(subject.input_words)
         .map(|input| {
-            // A word that is not written keeps this.
-            let mut output = vec![0xdead_beef_dead_beef; subject.output_words];
+            let mut output = vec![UNWRITTEN; subject.output_words];
             (subject.run)(input, &mut output);
             output
         })
@@ -56,10 +55,7 @@ fn outputs_depend_on_inputs_and_fill_every_word() {
             distinct.len()
         );
         for (i, output) in outputs.iter().enumerate() {
-            assert!(
-                !output.contains(&0xdead_beef_dead_beef),
-                "case {i}: a word is not written"
-            );
+            assert!(!output.contains(&UNWRITTEN), "case {i}: a word is not written");
         }
     });
 }

@@ -7,7 +7,7 @@ use ptx_interpreter::{Launch, Machine, Module};
 
 use crate::device::{self, Options};
 use crate::error::{Error, io};
-use crate::generator::{INPUTS, OUTPUTS, Program};
+use crate::generator::{INPUTS, OUTPUTS, Program, UNWRITTEN};
 use crate::host::{self, Reference};
 use crate::inputs::CASES;
 
@@ -256,7 +256,7 @@ fn interpret(module: &Module, kernel: &Kernel) -> Result<Vec<u64>, String> {
     let input = machine.alloc(bytes.len());
     let output = machine.alloc(length);
     machine.write(input, &bytes);
-    machine.write(output, &vec![0; length]);
+    machine.write(output, &UNWRITTEN.to_le_bytes().repeat(length / 8));
     let launch = Launch {
         grid: [1, 1, 1],
         block: [CASES as u32, 1, 1],

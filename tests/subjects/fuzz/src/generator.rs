@@ -13,6 +13,8 @@ use crate::tree::{Kind, Node};
 pub const INPUTS: usize = 8;
 /// Words of output of one case.
 pub const OUTPUTS: usize = 8;
+/// What an output word is before a program writes it, on the host and on the device.
+pub const UNWRITTEN: u64 = 0xdead_beef_dead_beef;
 
 /// A type by its name in the source.
 pub type Ty = &'static str;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::generator::{INPUTS, OUTPUTS, Program};
+use crate::generator::{INPUTS, OUTPUTS, Program, UNWRITTEN};
 
 /// What every program may use, on both sides.
 const SUPPORT: &str = include_str!("../support/support.rs");
@@ -44,7 +44,7 @@ fn main() {{
         let all = std::panic::catch_unwind(|| {{
             let mut all = Vec::new();
             for input in inputs.chunks({INPUTS}) {{
-                let mut output = [0u64; {OUTPUTS}];
+                let mut output = [{UNWRITTEN}u64; {OUTPUTS}];
                 program(input.try_into().unwrap(), &mut output);
                 all.extend(output);
             }}
