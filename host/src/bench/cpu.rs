@@ -1,19 +1,19 @@
 //! Rows on the CPU: the tiled product against the `matrixmultiply` crate, on as many threads.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tilewright_contract::{DType, GemmShape, Operand};
 
-use super::gpu::ratios;
-use super::kernel::shape;
-use super::results::{Measurement, Outcome, RowResult, Side};
-use super::rows::Row;
+use super::method::{self, Baselines, Candidate, Inputs, Product};
+use super::results::{Outcome, RowResult};
+use super::rows::{Baseline, Row, Subject};
 use super::timing::Schedule;
 use super::{Options, Progress};
 use crate::check;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::plan::PlanSummary;
 use crate::random::random_matrix;
 use crate::reference::{DEFAULT_TILE_WIDTH, tiled_parallel};
 
@@ -29,86 +29,147 @@ pub fn threads() -> usize {
 ///
 /// # Errors
 /// [`Error::Unavailable`] when the threads cannot be had.
-pub fn run(rows: &[Row], options: &Options, mut on_progress: impl FnMut(Progress<'_>)) -> Result<Vec<RowResult>> {
+pub fn run(rows: &[Row], options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<Vec<RowResult>> {
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads())
         .build()
         .map_err(|error| Error::Unavailable(error.to_string()))?;
-    Ok(rows
-        .iter()
-        .enumerate()
-        .map(|(done, row)| {
-            on_progress(Progress {
-                done,
-                total: rows.len(),
-                row: &row.name,
-            });
-            let measured = match row.dtype {
-                DType::F32 => measure::<f32>(row, options, &pool),
-                DType::F64 => measure::<f64>(row, options, &pool),
-                other => Err(Error::InvalidArgument(format!(
-                    "matrixmultiply has no product of {other}"
-                ))),
+    Ok(method::run(rows, on_progress, |rows, on_row| match rows[0].dtype {
+        DType::F32 => rows_of_product::<f32>(rows, options, &pool, on_row),
+        DType::F64 => rows_of_product::<f64>(rows, options, &pool, on_row),
+        other => {
+            let error = Error::InvalidArgument(format!("matrixmultiply has no product of {other}"));
+            let failed = |row: &Row| RowResult {
+                row: row.clone(),
+                kernel: None,
+                outcome: Outcome::failed(&error),
             };
-            match measured {
-                Ok(measurement) => RowResult {
-                    row: row.clone(),
-                    outcome: Outcome::Measured(Box::new(measurement)),
-                },
-                Err(error) => RowResult::failed(row, &error),
-            }
-        })
-        .collect())
+            rows.iter().map(failed).collect()
+        }
+    }))
 }
 
-fn measure<T: Peer>(row: &Row, options: &Options, pool: &ThreadPool) -> Result<Measurement> {
-    let shape = shape(row)?;
-    let a: Vec<T> = random_matrix(1, shape.span_elems(Operand::A));
-    let b: Vec<T> = random_matrix(2, shape.span_elems(Operand::B));
-    let ours = |c: &mut [T]| pool.install(|| tiled_parallel(&shape, DEFAULT_TILE_WIDTH, &a, &b, c));
-    let peer = |c: &mut [T]| T::gemm(&shape, &a, &b, c);
-    let contenders: [Contender<'_, T>; 2] = [&ours, &peer];
-
-    let mut c = vec![T::from_f64(0.0); shape.span_elems(Operand::C)];
-    let mut errors = [0.0; 2];
-    for (run, error) in contenders.iter().zip(&mut errors) {
-        c.fill(T::from_f64(f64::NAN));
-        run(&mut c)?;
-        *error = check::full(&shape, &a, &b, &c)?.into_result()?.max_error_over_bound;
-    }
-    let mut time_us = |run: Contender<'_, T>| -> Result<f64> {
-        let start = Instant::now();
-        run(&mut c)?;
-        Ok(start.elapsed().as_secs_f64() * 1e6)
+fn rows_of_product<T: Peer>(
+    rows: &[Row],
+    options: &Options,
+    pool: &ThreadPool,
+    on_row: &mut dyn FnMut(usize),
+) -> Vec<RowResult> {
+    let plan = |row: &Row| match (row.subject, row.baseline) {
+        (Subject::Auto, Baseline::Library) => Ok(OnCpu::Ours),
+        _ => Err(Error::InvalidArgument("the CPU has one kernel and one peer".to_owned())),
     };
-    let once = [time_us(&ours)?, time_us(&peer)?];
-    let Schedule { rounds, .. } = Schedule::of(&once, options.rounds);
-    let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..rounds {
-        for (run, times) in contenders.iter().zip(&mut times) {
-            times.push(time_us(run)?);
+    let open = |row: &Row| OnHost::<T>::new(row.shape()?, pool);
+    method::rows_of_product(rows, options, plan, open, on_row)
+}
+
+/// What computes a product on the CPU.
+enum OnCpu {
+    Ours,
+    Library,
+}
+
+impl Candidate for OnCpu {
+    fn name(&self) -> String {
+        match self {
+            Self::Ours => format!("tiled_parallel, tile {DEFAULT_TILE_WIDTH}"),
+            Self::Library => "matrixmultiply".to_owned(),
         }
     }
-    let flops = shape.flops();
-    Ok(Measurement {
-        ours: Side::new(
-            format!("tiled_parallel, tile {DEFAULT_TILE_WIDTH}"),
-            &times[0],
-            flops,
-            errors[0],
-        ),
-        peer: Some(Side::new("matrixmultiply".to_owned(), &times[1], flops, errors[1])),
-        ratio: ratios(&times[0], &times[1]),
-        rounds,
-        launches: 1,
-        sets: 1,
-        plan: None,
-        telemetry: None,
-    })
+
+    fn plan(&self) -> Option<PlanSummary> {
+        None
+    }
 }
 
-/// Computes C.
-type Contender<'c, T> = &'c dyn Fn(&mut [T]) -> Result<()>;
+/// The operands of one product in host memory.
+struct OnHost<'p, T> {
+    shape: GemmShape,
+    a: Vec<T>,
+    b: Vec<T>,
+    c: Vec<T>,
+    pool: &'p ThreadPool,
+    start: Instant,
+}
+
+impl<'p, T: Peer> OnHost<'p, T> {
+    fn new(shape: GemmShape, pool: &'p ThreadPool) -> Result<Self> {
+        let mut made = Self {
+            shape,
+            a: Vec::new(),
+            b: Vec::new(),
+            c: vec![T::from_f64(0.0); shape.span_elems(Operand::C)],
+            pool,
+            start: Instant::now(),
+        };
+        made.fill(Inputs::Random)?;
+        Ok(made)
+    }
+
+    fn run(&mut self, candidate: &OnCpu) -> Result<()> {
+        let Self {
+            shape, a, b, c, pool, ..
+        } = self;
+        match candidate {
+            OnCpu::Ours => pool.install(|| tiled_parallel(shape, DEFAULT_TILE_WIDTH, a, b, c)),
+            OnCpu::Library => T::gemm(shape, a, b, c),
+        }
+    }
+}
+
+impl<T: Peer> Product for OnHost<'_, T> {
+    type Candidate = OnCpu;
+
+    fn baselines(&mut self, _: &Row) -> Result<Baselines<OnCpu>> {
+        Ok(Baselines {
+            candidates: vec![OnCpu::Library],
+            passed_over: Vec::new(),
+        })
+    }
+
+    fn check(&mut self, candidate: &OnCpu) -> Result<f64> {
+        self.c.fill(T::from_f64(f64::NAN));
+        self.run(candidate)?;
+        let verdict = check::full(&self.shape, &self.a, &self.b, &self.c)?.into_result()?;
+        Ok(verdict.max_error_over_bound)
+    }
+
+    fn fill(&mut self, inputs: Inputs) -> Result<()> {
+        let filled = |seed, elems| match inputs {
+            Inputs::Random => random_matrix(seed, elems),
+            Inputs::Zeros => vec![T::from_f64(0.0); elems],
+        };
+        self.a = filled(1, self.shape.span_elems(Operand::A));
+        self.b = filled(2, self.shape.span_elems(Operand::B));
+        Ok(())
+    }
+
+    fn turns(&mut self, candidates: &[&OnCpu], schedule: Schedule) -> Result<Vec<Vec<f64>>> {
+        let mut times = vec![Vec::new(); candidates.len()];
+        for _ in 0..schedule.rounds {
+            for (candidate, times) in candidates.iter().zip(&mut times) {
+                let start = Instant::now();
+                for _ in 0..schedule.launches {
+                    self.run(candidate)?;
+                }
+                times.push(start.elapsed().as_secs_f64() * 1e6 / schedule.launches as f64);
+            }
+        }
+        Ok(times)
+    }
+
+    fn lone(&mut self, _: &[&OnCpu], _: usize) -> Result<Option<Vec<Vec<f64>>>> {
+        Ok(None)
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sets(&self) -> usize {
+        1
+    }
+}
 
 /// A type that the peer multiplies.
 trait Peer: Element {

@@ -1,34 +1,27 @@
 //! Rows on the GPU: the planner's choice or a rung, against the better of cuBLAS and cublasLt.
 
 use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
 use tilewright_contract::DType;
 use tilewright_plan::{GemmType, Path as InstructionPath};
 
-use super::cublas::{Algorithm, Cublas, Product};
-use super::kernel::{self, Kernel};
+use super::cublas::{self, Algorithm, Cublas};
+use super::kernel::Kernel;
+use super::method::{self, Baselines, Candidate, Inputs, Observed, Product};
 use super::operands::{Operands, Set};
-use super::results::{About, Ceilings, Measurement, Outcome, RowResult, Side};
-use super::rows::{Against, Ours, Row};
-use super::stats::Quartiles;
+use super::results::{About, Ceilings, PassedOver, RowResult};
+use super::rows::{Baseline, Row, Subject};
 use super::telemetry::Observer;
-use super::timing::{Contender, Schedule, Timer};
+use super::timing::{Schedule, Timer};
 use super::twins::{Twin, Twins};
 use super::{Options, Progress};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-
-/// An algorithm of the peer that took longer at first than the best by this factor is out.
-const STILL_IN: f64 = 1.15;
-
-/// Launches of each algorithm that is still in; fewer where one takes long.
-const TRIALS: usize = 5;
-const LONG_US: f64 = 20_000.0;
-
-/// An error that is so many times ours is no rounding of f32 sums: TensorFloat-32 makes two orders of magnitude.
-const SUSPICIOUS_ERROR: f64 = 16.0;
+use crate::plan::PlanSummary;
 
 /// A device with everything that a row needs.
 pub struct Bench<'b> {
@@ -38,37 +31,42 @@ pub struct Bench<'b> {
     cublas: Option<&'b Cublas<'b>>,
     twins: Option<&'b Twins<'b>>,
     observer: Option<Observer>,
+    start: Instant,
 }
 
-/// What ours is compared with.
-struct Peer<'c> {
-    side: PeerSide<'c>,
-    error_over_bound: f64,
-}
-
-enum PeerSide<'c> {
-    /// The library's fastest way for a product.
-    Library(Product<'c>, Algorithm),
+/// What computes a product on the device.
+enum OnGpu<'c> {
+    /// A kernel of ours.
+    Ours(Kernel),
+    /// A library's way for a product.
+    Library(Rc<cublas::Product<'c>>, Algorithm),
     /// Our kernel in CUDA C++.
     Twin(Twin<'c>),
-    /// Another kernel of ours.
-    Ours(Kernel),
 }
 
-impl PeerSide<'_> {
+impl Candidate for OnGpu<'_> {
     fn name(&self) -> String {
         match self {
+            Self::Ours(kernel) => kernel.name(),
             Self::Library(_, algorithm) => algorithm.name(),
             Self::Twin(twin) => twin.name().to_owned(),
-            Self::Ours(kernel) => kernel.name(),
         }
     }
 
+    fn plan(&self) -> Option<PlanSummary> {
+        match self {
+            Self::Ours(kernel) => Some(kernel.summary()),
+            Self::Library(..) | Self::Twin(_) => None,
+        }
+    }
+}
+
+impl OnGpu<'_> {
     fn launch<T: Element>(&self, gpu: &Gpu, set: &mut Set<'_, T>) -> Result<()> {
         match self {
+            Self::Ours(kernel) => kernel.launch(gpu, &set.a, &set.b, &mut set.c),
             Self::Library(product, algorithm) => product.launch(algorithm, &set.a, &set.b, &mut set.c),
             Self::Twin(twin) => twin.launch(set),
-            Self::Ours(kernel) => kernel.launch(gpu, &set.a, &set.b, &mut set.c),
         }
     }
 }
@@ -124,205 +122,133 @@ impl<'b> Bench<'b> {
             cublas,
             twins,
             observer: Observer::of_device(0),
+            start: Instant::now(),
         })
+    }
+
+    /// Bytes that are written before a lone launch.
+    pub fn flushed_bytes(&self) -> u64 {
+        self.timer.flushed_bytes()
     }
 
     /// Checks and times every row.
-    pub fn run(&mut self, rows: &[Row], mut on_progress: impl FnMut(Progress<'_>)) -> Vec<RowResult> {
-        let mut results = Vec::new();
-        // Rows of one product share its operands and the peer's algorithm.
-        for of_one_product in rows.chunk_by(Row::is_same_product) {
-            let mut on_row = |index: usize, row: &Row| {
-                on_progress(Progress {
-                    done: results.len() + index,
-                    total: rows.len(),
-                    row: &row.name,
-                });
-            };
-            let more = match of_one_product[0].dtype {
-                DType::F32 => self.product::<f32>(of_one_product, &mut on_row),
-                DType::F64 => self.product::<f64>(of_one_product, &mut on_row),
-                DType::F16 => self.product::<f16>(of_one_product, &mut on_row),
-                DType::Bf16 => self.product::<bf16>(of_one_product, &mut on_row),
-            };
-            results.extend(more);
-        }
-        results
-    }
-
-    /// The rows of one product.
-    fn product<T: Element>(&mut self, rows: &[Row], on_row: &mut dyn FnMut(usize, &Row)) -> Vec<RowResult> {
-        on_row(0, &rows[0]);
-        let shared = self.shared::<T>(&rows[0]);
-        let (mut operands, peer) = match shared {
-            Ok(shared) => shared,
-            Err(error) => return rows.iter().map(|row| RowResult::failed(row, &error)).collect(),
-        };
-        let mut results = Vec::new();
-        for (index, row) in rows.iter().enumerate() {
-            on_row(index, row);
-            results.push(match self.measure(row, &mut operands, peer.as_ref()) {
-                Ok(measurement) => RowResult {
-                    row: row.clone(),
-                    outcome: Outcome::Measured(Box::new(measurement)),
-                },
-                Err(error) => RowResult::failed(row, &error),
-            });
-        }
-        results
-    }
-
-    /// What rows of one product share.
-    fn shared<T: Element>(&mut self, row: &Row) -> Result<(Operands<'b, T>, Option<Peer<'b>>)> {
-        // Before gigabytes are filled for a row that cannot run.
-        Kernel::plan(row, self.options, self.gpu.profile())?;
-        let mut operands = Operands::random(self.gpu, kernel::shape(row)?)?;
-        let peer = match (self.cublas, row.against) {
-            (Some(cublas), Against::Library) => Some(self.fastest(cublas.product(row)?, &mut operands)?),
-            _ => None,
-        };
-        Ok((operands, peer))
-    }
-
-    /// The peer's fastest algorithm for a product. All run once; those that are near the fastest of them run again.
-    fn fastest<T: Element>(&mut self, product: Product<'b>, operands: &mut Operands<'b, T>) -> Result<Peer<'b>> {
-        let mut algorithms: Vec<(f64, Algorithm)> = Vec::new();
-        for algorithm in product.algorithms()? {
-            let us = self.trial_us(&product, &algorithm, operands, 1)?;
-            algorithms.push((us, algorithm));
-        }
-        let best = |algorithms: &[(f64, Algorithm)]| algorithms.iter().map(|(us, _)| *us).fold(f64::INFINITY, f64::min);
-        let limit = best(&algorithms) * STILL_IN;
-        algorithms.retain(|(us, _)| *us <= limit);
-        let trials = if limit > LONG_US { 1 } else { TRIALS };
-        for (us, algorithm) in &mut algorithms {
-            *us = us.min(self.trial_us(&product, algorithm, operands, trials)?);
-        }
-        let fastest = algorithms.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
-        let (_, algorithm) = fastest.ok_or_else(|| Error::Tool {
-            tool: "cuBLAS",
-            message: "no algorithm for this product".into(),
-        })?;
-        self.checked(PeerSide::Library(product, algorithm), operands)
-    }
-
-    /// The peer of a row that has one of its own.
-    fn own_peer<T: Element>(
-        &self,
-        row: &Row,
-        kernel: &Kernel,
-        operands: &mut Operands<'b, T>,
-    ) -> Result<Option<Peer<'b>>> {
-        let side = match row.against {
-            Against::Library => return Ok(None),
-            Against::Twin => {
-                let missing = || {
-                    let how = "--twins FILE: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU";
-                    Error::InvalidArgument(format!("{} needs {how}", row.name))
-                };
-                PeerSide::Twin(self.twins.ok_or_else(missing)?.of(kernel.launch_plan().clone())?)
-            }
-            Against::Tile(rung, width) => {
-                let other = Row {
-                    ours: Ours::Tile(rung, width),
-                    ..row.clone()
-                };
-                PeerSide::Ours(Kernel::plan(&other, self.options, self.gpu.profile())?)
-            }
-        };
-        self.checked(side, operands).map(Some)
-    }
-
-    fn checked<T: Element>(&self, side: PeerSide<'b>, operands: &mut Operands<'b, T>) -> Result<Peer<'b>> {
-        let verdict = operands.check(self.gpu, |set| side.launch(self.gpu, set));
-        let error_over_bound = verdict.map_err(|error| of_peer(&side, error))?.max_error_over_bound;
-        Ok(Peer { side, error_over_bound })
-    }
-
-    fn trial_us<T: Element>(
-        &mut self,
-        product: &Product<'b>,
-        algorithm: &Algorithm,
-        operands: &mut Operands<'b, T>,
-        trials: usize,
-    ) -> Result<f64> {
-        let mut launch = |set: &mut Set<'b, T>| product.launch(algorithm, &set.a, &set.b, &mut set.c);
-        self.timer.fastest_us(&mut operands.sets, &mut launch, trials)
-    }
-
-    /// Checks ours, then times both.
-    fn measure<T: Element>(
-        &mut self,
-        row: &Row,
-        operands: &mut Operands<'b, T>,
-        peer: Option<&Peer<'b>>,
-    ) -> Result<Measurement> {
-        let gpu = self.gpu;
-        let kernel = Kernel::plan(row, self.options, gpu.profile())?;
-        let verdict = operands.check(gpu, |set| kernel.launch(gpu, &set.a, &set.b, &mut set.c))?;
-        let own = self.own_peer(row, &kernel, operands)?;
-        let peer = own.as_ref().or(peer);
-        if let Some(peer) = peer
-            && peer.error_over_bound > SUSPICIOUS_ERROR * verdict.max_error_over_bound
-        {
-            return Err(Error::Tool {
-                tool: "the peer",
-                message: format!(
-                    "{} computes with less precision: its largest error is {:.2e} of the bound, ours {:.2e}",
-                    peer.side.name(),
-                    peer.error_over_bound,
-                    verdict.max_error_over_bound
-                ),
-            });
-        }
-
-        let mut ours = |set: &mut Set<'b, T>| kernel.launch(gpu, &set.a, &set.b, &mut set.c);
-        let mut theirs = peer.map(|peer| |set: &mut Set<'b, T>| peer.side.launch(gpu, set));
-        let mut contenders: Vec<Contender<'_, 'b, T>> = vec![&mut ours];
-        if let Some(theirs) = &mut theirs {
-            contenders.push(theirs);
-        }
-        let sets = &mut operands.sets;
-        let us = self.timer.warm_up(sets, &mut contenders)?;
-        let schedule = Schedule::of(&us, self.options.rounds);
-        let timer = &mut self.timer;
-        let mut work = || timer.interleave(sets, &mut contenders, schedule);
-        let (times, telemetry) = match &self.observer {
-            Some(observer) => {
-                let (times, telemetry) = observer.during(work);
-                (times, Some(telemetry))
-            }
-            None => (work(), None),
-        };
-        let times = times?;
-        let flops = kernel::shape(row)?.flops();
-        let peer_side = peer.map(|peer| Side::new(peer.side.name(), &times[1], flops, peer.error_over_bound));
-        Ok(Measurement {
-            ours: Side::new(kernel.name(), &times[0], flops, verdict.max_error_over_bound),
-            ratio: peer.and_then(|_| ratios(&times[0], &times[1])),
-            peer: peer_side,
-            rounds: schedule.rounds,
-            launches: schedule.launches,
-            sets: operands.sets.len(),
-            plan: Some(kernel.summary()),
-            telemetry,
+    pub fn run(&mut self, rows: &[Row], on_progress: impl FnMut(Progress<'_>)) -> Vec<RowResult> {
+        method::run(rows, on_progress, |rows, on_row| match rows[0].dtype {
+            DType::F32 => self.rows_of_product::<f32>(rows, on_row),
+            DType::F64 => self.rows_of_product::<f64>(rows, on_row),
+            DType::F16 => self.rows_of_product::<f16>(rows, on_row),
+            DType::Bf16 => self.rows_of_product::<bf16>(rows, on_row),
         })
     }
-}
 
-/// A wrong result of the peer is no fault of ours.
-fn of_peer(side: &PeerSide<'_>, error: Error) -> Error {
-    match error {
-        Error::Mismatch(verdict) => Error::Tool {
-            tool: "the peer",
-            message: format!("{}: {verdict}", side.name()),
-        },
-        other => other,
+    fn rows_of_product<T: Element>(&mut self, rows: &[Row], on_row: &mut dyn FnMut(usize)) -> Vec<RowResult> {
+        let (options, gpu) = (self.options, self.gpu);
+        let plan = |row: &Row| {
+            let subject = options.rung.map_or(row.subject, Subject::Rung);
+            Ok(OnGpu::Ours(Kernel::plan(row, subject, options.speeds, gpu.profile())?))
+        };
+        method::rows_of_product(
+            rows,
+            options,
+            plan,
+            |row| {
+                Ok(OnDevice::<T> {
+                    operands: Operands::random(gpu, row.shape()?)?,
+                    bench: self,
+                })
+            },
+            on_row,
+        )
+    }
+
+    /// The CUDA C++ twin of what a row times.
+    fn twin(&self, row: &Row) -> Result<Twin<'b>> {
+        let missing = || {
+            let how = "--twins FILE: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU";
+            Error::InvalidArgument(format!("{} needs {how}", row.name))
+        };
+        let subject = self.options.rung.map_or(row.subject, Subject::Rung);
+        let ours = Kernel::plan(row, subject, self.options.speeds, self.gpu.profile())?;
+        self.twins.ok_or_else(missing)?.of(ours.launch_plan().clone())
     }
 }
 
-/// The peer's times over ours, pair by pair.
-pub(super) fn ratios(ours: &[f64], peer: &[f64]) -> Option<Quartiles> {
-    let ratios: Vec<f64> = ours.iter().zip(peer).map(|(ours, peer)| peer / ours).collect();
-    Quartiles::of(&ratios)
+/// The operands of one product, and the bench that runs on them.
+struct OnDevice<'t, 'b, T: Element> {
+    operands: Operands<'b, T>,
+    bench: &'t mut Bench<'b>,
+}
+
+impl<'b, T: Element> Product for OnDevice<'_, 'b, T> {
+    type Candidate = OnGpu<'b>;
+
+    fn baselines(&mut self, row: &Row) -> Result<Baselines<OnGpu<'b>>> {
+        let bench = &*self.bench;
+        let mut found = Baselines::default();
+        match row.baseline {
+            Baseline::Twin => found.candidates.push(OnGpu::Twin(bench.twin(row)?)),
+            Baseline::Kernel(subject) => {
+                let other = Kernel::plan(row, subject, bench.options.speeds, bench.gpu.profile())?;
+                found.candidates.push(OnGpu::Ours(other));
+            }
+            Baseline::Library => {
+                if let Some(cublas) = bench.cublas {
+                    let product = Rc::new(cublas.product(row)?);
+                    let (algorithms, problem) = product.algorithms();
+                    let candidate = |algorithm| OnGpu::Library(Rc::clone(&product), algorithm);
+                    found.candidates.extend(algorithms.into_iter().map(candidate));
+                    let passed_over = |problem| PassedOver {
+                        name: "cublasLt".to_owned(),
+                        problem,
+                    };
+                    found.passed_over.extend(problem.map(passed_over));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn check(&mut self, candidate: &OnGpu<'b>) -> Result<f64> {
+        let gpu = self.bench.gpu;
+        let verdict = self.operands.check(gpu, |set| candidate.launch(gpu, set))?;
+        Ok(verdict.max_error_over_bound)
+    }
+
+    fn fill(&mut self, inputs: Inputs) -> Result<()> {
+        self.operands.fill(inputs)
+    }
+
+    fn turns(&mut self, candidates: &[&OnGpu<'b>], schedule: Schedule) -> Result<Vec<Vec<f64>>> {
+        let gpu = self.bench.gpu;
+        let sets = &mut self.operands.sets;
+        let timer = &mut self.bench.timer;
+        timer.turns(sets, candidates.len(), schedule, &mut |at, set| {
+            candidates[at].launch(gpu, set)
+        })
+    }
+
+    fn observed_turns(&mut self, candidates: &[&OnGpu<'b>], schedule: Schedule) -> Result<Observed> {
+        let Some(observer) = self.bench.observer.take() else {
+            return Ok((self.turns(candidates, schedule)?, None));
+        };
+        let (times, telemetry) = observer.during(|| self.turns(candidates, schedule));
+        self.bench.observer = Some(observer);
+        Ok((times?, Some(telemetry)))
+    }
+
+    fn lone(&mut self, candidates: &[&OnGpu<'b>], rounds: usize) -> Result<Option<Vec<Vec<f64>>>> {
+        let gpu = self.bench.gpu;
+        let sets = &mut self.operands.sets;
+        let timer = &mut self.bench.timer;
+        let mut launch = |at: usize, set: &mut Set<'b, T>| candidates[at].launch(gpu, set);
+        timer.lone(sets, candidates.len(), rounds, &mut launch).map(Some)
+    }
+
+    fn now(&self) -> Duration {
+        self.bench.start.elapsed()
+    }
+
+    fn sets(&self) -> usize {
+        self.operands.sets.len()
+    }
 }

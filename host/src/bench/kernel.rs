@@ -1,13 +1,11 @@
 //! Ours: the one place from which the benchmark calls planner and launch.
 
-use super::Options;
-use super::rows::{Ours, Row};
+use super::rows::{Row, Subject};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::Result;
 use crate::launch::{DeviceMatrix, Gpu};
-use crate::plan::{Plan, PlanSummary, Policy, plan};
-use crate::{GemmShape, Transpose};
+use crate::plan::{Plan, PlanSummary, Policy, Speeds, plan};
 
 /// A kernel for one row's product.
 pub struct Kernel {
@@ -15,29 +13,25 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Plans a row; the options' rung instead of the row's own choice where there is one.
+    /// Plans the product of a row.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for extents that the kernels cannot index, [`Error::InvalidPlan`] for a rung that does not fit the row.
-    pub fn plan(row: &Row, options: &Options, profile: &DeviceProfile) -> Result<Self> {
-        let shape = shape(row)?;
-        let own = match row.ours {
-            Ours::Rung(rung) => (Some(rung), None),
-            Ours::Tile(rung, width) => (Some(rung), Some(width)),
-            Ours::Auto | Ours::Cpu => (None, None),
-        };
-        let (rung, tile) = match options.rung {
-            Some(rung) => (Some(rung), None),
-            None => own,
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for extents that the kernels cannot index, [`Error::InvalidPlan`](crate::Error::InvalidPlan)
+    /// for a rung that does not fit the row.
+    pub fn plan(row: &Row, subject: Subject, speeds: Speeds, profile: &DeviceProfile) -> Result<Self> {
+        let (rung, tile) = match subject {
+            Subject::Auto => (None, None),
+            Subject::Rung(rung) => (Some(rung), None),
+            Subject::Tile(rung, width) => (Some(rung), Some(width)),
         };
         let policy = Policy {
             rung,
             tile,
-            speeds: options.speeds,
+            speeds,
             ..Policy::default()
         };
         Ok(Self {
-            plan: plan(&shape, row.dtype, profile, &policy)?,
+            plan: plan(&row.shape()?, row.dtype, profile, &policy)?,
         })
     }
 
@@ -81,14 +75,4 @@ impl Kernel {
     ) -> Result<()> {
         gpu.launch(&self.plan, a, b, c)
     }
-}
-
-/// The product of a row, packed.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for extents that the kernels cannot index.
-pub fn shape(row: &Row) -> Result<GemmShape> {
-    let transpose = [row.layout.trans_a(), row.layout.trans_b()];
-    let transpose = transpose.map(|yes| if yes { Transpose::Yes } else { Transpose::No });
-    Ok(GemmShape::packed_transposed(row.m, row.n, row.k, transpose)?)
 }

@@ -4,23 +4,30 @@ mod cpu;
 mod cublas;
 mod gpu;
 mod kernel;
+mod method;
 mod operands;
+mod parse;
 mod report;
 mod results;
 mod rows;
 mod stats;
+mod suites;
 mod telemetry;
 mod timing;
 mod twins;
 
 use std::path::PathBuf;
 
-use tilewright_contract::{DType, Rung};
+use tilewright_contract::Rung;
 
-pub use report::{json, markdown, plots, rows_on_lines};
-pub use results::{About, Ceilings, Measurement, Outcome, Results, RowResult, Side, Summary};
-pub use rows::{Against, Layout, Ours, Row, Suite};
+pub use parse::Selection;
+pub use report::{Table, json, markdown, plots, rows_on_lines, table};
+pub use results::{
+    About, Ceilings, Measurement, OnZeros, Outcome, PassedOver, Results, RowResult, Side, Speed, Summary,
+};
+pub use rows::{Baseline, Layout, Row, Subject};
 pub use stats::{Quartiles, geometric_mean, quantile};
+pub use suites::Suite;
 pub use telemetry::Telemetry;
 
 use crate::error::{Error, Result};
@@ -30,14 +37,14 @@ use crate::plan::Speeds;
 /// What the caller leaves open and what not.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The suite.
+    /// The rows, all of which are measured.
     pub suite: Suite,
     /// One rung for every row, in place of the row's own choice.
     pub rung: Option<Rung>,
     /// What the planner takes for the kernels' speed.
     pub speeds: Speeds,
-    /// Rows of this element type only.
-    pub dtype: Option<DType>,
+    /// Whether the turns are taken on zeros too.
+    pub zeros: bool,
     /// Rounds of each row; without it as many as a second has room for.
     pub rounds: Option<usize>,
     /// The folder of cuBLAS.
@@ -79,33 +86,39 @@ pub unsafe fn settle_environment() {
 /// A row that cannot be measured does not end the suite: [`Outcome::Failed`].
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where no row is left to run, or where the folder that was named holds no cuBLAS; those of the device.
+/// [`Error::Unavailable`] for a user's own rows without a device; [`Error::InvalidArgument`] where the folder that was named holds no cuBLAS; those of the
+/// device.
 pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<Results> {
+    let suite = &options.suite;
     let mut about = About {
         date: options.date.clone(),
         commit: options.commit.clone(),
         ..About::default()
     };
-    if options.suite == Suite::Cpu {
+    if suite.name == Suite::CPU {
         if let Some(rung) = options.rung {
             return Err(Error::InvalidArgument(format!(
                 "{rung} runs on a GPU; suite {} times the CPU's product",
-                Suite::Cpu.name()
+                suite.name
             )));
         }
-        return on_cpu(options, about, rows(options)?, on_progress);
+        return on_cpu(options, about, suite, on_progress);
     }
-    let rows = rows(options)?;
     let gpu = match Gpu::open(0) {
         Ok(gpu) => gpu,
-        Err(Error::Unavailable(problem)) => {
+        Err(Error::Unavailable(problem)) if !suite.own => {
+            let on_the_cpu = Suite::named(Suite::CPU, &Selection::default())?;
             about.notes.push(format!(
                 "No GPU: {problem}. Suite {} needs one; this is suite {}, {}.",
-                options.suite.name(),
-                Suite::Cpu.name(),
-                Suite::Cpu.about()
+                suite.name, on_the_cpu.name, on_the_cpu.about
             ));
-            return on_cpu(options, about, Suite::Cpu.rows(), on_progress);
+            return on_cpu(options, about, &on_the_cpu, on_progress);
+        }
+        Err(Error::Unavailable(problem)) => {
+            return Err(Error::Unavailable(format!(
+                "{problem}; your own shapes are timed on a GPU, suite {} on the CPU",
+                Suite::CPU
+            )));
         }
         Err(other) => return Err(other),
     };
@@ -114,7 +127,7 @@ pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<R
     about.cuda = profile.installed.as_ref().map(|installed| installed.driver.clone());
     about.ptx_level = Some(gpu.level().arch);
     about.ceilings = gpu::ceilings(&gpu);
-    let cublas = match rows.iter().any(|row| row.against == Against::Library) {
+    let cublas = match suite.rows.iter().any(|row| row.baseline == Baseline::Library) {
         true => gpu::load_peer(&gpu, options.cublas.as_deref(), &mut about)?,
         false => None,
     };
@@ -122,18 +135,20 @@ pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<R
         Some(file) => Some(twins::Twins::load(&gpu, file)?),
         None => None,
     };
-    let rows = gpu::Bench::new(&gpu, cublas.as_ref(), twins.as_ref(), options)?.run(&rows, on_progress);
+    let mut bench = gpu::Bench::new(&gpu, cublas.as_ref(), twins.as_ref(), options)?;
+    about.flushed_bytes = Some(bench.flushed_bytes());
+    let rows = bench.run(&suite.rows, on_progress);
     Ok(Results {
-        suite: options.suite,
+        suite: suite.name.clone(),
         about,
         rows,
     })
 }
 
-fn on_cpu(options: &Options, about: About, rows: Vec<Row>, on_progress: impl FnMut(Progress<'_>)) -> Result<Results> {
-    let rows = cpu::run(&rows, options, on_progress)?;
+fn on_cpu(options: &Options, about: About, suite: &Suite, on_progress: impl FnMut(Progress<'_>)) -> Result<Results> {
+    let rows = cpu::run(&suite.rows, options, on_progress)?;
     Ok(Results {
-        suite: Suite::Cpu,
+        suite: suite.name.clone(),
         about: About {
             device: format!("CPU, {} threads", cpu::threads()),
             peer: Some("matrixmultiply".to_owned()),
@@ -141,19 +156,4 @@ fn on_cpu(options: &Options, about: About, rows: Vec<Row>, on_progress: impl FnM
         },
         rows,
     })
-}
-
-/// The rows that were asked for.
-fn rows(options: &Options) -> Result<Vec<Row>> {
-    let all = options.suite.rows();
-    let Some(dtype) = options.dtype else { return Ok(all) };
-    let chosen: Vec<Row> = all.iter().filter(|row| row.dtype == dtype).cloned().collect();
-    if chosen.is_empty() {
-        return Err(Error::InvalidArgument(format!(
-            "suite {} has no row of {dtype}; its rows are of {}",
-            options.suite.name(),
-            all.first().map_or("none", |row| row.dtype.name())
-        )));
-    }
-    Ok(chosen)
 }

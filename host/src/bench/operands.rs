@@ -2,9 +2,10 @@
 
 use tilewright_contract::{GemmShape, Operand};
 
+use super::method::Inputs;
 use crate::check::{self, Verdict};
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::launch::{DeviceMatrix, Gpu};
 use crate::random::random_matrix;
 
@@ -38,19 +39,20 @@ impl<'gpu, T: Element> Operands<'gpu, T> {
     /// Random inputs, uniform in (-1, 1), the same at every call.
     ///
     /// # Errors
-    /// [`Error::Driver`](crate::Error::Driver) when they do not fit into the device's memory.
+    /// [`Error::InvalidArgument`] for more than the device or the host has memory for, [`Error::Driver`] for more than the device has left.
     pub fn random(gpu: &'gpu Gpu, shape: GemmShape) -> Result<Self> {
-        let a: Vec<T> = random_matrix(1, shape.span_elems(Operand::A));
-        let b: Vec<T> = random_matrix(2, shape.span_elems(Operand::B));
-        let c_elems = shape.span_elems(Operand::C);
-        let bytes = (a.len() + b.len() + c_elems) * size_of::<T>();
-        let l2_bytes = gpu.profile().installed.as_ref().map_or(0, |device| device.l2_bytes) as usize;
+        let [a_elems, b_elems, c_elems] = [Operand::A, Operand::B, Operand::C].map(|operand| shape.span_elems(operand));
+        let bytes = (a_elems + b_elems + c_elems) * size_of::<T>();
+        let installed = gpu.profile().installed.as_ref();
+        ensure_room::<T>(bytes, installed.map(|device| device.memory_bytes))?;
+        let a: Vec<T> = random_matrix(1, a_elems);
+        let b: Vec<T> = random_matrix(2, b_elems);
         let mut sets = vec![Set {
             a: gpu.upload(&a)?,
             b: gpu.upload(&b)?,
             c: gpu.uninitialized(c_elems)?,
         }];
-        for _ in 1..set_count(bytes, l2_bytes) {
+        for _ in 1..set_count(bytes, l2_bytes(gpu)) {
             let mut set = Set {
                 a: gpu.uninitialized(a.len())?,
                 b: gpu.uninitialized(b.len())?,
@@ -61,6 +63,32 @@ impl<'gpu, T: Element> Operands<'gpu, T> {
             sets.push(set);
         }
         Ok(Self { shape, a, b, sets })
+    }
+
+    /// Fills A and B of every set, after what was launched before.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn fill(&mut self, inputs: Inputs) -> Result<()> {
+        match inputs {
+            Inputs::Zeros => {
+                for set in &mut self.sets {
+                    set.a.fill_bytes(0)?;
+                    set.b.fill_bytes(0)?;
+                }
+            }
+            Inputs::Random => {
+                if let Some((first, others)) = self.sets.split_first_mut() {
+                    first.a.upload_at(0, &self.a)?;
+                    first.b.upload_at(0, &self.b)?;
+                    for set in others {
+                        set.a.copy_from(&first.a)?;
+                        set.b.copy_from(&first.b)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs a product on a C of NaNs, and compares what comes out with the CPU's: [`check::sampled`].
@@ -78,6 +106,35 @@ impl<'gpu, T: Element> Operands<'gpu, T> {
     }
 }
 
+/// Bytes of the device's second-level cache; 0 where it is not known.
+pub fn l2_bytes(gpu: &Gpu) -> usize {
+    gpu.profile()
+        .installed
+        .as_ref()
+        .map_or(0, |device| device.l2_bytes as usize)
+}
+
+/// Whether operands of so many bytes have room on a device of so many, and on the host.
+fn ensure_room<T>(bytes: usize, device_bytes: Option<u64>) -> Result<()> {
+    let gib = |bytes: f64| bytes / f64::from(1 << 30);
+    if let Some(device_bytes) = device_bytes
+        && bytes as u64 > device_bytes
+    {
+        return Err(Error::InvalidArgument(format!(
+            "A, B and C take {:.1} GiB, the device has {:.1}",
+            gib(bytes as f64),
+            gib(device_bytes as f64)
+        )));
+    }
+    let room = Vec::<T>::new().try_reserve_exact(bytes / size_of::<T>());
+    room.map_err(|_| {
+        Error::InvalidArgument(format!(
+            "A, B and C take {:.1} GiB, for which the host has no memory",
+            gib(bytes as f64)
+        ))
+    })
+}
+
 /// How many sets of so many bytes are more than twice the second-level cache.
 fn set_count(bytes: usize, l2_bytes: usize) -> usize {
     let wanted = (2 * l2_bytes).div_ceil(bytes.max(1)) + 1;
@@ -88,7 +145,20 @@ fn set_count(bytes: usize, l2_bytes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::set_count;
+    use super::{ensure_room, set_count};
+
+    #[test]
+    fn operands_that_have_no_room_are_refused_before_they_are_made() {
+        const GIB: u64 = 1 << 30;
+        assert!(ensure_room::<f32>(1 << 20, Some(GIB)).is_ok());
+        assert!(ensure_room::<f32>(1 << 20, None).is_ok());
+        let problem = |bytes, device| ensure_room::<f32>(bytes, device).expect_err("no room").to_string();
+        assert_eq!(
+            problem(3 << 29, Some(GIB)),
+            "A, B and C take 1.5 GiB, the device has 1.0"
+        );
+        assert!(problem(usize::MAX / 2, None).ends_with("for which the host has no memory"));
+    }
 
     #[test]
     fn a_rotation_exceeds_twice_the_cache_within_the_limits() {

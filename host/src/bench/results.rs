@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::rows::{Row, Suite};
+use super::rows::Row;
 use super::stats::{Quartiles, geometric_mean};
 use super::telemetry::Telemetry;
 use crate::error::Error;
@@ -11,8 +11,8 @@ use crate::plan::PlanSummary;
 /// A suite's results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
-    /// The suite.
-    pub suite: Suite,
+    /// The suite's name.
+    pub suite: String,
     /// Where, when and with what.
     pub about: About,
     /// The rows in the suite's order.
@@ -34,6 +34,8 @@ pub struct About {
     pub ptx_level: Option<&'static str>,
     /// What ours is compared with; none where it could not be loaded.
     pub peer: Option<String>,
+    /// Bytes that are written before each lone launch, more than the second-level cache holds; none on the CPU.
+    pub flushed_bytes: Option<u64>,
     /// What a reader must know of the run, a sentence each.
     pub notes: Vec<String>,
     /// What the device can do at most; none without a GPU, or where its architecture is not in the table.
@@ -59,6 +61,8 @@ pub struct RowResult {
     /// The row.
     #[serde(flatten)]
     pub row: Row,
+    /// The symbol of our kernel; none on the CPU, and where none could be planned.
+    pub kernel: Option<&'static str>,
     /// What was measured, or why not.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -88,6 +92,12 @@ pub struct Measurement {
     pub peer: Option<Side>,
     /// Peer time over ours, each pair of neighbouring turns; above 1, ours is faster.
     pub ratio: Option<Quartiles>,
+    /// The same of lone launches.
+    pub lone_ratio: Option<Quartiles>,
+    /// The same turns on zeros, where they were asked for.
+    pub zeros: Option<OnZeros>,
+    /// Candidates of the peer that failed, with the reason. The peer is the fastest of the others.
+    pub passed_over: Vec<PassedOver>,
     /// Turns of each side.
     pub rounds: usize,
     /// Launches of one turn.
@@ -105,17 +115,49 @@ pub struct Measurement {
 pub struct Side {
     /// The kernel or the library's function.
     pub name: String,
-    /// Microseconds of one launch.
-    pub us: Quartiles,
-    /// 10¹² operations in a second, at the median.
-    pub tflops: f64,
+    /// How fast, one launch after the other.
+    #[serde(flatten)]
+    pub speed: Speed,
+    /// Microseconds of a launch alone on an idle device, its operands in device memory and in no cache; none on the CPU.
+    pub lone_us: Option<Quartiles>,
     /// The largest error of a compared element, in units of the bound of its sum.
     pub error_over_bound: f64,
 }
 
-impl Side {
-    /// A side that took so many microseconds, one value a round, for a product of so many operations.
-    pub(super) fn new(name: String, us: &[f64], flops: f64, error_over_bound: f64) -> Self {
+/// How fast a side is.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Speed {
+    /// Microseconds of one launch.
+    pub us: Quartiles,
+    /// 10¹² operations in a second, at the median.
+    pub tflops: f64,
+}
+
+/// The turns of a row on zeros instead of random numbers: what power would allow, never a result by itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct OnZeros {
+    /// Ours.
+    pub ours: Speed,
+    /// What it is compared with, where there is one.
+    pub peer: Option<Speed>,
+    /// Peer time over ours, each pair of neighbouring turns.
+    pub ratio: Option<Quartiles>,
+    /// The device meanwhile.
+    pub telemetry: Option<Telemetry>,
+}
+
+/// A candidate of the peer that is not compared with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PassedOver {
+    /// The library's function.
+    pub name: String,
+    /// One line with the reason.
+    pub problem: String,
+}
+
+impl Speed {
+    /// That of so many microseconds, one value a round, for a product of so many operations.
+    pub(super) fn of(us: &[f64], flops: f64) -> Self {
         // There is at least one round.
         let us = Quartiles::of(us).unwrap_or(Quartiles {
             q1: f64::NAN,
@@ -123,26 +165,23 @@ impl Side {
             q3: f64::NAN,
         });
         Self {
-            name,
             us,
             tflops: flops / us.median / 1e6,
-            error_over_bound,
+        }
+    }
+}
+
+impl Outcome {
+    /// That of a row that was not timed.
+    pub(super) fn failed(error: &Error) -> Self {
+        Outcome::Failed {
+            problem: error.to_string(),
+            exit_code: error.exit_code(),
         }
     }
 }
 
 impl RowResult {
-    /// A row that was not timed.
-    pub fn failed(row: &Row, error: &Error) -> Self {
-        Self {
-            row: row.clone(),
-            outcome: Outcome::Failed {
-                problem: error.to_string(),
-                exit_code: error.exit_code(),
-            },
-        }
-    }
-
     /// The measurement, where there is one.
     pub fn measured(&self) -> Option<&Measurement> {
         match &self.outcome {

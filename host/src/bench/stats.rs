@@ -35,6 +35,12 @@ pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(below + (above - below) * position.fract())
 }
 
+/// The times of a peer over ours, pair by pair; `None` for empty samples.
+pub fn ratios(ours: &[f64], peer: &[f64]) -> Option<Quartiles> {
+    let ratios: Vec<f64> = ours.iter().zip(peer).map(|(ours, peer)| peer / ours).collect();
+    Quartiles::of(&ratios)
+}
+
 /// The geometric mean; `None` for an empty sample.
 pub fn geometric_mean(sample: &[f64]) -> Option<f64> {
     let logarithms: f64 = sample.iter().map(|value| value.ln()).sum();

@@ -1,10 +1,10 @@
 //! How long launches take: in turns, each between two events of the device, none waiting for the host.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cust::event::{Event, EventFlags};
 
-use super::operands::Set;
+use super::operands::{Set, l2_bytes};
 use crate::element::Element;
 use crate::error::{DriverCall, Result};
 use crate::launch::{DeviceMatrix, Gpu};
@@ -22,27 +22,32 @@ const LEAST_ROUNDS: usize = 9;
 const MOST_ROUNDS: usize = 99;
 
 /// How long the device is kept busy before anything counts: clocks rise within it.
-const WARM_UP: Duration = Duration::from_millis(200);
+pub const WARM_UP: Duration = Duration::from_millis(200);
 
-/// Bytes that are written to keep the device busy while launches are enqueued, and how many launches one such write covers. The
+/// What the lone launches of a row take at most, and how many of each candidate there are at least and at most.
+const LONE_US: f64 = 3e5;
+const LEAST_LONE: usize = 5;
+const MOST_LONE: usize = 25;
+
+/// Bytes that are written to keep the device busy while launches are enqueued, at least, and how many launches one such write covers. The
 /// host takes five microseconds for a launch, an H200 about eighty for the write.
 const HEAD_START_BYTES: usize = 256 << 20;
 const LAUNCHES_OF_A_HEAD_START: usize = 8;
 
-/// What is timed: enqueues one product.
-pub type Contender<'c, 'gpu, T> = &'c mut dyn FnMut(&mut Set<'gpu, T>) -> Result<()>;
+/// Enqueues one product: of the candidate of this number, on these operands.
+pub type Launch<'c, 'gpu, T> = &'c mut dyn FnMut(usize, &mut Set<'gpu, T>) -> Result<()>;
 
-/// How often each contender runs.
+/// How often each candidate runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
-    /// Rounds; in each, every contender has its turn.
+    /// Rounds; in each, every candidate has its turn.
     pub rounds: usize,
     /// Launches of one turn.
     pub launches: usize,
 }
 
 impl Schedule {
-    /// For contenders that take so many microseconds; `rounds` where they are given.
+    /// For candidates that take so many microseconds; `rounds` where they are given.
     pub fn of(us: &[f64], rounds: Option<usize>) -> Self {
         let fastest = us.iter().copied().fold(f64::INFINITY, f64::min).max(0.1);
         let launches = if fastest < SHORT_US {
@@ -59,6 +64,12 @@ impl Schedule {
             launches,
         }
     }
+
+    /// Lone launches of each of such candidates; `rounds` where they are given.
+    pub fn lone_rounds(us: &[f64], rounds: Option<usize>) -> usize {
+        let affordable = (LONE_US / us.iter().sum::<f64>().max(0.1)) as usize;
+        rounds.unwrap_or(MOST_LONE).min(affordable).clamp(LEAST_LONE, MOST_LONE)
+    }
 }
 
 /// Times launches on one device.
@@ -73,66 +84,33 @@ impl<'gpu> Timer<'gpu> {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) without memory.
     pub fn new(gpu: &'gpu Gpu) -> Result<Self> {
+        let bytes = scratch_bytes(l2_bytes(gpu));
         Ok(Self {
             gpu,
-            scratch: gpu.uninitialized(HEAD_START_BYTES / size_of::<f32>())?,
+            scratch: gpu.uninitialized(bytes / size_of::<f32>())?,
         })
     }
 
-    /// Microseconds of one launch, the fastest of `rounds`. The first launch ever of a kernel loads it and is not counted.
-    ///
-    /// # Errors
-    /// The contender's, or the device's.
-    pub fn fastest_us<T: Element>(
-        &mut self,
-        sets: &mut [Set<'gpu, T>],
-        contender: Contender<'_, 'gpu, T>,
-        rounds: usize,
-    ) -> Result<f64> {
-        contender(&mut sets[0])?;
-        let schedule = Schedule { rounds, launches: 1 };
-        let times = self.interleave(sets, &mut [contender], schedule)?;
-        Ok(times.iter().flatten().copied().fold(f64::INFINITY, f64::min))
+    /// Bytes that are written before a lone launch.
+    pub fn flushed_bytes(&self) -> u64 {
+        (self.scratch.len() * size_of::<f32>()) as u64
     }
 
-    /// Keeps the device busy with the contenders in turns for [`WARM_UP`]. Returns the microseconds of the fastest launch of each.
-    ///
-    /// # Errors
-    /// The contenders', or the device's.
-    pub fn warm_up<T: Element>(
-        &mut self,
-        sets: &mut [Set<'gpu, T>],
-        contenders: &mut [Contender<'_, 'gpu, T>],
-    ) -> Result<Vec<f64>> {
-        let start = Instant::now();
-        let mut fastest = vec![f64::INFINITY; contenders.len()];
-        while start.elapsed() < WARM_UP {
-            let schedule = Schedule { rounds: 3, launches: 1 };
-            for (fastest, times) in fastest.iter_mut().zip(self.interleave(sets, contenders, schedule)?) {
-                *fastest = times.into_iter().fold(*fastest, f64::min);
-            }
-        }
-        Ok(fastest)
-    }
-
-    /// Microseconds of a launch of each contender, for each round: A-B-A-B, through the sets in turns.
+    /// Microseconds of a launch of each of so many candidates, for each round: A-B-A-B, through the sets in turns.
     ///
     /// Everything is enqueued before anything is waited for, behind a write that keeps the device busy meanwhile, so that no launch
     /// waits for the host.
     ///
     /// # Errors
-    /// The contenders', or the device's.
-    pub fn interleave<T: Element>(
+    /// The candidates', or the device's.
+    pub fn turns<T: Element>(
         &mut self,
         sets: &mut [Set<'gpu, T>],
-        contenders: &mut [Contender<'_, 'gpu, T>],
+        candidates: usize,
         schedule: Schedule,
+        launch: Launch<'_, 'gpu, T>,
     ) -> Result<Vec<Vec<f64>>> {
-        let event = || Event::new(EventFlags::DEFAULT).of_call("cuEventCreate");
-        let mut turns = Vec::new();
-        for _ in 0..schedule.rounds * contenders.len() {
-            turns.push((event()?, event()?));
-        }
+        let turns = self.events(schedule.rounds * candidates)?;
         let mut next = 0;
         for (turn, (begin, end)) in turns.iter().enumerate() {
             // Long launches stay ahead of the host once the first has begun.
@@ -145,23 +123,62 @@ impl<'gpu> Timer<'gpu> {
             for _ in 0..schedule.launches {
                 let at = next % sets.len();
                 next += 1;
-                contenders[turn % contenders.len()](&mut sets[at])?;
+                launch(turn % candidates, &mut sets[at])?;
             }
             end.record(self.gpu.stream()).of_call("cuEventRecord")?;
         }
+        self.times(&turns, candidates, schedule.launches)
+    }
+
+    /// Microseconds of a lone launch of each of so many candidates, for each round: A-B-A-B. Before each, more than the second-level cache holds is
+    /// written, which takes the operands out of it and keeps the device busy until launch and events are enqueued.
+    ///
+    /// # Errors
+    /// The candidates', or the device's.
+    pub fn lone<T: Element>(
+        &mut self,
+        sets: &mut [Set<'gpu, T>],
+        candidates: usize,
+        rounds: usize,
+        launch: Launch<'_, 'gpu, T>,
+    ) -> Result<Vec<Vec<f64>>> {
+        let turns = self.events(rounds * candidates)?;
+        for (turn, (begin, end)) in turns.iter().enumerate() {
+            let at = turn % sets.len();
+            self.scratch.fill_bytes(0)?;
+            begin.record(self.gpu.stream()).of_call("cuEventRecord")?;
+            launch(turn % candidates, &mut sets[at])?;
+            end.record(self.gpu.stream()).of_call("cuEventRecord")?;
+        }
+        self.times(&turns, candidates, 1)
+    }
+
+    /// The events around so many turns.
+    fn events(&self, turns: usize) -> Result<Vec<(Event, Event)>> {
+        let event = || Event::new(EventFlags::DEFAULT).of_call("cuEventCreate");
+        (0..turns).map(|_| Ok((event()?, event()?))).collect()
+    }
+
+    /// Waits for the turns. Returns the microseconds of a launch, by candidate and round.
+    fn times(&self, turns: &[(Event, Event)], candidates: usize, launches: usize) -> Result<Vec<Vec<f64>>> {
         self.gpu.synchronize()?;
-        let mut times = vec![Vec::with_capacity(schedule.rounds); contenders.len()];
+        let mut times = vec![Vec::with_capacity(turns.len() / candidates.max(1)); candidates];
         for (turn, (begin, end)) in turns.iter().enumerate() {
             let ms = end.elapsed_time_f32(begin).of_call("cuEventElapsedTime")?;
-            times[turn % contenders.len()].push(f64::from(ms) * 1e3 / schedule.launches as f64);
+            times[turn % candidates].push(f64::from(ms) * 1e3 / launches as f64);
         }
         Ok(times)
     }
 }
 
+/// Bytes to write so that nothing else is left in a second-level cache of this size: twice as many, and no fewer than a head start takes.
+fn scratch_bytes(l2_bytes: usize) -> usize {
+    HEAD_START_BYTES.max(2 * l2_bytes)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Schedule;
+    use super::{Schedule, scratch_bytes};
 
     #[test]
     fn short_launches_are_batched_and_long_ones_are_few() {
@@ -197,5 +214,24 @@ mod tests {
         assert_eq!(of(&[170_000.0, 170_000.0]), Schedule { rounds: 9, launches: 1 });
         assert_eq!(Schedule::of(&[170_000.0], Some(3)).rounds, 3);
         assert_eq!(Schedule::of(&[1.0], Some(0)).rounds, 1);
+    }
+
+    #[test]
+    fn lone_launches_are_few_where_one_takes_long() {
+        let of = |us: &[f64]| Schedule::lone_rounds(us, None);
+        assert_eq!(of(&[5.0, 8.0]), 25);
+        assert_eq!(of(&[10_000.0, 20_000.0]), 10);
+        assert_eq!(of(&[170_000.0, 170_000.0]), 5);
+        assert_eq!(Schedule::lone_rounds(&[5.0], Some(9)), 9);
+        assert_eq!(Schedule::lone_rounds(&[5.0], Some(1)), 5);
+        assert_eq!(Schedule::lone_rounds(&[5.0], Some(10_000)), 25);
+    }
+
+    #[test]
+    fn the_flush_is_larger_than_the_cache() {
+        const MIB: usize = 1 << 20;
+        // An H200, and a cache larger than any of today.
+        assert_eq!(scratch_bytes(50 * MIB), 256 * MIB);
+        assert_eq!(scratch_bytes(200 * MIB), 400 * MIB);
     }
 }

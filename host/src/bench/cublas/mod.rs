@@ -84,11 +84,11 @@ impl<'gpu> Cublas<'gpu> {
     /// The product of a row, as cuBLAS takes it.
     ///
     /// # Errors
-    /// [`Error::Tool`] when cublasLt refuses it, [`Error::InvalidArgument`] beyond 2³¹ - 1.
+    /// [`Error::InvalidArgument`] beyond 2³¹ - 1.
     pub fn product(&self, row: &Row) -> Result<Product<'_>> {
         let call = Call::new(row)?;
         Ok(Product {
-            lt: lt::Description::new(&self.lt, &call)?,
+            lt: lt::Description::new(&self.lt, &call),
             cublas: self,
             call,
         })
@@ -206,22 +206,30 @@ impl Algorithm {
 pub struct Product<'c> {
     cublas: &'c Cublas<'c>,
     call: Call,
-    lt: lt::Description<'c>,
+    /// As cublasLt takes it, or why it does not.
+    lt: Result<lt::Description<'c>>,
 }
 
 impl Product<'_> {
-    /// Every way that there is, those of cublasLt in the order of its heuristics.
-    ///
-    /// # Errors
-    /// [`Error::Tool`] when the heuristics fail.
-    pub fn algorithms(&self) -> Result<Vec<Algorithm>> {
+    /// Every way that there is, those of cublasLt in the order of its heuristics; and why there is none of cublasLt, where that is so.
+    pub fn algorithms(&self) -> (Vec<Algorithm>, Option<String>) {
         let mut algorithms = vec![Algorithm::GemmEx];
         if self.call.dtype == DType::F32 {
             algorithms.insert(0, Algorithm::Sgemm);
         }
-        let choices = self.lt.heuristics(self.cublas.lt_handle, WORKSPACE_BYTES)?;
-        algorithms.extend(choices.into_iter().map(Algorithm::Lt));
-        Ok(algorithms)
+        let choices = match &self.lt {
+            Ok(described) => described
+                .heuristics(self.cublas.lt_handle, WORKSPACE_BYTES)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match choices {
+            Ok(choices) => {
+                algorithms.extend(choices.into_iter().map(Algorithm::Lt));
+                (algorithms, None)
+            }
+            Err(problem) => (algorithms, Some(problem)),
+        }
     }
 
     /// Enqueues the product on the device's stream.
@@ -308,8 +316,10 @@ impl Product<'_> {
                 Algorithm::Lt(choice) => {
                     let workspace = cublas.workspace.as_device_ptr().as_raw() as *mut c_void;
                     let handles = (cublas.lt_handle, cublas.stream());
-                    self.lt
-                        .launch(handles, choice, [alpha, beta], [b, a, c], (workspace, WORKSPACE_BYTES))
+                    match &self.lt {
+                        Ok(lt) => lt.launch(handles, choice, [alpha, beta], [b, a, c], (workspace, WORKSPACE_BYTES)),
+                        Err(error) => Err(Error::InvalidArgument(error.to_string())),
+                    }
                 }
             }
         }
@@ -318,13 +328,14 @@ impl Product<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{Layout, Suite};
+    use super::super::rows::Layout;
+    use super::super::{Selection, Suite};
     use super::*;
 
     #[test]
     fn a_row_major_product_becomes_the_transposed_one() {
-        let mut row = Suite::Squares.rows().remove(0);
-        (row.m, row.n, row.k) = (3, 5, 7);
+        let suite = Suite::of_product([3, 5, 7], &Selection::default()).expect("small");
+        let mut row = suite.rows[0].clone();
         for (layout, operations, leading) in [
             (Layout::NN, [ffi::OP_N, ffi::OP_N], [5, 7, 5]),
             (Layout::NT, [ffi::OP_T, ffi::OP_N], [7, 7, 5]),

@@ -2,15 +2,17 @@
 
 use std::fmt::Write;
 
-use super::super::results::{Measurement, Outcome, Results, RowResult};
-use super::super::rows::{Ours, Suite};
+use super::super::results::{Results, RowResult};
+use super::super::rows::Subject;
+use super::super::suites::Suite;
+use super::table;
 
 /// The marks between which the ladder's table stands, in the report and in the README.
 pub const LADDER_MARKS: [&str; 2] = ["<!-- ladder:begin -->", "<!-- ladder:end -->"];
 
 /// The report: title, conditions, table. That of the ladder stands between `LADDER_MARKS`.
 pub fn markdown(results: &Results) -> String {
-    let mut text = format!("# Suite {}\n\n{}\n\n", results.suite.name(), conditions(results));
+    let mut text = format!("# Suite {}\n\n{}\n\n", results.suite, conditions(results));
     for note in &results.about.notes {
         line(&mut text, note);
         text.push('\n');
@@ -22,11 +24,11 @@ pub fn markdown(results: &Results) -> String {
         );
         line(&mut text, &sentence);
     }
-    if results.suite == Suite::Ladder {
+    if results.suite == Suite::LADDER {
         let [begin, end] = LADDER_MARKS;
         text.push_str(&format!("{begin}\n{}{end}\n\n", ladder(results)));
     }
-    text.push_str(&table(results));
+    text.push_str(&rows(results));
     text
 }
 
@@ -50,6 +52,21 @@ fn conditions(results: &Results) -> String {
          pairs [quartiles]; above 1, ours is faster.",
         about.commit, about.date
     );
+    if let Some(bytes) = about.flushed_bytes {
+        let _ = write!(
+            text,
+            " Lone: one launch on an idle device, after a write of {} MiB that empties its caches.",
+            bytes >> 20
+        );
+    }
+    if results
+        .rows
+        .iter()
+        .filter_map(RowResult::measured)
+        .any(|measured| measured.zeros.is_some())
+    {
+        text.push_str(" Zeros: the same turns on zeros, which take less power and so leave the clock higher.");
+    }
     text
 }
 
@@ -58,56 +75,33 @@ fn line(text: &mut String, sentence: &str) {
     text.push('\n');
 }
 
-/// Every row with everything that a reader may ask for.
-fn table(results: &Results) -> String {
-    let mut text = String::from(
-        "| row | m x n x k | layout | ours | us | TFLOP/s | peer | us | TFLOP/s | ratio | MHz | W |\n\
-         |---|---|---|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
+/// Every row with everything that a reader may ask for, then what went wrong.
+fn rows(results: &Results) -> String {
+    let table = table(results);
+    let (first, others) = table.columns.split_at(1);
+    let product = [("m x n x k", false), ("layout", false)];
+    let columns = || first.iter().chain(&product).chain(others);
+    let mut text = format!(
+        "|{}\n|",
+        columns().map(|(title, _)| format!(" {title} |")).collect::<String>()
     );
-    for result in &results.rows {
+    text.extend(columns().map(|(_, is_number)| if *is_number { "---:|" } else { "---|" }));
+    text.push('\n');
+    for (result, cells) in results.rows.iter().zip(table.rows) {
         let row = &result.row;
-        let _ = write!(
-            text,
-            "| {} | {} x {} x {} {} | {} | ",
-            row.name,
-            row.m,
-            row.n,
-            row.k,
-            row.dtype,
-            row.layout.name()
-        );
-        line(
-            &mut text,
-            &match &result.outcome {
-                Outcome::Measured(measured) => cells(measured),
-                Outcome::Failed { problem, .. } => format!("not measured: {problem} |  |  |  |  |  |  |  |  |"),
-            },
-        );
+        let product = [
+            format!("{} x {} x {} {}", row.m, row.n, row.k, row.dtype),
+            row.layout.name().to_owned(),
+        ];
+        let mut cells = cells.into_iter();
+        let cells = cells.next().into_iter().chain(product).chain(cells);
+        // A user's name of a row may hold anything.
+        let cells: String = cells.map(|cell| format!(" {} |", cell.replace('|', "\\|"))).collect();
+        line(&mut text, &format!("|{cells}"));
     }
-    text
-}
-
-fn cells(measured: &Measurement) -> String {
-    let ours = &measured.ours;
-    let mut text = format!("{} | {:.1} | {:.2} | ", ours.name, ours.us.median, ours.tflops);
-    match (&measured.peer, &measured.ratio) {
-        (Some(peer), Some(ratio)) => {
-            let _ = write!(
-                text,
-                "{} | {:.1} | {:.2} | {:.3} [{:.3}, {:.3}] | ",
-                peer.name, peer.us.median, peer.tflops, ratio.median, ratio.q1, ratio.q3
-            );
-        }
-        _ => text.push_str("|  |  |  | "),
+    for problem in table.problems {
+        let _ = write!(text, "\n{problem}\n");
     }
-    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.0}"));
-    let telemetry = measured.telemetry.clone().unwrap_or_default();
-    let _ = write!(
-        text,
-        "{} | {} |",
-        number(telemetry.clock_mhz),
-        number(telemetry.power_w)
-    );
     text
 }
 
@@ -132,15 +126,15 @@ fn ladder(results: &Results) -> String {
     text.push_str("| rung | tile | shared memory | TFLOP/s | times the rung before | of cuBLAS |\n|---|---:|---|---:|---:|---:|\n");
     let mut before: Option<f64> = None;
     for result in &results.rows {
-        let name = match result.row.ours {
-            Ours::Rung(rung) | Ours::Tile(rung, _) => rung.name(),
-            Ours::Auto | Ours::Cpu => &result.row.name,
+        let name = match result.row.subject {
+            Subject::Rung(rung) | Subject::Tile(rung, _) => rung.name(),
+            Subject::Auto => &result.row.name,
         };
         let Some(measured) = result.measured() else {
             let _ = writeln!(text, "| `{name}` |  |  | not measured |  |  |");
             continue;
         };
-        let tflops = measured.ours.tflops;
+        let tflops = measured.ours.speed.tflops;
         let gained = before.map_or(String::new(), |before| format!("{:.2}", tflops / before));
         before = Some(tflops);
         let of_peer = measured
@@ -163,7 +157,7 @@ fn ladder(results: &Results) -> String {
         .filter_map(RowResult::measured)
         .find_map(|measured| measured.peer.as_ref())
     {
-        let _ = writeln!(text, "| {} |  |  | {:.2} |  |  |", peer.name, peer.tflops);
+        let _ = writeln!(text, "| {} |  |  | {:.2} |  |  |", peer.name, peer.speed.tflops);
     }
     text
 }

@@ -107,7 +107,7 @@ fn speeds(results: &Results, measured: &Measured<'_>) -> Picture {
     let line = ceiling.map(|(tflops, _)| tflops);
     let fastest = measured
         .iter()
-        .flat_map(|(_, m)| [Some(m.ours.tflops), m.peer.as_ref().map(|peer| peer.tflops)])
+        .flat_map(|(_, m)| [Some(m.ours.speed.tflops), m.peer.as_ref().map(|peer| peer.speed.tflops)])
         .flatten()
         .fold(0.0, f64::max);
     let high = line.unwrap_or(fastest).max(fastest) * 1.03;
@@ -118,9 +118,9 @@ fn speeds(results: &Results, measured: &Measured<'_>) -> Picture {
     );
     by_row(measured, &title, "TFLOP/s", (0.0, high), line, |chart, at, m| {
         let at = at as f64;
-        chart.draw_series([Circle::new((m.ours.tflops, at), 4, OURS.filled())])?;
+        chart.draw_series([Circle::new((m.ours.speed.tflops, at), 4, OURS.filled())])?;
         if let Some(peer) = &m.peer {
-            chart.draw_series([Circle::new((peer.tflops, at), 5, PEER.stroke_width(2))])?;
+            chart.draw_series([Circle::new((peer.speed.tflops, at), 5, PEER.stroke_width(2))])?;
         }
         Ok(())
     })
@@ -169,7 +169,11 @@ fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
         .fold(f64::INFINITY, f64::min)
         / 2.0;
     let most = measured.iter().map(|(row, _)| intensity(row)).fold(0.0, f64::max) * 2.0;
-    let slowest = measured.iter().map(|(_, m)| m.ours.tflops).fold(roof(least), f64::min) / 2.0;
+    let slowest = measured
+        .iter()
+        .map(|(_, m)| m.ours.speed.tflops)
+        .fold(roof(least), f64::min)
+        / 2.0;
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, (900, 520)).into_drawing_area();
@@ -200,9 +204,9 @@ fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
         chart.draw_series(LineSeries::new(points, CEILING.stroke_width(2)))?;
         for (row, measurement) in measured {
             let at = intensity(row);
-            chart.draw_series([Circle::new((at, measurement.ours.tflops), 4, OURS.filled())])?;
+            chart.draw_series([Circle::new((at, measurement.ours.speed.tflops), 4, OURS.filled())])?;
             if let Some(peer) = &measurement.peer {
-                chart.draw_series([Circle::new((at, peer.tflops), 5, PEER.stroke_width(2))])?;
+                chart.draw_series([Circle::new((at, peer.speed.tflops), 5, PEER.stroke_width(2))])?;
             }
         }
         finish(&area)?;
@@ -217,22 +221,31 @@ fn finish(area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), Box<dyn Error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::{About, Ceilings, Outcome, Side};
-    use crate::bench::rows::Suite;
+    use crate::bench::results::{About, Ceilings, Outcome, Side, Speed};
     use crate::bench::stats::Quartiles;
+    use crate::bench::{Selection, Suite};
 
-    fn results(suite: Suite) -> Results {
-        let side = |tflops: f64| {
-            let mut side = Side::new("kernel".to_owned(), &[10.0], 1.0, 0.1);
-            side.tflops = tflops;
-            side
+    fn results(suite: &str) -> Results {
+        let side = |tflops: f64| Side {
+            name: "kernel".to_owned(),
+            speed: Speed {
+                tflops,
+                ..Speed::of(&[10.0], 1.0)
+            },
+            lone_us: None,
+            error_over_bound: 0.1,
         };
-        let rows = suite.rows().into_iter().take(3).map(|row| RowResult {
+        let suite = Suite::named(suite, &Selection::default()).expect("a suite");
+        let rows = suite.rows.into_iter().take(3).map(|row| RowResult {
             row,
+            kernel: None,
             outcome: Outcome::Measured(Box::new(Measurement {
                 ours: side(40.0),
                 peer: Some(side(39.0)),
                 ratio: Quartiles::of(&[0.9, 1.0, 1.2]),
+                lone_ratio: None,
+                zeros: None,
+                passed_over: Vec::new(),
                 rounds: 3,
                 launches: 1,
                 sets: 1,
@@ -241,7 +254,7 @@ mod tests {
             })),
         });
         Results {
-            suite,
+            suite: suite.name,
             about: About {
                 device: "a <device>".to_owned(),
                 ceilings: Some(Ceilings {
@@ -258,7 +271,7 @@ mod tests {
 
     #[test]
     fn every_picture_is_xml_and_names_every_row() {
-        let results = results(Suite::Shapes);
+        let results = results("shapes");
         let pictures = plots(&results).expect("drawn");
         let names: Vec<_> = pictures.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["tflops", "ratio", "roofline"]);
@@ -276,17 +289,13 @@ mod tests {
 
     #[test]
     fn the_ceiling_is_that_of_the_type() {
-        for (suite, ceiling, others) in [(Suite::Half, "989.0", "66.9"), (Suite::Shapes, "66.9", "989.0")] {
+        for (suite, ceiling, others) in [("half", "989.0", "66.9"), ("shapes", "66.9", "989.0")] {
             let pictures = plots(&results(suite)).expect("drawn");
             let (_, roofline) = pictures
                 .iter()
                 .find(|(name, _)| *name == "roofline")
                 .expect("has ceilings");
-            assert!(
-                roofline.contains(ceiling) && !roofline.contains(others),
-                "{}",
-                suite.name()
-            );
+            assert!(roofline.contains(ceiling) && !roofline.contains(others), "{suite}");
         }
     }
 
@@ -294,7 +303,7 @@ mod tests {
     fn nothing_measured_is_no_picture() {
         let empty = Results {
             rows: Vec::new(),
-            ..results(Suite::Shapes)
+            ..results("shapes")
         };
         assert!(plots(&empty).expect("nothing to draw").is_empty());
     }

@@ -4,34 +4,53 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tilewright::bench::{self, Options, Outcome, Progress, Results, Suite};
+use tilewright::bench::{self, Options, Progress, Results, Selection, Suite};
 use tilewright::plan::Speeds;
 
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
 use crate::{kernels, output};
 
-/// Time this project's products against cuBLAS, every result checked first
+/// Time products against cuBLAS: your own shapes or a suite, every result checked first
 ///
-/// Without a GPU the CPU's product is timed against the matrixmultiply crate, and the report says so.
+/// Own shapes are -m, -n and -k, or the rows of a file. They need a GPU; without one a suite times the CPU's product against the matrixmultiply
+/// crate, and the report says so.
 #[derive(Args)]
 pub struct Command {
-    /// What to time; --list shows all
-    #[arg(long, value_name = "NAME", default_value = Suite::Squares.name())]
-    suite: String,
+    /// A suite of rows, where no shapes are given; --list shows all, without it squares
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["m", "n", "k", "file"])]
+    suite: Option<String>,
+    /// Rows of A and C
+    #[arg(short, value_name = "ROWS", requires_all = ["n", "k"], conflicts_with = "file")]
+    m: Option<usize>,
+    /// Columns of B and C
+    #[arg(short, value_name = "COLUMNS", requires = "m", conflicts_with = "file")]
+    n: Option<usize>,
+    /// Columns of A, rows of B
+    #[arg(short, value_name = "INNER", requires = "m", conflicts_with = "file")]
+    k: Option<usize>,
+    /// Shapes as CSV: m,n,k[,dtype][,layout][,name]; a header and # comments where you like
+    #[arg(long, value_name = "CSV")]
+    file: Option<PathBuf>,
+    /// Element types, of f32, f64, f16, bf16: for -m -n -k and rows that name none each of them (without it f32); other rows are left out
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    dtype: Vec<String>,
+    /// Layouts, of nn, nt, tn, tt: t for an operand that is stored transposed; as --dtype, without it nn
+    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',')]
+    layout: Vec<String>,
     /// One rung for every row, in place of the row's own choice
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
-    /// Rows of one element type only: f32, f64, f16 or bf16
+    /// Time every row on zeros too, in columns of their own: what it would take were power no limit
     #[arg(long)]
-    dtype: Option<String>,
+    zeros: bool,
     /// What the planner takes for the kernels' speed, as `gpu_pick --calibrate` writes it; without it what an H200 was measured to do
     #[arg(long, value_name = "FILE")]
     speeds: Option<PathBuf>,
     /// Rounds of each row; without it as many as a second has room for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
-    /// Also write bench-SUITE.json and bench-SUITE.md into this folder
+    /// Also write bench-SUITE.json, .md and .svg into this folder; for own shapes SUITE is own, or own-FILE
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The folder of libcublas and libcublasLt, where the system's loader does not find them
@@ -46,7 +65,7 @@ pub struct Command {
     /// The date of the run, for the report
     #[arg(long, value_name = "YYYY-MM-DD", default_value = "unknown")]
     date: String,
-    /// List the suites and their rows, and run none
+    /// List the suites with the numbers of their rows, or with --suite, --file or -m -n -k the rows; time none
     #[arg(long)]
     list: bool,
 }
@@ -56,13 +75,13 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     // SAFETY: commands run on the program's first thread, before any other is started.
     unsafe { bench::settle_environment() };
     if command.list {
-        return list(json);
+        return list(command, json);
     }
     let options = Options {
-        suite: suite(&command.suite)?,
+        suite: suite(command)?,
         rung: kernels::rung(&command.kernel)?,
         speeds: command.speeds.as_deref().map_or(Ok(Speeds::default()), speeds)?,
-        dtype: command.dtype.as_deref().map(kernels::parse_dtype).transpose()?,
+        zeros: command.zeros,
         rounds: command.rounds.map(|rounds| rounds as usize),
         cublas: command.cublas.clone(),
         twins: command.twins.clone(),
@@ -77,8 +96,9 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
         bar.set_message(row.to_owned());
-    })?;
+    });
     bar.finish_and_clear();
+    let results = results?;
 
     let as_json = bench::json(&results).map_err(|error| Failure {
         exit_code: 1,
@@ -95,7 +115,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             (".md".to_owned(), bench::markdown(&results)),
         ];
         for (end, text) in texts.into_iter().chain(plots) {
-            let file = folder.join(format!("bench-{}{end}", results.suite.name()));
+            let file = folder.join(format!("bench-{}{end}", results.suite));
             Destination::new(&file)?.write(|file| std::io::Write::write_all(file, text.as_bytes()))?;
         }
     }
@@ -115,48 +135,83 @@ fn speeds(file: &Path) -> Result<Speeds> {
     Speeds::read(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
-/// The suite of this name.
-fn suite(name: &str) -> Result<Suite> {
-    Suite::ALL
-        .into_iter()
-        .find(|suite| suite.name() == name)
-        .ok_or_else(|| {
-            let known = Suite::ALL.map(Suite::name).join(", ");
-            Failure::input(format!("unknown suite `{name}`; known: {known}"))
-        })
+/// What is to be timed.
+fn suite(command: &Command) -> Result<Suite> {
+    let layout = |name: &String| {
+        name.parse()
+            .map_err(|problem| Failure::input(format!("`{name}`: {problem}")))
+    };
+    let selection = Selection {
+        dtypes: distinct(command.dtype.iter().map(|name| kernels::parse_dtype(name)))?,
+        layouts: distinct(command.layout.iter().map(layout))?,
+    };
+    let suite = match (&command.file, command.m, command.n, command.k) {
+        (Some(file), ..) => {
+            let text = fs::read_to_string(file).map_err(|error| Failure::file(file, error))?;
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            Suite::of_csv(&stem, &text, &selection).map_err(|error| Failure::file(file, error))?
+        }
+        (None, Some(m), Some(n), Some(k)) => Suite::of_product([m, n, k], &selection)?,
+        _ => Suite::named(command.suite.as_deref().unwrap_or(Suite::DEFAULT), &selection)?,
+    };
+    Ok(suite)
 }
 
-/// Every suite with its rows.
-fn list(json: bool) -> Result<()> {
+/// The values in their order, each once.
+fn distinct<V: PartialEq>(values: impl Iterator<Item = Result<V>>) -> Result<Vec<V>> {
+    let mut distinct = Vec::new();
+    for value in values {
+        let value = value?;
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    Ok(distinct)
+}
+
+/// The suites, or the rows of one.
+fn list(command: &Command, json: bool) -> Result<()> {
+    let of_one = command.suite.is_some() || command.file.is_some() || command.m.is_some();
+    let suites = match of_one {
+        true => vec![suite(command)?],
+        false => Suite::names()
+            .map(|name| Suite::named(name, &Selection::default()))
+            .collect::<tilewright::Result<_>>()?,
+    };
     if json {
-        let suites: Vec<_> = Suite::ALL
-            .into_iter()
-            .map(|suite| serde_json::json!({ "suite": suite, "about": suite.about(), "rows": suite.rows() }))
+        let suites: Vec<_> = suites
+            .iter()
+            .map(|suite| serde_json::json!({ "suite": suite.name, "about": suite.about, "rows": suite.rows }))
             .collect();
         return output::print_json(&suites);
     }
+    let mut table = output::table();
     let mut text = String::new();
-    for suite in Suite::ALL {
-        text.push_str(&format!("{}: {}\n", suite.name(), suite.about()));
-        let mut table = output::table();
-        for row in suite.rows() {
+    if let ([suite], true) = (suites.as_slice(), of_one) {
+        text.push_str(&format!("{}: {}\n", suite.name, suite.about));
+        for row in &suite.rows {
             table.add_row([
-                format!("  {}", row.name),
+                row.name.clone(),
                 format!("{} x {} x {}", row.m, row.n, row.k),
                 row.dtype.name().to_owned(),
                 row.layout.name().to_owned(),
             ]);
         }
-        text.push_str(&output::render(table));
-        text.push('\n');
+    } else {
+        table.add_row(["suite", "rows", "what"]);
+        for suite in suites {
+            table.add_row([suite.name, suite.rows.len().to_string(), suite.about]);
+        }
+        output::right_align(&mut table, [1]);
     }
-    output::print(text.trim_end_matches('\n'))?;
-    output::print("\n")
+    text.push_str(&output::render(table));
+    output::print(&text)
 }
 
+/// The report for people.
 fn describe(results: &Results) -> String {
     let about = &results.about;
-    let mut text = format!("{}, suite {}", about.device, results.suite.name());
+    let mut text = format!("{}, suite {}", about.device, results.suite);
     text.push_str(
         &about
             .peer
@@ -167,44 +222,18 @@ fn describe(results: &Results) -> String {
     for note in &about.notes {
         text.push_str(&format!("{note}\n"));
     }
+    let bench::Table {
+        columns,
+        rows,
+        problems,
+    } = bench::table(results);
     let mut table = output::table();
-    table.add_row([
-        "row",
-        "ours",
-        "us",
-        "TFLOP/s",
-        "peer",
-        "us",
-        "TFLOP/s",
-        "ratio",
-        "quartiles",
-        "MHz",
-        "W",
-    ]);
-    for result in &results.rows {
-        let mut cells = vec![result.row.name.clone()];
-        match &result.outcome {
-            Outcome::Failed { .. } => cells.push("not measured".to_owned()),
-            Outcome::Measured(measured) => {
-                for side in [Some(&measured.ours), measured.peer.as_ref()] {
-                    cells.extend(side.map_or_else(Default::default, |side| {
-                        [side.name.clone(), format!("{:.1}", side.us.median), tflops(side.tflops)]
-                    }));
-                }
-                cells.extend(measured.ratio.map_or_else(Default::default, |ratio| {
-                    [
-                        format!("{:.3}", ratio.median),
-                        format!("{:.3} - {:.3}", ratio.q1, ratio.q3),
-                    ]
-                }));
-                let telemetry = measured.telemetry.clone().unwrap_or_default();
-                let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.0}"));
-                cells.extend([telemetry.clock_mhz, telemetry.power_w].map(number));
-            }
-        }
+    table.add_row(columns.iter().map(|(title, _)| *title));
+    for cells in rows {
         table.add_row(cells);
     }
-    output::right_align(&mut table, [2, 3, 5, 6, 7, 9, 10]);
+    let of_numbers = |(at, (_, is_number)): (usize, &(&str, bool))| is_number.then_some(at);
+    output::right_align(&mut table, columns.iter().enumerate().filter_map(of_numbers));
     text.push_str(&format!("\n{}", output::render(table)));
     if let Some(summary) = results.summary() {
         text.push_str(&format!(
@@ -212,19 +241,8 @@ fn describe(results: &Results) -> String {
             summary.geometric_mean, summary.least, summary.least_row.name
         ));
     }
-    for result in &results.rows {
-        if let Outcome::Failed { problem, .. } = &result.outcome {
-            text.push_str(&format!("{}: {problem}\n", result.row.name));
-        }
+    for problem in problems {
+        text.push_str(&format!("{problem}\n"));
     }
     text
-}
-
-/// Two decimals, or more for what a CPU or a skinny product does.
-fn tflops(value: f64) -> String {
-    if value < 1.0 {
-        format!("{value:.4}")
-    } else {
-        format!("{value:.2}")
-    }
 }
