@@ -6,14 +6,14 @@ use std::process::{Command, ExitStatus, Output};
 /// The exit status that the example documents for "no driver or no GPU".
 const UNAVAILABLE: i32 = 3;
 
-/// Runs cargo in the example's folder, with a target folder of its own.
+/// Runs cargo in the example's folder. What it has in common with this workspace is not compiled again.
 fn cargo(arguments: &[&str]) -> (ExitStatus, String, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO"))
         .args(arguments)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hello-shared"))
         .env(
             "CARGO_TARGET_DIR",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello-shared"),
+            Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(""),
         )
         .output()
         .expect("cargo starts");

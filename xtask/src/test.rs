@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::bail;
 use xshell::{Shell, cmd};
 
-use crate::{browser, c_compiler, device_toolchain, wheel};
+use crate::{browser, c_compiler, device_toolchain, root, wheel};
 
 /// Runs all tests, or with arguments `cargo test --workspace ARGS`.
 pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
@@ -17,14 +17,18 @@ pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
     c_compiler::ensure(sh)?;
     browser::ensure(sh);
     if args.is_empty() {
+        // Workspaces of their own, but what they have in common with ours is compiled once.
+        let target = root().join("target");
         // The corpus of kernels that our cuda_std compiles must type-check against the published one too.
+        let published = "compat/corpus-published/Cargo.toml";
         cmd!(
             sh,
-            "cargo check --locked --manifest-path compat/corpus-published/Cargo.toml"
+            "cargo check --locked --manifest-path {published} --target-dir {target}"
         )
         .run()?;
         // And run against the interface of its main branch.
-        cmd!(sh, "cargo test --locked --manifest-path compat/corpus-main/Cargo.toml").run()?;
+        let main = "compat/corpus-main/Cargo.toml";
+        cmd!(sh, "cargo test --locked --manifest-path {main} --target-dir {target}").run()?;
     }
     let mut skipped = Skipped::default();
     let test = cmd!(sh, "cargo test --workspace --no-fail-fast {args...}");

@@ -32,7 +32,7 @@ fn options_of_the_main_branch_are_known() {
     let module = folder.path().join("module.ll");
     let ptx = ptx_of(
         builder("upstream")
-            .arch(NvvmArch::default().max(NvvmArch::Compute80))
+            .arch(NvvmArch::default().max(NvvmArch::Compute90))
             .fast_math(true)
             .override_libm(true)
             .use_constant_memory_space(false)
