@@ -5,10 +5,12 @@
 //!
 //! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it times
 //! other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts into the
-//! planner, and the times, `calibration.json`; kernels that it does not time keep their lines. With `--speeds FILE` the planner chooses by that table.
+//! planner, and the times, `calibration.json`; kernels that it does not time keep their lines. With `--speeds FILE` the planner chooses by that table, and a
+//! calibration keeps its lines.
 
 mod fit;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -20,7 +22,7 @@ use serde::Serialize;
 use tilewright::bench::{Quartiles, rows_on_lines};
 use tilewright::launch::Gpu;
 use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, Speeds, Work, estimate_us, meeting_us, plan};
-use tilewright::{DType, Element, GemmShape, Operand, Rung, VARIANTS, Variant, check, random};
+use tilewright::{DType, Element, GemmShape, Operand, Rung, VARIANTS, Variant, check, ptx, random};
 
 /// Times every candidate of the planner over many shapes.
 #[derive(Parser)]
@@ -225,6 +227,8 @@ struct Results {
     device: String,
     driver: String,
     rounds: usize,
+    /// Of each kernel that was timed.
+    digests: BTreeMap<&'static str, String>,
     rows: Vec<Row>,
 }
 
@@ -271,6 +275,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .as_ref()
             .map_or_else(String::new, |installed| installed.driver.clone()),
         rounds: arguments.rounds,
+        digests: BTreeMap::new(),
         rows: Vec::new(),
     };
     let shapes = if arguments.calibrate { &CALIBRATION[..] } else { &SHAPES };
@@ -289,9 +294,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             results.rows.push(row(&gpu, &shape, &speeds, arguments.rounds)?);
         }
     }
+    results.digests = digests(&gpu, &results.rows);
     std::fs::create_dir_all(&arguments.out)?;
     if arguments.calibrate {
-        let speed = results.speed(&gpu)?;
+        let speed = results.speed(&gpu, &speeds)?;
         print!("{speed}");
         std::fs::write(arguments.out.join("speed.txt"), speed)?;
         std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
@@ -302,6 +308,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::write(arguments.out.join("pick.md"), table)?;
     std::fs::write(arguments.out.join("pick.json"), rows_on_lines(&results)?)?;
     Ok(())
+}
+
+/// The digests of the kernels that were timed.
+fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<&'static str, String> {
+    let timed: BTreeSet<&str> = rows
+        .iter()
+        .flat_map(|row| row.candidates.iter().map(|candidate| candidate.kernel.as_str()))
+        .collect();
+    let known = |variant: &&Variant| timed.contains(variant.symbol);
+    VARIANTS
+        .iter()
+        .filter(known)
+        .filter_map(|variant| Some((variant.symbol, ptx::digest_of(variant.symbol, gpu.level().arch)?)))
+        .collect()
 }
 
 fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, speeds: &Speeds, rounds: usize) -> Result<Row, Box<dyn Error>> {
@@ -398,8 +418,9 @@ fn name(candidate: &Candidate) -> String {
 }
 
 impl Results {
-    /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each.
-    fn speed(&self, gpu: &Gpu) -> Result<String, Box<dyn Error>> {
+    /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each. Kernels that were not timed keep their lines of
+    /// `before`.
+    fn speed(&self, gpu: &Gpu, before: &Speeds) -> Result<String, Box<dyn Error>> {
         let installed = gpu.profile().installed.as_ref().ok_or("a device")?;
         let mut text = String::new();
         let named = DType::ALL.into_iter().flat_map(|dtype| NAMED.map(|of| (dtype, of)));
@@ -447,11 +468,15 @@ impl Results {
                 continue;
             }
             let [latency, work, block] = fit(&samples);
-            writeln!(text, "{} {width} {latency:.2} {work:.2} {block:.1}", variant.symbol)?;
+            let digest = self.digests.get(variant.symbol).ok_or("every kernel has a digest")?;
+            writeln!(
+                text,
+                "{} {width} {latency:.2} {work:.2} {block:.1} {digest}",
+                variant.symbol
+            )?;
             measured.push(variant.symbol);
         }
-        let built_in = Speeds::default();
-        let kept = built_in.lines().filter(|(symbol, _)| !measured.contains(symbol));
+        let kept = before.lines().filter(|(symbol, _)| !measured.contains(symbol));
         for (_, line) in kept {
             writeln!(text, "{line}")?;
         }

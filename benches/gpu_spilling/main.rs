@@ -20,6 +20,7 @@ use serde::Serialize;
 use tilewright::DType;
 use tilewright::bench::{Quartiles, rows_on_lines};
 use tilewright::launch::Gpu;
+use tilewright::ptx;
 use tilewright::spilling::{Family, Spills, TWINS, Twin, Twins};
 
 use counters::{Counted, Counters};
@@ -76,6 +77,8 @@ struct Results {
 #[derive(Serialize)]
 struct Resources {
     symbol: &'static str,
+    /// The digest of its PTX.
+    digest: Option<String>,
     registers: u32,
     local_bytes: u32,
     static_bytes: u32,
@@ -267,6 +270,7 @@ impl Resources {
         let usage = twins.usage(twin)?;
         Ok(Self {
             symbol: twin.symbol,
+            digest: ptx::spilling().digests().get(twin.symbol).cloned(),
             registers: usage.registers,
             local_bytes: usage.local_bytes,
             static_bytes: usage.static_smem_bytes,

@@ -289,10 +289,15 @@ pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     named.chain(limits).collect()
 }
 
-/// Runs every case of the entry points that `filter` lets pass. Ends early when the device is gone.
-pub fn run(gpu: &Gpu, filter: impl Fn(&Variant) -> bool, on_progress: impl FnMut(Progress)) -> Vec<CaseResult> {
+/// Runs the cases that `wanted` lets pass of the entry points that `filter` lets pass. Ends early when the device is gone.
+pub fn run(
+    gpu: &Gpu,
+    filter: impl Fn(&Variant) -> bool,
+    wanted: impl Fn(&Case) -> bool,
+    on_progress: impl FnMut(Progress),
+) -> Vec<CaseResult> {
     let limit = gpu.profile().block_limit(None);
-    each_case(limit, filter, on_progress, |variant, policy, shape| {
+    each_case(limit, filter, wanted, on_progress, |variant, policy, shape| {
         let on_gpu = match variant.dtype {
             DType::F32 => on_gpu::<f32>,
             DType::F64 => on_gpu::<f64>,
@@ -313,6 +318,7 @@ pub fn run_in_simulator(
     each_case(
         profile.block_limit(None),
         filter,
+        |_| true,
         on_progress,
         |variant, policy, shape| {
             let simulated = match variant.dtype {
@@ -326,11 +332,12 @@ pub fn run_in_simulator(
     )
 }
 
-/// Lets `run` do every case of the entry points that `filter` lets pass, where a block may use `limit`; it returns the tile that was
+/// Lets `run` do the cases that `wanted` lets pass of the entry points that `filter` lets pass, where a block may use `limit`; it returns the tile that was
 /// run and how it went.
 fn each_case(
     limit: Bytes,
     filter: impl Fn(&Variant) -> bool,
+    wanted: impl Fn(&Case) -> bool,
     mut on_progress: impl FnMut(Progress),
     mut run: impl FnMut(&'static Variant, &Policy, &GemmShape) -> ([u32; 2], Outcome),
 ) -> Vec<CaseResult> {
@@ -354,7 +361,7 @@ fn each_case(
                 Tile::Wgmma(tile) => of_tensor_cores([tile.m, tile.n, WgmmaTile::K]),
                 Tile::Lines(tile) => vector_cases(tile, variant.copies.vector[0] as usize),
             };
-            trials.extend(cases.into_iter().map(|case| (variant, policy, case)));
+            trials.extend(cases.into_iter().filter(&wanted).map(|case| (variant, policy, case)));
         }
     }
     let total = trials.len();

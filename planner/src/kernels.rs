@@ -7,7 +7,7 @@ mod speeds;
 mod usage;
 
 pub use estimate::{LAUNCH_US, Rounds, Work, copying_us, estimate_us, meeting_us};
-pub use plan::{Plan, PlanError, PlanSummary, Policy, plan};
+pub use plan::{AUTOMATIC, Plan, PlanError, PlanSummary, Policy, plan};
 pub use sheet::{KernelSheet, kernel_sheet, twin_sheet};
 pub use speeds::{Speeds, SpeedsError};
 pub use usage::{KernelUsage, usage};

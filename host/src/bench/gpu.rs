@@ -22,6 +22,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
 use crate::plan::PlanSummary;
+use crate::ptx;
 
 /// A device with everything that a row needs.
 pub struct Bench<'b> {
@@ -242,6 +243,10 @@ impl<'b, T: Element> Product for OnDevice<'_, 'b, T> {
         let timer = &mut self.bench.timer;
         let mut launch = |at: usize, set: &mut Set<'b, T>| candidates[at].launch(gpu, set);
         timer.lone(sets, candidates.len(), rounds, &mut launch).map(Some)
+    }
+
+    fn digest(&self, kernel: &str) -> Option<String> {
+        ptx::digest_of(kernel, self.bench.gpu.level().arch)
     }
 
     fn now(&self) -> Duration {

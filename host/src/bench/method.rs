@@ -83,6 +83,12 @@ pub trait Product {
     /// Those of a launch.
     fn lone(&mut self, candidates: &[&Self::Candidate], rounds: usize) -> Result<Option<Vec<Vec<f64>>>>;
 
+    /// The [digest](crate::ptx::digests) of a kernel of ours as this device loads it; `None` on the CPU.
+    fn digest(&self, kernel: &str) -> Option<String> {
+        _ = kernel;
+        None
+    }
+
     /// The time.
     fn now(&self) -> Duration;
 
@@ -214,6 +220,7 @@ fn measure<P: Product>(
         launches: schedule.launches,
         sets: product.sets(),
         plan: ours.plan(),
+        digest: ours.plan().and_then(|plan| product.digest(plan.kernel)),
         telemetry,
     })
 }

@@ -106,6 +106,8 @@ pub struct Measurement {
     pub sets: usize,
     /// Our kernel's geometry and memory; none on the CPU.
     pub plan: Option<PlanSummary>,
+    /// The [digest](crate::ptx::digests) of our kernel; none on the CPU.
+    pub digest: Option<String>,
     /// The device meanwhile; none where NVML is not there, and on the CPU.
     pub telemetry: Option<Telemetry>,
 }

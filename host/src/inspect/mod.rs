@@ -42,6 +42,8 @@ pub struct Inspected {
     pub arch: String,
     /// The PTX level that was assembled.
     pub level: &'static str,
+    /// The [digest](crate::ptx::digests) of the PTX.
+    pub digest: Option<String>,
     /// What it takes.
     #[serde(flatten)]
     pub usage: Usage,
@@ -109,6 +111,7 @@ where
         Ok(Inspected {
             arch: name.to_owned(),
             level: level.arch,
+            digest: level.digests().get(symbol).cloned(),
             remarks: report.remarks_on(symbol).cloned().collect(),
             usage,
             max_threads: ptx::max_threads(text),

@@ -449,6 +449,10 @@ fn ptx_is_printed_for_an_architecture_and_a_kernel() {
     let newer = place.json("ptx --arch sm_120 --kernel r02_tiled_static");
     assert_eq!((&newer["arch"], &newer["level"]), (&"sm_120".into(), &"sm_80".into()));
     assert_eq!(newer["symbols"].as_array().expect("a list").len(), 8);
+    let of_newer = place.json("ptx --arch sm_90 --kernel r01_naive_f32");
+    let digest = of_newer["digests"]["r01_naive_f32"].as_str().expect("it has one");
+    let line = place.succeeds("ptx --digests --arch sm_90 --kernel r01_naive_f32");
+    assert_eq!(line, format!("r01_naive_f32 sm_80 {digest}\n"));
     let one = place.succeeds("ptx --kernel r01_naive_f32");
     assert!(one.starts_with(".visible .entry r01_naive_f32(") && one.ends_with("}\n"));
     assert!(whole.contains(&one));

@@ -23,6 +23,7 @@ use tilewright_contract::{
 use crate::device::DeviceProfile;
 use crate::kernels::estimate::Work;
 use crate::kernels::speeds::Speeds;
+pub use candidates::AUTOMATIC;
 use candidates::{Candidate, Open};
 pub use error::PlanError;
 

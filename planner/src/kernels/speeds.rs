@@ -22,7 +22,8 @@ pub(super) struct Speed {
 
 /// What the planner knows of the kernels' speed, measured on one device.
 ///
-/// A text: `arch sm_90`, then for each kernel and tile a line `symbol width latency work block`. `gpu_pick --calibrate` writes it.
+/// A text: `arch sm_90`, then for each kernel and tile a line `symbol width latency work block digest`, the last of the PTX that was measured. `gpu_pick
+/// --calibrate` writes it. Lines that are older than digests end before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speeds {
     text: &'static str,
@@ -78,7 +79,7 @@ impl Speeds {
             if parse(numbers).is_none() {
                 return Err(wrong(
                     number,
-                    format!("`{numbers}` is not width, latency, work and block cycles"),
+                    format!("`{numbers}` is not width, latency, work and block cycles, and a digest"),
                 ));
             }
         }
@@ -109,8 +110,17 @@ impl Speeds {
                 .filter_map(|(symbol, line)| parse(line.strip_prefix(symbol)?.trim_start()))
                 .min_by_key(|speed| speed.width.abs_diff(tile.n()))
         };
+        of(self.priced_by(variant)?)
+    }
+
+    /// The kernel whose lines price another: its own, or where it has none those of the first that differs from it in the layout of A and B alone.
+    pub fn priced_by(&self, variant: &Variant) -> Option<&'static str> {
+        let has = |symbol: &str| self.lines().any(|(of, _)| of == symbol);
         let is_alike = |other: &&Variant| other.rung.takes_call() && other.tile == variant.tile;
-        of(variant.symbol).or_else(|| VARIANTS.iter().filter(is_alike).find_map(|other| of(other.symbol)))
+        let own = VARIANTS.iter().filter(|other| other.symbol == variant.symbol);
+        own.chain(VARIANTS.iter().filter(is_alike))
+            .map(|other| other.symbol)
+            .find(|symbol| has(symbol))
     }
 }
 
@@ -124,7 +134,9 @@ fn parse(numbers: &str) -> Option<Speed> {
         work: cycles()?,
         block: cycles()?,
     };
-    Some(speed).filter(|speed| speed.latency + speed.work > 0.0 && numbers.next().is_none())
+    let digest = numbers.next().unwrap_or("0");
+    let is_digest = digest.bytes().all(|digit| digit.is_ascii_hexdigit());
+    Some(speed).filter(|speed| speed.latency + speed.work > 0.0 && is_digest && numbers.next().is_none())
 }
 
 #[cfg(test)]
@@ -157,17 +169,38 @@ mod tests {
     }
 
     #[test]
+    fn a_line_with_a_digest_says_what_it_says_without() {
+        let of = |line: &str| Speeds::read(format!("arch sm_90\nr02_tiled_static_16_f32 {line}")).expect("valid");
+        let variant = &VARIANTS
+            .iter()
+            .find(|variant| variant.symbol == "r02_tiled_static_16_f32")
+            .expect("there");
+        let tile = variant
+            .tile
+            .only()
+            .unwrap_or(OutputTile::Square(TileGeometry::new(16).expect("in range")));
+        let (without, with) = (of("16 48.62 10.34 43.0"), of("16 48.62 10.34 43.0 0123456789abcdef"));
+        assert_eq!(without.of(variant, tile), with.of(variant, tile));
+        assert_eq!(with.priced_by(variant), Some("r02_tiled_static_16_f32"));
+        assert_eq!(with.priced_by(&VARIANTS[0]), None);
+    }
+
+    #[test]
     fn what_is_no_table_is_refused_with_its_line() {
         for (text, error) in [
             ("", "line 1: must be `arch` and an architecture, such as `arch sm_90`"),
             ("arch sm_90\nr99_f32 16 1 1 1", "line 2: no kernel `r99_f32`"),
             (
                 "arch sm_90\nr02_tiled_static_16_f32 16 48.62 10.34 43.0\nr02_tiled_static_16_f32 16 1 1",
-                "line 3: `16 1 1` is not width, latency, work and block cycles",
+                "line 3: `16 1 1` is not width, latency, work and block cycles, and a digest",
+            ),
+            (
+                "arch sm_90\nr02_tiled_static_16_f32 16 48.62 10.34 43.0 what",
+                "line 2: `16 48.62 10.34 43.0 what` is not width, latency, work and block cycles, and a digest",
             ),
             (
                 "arch sm_90\nr02_tiled_static_16_f32 16 -1 1 1",
-                "line 2: `16 -1 1 1` is not width, latency, work and block cycles",
+                "line 2: `16 -1 1 1` is not width, latency, work and block cycles, and a digest",
             ),
         ] {
             assert_eq!(Speeds::read(text.into()).expect_err(text).to_string(), error);

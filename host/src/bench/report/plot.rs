@@ -250,6 +250,7 @@ mod tests {
                 launches: 1,
                 sets: 1,
                 plan: None,
+                digest: None,
                 telemetry: None,
             })),
         });

@@ -4,6 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use tilewright::device::{self, DeviceProfile, Disagreement};
 use tilewright::launch::{FunctionUsage, Gpu};
+use tilewright::ptx;
 use tilewright_contract::{VARIANTS, Variant};
 
 use crate::failure::Result;
@@ -31,6 +32,8 @@ struct Listing {
 #[derive(Serialize)]
 struct Kernel {
     kernel: &'static str,
+    /// The digest of its PTX.
+    digest: Option<String>,
     #[serde(flatten)]
     usage: FunctionUsage,
 }
@@ -46,6 +49,7 @@ pub fn run(_command: &Command, json: bool) -> Result<()> {
         for variant in VARIANTS.iter().filter(runs) {
             kernels.push(Kernel {
                 kernel: variant.symbol,
+                digest: ptx::digest_of(variant.symbol, gpu.level().arch),
                 usage: gpu.usage(variant)?,
             });
         }
@@ -123,7 +127,7 @@ fn describe(listing: &Listing) -> String {
         text.push_str(&format!("\nKernels, loaded from the PTX for {level}:\n"));
         let mut table = output::table();
         table.add_row(["kernel", "registers", "static shared", "local", "max threads"]);
-        for Kernel { kernel, usage } in &listing.kernels {
+        for Kernel { kernel, usage, .. } in &listing.kernels {
             table.add_row([
                 (*kernel).to_owned(),
                 usage.registers.to_string(),

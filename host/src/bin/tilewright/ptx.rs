@@ -1,5 +1,7 @@
 //! `tilewright ptx`: prints the kernels' PTX.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use cuda_arch::ComputeCapability;
 use serde::Serialize;
@@ -18,6 +20,9 @@ pub struct Command {
     /// A rung (all its entry points), a family of twins that spill, or one kernel's symbol; without it, all rungs
     #[arg(long, default_value = kernels::AUTO)]
     kernel: String,
+    /// Print a line for each kernel in place of its text: symbol, level, and the digest of its PTX that results carry
+    #[arg(long)]
+    digests: bool,
 }
 
 /// The text of a level or of some of its entry points; what `--json` prints.
@@ -29,12 +34,25 @@ pub struct Listing {
     pub level: &'static str,
     /// The entry points in `ptx`.
     symbols: Vec<&'static str>,
+    /// The digest of each.
+    digests: BTreeMap<&'static str, &'static str>,
     /// The text.
     pub ptx: String,
 }
 
+/// A kernel as a level has it; what `--digests --json` prints a list of.
+#[derive(Serialize)]
+struct Digested {
+    kernel: &'static str,
+    level: &'static str,
+    digest: &'static str,
+}
+
 /// Runs the command.
 pub fn run(command: &Command, json: bool) -> Result<()> {
+    if command.digests {
+        return print_digests(command, json);
+    }
     let levels = match &command.arch {
         Some(arch) => levels_for(arch)?,
         None => vec![oldest()?, ptx::spilling()],
@@ -46,6 +64,38 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     } else {
         output::print(&listing.ptx)
     }
+}
+
+/// The digests of the kernels that were asked for, of all levels or of those that an architecture takes.
+fn print_digests(command: &Command, json: bool) -> Result<()> {
+    let levels = match &command.arch {
+        Some(arch) => levels_for(arch)?,
+        None => ptx::levels().iter().chain([ptx::spilling()]).collect(),
+    };
+    let chosen = kernels::inspectable(&command.kernel)?;
+    let asked = |symbol: &str| command.kernel == kernels::AUTO || chosen.iter().any(|kernel| kernel.symbol() == symbol);
+    let mut kernels = Vec::new();
+    for level in levels {
+        // The module of the twins is for the oldest level, too, but it is another.
+        let name = if std::ptr::eq(level, ptx::spilling()) {
+            "spilling"
+        } else {
+            level.arch
+        };
+        let digests = level.digests().iter().filter(|(symbol, _)| asked(symbol));
+        kernels.extend(digests.map(|(kernel, digest)| Digested {
+            kernel,
+            level: name,
+            digest,
+        }));
+    }
+    if json {
+        return output::print_json(&kernels);
+    }
+    let lines = kernels
+        .iter()
+        .map(|Digested { kernel, level, digest }| format!("{kernel} {level} {digest}\n"));
+    output::print(&lines.collect::<String>())
 }
 
 /// The text of the entry points that `kernel` names, from the first of the modules that has one; for [`kernels::AUTO`] all of the first module.
@@ -63,9 +113,12 @@ pub fn listing(levels: &[&'static Level], arch: &str, kernel: &str) -> Result<Li
         let entries = chosen.iter().filter_map(|kernel| ptx::entry(level, kernel.symbol()));
         entries.collect::<Vec<_>>().join("\n")
     };
+    let digest = |kernel: &Kernel| Some((kernel.symbol(), level.digests().get(kernel.symbol())?.as_str()));
+    let digests = chosen.iter().filter_map(digest).collect();
     Ok(Listing {
         arch: arch.to_owned(),
         level: level.arch,
+        digests,
         symbols: chosen.iter().map(|kernel| kernel.symbol()).collect(),
         ptx: text,
     })

@@ -35,6 +35,17 @@ pub(super) fn slice_k(shape: &GemmShape, depth: u32, slices: u32) -> u32 {
     steps.div_ceil(slices) * depth
 }
 
+/// The rungs that are picked from where the user names none. Rung 2 is rung 3 with less choice, and as fast; rung 9 is one case of rung 10; rungs 13 to 16
+/// lead to rung 17; the others are for comparison, or for devices without rung 10.
+pub const AUTOMATIC: &[Rung] = &[
+    Rung::TiledDynamic,
+    Rung::RegisterTile,
+    Rung::Gemm,
+    Rung::MatrixVector,
+    Rung::MmaSync,
+    Rung::WgmmaGemm,
+];
+
 /// One way to launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
@@ -95,15 +106,6 @@ impl<'a> Open<'a> {
         shape: &'a GemmShape,
         device: &DeviceProfile,
     ) -> Result<Self, PlanError> {
-        /// Rung 2 is rung 3 with less choice, and as fast; rung 9 is one case of rung 10; rungs 13 to 16 lead to rung 17; the others are for comparison, or for devices without rung 10.
-        const AUTOMATIC: &[Rung] = &[
-            Rung::TiledDynamic,
-            Rung::RegisterTile,
-            Rung::Gemm,
-            Rung::MatrixVector,
-            Rung::MmaSync,
-            Rung::WgmmaGemm,
-        ];
         let named = policy.entry_point.map(|variant| variant.rung).or(policy.rung);
         let rungs = match &named {
             None => AUTOMATIC,
