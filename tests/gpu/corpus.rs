@@ -11,9 +11,9 @@ use cust::context::{CurrentContext, ResourceLimit};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use libtest_mimic::Trial;
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/corpus.ptx"));
 

@@ -4,11 +4,10 @@
 
 use ::mutants::traffic::{self, Counted};
 use cust::module::Module;
-use libtest_mimic::Trial;
 use tilewright::launch::Gpu;
-use tilewright::ptx;
 
 use crate::cases::{self, Problem};
+use crate::trial::Trial;
 use crate::{Outcome, mutants};
 
 /// Where it is `launch`, every launch is done, in order, and its number and name printed. Where it is `ptx=FOLDER`, the PTX that
@@ -61,8 +60,9 @@ fn launch(counted: &Counted, rungs: &Module, classics: &Module) -> Result<(), Pr
 
 fn write_ptx(folder: &str) -> Outcome {
     let folder = std::path::Path::new(folder);
-    let newest = ptx::levels().last().ok_or("no PTX was built")?;
-    std::fs::write(folder.join("rungs.ptx"), newest.ptx.as_bytes())?;
+    // The level that has the rungs that are launched, and that the launches take.
+    let level = Gpu::open(0)?.level();
+    std::fs::write(folder.join("rungs.ptx"), level.ptx.as_bytes())?;
     std::fs::write(folder.join("mutants.ptx"), mutants::PTX)?;
     Ok(())
 }

@@ -13,9 +13,9 @@ use cust::context::{CurrentContext, ResourceLimit};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use libtest_mimic::Trial;
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 /// The folder of the folders.
 const FOLDERS_VARIABLE: &str = "TILEWRIGHT_DIFFERENTIAL";

@@ -1,7 +1,6 @@
 //! Bias, activation and C of f32 on the GPU: the tensor-core kernels as the library launches them.
 
 use half::{bf16, f16};
-use libtest_mimic::Trial;
 use tilewright::check::Expected;
 use tilewright::launch::Gpu;
 use tilewright::plan::{Policy, plan};
@@ -12,6 +11,7 @@ use tilewright::{
 };
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![

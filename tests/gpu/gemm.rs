@@ -1,6 +1,6 @@
 //! Alpha, beta, layouts and slices of K on the GPU: the kernels of rungs 9 and 10 as the library launches them.
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use tilewright::check::Expected;
 use tilewright::launch::Gpu;
 use tilewright::plan::{PlanError, Policy, plan};
@@ -12,6 +12,7 @@ use tilewright::{
 use tilewright_contract::Tile;
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![

@@ -1,11 +1,12 @@
 //! The library's own way to the device.
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use tilewright::launch::Gpu;
 use tilewright::plan::{Policy, plan};
 use tilewright::{Backend, DType, Error, GemmShape, Operand, Options, Rung, VARIANTS, Variant, Verify, matmul, random};
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![

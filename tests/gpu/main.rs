@@ -1,5 +1,5 @@
 //! Everything that needs a GPU. Without one, each test is reported as ignored, with the reason, and counts as neither passed
-//! nor failed.
+//! nor failed. A fault of one test leaves the others alone (`trial`), and what a test says of a kernel is written with the digest of its PTX (`rows`).
 //!
 //! - `kernels`: every entry point over the shape table, against the reference
 //! - `usage`: what the driver says of every entry point equals what the contract says
@@ -28,13 +28,16 @@ mod mutants;
 mod occupancy;
 mod odd;
 mod random;
+mod rows;
 mod spans;
 mod spilling;
+mod trial;
 mod wgmma;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
 use tilewright::launch::Gpu;
 use tilewright::{Error, VARIANTS, Variant};
+use trial::Trial;
 
 /// What a test ends with: any error is a failure.
 type Outcome = Result<(), Failed>;
@@ -47,18 +50,36 @@ fn main() {
     if let Some(code) = child {
         std::process::exit(code);
     }
+    if let Some(code) =
+        trial::run_as_worker(|| all(Gpu::open(0).map_or((9, 0), |gpu| gpu.profile().compute_capability)))
+    {
+        std::process::exit(code);
+    }
     let mut arguments = Arguments::from_args();
     // One context at a time: tests measure nothing, but they share one device.
     arguments.test_threads = Some(1);
-    let (missing, capability) = match Gpu::open(0) {
-        Ok(gpu) => (None, gpu.profile().compute_capability),
-        Err(Error::Unavailable(reason)) => (Some(reason), (9, 0)),
+    let (missing, capability, device, level) = match Gpu::open(0) {
+        Ok(gpu) => {
+            let profile = gpu.profile();
+            (None, profile.compute_capability, profile.name.clone(), gpu.level().arch)
+        }
+        Err(Error::Unavailable(reason)) => (Some(reason), (9, 0), String::new(), ""),
         Err(error) => {
             eprintln!("the GPU cannot be used: {error}");
             std::process::exit(1);
         }
     };
-    // Those whose instructions the device has; without one, all, which a device of 9.0 runs.
+    let mut tests = trial::in_workers(all(capability), rows::writer(device, level));
+    if let Some(reason) = &missing {
+        tests = tests.into_iter().map(|test| test.with_ignored_flag(true)).collect();
+        // `--ignored` would run them without a GPU: they then fail, which is right.
+        println!("GPU tests skipped: {} ({reason})", tests.len());
+    }
+    libtest_mimic::run(&arguments, tests).exit();
+}
+
+/// Every test that a device of this compute capability runs. Without one it is 9.0, which runs all.
+fn all(capability: (u32, u32)) -> Vec<Trial> {
     let runs = |variant: &&Variant| variant.rung.runs_on(capability);
     let variants: Vec<&'static Variant> = VARIANTS.iter().filter(runs).collect();
     let mut trials: Vec<Trial> = kernels::trials(&variants);
@@ -75,10 +96,9 @@ fn main() {
     trials.extend(occupancy::trials(&variants));
     trials.extend(spilling::trials());
     trials.extend(wgmma::trials(runs));
-    if let Some(reason) = &missing {
-        trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
-        // `--ignored` would run them without a GPU: they then fail, which is right.
-        println!("GPU tests skipped: {} ({reason})", trials.len());
+    // Some of them by their whole names, where one filter cannot say which.
+    if let Ok(names) = std::env::var("TILEWRIGHT_TESTS") {
+        trials.retain(|trial| names.split_whitespace().any(|name| name == trial.name()));
     }
-    libtest_mimic::run(&arguments, trials).exit();
+    trials
 }

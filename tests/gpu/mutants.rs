@@ -8,10 +8,10 @@ use std::process::Command;
 use ::mutants::Subject;
 use ::mutants::table::{Device, Expect};
 use cust::module::Module;
-use libtest_mimic::Trial;
 
 use crate::Outcome;
 use crate::cases::{self, Problem};
+use crate::trial::Trial;
 
 /// The entry points of all mutants.
 pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));

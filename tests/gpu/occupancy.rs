@@ -1,6 +1,6 @@
 //! The planner's occupancy and limits against the driver's.
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use tilewright::launch::Gpu;
 use tilewright::plan::{KernelUsage, kernel_sheet, usage};
 use tilewright::{Bytes, Error};
@@ -8,6 +8,7 @@ use tilewright_contract::{OutputTile, Tile, TileGeometry, Variant};
 use tilewright_plan::{BlockUse, occupancy};
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 pub fn trials(variants: &[&'static Variant]) -> Vec<Trial> {
     let all = variants.to_vec();

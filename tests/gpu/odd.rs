@@ -1,7 +1,6 @@
 //! f16 and bf16 whose rows begin at no multiples of 16 bytes: operands that are copied before the product.
 
 use half::{bf16, f16};
-use libtest_mimic::Trial;
 use tilewright::check::Expected;
 use tilewright::launch::Gpu;
 use tilewright::plan::{Policy, plan};
@@ -13,6 +12,7 @@ use tilewright::{
 
 use crate::Outcome;
 use crate::gemm::LAYOUTS;
+use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -20,10 +20,8 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("odd::matmul_bf16", matmul_in_every_layout::<bf16>),
         Trial::test("odd::finished_f16", finished_in_every_layout::<f16, f16>),
         Trial::test("odd::finished_bf16_to_f32", finished_in_every_layout::<bf16, f32>),
-        Trial::test(
-            "odd::copies_of_every_size_follow_one_another",
-            copies_follow_one_another,
-        ),
+        // Copies of every size follow one another.
+        Trial::test("kernels::copy_rows_b16", copies_follow_one_another),
         Trial::test("odd::operands_stay_as_they_are", operands_stay_as_they_are),
         Trial::test("usage::copy_rows_b16", copies_use_no_local_memory),
     ]

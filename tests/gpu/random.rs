@@ -1,7 +1,6 @@
 //! Products of random shapes, layouts and factors by the kernels that the planner picks, each compared whole.
 
 use half::{bf16, f16};
-use libtest_mimic::Trial;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tilewright::launch::Gpu;
@@ -10,6 +9,7 @@ use tilewright::{Element, Factors, GemmShape, Operand, Transpose};
 
 use crate::Outcome;
 use crate::gemm::is_right;
+use crate::trial::Trial;
 
 /// Products of each type.
 const PRODUCTS: u32 = 500;

@@ -1,7 +1,6 @@
 //! Matrices that span more than 4 GiB, one of them more than 2^32 elements: few rows, far apart. No index of a kernel may be computed in 32 bits.
 
 use half::f16;
-use libtest_mimic::Trial;
 use tilewright::check::Expected;
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::plan::{Policy, plan};
@@ -9,6 +8,7 @@ use tilewright::random::random_matrix;
 use tilewright::{Element, GemmShape, Operand, Rung, Transpose};
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![

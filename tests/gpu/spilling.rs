@@ -1,6 +1,5 @@
 //! The twins that spill registers: the same results to the bit, right ones, and the resources that the driver gives them.
 
-use libtest_mimic::Trial;
 use tilewright::launch::Gpu;
 use tilewright::plan::{KernelUsage, twin_sheet, usage as recorded_usage};
 use tilewright::spilling::{Family, Spills, TWINS, Twin, Twins, inverse8};
@@ -8,20 +7,37 @@ use tilewright::{DType, Element, Error, GemmShape, Operand, check, random};
 use tilewright_contract::Inverse8;
 
 use crate::Outcome;
+use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials = vec![
-        Trial::test("spilling::products_are_right_and_equal_to_the_bit", products),
-        Trial::test("spilling::inverses_are_right_and_equal_to_the_bit_f32", inverses::<f32>),
-        Trial::test("spilling::inverses_are_right_and_equal_to_the_bit_f64", inverses::<f64>),
-        Trial::test("spilling::refuses_bad_launches", refuses_bad_launches),
-    ];
-    trials.extend(TWINS.iter().map(|twin| {
-        Trial::test(format!("spilling::usage::{}", twin.symbol), move || {
-            spills_where_it_should(twin)
-        })
+    let mut trials = vec![Trial::test("spilling::refuses_bad_launches", refuses_bad_launches)];
+    trials.extend(TWINS.iter().flat_map(|twin| {
+        [
+            Trial::test(format!("kernels::{}", twin.symbol), move || {
+                is_right_and_equal_to_the_bit(twin)
+            }),
+            Trial::test(format!("spilling::usage::{}", twin.symbol), move || {
+                spills_where_it_should(twin)
+            }),
+        ]
     }));
     trials
+}
+
+/// The twin's results against the reference, and to the bit against those of the first twin of its family.
+fn is_right_and_equal_to_the_bit(twin: &'static Twin) -> Outcome {
+    match (twin.family, twin.dtype) {
+        (Family::RegisterTile, _) => products(twin),
+        (Family::Inverse8, DType::F64) => inverses::<f64>(twin),
+        (Family::Inverse8, _) => inverses::<f32>(twin),
+    }
+}
+
+/// The first twin of a family, and this one where it is another.
+fn pair(twin: &'static Twin) -> impl Iterator<Item = &'static Twin> {
+    let first = of(twin.family, twin.dtype).next();
+    let other = Some(twin).filter(|twin| first.is_some_and(|first| first.symbol != twin.symbol));
+    first.into_iter().chain(other)
 }
 
 fn of(family: Family, dtype: DType) -> impl Iterator<Item = &'static Twin> {
@@ -40,7 +56,7 @@ fn difference<T: Element>(symbol: &str, of: &[T], first: &[T]) -> Outcome {
     }
 }
 
-fn products() -> Outcome {
+fn products(twin: &'static Twin) -> Outcome {
     let gpu = Gpu::open(0)?;
     let twins = Twins::load(&gpu)?;
     for (m, n, k, padding) in [
@@ -55,7 +71,7 @@ fn products() -> Outcome {
         let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
         let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
         let mut first: Option<Vec<f32>> = None;
-        for twin in of(Family::RegisterTile, DType::F32) {
+        for twin in pair(twin) {
             let mut c = vec![f32::NAN; shape.span_elems(Operand::C)];
             let mut on_c = gpu.upload(&c)?;
             twins.multiply(twin, &shape, &on_a, &on_b, &mut on_c)?;
@@ -73,14 +89,14 @@ fn products() -> Outcome {
     Ok(())
 }
 
-fn inverses<T: Element>() -> Outcome {
+fn inverses<T: Element>(twin: &'static Twin) -> Outcome {
     let gpu = Gpu::open(0)?;
     let twins = Twins::load(&gpu)?;
     for count in [1, 31, 127, 129, 1000, 100_003] {
         let matrices = inverse8::dominant::<T>(count.into(), count);
         let from = gpu.upload(&matrices)?;
         let mut first: Option<Vec<T>> = None;
-        for twin in of(Family::Inverse8, T::DTYPE) {
+        for twin in pair(twin) {
             // A matrix more than there are: none of its elements may be written.
             let mut inverses = vec![T::from_f64(f64::NAN); Inverse8::elems(count + 1)];
             let mut to = gpu.upload(&inverses)?;

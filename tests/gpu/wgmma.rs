@@ -1,12 +1,12 @@
 //! Rungs 13 to 17 on the GPU: many tiles for each block that stays, clusters, slices of K, alpha and beta, C with and without a tensor map.
 
 use half::{bf16, f16};
-use libtest_mimic::Trial;
 use tilewright::launch::Gpu;
 use tilewright::{DType, Factors, GemmShape, Operand, VARIANTS, Variant};
 
 use crate::Outcome;
 use crate::gemm::{is_right, of_variant};
+use crate::trial::Trial;
 
 pub fn trials(runs: impl Fn(&&Variant) -> bool) -> Vec<Trial> {
     let with_wgmma = |variant: &&'static Variant| variant.rung.multiplies_by_wgmma() && runs(variant);
