@@ -1,289 +1,191 @@
 #!/usr/bin/env bash
-# Runs the bundle's tests, sanitizers and benchmark on a machine with an NVIDIA GPU and the CUDA toolkit (no Rust needed).
+# Runs on a machine with an NVIDIA GPU and the CUDA toolkit, without Rust, everything that evidence needs.
 #
-#   run.sh [STEP...]        steps: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half
-#                           half-shapes half-ladder twins, all of
-#                           them when none is named; calibrate
+#   run.sh --list               the parts: what each proves, how long it takes, and whether there is anything to do
+#   run.sh                      every part with something to do
+#   run.sh [--again] PART...    these parts, filed or not; --again: also those that $OUT has. Groups: test sanitize race compare calibrate pick bench
 #
-# TEST_FILTER, SANITIZE_FILTER: parts of the names of the tests to run. DTYPE: the only element type to calibrate and to pick for.
-# A calibration in $OUT is what later steps choose kernels by.
-#
-# A failed step does not stop the later ones; a table at the end says how each went, and the exit status is 1 if one failed.
-# Results go to $OUT (default: ./results): run.md and run.json, those of the benchmarks, mutants.txt and wavefronts.txt, and the whole
-# log in log.txt. `cargo xtask results DIR` files them under docs/results/.
+# A part ends within 9 minutes. A part that $OUT has is not run again, nor one whose kernels have not changed since its results were filed (filed.txt).
+# $OUT (default: ./results) holds results.tar, written anew after each part, and log.txt: take both along, and start here again with them to go on.
+# `cargo xtask results FOLDER` files them. A part that fails does not stop the later ones; the exit status is 1 if one failed.
 set -uo pipefail
 
 bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-out=${OUT:-results}
-mkdir -p "$out"
-out=$(cd "$out" && pwd)
-log=$out/log.txt
-: >"$log"
+for file in "$bundle"/parts/*.sh; do
+    # shellcheck source=/dev/null
+    source "$file"
+done
 
-# What runs under compute-sanitizer: every entry point over its shapes. The other tests provoke errors, which it would report.
-sanitize_filter=${SANITIZE_FILTER:-kernels::}
+# name | seconds on an H200 (0: not known yet) | what it proves
+table='device|5|what the device and its driver offer
+kernels|180|results of every kernel over the shape table, against the CPU
+resources|60|registers, shared memory and resident CTAs by the driver: as contract and planner have them
+library|300|layouts, split-K, alpha and beta, epilogues, random and huge products
+language|200|the surface of cuda_std, and the kernels that mutants are made from
+differential|450|functions that host and GPU must compute alike
+memcheck|120|no kernel accesses what is not its own, or leaks
+initcheck|120|no kernel reads what nobody wrote
+synccheck|120|no kernel misuses a barrier
+racecheck-tiled|200|no race in shared memory: rungs 1 to 9 and 11, twins, the copy of rows
+racecheck-gemm|0|the same: rung 10
+racecheck-tensor|0|the same: rung 12
+racecheck-wgmma|0|the same: rungs 13 to 17
+mutants|210|what compute-sanitizer says of every mutant
+wavefronts|15|accesses that ncu counts, against the simulator
+banks|10|wavefronts of single instructions
+spilling|40|times and counters of the twins that spill
+calibrate-f32|0|the speeds that dispatch knows, f32
+calibrate-f64|0|the same, f64
+calibrate-f16|0|the same, f16
+calibrate-bf16|0|the same, bf16
+pick-f32|0|the choice of dispatch against every candidate, f32
+pick-f64|0|the same, f64
+pick-f16|0|the same, f16
+pick-bf16|0|the same, bf16
+ladder|15|every rung at 4096 cubed against cuBLAS
+squares|20|cubes in f32 against cuBLAS
+shapes|20|other shapes in f32 against cuBLAS
+layouts|10|transposed operands in f32 against cuBLAS
+half|40|cubes in f16 and bf16 against cuBLAS
+half-shapes|30|other shapes in bf16 against cuBLAS
+half-ladder|15|the rungs on tensor cores against cuBLAS
+twins|20|our kernels against the same in CUDA C++'
 
-say() { printf '\n== %s ==\n' "$*"; }
+part_names() { cut -d'|' -f1 <<<"$table"; }
 
-device() {
-    nvidia-smi || return 1
-    "$bundle/tilewright" device
+# The parts of a group, or the part itself; fails where there is none.
+parts_of() { # name
+    case $1 in
+    test) echo kernels resources library language differential ;;
+    sanitize) echo memcheck initcheck synccheck ;;
+    race) echo racecheck-{tiled,gemm,tensor,wgmma} ;;
+    compare) echo mutants wavefronts banks ;;
+    calibrate | pick) echo "$1"-{f32,f64,f16,bf16} ;;
+    bench) echo ladder squares shapes layouts half half-shapes half-ladder twins ;;
+    all) part_names ;;
+    *) part_names | grep -Fx -- "$1" ;;
+    esac
 }
 
-# The test programs count a test that finds no GPU as skipped. Here there is one: a program that passed nothing has failed.
-run_tests() { # command...
-    local text status
-    text=$(mktemp)
-    "$@" 2>&1 | tee "$text"
-    status=${PIPESTATUS[0]}
-    if [ "$status" -eq 0 ] && ! grep -Eq '^test result: ok\. [1-9][0-9]* passed' "$text"; then
-        echo "no test passed"
-        status=1
-    fi
-    rm "$text"
-    return "$status"
-}
+# The seconds after which a part is ended.
+part_limit=${PART_LIMIT:-540}
 
-# The driver compiles a whole module with one core; ptxas compiles a kernel at a time, with as many as there are.
-differential_machine_code() {
-    local folder capability
-    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | tr -d .)
-    for folder in "$bundle"/differential/*/; do
-        [ -e "$folder/programs.ptx.gz" ] && gunzip -f "$folder/programs.ptx.gz"
-        cut -d' ' -f1 "$folder/kernels.txt" | xargs -P "$(nproc)" -I{} sh -c \
-            "[ -e '$folder/{}.cubin' ] || timeout 120 ptxas -arch=sm_$capability -e {} -o '$folder/{}.cubin' '$folder/programs.ptx' ||
-                echo 'ptxas took too long for {}'" || return 1
-    done
-}
-export TILEWRIGHT_DIFFERENTIAL=$bundle/differential
+# Where a part works: what is found there is packed. A part is a process of its own, which gets this from the one that started it.
+work=${TILEWRIGHT_WORK:-}
+checks_head=check,kernel,digest,outcome,date,commit,device,driver,note
+if [ -n "$work" ]; then
+    IFS=$'\t' read -r date commit device driver <"$work/about.txt"
+    # What a GPU test says of a kernel goes, as a row, to a file of the part.
+    export TILEWRIGHT_DATE=$date TILEWRIGHT_COMMIT=$commit TILEWRIGHT_DRIVER=$driver
+    case ${1:-} in
+    --part) "part_${2//-/_}" "$2" ;;
+    --watch) watch_one "${@:2}" ;;
+    esac
+    exit
+fi
 
-test_() { differential_machine_code && run_tests "$bundle/tests/gpu" ${TEST_FILTER:-}; }
-
-sanitize() { # tool options...
-    local tool=$1
-    shift
-    run_tests compute-sanitizer --tool "$tool" --error-exitcode 1 "$@" \
-        "$bundle/tests/gpu" --test-threads 1 "$sanitize_filter"
-}
-
-memcheck() { sanitize memcheck --leak-check full; }
-racecheck() { sanitize racecheck; }
-initcheck() { sanitize initcheck; }
-synccheck() { sanitize synccheck; }
-
-# One mutant in a process of its own, under a tool or alone. Its output goes to a file below the line `== MUTANT TOOL STATUS`.
-mutant() { # folder, seconds, mutant, tool
-    local file=$1/$3.$4 command=("$bundle/tests/gpu") status
-    if [ "$4" != alone ]; then
-        command=(compute-sanitizer --tool "$4" --error-exitcode 99 --print-limit 3 "${command[@]}")
-    fi
-    TILEWRIGHT_MUTANT=$3 timeout -k 5 "$2" "${command[@]}" >"$file.out" 2>&1 </dev/null
-    status=$?
-    { printf '== %s %s %s\n' "$3" "$4" "$status" && head -c 4000 "$file.out" && echo; } >"$file"
-    rm "$file.out"
-}
-export -f mutant
-export bundle
-
-mutants() {
-    local folder id ends tool
-    local tools=(alone memcheck racecheck initcheck synccheck)
-    folder=$(mktemp -d)
-    TILEWRIGHT_MUTANT=list "$bundle/tests/gpu" >"$folder/list" || return 1
-    # One process compiles the PTX into the driver's cache; the others find it there.
-    TILEWRIGHT_MUTANT=reverse_static_original "$bundle/tests/gpu" || return 1
-    # Eight at a time; then, alone, those that never end and hold the GPU until their time is up.
-    while read -r id ends; do
-        [ "$ends" = runs ] && for tool in "${tools[@]}"; do printf '%s\n%s\n' "$id" "$tool"; done
-    done <"$folder/list" | xargs -n 2 -P 8 bash -c 'mutant "$@"' mutant "$folder" 30
-    while read -r id ends; do
-        [ "$ends" = hangs ] && for tool in "${tools[@]}"; do mutant "$folder" 10 "$id" "$tool"; done
-    done <"$folder/list"
-    while read -r id ends; do
-        for tool in "${tools[@]}"; do cat "$folder/$id.$tool"; done
-    done <"$folder/list" >"$out/mutants.txt"
-    rm -r "$folder"
-    grep -c '^== ' "$out/mutants.txt"
-    # What is known to be right must be right and give no cause for a report.
-    ! grep -E '^== [a-z0-9_]+_original [a-z]+ [1-9]' "$out/mutants.txt"
-}
-
-counters=(
-    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum
-    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum
-    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
-    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
-    smsp__inst_executed_op_shared_ld.sum
-    smsp__inst_executed_op_shared_st.sum
-    l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
-    l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum
-    l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
-    l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
-)
-
-# Counts the accesses of the launches that the simulator counts too, and which instructions their machine code has.
-wavefronts() {
-    local folder name
-    folder=$(mktemp -d)
-    TILEWRIGHT_COUNTED=launch ncu --clock-control none --csv --print-units base \
-        --metrics "$(IFS=,; echo "${counters[*]}")" --log-file "$folder/counters" "$bundle/tests/gpu" || {
-        cat "$folder/counters"
-        return 1
-    }
-    TILEWRIGHT_COUNTED=ptx=$folder "$bundle/tests/gpu" || return 1
-    for name in rungs mutants; do
-        ptxas -arch=sm_90 -o "$folder/$name.cubin" "$folder/$name.ptx" || return 1
-        cuobjdump -sass "$folder/$name.cubin" >>"$folder/sass" || return 1
-    done
-    {
-        cat "$folder/counters"
-        echo '== sass'
-        awk '/Function :/ { kernel = $3 }
-            match($0, /(LDS|STS|LDG|STG)[.A-Z0-9]*/) && /^[ \t]*\/\*/ { count[kernel " " substr($0, RSTART, RLENGTH)]++ }
-            END { for (key in count) print key, count[key] }' "$folder/sass" | sort
-    } >"$out/wavefronts.txt"
-    rm -r "$folder"
-    grep -c '^"[0-9]' "$out/wavefronts.txt"
-}
-
-# Wavefronts of single instructions, pattern by pattern: what sim/src/analysis/banks.rs is made from.
-banks() {
-    local folder
-    folder=$(mktemp -d)
-    nvcc -O3 -arch=sm_90 -o "$folder/banks" "$bundle/peers/banks.cu" || return 1
-    ncu --clock-control none --csv --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared.sum \
-        --log-file "$folder/counters" "$folder/banks" >"$folder/patterns" || return 1
-    grep -v '^==' "$folder/patterns" >"$folder/rows"
-    {
-        printf '# Wavefronts of one instruction of a warp\n\n%s, driver %s. Commit: %s. %s.\n' \
-            "$device_name" "$driver" "$commit" "$date"
-        printf '`n` is the lane; the last column is what `ncu` counts.\n\n'
-        printf '| access | bytes a lane | active lanes | address | wavefronts |\n|---|---:|---|---|---:|\n'
-        paste -d '|' "$folder/rows" <(grep '^"[0-9]' "$folder/counters" | sed 's/.*,"\([0-9.]*\)"$/\1/') |
-            sed 's/^\([a-z]*\) \([0-9]*\) \([0-9a-f]*\) \(.*\)|\(.*\)$/| \1 | \2 | \3 | `\4` | \5 |/'
-    } >"$out/banks.md"
-    rm -r "$folder"
-    grep -c '^| [las]' "$out/banks.md"
-}
-
-# Suites of `tilewright bench`.
-suite() { # name, options...
-    "$bundle/tilewright" bench --suite "$@" $(by_calibration) --out "$out" --commit "$commit" --date "$date"
-}
-by_calibration() { [ -e "$out/speed.txt" ] && echo --speeds "$out/speed.txt"; }
-ladder() { suite ladder; }
-squares() { suite squares; }
-shapes() { suite shapes; }
-layouts() { suite layouts; }
-half() { suite half; }
-half-shapes() { suite half-shapes; }
-half-ladder() { suite half-ladder; }
-twins() {
-    local cubin
-    cubin=$(mktemp)
-    nvcc -O3 -arch=sm_90 -cubin -o "$cubin" "$bundle/peers/tiled.cu" && suite twins --twins "$cubin"
-}
-
-# What spilled registers do to the caches; the last four are why warps wait.
-spilling_counters=(
-    gpu__time_duration.sum
-    sm__warps_active.avg.pct_of_peak_sustained_active
-    smsp__inst_executed.sum
-    smsp__inst_executed_op_local_ld.sum
-    smsp__inst_executed_op_local_st.sum
-    smsp__inst_executed_op_shared_ld.sum
-    smsp__inst_executed_op_shared_st.sum
-    l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum
-    l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum
-    l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum
-    lts__t_sectors_srcunit_tex.sum
-    lts__t_sectors_srcunit_tex_lookup_miss.sum
-    dram__bytes_read.sum
-    dram__bytes_write.sum
-    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio
-    smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio
-    smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio
-    smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio
-)
-
-# Times the twins that spill, with the counters of one launch of each beside the times.
-spilling() {
-    local folder counter known=() counted=() status=0
-    folder=$(mktemp -d)
-    # A name that ncu does not know would cost all the others.
-    ncu --query-metrics >"$folder/names" 2>/dev/null
-    for counter in "${spilling_counters[@]}"; do
-        if grep -qw "${counter%%.*}" "$folder/names"; then
-            known+=("$counter")
-        else
-            echo "ncu does not know $counter"
-        fi
-    done
-    if ncu --clock-control none --csv --print-units base --metrics "$(IFS=,; echo "${known[*]}")" \
-        --log-file "$folder/counters" "$bundle/benches/gpu_spilling" --once; then
-        counted=(--counters "$folder/counters")
-    else
-        cat "$folder/counters"
-        status=1
-    fi
-    "$bundle/benches/gpu_spilling" "${counted[@]}" --out "$out" --commit "$commit" --date "$date" || status=1
-    rm -r "$folder"
-    return $status
-}
-
-# Fits the planner's model of our kernels to this device; how good its choice is.
-gpu_pick() { "$bundle/benches/gpu_pick" ${DTYPE:+--dtype "$DTYPE"} --out "$out" "$@"; }
-calibrate() { gpu_pick --calibrate; }
-pick() { gpu_pick $(by_calibration) --commit "$commit" --date "$date"; }
-
-steps=()
-for step in "${@:-all}"; do
-    case $step in
-    all) steps+=(device test_ memcheck racecheck initcheck synccheck mutants wavefronts banks pick spilling ladder squares shapes layouts half half-shapes half-ladder twins) ;;
-    test) steps+=(test_) ;;
-    sanitize) steps+=(memcheck racecheck initcheck synccheck) ;;
-    device | memcheck | racecheck | initcheck | synccheck | mutants | wavefronts | banks | spilling | ladder | squares | shapes | \
-        layouts | half | half-shapes | half-ladder | twins | calibrate | pick) steps+=("$step") ;;
-    *)
-        echo "unknown step '$step'; known: device test sanitize mutants wavefronts banks pick spilling ladder squares shapes layouts half half-shapes half-ladder twins calibrate" >&2
+again=0 list=0 named=()
+for argument in "$@"; do
+    case $argument in
+    --list) list=1 ;;
+    --again) again=1 ;;
+    -*)
+        echo "unknown option '$argument'; known: --list --again" >&2
         exit 2
+        ;;
+    *)
+        if ! found=$(parts_of "$argument"); then
+            echo "unknown part '$argument'; known: all test sanitize race compare calibrate pick bench $(part_names | xargs)" >&2
+            exit 2
+        fi
+        mapfile -t -O "${#named[@]}" named < <(tr ' ' '\n' <<<"$found")
         ;;
     esac
 done
 
-IFS=, read -r device_name driver < <(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader -i 0 2>/dev/null)
-device_name=${device_name:-none}
-driver=${driver# }
-commit=$(cat "$bundle/COMMIT")
-date=$(date -u +%F)
-about="\"date\": \"$date\", \"device\": \"$device_name\", \"driver\": \"${driver:-none}\", \"commit\": \"$commit\""
+out=${OUT:-results}
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -e "$out/results.tar" ] && ! tar -xf "$out/results.tar" -C "$work"; then
+    echo "$out/results.tar cannot be unpacked" >&2
+    exit 2
+fi
+mkdir -p "$work/done" "$work/rows"
 
-rows_md='' rows_json='' failed=0
-for step in "${steps[@]}"; do
-    name=${step%_}
-    say "$name" | tee -a "$log"
+# Where and when: of the run that began in $OUT.
+IFS=, read -r device driver < <(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader -i 0 2>/dev/null)
+device=${device:-none} driver=${driver# }
+date=$(date -u +%F) commit=$(cat "$bundle/COMMIT")
+printf -v about '%s\t%s\t%s\t%s' "$date" "$commit" "$device" "${driver:-none}"
+if [ -e "$work/about.txt" ] && [ "$(cut -f2- "$work/about.txt")" != "$(cut -f2- <<<"$about")" ]; then
+    echo "$out holds results of another bundle, device or driver: $(cat "$work/about.txt")" >&2
+    exit 2
+fi
+[ -e "$work/about.txt" ] || printf '%s\n' "$about" >"$work/about.txt"
+printf '{"date": "%s", "device": "%s", "driver": "%s", "commit": "%s"}\n' "$date" "$device" "${driver:-none}" "$commit" >"$work/about.json"
+
+# The kernels that this device takes, with their digests; what the tables of mutants are of stands in digests.txt alone.
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
+cp "$bundle/digests.txt" "$work/"
+"$bundle/tilewright" ptx --digests --arch "sm_${capability:-90}" | cut -d' ' -f1,3 >"$work/kernels.txt"
+
+is_done() { grep -qs '^0 ' "$work/done/$1"; }
+
+list_parts() {
+    local name seconds what state
+    printf '%-18s %8s  %-12s %s\n' part seconds state proves
+    while IFS='|' read -r name seconds what; do
+        state='to do'
+        is_filed "$name" && state='filed'
+        is_done "$name" && state='done'
+        printf '%-18s %8s  %-12s %s\n' "$name" "${seconds/#0/?}" "$state" "$what"
+    done <<<"$table"
+}
+
+if [ "$list" -eq 1 ]; then
+    list_parts
+    exit
+fi
+
+todo=()
+if [ "${#named[@]}" -eq 0 ]; then
+    while read -r name; do
+        is_done "$name" || is_filed "$name" || todo+=("$name")
+    done < <(part_names)
+else
+    for name in "${named[@]}"; do
+        if [ "$again" -eq 1 ] || ! is_done "$name"; then todo+=("$name"); fi
+    done
+    # What is asked for by name is done with every kernel.
+    export TILEWRIGHT_EVERY_KERNEL=1
+fi
+
+log=$out/log.txt
+export TILEWRIGHT_WORK=$work
+failed=0
+for name in ${todo[@]+"${todo[@]}"}; do
+    printf '\n== %s ==\n' "$name" | tee -a "$log"
     begin=$SECONDS
-    before=$(wc -l <"$log")
-    "$step" 2>&1 | tee -a "$log"
+    timeout -k 10 "$part_limit" bash "$bundle/run.sh" --part "$name" 2>&1 | tee -a "$log"
     status=${PIPESTATUS[0]}
-    seconds=$((SECONDS - begin))
-    # The line that sums the step up: a test program's, or the sanitizer's.
-    summary=$(tail -n "+$((before + 1))" "$log" | grep -aE '^test result:|SUMMARY:' | sed 's/^=* *//' |
-        awk 'NR > 1 { printf "; " } { printf "%s", $0 }')
+    if [ "$status" -eq 124 ]; then
+        echo "$name did not end within $part_limit s" | tee -a "$log"
+        # What it had started under time limits of its own holds the GPU still.
+        pkill -f -- "$bundle/tests/gpu"
+    fi
+    printf '%s %s\n' "$status" "$((SECONDS - begin))" >"$work/done/$name"
     [ "$status" -eq 0 ] || failed=1
-    rows_md+="| $name | $status | $seconds | $summary |"$'\n'
-    rows_json+="${rows_json:+, }{\"step\": \"$name\", \"exit\": $status, \"seconds\": $seconds, \"summary\": \"$summary\"}"
+    # A check that was ended half-way has rows of what it had come to.
+    { echo "$checks_head" && cat "$work"/rows/* 2>/dev/null; } >"$work/checks.csv"
+    tar -cf "$out/results.tar.new" -C "$work" . && mv "$out/results.tar.new" "$out/results.tar"
 done
 
-report=run${*:+-$*}
-report=${report// /-}
-printf '{%s}\n' "$about" >"$out/about.json"
-printf '{%s, "steps": [%s]}\n' "$about" "$rows_json" >"$out/$report.json"
-{
-    printf '# Run of %s\n\nDevice: %s, driver %s. Commit: %s.\n\n' "$date" "$device_name" "${driver:-none}" "$commit"
-    printf '| step | exit status | seconds | summary |\n|---|---|---|---|\n%s' "$rows_md"
-} >"$out/$report.md"
-
-say "steps" | tee -a "$log"
-tail -n +5 "$out/$report.md"
-exit $failed
+printf '\n%-18s %6s %8s\n' part exit seconds | tee -a "$log"
+for name in ${todo[@]+"${todo[@]}"}; do
+    read -r status seconds <"$work/done/$name"
+    printf '%-18s %6s %8s\n' "$name" "$status" "$seconds" | tee -a "$log"
+done
+[ "${#todo[@]}" -gt 0 ] || echo "nothing to do; run.sh --list says why" | tee -a "$log"
+exit "$failed"

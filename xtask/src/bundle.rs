@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use xshell::{Shell, cmd};
 
+use crate::evidence::data::Evidence;
+use crate::evidence::filed;
 use crate::{build, device_toolchain, root};
 
 /// The most that a bundle may take.
@@ -36,7 +38,11 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
             sh.copy_file(&source, &peers)?;
         }
     }
-    sh.copy_file(root().join("xtask/bundle/run.sh"), &bundle)?;
+    for script in ["run.sh", "parts"] {
+        let from = root().join("xtask/bundle").join(script);
+        cmd!(sh, "cp -r {from} {bundle}").quiet().run()?;
+    }
+    digests(sh, &bundle)?;
     sh.write_file(bundle.join("COMMIT"), commit(sh)?)?;
 
     let bytes = size(&bundle)?;
@@ -50,6 +56,24 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
         bundle.display(),
         bytes as f64 / f64::from(1 << 20)
     );
+    Ok(())
+}
+
+/// The digests of the kernels, which must be those of the programs, and of the results that are filed.
+fn digests(sh: &Shell, bundle: &Path) -> anyhow::Result<()> {
+    let record = root().join("docs/results/digests.txt");
+    let program = bundle.join("tilewright");
+    let shipped = cmd!(sh, "{program} ptx --digests").quiet().read()?;
+    let recorded = sh.read_file(&record)?;
+    let is_recorded = |line: &str| recorded.lines().any(|known| known.starts_with(&format!("{line} ")));
+    if let Some(line) = shipped.lines().find(|line| !is_recorded(line)) {
+        bail!(
+            "{} lacks `{line}`: run `BLESS=1 cargo test --test evidence`",
+            record.display()
+        );
+    }
+    sh.copy_file(record, bundle)?;
+    sh.write_file(bundle.join("filed.txt"), filed::list(&Evidence::read(root())?))?;
     Ok(())
 }
 
@@ -100,6 +124,10 @@ fn commit(sh: &Shell) -> anyhow::Result<String> {
     let clean = cmd!(sh, "git status --porcelain").quiet().read()?.is_empty();
     Ok(format!("{hash}{}\n", if clean { "" } else { "-dirty" }))
 }
+
+#[cfg(test)]
+#[path = "bundle/tests.rs"]
+mod tests;
 
 /// Bytes of the files in a folder and below.
 fn size(folder: &Path) -> anyhow::Result<u64> {

@@ -1,9 +1,9 @@
-//! Format, lints and documentation, warnings denied.
+//! Evidence, format, lints and documentation, warnings denied.
 
 use anyhow::Context;
 use xshell::{Shell, cmd};
 
-use crate::{device_toolchain, root};
+use crate::{device_toolchain, evidence, root};
 
 /// Workspaces of their own, which the root's commands do not reach.
 const SATELLITES: [&str; 3] = ["examples/hello-shared", "compat/corpus-published", "compat/corpus-main"];
@@ -29,6 +29,7 @@ pub fn ensure_tools(sh: &Shell) -> anyhow::Result<()> {
 
 /// Runs the checks, the cheapest first.
 pub fn run(sh: &Shell) -> anyhow::Result<()> {
+    evidence::run(root(), false)?;
     device_toolchain::ensure(sh)?;
     ensure_tools(sh)?;
     cmd!(sh, "cargo fmt --all --check")

@@ -8,7 +8,7 @@ mod build;
 mod bundle;
 mod c_compiler;
 mod device_toolchain;
-mod ladder;
+mod evidence;
 mod lint;
 mod mutants;
 mod ptx;
@@ -53,7 +53,7 @@ enum Chore {
     },
     /// Build the kernels' PTX and say where it is, how large, and how long it took
     Ptx,
-    /// Check format, clippy's lints and the documentation, warnings denied
+    /// Check evidence, format, clippy's lints and the documentation, warnings denied
     Lint,
     /// Run the simulator's tests under AddressSanitizer, ThreadSanitizer or Miri
     Sanitize {
@@ -63,10 +63,17 @@ enum Chore {
     },
     /// Collect in target/bundle what a GPU machine without Rust needs to test and measure
     Bundle,
-    /// Copy the result files that a bundle's run.sh wrote into docs/results, and compare the simulator with them
+    /// File what a bundle's run.sh wrote under docs/results, compare the simulator with it, and write the pages that quote it
     Results {
-        /// The folder that run.sh wrote to
-        dir: PathBuf,
+        /// The folders that run.sh wrote to, or their results.tar; of several the newest last
+        #[arg(required = true)]
+        runs: Vec<PathBuf>,
+    },
+    /// Hold what README, guide and results page say of GPUs against the results and the kernels that ship
+    Evidence {
+        /// Write figures and tables, and mark what is of older kernels as stale
+        #[arg(long)]
+        write: bool,
     },
 }
 
@@ -104,7 +111,8 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Lint => lint::run(&sh),
         Chore::Sanitize { tools } => sanitize::run(&sh, &tools),
         Chore::Bundle => bundle::run(&sh),
-        Chore::Results { dir } => results::run(&sh, &dir),
+        Chore::Results { runs } => results::run(&sh, root(), &runs),
+        Chore::Evidence { write } => evidence::run(root(), write),
     }
 }
 

@@ -1,85 +1,248 @@
-//! Results that come back from a GPU machine, filed by date and device.
+//! Results that come back from a GPU machine, filed by topic and device.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
-use serde_json::Value;
-use xshell::Shell;
+use anyhow::{Context, bail, ensure};
+use serde_json::{Map, Value, json};
+use xshell::{Shell, TempDir, cmd};
 
-use crate::{ladder, mutants, root, wavefronts};
+use crate::evidence::data::{CHECKS_HEAD, Check, checks, digests_within, rounded, text};
+use crate::evidence::shipped::{MUTANTS, Shipped, UNKNOWN};
+use crate::evidence::{self, markdown};
+use crate::{mutants, wavefronts};
 
 /// Makes a table: of the shell, a file that `run.sh` wrote, and a line about the run.
 type Table = fn(&Shell, &str, &str) -> anyhow::Result<String>;
 
-/// The files that a table is made of, and their names in docs/results.
+/// Files that a table is made of which also needs what the simulator says, and their topics.
 const TABLES: [(&str, &str, Table); 2] = [
-    ("mutants.txt", "mutants.md", mutants::table),
-    ("wavefronts.txt", "wavefronts.md", wavefronts::table),
+    ("mutants.txt", "mutants", mutants::table),
+    ("wavefronts.txt", "wavefronts", wavefronts::table),
 ];
 
-/// The report that the README's ladder comes from.
-const LADDER: &str = "bench-ladder.md";
-
-/// Copies each report of `dir` (.json, .md, .svg) to docs/results/DATE-DEVICE-WHAT, makes there the tables that compare the
-/// simulator with the GPU's tools, and puts the ladder's table into the README.
-pub fn run(sh: &Shell, dir: &Path) -> anyhow::Result<()> {
-    let dir = std::env::current_dir()?.join(dir);
-    let about = dir.join("about.json");
-    let about: Value = serde_json::from_str(&sh.read_file(&about)?)
-        .with_context(|| format!("{} is not what run.sh wrote", about.display()))?;
-    let field = |name: &str| {
-        about[name]
-            .as_str()
-            .with_context(|| format!("about.json has no `{name}`"))
-    };
-    let prefix = format!("{}-{}", field("date")?, slug(field("device")?));
-
-    let mut copied = 0;
-    for file in sh.read_dir(&dir)? {
-        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name == "about.json" || ![".json", ".md", ".svg"].iter().any(|end| name.ends_with(end)) {
-            continue;
+/// Files what one or several runs wrote, each a folder or the `results.tar` of one, the newest last; then writes the pages that quote it.
+pub fn run(sh: &Shell, root: &Path, runs: &[PathBuf]) -> anyhow::Result<()> {
+    let here = std::env::current_dir()?;
+    for run in runs {
+        let path = here.join(run);
+        let packed = path.join("results.tar");
+        let tar = if path.is_dir() { &packed } else { &path };
+        if tar.is_file() {
+            file(sh, root, unpack(sh, tar)?.path())?;
+        } else {
+            file(sh, root, &path)?;
         }
-        let target = root().join("docs/results").join(format!("{prefix}-{name}"));
-        sh.copy_file(&file, &target)?;
-        println!("{}", target.display());
-        copied += 1;
     }
+    evidence::run(root, true)
+}
+
+fn unpack(sh: &Shell, tar: &Path) -> anyhow::Result<TempDir> {
+    let folder = sh.create_temp_dir()?;
+    let into = folder.path();
+    cmd!(sh, "tar -xf {tar} -C {into}").quiet().run()?;
+    Ok(folder)
+}
+
+/// Where and when a run was.
+struct Run<'r> {
+    root: &'r Path,
+    about: Value,
+    slug: String,
+}
+
+impl<'r> Run<'r> {
+    fn read(sh: &Shell, root: &'r Path, folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join("about.json");
+        let about: Value = serde_json::from_str(&sh.read_file(&path)?)
+            .with_context(|| format!("{} is not what run.sh wrote", path.display()))?;
+        for name in ["date", "device", "driver", "commit"] {
+            ensure!(about[name].is_string(), "about.json has no `{name}`");
+        }
+        let slug = slug(about["device"].as_str().unwrap_or_default());
+        Ok(Self { root, about, slug })
+    }
+
+    fn field(&self, name: &str) -> &str {
+        self.about[name].as_str().unwrap_or_default()
+    }
+
+    /// The file of a topic.
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join("docs/results").join(format!("{}-{name}", self.slug))
+    }
+
+    /// Writes a topic: what was measured, where and when, of which kernels.
+    fn write(
+        &self,
+        sh: &Shell,
+        topic: &str,
+        digests: Map<String, Value>,
+        mut fields: Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        let mut about = fields
+            .get("about")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        for name in ["date", "device", "driver", "commit"] {
+            about.insert(name.to_owned(), self.about[name].clone());
+        }
+        // Where the file says it itself.
+        for name in ["date", "device", "driver", "commit"] {
+            fields.remove(name);
+        }
+        fields.insert("about".to_owned(), about.into());
+        fields.insert("digests".to_owned(), digests.into());
+        fields.insert("topic".to_owned(), topic.into());
+        let path = self.path(&format!("{topic}.json"));
+        sh.write_file(&path, text(&rounded(&fields.into())))?;
+        println!("{}", path.display());
+        Ok(())
+    }
+}
+
+/// Files one run.
+fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
+    let run = Run::read(sh, root, folder)?;
+    let mut filed = 0;
+    let mut parts = BTreeMap::<&str, Vec<Value>>::new();
+    for path in sh.read_dir(folder)? {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        // `pick-f32` and `pick-f64` are parts of one topic.
+        let topic = stem.strip_prefix("bench-").unwrap_or(stem);
+        let of_types = ["pick", "calibration"]
+            .into_iter()
+            .find(|topic| stem.starts_with(topic));
+        match extension {
+            "json" if stem == "about" => continue,
+            "json" => {
+                let value: Value = serde_json::from_str(&sh.read_file(&path)?).with_context(|| name.to_owned())?;
+                match of_types {
+                    Some(topic) => parts.entry(topic).or_default().push(value),
+                    None => {
+                        let digests = digests_within(&value);
+                        run.write(sh, topic, digests, value.as_object().cloned().unwrap_or_default())?;
+                    }
+                }
+            }
+            // Plots that a page shows have their place already.
+            "svg" if run.path(&format!("{topic}.svg")).exists() => {
+                sh.copy_file(&path, run.path(&format!("{topic}.svg")))?
+            }
+            _ => continue,
+        }
+        filed += 1;
+    }
+    for (topic, values) in parts {
+        let old = std::fs::read_to_string(run.path(&format!("{topic}.json"))).ok();
+        let old = old.map(|text| serde_json::from_str(&text)).transpose()?;
+        let (digests, fields) = merged(old, values);
+        run.write(sh, topic, digests, fields)?;
+    }
+    filed += file_checks(sh, folder, &run)?;
+    filed += file_tables(sh, folder, &run)?;
     // What the planner knows of our kernels' speed, measured anew.
-    let speed = dir.join("speed.txt");
+    let speed = folder.join("speed.txt");
     if speed.exists() {
-        let target = root().join("planner/src/kernels/speed.txt");
+        let target = root.join("planner/src/kernels/speed.txt");
         sh.copy_file(&speed, &target)?;
         println!("{}", target.display());
-        copied += 1;
+        filed += 1;
     }
-    for (from, to, table) in TABLES {
-        let found = dir.join(from);
-        if found.exists() {
-            let about = format!(
-                "{}, driver {}, commit {}, {}.",
-                field("device")?,
-                field("driver")?,
-                field("commit")?,
-                field("date")?
-            );
-            let target = root().join("docs/results").join(format!("{prefix}-{to}"));
-            sh.write_file(&target, table(sh, &sh.read_file(&found)?, &about)?)?;
-            println!("{}", target.display());
-            copied += 1;
-        }
-    }
-    let report = dir.join(LADDER);
-    if report.exists() {
-        let readme = root().join("README.md");
-        let replaced = ladder::replace(&sh.read_file(&readme)?, &sh.read_file(&report)?)?;
-        sh.write_file(&readme, replaced)?;
-        println!("{}", readme.display());
-    }
-    if copied == 0 {
-        bail!("{} holds no report (.json, .md, .svg, .txt)", dir.display());
+    if filed == 0 {
+        bail!("{} holds no result", folder.display());
     }
     Ok(())
+}
+
+/// What was measured of one element type after the other, in one: rows of a type replace those that were filed, and so do digests.
+fn merged(old: Option<Value>, new: Vec<Value>) -> (Map<String, Value>, Map<String, Value>) {
+    let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let (mut digests, mut fields) = (Map::new(), Map::new());
+    for value in old.into_iter().chain(new) {
+        let of = |row: &Value| row["dtype"].as_str().unwrap_or_default().to_owned();
+        let rows = value["rows"].as_array().cloned().unwrap_or_default();
+        let types: Vec<String> = rows.iter().map(of).collect();
+        let before = fields
+            .get("rows")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let kept = before.into_iter().filter(|row| !types.contains(&of(row)));
+        let rows: Vec<Value> = kept.chain(rows).collect();
+        digests.extend(object(&value["digests"]));
+        fields = object(&value);
+        fields.insert("rows".to_owned(), rows.into());
+    }
+    (digests, fields)
+}
+
+/// Puts the rows of a run into the file of checks, in place of older ones of the same check and kernel.
+fn file_checks(sh: &Shell, folder: &Path, run: &Run<'_>) -> anyhow::Result<usize> {
+    let found = folder.join("checks.csv");
+    if !found.exists() {
+        return Ok(0);
+    }
+    let path = run.path("checks.csv");
+    let old = if path.exists() {
+        checks(&sh.read_file(&path)?)?
+    } else {
+        Vec::new()
+    };
+    let mut rows = BTreeMap::<(String, String), Check>::new();
+    for row in old.into_iter().chain(checks(&sh.read_file(&found)?)?) {
+        rows.insert((row.check.clone(), row.kernel.clone()), row);
+    }
+    let lines: Vec<String> = rows.values().map(Check::line).collect();
+    sh.write_file(&path, format!("{CHECKS_HEAD}\n{}\n", lines.join("\n")))?;
+    println!("{}", path.display());
+    Ok(1)
+}
+
+/// Makes the tables that hold the simulator against the GPU's tools.
+fn file_tables(sh: &Shell, folder: &Path, run: &Run<'_>) -> anyhow::Result<usize> {
+    let mut filed = 0;
+    for (from, topic, table) in TABLES {
+        let found = folder.join(from);
+        if !found.exists() {
+            continue;
+        }
+        let found = sh.read_file(&found)?;
+        let about = ["device", "driver", "commit", "date"]
+            .map(|name| run.field(name))
+            .join(", ");
+        let page = table(sh, &found, &about)?;
+        let fields = markdown::table(&page, |text| text == about);
+        run.write(sh, topic, launched(sh, folder, &fields)?, fields)?;
+        filed += 1;
+    }
+    let banks = folder.join("banks.md");
+    if banks.exists() {
+        let fields = markdown::table(&sh.read_file(&banks)?, |text| text.contains("Commit:"));
+        // They are no kernels of ours.
+        run.write(sh, "banks", Map::new(), fields)?;
+        filed += 1;
+    }
+    Ok(filed)
+}
+
+/// The kernels of a table by their digests, as the bundle had them (`digests.txt`): those that its rows begin with; all others are mutants.
+fn launched(sh: &Shell, folder: &Path, fields: &Map<String, Value>) -> anyhow::Result<Map<String, Value>> {
+    let digests = Shipped::parse(&sh.read_file(folder.join("digests.txt"))?)?;
+    let mut launched = Map::new();
+    for row in fields.get("rows").and_then(Value::as_array).into_iter().flatten() {
+        let name = row[0].as_str().unwrap_or_default();
+        let kernel = name.split(',').next().unwrap_or_default();
+        let kernel = if digests.digest(kernel).is_some() {
+            kernel
+        } else {
+            MUTANTS
+        };
+        launched.insert(kernel.to_owned(), json!(digests.digest(kernel).unwrap_or(UNKNOWN)));
+    }
+    Ok(launched)
 }
 
 /// A device's name as a part of a file name: `NVIDIA H100 80GB HBM3` becomes `h100-80gb-hbm3`.
@@ -95,12 +258,5 @@ fn slug(device: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::slug;
-
-    #[test]
-    fn device_names_become_parts_of_file_names() {
-        assert_eq!(slug("NVIDIA H200"), "h200");
-        assert_eq!(slug("NVIDIA RTX PRO 6000 (Blackwell)"), "rtx-pro-6000-blackwell");
-    }
-}
+#[path = "results/tests.rs"]
+mod tests;

@@ -28,7 +28,7 @@
 //!
 //! Sources:
 //! - all four rules: counted by `ncu` for single instructions of one warp on an H200 (compute capability 9.0),
-//!   `docs/results/2026-11-21-h200-banks.md`, made by `benches/peers/banks.cu`; `tests/measured.rs` holds this module to it;
+//!   `docs/results/h200-banks.json`, made by `benches/peers/banks.cu`; `tests/measured.rs` holds this module to it;
 //! - merging: NVIDIA's answer for 7.0 - 7.5,
 //!   <https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2> ("thread pairs Tn and Tn^1
 //!   have the same addresses for all active threads, or Tn and Tn^2": 4 requests become 2);

@@ -1,4 +1,4 @@
-//! What an H200 counts, pattern by pattern: `docs/results/2026-11-21-h200-banks.md`.
+//! What an H200 counts, pattern by pattern: `docs/results/h200-banks.json`.
 
 use super::super::banks::SharedAccess::{self, Atomic, Load, Store};
 use super::super::banks::shared_wavefronts;

@@ -1,0 +1,101 @@
+# shellcheck shell=bash disable=SC2154  # $bundle, $work, $date, $commit, $device and $driver are run.sh's
+# shellcheck disable=SC2016  # Markdown
+# What a GPU and NVIDIA's tools say of what the simulator predicts.
+
+# The compute capability as NVIDIA's compilers name it, such as 90.
+capability() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | tr -d .; }
+
+# One mutant in a process of its own, under a tool or alone. Its output goes to a file below the line `== MUTANT TOOL STATUS`.
+mutant() { # folder, seconds, mutant, tool
+    local file=$1/$3.$4 command=("$bundle/tests/gpu") status
+    if [ "$4" != alone ]; then
+        command=(compute-sanitizer --tool "$4" --error-exitcode 99 --print-limit 3 "${command[@]}")
+    fi
+    TILEWRIGHT_MUTANT=$3 timeout -k 5 "$2" "${command[@]}" >"$file.out" 2>&1 </dev/null
+    status=$?
+    { printf '== %s %s %s\n' "$3" "$4" "$status" && head -c 4000 "$file.out" && echo; } >"$file"
+    rm "$file.out"
+}
+export -f mutant
+export bundle
+
+part_mutants() {
+    local folder id ends tool
+    local tools=(alone memcheck racecheck initcheck synccheck)
+    folder=$(mktemp -d)
+    TILEWRIGHT_MUTANT=list "$bundle/tests/gpu" >"$folder/list" || return 1
+    # One process compiles the PTX into the driver's cache; the others find it there.
+    TILEWRIGHT_MUTANT=reverse_static_original "$bundle/tests/gpu" || return 1
+    # Eight at a time; then, alone, those that never end and hold the GPU until their time is up.
+    while read -r id ends; do
+        [ "$ends" = runs ] && for tool in "${tools[@]}"; do printf '%s\n%s\n' "$id" "$tool"; done
+    done <"$folder/list" | xargs -n 2 -P 8 bash -c 'mutant "$@"' mutant "$folder" 30
+    while read -r id ends; do
+        [ "$ends" = hangs ] && for tool in "${tools[@]}"; do mutant "$folder" 10 "$id" "$tool"; done
+    done <"$folder/list"
+    while read -r id ends; do
+        for tool in "${tools[@]}"; do cat "$folder/$id.$tool"; done
+    done <"$folder/list" >"$work/mutants.txt"
+    rm -r "$folder"
+    grep -c '^== ' "$work/mutants.txt"
+    # What is known to be right must be right and give no cause for a report.
+    ! grep -E '^== [a-z0-9_]+_original [a-z]+ [1-9]' "$work/mutants.txt"
+}
+
+counters=(
+    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum
+    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum
+    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
+    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
+    smsp__inst_executed_op_shared_ld.sum
+    smsp__inst_executed_op_shared_st.sum
+    l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
+    l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum
+    l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
+    l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
+)
+
+# Counts the accesses of the launches that the simulator counts too, and which instructions their machine code has.
+part_wavefronts() {
+    local folder name
+    folder=$(mktemp -d)
+    TILEWRIGHT_COUNTED=launch ncu --clock-control none --csv --print-units base \
+        --metrics "$(IFS=,; echo "${counters[*]}")" --log-file "$folder/counters" "$bundle/tests/gpu" || {
+        cat "$folder/counters"
+        return 1
+    }
+    TILEWRIGHT_COUNTED=ptx=$folder "$bundle/tests/gpu" || return 1
+    for name in rungs mutants; do
+        ptxas -arch="sm_$(capability)" -o "$folder/$name.cubin" "$folder/$name.ptx" || return 1
+        cuobjdump -sass "$folder/$name.cubin" >>"$folder/sass" || return 1
+    done
+    {
+        cat "$folder/counters"
+        echo '== sass'
+        awk '/Function :/ { kernel = $3 }
+            match($0, /(LDS|STS|LDG|STG)[.A-Z0-9]*/) && /^[ \t]*\/\*/ { count[kernel " " substr($0, RSTART, RLENGTH)]++ }
+            END { for (key in count) print key, count[key] }' "$folder/sass" | sort
+    } >"$work/wavefronts.txt"
+    rm -r "$folder"
+    grep -c '^"[0-9]' "$work/wavefronts.txt"
+}
+
+# Wavefronts of single instructions, pattern by pattern: what sim/src/analysis/banks.rs is made from.
+part_banks() {
+    local folder
+    folder=$(mktemp -d)
+    nvcc -O3 -arch="sm_$(capability)" -o "$folder/banks" "$bundle/peers/banks.cu" || return 1
+    ncu --clock-control none --csv --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared.sum \
+        --log-file "$folder/counters" "$folder/banks" >"$folder/patterns" || return 1
+    grep -v '^==' "$folder/patterns" >"$folder/rows"
+    {
+        printf '# Wavefronts of one instruction of a warp\n\n%s, driver %s. Commit: %s. %s.\n' \
+            "$device" "$driver" "$commit" "$date"
+        printf '`n` is the lane; the last column is what `ncu` counts.\n\n'
+        printf '| access | bytes a lane | active lanes | address | wavefronts |\n|---|---:|---|---|---:|\n'
+        paste -d '|' "$folder/rows" <(grep '^"[0-9]' "$folder/counters" | sed 's/.*,"\([0-9.]*\)"$/\1/') |
+            sed 's/^\([a-z]*\) \([0-9]*\) \([0-9a-f]*\) \(.*\)|\(.*\)$/| \1 | \2 | \3 | `\4` | \5 |/'
+    } >"$work/banks.md"
+    rm -r "$folder"
+    grep -c '^| [las]' "$work/banks.md"
+}

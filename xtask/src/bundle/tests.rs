@@ -1,0 +1,227 @@
+//! `run.sh` with programs that stand for those of a bundle and of a GPU machine.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use xshell::{Shell, TempDir};
+
+use crate::root;
+
+/// A GPU, two tools, and kernels: `k_bad` is reported by memcheck, `r10_slow` keeps racecheck busy.
+const PROGRAMS: [(&str, &str); 4] = [
+    (
+        "bin/nvidia-smi",
+        r#"case "$*" in *name,driver*) echo "NVIDIA H200, 580.1" ;; *compute_cap*) echo 9.0 ;; esac"#,
+    ),
+    (
+        "bin/compute-sanitizer",
+        r#"[ "$1" = --version ] && { echo "Version 2025.3, build 1"; exit; }
+tool=$2
+while [ "$1" != --print-limit ]; do shift; done
+shift 2
+"$@" || exit
+case "$tool $TILEWRIGHT_TESTS" in
+*memcheck*k_bad*) echo "========= Invalid __global__ read, of 4 bytes"; exit 99 ;;
+*racecheck*r10_slow*) sleep 60 ;;
+esac"#,
+    ),
+    (
+        "tilewright",
+        r#"case "$*" in *--digests*) printf '%s\n' "k_a sm_80 aa" "k_bad sm_80 bb" "r10_slow sm_80 cc" ;; *) echo "ran $*" ;; esac"#,
+    ),
+    (
+        "tests/gpu",
+        r#"for test in $TILEWRIGHT_TESTS; do
+    kernel=${test#kernels::}
+    digest=$(awk -v kernel="$kernel" '$1 == kernel { print $2 }' "$TILEWRIGHT_WORK/kernels.txt")
+    echo "${TILEWRIGHT_CHECK:-test},$kernel,$digest,passed,$TILEWRIGHT_DATE,$TILEWRIGHT_COMMIT,NVIDIA H200,$TILEWRIGHT_DRIVER,0.1 s" >>"$TILEWRIGHT_ROWS"
+done
+echo "test result: ok. 1 passed; 0 failed""#,
+    ),
+];
+
+/// A bundle of such programs.
+struct Bundle {
+    folder: TempDir,
+}
+
+impl Bundle {
+    fn new() -> Self {
+        let sh = Shell::new().expect("a shell");
+        let folder = sh.create_temp_dir().expect("a folder");
+        let bundle = Self { folder };
+        for (name, text) in PROGRAMS {
+            let path = bundle.path(name);
+            std::fs::create_dir_all(path.parent().expect("within the bundle")).expect("writable");
+            std::fs::write(&path, format!("#!/usr/bin/env bash\n{text}\n")).expect("writable");
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("ours");
+        }
+        bundle.write("COMMIT", "0123456789abcdef\n");
+        bundle.write(
+            "digests.txt",
+            "k_a sm_80 aa -\nk_bad sm_80 bb -\nr10_slow sm_80 cc -\nmutants - ee -\n",
+        );
+        bundle.write("filed.txt", "");
+        let scripts = root().join("xtask/bundle");
+        std::fs::copy(scripts.join("run.sh"), bundle.path("run.sh")).expect("readable");
+        std::fs::create_dir(bundle.path("parts")).expect("writable");
+        for script in std::fs::read_dir(scripts.join("parts")).expect("readable") {
+            let script = script.expect("a file");
+            std::fs::copy(script.path(), bundle.path("parts").join(script.file_name())).expect("readable");
+        }
+        bundle
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("writable");
+    }
+
+    /// Runs `run.sh`: its exit code and what it says.
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        self.run_with(arguments, ("RACECHECK_LIMIT", "1"))
+    }
+
+    fn run_with(&self, arguments: &[&str], (variable, value): (&str, &str)) -> (Option<i32>, String) {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = Command::new("bash")
+            .arg(self.path("run.sh"))
+            .args(arguments)
+            .env("PATH", format!("{}:{path}", self.path("bin").display()))
+            .env("OUT", self.path("out"))
+            .env(variable, value)
+            .output()
+            .expect("bash is there");
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The state of a part by `--list`.
+    fn state(&self, part: &str) -> String {
+        let (_, list) = self.run(&["--list"]);
+        let line = list.lines().find(|line| line.split_whitespace().next() == Some(part));
+        let words: Vec<_> = line
+            .unwrap_or_else(|| panic!("{part} is not listed:\n{list}"))
+            .split_whitespace()
+            .collect();
+        words[2].trim_start_matches("to").to_owned() + if words[2] == "to" { "do" } else { "" }
+    }
+
+    /// A file of the results.
+    fn result(&self, name: &str) -> String {
+        let tar = Command::new("tar")
+            .arg("-xOf")
+            .arg(self.path("out/results.tar"))
+            .arg(format!("./{name}"))
+            .output();
+        String::from_utf8(tar.expect("tar is there").stdout).expect("text")
+    }
+}
+
+fn rows<'t>(checks: &'t str, check: &str) -> Vec<(&'t str, &'t str)> {
+    let rows = checks.lines().filter(|line| line.split(',').next() == Some(check));
+    let mut rows: Vec<_> = rows
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .map(|cells| (cells[1], cells[3]))
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+#[test]
+fn each_kernel_gets_a_row_of_its_own() {
+    let bundle = Bundle::new();
+    let (code, said) = bundle.run(&["kernels", "memcheck", "race"]);
+    assert_eq!(code, Some(1), "memcheck reports one:\n{said}");
+    let checks = bundle.result("checks.csv");
+    assert_eq!(
+        rows(&checks, "test"),
+        [("k_a", "passed"), ("k_bad", "passed"), ("r10_slow", "passed")]
+    );
+    assert_eq!(
+        rows(&checks, "memcheck"),
+        [("k_a", "passed"), ("k_bad", "failed"), ("r10_slow", "passed")]
+    );
+    assert_eq!(
+        rows(&checks, "racecheck"),
+        [("k_a", "passed"), ("k_bad", "passed"), ("r10_slow", "no end")]
+    );
+    let parsed = crate::evidence::data::checks(&checks).expect("what `cargo xtask results` reads");
+    let slow = parsed.iter().find(|row| row.outcome == "no end").expect("it is there");
+    assert_eq!(
+        (slow.digest.as_str(), slow.about.commit.as_str()),
+        ("cc", "0123456789abcdef")
+    );
+    assert!(
+        slow.note.contains("after 1 s") && slow.note.contains("2025.3"),
+        "{}",
+        slow.note
+    );
+}
+
+#[test]
+fn what_is_done_or_filed_is_not_run_again() {
+    let bundle = Bundle::new();
+    bundle.write(
+        "filed.txt",
+        "NVIDIA H200\tsquares\tk_a\taa\nNVIDIA H200\tshapes\tk_a\tchanged\nNVIDIA H100\thalf\tk_a\taa\nNVIDIA H200\tmutants\tmutants\tee\n\
+         NVIDIA H200\tinitcheck\tk_a\taa\nNVIDIA H200\tinitcheck\tk_bad\tbb\nNVIDIA H200\tinitcheck\tr10_slow\tcc\nNVIDIA H200\tsynccheck\tk_a\taa\n",
+    );
+    for (part, state) in [
+        ("squares", "filed"),
+        ("shapes", "do"),
+        ("half", "do"),
+        ("mutants", "filed"),
+        ("initcheck", "filed"),
+        ("synccheck", "do"),
+    ] {
+        assert_eq!(bundle.state(part), state, "{part}");
+    }
+    let (code, said) = bundle.run(&["shapes"]);
+    assert_eq!(
+        (code, said.contains("ran bench --suite shapes")),
+        (Some(0), true),
+        "{said}"
+    );
+    assert_eq!(bundle.state("shapes"), "done");
+    let (_, said) = bundle.run(&["shapes"]);
+    assert!(said.contains("nothing to do"), "{said}");
+    let (_, said) = bundle.run(&["--again", "shapes", "squares"]);
+    assert!(
+        said.contains("--suite shapes") && said.contains("--suite squares"),
+        "{said}"
+    );
+    // Another bundle does not add to these results.
+    bundle.write("COMMIT", "fedcba9876543210\n");
+    let (code, said) = bundle.run(&["layouts"]);
+    assert_eq!(code, Some(2), "{said}");
+}
+
+#[test]
+fn a_part_that_is_unknown_or_does_not_end_is_said() {
+    let bundle = Bundle::new();
+    let (code, said) = bundle.run(&["squares", "nonsense"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("unknown part 'nonsense'; known: all test"), "{said}");
+    let every: Vec<_> = said
+        .split_whitespace()
+        .filter(|word| word.starts_with("racecheck-"))
+        .collect();
+    assert_eq!(every.len(), 4, "{said}");
+    // The list of digests is asked for first.
+    bundle.write(
+        "tilewright",
+        "#!/usr/bin/env bash\n[[ $* == *digests* ]] && exit\nsleep 30\n",
+    );
+    let (code, said) = bundle.run_with(&["squares"], ("PART_LIMIT", "1"));
+    assert_eq!(
+        (code, said.contains("squares did not end within 1 s")),
+        (Some(1), true),
+        "{said}"
+    );
+    assert_eq!(bundle.state("squares"), "do");
+}

@@ -1,0 +1,207 @@
+//! The rule, on a copy of the pages and results of this repository.
+
+use xshell::{Shell, TempDir};
+
+use super::*;
+
+/// A copy of what the command reads.
+pub(crate) struct Copy(TempDir);
+
+impl Copy {
+    pub(crate) fn new() -> Self {
+        let sh = Shell::new().expect("a shell");
+        let copy = Self(sh.create_temp_dir().expect("a folder"));
+        for folder in ["docs/results", "planner/src/kernels"] {
+            std::fs::create_dir_all(copy.path(folder)).expect("writable");
+        }
+        for folder in [".", "docs", "docs/results", "planner/src/kernels"] {
+            for entry in std::fs::read_dir(crate::root().join(folder)).expect("readable") {
+                let path = entry.expect("an entry").path();
+                let name = path.file_name().expect("it has a name").to_owned();
+                if path.is_file() {
+                    std::fs::copy(&path, copy.path(folder).join(name)).expect("writable");
+                }
+            }
+        }
+        copy
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("readable")
+    }
+
+    fn change(&self, name: &str, from: &str, to: &str) {
+        let text = self.read(name);
+        assert!(text.contains(from), "{name} has no {from}");
+        std::fs::write(self.path(name), text.replacen(from, to, 1)).expect("writable");
+    }
+
+    fn holds(&self) -> bool {
+        run(self.0.path(), false).is_ok()
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        run(self.0.path(), true)
+    }
+
+    /// Gives every result the digests that ship, as a run of everything would.
+    fn measure(&self) {
+        let shipped = shipped::Shipped::read(&self.path("docs/results/digests.txt")).expect("readable");
+        for entry in std::fs::read_dir(self.path("docs/results")).expect("readable") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                let mut value: serde_json::Value =
+                    serde_json::from_str(&std::fs::read_to_string(&path).expect("readable")).expect("JSON");
+                let digests = value["digests"].as_object_mut().expect("every file has them");
+                // Some old results are of kernels that are gone.
+                digests.retain(|kernel, _| shipped.digest(kernel).is_some());
+                for (kernel, digest) in digests {
+                    *digest = shipped.digest(kernel).expect("only these are left").into();
+                }
+                std::fs::write(&path, data::text(&value)).expect("writable");
+            }
+        }
+        let mut checks = format!("{}\n", data::CHECKS_HEAD);
+        for kernel in &shipped.kernels {
+            for check in OF_EACH {
+                checks += &format!(
+                    "{check},{},{},passed,2030-01-01,0123456789abcdef,NVIDIA H200,1,\n",
+                    kernel.symbol, kernel.digest
+                );
+            }
+        }
+        std::fs::write(self.path("docs/results/h200-checks.csv"), checks).expect("writable");
+        let speeds = self.read("planner/src/kernels/speed.txt");
+        let mut lines = speeds.lines();
+        let mut text = format!("{}\n", lines.next().expect("a head"));
+        for line in lines {
+            let words: Vec<_> = line.split(' ').take(5).collect();
+            let digest = shipped.digest(words[0]).expect("it ships");
+            text += &format!("{} {digest}\n", words.join(" "));
+        }
+        std::fs::write(self.path("planner/src/kernels/speed.txt"), text).expect("writable");
+    }
+}
+
+#[test]
+fn the_repository_says_what_its_results_say() {
+    assert!(judge(crate::root()).expect("readable").problems.is_empty());
+    run(crate::root(), false).expect("`cargo xtask evidence --write` mends it");
+}
+
+#[test]
+fn one_digit_of_a_quoted_figure_is_noticed() {
+    for (page, from, to) in [
+        // In a sentence, in tables, on the results page, and in text about one topic.
+        ("README.md", "[0.999](", "[0.998]("),
+        ("README.md", "| 5.10 |", "| 5.11 |"),
+        ("docs/spilling.md", "| 1.18 |", "| 1.19 |"),
+        ("docs/results/README.md", "| +0 |", "| +1 |"),
+        ("docs/spilling.md", "7.73 M", "7.93 M"),
+    ] {
+        let copy = Copy::new();
+        copy.change(page, from, to);
+        assert!(!copy.holds(), "{page}: {to}");
+    }
+}
+
+#[test]
+fn a_figure_without_a_result_is_refused_and_cannot_be_written_away() {
+    for text in [
+        "\n\nIt runs at 812.5 TFLOP/s.\n",
+        "\n\nThe mean is [1.004](docs/results/README.md \"squares: meen\").\n",
+        "\n\n<!-- figures spilling:begin -->\n\n77.123 M sectors\n\n<!-- figures spilling:end -->\n",
+    ] {
+        let copy = Copy::new();
+        std::fs::write(copy.path("README.md"), copy.read("README.md") + text).expect("writable");
+        assert!(copy.write().is_err(), "{text}");
+        assert!(!copy.holds(), "{text}");
+    }
+    let copy = Copy::new();
+    let dated = "\n\n## Then\n\nAt commit 0123456789 it ran at 812.5 TFLOP/s.\n";
+    std::fs::write(copy.path("README.md"), copy.read("README.md") + dated).expect("writable");
+    assert!(copy.holds(), "history may be told");
+}
+
+#[test]
+fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
+    let copy = Copy::new();
+    copy.measure();
+    assert!(!copy.holds(), "the pages still say that they are stale");
+    copy.write().expect("everything has evidence");
+    assert!(copy.holds());
+    for page in ["README.md", "docs/spilling.md", "docs/results/README.md"] {
+        assert!(!copy.read(page).contains("tale since"), "{page}");
+    }
+    // One kernel changes: its checks, the suites that run it and what dispatch knows of it are stale, and nothing else.
+    let digests = copy.read("docs/results/digests.txt");
+    let line = digests
+        .lines()
+        .find(|line| line.starts_with("r10_gemm_nn4_256x128_f32 "))
+        .expect("it ships");
+    let digest = line.split(' ').nth(2).expect("a digest");
+    copy.change(
+        "docs/results/digests.txt",
+        line,
+        &line.replace(digest, "0000000000000000"),
+    );
+    assert!(!copy.holds(), "a kernel has changed");
+    copy.write().expect("stale blocks are written");
+    assert!(copy.holds());
+    let readme = copy.read("README.md");
+    assert!(readme.contains("`ladder`") && readme.contains("tale since"), "{readme}");
+    let page = copy.read("docs/results/README.md");
+    let row = |kernel: &str| {
+        let row = page.lines().find(|row| row.starts_with(&format!("| `{kernel}` |")));
+        row.unwrap_or_else(|| panic!("{kernel} has no row")).to_owned()
+    };
+    assert_eq!(
+        row("r10_gemm_nn4_256x128_f32").matches("stale").count(),
+        OF_EACH.len() + 1
+    );
+    assert!(!row("r01_naive_f32").contains("stale"));
+    assert!(
+        !copy.read("docs/spilling.md").contains("tale since"),
+        "twins have not changed"
+    );
+}
+
+#[test]
+fn a_check_that_failed_is_refused_and_a_stated_reason_is_not() {
+    let copy = Copy::new();
+    copy.measure();
+    let row = "racecheck,r01_naive_f32,";
+    let of = |checks: &str| {
+        checks
+            .lines()
+            .find(|line| line.starts_with(row))
+            .expect("it is there")
+            .to_owned()
+    };
+    let passed = of(&copy.read("docs/results/h200-checks.csv"));
+    copy.change(
+        "docs/results/h200-checks.csv",
+        &passed,
+        &(passed.replace(",passed,", ",no end,") + "it had not ended after 60 s"),
+    );
+    copy.write().expect("a tool's limit is a reason");
+    assert!(
+        copy.read("docs/results/README.md")
+            .contains("no end: it had not ended after 60 s")
+    );
+    let limit = of(&copy.read("docs/results/h200-checks.csv"));
+    copy.change(
+        "docs/results/h200-checks.csv",
+        &limit,
+        &limit.replace(",no end,", ",failed,"),
+    );
+    assert!(copy.write().is_err());
+}

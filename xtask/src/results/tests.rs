@@ -1,0 +1,133 @@
+use super::*;
+use crate::evidence::tests::Copy;
+
+#[test]
+fn device_names_become_parts_of_file_names() {
+    assert_eq!(slug("NVIDIA H200"), "h200");
+    assert_eq!(slug("NVIDIA RTX PRO 6000 (Blackwell)"), "rtx-pro-6000-blackwell");
+}
+
+#[test]
+fn rows_of_one_type_replace_those_of_the_same() {
+    let of = |dtype: &str, value: u32, kernel: &str| {
+        json!({
+            "rows": [{"dtype": dtype, "value": value}],
+            "digests": {kernel: value.to_string()},
+            "rounds": value,
+        })
+    };
+    let (digests, fields) = merged(Some(of("f32", 1, "a")), vec![of("f64", 2, "b"), of("f32", 3, "a")]);
+    assert_eq!(
+        fields["rows"],
+        json!([{"dtype": "f64", "value": 2}, {"dtype": "f32", "value": 3}])
+    );
+    assert_eq!(Value::from(digests), json!({"a": "3", "b": "2"}));
+    assert_eq!(fields["rounds"], 3);
+}
+
+/// A suite as `tilewright bench` writes it, with one product.
+fn squares(kernel: &str, digest: &str, ratio: f64) -> Value {
+    let side = |name: &str| json!({"name": name, "us": {"q1": 1.0, "median": 2.0, "q3": 3.0}, "tflops": 41.25, "error_over_bound": 0.1});
+    json!({
+        "suite": "squares",
+        "about": {"date": "x", "commit": "x", "device": "x", "peer": "cuBLAS 14", "notes": []},
+        "rows": [{
+            "name": "1024", "m": 1024, "n": 1024, "k": 1024, "dtype": "f32", "layout": "NN",
+            "measured": {
+                "ours": side("ours"), "peer": side("cublasSgemm"),
+                "ratio": {"q1": ratio, "median": ratio, "q3": ratio},
+                "plan": {"kernel": kernel, "tile": [1, 2]}, "digest": digest, "telemetry": null,
+            },
+        }],
+    })
+}
+
+#[test]
+fn a_run_is_filed_from_its_tar_and_its_pages_follow() {
+    let sh = Shell::new().expect("a shell");
+    let copy = Copy::new();
+    let digests = sh.read_file(copy.path("docs/results/digests.txt")).expect("readable");
+    let shipped = Shipped::parse(&digests).expect("valid");
+    let kernel = "r10_gemm_nn4_128x128_f32";
+    let digest = shipped.digest(kernel).expect("it ships");
+
+    let run_folder = sh.create_temp_dir().expect("a folder");
+    let write = |name: &str, text: &str| sh.write_file(run_folder.path().join(name), text).expect("writable");
+    write(
+        "about.json",
+        r#"{"date": "2030-01-02", "device": "NVIDIA H200", "driver": "600.1", "commit": "00112233445566778899"}"#,
+    );
+    write("digests.txt", &digests);
+    write("bench-squares.json", &squares(kernel, digest, 1.25).to_string());
+    write("bench-half-ratio.svg", "<svg/>");
+    write("bench-half-roofline.svg", "<svg/>");
+    write("log.txt", "not filed");
+    let row = |check: &str, outcome: &str| {
+        format!("{check},{kernel},{digest},{outcome},2030-01-02,00112233445566778899,NVIDIA H200,600.1,why, and how\n")
+    };
+    write(
+        "checks.csv",
+        &format!("{CHECKS_HEAD}\n{}{}", row("test", "passed"), row("racecheck", "no end")),
+    );
+    let speed = sh
+        .read_file(copy.path("planner/src/kernels/speed.txt"))
+        .expect("readable");
+    let own = speed
+        .lines()
+        .find(|line| line.starts_with(kernel))
+        .expect("it has a line");
+    write("speed.txt", &speed.replace(own, &format!("{own} {digest}")));
+    let out = sh.create_temp_dir().expect("a folder");
+    let tar = out.path().join("results.tar");
+    let from = run_folder.path();
+    cmd!(sh, "tar -cf {tar} -C {from} .")
+        .quiet()
+        .run()
+        .expect("tar is there");
+
+    // The folder that holds the tar, and the tar itself.
+    for path in [out.path(), &tar] {
+        run(&sh, copy.root(), &[path.to_owned()]).expect("everything is known");
+    }
+    evidence::run(copy.root(), false).expect("the pages were written");
+    let readme = sh.read_file(copy.path("README.md")).expect("readable");
+    assert!(
+        readme.contains("| `squares`: f32, cubes | 1 | 1.250 | 1.250 | 1.250 | 0011223344 (2030-01-02) |"),
+        "{readme}"
+    );
+    let stale: String = readme.lines().filter(|line| line.starts_with("> - stale")).collect();
+    assert!(!stale.contains("`squares`") && stale.contains("`half`"), "{stale}");
+    let page = sh.read_file(copy.path("docs/results/README.md")).expect("readable");
+    let row = page
+        .lines()
+        .find(|line| line.starts_with(&format!("| `{kernel}`")))
+        .expect("it has a row");
+    let cells: Vec<_> = row.split('|').map(str::trim).collect();
+    assert_eq!(
+        (cells[4], cells[8], cells[10]),
+        ("0011223344", "no end", "yes"),
+        "{row}"
+    );
+    assert!(cells[5].starts_with("stale"), "memcheck was not run: {row}");
+    assert!(page.contains("no end: why, and how"));
+    let plot = sh
+        .read_file(copy.path("docs/results/h200-half-ratio.svg"))
+        .expect("readable");
+    assert_eq!(plot, "<svg/>");
+    assert!(!copy.path("docs/results/h200-half-roofline.svg").exists());
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    let sh = Shell::new().expect("a shell");
+    let copy = Copy::new();
+    let folder = sh.create_temp_dir().expect("a folder");
+    let filed = || run(&sh, copy.root(), &[folder.path().to_owned()]);
+    assert!(filed().is_err(), "no about.json");
+    let about = folder.path().join("about.json");
+    sh.write_file(&about, r#"{"date": "2030-01-02"}"#).expect("writable");
+    assert!(filed().is_err_and(|error| format!("{error:#}").contains("device")));
+    let whole = r#"{"date": "d", "device": "NVIDIA H200", "driver": "1", "commit": "c"}"#;
+    sh.write_file(&about, whole).expect("writable");
+    assert!(filed().is_err_and(|error| format!("{error:#}").contains("holds no result")));
+}
