@@ -8,7 +8,12 @@ use tilewright_contract::{OutputTile, Tile, Variant};
 use crate::Outcome;
 use crate::trial::Trial;
 
-/// The cases that are run where `TILEWRIGHT_SHAPES=small`, for tools that take very long: an edge of every kind, and more steps along K than a kernel has
+/// Whether only small shapes are asked for (`TILEWRIGHT_SHAPES=small`).
+pub fn small() -> bool {
+    std::env::var("TILEWRIGHT_SHAPES").is_ok_and(|shapes| shapes == "small")
+}
+
+/// The cases that are run where only small shapes are, for tools that take very long: an edge of every kind, and more steps along K than a kernel has
 /// stages, so that each is used again.
 const SMALL: [&str; 2] = ["above one tile", "deep"];
 
@@ -30,7 +35,7 @@ pub fn trials(variants: &[&'static Variant]) -> Vec<Trial> {
 
 fn agrees_with_the_reference(variant: &'static Variant) -> Outcome {
     let gpu = Gpu::open(0)?;
-    let small = std::env::var("TILEWRIGHT_SHAPES").is_ok_and(|shapes| shapes == "small");
+    let small = small();
     let wanted = |case: &Case| !small || SMALL.contains(&case.name);
     let results = verify::run(&gpu, |other| other.symbol == variant.symbol, wanted, |_| {});
     if results.is_empty() {

@@ -7,6 +7,7 @@ use tilewright::{DType, Element, Error, GemmShape, Operand, check, random};
 use tilewright_contract::Inverse8;
 
 use crate::Outcome;
+use crate::kernels::small;
 use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
@@ -65,7 +66,10 @@ fn products(twin: &'static Twin) -> Outcome {
         (130, 127, 33, 5),
         (257, 300, 70, 3),
         (1000, 513, 1027, 1),
-    ] {
+    ]
+    .into_iter()
+    .filter(|&(m, ..)| m < 500 || !small())
+    {
         let shape = GemmShape::with_ld(m, n, k, k + padding, n + padding, n + 2 * padding)?;
         let a: Vec<f32> = random::random_matrix(1, shape.span_elems(Operand::A));
         let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
@@ -92,7 +96,8 @@ fn products(twin: &'static Twin) -> Outcome {
 fn inverses<T: Element>(twin: &'static Twin) -> Outcome {
     let gpu = Gpu::open(0)?;
     let twins = Twins::load(&gpu)?;
-    for count in [1, 31, 127, 129, 1000, 100_003] {
+    let counts = [1, 31, 127, 129, 1000, 100_003];
+    for count in counts.into_iter().filter(|&count| count < 500 || !small()) {
         let matrices = inverse8::dominant::<T>(count.into(), count);
         let from = gpu.upload(&matrices)?;
         let mut first: Option<Vec<T>> = None;

@@ -148,7 +148,6 @@ watched() { # tool, seconds of a process, processes, kernels of a process, kerne
             BEGIN { count = split(kernels, names, "\n"); for (i = 1; i <= count; i++) again[names[i]] = 1 }
             !($2 in again)' "$file" >"$file.kept" && mv "$file.kept" "$file"
     done
-    # One process has the driver compile every kernel into its cache, unless there are none.
     [ -n "$kernels" ] || return 0
     xargs -P "$3" -n "$4" bash "$bundle/run.sh" --watch "$1" "$2" <<<"$kernels" || return 1
     failed=$(cat "$work/rows/$1".* | awk -F, '$4 == "failed"' | wc -l)

@@ -18,7 +18,22 @@ pub fn page(evidence: &Evidence) -> String {
     );
     overview(&mut text, evidence);
     kernels(&mut text, evidence);
-    for suite in SUITES.iter().map(|(suite, _)| *suite).chain(["ladder", "twins"]) {
+    // Those that pages show first, then every other that was filed.
+    let mut suites: Vec<&str> = SUITES
+        .iter()
+        .map(|(suite, _)| *suite)
+        .chain(["ladder", "twins"])
+        .collect();
+    let filed = evidence
+        .topics
+        .values()
+        .filter(|topic| topic.value["suite"].is_string());
+    for topic in filed {
+        if !suites.contains(&topic.name.as_str()) {
+            suites.push(&topic.name);
+        }
+    }
+    for suite in suites {
         section(&mut text, evidence, suite, "", products);
     }
     section(
