@@ -1,6 +1,7 @@
 //! What the parser hands to the decoder: the text's structure, names not resolved yet.
 
 use crate::lexer::Literal;
+use crate::memory::SharedWindow;
 use crate::types::Type;
 
 /// An operand of an instruction.
@@ -89,6 +90,8 @@ pub(crate) struct Function<'a> {
 /// A whole text.
 #[derive(Debug, Default)]
 pub(crate) struct File<'a> {
+    /// What `.target` says of it.
+    pub window: Option<SharedWindow>,
     pub variables: Vec<Variable<'a>>,
     pub functions: Vec<Function<'a>>,
     /// `.alias a, b`

@@ -358,7 +358,7 @@ impl<'a> Decoder<'a, '_> {
                 self.emit(Op::FrameAddress { dst, offset });
                 Ok(Source(dst))
             }
-            Some(symbol) => Ok(self.constant(address_of(symbol, false).wrapping_add(offset as u64))),
+            Some(symbol) => Ok(self.constant(address_of(symbol).wrapping_add(offset as u64))),
             None => Err(format!("unknown name {name}")),
         }
     }
@@ -379,7 +379,7 @@ impl<'a> Decoder<'a, '_> {
                 Some((slot, _)) => (Source(slot), offset, registers),
                 None => match self.symbol(name).ok_or_else(|| format!("unknown name {name}"))? {
                     Symbol::Frame { offset: start, .. } => (self.constant(0), i64::from(start) + offset, Space::Frame),
-                    symbol => (self.constant(address_of(symbol, false)), offset, space),
+                    symbol => (self.constant(address_of(symbol)), offset, space),
                 },
             },
             other => return Err(format!("{other:?} as an address")),

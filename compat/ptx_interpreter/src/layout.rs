@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::ast::{File, InitialValue, Statement, Variable};
 use crate::fault::ParseError;
 use crate::lexer::Literal;
-use crate::memory::{Arena, FUNCTION_BASE, FUNCTION_STRIDE, GLOBAL_BASE, SHARED_RESERVED, base_of};
+use crate::memory::{Arena, FUNCTION_BASE, FUNCTION_STRIDE, GLOBAL_BASE, SHARED_RESERVED, SharedWindow};
 use crate::types::Space;
 
 /// The granules between statics.
@@ -28,6 +28,7 @@ pub(crate) enum Symbol {
 /// The symbols of a module and the first contents of its memories.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
+    pub window: SharedWindow,
     pub symbols: HashMap<String, Symbol>,
     pub global: Arena,
     pub constant: Arena,
@@ -40,8 +41,9 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Lays out all variables; `function_index` names the functions, for initialisers that hold their addresses.
-    pub fn new(file: &File<'_>, functions: &HashMap<&str, u32>) -> Result<Self, ParseError> {
+    pub fn new(file: &File<'_>, functions: &HashMap<&str, u32>, window: SharedWindow) -> Result<Self, ParseError> {
         let mut layout = Self {
+            window,
             symbols: HashMap::new(),
             global: Arena::new(GLOBAL_BASE),
             constant: Arena::new(CONSTANT_START),
@@ -121,7 +123,11 @@ impl Layout {
                 InitialValue::Symbol { name, generic, offset } => {
                     let message = || ParseError::new(variable.line, format!("{name} is not defined"));
                     let symbol = *self.symbols.get(name).ok_or_else(message)?;
-                    address_of(symbol, generic).wrapping_add(offset as u64)
+                    let address = match (symbol, generic) {
+                        (Symbol::Address { space, address }, true) => self.window.cvta(space, address),
+                        _ => address_of(symbol),
+                    };
+                    address.wrapping_add(offset as u64)
                 }
             };
             let value = (value & initial.mask) >> initial.mask.trailing_zeros().min(63);
@@ -146,10 +152,9 @@ impl Layout {
     }
 }
 
-/// The address that a symbol has in its space, or in the generic one.
-pub(crate) fn address_of(symbol: Symbol, generic: bool) -> u64 {
+/// The address that a symbol has in its space.
+pub(crate) fn address_of(symbol: Symbol) -> u64 {
     match symbol {
-        Symbol::Address { space, address } if generic => address + base_of(space),
         Symbol::Address { address, .. } => address,
         Symbol::Function(index) => FUNCTION_BASE + u64::from(index) * FUNCTION_STRIDE,
         Symbol::Frame { offset, .. } => offset.into(),

@@ -23,4 +23,5 @@ mod warp;
 
 pub use fault::{Fault, FaultKind, ParseError, Place};
 pub use machine::{Launch, Machine, Module, Stats};
+pub use memory::SharedWindow;
 pub use types::Space;

@@ -7,7 +7,7 @@ use crate::block;
 use crate::decode;
 use crate::fault::{Fault, FaultKind, ParseError};
 use crate::layout::{Layout, Symbol};
-use crate::memory::Memory;
+use crate::memory::{Memory, SharedWindow};
 use crate::op::Function;
 use crate::parser;
 use crate::thread::{Dimensions, Thread};
@@ -27,20 +27,36 @@ pub struct Module {
 }
 
 impl Module {
-    /// Reads a text. Instructions that are not known become faults only where a thread reaches them.
+    /// Reads a text, to be run as on a GPU of its `.target`. Instructions that are not known become faults only where
+    /// a thread reaches them.
     ///
     /// # Errors
     ///
     /// With the line, if the text has not the form of PTX, or an initialiser or branch names what is not there.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let file = parser::parse(text)?;
-        let (chosen, mut indices) = chosen_functions(&file);
+        let window = file.window.ok_or_else(|| ParseError::new(1, "no .target sm_NN"))?;
+        Self::decode(&file, window)
+    }
+
+    /// As [`Self::parse`], to be run as on a GPU with the given window: a newer one than the `.target` names runs the
+    /// text too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::parse`], but for the `.target`.
+    pub fn parse_for(text: &str, window: SharedWindow) -> Result<Self, ParseError> {
+        Self::decode(&parser::parse(text)?, window)
+    }
+
+    fn decode(file: &File<'_>, window: SharedWindow) -> Result<Self, ParseError> {
+        let (chosen, mut indices) = chosen_functions(file);
         for (alias, of) in &file.aliases {
             if let Some(&index) = indices.get(of) {
                 indices.insert(alias, index);
             }
         }
-        let layout = Layout::new(&file, &indices)?;
+        let layout = Layout::new(file, &indices, window)?;
         let functions = chosen
             .into_iter()
             .map(|at| decode::decode(&file.functions[at], &layout));
@@ -172,6 +188,7 @@ impl<'m> Machine<'m> {
             environment: Environment {
                 functions: &module.functions,
                 memory: Memory {
+                    window: module.layout.window,
                     global: module.layout.global.clone(),
                     constant: module.layout.constant.clone(),
                     param: Vec::new(),

@@ -7,12 +7,8 @@ use crate::types::Space;
 
 /// The bytes that a window spans.
 pub(crate) const WINDOW_BYTES: u64 = 16 << 20;
-/// Where the windows start in the generic address space. On a GPU the low 32 bits of these bases are not zero, so that
-/// null, taken into a window and cut to 32 bits, is some address of the window and not null any more.
-pub(crate) const SHARED_BASE: u64 = 0x7f4a_9f00_0000;
-pub(crate) const LOCAL_BASE: u64 = 0x7f4a_a100_0000;
-pub(crate) const CONSTANT_BASE: u64 = 0x7f4a_a300_0000;
-pub(crate) const PARAM_BASE: u64 = 0x7f4a_a500_0000;
+/// The distance between the starts of two windows.
+const WINDOW_STRIDE: u64 = 2 * WINDOW_BYTES;
 /// Where global memory starts.
 pub(crate) const GLOBAL_BASE: u64 = 0x7f20_0000_0000;
 /// Addresses of functions: an index times [`FUNCTION_STRIDE`] from here.
@@ -21,33 +17,91 @@ pub(crate) const FUNCTION_STRIDE: u64 = 0x100;
 /// The first bytes of shared memory are the system's.
 pub(crate) const SHARED_RESERVED: u64 = 1024;
 
-/// What `cvta` adds to an address of the space.
-pub(crate) fn base_of(space: Space) -> u64 {
-    match space {
-        Space::Shared => SHARED_BASE,
-        Space::Local | Space::Frame => LOCAL_BASE,
-        Space::Constant => CONSTANT_BASE,
-        Space::Param => PARAM_BASE,
-        Space::Generic | Space::Global => 0,
+/// How `cvta` converts between shared and generic addresses, which differs by architecture. Null is in no window, and
+/// comes back as another address with either, once it has been cut to the 32 bits of a shared pointer.
+///
+/// Read from the machine code that `ptxas` 13.0 makes for `sm_75`, `sm_80`, `sm_89`, `sm_90`, `sm_100` and `sm_120`.
+/// The windows of local and constant memory are the same on all of them: 64-bit additions of the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedWindow {
+    /// Before `sm_90`: `cvta.shared` adds the window's base and `cvta.to.shared` subtracts it, both with 64 bits. Null
+    /// becomes the negated base; its low 32 bits, taken back, are not null because the borrow is lost.
+    Sm75,
+    /// From `sm_90` on: the base has zeros in its low 32 bits. `cvta.to.shared` keeps the low 32 bits of an address and
+    /// clears the others; `cvta.shared` puts the base's high 32 bits (`SR_SWINHI`) above them. Null becomes 0, which
+    /// taken back is the base: here it is lost with 64 bits too.
+    Sm90,
+}
+
+impl SharedWindow {
+    /// The window of the target that a `.target` directive names, such as `sm_90a`; none if it names no architecture.
+    pub(crate) fn of_target(target: &str) -> Option<Self> {
+        let number = target.strip_prefix("sm_")?;
+        let number = number.trim_end_matches(|suffix: char| suffix.is_ascii_lowercase());
+        Some(match number.parse::<u32>().ok()? {
+            90.. => Self::Sm90,
+            _ => Self::Sm75,
+        })
+    }
+
+    /// Where the window of a space starts in the generic address space. Only that of shared memory, and only from
+    /// `sm_90` on, has zeros in its low 32 bits.
+    #[inline(always)]
+    pub(crate) fn base_of(self, space: Space) -> u64 {
+        let number = match space {
+            Space::Shared => 0,
+            Space::Local | Space::Frame => 1,
+            Space::Constant => 2,
+            Space::Param => 3,
+            Space::Generic | Space::Global => return 0,
+        };
+        self.first() + number * WINDOW_STRIDE
+    }
+
+    /// The base of the first window, which is that of shared memory.
+    #[inline(always)]
+    fn first(self) -> u64 {
+        match self {
+            Self::Sm75 => 0x7f4a_9f00_0000,
+            Self::Sm90 => 0x7f4a_0000_0000,
+        }
+    }
+
+    /// The space that a generic address is in; everything outside of the windows is global.
+    #[inline(always)]
+    pub(crate) fn space_of(self, address: u64) -> Space {
+        let offset = address.wrapping_sub(self.first());
+        if offset >= 4 * WINDOW_STRIDE || offset % WINDOW_STRIDE >= WINDOW_BYTES {
+            return Space::Global;
+        }
+        match offset / WINDOW_STRIDE {
+            0 => Space::Shared,
+            1 => Space::Local,
+            2 => Space::Constant,
+            _ => Space::Param,
+        }
+    }
+
+    /// `cvta`
+    #[inline(always)]
+    pub(crate) fn cvta(self, space: Space, address: u64) -> u64 {
+        match (self, space) {
+            (Self::Sm90, Space::Shared) => self.first() | address & LOW_HALF,
+            _ => address.wrapping_add(self.base_of(space)),
+        }
+    }
+
+    /// `cvta.to`
+    #[inline(always)]
+    pub(crate) fn cvta_to(self, space: Space, address: u64) -> u64 {
+        match (self, space) {
+            (Self::Sm90, Space::Shared) => address & LOW_HALF,
+            _ => address.wrapping_sub(self.base_of(space)),
+        }
     }
 }
 
-/// The space that a generic address is in; everything outside of the windows is global.
-#[inline(always)]
-pub(crate) fn space_of(address: u64) -> Space {
-    // The windows are equally far apart.
-    const STRIDE: u64 = LOCAL_BASE - SHARED_BASE;
-    let offset = address.wrapping_sub(SHARED_BASE);
-    if offset >= 4 * STRIDE || offset % STRIDE >= WINDOW_BYTES {
-        return Space::Global;
-    }
-    match offset / STRIDE {
-        0 => Space::Shared,
-        1 => Space::Local,
-        2 => Space::Constant,
-        _ => Space::Param,
-    }
-}
+const LOW_HALF: u64 = 0xffff_ffff;
 
 /// Log2 of the bytes that each allocation is rounded up to.
 const GRANULE_SHIFT: u32 = 8;
@@ -145,6 +199,7 @@ impl Arena {
 /// The memories that the threads of a CTA have in common.
 #[derive(Debug)]
 pub(crate) struct Memory {
+    pub window: SharedWindow,
     pub global: Arena,
     pub constant: Arena,
     pub param: Vec<u8>,
@@ -180,12 +235,12 @@ impl Memory {
     ) -> Result<&'m mut [u8], FaultKind> {
         let (target, offset) = match space {
             Space::Generic => {
-                let target = space_of(address);
-                (target, address.wrapping_sub(base_of(target)))
+                let target = self.window.space_of(address);
+                (target, address.wrapping_sub(self.window.base_of(target)))
             }
             Space::Global => (Space::Global, address),
             // The instructions of these spaces take 32 bits of a register.
-            _ => (space, address & 0xffff_ffff),
+            _ => (space, address & LOW_HALF),
         };
         if write && matches!(target, Space::Constant | Space::Param) {
             return Err(FaultKind::ReadOnly { address, space });
@@ -262,13 +317,35 @@ mod tests {
 
     #[test]
     fn generic_addresses_know_their_space() {
-        for space in [Space::Shared, Space::Local, Space::Constant, Space::Param] {
-            assert_ne!(base_of(space) as u32, 0);
-            assert_eq!(space_of(base_of(space)), space);
-            assert_eq!(space_of(base_of(space) + WINDOW_BYTES - 1), space);
-            assert_eq!(space_of(base_of(space) + WINDOW_BYTES), Space::Global);
+        for window in [SharedWindow::Sm75, SharedWindow::Sm90] {
+            for space in [Space::Shared, Space::Local, Space::Constant, Space::Param] {
+                let base = window.base_of(space);
+                assert_eq!(base as u32 == 0, (window, space) == (SharedWindow::Sm90, Space::Shared));
+                assert_eq!(window.space_of(base), space);
+                assert_eq!(window.space_of(base + WINDOW_BYTES - 1), space);
+                assert_eq!(window.space_of(base + WINDOW_BYTES), Space::Global);
+                let inside = base + 0x1234;
+                assert_eq!(window.cvta_to(space, inside), 0x1234);
+                assert_eq!(window.cvta(space, 0x1234), inside);
+            }
+            assert_eq!(window.space_of(0), Space::Global);
+            assert_eq!(window.space_of(GLOBAL_BASE), Space::Global);
         }
-        assert_eq!(space_of(0), Space::Global);
-        assert_eq!(space_of(GLOBAL_BASE), Space::Global);
+    }
+
+    #[test]
+    fn the_target_says_which_window() {
+        let rows = [
+            ("sm_75", Some(SharedWindow::Sm75)),
+            ("sm_89", Some(SharedWindow::Sm75)),
+            ("sm_90", Some(SharedWindow::Sm90)),
+            ("sm_90a", Some(SharedWindow::Sm90)),
+            ("sm_120f", Some(SharedWindow::Sm90)),
+            ("map_f64_to_f32", None),
+            ("sm_", None),
+        ];
+        for (target, window) in rows {
+            assert_eq!(SharedWindow::of_target(target), window, "{target}");
+        }
     }
 }

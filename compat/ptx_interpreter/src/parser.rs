@@ -3,6 +3,7 @@
 use crate::ast::{File, Function, Initial, InitialValue, Instruction, Operand, Statement, Variable};
 use crate::fault::ParseError;
 use crate::lexer::{Literal, Located, Token, tokens};
+use crate::memory::SharedWindow;
 use crate::types::Type;
 
 /// The directives that name the space of a variable.
@@ -117,7 +118,13 @@ impl<'a> Parser<'a> {
         loop {
             let word = self.word()?;
             match word {
-                ".version" | ".target" | ".address_size" | ".file" | ".loc" => {
+                ".target" => {
+                    file.window = SharedWindow::of_target(self.word()?);
+                    self.at -= 1;
+                    self.skip_line();
+                    return Ok(());
+                }
+                ".version" | ".address_size" | ".file" | ".loc" => {
                     self.at -= 1;
                     self.skip_line();
                     return Ok(());

@@ -7,7 +7,7 @@ use crate::fault::FaultKind;
 use crate::float;
 use crate::integer;
 use crate::machine::Environment;
-use crate::memory::{Memory, WINDOW_BYTES, base_of, load, space_of, store};
+use crate::memory::{Memory, WINDOW_BYTES, load, store};
 use crate::op::{Address, Function, List, Op, Slot, Source, Special};
 use crate::types::{Compare, Space, Type};
 
@@ -340,7 +340,7 @@ impl Thread {
                     let at = place(address, &self.current, registers, constants);
                     let (b, c) = (read!(b), read!(c));
                     let flush = address.space == Space::Global
-                        || address.space == Space::Generic && space_of(at) == Space::Global;
+                        || address.space == Space::Generic && memory.window.space_of(at) == Space::Global;
                     let bytes = memory.access(local, address.space, at, ty.bytes(), true)?;
                     let old = load(bytes);
                     store(bytes, atomics::apply(op, ty, flush, old, b, c));
@@ -366,9 +366,9 @@ impl Thread {
                     write!(dst, old[0]);
                     write!(dst + 1, old[1]);
                 }
-                Op::ToGeneric { dst, src, space } => write!(dst, read!(src).wrapping_add(base_of(space))),
-                Op::FromGeneric { dst, src, space } => write!(dst, read!(src).wrapping_sub(base_of(space))),
-                Op::IsSpace { dst, src, space } => write!(dst, u64::from(space_of(read!(src)) == space)),
+                Op::ToGeneric { dst, src, space } => write!(dst, memory.window.cvta(space, read!(src))),
+                Op::FromGeneric { dst, src, space } => write!(dst, memory.window.cvta_to(space, read!(src))),
+                Op::IsSpace { dst, src, space } => write!(dst, u64::from(memory.window.space_of(read!(src)) == space)),
                 Op::Unpack { parts, bits, src } => {
                     let value = read!(src);
                     for (i, part) in list(function, parts).iter().enumerate() {

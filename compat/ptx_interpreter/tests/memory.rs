@@ -2,14 +2,20 @@
 
 mod common;
 
-use common::{check_rows, one};
-use ptx_interpreter::{FaultKind, Launch, Machine, Module, Space};
+use common::{check_rows, one, one_for};
+use ptx_interpreter::{FaultKind, Launch, Machine, Module, SharedWindow, Space};
 
-/// A fault of 32-bit pointers: null taken into the window of local or shared memory, cut to 32 bits and taken back
-/// is not null.
+/// Why the pipeline hides null from the inference of address spaces: null taken into the window of local or shared
+/// memory, cut to 32 bits and taken back is not null. In shared memory of `sm_90` it is lost with 64 bits too.
 #[test]
-fn null_does_not_survive_the_way_through_32_bits() {
-    for space in ["local", "shared"] {
+fn null_is_lost_in_a_window() {
+    let rows = [
+        (SharedWindow::Sm75, "local", true),
+        (SharedWindow::Sm75, "shared", true),
+        (SharedWindow::Sm90, "local", true),
+        (SharedWindow::Sm90, "shared", false),
+    ];
+    for (window, space, kept_by_64_bits) in rows {
         let body = format!(
             "mov.b64 %rd1, 0; cvta.to.{space}.u64 %rd2, %rd1;\n\
              cvta.{space}.u64 %rd3, %rd2; st.global.b64 [%rd0], %rd3;\n\
@@ -17,11 +23,42 @@ fn null_does_not_survive_the_way_through_32_bits() {
              st.global.b64 [%rd0+8], %rd5;\n\
              setp.eq.b64 %p1, %rd5, 0; selp.b64 %rd6, 1, 0, %p1; st.global.b64 [%rd0+16], %rd6;"
         );
-        let found = one("", &body, 3).unwrap();
-        assert_eq!(found[0], 0, "64 bits keep null in {space} memory");
-        assert_ne!(found[1], 0, "32 bits do not keep null in {space} memory");
-        assert_eq!(found[2], 0, "and a comparison with null says so");
+        let found = one_for(window, "", &body, 3).unwrap();
+        assert_eq!(found[0] == 0, kept_by_64_bits, "64 bits, {space} memory, {window:?}");
+        assert_ne!(found[1], 0, "32 bits, {space} memory, {window:?}");
+        assert_eq!(found[2], 0, "a comparison with null says so");
     }
+}
+
+/// Addresses of static and dynamic shared memory keep their meaning on the way through the window, whichever it is;
+/// bits above the low 32 are dropped from `sm_90` on, and stay before.
+#[test]
+fn shared_addresses_go_through_either_window() {
+    let before = ".shared .align 8 .b8 s[16];\n.visible .global .align 8 .u64 at[1] = {generic(s)+8};";
+    let body = "mov.b64 %rd1, s; cvta.shared.u64 %rd2, %rd1; st.b64 [%rd2+8], 77;\n\
+        ld.global.b64 %rd3, [at]; ld.b64 %rd4, [%rd3]; st.global.b64 [%rd0], %rd4;\n\
+        cvta.to.shared.u64 %rd5, %rd3; ld.shared.b64 %rd6, [%rd5]; st.global.b64 [%rd0+8], %rd6;\n\
+        sub.s64 %rd7, %rd5, %rd1; st.global.b64 [%rd0+16], %rd7;\n\
+        isspacep.shared %p1, %rd3; selp.b64 %rd8, 1, 0, %p1; st.global.b64 [%rd0+24], %rd8;\n\
+        add.s64 %rd9, %rd3, 0x100000000; cvta.to.shared.u64 %rd10, %rd9;\n\
+        sub.s64 %rd11, %rd10, %rd5; st.global.b64 [%rd0+32], %rd11;\n\
+        cvta.shared.u64 %rd12, -1; and.b64 %rd12, %rd12, 0xffffffff; st.global.b64 [%rd0+40], %rd12;";
+    let found = |window| one_for(window, before, body, 6).unwrap();
+    assert_eq!(found(SharedWindow::Sm75), [77, 77, 8, 1, 1 << 32, 0x9eff_ffff]);
+    assert_eq!(found(SharedWindow::Sm90), [77, 77, 8, 1, 0, 0xffff_ffff]);
+}
+
+/// The target decides where the caller does not.
+#[test]
+fn the_target_decides_the_window() {
+    let body = "cvta.to.shared.u64 %rd1, 0; cvta.shared.u64 %rd2, %rd1; st.global.b64 [%rd0], %rd2;";
+    for (target, kept) in [("sm_75", true), ("sm_89", true), ("sm_90a", false), ("sm_120", false)] {
+        let text = common::kernel("", body).replace(".target sm_90", &format!(".target {target}, debug"));
+        let found = common::run(&text, &Launch::new(1, 1), 1).unwrap();
+        assert_eq!(found[0] == 0, kept, "{target}");
+    }
+    let text = common::kernel("", "").replace(".target sm_90", "");
+    assert_eq!(Module::parse(&text).unwrap_err().message, "no .target sm_NN");
 }
 
 /// A fault of LLVM 22, whose strength reduction joins `p - !c` and `p + 2 + !c` as if they had one base.

@@ -1,6 +1,6 @@
 //! Small kernels around the instructions under test.
 
-use ptx_interpreter::{Fault, Launch, Machine, Module};
+use ptx_interpreter::{Fault, Launch, Machine, Module, SharedWindow};
 
 const HEAD: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
@@ -15,8 +15,11 @@ pub fn kernel(before: &str, body: &str) -> String {
 
 /// Runs the kernel with an output of so many words.
 pub fn run(text: &str, launch: &Launch, words: usize) -> Result<Vec<u64>, Fault> {
-    let module = Module::parse(text).expect("the test's text is PTX");
-    let mut machine = Machine::new(&module)?;
+    run_module(&Module::parse(text).expect("the test's text is PTX"), launch, words)
+}
+
+fn run_module(module: &Module, launch: &Launch, words: usize) -> Result<Vec<u64>, Fault> {
+    let mut machine = Machine::new(module)?;
     let out = machine.alloc(8 * words);
     machine.launch("k", launch, &[&out.to_le_bytes()])?;
     let bytes = machine.read(out, 8 * words);
@@ -28,6 +31,13 @@ pub fn run(text: &str, launch: &Launch, words: usize) -> Result<Vec<u64>, Fault>
 #[allow(dead_code, reason = "not every test file needs it")]
 pub fn one(before: &str, body: &str, words: usize) -> Result<Vec<u64>, Fault> {
     run(&kernel(before, body), &Launch::new(1, 1), words)
+}
+
+/// Runs a body in one thread of a GPU with the given window.
+#[allow(dead_code, reason = "not every test file needs it")]
+pub fn one_for(window: SharedWindow, before: &str, body: &str, words: usize) -> Result<Vec<u64>, Fault> {
+    let module = Module::parse_for(&kernel(before, body), window).expect("the test's text is PTX");
+    run_module(&module, &Launch::new(1, 1), words)
 }
 
 /// Checks rows of instructions, which leave a result in `%r1` or, where they name it, in `%rd1` or `%rs1`.

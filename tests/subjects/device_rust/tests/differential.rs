@@ -1,18 +1,22 @@
 //! Every subject on the PTX interpreter against the host, at each level of optimization of the device build.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 use device_rust::{Subject, UNWRITTEN, all, inputs};
-use ptx_interpreter::{Launch, Machine, Module};
+use ptx_interpreter::{Launch, Machine, Module, SharedWindow};
 
 /// The seed of the inputs.
 const SEED: u64 = 1;
 
-/// Compiles the crate and reads the PTX.
-fn compile(name: &str, options: impl Fn(CudaBuilder) -> CudaBuilder) -> Module {
+/// The PTX of the optimized crate.
+static OPTIMIZED: LazyLock<String> = LazyLock::new(|| compile("optimized", |builder| builder));
+
+/// Compiles the crate to PTX.
+fn compile(name: &str, options: impl Fn(CudaBuilder) -> CudaBuilder) -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder");
     let ptx: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("device_rust_{name}.ptx"));
     let builder = CudaBuilder::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,8 +25,12 @@ fn compile(name: &str, options: impl Fn(CudaBuilder) -> CudaBuilder) -> Module {
         .build_args(&["--target-dir", &target.to_string_lossy()])
         .copy_to(&ptx);
     options(builder).build().unwrap_or_else(|error| panic!("{error}"));
-    let text = std::fs::read_to_string(&ptx).unwrap();
-    Module::parse(&text).unwrap_or_else(|error| panic!("{error}"))
+    std::fs::read_to_string(&ptx).unwrap()
+}
+
+/// Reads PTX, to be run as on a GPU with this window.
+fn read(text: &str, window: SharedWindow) -> Module {
+    Module::parse_for(text, window).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs the first `cases` cases of a subject on host and interpreter; the error names the first word that differs.
@@ -69,10 +77,9 @@ fn compare(module: &Module, subject: &Subject, cases: usize) -> Result<(), Strin
     }
 }
 
-/// Runs every subject, a few threads at a time, and names all that differ.
+/// Runs the subjects, a few threads at a time, and names all that differ.
 #[track_caller]
-fn compare_all(module: &Module, cases: usize) {
-    let subjects = all();
+fn compare_all(module: &Module, subjects: &[Subject], cases: usize) {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut problems = Vec::new();
@@ -99,17 +106,31 @@ fn compare_all(module: &Module, cases: usize) {
 
 #[test]
 fn optimized_code_computes_what_the_host_does() {
-    let module = compile("optimized", |builder| builder);
+    let module = read(&OPTIMIZED, SharedWindow::Sm75);
     let mut kernels: Vec<_> = module.kernels().into_iter().map(str::to_owned).collect();
     let mut names: Vec<_> = all().iter().map(|subject| subject.name.to_owned()).collect();
     kernels.sort();
     names.sort();
     assert_eq!(kernels, names, "each subject is a kernel");
-    compare_all(&module, usize::MAX);
+    compare_all(&module, &all(), usize::MAX);
+}
+
+/// From `sm_90` on null goes through the window of shared memory in another way; the PTX for `sm_75` runs there too.
+#[test]
+fn optimized_code_keeps_null_in_the_window_of_sm_90() {
+    let module = read(&OPTIMIZED, SharedWindow::Sm90);
+    let windows = ["addresses", "niches", "options", "shared"].map(|name| format!("device_rust::{name}"));
+    let subjects: Vec<Subject> = all()
+        .into_iter()
+        .filter(|subject| windows.iter().any(|module| module == subject.module))
+        .collect();
+    assert!(subjects.len() >= 45, "{} subjects", subjects.len());
+    compare_all(&module, &subjects, usize::MAX);
 }
 
 /// Debug builds execute many times the instructions: fewer cases.
 #[test]
 fn debug_code_computes_what_the_host_does() {
-    compare_all(&compile("debug", |builder| builder.release(false)), 4);
+    let module = read(&compile("debug", |builder| builder.release(false)), SharedWindow::Sm75);
+    compare_all(&module, &all(), 4);
 }
