@@ -20,6 +20,10 @@ use modifiers::Modifiers;
 /// Where the parameters of a kernel start in their window.
 pub(crate) const PARAM_START: u32 = 1024;
 
+const PREDICATE: Type = Type::new(Kind::Predicate, 1);
+const U32: Type = Type::new(Kind::Unsigned, 32);
+const B64: Type = Type::new(Kind::Bits, 64);
+
 /// What is wrong with one instruction; it becomes [`Op::Unsupported`].
 type Decoded<T> = Result<T, String>;
 
@@ -328,7 +332,7 @@ impl<'a> Decoder<'a, '_> {
                 let (dst, one) = (self.temporary(), self.constant(1));
                 self.emit(Op::Integer {
                     op: IntegerOp::Xor,
-                    ty: Type::new(Kind::Predicate, 1),
+                    ty: PREDICATE,
                     dst,
                     a: Source(slot),
                     b: one,
@@ -337,6 +341,26 @@ impl<'a> Decoder<'a, '_> {
             }
             other => Err(format!("{other:?} as an operand")),
         }
+    }
+
+    /// A destination and the sources after it, each of its type.
+    fn typed<const N: usize>(&mut self, operands: &[Operand<'a>], types: [Type; N]) -> Decoded<(Slot, [Source; N])> {
+        let dst = self.destination(operands.first())?;
+        let mut sources = [Source(SINK); N];
+        for (at, (source, ty)) in sources.iter_mut().zip(types).enumerate() {
+            *source = self.source(operands.get(at + 1), ty)?;
+        }
+        Ok((dst, sources))
+    }
+
+    /// A destination and up to `N` sources of one type; zeros stand for those that are not there.
+    fn padded<const N: usize>(&mut self, operands: &[Operand<'a>], ty: Type) -> Decoded<(Slot, [Source; N])> {
+        let dst = self.destination(operands.first())?;
+        let mut sources = [self.constant(0); N];
+        for (source, operand) in sources.iter_mut().zip(&operands[1..]) {
+            *source = self.source(Some(operand), ty)?;
+        }
+        Ok((dst, sources))
     }
 
     fn named(&mut self, name: &'a str, offset: i64) -> Decoded<Source> {

@@ -1,11 +1,11 @@
 //! Integer and floating-point instructions, comparisons and selections.
 
 use super::modifiers::Modifiers;
-use super::{Decoded, Decoder};
+use super::{Decoded, Decoder, PREDICATE, U32};
 use crate::ast::Operand;
 use crate::float::{FloatMode, FloatOp, FloatTest};
 use crate::integer::{Bounds, CarryUse, IntegerOp, PrmtMode};
-use crate::op::{Op, SINK};
+use crate::op::{Op, SINK, Source};
 use crate::types::{Combine, Compare, Kind, Rounding, Type};
 
 const COMPARISONS: [(&str, Compare); 18] = [
@@ -29,7 +29,25 @@ const COMPARISONS: [(&str, Compare); 18] = [
     ("nan", Compare::Nan),
 ];
 
-const U32: Type = Type::new(Kind::Unsigned, 32);
+const TESTS: [(&str, FloatTest); 6] = [
+    ("finite", FloatTest::Finite),
+    ("infinite", FloatTest::Infinite),
+    ("number", FloatTest::Number),
+    ("notanumber", FloatTest::NotANumber),
+    ("normal", FloatTest::Normal),
+    ("subnormal", FloatTest::Subnormal),
+];
+
+const PRMT_MODES: [(&str, PrmtMode); 6] = [
+    ("f4e", PrmtMode::Forward4),
+    ("b4e", PrmtMode::Backward4),
+    ("rc8", PrmtMode::Replicate8),
+    ("ecl", PrmtMode::EdgeLeft),
+    ("ecr", PrmtMode::EdgeRight),
+    ("rc16", PrmtMode::Replicate16),
+];
+
+const BOUNDS: [(&str, Bounds); 2] = [("wrap", Bounds::Wrap), ("clamp", Bounds::Clamp)];
 
 impl<'a> Decoder<'a, '_> {
     /// Decodes what this module covers; hands the modifiers back where the instruction is another's.
@@ -43,41 +61,23 @@ impl<'a> Decoder<'a, '_> {
             "setp" => self.setp(m, operands)?,
             "set" => self.set(m, operands)?,
             "selp" => {
-                let ty = m.take_type()?;
-                m.finish()?;
-                let dst = self.destination(operands.first())?;
-                let a = self.source(operands.get(1), ty)?;
-                let b = self.source(operands.get(2), ty)?;
-                let predicate = self.source(operands.get(3), Type::new(Kind::Predicate, 1))?;
+                let ty = m.last_type()?;
+                let (dst, [a, b, predicate]) = self.typed(operands, [ty, ty, PREDICATE])?;
                 self.emit(Op::Select { dst, a, b, predicate });
             }
             "slct" => {
                 let ftz = m.take("ftz");
-                let (value, ty) = (m.take_type()?, m.take_type()?);
-                m.finish()?;
-                let dst = self.destination(operands.first())?;
-                let a = self.source(operands.get(1), value)?;
-                let b = self.source(operands.get(2), value)?;
-                let c = self.source(operands.get(3), ty)?;
+                let (value, ty) = (m.take_type()?, m.last_type()?);
+                let (dst, [a, b, c]) = self.typed(operands, [value, value, ty])?;
                 self.emit(Op::SelectSign { ty, ftz, dst, a, b, c });
             }
             "testp" => {
-                let test = m.take_of(&[
-                    ("finite", FloatTest::Finite),
-                    ("infinite", FloatTest::Infinite),
-                    ("number", FloatTest::Number),
-                    ("notanumber", FloatTest::NotANumber),
-                    ("normal", FloatTest::Normal),
-                    ("subnormal", FloatTest::Subnormal),
-                ]);
-                let test = test.ok_or("unknown test")?;
-                let ty = m.take_type()?;
-                m.finish()?;
+                let test = m.one_of(&TESTS)?;
+                let ty = m.last_type()?;
                 self.float(FloatOp::Test(test), ty, FloatMode::PLAIN, operands)?;
             }
             "dp4a" => {
-                let (a, b) = (m.take_type()?, m.take_type()?);
-                m.finish()?;
+                let (a, b) = (m.take_type()?, m.last_type()?);
                 let (signed_a, signed_b) = (a.is_signed(), b.is_signed());
                 self.integer(IntegerOp::Dp4a { signed_a, signed_b }, U32, operands)?;
             }
@@ -112,8 +112,7 @@ impl<'a> Decoder<'a, '_> {
         if mode.xorsign && !m.take("abs") {
             return Err("xorsign without abs".to_owned());
         }
-        let ty = m.take_type()?;
-        m.finish()?;
+        let ty = m.last_type()?;
         let op = match (name, approximate && ty.bits == 64) {
             ("rcp", true) => FloatOp::RcpHigh,
             ("rsqrt", true) if mode.ftz => FloatOp::RsqrtHigh,
@@ -123,19 +122,7 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn float(&mut self, op: FloatOp, ty: Type, mode: FloatMode, operands: &[Operand<'a>]) -> Decoded<()> {
-        let dst = self.destination(operands.first())?;
-        let a = self.source(operands.get(1), ty)?;
-        let zero = self.constant(0);
-        let b = if operands.len() > 2 {
-            self.source(operands.get(2), ty)?
-        } else {
-            zero
-        };
-        let c = if operands.len() > 3 {
-            self.source(operands.get(3), ty)?
-        } else {
-            zero
-        };
+        let (dst, [a, b, c]) = self.padded(operands, ty)?;
         self.emit(Op::Float {
             op,
             ty,
@@ -154,12 +141,7 @@ impl<'a> Decoder<'a, '_> {
         mut m: Modifiers<'a>,
         operands: &[Operand<'a>],
     ) -> Decoded<Option<Modifiers<'a>>> {
-        let width = |m: &mut Modifiers<'_>, lo, hi, wide| {
-            m.take_of(&[("lo", lo), ("hi", hi), ("wide", wide)])
-                .ok_or_else(|| "neither lo nor hi nor wide".to_owned())
-        };
-        const BOUNDS: [(&str, Bounds); 2] = [("wrap", Bounds::Wrap), ("clamp", Bounds::Clamp)];
-        let bounds = |m: &mut Modifiers<'_>| m.take_of(&BOUNDS).ok_or_else(|| "neither wrap nor clamp".to_owned());
+        let width = |m: &mut Modifiers<'_>, lo, hi, wide| m.one_of(&[("lo", lo), ("hi", hi), ("wide", wide)]);
         let op = match name {
             "add" | "addc" | "sub" | "subc" => {
                 let carry = CarryUse {
@@ -184,7 +166,7 @@ impl<'a> Decoder<'a, '_> {
                 match carry.reads || carry.writes {
                     true => {
                         let (lo, hi) = (IntegerOp::MadLoCarry(carry), IntegerOp::MadHiCarry(carry));
-                        m.take_of(&[("lo", lo), ("hi", hi)]).ok_or("neither lo nor hi")?
+                        m.one_of(&[("lo", lo), ("hi", hi)])?
                     }
                     false => match width(&mut m, IntegerOp::MadLo, IntegerOp::MadHi, IntegerOp::MadWide)? {
                         IntegerOp::MadHi if m.take("sat") => IntegerOp::MadHiSat,
@@ -211,36 +193,21 @@ impl<'a> Decoder<'a, '_> {
             "bfe" => IntegerOp::Bfe,
             "bfi" => IntegerOp::Bfi,
             "lop3" => IntegerOp::Lop3,
-            "szext" => IntegerOp::Szext(bounds(&mut m)?),
-            "bmsk" => IntegerOp::Bmsk(bounds(&mut m)?),
+            "szext" => IntegerOp::Szext(m.one_of(&BOUNDS)?),
+            "bmsk" => IntegerOp::Bmsk(m.one_of(&BOUNDS)?),
             "bfind" if m.take("shiftamt") => IntegerOp::BfindShift,
             "bfind" => IntegerOp::Bfind,
             "shl" => IntegerOp::Shl,
             "shr" => IntegerOp::Shr,
             "shf" => {
-                let left = m.take_of(&[("l", true), ("r", false)]).ok_or("neither l nor r")?;
-                let bounds = bounds(&mut m)?;
-                if left {
-                    IntegerOp::ShfLeft(bounds)
-                } else {
-                    IntegerOp::ShfRight(bounds)
-                }
+                let form: fn(Bounds) -> IntegerOp =
+                    m.one_of(&[("l", IntegerOp::ShfLeft as fn(_) -> _), ("r", IntegerOp::ShfRight)])?;
+                form(m.one_of(&BOUNDS)?)
             }
-            "prmt" => {
-                let mode = m.take_of(&[
-                    ("f4e", PrmtMode::Forward4),
-                    ("b4e", PrmtMode::Backward4),
-                    ("rc8", PrmtMode::Replicate8),
-                    ("ecl", PrmtMode::EdgeLeft),
-                    ("ecr", PrmtMode::EdgeRight),
-                    ("rc16", PrmtMode::Replicate16),
-                ]);
-                IntegerOp::Prmt(mode.unwrap_or(PrmtMode::Index))
-            }
+            "prmt" => IntegerOp::Prmt(m.take_of(&PRMT_MODES).unwrap_or(PrmtMode::Index)),
             _ => return Ok(Some(m)),
         };
-        let ty = m.take_type()?;
-        m.finish()?;
+        let ty = m.last_type()?;
         if ty.is_float() || ty.bits == 128 {
             return Err(format!("{ty:?} here"));
         }
@@ -249,44 +216,17 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn integer(&mut self, op: IntegerOp, ty: Type, operands: &[Operand<'a>]) -> Decoded<()> {
-        let dst = self.destination(operands.first())?;
-        let mut sources = Vec::new();
-        for operand in &operands[1..] {
-            sources.push(self.source(Some(operand), ty)?);
-        }
-        let zero = self.constant(0);
-        let carry = matches!(
-            op,
-            IntegerOp::AddCarry(_) | IntegerOp::SubCarry(_) | IntegerOp::MadLoCarry(_) | IntegerOp::MadHiCarry(_)
-        );
-        self.emit(match *sources.as_slice() {
-            [a, b] if carry => Op::Integer3 {
-                op,
-                ty,
-                dst,
-                a,
-                b,
-                c: zero,
-            },
-            [a] => Op::Integer {
-                op,
-                ty,
-                dst,
-                a,
-                b: zero,
-            },
-            [a, b] => Op::Integer { op, ty, dst, a, b },
-            [a, b, c] if matches!(op, IntegerOp::Prmt(_) | IntegerOp::Dp4a { .. }) => Op::Integer4 {
-                op,
-                ty,
-                dst,
-                a,
-                b,
-                c,
-                extra: zero,
-            },
-            [a, b, c] => Op::Integer3 { op, ty, dst, a, b, c },
-            [a, b, c, extra] => Op::Integer4 {
+        let (dst, [a, b, c, extra]) = self.padded(operands, ty)?;
+        let sources = match (operands.len() - 1, op) {
+            // They read the carry flag too.
+            (2, IntegerOp::AddCarry(_) | IntegerOp::SubCarry(_)) => 3,
+            (3, IntegerOp::Prmt(_) | IntegerOp::Dp4a { .. }) => 4,
+            (count, _) => count,
+        };
+        self.emit(match sources {
+            1 | 2 => Op::Integer { op, ty, dst, a, b },
+            3 => Op::Integer3 { op, ty, dst, a, b, c },
+            4 => Op::Integer4 {
                 op,
                 ty,
                 dst,
@@ -295,27 +235,25 @@ impl<'a> Decoder<'a, '_> {
                 c,
                 extra,
             },
-            _ => return Err(format!("{} operands", operands.len())),
+            count => return Err(format!("{count} sources")),
         });
         Ok(())
     }
 
     fn comparison(&mut self, m: &mut Modifiers<'a>) -> Decoded<(Compare, Combine, bool)> {
-        let compare = m.take_of(&COMPARISONS).ok_or("unknown comparison")?;
+        let compare = m.one_of(&COMPARISONS)?;
         let combine = m.take_of(&[("and", Combine::And), ("or", Combine::Or), ("xor", Combine::Xor)]);
         Ok((compare, combine.unwrap_or(Combine::None), m.take("ftz")))
     }
 
     fn setp(&mut self, mut m: Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<()> {
         let (compare, combine, ftz) = self.comparison(&mut m)?;
-        let ty = m.take_type()?;
-        m.finish()?;
+        let ty = m.last_type()?;
         if ty.packed {
             return Err("packed comparison".to_owned());
         }
         let (dst, dst_not) = self.destinations(operands.first())?;
-        let a = self.source(operands.get(1), ty)?;
-        let b = self.source(operands.get(2), ty)?;
+        let [a, b, c] = self.compared(ty, combine, operands)?;
         let op = match (combine, dst_not) {
             (Combine::None, SINK) => Op::Compare {
                 compare,
@@ -334,24 +272,28 @@ impl<'a> Decoder<'a, '_> {
                 dst_not,
                 a,
                 b,
-                c: self.combined(combine, operands)?,
+                c,
             },
         };
         self.emit(op);
         Ok(())
     }
 
-    fn combined(&mut self, combine: Combine, operands: &[Operand<'a>]) -> Decoded<crate::op::Source> {
-        match combine {
-            Combine::None => Ok(self.constant(0)),
-            _ => self.source(operands.get(3), Type::new(Kind::Predicate, 1)),
-        }
+    /// What is compared, and the predicate to combine the result with.
+    fn compared(&mut self, ty: Type, combine: Combine, operands: &[Operand<'a>]) -> Decoded<[Source; 3]> {
+        Ok([
+            self.source(operands.get(1), ty)?,
+            self.source(operands.get(2), ty)?,
+            match combine {
+                Combine::None => self.constant(0),
+                _ => self.source(operands.get(3), PREDICATE)?,
+            },
+        ])
     }
 
     fn set(&mut self, mut m: Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<()> {
         let (compare, combine, ftz) = self.comparison(&mut m)?;
-        let (to, ty) = (m.take_type()?, m.take_type()?);
-        m.finish()?;
+        let (to, ty) = (m.take_type()?, m.last_type()?);
         let one = match (to.kind, to.bits) {
             _ if to.packed || ty.packed => return Err("packed comparison".to_owned()),
             (Kind::Float, 32) => 1f32.to_bits().into(),
@@ -360,9 +302,7 @@ impl<'a> Decoder<'a, '_> {
             _ => u64::MAX >> (64 - to.bits),
         };
         let dst = self.destination(operands.first())?;
-        let a = self.source(operands.get(1), ty)?;
-        let b = self.source(operands.get(2), ty)?;
-        let c = self.combined(combine, operands)?;
+        let [a, b, c] = self.compared(ty, combine, operands)?;
         self.emit(Op::Set {
             compare,
             ty,

@@ -1,13 +1,10 @@
 //! Branches, calls and instructions without a result.
 
 use super::modifiers::Modifiers;
-use super::{Decoded, Decoder, Fixup};
+use super::{B64, Decoded, Decoder, Fixup, U32};
 use crate::ast::{self, Operand};
 use crate::layout::Symbol;
 use crate::op::{CallSite, Callee, FrameSlot, Op};
-use crate::types::{Kind, Type};
-
-const B64: Type = Type::new(Kind::Bits, 64);
 
 impl<'a> Decoder<'a, '_> {
     pub(super) fn branch(&mut self, instruction: &ast::Instruction<'a>, mut m: Modifiers<'a>) -> Decoded<()> {
@@ -37,7 +34,7 @@ impl<'a> Decoder<'a, '_> {
                 m.take("idx");
                 m.take("uni");
                 m.finish()?;
-                let index = self.source(operands.first(), Type::new(Kind::Unsigned, 32))?;
+                let index = self.source(operands.first(), U32)?;
                 let Some(Operand::Name(table, 0)) = operands.get(1) else {
                     return Err("no table".to_owned());
                 };

@@ -1,14 +1,13 @@
 //! Moves, conversions, loads, stores and atomic operations.
 
 use super::modifiers::Modifiers;
-use super::{Decoded, Decoder};
+use super::{B64, Decoded, Decoder};
 use crate::ast::Operand;
 use crate::convert::Conversion;
 use crate::op::{Address, AtomicOp, List, Op, SINK, Source};
 use crate::types::{Kind, Rounding, Space, Type};
 
 const B32: Type = Type::new(Kind::Bits, 32);
-const B64: Type = Type::new(Kind::Bits, 64);
 
 impl<'a> Decoder<'a, '_> {
     /// Decodes what this module covers; hands the modifiers back where the instruction is another's.
@@ -24,14 +23,12 @@ impl<'a> Decoder<'a, '_> {
             "cvta" => {
                 let from_generic = m.take("to");
                 let space = m.take_space().ok_or("no space")?;
-                let ty = m.take_type()?;
-                m.finish()?;
+                let ty = m.last_type()?;
                 let space = match space {
                     Space::Param if !self.is_kernel => Space::Frame,
                     space => space,
                 };
-                let dst = self.destination(operands.first())?;
-                let src = self.source(operands.get(1), ty)?;
+                let (dst, [src]) = self.typed(operands, [ty])?;
                 self.emit(match from_generic {
                     true => Op::FromGeneric { dst, src, space },
                     false => Op::ToGeneric { dst, src, space },
@@ -40,18 +37,15 @@ impl<'a> Decoder<'a, '_> {
             "isspacep" => {
                 let space = m.take_space().ok_or("no space")?;
                 m.finish()?;
-                let dst = self.destination(operands.first())?;
-                let src = self.source(operands.get(1), B64)?;
+                let (dst, [src]) = self.typed(operands, [B64])?;
                 self.emit(Op::IsSpace { dst, src, space });
             }
             "ld" | "ldu" => self.access(m, operands.first(), operands.get(1), true)?,
             "st" => self.access(m, operands.get(1), operands.first(), false)?,
             "atom" | "red" => self.atomic(name == "red", m, operands)?,
             "alloca" => {
-                let ty = m.take_type()?;
-                m.finish()?;
-                let dst = self.destination(operands.first())?;
-                let bytes = self.source(operands.get(1), ty)?;
+                let ty = m.last_type()?;
+                let (dst, [bytes]) = self.typed(operands, [ty])?;
                 let align = match operands.get(2) {
                     Some(Operand::Literal(crate::lexer::Literal::Integer(align))) => *align as u32,
                     _ => 8,
@@ -72,22 +66,14 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn mov(&mut self, mut m: Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<()> {
-        let ty = m.take_type()?;
-        m.finish()?;
+        let ty = m.last_type()?;
         match operands {
             [Operand::List(parts), src] => {
                 let parts = self.destination_list(parts)?;
                 if ty.bits == 128 {
-                    let [low, high] = self.halves(src)?;
-                    let [to_low, to_high] = self.two(parts)?;
-                    self.emit(Op::Move {
-                        dst: to_low.0,
-                        src: low,
-                    });
-                    self.emit(Op::Move {
-                        dst: to_high.0,
-                        src: high,
-                    });
+                    let src = self.halves(src)?;
+                    let dst = self.two(parts)?;
+                    self.move_halves(dst, src);
                     return Ok(());
                 }
                 let src = self.source(Some(src), ty)?;
@@ -98,40 +84,32 @@ impl<'a> Decoder<'a, '_> {
                 let bits = ty.bits / parts.len().max(1) as u8;
                 let parts = self.source_list(parts, Type::new(Kind::Bits, bits))?;
                 if ty.bits == 128 {
-                    let [low, high] = self.halves(dst)?;
-                    let [from_low, from_high] = self.two(parts)?;
-                    self.emit(Op::Move {
-                        dst: low.0,
-                        src: from_low,
-                    });
-                    self.emit(Op::Move {
-                        dst: high.0,
-                        src: from_high,
-                    });
+                    let dst = self.halves(dst)?;
+                    let src = self.two(parts)?;
+                    self.move_halves(dst, src);
                     return Ok(());
                 }
                 let dst = self.destination(Some(dst))?;
                 self.emit(Op::Pack { dst, parts, bits });
             }
             [dst, src] if ty.bits == 128 => {
-                let ([to_low, to_high], [low, high]) = (self.halves(dst)?, self.halves(src)?);
-                self.emit(Op::Move {
-                    dst: to_low.0,
-                    src: low,
-                });
-                self.emit(Op::Move {
-                    dst: to_high.0,
-                    src: high,
-                });
+                let (dst, src) = (self.halves(dst)?, self.halves(src)?);
+                self.move_halves(dst, src);
             }
-            [dst, src] => {
-                let dst = self.destination(Some(dst))?;
-                let src = self.source(Some(src), ty)?;
+            [_, _] => {
+                let (dst, [src]) = self.typed(operands, [ty])?;
                 self.emit(Op::Move { dst, src });
             }
             _ => return Err(format!("{} operands", operands.len())),
         }
         Ok(())
+    }
+
+    /// Moves 128 bits; the slots of the destination come as sources.
+    fn move_halves(&mut self, dst: [Source; 2], src: [Source; 2]) {
+        for (dst, src) in dst.into_iter().zip(src) {
+            self.emit(Op::Move { dst: dst.0, src });
+        }
     }
 
     /// The two slots of a register of 128 bits.
@@ -155,19 +133,17 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn destination_list(&mut self, operands: &[Operand<'a>]) -> Decoded<List> {
-        let mut found = Vec::new();
-        for operand in operands {
-            found.push(Source(self.destination(Some(operand))?));
-        }
-        Ok(self.list(found))
+        let slots = operands
+            .iter()
+            .map(|operand| Ok(Source(self.destination(Some(operand))?)));
+        let slots = slots.collect::<Decoded<Vec<Source>>>()?;
+        Ok(self.list(slots))
     }
 
     fn source_list(&mut self, operands: &[Operand<'a>], ty: Type) -> Decoded<List> {
-        let mut found = Vec::new();
-        for operand in operands {
-            found.push(self.source(Some(operand), ty)?);
-        }
-        Ok(self.list(found))
+        let sources = operands.iter().map(|operand| self.source(Some(operand), ty));
+        let sources = sources.collect::<Decoded<Vec<Source>>>()?;
+        Ok(self.list(sources))
     }
 
     fn cvt(&mut self, mut m: Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<()> {
@@ -188,8 +164,7 @@ impl<'a> Decoder<'a, '_> {
             from: m.take_type()?,
         };
         m.finish()?;
-        let dst = self.destination(operands.first())?;
-        let src = self.source(operands.get(1), conversion.from)?;
+        let (dst, [src]) = self.typed(operands, [conversion.from])?;
         if !conversion.to.packed {
             self.emit(Op::Convert { dst, src, conversion });
             return Ok(());
@@ -222,8 +197,7 @@ impl<'a> Decoder<'a, '_> {
         m.take("L2::cache_hint");
         let space = m.take_space().unwrap_or(Space::Generic);
         let lanes = m.take_of(&[("v2", 2), ("v4", 4), ("v8", 8)]);
-        let ty = m.take_type()?;
-        m.finish()?;
+        let ty = m.last_type()?;
         let address = self.address(address, space)?;
         let parts = match (value, lanes) {
             (Some(Operand::List(parts)), Some(count)) if parts.len() == count && ty.bits < 128 => match load {
@@ -261,7 +235,7 @@ impl<'a> Decoder<'a, '_> {
         m.drop_ordering();
         m.take("L2::cache_hint");
         let space = m.take_space().unwrap_or(Space::Generic);
-        let op = m.take_of(&[
+        let op = m.one_of(&[
             ("add", AtomicOp::Add),
             ("min", AtomicOp::Min),
             ("max", AtomicOp::Max),
@@ -272,10 +246,8 @@ impl<'a> Decoder<'a, '_> {
             ("xor", AtomicOp::Xor),
             ("exch", AtomicOp::Exchange),
             ("cas", AtomicOp::CompareExchange),
-        ]);
-        let op = op.ok_or("unknown operation")?;
-        let ty = m.take_type()?;
-        m.finish()?;
+        ])?;
+        let ty = m.last_type()?;
         let (first, dst) = match reduce {
             true => (operands, None),
             false => (operands.get(1..).unwrap_or_default(), operands.first()),
@@ -316,12 +288,11 @@ impl<'a> Decoder<'a, '_> {
             return Err("only exch and cas have 128 bits".to_owned());
         }
         let [dst, _] = self.halves(dst.ok_or("no destination")?)?;
-        let mut sources = Vec::new();
         let count = if compare { 2 } else { 1 };
-        for value in values.get(..count).ok_or("too few operands")? {
-            sources.extend(self.halves(value)?);
-        }
-        let operands = self.list(sources);
+        let values = values.get(..count).ok_or("too few operands")?;
+        let halves = values.iter().map(|value| self.halves(value));
+        let halves = halves.collect::<Decoded<Vec<[Source; 2]>>>()?;
+        let operands = self.list(halves.into_iter().flatten());
         let dst = dst.0;
         self.emit(Op::Atomic128 {
             compare,

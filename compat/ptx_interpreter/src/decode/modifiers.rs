@@ -31,6 +31,14 @@ impl<'a> Modifiers<'a> {
         table.iter().find(|(name, _)| self.take(name)).map(|&(_, value)| value)
     }
 
+    /// As [`Self::take_of`], where one of them must be there: the error lists their names.
+    pub fn one_of<T: Copy>(&mut self, table: &[(&str, T)]) -> Result<T, String> {
+        self.take_of(table).ok_or_else(|| {
+            let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
+            format!("none of {}", names.join(", "))
+        })
+    }
+
     /// The first type, left in place.
     pub fn peek_type(&self) -> Option<Type> {
         self.parts.iter().find_map(|part| Type::parse(part))
@@ -41,6 +49,13 @@ impl<'a> Modifiers<'a> {
         let found = self.parts.iter().position(|part| Type::parse(part).is_some());
         let at = found.ok_or("no type")?;
         Type::parse(self.parts.remove(at)).ok_or_else(|| "no type".to_owned())
+    }
+
+    /// The one modifier that is left, a type.
+    pub fn last_type(&mut self) -> Result<Type, String> {
+        let ty = self.take_type()?;
+        self.finish()?;
+        Ok(ty)
     }
 
     pub fn take_space(&mut self) -> Option<Space> {

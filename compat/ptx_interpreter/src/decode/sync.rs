@@ -1,14 +1,10 @@
 //! Instructions at which threads meet.
 
 use super::modifiers::Modifiers;
-use super::{Decoded, Decoder};
+use super::{Decoded, Decoder, PREDICATE, U32};
 use crate::ast::Operand;
 use crate::integer::IntegerOp;
 use crate::op::{BarrierMode, Op, SINK, ShuffleMode, Source, VoteMode, WarpOp};
-use crate::types::{Kind, Type};
-
-const PREDICATE: Type = Type::new(Kind::Predicate, 1);
-const U32: Type = Type::new(Kind::Unsigned, 32);
 
 impl<'a> Decoder<'a, '_> {
     /// Decodes what this module covers; hands the modifiers back where the instruction is another's.
@@ -56,16 +52,16 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn shuffle(&mut self, m: &mut Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<WarpOp> {
-        let mode = m.take_of(&[
+        let mode = m.one_of(&[
             ("up", ShuffleMode::Up),
             ("down", ShuffleMode::Down),
             ("bfly", ShuffleMode::Butterfly),
             ("idx", ShuffleMode::Index),
-        ]);
+        ])?;
         m.take_type()?;
         let (dst, inside) = self.destinations(operands.first())?;
         Ok(WarpOp::Shuffle {
-            mode: mode.ok_or("unknown mode")?,
+            mode,
             dst,
             inside,
             value: self.source(operands.get(1), U32)?,
@@ -86,16 +82,15 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn vote(&mut self, m: &mut Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<WarpOp> {
-        let mode = m.take_of(&[
+        let mode = m.one_of(&[
             ("all", VoteMode::All),
             ("any", VoteMode::Any),
             ("uni", VoteMode::Uniform),
             ("ballot", VoteMode::Ballot),
-        ]);
+        ])?;
         m.take_type()?;
         let dst = self.destination(operands.first())?;
         let (predicate, negated) = self.predicate(operands.get(1))?;
-        let mode = mode.ok_or("unknown mode")?;
         Ok(WarpOp::Vote {
             mode,
             dst,
@@ -105,7 +100,7 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn matching(&mut self, m: &mut Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<WarpOp> {
-        let all = m.take_of(&[("all", true), ("any", false)]).ok_or("unknown mode")?;
+        let all = m.one_of(&[("all", true), ("any", false)])?;
         let ty = m.take_type()?;
         let (dst, agreed) = self.destinations(operands.first())?;
         let value = self.source(operands.get(1), ty)?;
@@ -116,21 +111,19 @@ impl<'a> Decoder<'a, '_> {
     }
 
     fn reduction(&mut self, m: &mut Modifiers<'a>, operands: &[Operand<'a>]) -> Decoded<WarpOp> {
-        let op = m.take_of(&[
+        let op = m.one_of(&[
             ("add", IntegerOp::Add),
             ("min", IntegerOp::Min),
             ("max", IntegerOp::Max),
             ("and", IntegerOp::And),
             ("or", IntegerOp::Or),
             ("xor", IntegerOp::Xor),
-        ]);
-        let op = op.ok_or("unknown operation")?;
+        ])?;
         let ty = m.take_type()?;
         if ty.is_float() {
             return Err("reduction of floating-point numbers".to_owned());
         }
-        let dst = self.destination(operands.first())?;
-        let value = self.source(operands.get(1), ty)?;
+        let (dst, [value]) = self.typed(operands, [ty])?;
         Ok(WarpOp::Reduce { op, ty, dst, value })
     }
 
@@ -138,14 +131,13 @@ impl<'a> Decoder<'a, '_> {
         m.take("cta");
         let reduces = m.take("red");
         let mode = match reduces {
-            true => m.take_of(&[
+            true => m.one_of(&[
                 ("popc", BarrierMode::ReduceCount),
                 ("and", BarrierMode::ReduceAnd),
                 ("or", BarrierMode::ReduceOr),
-            ]),
-            false => m.take_of(&[("sync", BarrierMode::Sync), ("arrive", BarrierMode::Arrive)]),
+            ])?,
+            false => m.one_of(&[("sync", BarrierMode::Sync), ("arrive", BarrierMode::Arrive)])?,
         };
-        let mode = mode.ok_or("unknown mode")?;
         if reduces {
             m.take_type()?;
         }
