@@ -1,9 +1,9 @@
-//! `None` of references into local memory: null must stay null, whatever the address space of the others.
+//! `None` of references into local and shared memory: null must stay null, whatever the address space of the others.
 
 use core::ptr::NonNull;
 
 #[inline(never)]
-fn show(x: Option<&u32>) -> u64 {
+pub(crate) fn show(x: Option<&u32>) -> u64 {
     match x {
         Some(x) => u64::from(*x),
         None => 1000,
@@ -26,13 +26,13 @@ fn halves<const N: usize>(input: &[u64; N]) -> [u32; N] {
     input.map(|x| x as u32)
 }
 
-subject! {
+subject_of_place! {
     /// A reference or `None` per element, passed on and inspected.
-    fn option_reference(input: &[u64; 64], output: &mut [u64; 64]) {
-        let local = halves(input);
+    fn option_reference, shared_option_reference(input: &[u64; 64], place: [u32; 64] = 0, output: &mut [u64; 64]) {
+        *place = halves(input);
         for k in 0..64 {
             let last = (input[k] >> 32) & 1 == 0;
-            let last: Option<&u32> = if last { Some(&local[k]) } else { None };
+            let last: Option<&u32> = if last { Some(&place[k]) } else { None };
             let extra = match last {
                 Some(x) if *x > 100 => 7,
                 _ => 0,
@@ -42,16 +42,18 @@ subject! {
     }
 }
 
-subject! {
-    /// The same, carried from one iteration to the next.
-    fn option_reference_carried(input: &[u64; 32], output: &mut [u64; 32]) {
-        let local = halves(input);
+subject_of_place! {
+    /// The same, carried from one iteration to the next, and compared.
+    fn option_reference_carried, shared_option_carried(
+        input: &[u64; 32], place: [u32; 32] = 0, output: &mut [u64; 32]
+    ) {
+        *place = halves(input);
         let mut last: Option<&u32> = None;
         for k in 0..32 {
-            output[k] = show(last);
+            output[k] = show(last) | u64::from(last == place.get(k)) << 40 | u64::from(last.is_some()) << 41;
             match input[k] % 3 {
                 0 => last = None,
-                1 => last = Some(&local[31 - k]),
+                1 => last = Some(&place[31 - k]),
                 _ => {}
             }
         }
@@ -72,19 +74,22 @@ subject! {
     }
 }
 
-subject! {
+subject_of_place! {
     /// Mutable references, or `None`.
-    fn option_mut_reference(input: &[u64; 32], output: &mut [u64; 33]) {
-        let mut local = halves(input);
+    fn option_mut_reference, shared_option_mut(input: &[u64; 32], place: [u32; 32] = 0, output: &mut [u64; 33]) {
+        *place = halves(input);
         for k in 0..32 {
-            let place = if input[k] % 3 == 0 {
+            let chosen = if input[k] % 3 == 0 {
                 None
             } else {
-                Some(&mut local[(input[k] >> 8) as usize % 32])
+                Some(&mut place[(input[k] >> 8) as usize % 32])
             };
-            output[k] = bump(place);
+            output[k] = bump(chosen);
+            if let Some(x) = place.get_mut(input[k] as usize % 48) {
+                *x ^= input[k] as u32;
+            }
         }
-        output[32] = crate::support::digest(local.map(u64::from));
+        output[32] = crate::support::digest(place.map(u64::from));
     }
 }
 
@@ -192,11 +197,10 @@ subject! {
     }
 }
 
-subject! {
+subject_of_place! {
     /// `Option<NonNull>` and raw null pointers.
-    fn option_non_null(input: &[u64; 24], output: &mut [u64; 24]) {
-        let mut local = halves(input);
-        let base = local.as_mut_ptr();
+    fn option_non_null, shared_non_null(input: &[u64; 24], place: [u32; 24] = 3, output: &mut [u64; 24]) {
+        let base = place.as_mut_ptr();
         for k in 0..24 {
             let raw = if input[k] % 3 == 0 {
                 core::ptr::null_mut()
@@ -206,7 +210,7 @@ subject! {
             output[k] = match NonNull::new(raw) {
                 // SAFETY: one of the 24 elements.
                 Some(place) => unsafe {
-                    *place.as_ptr() ^= k as u32;
+                    *place.as_ptr() ^= input[k] as u32;
                     u64::from(place.read()) | u64::from(raw.is_null()) << 40
                 },
                 None => 3000 + u64::from(raw.is_null()),
@@ -225,24 +229,25 @@ impl Measure for u32 {
     }
 }
 
-impl Measure for [u32; 2] {
+impl<const N: usize> Measure for [u32; N] {
     fn measure(&self) -> u64 {
-        u64::from(self[0]) << 32 | u64::from(self[1])
+        self.iter().fold(N as u64, |a, b| a.wrapping_mul(3) ^ u64::from(*b))
     }
 }
 
-subject! {
-    /// `Option<&dyn Trait>` of two types.
-    fn option_dyn(input: &[u64; 24], output: &mut [u64; 24]) {
-        let local = halves(input);
-        let pairs: [[u32; 2]; 24] = core::array::from_fn(|i| [local[i], local[23 - i]]);
+subject_of_place! {
+    /// `Option<&dyn Trait>` of three types, one of which is local.
+    fn option_dyn, shared_dyn(input: &[u64; 24], place: [u32; 24] = 0, output: &mut [u64; 24]) {
+        *place = halves(input);
+        let local = [input[0] as u32, input[1] as u32];
         let mut last: Option<&dyn Measure> = None;
         for k in 0..24 {
             output[k] = last.map_or(4000, Measure::measure);
-            match input[k] % 4 {
+            match input[k] % 5 {
                 0 => last = None,
-                1 => last = Some(&local[k]),
-                2 => last = Some(&pairs[k]),
+                1 => last = Some(&place[k]),
+                2 => last = Some(&local),
+                3 => last = Some(place),
                 _ => {}
             }
         }
@@ -306,32 +311,36 @@ subject! {
     }
 }
 
-subject! {
-    /// A list of raw pointers within a local array, in an order of the input.
-    fn list_in_array(input: &[u64; 16], output: &mut [u64; 16]) {
-        struct Link {
-            value: u64,
-            next: *const Link,
-        }
-        let mut links: [Link; 16] = core::array::from_fn(|i| Link {
-            value: input[i],
-            next: core::ptr::null(),
-        });
-        let base = links.as_mut_ptr();
-        let mut head: *const Link = core::ptr::null();
+#[derive(Clone, Copy)]
+struct Link {
+    value: u64,
+    next: Option<NonNull<Link>>,
+}
+
+subject_of_place! {
+    /// A list of pointers within an array, in an order of the input.
+    fn list_in_array, shared_list(
+        input: &[u64; 16], place: [Link; 16] = Link { value: 0, next: None }, output: &mut [u64; 16]
+    ) {
+        let base = NonNull::from(&mut *place).cast::<Link>();
+        let mut head = None;
         for (k, x) in input.iter().enumerate() {
             if x & 1 == 0 || k % 3 == 0 {
-                // SAFETY: element k of 16; every pointer is null or one of the elements.
-                unsafe { (*base.add(k)).next = head };
-                head = base.wrapping_add(k);
+                // SAFETY: element k of 16.
+                unsafe {
+                    let link = base.add(k);
+                    link.write(Link { value: *x, next: head });
+                    head = Some(link);
+                }
             }
         }
         output.fill(0);
         let mut at = 0;
-        // SAFETY: as above; each element was linked once, so the list ends.
-        while let Some(link) = unsafe { head.as_ref() } {
-            output[at] = link.value.wrapping_add(at as u64);
-            head = link.next;
+        while let Some(link) = head {
+            // SAFETY: written above; each element is linked once, so the list ends.
+            let Link { value, next } = unsafe { link.read() };
+            output[at] = value.wrapping_add(at as u64) ^ u64::from(next.is_none());
+            head = next;
             at += 1;
         }
     }
@@ -371,22 +380,23 @@ subject! {
     }
 }
 
-subject! {
+#[inline(never)]
+fn sum(slice: Option<&[u32]>) -> u64 {
+    slice.map_or(7000, |slice| {
+        slice
+            .iter()
+            .fold(slice.len() as u64, |a, b| a.wrapping_mul(7) + u64::from(*b) % 1000)
+    })
+}
+
+subject_of_place! {
     /// `Option<&[T]>` and `Option<&str>`: null beside a length.
-    fn option_slice(input: &[u64; 24], output: &mut [u64; 24]) {
-        #[inline(never)]
-        fn sum(slice: Option<&[u32]>) -> u64 {
-            slice.map_or(7000, |slice| {
-                slice
-                    .iter()
-                    .fold(slice.len() as u64, |a, b| a.wrapping_mul(7) + u64::from(*b) % 1000)
-            })
-        }
-        let local = halves(input);
+    fn option_slice, shared_option_slice(input: &[u64; 24], place: [u32; 24] = 0, output: &mut [u64; 24]) {
+        *place = halves(input);
         *output = core::array::from_fn(|k| {
             let (from, to) = (input[k] as usize % 24, (input[k] >> 8) as usize % 30);
             let text = "seven".get(from % 8..to % 8);
-            (sum(local.get(from..to)) << 8).wrapping_add(text.map_or(99, |text| text.len() as u64))
+            (sum(place.get(from..to)) << 8).wrapping_add(text.map_or(99, |text| text.len() as u64))
         });
     }
 }

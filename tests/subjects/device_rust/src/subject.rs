@@ -199,3 +199,31 @@ macro_rules! shared_place {
         let $name = &mut [$value; $len];
     };
 }
+
+/// Defines two subjects of one body: of the first name over a local array, of the second over one in shared memory.
+/// Either is a `&mut [T; N]` that holds copies of the value.
+macro_rules! subject_of_place {
+    (
+        $(#[$meta:meta])*
+        fn $local:ident, $shared:ident(
+            $input:ident: &[u64; $inputs:literal],
+            $place:ident: [$type:ty; $len:literal] = $value:expr,
+            $output:ident: &mut [u64; $outputs:literal]
+        ) $body:block
+    ) => {
+        subject! {
+            $(#[$meta])*
+            fn $local($input: &[u64; $inputs], $output: &mut [u64; $outputs]) {
+                let $place: &mut [$type; $len] = &mut [$value; $len];
+                $body
+            }
+        }
+        subject! {
+            $(#[$meta])*
+            fn $shared($input: &[u64; $inputs], $output: &mut [u64; $outputs]) {
+                shared_place!($place = [$value; $type; $len]);
+                $body
+            }
+        }
+    };
+}
