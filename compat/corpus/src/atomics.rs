@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::*;
 use cuda_std::atomic::{AtomicF32, AtomicF64, BlockAtomicF32, BlockAtomicF64, SystemAtomicF32, SystemAtomicF64};
 use cuda_std::prelude::*;
 
-/// Every thread adds 1 to each of the numbers of larger scope, and to the pair of its block. All sums are exact.
+/// Every thread adds 1 to each of the numbers of larger scope, and to the pair of its block. All totals are exact.
 #[kernel]
 pub unsafe fn atomic_counts(
     device32: &AtomicF32,

@@ -1,4 +1,4 @@
-//! `async_copy`: copies from global to shared memory, by sizes, cache operators and groups.
+//! `async_copy`: `cp.async` loads from global to shared memory, by sizes, cache operators and groups.
 
 use cuda_std::async_copy::{cp_async_ca, cp_async_cg, cp_async_commit_group, cp_async_wait_all, cp_async_wait_group};
 use cuda_std::prelude::*;
@@ -9,8 +9,8 @@ use cuda_std::shared_array;
 #[repr(C, align(16))]
 pub struct Four([u32; 4]);
 
-/// Reverses each block's part of the data through shared memory: each thread copies 4, 8 and 16 bytes in (`ca` and
-/// `cg`), and after the barrier reads what the thread opposite has copied. Launch with blocks of 64 threads.
+/// Reverses each CTA's part of the data through shared memory: each thread loads 4, 8 and 16 bytes (`ca` and
+/// `cg`), and after the barrier reads the bytes that the opposite thread loaded. Launch with CTAs of 64 threads.
 #[kernel]
 pub unsafe fn async_copies(words: *const u32, longs: *const u64, fours: *const Four, out: *mut u32) {
     let (word, long) = (shared_array![u32; 64], shared_array![u64; 64]);
@@ -23,6 +23,7 @@ pub unsafe fn async_copies(words: *const u32, longs: *const u64, fours: *const F
     cp_async_ca(other.add(t), fours.add(i));
     cp_async_commit_group();
     cp_async_wait_group::<0>();
+    // RAW: the stage is filled.
     thread::sync_threads();
     let from = 63 - t;
     let (four, other) = (*four.add(from), *other.add(from));
@@ -30,8 +31,8 @@ pub unsafe fn async_copies(words: *const u32, longs: *const u64, fours: *const F
     *out.add(i) = *word.add(from) + *long.add(from) as u32 + sum;
 }
 
-/// A pipeline of two stages: sums `tiles` tiles of 32 words, of which the next is under way while one is added. Launch
-/// one warp.
+/// A pipeline of two stages: adds up `tiles` tiles of 32 words, and loads the next tile while it adds one. Launch one
+/// warp.
 #[kernel]
 pub unsafe fn async_stages(words: *const u32, tiles: u32, out: *mut u32) {
     let stages = shared_array![u32; 64];
@@ -50,9 +51,10 @@ pub unsafe fn async_stages(words: *const u32, tiles: u32, out: *mut u32) {
         } else {
             cp_async_wait_all();
         }
-        // The neighbour's word: its copy is complete for this thread after the barrier only.
+        // RAW: the neighbor's load is complete for this thread after the barrier only.
         thread::sync_threads();
         sum += *stages.add(32 * (tile as usize % 2) + (t + 1) % 32);
+        // WAR: the next load overwrites this stage.
         thread::sync_threads();
     }
     *out.add(t) = sum;
@@ -71,7 +73,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
         words[from] + longs[from] as u32 + 2 * fours[4 * from..4 * from + 4].iter().sum::<u32>()
     });
     let tiles: Vec<u32> = (0..5 * 32).map(|i| 3 * i).collect();
-    let sums = (0..32).map(|t: usize| (0..5).map(|tile| tiles[32 * tile + (t + 1) % 32]).sum());
+    let totals = (0..32).map(|t: usize| (0..5).map(|tile| tiles[32 * tile + (t + 1) % 32]).sum());
     vec![
         Case::new(
             entry!(async_copies(_, _, _, _)),
@@ -91,7 +93,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
             vec![
                 Argument::Pointer(Data::U32(tiles.clone())),
                 Argument::u32(5),
-                Argument::out_u32(sums),
+                Argument::out_u32(totals),
             ],
         ),
     ]

@@ -109,7 +109,7 @@ pub unsafe fn libdevice_integers(out: *mut u32) {
     tally.write(out);
 }
 
-/// Tries a function in its four directions with arguments whose exact result lies between two numbers.
+/// Tries a function in its four directions with arguments whose exact result is between two numbers.
 macro_rules! inexact {
     ($tally:ident: $($name:ident($($argument:expr),*);)*) => {
         paste! {$(

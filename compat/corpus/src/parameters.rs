@@ -117,7 +117,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
 
     let numbers: Vec<f32> = (0..1000).map(|i| i as f32 / 8.0).collect();
     let ones = Data::F32(vec![1.0; 1000]);
-    let sums = Data::F32(numbers.iter().map(|x| 2.5 * x + 1.0).collect());
+    let scaled = Data::F32(numbers.iter().map(|x| 2.5 * x + 1.0).collect());
     let value = |bytes: &[u8]| Argument::Value(bytes.to_vec());
     let halves = |number: u64| Data::U32(vec![number as u32, (number >> 32) as u32]);
     let settings: Vec<u8> = [
@@ -141,7 +141,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
                 Argument::Updated(
                     ones,
                     Expected {
-                        data: sums,
+                        data: scaled,
                         tolerance: 1e-6,
                     },
                 ),

@@ -17,8 +17,8 @@ const SPACES: [AddressSpace; 4] = [
     AddressSpace::Local,
 ];
 
-/// A bit for each space that an address is in, in the order of [`SPACES`]. Two more for whether it comes back from a conversion there and whether what
-/// lies between is a smaller number.
+/// One bit for each space that contains the address, in the order of [`SPACES`]. Two more tell whether a conversion to
+/// the space and back gives the address, and whether the address in the space is the smaller number.
 unsafe fn describe(ptr: *const u32, space: AddressSpace) -> u32 {
     let mut bits = 0;
     for (i, &candidate) in SPACES.iter().enumerate() {

@@ -112,7 +112,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
     };
     let reversed = |n: u32| becomes(words(n), words(n).into_iter().rev().collect());
     let at = words(64);
-    let sums = (0..64)
+    let totals = (0..64)
         .map(|t| at[t] + 2 * at[(t + 1) % 64] + at[(t + 2) % 64])
         .collect();
     let mut dynamic = Case::new(
@@ -126,7 +126,7 @@ pub fn cases() -> Vec<crate::cases::Case> {
     let squares = (0..64).map(|t: usize| ((63 - t) * (63 - t) * 100) as u32 + primes[t % 8]);
     vec![
         Case::new(entry!(reverse_static(_)), 1, 64, vec![reversed(64)]),
-        Case::new(entry!(neighbours(_)), 1, 64, vec![becomes(at.clone(), sums)]),
+        Case::new(entry!(neighbours(_)), 1, 64, vec![becomes(at.clone(), totals)]),
         dynamic,
         Case::new(
             entry!(statics(_, _)),

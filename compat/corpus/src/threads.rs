@@ -6,10 +6,10 @@ use cuda_std::cfg::ComputeCapability;
 use cuda_std::prelude::*;
 use cuda_std::{misc, shared_array, warp};
 
-/// The words that [`thread_positions`] writes for each thread.
+/// Number of words that [`thread_positions`] writes per thread.
 pub const POSITION_WORDS: usize = 21;
 
-/// Writes, at `POSITION_WORDS` times the thread's number in the grid, everything that tells where a thread is.
+/// Writes every position and extent of a thread, at `POSITION_WORDS` times its number in the grid.
 #[kernel]
 pub unsafe fn thread_positions(out: *mut u32) {
     let words: [u32; POSITION_WORDS] = [
@@ -40,7 +40,7 @@ pub unsafe fn thread_positions(out: *mut u32) {
     }
 }
 
-/// The methods of the type that 0.2.2 has for coordinates.
+/// Methods of the coordinate type of 0.2.2.
 #[cfg(not(feature = "main"))]
 mod coordinates {
     use cuda_std::vek::Vec3;
@@ -54,7 +54,7 @@ mod coordinates {
     }
 }
 
-/// The methods of the type that the main branch has.
+/// Methods of the coordinate type of the main branch.
 #[cfg(feature = "main")]
 mod coordinates {
     use cuda_std::glam::UVec3;
@@ -70,8 +70,8 @@ mod coordinates {
 
 use coordinates::{product, sum};
 
-/// Writes the number of predicates that are not 0, whether all are, and whether any is, as each thread learns them.
-/// Launch one block with a thread for each predicate.
+/// Writes the number of predicates that are not 0, whether all are, and whether any is, as each thread receives them.
+/// Launch one CTA with a thread for each predicate.
 #[kernel]
 pub unsafe fn barrier_reductions(predicates: &[u32], out: *mut u32) {
     let i = thread::index_1d() as usize;
@@ -81,19 +81,19 @@ pub unsafe fn barrier_reductions(predicates: &[u32], out: *mut u32) {
     *out.add(3 * i + 2) = (thread::sync_threads_or(predicate) != 0) as u32;
 }
 
-/// Sums `input` into `out[0]` in one launch: each block writes its sum to `partial`, and the block that counts itself
-/// last, in `arrived`, adds them up. The fence is what makes the other blocks' sums visible to it. Launch with blocks
-/// of 64 threads.
+/// Adds up `input` into `out[0]` in one launch: each CTA writes its partial sum to `partial`, and the CTA that counts
+/// itself last, in `arrived`, adds these up. The fences make the other CTAs' partial sums visible to it. Launch with
+/// CTAs of 64 threads.
 #[kernel]
 pub unsafe fn last_block_sums(input: &[u32], partial: *mut u32, arrived: *mut u32, out: *mut u32) {
-    let sums = shared_array![u32; 64];
+    let staged = shared_array![u32; 64];
     let last = shared_array![u32; 1];
     let t = thread::thread_idx_x() as usize;
-    *sums.add(t) = input.get(thread::index_1d() as usize).copied().unwrap_or(0);
+    *staged.add(t) = input.get(thread::index_1d() as usize).copied().unwrap_or(0);
     thread::sync_threads();
     if t == 0 {
         let block = thread::block_idx_x();
-        *partial.add(block as usize) = (0..64).map(|i| *sums.add(i)).sum();
+        *partial.add(block as usize) = (0..64).map(|i| *staged.add(i)).sum();
         thread::grid_fence();
         thread::device_fence();
         thread::system_fence();
@@ -119,7 +119,7 @@ pub unsafe fn rotate_in_warp(data: *mut u32) {
     *data.add(lane) = *exchange.add((lane + 1) % 32);
 }
 
-/// Writes 1 if the clock ran over a short sleep. `never` must be 0: the breakpoint is only there to be compiled.
+/// Writes 1 if the clock advanced during a short sleep. `never` must be 0: the breakpoint is compiled and not run.
 #[kernel]
 pub unsafe fn clock_runs(never: u32, out: *mut u32) {
     let start = misc::clock();
@@ -132,7 +132,7 @@ pub unsafe fn clock_runs(never: u32, out: *mut u32) {
     *out = (misc::clock() > start) as u32;
 }
 
-/// Writes 1: the architectures that this is compiled for come after 7.0.
+/// Writes 1 on every architecture after 7.0.
 #[kernel]
 pub unsafe fn capability(out: *mut u32) {
     let current = ComputeCapability::from_cuda_arch_env();

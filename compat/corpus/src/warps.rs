@@ -185,7 +185,8 @@ pub unsafe fn shuffle_types(out: *mut u32) {
     tally.write(out.add(2 * lane as usize));
 }
 
-/// Sums a block's numbers: each warp by shuffles, then the first warp the warps' sums. One block, of any size.
+/// Block reduction: each warp reduces its numbers by shuffles, then the first warp the partial sums of the warps. One
+/// CTA, of any size.
 #[kernel]
 pub unsafe fn block_sum(numbers: &[f32], out: *mut f32) {
     let of_warps = shared_array![f32; 32];
@@ -210,7 +211,8 @@ pub unsafe fn block_sum(numbers: &[f32], out: *mut f32) {
     }
 }
 
-/// Writes the numbers that are not 0 one after the other, with one addition to `count` for each warp. One warp, so that their order stays.
+/// Stream compaction: writes the numbers that are not 0 contiguously, with one addition to `count` for each warp. One
+/// warp, so that their order stays the same.
 #[kernel]
 pub unsafe fn compact(numbers: &[u32], count: *mut u32, out: *mut u32) {
     let number = numbers[thread::index_1d() as usize];

@@ -124,8 +124,7 @@ pub enum SpillingRule {
         /// Whether a function that the kernel reaches can reach itself.
         recursive: bool,
     },
-    /// Nothing says how many threads a block has: `ptxas` would provide for as many as a multiprocessor has registers
-    /// for.
+    /// Nothing says how many threads a block has: `ptxas` would provide for as many as an SM has registers for.
     NoMaxThreads {
         /// What it would take of each block's shared memory at most (bytes), where the architecture's row is known.
         bytes: Option<u32>,
@@ -180,8 +179,8 @@ impl fmt::Display for SpillingRule {
             Self::NoMaxThreads { bytes } => {
                 write!(
                     f,
-                    "\"if launch bounds are not explicitly specified\", ptxas assumes as many threads a block as a \
-                     multiprocessor has registers for and may take "
+                    "\"if launch bounds are not explicitly specified\", ptxas assumes as many threads per block as an \
+                     SM has registers for and may take "
                 )?;
                 match bytes {
                     Some(bytes) => write!(f, "{bytes} bytes")?,
@@ -190,7 +189,7 @@ impl fmt::Display for SpillingRule {
                 write!(
                     f,
                     " of shared memory of each block, however small; write max_threads = .. beside it, or \
-                     assume_max_threads if that is meant"
+                     assume_max_threads if that is intended"
                 )
             }
         }

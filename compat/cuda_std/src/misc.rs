@@ -41,7 +41,7 @@ pub fn profiler_counter(counter: u32) {
     count!(0 1 2 3 4 5 6 7)
 }
 
-/// The clock cycles that the multiprocessor has counted, wrapping (PTX 10.23, `%clock64`). Only differences on one multiprocessor mean something.
+/// The clock cycles that the SM has counted, wrapping (PTX 10.23, `%clock64`). Only differences on one SM mean something.
 ///
 /// # On the host
 ///

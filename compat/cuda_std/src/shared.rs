@@ -1,4 +1,4 @@
-//! Shared memory: the fast memory of a multiprocessor that the threads of one block have in common (CUDA guide, "Shared Memory").
+//! Shared memory: the fast memory of an SM that the threads of one block share (CUDA guide, "Shared Memory").
 //!
 //! [`shared_array!`](crate::shared_array) reserves it when the kernel is compiled, [`dynamic_shared_mem`] uses what the launch reserved.
 //!

@@ -1,6 +1,6 @@
-//! Where a thread is in its block and grid, and how it waits for others.
+//! Positions of a thread in its block and grid, barriers and fences.
 //!
-//! A launch is a grid of blocks, a block is a group of threads that run on one multiprocessor and share its shared
+//! A launch is a grid of blocks. A block (CTA) is a group of threads that run on one SM and share its shared
 //! memory (CUDA guide, "Thread Hierarchy"). Grid and block have up to three dimensions; `x` varies fastest.
 //!
 //! On the host all of this exists in a launch of the simulator only; the fences work outside of one too.
@@ -162,7 +162,7 @@ pub fn warp_size() -> u32 {
     size
 }
 
-/// Waits until all threads of the block have come here, and makes what each wrote to shared and global memory before
+/// Waits until all threads of the block have reached it, and makes what each wrote to shared and global memory before
 /// visible to all after (PTX 9.7.13.1, `bar.sync 0`).
 ///
 /// All threads of the block that have not exited must reach the same call; in a branch that only some of them take, the
@@ -236,7 +236,7 @@ pub fn sync_threads_or(predicate: u32) -> u32 {
 /// Orders this thread's memory accesses as seen by all threads of the grid (PTX 9.7.13.4, `membar.gl`). It waits for
 /// nobody.
 ///
-/// The blocks of a grid may run on different multiprocessors, so this is the fence of the whole device: the same as
+/// The blocks of a grid may run on different SMs, so this is the fence of the whole device: the same as
 /// [`device_fence`].
 #[gpu_only(sim = { device::fence(SeqCst, Scope::Device) })]
 #[inline(always)]

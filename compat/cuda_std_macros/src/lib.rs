@@ -75,11 +75,11 @@ mod statics;
 /// | option | PTX | what it says |
 /// |---|---|---|
 /// | `max_threads = 256`, `(16, 16)`, `(8, 8, 4)` | `.maxntid` | no block has more threads than the product, at most 1024. A larger launch fails |
-/// | `min_blocks = 2` | `.minnctapersm` | so many blocks shall fit on a multiprocessor: registers are limited to that. Needs `max_threads`; together at most 2048 threads |
+/// | `min_blocks = 2` | `.minnctapersm` | number of blocks that must fit on an SM: registers are limited to that. Needs `max_threads`; together at most 2048 threads |
 /// | `max_registers = 64` | `.maxnreg` | registers of a thread, 24 to 255; what does not fit is spilled |
 /// | `cluster = (2, 1, 1)` | `.explicitcluster`, `.reqnctapercluster` | the grid is made of clusters of these extents, at most 8 blocks. From 9.0 on |
 /// | `smem_spilling` | `.pragma "enable_smem_spilling"` | registers are spilled into shared memory first. From 7.5 on, in PTX 8.7; needs `max_threads` |
-/// | `assume_max_threads` | | `smem_spilling` without `max_threads`: as much shared memory as a block of all threads would need that the multiprocessor has registers for |
+/// | `assume_max_threads` | | `smem_spilling` without `max_threads`: as much shared memory as a block of as many threads as an SM has registers for would need |
 /// | `grid_dim = 2d`, `block_dim = 1d` | | the dimensions that the kernel is meant for; as in the published crate they have no effect |
 ///
 /// Each at most once. A number is a literal or a constant expression of type `u32`; the compiler checks either.

@@ -59,14 +59,14 @@ const THREADS: RangeInclusive<u32> = 1..=1024;
 const THREADS_REASON: &str =
     "`max_threads` is 1 to 1024, the product of its extents: no GPU has larger blocks, and ptxas would not say so";
 
-/// Blocks of a multiprocessor: same table.
+/// Resident blocks of an SM: same table.
 const BLOCKS: RangeInclusive<u32> = 1..=32;
-const BLOCKS_REASON: &str =
-    "`min_blocks` is 1 to 32: no multiprocessor has more blocks, and ptxas ignores the directive then";
+const BLOCKS_REASON: &str = "`min_blocks` is 1 to 32: no SM holds more blocks, and ptxas ignores the directive then";
 
-/// Threads of a multiprocessor: same table. ptxas 13.0: "Value of threads per SM for entry k is out of range. .minnctapersm will be ignored".
+/// Resident threads of an SM: same table. ptxas 13.0: "Value of threads per SM for entry k is out of range. .minnctapersm will be ignored".
 const RESIDENT: RangeInclusive<u32> = 1..=2048;
-const RESIDENT_REASON: &str = "`min_blocks` times `max_threads` is at most 2048: no multiprocessor has more threads, and ptxas ignores the directive then";
+const RESIDENT_REASON: &str =
+    "`min_blocks` times `max_threads` is at most 2048: no SM holds more threads, and ptxas ignores the directive then";
 
 /// ptxas 13.0, for every architecture: "adjusting per thread register count of 23 to lower bound of 24" and "Too many maxnreg specified,
 /// will be ignored" above 255.

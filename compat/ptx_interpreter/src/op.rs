@@ -75,7 +75,7 @@ pub(crate) enum VoteMode {
     Ballot,
 }
 
-/// What the threads at a barrier do beyond meeting.
+/// Forms of a CTA barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BarrierMode {
     Sync,
@@ -85,7 +85,7 @@ pub(crate) enum BarrierMode {
     ReduceOr,
 }
 
-/// An instruction at which the threads of a warp meet.
+/// A warp-synchronous instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WarpOp {
     Sync,

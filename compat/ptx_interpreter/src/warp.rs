@@ -1,4 +1,4 @@
-//! Instructions at which the threads of a warp meet.
+//! Warp-synchronous instructions.
 
 use crate::fault::FaultKind;
 use crate::integer;

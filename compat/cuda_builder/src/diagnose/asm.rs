@@ -1,7 +1,7 @@
-//! Inline assembly, checked statement by statement: LLVM copies it into the PTX unread.
+//! Check of inline assembly, statement by statement: LLVM copies it into the PTX without a check.
 //!
-//! What is checked is what goes wrong in practice: names, ends of statements, braces, operands that are not declared,
-//! and what the architecture lacks. Types of operands are left to `ptxas`.
+//! It covers the mistakes of practice: names, ends of statements, braces, operands that are not declared, and
+//! instructions that the architecture lacks. Types of operands are left to `ptxas`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -271,11 +271,11 @@ impl<'a> Function<'_, 'a> {
         }
         let (what, remedy) = match statement.iter().find(|word| word.text != "@").map(|word| word.text) {
             Some(opcode) if opcode.starts_with("bra") => (
-                "a label that stands nowhere in this function",
+                "not a label of this function",
                 "keep the branch and its label within one asm!".to_owned(),
             ),
             _ => (
-                "declared nowhere in its scope",
+                "not declared in its scope",
                 format!("pass the value as an operand of asm!, or declare it: `{{{{ .reg .b32 {name}; .. }}}}`"),
             ),
         };

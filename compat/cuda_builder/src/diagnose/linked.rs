@@ -50,7 +50,7 @@ pub(crate) fn check(ir: &str) -> Result<(), CudaBuilderError> {
             return Err(Diagnosis::new(
                 [global.name()],
                 "a static is `thread_local`, and a GPU has no thread-local statics",
-                "use a local variable of the kernel, which each thread has its own of, or an array in global memory \
+                "use a local variable of the kernel, of which each thread has its own, or an array in global memory \
                  with one element a thread",
             )
             .into());
@@ -78,7 +78,9 @@ fn check_name(name: &str) -> Result<(), CudaBuilderError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
     let reason = match name.bytes().find(|byte| !plain(*byte)) {
         Some(_) => {
-            format!("a kernel is exported as `{name}`, and a name in PTX is made of ASCII letters, digits, `_` and `$`")
+            format!(
+                "a kernel is exported as `{name}`, and a name in PTX consists of ASCII letters, digits, `_` and `$`"
+            )
         }
         None if RESERVED.contains(&name) => format!("a kernel is called `{name}`, which is a word of PTX itself"),
         None if name.starts_with(|first: char| first.is_ascii_digit()) => {

@@ -58,7 +58,7 @@ fn check_externs(ptx: &str, linked: &str) -> Result<(), Diagnosis> {
         let remedy = match kind {
             "function" => {
                 "write the function in Rust, or use a `no_std` crate or cuda_std (GpuFloat, println!, assert_eq!) for \
-                 what it does; of extern functions a GPU has `vprintf`, `__assertfail`, `malloc` and `free` only"
+                 what it does; the only extern functions on a GPU are `vprintf`, `__assertfail`, `malloc` and `free`"
             }
             _ => {
                 "define the static in Rust (`#[unsafe(no_mangle)] static mut`): the host then finds it by its name and \
@@ -113,7 +113,7 @@ fn check_shared_addresses(items: &[Item<'_>]) -> Result<(), Diagnosis> {
                 [item.name, name],
                 "a static holds the address of a static in shared memory, and each block has its shared memory at an \
                  address of its own",
-                "take the address in the kernel (`&raw mut TILE`) and hand it on as an argument",
+                "take the address in the kernel (`&raw mut TILE`) and pass it as an argument",
             ));
         }
     }

@@ -18,7 +18,7 @@ struct Hint {
 }
 
 const NO_STD: &str =
-    "the standard library needs an operating system, and a GPU has none: of it there are `core` and `alloc`";
+    "the standard library needs an operating system, and a GPU has none: only `core` and `alloc` are there";
 
 const HINTS: &[Hint] = &[
     Hint {
@@ -38,7 +38,7 @@ const HINTS: &[Hint] = &[
             "find macro `eprint`",
             "find macro `dbg`",
         ],
-        reason: "printing is a part of the standard library, and a GPU has its own",
+        reason: "printing is a part of the standard library; cuda_std has its own for a GPU",
         remedy: "write `use cuda_std::println;` (or `print`): the text appears when the host synchronizes",
     },
     Hint {
@@ -66,7 +66,7 @@ const HINTS: &[Hint] = &[
     Hint {
         code: "E0754",
         parts: &[],
-        reason: "a kernel is exported under its name, and a name in PTX is made of ASCII letters, digits, `_` and `$`",
+        reason: "a kernel is exported under its name, and a name in PTX consists of ASCII letters, digits, `_` and `$`",
         remedy: "give the kernel an ASCII name",
     },
     Hint {
@@ -79,7 +79,7 @@ const HINTS: &[Hint] = &[
         code: "E0152",
         parts: &["`panic_impl`"],
         reason: "cuda_std brings the panic handler",
-        remedy: "delete the #[panic_handler] of the GPU crate, or put it behind a feature",
+        remedy: "delete the #[panic_handler] of the GPU crate, or disable it by a feature",
     },
     Hint {
         code: "",

@@ -26,7 +26,7 @@ const MESSAGES: &[Known] = &[
     },
     Known {
         part: "Symbol name with unsupported characters",
-        reason: "a name in PTX is made of ASCII letters, digits, `_` and `$`",
+        reason: "a name in PTX consists of ASCII letters, digits, `_` and `$`",
         remedy: "change the `export_name` of the item",
     },
     Known {
@@ -116,7 +116,7 @@ fn defined_twice(name: &str, sources: &Sources) -> Diagnosis {
     let mut diagnosis = Diagnosis::new(
         [name],
         format!("two crates define `{name}`, and the host finds kernels and exported statics by their names"),
-        "rename one, or put one behind a feature that this build leaves out",
+        "rename one, or disable one by a feature in this build",
     );
     let at = |place| RustItem {
         path: name.to_owned(),

@@ -99,7 +99,7 @@ struct Conversion {
 }
 
 impl Conversion {
-    /// Reads a conversion from behind its `%`; gives it with what follows.
+    /// Reads a conversion from after its `%`; returns it with the rest of the text.
     fn parse(format: &[u8]) -> Option<(Self, &[u8])> {
         let (flags, rest) = take_while(format, |byte| b"#0- +".contains(&byte));
         let (width, rest) = number(rest);
@@ -263,7 +263,7 @@ impl Conversion {
         }
     }
 
-    /// Fills up to the width: with spaces on either side, or with zeros behind the sign.
+    /// Fills up to the width: with spaces on either side, or with zeros after the sign.
     fn padded(&self, sign: &str, text: &[u8], width: usize, zeros: bool) -> Vec<u8> {
         let missing = width.saturating_sub(sign.len() + text.len());
         let fill = |byte, count| core::iter::repeat_n(byte, count);
@@ -285,7 +285,7 @@ impl Conversion {
 /// `start` must point to such a text or be null.
 unsafe fn text(start: *const c_char, limit: usize) -> Vec<u8> {
     let start = if start.is_null() { c"(null)".as_ptr() } else { start };
-    // SAFETY: as the caller promises; nothing is read behind the end.
+    // SAFETY: as the caller promises; nothing is read after the end.
     let bytes = (0..limit).map(|i| unsafe { start.add(i).read() } as u8);
     bytes.take_while(|&byte| byte != 0).collect()
 }
@@ -329,7 +329,7 @@ fn exponential(value: f64, precision: usize, point: bool) -> String {
     format!("{digits}{point}e{sign}{:02}", exponent.abs())
 }
 
-/// The digits of `%a` behind its `0x`.
+/// The digits of `%a` after its `0x`.
 fn hexadecimal(value: f64, precision: Option<usize>, point: bool) -> String {
     const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
     let bits = value.to_bits();

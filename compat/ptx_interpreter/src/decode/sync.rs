@@ -1,4 +1,4 @@
-//! Instructions at which threads meet.
+//! Barriers and warp-synchronous instructions.
 
 use super::modifiers::Modifiers;
 use super::{Decoded, Decoder, PREDICATE, U32};
