@@ -13,14 +13,32 @@ fn main() {
         println!("cargo::rerun-if-changed={source}");
     }
     // The classics among the mutants have asynchronous copies, which would be none below 8.0.
-    for (package, arch, name) in [
-        ("compat/corpus", NvvmArch::Compute75, "corpus.ptx"),
-        ("sim/mutants", NvvmArch::Compute80, "mutants.ptx"),
-    ] {
-        let builder = CudaBuilder::new(package).arch(arch).copy_to(out.join(name));
-        if let Err(error) = builder.build() {
-            eprintln!("{error}");
-            std::process::exit(1);
-        }
+    let modules: [(&str, NvvmArch, &str, &str); 3] = [
+        ("compat/corpus", NvvmArch::Compute75, "", "corpus.ptx"),
+        ("sim/mutants", NvvmArch::Compute80, "", "mutants.ptx"),
+        ("sim/mutants", NvvmArch::Compute90a, "wgmma", "mutants_wgmma.ptx"),
+    ];
+    // Cargo compiles one after the other; LLVM's work overlaps.
+    let failed = std::thread::scope(|scope| {
+        let builds = modules.map(|(package, arch, features, name)| {
+            let ptx = out.join(name);
+            scope.spawn(move || {
+                let builder = CudaBuilder::new(package)
+                    .arch(arch)
+                    // As for the kernels themselves: at their cap of registers some would spill.
+                    .schedule_for_registers(features == "wgmma")
+                    .build_args(&["--features", features])
+                    .copy_to(ptx);
+                builder.build().map_err(|error| error.to_string())
+            })
+        });
+        builds
+            .into_iter()
+            .filter_map(|build| build.join().expect("the builders do not panic").err())
+            .map(|error| eprintln!("{error}"))
+            .count()
+    });
+    if failed > 0 {
+        std::process::exit(1);
     }
 }

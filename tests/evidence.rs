@@ -7,7 +7,10 @@ use tilewright::plan::{AUTOMATIC, Speeds};
 use tilewright::{VARIANTS, ptx};
 
 /// The entry points of all mutants, which the mutants' table is of.
-const MUTANTS: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));
+const MUTANTS: [&str; 2] = [
+    include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx")),
+    include_str!(concat!(env!("OUT_DIR"), "/mutants_wgmma.ptx")),
+];
 
 /// A line for each kernel of each level, oldest first: symbol, level, digest, and the kernel whose line of the planner's speeds prices it, where dispatch may
 /// pick it.
@@ -29,7 +32,12 @@ fn digests() -> String {
                 .expect("a string takes all");
         }
     }
-    writeln!(text, "mutants - {} -", ptx::combined_digest(&ptx::digests(MUTANTS))).expect("a string takes all");
+    writeln!(
+        text,
+        "mutants - {} -",
+        ptx::combined_digest(&MUTANTS.into_iter().flat_map(ptx::digests).collect())
+    )
+    .expect("a string takes all");
     text
 }
 

@@ -13,7 +13,7 @@ use std::process::exit;
 #[allow(dead_code)]
 mod table;
 
-use table::{Device, Kernel, Row};
+use table::{Device, Edit, Kernel, Module, Row};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -22,6 +22,12 @@ fn main() {
     let repository = folder.join("../..").canonicalize().expect("two folders above this one");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it for build scripts"));
     let on_device = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "nvptx64");
+    // On a device one module of PTX, on the host all that there is.
+    let module = match env::var_os("CARGO_FEATURE_WGMMA") {
+        Some(_) => Module::Wgmma,
+        None => Module::General,
+    };
+    let is_compiled = |kernel: &Kernel| !on_device || kernel.module == module;
 
     let mut generator = Generator {
         repository,
@@ -29,7 +35,7 @@ fn main() {
         modules: String::new(),
         calls: String::new(),
     };
-    for kernel in table::KERNELS {
+    for kernel in table::KERNELS.iter().filter(|kernel| is_compiled(kernel)) {
         generator.module(&format!("{}_original", kernel.name), kernel, None);
     }
     for row in table::rows() {
@@ -37,7 +43,7 @@ fn main() {
             .unwrap_or_else(|| fail(&format!("{}: the table has no kernel `{}`", row.id, row.kernel)));
         let compiles = !on_device || !matches!(row.device, Device::Refused(_));
         // A row that only changes the launch runs the unchanged kernel.
-        if compiles && !row.edits.is_empty() {
+        if compiles && is_compiled(kernel) && !row.edits.is_empty() {
             generator.module(row.id, kernel, Some(row));
         }
     }
@@ -65,43 +71,24 @@ struct Generator {
 impl Generator {
     /// Copies the kernel's files with the row's changes and adds a module, named `id`, around them. The entry point is named so too.
     fn module(&mut self, id: &str, kernel: &Kernel, row: Option<&Row>) {
-        let folder = self.out.join(id);
-        fs::create_dir_all(&folder).unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
         let edits = row.map_or(&[][..], |row| row.edits);
-        if let Some(edit) = edits
-            .iter()
-            .find(|edit| !kernel.files.iter().any(|file| stem(file) == stem(edit.file)))
-        {
-            fail(&format!("{id}: {} is no file of {}", edit.file, kernel.name));
+        let files: Vec<String> = kernel.files.iter().flat_map(|path| self.files_of(path)).collect();
+        for edit in edits {
+            let edited = files.iter().filter(|path| is_of(edit, path)).count();
+            if edited != 1 {
+                fail(&format!("{id}: {edited} files of {} are {}", kernel.name, edit.file));
+            }
+        }
+        for path in &files {
+            self.copy(path, id, kernel, edits);
         }
         let mut submodules = String::new();
         for path in kernel.files {
-            let source = self.repository.join(path);
-            println!("cargo::rerun-if-changed={}", source.display());
-            let mut text =
-                fs::read_to_string(&source).unwrap_or_else(|error| fail(&format!("{}: {error}", source.display())));
-            for edit in edits.iter().filter(|edit| stem(edit.file) == stem(path)) {
-                text = replace_once(&text, edit.find, edit.replace).unwrap_or_else(|problem| {
-                    fail(&format!(
-                        "{id}: the text to replace in {path} {problem}:\n{}",
-                        edit.find
-                    ))
-                });
-            }
-            let text = one_entry_point(&text, kernel.name);
-            // Beside the copies of the row's own files stands whatever else they use, once for all mutants.
-            let text = text.replace("crate::tiled::", "super::tiled::");
-            // The entry point has the mutant's name: one may occur once in a PTX module.
-            let text = replace_word(&one_kernel(&text, kernel.name), kernel.name, id);
-            let file = format!("{}.rs", stem(path));
-            write(&folder.join(&file), &text);
-            writeln!(
-                submodules,
-                "    #[path = {:?}]\n    pub mod {};",
-                folder.join(&file),
-                stem(path)
-            )
-            .expect("a String takes all text");
+            let copy = self.out.join(id).join(name_of_copy(path));
+            // A folder's own file.
+            let copy = if is_file(path) { copy } else { copy.join("mod.rs") };
+            writeln!(submodules, "    #[path = {copy:?}]\n    pub mod {};", stem(path))
+                .expect("a String takes all text");
         }
         writeln!(self.modules, "pub mod {id} {{\n{submodules}}}").expect("a String takes all text");
         let entry = stem(kernel.files.last().expect("a kernel has a file"));
@@ -112,9 +99,78 @@ impl Generator {
         )
         .expect("a String takes all text");
     }
+
+    /// The file, or the files of the folder, relative to the repository.
+    fn files_of(&self, path: &str) -> Vec<String> {
+        if is_file(path) {
+            return vec![path.to_owned()];
+        }
+        let folder = self.repository.join(path);
+        println!("cargo::rerun-if-changed={}", folder.display());
+        let entries = fs::read_dir(&folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        let entries = entries.unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
+        let mut files: Vec<String> = entries
+            .iter()
+            .map(|entry| format!("{path}/{}", entry.file_name().to_string_lossy()))
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// Copies one file, with the changes that are its own.
+    fn copy(&self, path: &str, id: &str, kernel: &Kernel, edits: &[Edit]) {
+        let source = self.repository.join(path);
+        println!("cargo::rerun-if-changed={}", source.display());
+        let mut text =
+            fs::read_to_string(&source).unwrap_or_else(|error| fail(&format!("{}: {error}", source.display())));
+        for edit in edits.iter().filter(|edit| is_of(edit, path)) {
+            text = replace_once(&text, edit.find, edit.replace).unwrap_or_else(|problem| {
+                fail(&format!(
+                    "{id}: the text to replace in {path} {problem}:\n{}",
+                    edit.find
+                ))
+            });
+        }
+        let mut text = one_kernel(&one_entry_point(&text, kernel.symbol), kernel.symbol);
+        // What is copied uses what is copied. Whatever else it uses stands beside the copies, once for all mutants.
+        for module in kernel
+            .files
+            .iter()
+            .filter_map(|path| path.strip_prefix("kernels-gpu/src/"))
+        {
+            let original = format!("crate::{}", module.trim_end_matches(".rs").replace('/', "::"));
+            text = replace_word(&text, &original, &format!("crate::copies::{id}::{}", stem(module)));
+        }
+        // The entry point has the mutant's name: one may occur once in a PTX module.
+        let text = replace_word(&text, kernel.symbol, id);
+        let folder = kernel
+            .files
+            .iter()
+            .find(|folder| !is_file(folder) && path.starts_with(**folder));
+        let copy = match folder {
+            Some(folder) => format!("{}{}", name_of_copy(folder), &path[folder.len()..]),
+            None => name_of_copy(path),
+        };
+        write(&self.out.join(id).join(copy), &text);
+    }
 }
 
-/// `sim/classics/src/scan.rs` is `scan`.
+/// Whether the edit is of the file at `path`.
+fn is_of(edit: &Edit, path: &str) -> bool {
+    path.strip_suffix(edit.file).is_some_and(|folder| folder.ends_with('/'))
+}
+
+fn is_file(path: &str) -> bool {
+    path.ends_with(".rs")
+}
+
+/// The file or folder beside the other copies of its mutant.
+fn name_of_copy(path: &str) -> String {
+    let extension = if is_file(path) { ".rs" } else { "" };
+    format!("{}{extension}", stem(path))
+}
+
+/// `sim/classics/src/scan.rs` is `scan`, and so is `src/scan`.
 fn stem(path: &str) -> &str {
     Path::new(path)
         .file_stem()
@@ -130,35 +186,50 @@ fn replace_once(text: &str, find: &str, replace: &str) -> Result<String, String>
     }
 }
 
-/// Leaves only one line in the table of entry points that ends a rung's file: compiling the others would take time for nothing.
+/// Leaves only one line in the table of entry points that ends a rung's file, and the tile that it is listed under: compiling the others would take time
+/// for nothing. A file without a table stays as it is.
 fn one_entry_point(text: &str, symbol: &str) -> String {
-    let Some(start) = text.rfind("\nentry_points! {\n") else {
+    const HEAD: &str = "entry_points! {\n";
+    let starts = |(at, _): &(usize, &str)| {
+        let line = text[..*at].rfind('\n').map_or(0, |end| end + 1);
+        text[line..*at].is_empty() || &text[line..*at] == "crate::wgmma::"
+    };
+    let Some((start, _)) = text.rmatch_indices(HEAD).find(starts) else {
         return text.to_owned();
     };
-    let (before, table) = text.split_at(start + "\nentry_points! {\n".len());
+    let (before, table) = text.split_at(start + HEAD.len());
+    let is_row = |line: &&str| {
+        let rest = line.trim_start().strip_prefix(symbol);
+        rest.is_some_and(|rest| rest.starts_with(':'))
+    };
+    let mut heading = None;
     let row = table
         .lines()
-        .find(|line| {
-            line.trim_start()
-                .strip_prefix(symbol)
-                .is_some_and(|rest| rest.starts_with(':'))
-        })
+        .inspect(|line| heading = line.ends_with('{').then_some(*line).or(heading))
+        .find(is_row)
         .unwrap_or_else(|| fail(&format!("no entry point {symbol}")));
     let end = table
         .find("\n}\n")
         .unwrap_or_else(|| fail("the table of entry points does not end"));
+    let row = match heading {
+        Some(heading) => format!("{heading}\n{row}\n    }}"),
+        None => row.to_owned(),
+    };
     format!("{before}{row}{}", &table[end..])
 }
 
 /// Blanks the other kernels of the file, line by line, so that places keep their numbers: compiling them would take time for nothing.
 fn one_kernel(text: &str, name: &str) -> String {
-    const HEAD: &str = "#[kernel]\npub unsafe fn ";
+    const ATTRIBUTE: &str = "#[kernel";
+    const HEAD: &str = "\npub unsafe fn ";
     let mut text = text.to_owned();
     let is_other = |text: &str, at: usize| {
-        let found = text[at + HEAD.len()..].split('(').next().unwrap_or_default();
-        found != name && !found.starts_with('$')
+        let starts_line = at == 0 || text[..at].ends_with('\n');
+        let line = text[at..].find('\n').map_or(text.len(), |end| at + end);
+        let found = text[line..].strip_prefix(HEAD).and_then(|rest| rest.split('(').next());
+        starts_line && found.is_some_and(|found| found != name)
     };
-    while let Some((at, _)) = text.match_indices(HEAD).find(|&(at, _)| is_other(&text, at)) {
+    while let Some((at, _)) = text.match_indices(ATTRIBUTE).find(|&(at, _)| is_other(&text, at)) {
         let length = text[at..]
             .find("\n}\n")
             .unwrap_or_else(|| fail("a kernel does not end"));
@@ -190,6 +261,8 @@ fn replace_word(text: &str, from: &str, to: &str) -> String {
 }
 
 fn write(path: &Path, text: &str) {
+    let folder = path.parent().expect("a file is in a folder");
+    fs::create_dir_all(folder).unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
     // An unchanged file keeps its time, so that nothing is compiled again.
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return;

@@ -2,11 +2,13 @@
 
 use std::ffi::c_void;
 
-use classics::case::{Argument, Buffer, Case};
+use ::mutants::products::map_parts;
+use classics::case::{Argument, Buffer, Case, Map, MapMatrix};
 use cust::error::CudaError;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
+use tilewright::launch::encode_tensor_map;
 
 /// Why a launch did not end as it should.
 #[derive(Debug)]
@@ -16,12 +18,12 @@ pub enum Problem {
     /// It left a wrong result.
     Result(String),
     /// Anything before the launch.
-    Other(CudaError),
+    Other(String),
 }
 
 impl From<CudaError> for Problem {
     fn from(error: CudaError) -> Self {
-        Problem::Other(error)
+        Problem::Other(error.to_string())
     }
 }
 
@@ -33,23 +35,32 @@ pub fn run(module: &Module, symbol: &str, case: &Case) -> Result<(), Problem> {
     let function = module.get_function(symbol)?;
     allow_dynamic_shared_memory(&function, case.dynamic_shared_bytes);
 
-    let mut buffers: Vec<(&Buffer, DeviceBuffer<u32>)> = Vec::new();
-    let mut arguments: Vec<Vec<u64>> = Vec::new();
-    for argument in &case.arguments {
-        arguments.push(match argument {
-            Argument::Words(words) => pairs(words),
-            Argument::Buffer(buffer) => {
-                let memory = match &buffer.before {
-                    Some(data) => DeviceBuffer::from_slice(&data.to_bits())?,
-                    // SAFETY: nothing reads it before the kernel, whose business it is to write it first.
-                    None => written_between_rows(buffer, unsafe { DeviceBuffer::uninitialized(buffer.data().len())? })?,
-                };
-                let address = memory.as_device_ptr().as_raw();
-                buffers.push((buffer, memory));
-                vec![address]
-            }
-        });
+    let mut buffers: Vec<(usize, &Buffer, DeviceBuffer<u8>)> = Vec::new();
+    for (number, buffer) in case.buffers() {
+        let memory = match &buffer.before {
+            Some(data) => DeviceBuffer::from_slice(data.bytes())?,
+            // SAFETY: nothing reads it before the kernel, whose business it is to write it first.
+            None => written_between_rows(buffer, unsafe { DeviceBuffer::uninitialized(buffer.bytes)? })?,
+        };
+        buffers.push((number, buffer, memory));
     }
+    let address = |number: usize| {
+        let found = buffers.iter().find(|(of, ..)| *of == number);
+        let found = found.ok_or_else(|| Problem::Other(format!("argument {number} brings no buffer")));
+        found.map(|(.., memory)| memory.as_device_ptr().as_raw())
+    };
+    let words = |number, argument: &Argument| match argument {
+        Argument::Words(words) => Ok(pairs(words)),
+        Argument::Buffer(_) => address(number).map(|address| vec![address]),
+        Argument::Map(map) => tensor_map(case, number, map, address),
+    };
+    let arguments: Result<Vec<Vec<u64>>, Problem> = case
+        .arguments
+        .iter()
+        .enumerate()
+        .map(|(number, argument)| words(number, argument))
+        .collect();
+    let arguments = arguments?;
     let addresses: Vec<*mut c_void> = arguments.iter().map(|words| words.as_ptr().cast_mut().cast()).collect();
     let ([gx, gy, gz], [bx, by, bz]) = (case.grid, case.block);
     // SAFETY: the case has what the kernel takes. A mutant may do anything: each runs in a process of its own.
@@ -65,7 +76,7 @@ pub fn run(module: &Module, symbol: &str, case: &Case) -> Result<(), Problem> {
     .and_then(|()| stream.synchronize())
     .map_err(Problem::Launch)?;
 
-    for (buffer, memory) in &buffers {
+    for (_, buffer, memory) in &buffers {
         if buffer.after.is_some() {
             let mut found = vec![0; memory.len()];
             memory.copy_to(&mut found)?;
@@ -75,13 +86,31 @@ pub fn run(module: &Module, symbol: &str, case: &Case) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The words of the driver's tensor map for argument `number`.
+fn tensor_map(
+    case: &Case,
+    number: usize,
+    map: &Map,
+    address: impl Fn(usize) -> Result<u64, Problem>,
+) -> Result<Vec<u64>, Problem> {
+    let of = match map.matrix {
+        MapMatrix::Own(_) => number,
+        MapMatrix::Argument(other) => other,
+    };
+    let parts = map_parts(case, map, address(of)?);
+    let parts = parts.ok_or_else(|| Problem::Other(format!("argument {number} is no map of a matrix")))?;
+    let map = encode_tensor_map(&parts).map_err(|error| Problem::Other(error.to_string()))?;
+    Ok(map.words().to_vec())
+}
+
 /// Writes the padding between a matrix's rows, which the kernel leaves alone and which is copied back with them: else a checker
 /// would report the copy.
-fn written_between_rows(buffer: &Buffer, memory: DeviceBuffer<u32>) -> Result<DeviceBuffer<u32>, CudaError> {
+fn written_between_rows(buffer: &Buffer, memory: DeviceBuffer<u8>) -> Result<DeviceBuffer<u8>, CudaError> {
+    let width = buffer.element_bytes();
     if let Some(rows) = buffer.rows.filter(|rows| rows.ld > rows.columns) {
         for row in 0..rows.rows.saturating_sub(1) {
-            let mut padding = memory.index(row * rows.ld + rows.columns..(row + 1) * rows.ld);
-            padding.copy_from(&vec![0; rows.ld - rows.columns])?;
+            let mut padding = memory.index(width * (row * rows.ld + rows.columns)..width * (row + 1) * rows.ld);
+            padding.copy_from(&vec![0; width * (rows.ld - rows.columns)])?;
         }
     }
     Ok(memory)

@@ -91,7 +91,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(spans::trials());
     trials.extend(corpus::trials());
     trials.extend(differential::trials());
-    trials.extend(mutants::trials());
+    trials.extend(mutants::trials(capability));
     trials.extend(counted::trials());
     trials.extend(occupancy::trials(&variants));
     trials.extend(spilling::trials());

@@ -6,17 +6,22 @@
 use std::process::Command;
 
 use ::mutants::Subject;
-use ::mutants::table::{Device, Expect};
-use cust::module::Module;
+use ::mutants::table::{self, Expect, Module};
+use cust::CudaFlags;
+use cust::device::{Device, DeviceAttribute};
+use cust::error::CudaError;
 
 use crate::Outcome;
 use crate::cases::{self, Problem};
 use crate::trial::Trial;
 
-/// The entry points of all mutants.
+/// The entry points of all mutants but those that multiply by `wgmma`.
 pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));
 
-/// Names the mutant that a process is to run, or is `list`: then it prints a line for each, its name and `runs` or `hangs`.
+/// The entry points of these.
+const WGMMA_PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants_wgmma.ptx"));
+
+/// Names the mutant that a process is to run, or is `list`: then it prints a line for each that the device can have, its name and `runs` or `hangs`.
 const CHILD_VARIABLE: &str = "TILEWRIGHT_MUTANT";
 
 /// What a child ends with. The sanitizer's own findings have another code.
@@ -25,10 +30,11 @@ const WRONG_RESULT: i32 = 41;
 const LAUNCH_FAILED: i32 = 42;
 const NOT_RUN: i32 = 43;
 
-pub fn trials() -> Vec<Trial> {
+/// `capability`: that of the device.
+pub fn trials(capability: (u32, u32)) -> Vec<Trial> {
     let harmless = ::mutants::all()
         .into_iter()
-        .filter(|subject| matches!(subject.expect(), Expect::Clean | Expect::Slower));
+        .filter(|subject| runs_on(subject, capability) && matches!(subject.expect(), Expect::Clean | Expect::Slower));
     harmless
         .map(|subject| {
             Trial::test(format!("mutants::{}", subject.id), move || {
@@ -42,8 +48,16 @@ pub fn trials() -> Vec<Trial> {
 pub fn run_as_child() -> Option<i32> {
     let id = std::env::var(CHILD_VARIABLE).ok()?;
     if id == "list" {
-        list();
-        return Some(RIGHT);
+        return Some(match capability() {
+            Ok(capability) => {
+                list(capability);
+                RIGHT
+            }
+            Err(error) => {
+                eprintln!("{error}");
+                NOT_RUN
+            }
+        });
     }
     let Some(subject) = ::mutants::find(&id) else {
         println!("unknown mutant {id}");
@@ -59,12 +73,31 @@ pub fn run_as_child() -> Option<i32> {
     Some(code)
 }
 
-fn list() {
-    for subject in ::mutants::all() {
+/// The compute capability of the first device.
+fn capability() -> Result<(u32, u32), CudaError> {
+    cust::init(CudaFlags::empty())?;
+    let device = Device::get_device(0)?;
+    let attribute = |attribute| device.get_attribute(attribute).map(i32::unsigned_abs);
+    Ok((
+        attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+        attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+    ))
+}
+
+/// Whether a device of this capability has the instructions.
+fn runs_on(subject: &Subject, capability: (u32, u32)) -> bool {
+    match subject.kernel.module {
+        Module::General => capability >= (8, 0),
+        Module::Wgmma => capability == (9, 0),
+    }
+}
+
+fn list(capability: (u32, u32)) {
+    for subject in ::mutants::all().iter().filter(|subject| runs_on(subject, capability)) {
         match subject.device() {
-            Device::Runs => println!("{} runs", subject.id),
-            Device::Hangs => println!("{} hangs", subject.id),
-            Device::Refused(_) => {}
+            table::Device::Runs => println!("{} runs", subject.id),
+            table::Device::Hangs => println!("{} hangs", subject.id),
+            table::Device::Refused(_) => {}
         }
     }
 }
@@ -72,7 +105,11 @@ fn list() {
 fn run(subject: &Subject) -> Result<(), Problem> {
     // Declared first, dropped last: everything below lives in this context.
     let _context = cust::quick_init()?;
-    let module = Module::from_ptx(PTX, &[])?;
+    let ptx = match subject.kernel.module {
+        Module::General => PTX,
+        Module::Wgmma => WGMMA_PTX,
+    };
+    let module = cust::module::Module::from_ptx(ptx, &[])?;
     cases::run(&module, subject.symbol, &subject.case())
 }
 

@@ -31,6 +31,7 @@ pub use finish::{Finish, OutputOf};
 pub(crate) use finish::{activate, activation_name, check_bias, gelu_exponent};
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
+pub use tensor_map::encode as encode_tensor_map;
 
 use crate::device::{self, DeviceProfile};
 use crate::element::Element;

@@ -1,21 +1,24 @@
 //! A launch and what it must leave, as plain data that a simulator's test and a GPU's can both carry out.
 
+use half::f16;
+
 /// The contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Single precision.
     F32(Vec<f32>),
+    /// Half precision.
+    F16(Vec<f16>),
     /// 32-bit words.
     U32(Vec<u32>),
+    /// 16-bit words.
+    U16(Vec<u16>),
 }
 
 impl Data {
     /// How many elements there are.
     pub fn len(&self) -> usize {
-        match self {
-            Self::F32(data) => data.len(),
-            Self::U32(data) => data.len(),
-        }
+        self.bytes().len() / self.element_bytes()
     }
 
     /// Whether there are none.
@@ -23,19 +26,31 @@ impl Data {
         self.len() == 0
     }
 
-    /// The elements' bits: every type here has 32.
-    pub fn to_bits(&self) -> Vec<u32> {
+    /// Bytes of an element.
+    pub const fn element_bytes(&self) -> usize {
         match self {
-            Self::F32(data) => data.iter().map(|x| x.to_bits()).collect(),
-            Self::U32(data) => data.clone(),
+            Self::F32(_) | Self::U32(_) => 4,
+            Self::F16(_) | Self::U16(_) => 2,
         }
     }
 
-    /// The element with these bits, as text.
-    fn show(&self, bits: u32) -> String {
+    /// The elements' bytes, as they lie in memory.
+    pub fn bytes(&self) -> &[u8] {
         match self {
-            Self::F32(_) => format!("{:?}", f32::from_bits(bits)),
-            Self::U32(_) => bits.to_string(),
+            Self::F32(data) => bytemuck::cast_slice(data),
+            Self::F16(data) => bytemuck::cast_slice(data),
+            Self::U32(data) => bytemuck::cast_slice(data),
+            Self::U16(data) => bytemuck::cast_slice(data),
+        }
+    }
+
+    /// The element with these bytes, as text.
+    fn show(&self, bytes: &[u8]) -> String {
+        match self {
+            Self::F32(_) => format!("{:?}", bytemuck::pod_read_unaligned::<f32>(bytes)),
+            Self::F16(_) => format!("{:?}", bytemuck::pod_read_unaligned::<f16>(bytes)),
+            Self::U32(_) => bytemuck::pod_read_unaligned::<u32>(bytes).to_string(),
+            Self::U16(_) => bytemuck::pod_read_unaligned::<u16>(bytes).to_string(),
         }
     }
 }
@@ -72,37 +87,45 @@ impl Rows {
 pub struct Buffer {
     /// What it holds before the launch; `None` where nothing was written.
     pub before: Option<Data>,
-    /// What it must hold after it; `None` for what the kernel only reads.
+    /// What it must hold after it; `None` for what nobody looks at.
     pub after: Option<Data>,
     /// Its rows, where it is a matrix.
     pub rows: Option<Rows>,
+    /// Its size.
+    pub bytes: usize,
 }
 
 impl Buffer {
-    /// A buffer that the kernel reads.
-    pub fn input(data: Data) -> Self {
+    fn new(before: Option<Data>, after: Option<Data>) -> Self {
+        let data = before.as_ref().or(after.as_ref());
         Self {
-            before: Some(data),
-            after: None,
+            bytes: data.map_or(0, |data| data.bytes().len()),
+            before,
+            after,
             rows: None,
         }
+    }
+
+    /// A buffer that the kernel reads.
+    pub fn input(data: Data) -> Self {
+        Self::new(Some(data), None)
     }
 
     /// A buffer that nobody has written before the kernel.
     pub fn output(data: Data) -> Self {
-        Self {
-            before: None,
-            after: Some(data),
-            rows: None,
-        }
+        Self::new(None, Some(data))
     }
 
     /// A buffer that the kernel changes.
     pub fn updated(before: Data, after: Data) -> Self {
+        Self::new(Some(before), Some(after))
+    }
+
+    /// A buffer that only the kernel writes and reads.
+    pub fn scratch(bytes: usize) -> Self {
         Self {
-            before: Some(before),
-            after: Some(after),
-            rows: None,
+            bytes,
+            ..Self::new(None, None)
         }
     }
 
@@ -114,35 +137,57 @@ impl Buffer {
         }
     }
 
-    /// Its elements before or after, whichever there are.
-    pub fn data(&self) -> &Data {
-        self.before
-            .as_ref()
-            .or(self.after.as_ref())
-            .expect("a buffer that is neither written before the launch nor by it has no use")
+    /// Bytes of an element; 1 of a buffer that only the kernel knows.
+    pub fn element_bytes(&self) -> usize {
+        let data = self.before.as_ref().or(self.after.as_ref());
+        data.map_or(1, Data::element_bytes)
     }
 
-    /// Compares the bits that the launch left with what it must leave; the error says how many differ and which first.
+    /// Compares the bytes that the launch left with what it must leave; the error says how many elements differ and which first.
     ///
     /// # Errors
     /// Where an element differs. Padding is not looked at.
-    pub fn check(&self, found: &[u32]) -> Result<(), String> {
+    pub fn check(&self, found: &[u8]) -> Result<(), String> {
         let Some(after) = &self.after else { return Ok(()) };
-        let expected = after.to_bits();
-        if found.len() != expected.len() {
-            return Err(format!("{} elements instead of {}", found.len(), expected.len()));
+        let width = after.element_bytes();
+        if found.len() != after.bytes().len() {
+            return Err(format!("{} elements instead of {}", found.len() / width, after.len()));
         }
-        let differs = |&i: &usize| self.rows.is_none_or(|rows| rows.contains(i)) && found[i] != expected[i];
-        let mut differing = (0..found.len()).filter(differs);
-        let Some(first) = differing.next() else { return Ok(()) };
+        let pairs = found.chunks_exact(width).zip(after.bytes().chunks_exact(width));
+        let mut differing = pairs
+            .enumerate()
+            .filter(|(i, (found, expected))| found != expected && self.rows.is_none_or(|rows| rows.contains(*i)));
+        let Some((first, (one, other))) = differing.next() else {
+            return Ok(());
+        };
         Err(format!(
             "{} of {} elements differ, the first at {first}: {} instead of {}",
             1 + differing.count(),
-            found.len(),
-            after.show(found[first]),
-            after.show(expected[first]),
+            after.len(),
+            after.show(one),
+            after.show(other),
         ))
     }
+}
+
+/// A tensor map: a matrix in global memory, and the boxes of it that bulk copies move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// The matrix.
+    pub matrix: MapMatrix,
+    /// Elements of a box's row, and its rows.
+    pub box_extents: [u32; 2],
+    /// Whether boxes lie in shared memory with the 128-byte swizzle.
+    pub swizzled: bool,
+}
+
+/// What a tensor map is of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MapMatrix {
+    /// A buffer that the kernel reaches through the map alone.
+    Own(Buffer),
+    /// The matrix of another argument: a buffer, or the buffer of a map.
+    Argument(usize),
 }
 
 /// One argument of a kernel.
@@ -152,6 +197,22 @@ pub enum Argument {
     Words(Vec<u32>),
     /// The address of a buffer.
     Buffer(Buffer),
+    /// A tensor map, in the parameters themselves.
+    Map(Map),
+}
+
+impl Argument {
+    /// The buffer that it brings.
+    pub fn buffer(&self) -> Option<&Buffer> {
+        match self {
+            Self::Buffer(buffer)
+            | Self::Map(Map {
+                matrix: MapMatrix::Own(buffer),
+                ..
+            }) => Some(buffer),
+            Self::Words(_) | Self::Map(_) => None,
+        }
+    }
 }
 
 impl From<u32> for Argument {
@@ -175,6 +236,8 @@ pub struct Case {
     pub grid: [u32; 3],
     /// Threads of a block along x, y, z.
     pub block: [u32; 3],
+    /// Blocks of a cluster along x.
+    pub cluster: u32,
     /// Dynamic shared memory of a block.
     pub dynamic_shared_bytes: u32,
     /// The arguments, in the kernel's order.
@@ -182,12 +245,10 @@ pub struct Case {
 }
 
 impl Case {
-    /// The buffers among the arguments.
-    pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
-        self.arguments.iter().filter_map(|argument| match argument {
-            Argument::Buffer(buffer) => Some(buffer),
-            Argument::Words(_) => None,
-        })
+    /// The buffers that the arguments bring, each with the number of its argument.
+    pub fn buffers(&self) -> impl Iterator<Item = (usize, &Buffer)> {
+        let arguments = self.arguments.iter().enumerate();
+        arguments.filter_map(|(number, argument)| Some((number, argument.buffer()?)))
     }
 }
 
@@ -204,12 +265,19 @@ mod tests {
         };
         assert_eq!(rows.span(), 5);
         let buffer = Buffer::output(Data::U32(vec![1, 2, 0, 3, 4])).with_rows(rows);
-        assert_eq!(buffer.check(&[1, 2, 99, 3, 4]), Ok(()));
+        let check = |found: &[u32]| buffer.check(bytemuck::cast_slice(found));
+        assert_eq!(check(&[1, 2, 99, 3, 4]), Ok(()));
         assert_eq!(
-            buffer.check(&[1, 7, 0, 3, 8]),
+            check(&[1, 7, 0, 3, 8]),
             Err("2 of 5 elements differ, the first at 1: 7 instead of 2".to_owned())
         );
-        assert!(buffer.check(&[1]).is_err());
+        assert!(check(&[1]).is_err());
         assert_eq!(Buffer::input(Data::F32(vec![1.0])).check(&[]), Ok(()));
+        let halves = Buffer::output(Data::F16(vec![f16::from_f32(1.5), f16::from_f32(-2.0)]));
+        assert_eq!(
+            halves.check(Data::U16(vec![0x3e00, 0]).bytes()),
+            Err("1 of 2 elements differ, the first at 1: 0.0 instead of -2.0".to_owned())
+        );
+        assert_eq!((halves.bytes, Buffer::scratch(12).bytes), (4, 12));
     }
 }

@@ -1,6 +1,8 @@
 //! Calling a kernel with arguments that are data.
 
-use tilewright_contract::{Bytes, GemmArgs, TileParts};
+use tilewright_contract::{Bytes, Epilogue, GemmArgs, GemmCall, RowCopy, TileParts};
+
+use crate::primitives::tensor_map::TensorMap;
 
 /// An argument of a launch in the simulator.
 #[derive(Clone, Debug)]
@@ -9,6 +11,8 @@ pub enum Value {
     Words(Vec<u32>),
     /// The address of a buffer.
     Address(*mut u8),
+    /// A tensor map.
+    Map(Box<TensorMap>),
 }
 
 // SAFETY: an address is given to kernels, which are unsafe to call.
@@ -16,7 +20,7 @@ unsafe impl Sync for Value {}
 
 impl Value {
     /// The argument as the kernel's parameter has it.
-    pub(crate) fn get<P: Parameter>(&self) -> P {
+    pub(crate) fn get<'value, P: Parameter<'value>>(&'value self) -> P {
         P::from_value(self).unwrap_or_else(|| {
             panic!(
                 "the case has {self:?} where the kernel takes a {}",
@@ -32,22 +36,32 @@ impl Value {
 pub type Call = fn(&[Value]);
 
 /// A type that kernels take.
-pub(crate) trait Parameter: Sized {
+pub(crate) trait Parameter<'value>: Sized {
     /// The parameter, if the value is of its form.
-    fn from_value(value: &Value) -> Option<Self>;
+    fn from_value(value: &'value Value) -> Option<Self>;
 }
 
-impl<T> Parameter for *const T {
+impl<T> Parameter<'_> for *const T {
     fn from_value(value: &Value) -> Option<Self> {
         <*mut T>::from_value(value).map(<*mut T>::cast_const)
     }
 }
 
-impl<T> Parameter for *mut T {
+impl<T> Parameter<'_> for *mut T {
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Address(address) => Some(address.cast()),
-            Value::Words(_) => None,
+            Value::Words(words) if words == &[0; 2] => Some(core::ptr::null_mut()),
+            Value::Words(_) | Value::Map(_) => None,
+        }
+    }
+}
+
+impl<'value> Parameter<'value> for &'value TensorMap {
+    fn from_value(value: &'value Value) -> Option<Self> {
+        match value {
+            Value::Map(map) => Some(map),
+            Value::Words(_) | Value::Address(_) => None,
         }
     }
 }
@@ -55,23 +69,56 @@ impl<T> Parameter for *mut T {
 fn words<const N: usize>(value: &Value) -> Option<[u32; N]> {
     match value {
         Value::Words(words) => words.as_slice().try_into().ok(),
-        Value::Address(_) => None,
+        Value::Address(_) | Value::Map(_) => None,
     }
 }
 
-impl Parameter for u32 {
+impl Parameter<'_> for u32 {
     fn from_value(value: &Value) -> Option<Self> {
         words(value).map(|[word]| word)
     }
 }
 
-impl Parameter for GemmArgs {
+impl Parameter<'_> for GemmArgs {
     fn from_value(value: &Value) -> Option<Self> {
         words(value).map(|[m, n, k, lda, ldb, ldc]| GemmArgs { m, n, k, lda, ldb, ldc })
     }
 }
 
-impl Parameter for TileParts {
+impl Parameter<'_> for GemmCall {
+    fn from_value(value: &Value) -> Option<Self> {
+        words(value).map(
+            |[m, n, k, lda, ldb, ldc, alpha, beta, group_m, slices, slice_k]| GemmCall {
+                args: GemmArgs { m, n, k, lda, ldb, ldc },
+                alpha: f32::from_bits(alpha),
+                beta: f32::from_bits(beta),
+                group_m,
+                slices,
+                slice_k,
+            },
+        )
+    }
+}
+
+impl<E> Parameter<'_> for Epilogue<E> {
+    /// Of the plain one alone: a bias would be an address within.
+    fn from_value(value: &Value) -> Option<Self> {
+        words(value).filter(|words| *words == [0; 4]).map(|_| Self::PLAIN)
+    }
+}
+
+impl Parameter<'_> for RowCopy {
+    fn from_value(value: &Value) -> Option<Self> {
+        words(value).map(|[rows, columns, from_ld, to_ld]| Self {
+            rows,
+            columns,
+            from_ld,
+            to_ld,
+        })
+    }
+}
+
+impl Parameter<'_> for TileParts {
     fn from_value(value: &Value) -> Option<Self> {
         words(value).map(|[tile_width, a_part, b_part]| TileParts {
             tile_width,

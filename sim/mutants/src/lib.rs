@@ -12,15 +12,21 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
-/// What the copies of the tiled rungs share: the files of `kernels-gpu` themselves.
+/// What the copies of rungs share: the files of `kernels-gpu` themselves.
 #[path = "../../../kernels-gpu/src/element.rs"]
 pub mod element;
+#[path = "../../../kernels-gpu/src/finish.rs"]
+pub mod finish;
 #[path = "../../../kernels-gpu/src/operands.rs"]
 pub mod operands;
 #[path = "../../../kernels-gpu/src/primitives/mod.rs"]
 pub mod primitives;
+#[path = "../../../kernels-gpu/src/tensor/mod.rs"]
+pub mod tensor;
 #[path = "../../../kernels-gpu/src/unroll.rs"]
 pub mod unroll;
+#[path = "../../../kernels-gpu/src/warp.rs"]
+pub mod warp;
 
 /// The copies of rungs list their kernels for the host by this. Here the build script does.
 #[cfg(not(target_arch = "nvptx64"))]

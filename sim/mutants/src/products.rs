@@ -1,46 +1,245 @@
-//! Launches of the matrix products, with the result that plain loops expect.
+//! Launches of the matrix products and of the copy of rows, with the result that plain loops expect.
 
-use classics::case::{Argument, Buffer, Case, Data, Rows};
-use tilewright_contract::{Bytes, DType, GemmShape, Grid, Operand, Variant};
+use classics::case::{Argument, Buffer, Case, Data, Map, MapMatrix, Rows};
+use half::f16;
+use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMapParts, TensorSwizzle};
+use tilewright_contract::{
+    Bytes, DType, GemmArgs, GemmCall, GemmShape, Operand, OutputTile, RowCopy, Transpose, Variant, WgmmaTile,
+};
+use tilewright_plan::device::{DeviceProfile, Installed};
+use tilewright_plan::kernels::{Plan, Policy, plan};
 
-/// The launch of an `f32` entry point with tiles of this width, of which it must be capable.
+use crate::table::Product;
+
+/// The largest integers up to which the types have all.
+const EXACT_IN_F16: f32 = 2048.0;
+const EXACT_IN_F32: f32 = 16_777_216.0;
+
+/// The launch of an entry point of `f32` or `f16`, as it is planned for a device of 9.0.
 ///
 /// The elements are small integers, so that every order of the sum gives the same result, and none of them is 0, so that none
 /// can be left out unseen. Outside the matrices' columns, up to the leading dimensions, stands what no product has.
 ///
 /// # Errors
-/// Where the variant does not compute such tiles or the grid is too large.
-pub fn case(variant: &'static Variant, shape: &GemmShape, width: u32) -> Result<Case, String> {
-    if variant.dtype != DType::F32 || !variant.computes(width) {
-        return Err(format!("{} has no tiles of width {width} in f32", variant.symbol));
+/// Where the entry point does not compute the product as it is asked to, or not without copying an operand first, or in another type.
+pub fn case(variant: &'static Variant, product: &Product) -> Result<Case, String> {
+    let shape = shape(variant, product)?;
+    let plan = planned(variant, product, &shape)?;
+    let data: fn(Vec<f32>) -> Data = match variant.dtype {
+        DType::F32 => Data::F32,
+        DType::F16 => |data| Data::F16(data.into_iter().map(f16::from_f32).collect()),
+        other => return Err(format!("{} is of {other}", variant.symbol)),
+    };
+    // Four or two on either side of 0.
+    let (side, exact) = if variant.dtype == DType::F16 {
+        (2, EXACT_IN_F16)
+    } else {
+        (4, EXACT_IN_F32)
+    };
+    let (a, b) = (elements(&shape, Operand::A, side), elements(&shape, Operand::B, side));
+    let c = sums(&shape, &a, &b);
+    if c.iter().any(|c| c.abs() > exact) {
+        return Err(format!("{}: a sum beyond {exact}", variant.symbol));
     }
-    let tile = variant.tile_of_width(width).map_err(|error| error.to_string())?;
-    let args = shape.args();
-    let grid = Grid::cover(args, tile.m(), tile.n(), 1).map_err(|error| error.to_string())?;
-    let (a, b) = (elements(shape, Operand::A), elements(shape, Operand::B));
-    let c = product(shape, &a, &b);
-    let mut arguments = vec![
-        Buffer::input(Data::F32(a)).with_rows(rows(shape, Operand::A)).into(),
-        Buffer::input(Data::F32(b)).with_rows(rows(shape, Operand::B)).into(),
-        Buffer::output(Data::F32(c)).with_rows(rows(shape, Operand::C)).into(),
-        Argument::Words(vec![args.m, args.n, args.k, args.lda, args.ldb, args.ldc]),
-    ];
-    let dynamic = variant.dynamic_bytes(tile);
-    if dynamic != Bytes(0) {
-        let parts = variant.parts(tile);
-        arguments.push(Argument::Words(vec![
-            parts.tile_width,
-            parts.a_part.get(),
-            parts.b_part.get(),
-        ]));
-    }
+    let a = Buffer::input(data(a)).with_rows(rows(&shape, Operand::A));
+    let b = Buffer::input(data(b)).with_rows(rows(&shape, Operand::B));
+    let c = Buffer::output(data(c)).with_rows(rows(&shape, Operand::C));
     Ok(Case {
         kernel: variant.symbol,
-        grid: [grid.blocks(), 1, 1],
-        block: tile.block(),
-        dynamic_shared_bytes: dynamic.get(),
-        arguments,
+        grid: [plan.grid().blocks(), 1, 1],
+        block: plan.tile().block(),
+        cluster: plan.tile().cluster(),
+        dynamic_shared_bytes: plan.dynamic_bytes().get(),
+        arguments: arguments(&plan, [a, b, c]),
     })
+}
+
+fn shape(variant: &Variant, product: &Product) -> Result<GemmShape, String> {
+    let [m, n, k] = product.extents;
+    let packed = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).map_err(|error| error.to_string())?;
+    let [a, b, c] = product.gaps;
+    let ld = |operand, gap| packed.extents(operand).1 + gap;
+    let lds = [ld(Operand::A, a), ld(Operand::B, b), ld(Operand::C, c)];
+    GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds).map_err(|error| error.to_string())
+}
+
+fn planned(variant: &'static Variant, product: &Product, shape: &GemmShape) -> Result<Plan, String> {
+    let device = DeviceProfile {
+        installed: Some(Installed {
+            multiprocessors: product.multiprocessors,
+            l2_bytes: 50 << 20,
+            clock_khz: 1_980_000,
+            memory_bytes: 16 << 30,
+            dram_bytes_per_second: 4_800_000_000_000,
+            driver: "13.0".to_owned(),
+        }),
+        ..DeviceProfile::of_arch(cuda_arch::find("sm_90").map_err(|error| error.to_string())?)
+    };
+    let policy = Policy {
+        entry_point: Some(variant),
+        tile: product.tile,
+        slices: variant.takes_slices().then_some(product.slices),
+        ..Policy::default()
+    };
+    let plan = plan(shape, variant.dtype, &device, &policy).map_err(|error| error.to_string())?;
+    if plan.summary().slices != product.slices || plan.copies().iter().any(Option::is_some) {
+        return Err(format!("{}: planned as {:?}", variant.symbol, plan.summary()));
+    }
+    Ok(plan)
+}
+
+/// The arguments of the entry point, in its order, by the kind of its tile.
+fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
+    /// No bias, no activation, C of the type of A and B.
+    const PLAIN: [u32; 4] = [0; 4];
+    let call = || Argument::Words(call_words(plan.call(1.0, 0.0)));
+    let maps = |tile: WgmmaTile, [a, b]: [Buffer; 2], c: &Buffer| {
+        let shape = plan.shape();
+        let args = shape.args();
+        let transpose = [Operand::A, Operand::B].map(|operand| shape.transpose(operand));
+        let [a_rows, b_rows, c_rows] = tile.box_rows(transpose, [args.m, args.n]);
+        let operand = |buffer, rows| Map {
+            matrix: MapMatrix::Own(buffer),
+            box_extents: [WgmmaTile::PANEL, rows],
+            swizzled: true,
+        };
+        let of_c = Map {
+            matrix: MapMatrix::Argument(3),
+            box_extents: [tile.c_columns(), c_rows],
+            swizzled: tile.c_columns() == WgmmaTile::PANEL,
+        };
+        let a = operand(a, a_rows);
+        // Rows of C at other multiples have no map, and the kernel does not look at what it gets in its place.
+        let takes_map = c
+            .rows
+            .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
+        let in_place = Map {
+            matrix: MapMatrix::Argument(0),
+            ..a.clone()
+        };
+        [a, operand(b, b_rows), if takes_map { of_c } else { in_place }].map(Argument::Map)
+    };
+    let meeting = || {
+        let scratch = |bytes: usize| match bytes {
+            0 => Argument::Words(vec![0; 2]),
+            _ => Buffer::scratch(bytes).into(),
+        };
+        let counters = match plan.counters() {
+            0 => Argument::Words(vec![0; 2]),
+            count => Buffer::updated(Data::U32(vec![0; count]), Data::U32(vec![0; count])).into(),
+        };
+        [scratch(size_of::<f32>() * plan.workspace_elems()), counters]
+    };
+    match plan.tile() {
+        OutputTile::Wgmma(tile) => {
+            let maps = maps(tile, [a, b], &c);
+            let epilogue = Argument::Words(PLAIN.to_vec());
+            maps.into_iter()
+                .chain([c.into(), call(), epilogue])
+                .chain(meeting())
+                .collect()
+        }
+        OutputTile::Tensor(_) => vec![a.into(), b.into(), c.into(), call(), Argument::Words(PLAIN.to_vec())],
+        _ if plan.variant().rung.takes_call() => {
+            let first = [a.into(), b.into(), c.into(), call()];
+            first.into_iter().chain(meeting()).collect()
+        }
+        _ => {
+            let args = Argument::Words(args_words(plan.shape().args()).to_vec());
+            let mut arguments = vec![a.into(), b.into(), c.into(), args];
+            if plan.dynamic_bytes() != Bytes(0) {
+                let parts = plan.parts();
+                let words = vec![parts.tile_width, parts.a_part.get(), parts.b_part.get()];
+                arguments.push(Argument::Words(words));
+            }
+            arguments
+        }
+    }
+}
+
+fn args_words(args: GemmArgs) -> [u32; 6] {
+    [args.m, args.n, args.k, args.lda, args.ldb, args.ldc]
+}
+
+fn call_words(call: GemmCall) -> Vec<u32> {
+    let rest = [
+        call.alpha.to_bits(),
+        call.beta.to_bits(),
+        call.group_m,
+        call.slices,
+        call.slice_k,
+    ];
+    [&args_words(call.args)[..], &rest].concat()
+}
+
+/// What a tensor map of a case says, of a matrix at `address`. Nothing where the matrix is none of 16-bit elements in rows.
+pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts> {
+    let buffer = match &map.matrix {
+        MapMatrix::Own(buffer) => buffer,
+        MapMatrix::Argument(number) => case.arguments.get(*number)?.buffer()?,
+    };
+    let rows = buffer.rows?;
+    let data = buffer.before.as_ref().or(buffer.after.as_ref())?;
+    Some(TensorMapParts {
+        address,
+        extents: [rows.columns as u64, rows.rows as u64],
+        stride_bytes: (rows.ld * data.element_bytes()) as u64,
+        box_extents: map.box_extents,
+        element: match data {
+            Data::F16(_) => TensorElement::F16,
+            _ => return None,
+        },
+        swizzle: if map.swizzled {
+            TensorSwizzle::Bytes128
+        } else {
+            TensorSwizzle::None
+        },
+    })
+}
+
+/// The launch that copies `rows` rows of `columns` 16-bit words, with `gap` words behind each.
+pub fn row_copy([rows, columns, gap]: [u32; 3]) -> Case {
+    let copy = RowCopy {
+        rows,
+        columns,
+        from_ld: columns + gap,
+        to_ld: RowCopy::padded(columns as usize) as u32,
+    };
+    let from = Rows {
+        rows: rows as usize,
+        columns: columns as usize,
+        ld: copy.from_ld as usize,
+    };
+    let word = |offset: usize| {
+        if from.contains(offset) {
+            1 + offset as u16
+        } else {
+            u16::MAX
+        }
+    };
+    let words: Vec<u16> = (0..from.span()).map(word).collect();
+    let copied = |offset: usize| {
+        let (row, column) = (offset / copy.to_ld as usize, offset % copy.to_ld as usize);
+        // Behind the end of a row are zeros.
+        if column < from.columns {
+            words[row * from.ld + column]
+        } else {
+            0
+        }
+    };
+    let to = (0..copy.to_elems()).map(copied).collect();
+    Case {
+        kernel: RowCopy::SYMBOL,
+        grid: [copy.blocks(), 1, 1],
+        block: [RowCopy::THREADS, 1, 1],
+        cluster: 1,
+        dynamic_shared_bytes: 0,
+        arguments: vec![
+            Buffer::input(Data::U16(words.clone())).with_rows(from).into(),
+            Buffer::output(Data::U16(to)).into(),
+            Argument::Words(vec![copy.rows, copy.columns, copy.from_ld, copy.to_ld]),
+        ],
+    }
 }
 
 fn rows(shape: &GemmShape, operand: Operand) -> Rows {
@@ -48,8 +247,8 @@ fn rows(shape: &GemmShape, operand: Operand) -> Rows {
     Rows { rows, columns, ld }
 }
 
-/// Integers from -4 to 4 without 0 in the matrix, and a number too large for any sum between its rows.
-fn elements(shape: &GemmShape, operand: Operand) -> Vec<f32> {
+/// Integers from `-side` to `side` without 0 in the matrix, and a number that no sum comes near between its rows.
+fn elements(shape: &GemmShape, operand: Operand, side: u32) -> Vec<f32> {
     let rows = rows(shape, operand);
     let seed = if operand == Operand::A { 1 } else { 2 };
     let at = |offset: usize| {
@@ -58,27 +257,32 @@ fn elements(shape: &GemmShape, operand: Operand) -> Vec<f32> {
         let mixed = (row + 1)
             .wrapping_mul(0x9e37_79b1)
             .wrapping_add((column + seed).wrapping_mul(0x85eb_ca77));
-        let small = (mixed >> 13) % 8;
-        if small < 4 {
-            small as f32 - 4.0
-        } else {
-            small as f32 - 3.0
-        }
+        let small = (mixed >> 13) % (2 * side);
+        let from_zero = if small < side { 0.0 } else { 1.0 };
+        small as f32 - side as f32 + from_zero
     };
-    let pad = 1.0e6;
-    (0..rows.span())
+    // In every type.
+    let pad = 32768.0;
+    // Of the last row's gap nothing is needed. compute-sanitizer takes a copy of less than 16 bytes by `cp.async` for one of all 16, which then lie in the allocation.
+    (0..rows.rows * rows.ld)
         .map(|offset| if rows.contains(offset) { at(offset) } else { pad })
         .collect()
 }
 
-/// C as a plain sum over k; 0 between its rows.
-fn product(shape: &GemmShape, a: &[f32], b: &[f32]) -> Vec<f32> {
+/// C as plain sums over k; 0 between its rows.
+fn sums(shape: &GemmShape, a: &[f32], b: &[f32]) -> Vec<f32> {
     let c = rows(shape, Operand::C);
-    let (a_rows, b_rows) = (rows(shape, Operand::A), rows(shape, Operand::B));
+    let element = |operand, from: &[f32], row: usize, column: usize| {
+        let (row, column) = match shape.transpose(operand) {
+            Transpose::No => (row, column),
+            Transpose::Yes => (column, row),
+        };
+        from[row * rows(shape, operand).ld + column]
+    };
     let at = |offset: usize| {
         let (row, column) = (offset / c.ld, offset % c.ld);
-        (0..a_rows.columns)
-            .map(|k| a[row * a_rows.ld + k] * b[k * b_rows.ld + column])
+        (0..shape.k())
+            .map(|k| element(Operand::A, a, row, k) * element(Operand::B, b, k, column))
             .sum()
     };
     (0..c.span())

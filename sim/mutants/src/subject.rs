@@ -1,10 +1,10 @@
 //! What is run: a mutant or an unchanged kernel, with its launch.
 
 use classics::case::Case;
-use tilewright_contract::{GemmShape, Rung, VARIANTS};
+use tilewright_contract::VARIANTS;
 
 use crate::call::Call;
-use crate::table::{self, Device, Expect, Kernel, Launch, Row, Tool};
+use crate::table::{self, Device, Expect, Kernel, Launch, Row, Task, Tool};
 use crate::{copies, products};
 
 /// A mutant, or a kernel without a change.
@@ -48,7 +48,7 @@ impl Subject {
     /// # Panics
     /// Where the table names a kernel that has no case: a test sees to it that none does.
     pub fn case(&self) -> Case {
-        let mut case = case_of(self.kernel.name);
+        let mut case = case_of(self.kernel);
         match self.row.map_or(Launch::Unchanged, |row| row.launch) {
             Launch::Unchanged => {}
             Launch::DynamicBytes(bytes) => case.dynamic_shared_bytes = bytes,
@@ -106,37 +106,16 @@ fn copy_of(symbol: &str) -> (&'static str, Call) {
         .expect("the build script made a copy for each row")
 }
 
-/// The launch of a kernel: for the products a shape that no tile divides, with leading dimensions larger than the rows.
-fn case_of(kernel: &str) -> Case {
-    if let Some(case) = classics::cases::of(kernel) {
-        return case;
-    }
-    let variant = VARIANTS
-        .iter()
-        .find(|variant| variant.symbol == kernel)
-        .unwrap_or_else(|| panic!("no case for {kernel}"));
-    let (shape, width) = match variant.rung {
-        Rung::Naive | Rung::TiledStatic => (GemmShape::with_ld(37, 43, 35, 38, 48, 45), 16),
-        // One output a thread, or a width that four outputs do not divide.
-        Rung::TiledDynamic if variant.computes(12) => (GemmShape::with_ld(37, 43, 35, 38, 48, 45), 12),
-        Rung::TiledDynamic => (GemmShape::with_ld(50, 41, 43, 45, 44, 46), 38),
-        Rung::RegisterTile => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 128),
-        Rung::RegisterColumn => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 64),
-        Rung::VectorCopy | Rung::WarpTile | Rung::DoubleBuffer => (GemmShape::with_ld(130, 41, 19, 21, 44, 46), 128),
-        Rung::AsyncCopy
-        | Rung::Gemm
-        | Rung::MatrixVector
-        | Rung::MmaSync
-        | Rung::WgmmaOneStage
-        | Rung::WgmmaRing
-        | Rung::WgmmaPersistent
-        | Rung::WgmmaCluster
-        | Rung::WgmmaGemm => {
-            panic!("{kernel} has no copies: its body is mutated as a classic, `stencil_pipelined`")
+/// The launch of a kernel.
+fn case_of(kernel: &Kernel) -> Case {
+    let case = match kernel.task {
+        Task::Classic => classics::cases::of(kernel.symbol).ok_or_else(|| "no classic".to_owned()),
+        Task::RowCopy(extents) => Ok(products::row_copy(extents)),
+        Task::Product(product) => {
+            let variant = VARIANTS.iter().find(|variant| variant.symbol == kernel.symbol);
+            let variant = variant.ok_or_else(|| "not in the variant table".to_owned());
+            variant.and_then(|variant| products::case(variant, &product))
         }
     };
-    shape
-        .map_err(|error| error.to_string())
-        .and_then(|shape| products::case(variant, &shape, width))
-        .unwrap_or_else(|problem| panic!("the case of {kernel}: {problem}"))
+    case.unwrap_or_else(|problem| panic!("the case of {}: {problem}", kernel.name))
 }

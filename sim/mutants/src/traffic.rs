@@ -8,9 +8,10 @@ use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{LineTraffic, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
 use serde::Serialize;
-use tilewright_contract::{DType, Epilogue, GemmCall, GemmShape, TileParts, Variant};
+use tilewright_contract::{DType, Epilogue, GemmCall, TileParts, Variant};
 
 use crate::call::{Call, Value};
+use crate::table::{Product, product};
 use crate::{products, subject, verdict};
 
 /// Where a launch's entry point is.
@@ -71,8 +72,11 @@ pub fn launches() -> Vec<Counted> {
         let variant = variant(symbol).unwrap_or_else(|| panic!("no variant {symbol}"));
         let entry_point = host::find::<f32>(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"));
         for (m, n, k) in SHAPES {
-            let shape = GemmShape::packed(m, n, k).unwrap_or_else(|error| panic!("{m} x {n} x {k}: {error}"));
-            let case = products::case(variant, &shape, width).unwrap_or_else(|problem| panic!("{symbol}: {problem}"));
+            let product = Product {
+                tile: Some(width),
+                ..product([m, n, k])
+            };
+            let case = products::case(variant, &product).unwrap_or_else(|problem| panic!("{symbol}: {problem}"));
             launches.push(Counted {
                 name: format!("{symbol}, tile {width}, {m} x {n} x {k}"),
                 module: Module::Rungs,

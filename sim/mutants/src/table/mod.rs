@@ -5,27 +5,91 @@
 mod async_copies;
 mod barriers;
 mod classics;
+mod clusters;
+mod kernels;
 mod launches;
+mod lines;
 mod naive;
+mod pipeline;
+mod registers;
+mod ring;
+mod slices;
+mod stores;
+mod tensor;
 mod tiled;
+mod turns;
 mod warps;
 
-/// A kernel whose source is changed.
+pub use kernels::KERNELS;
+
+/// A kernel whose source is changed, with a launch that mutants and original share.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// The entry point.
+    /// What it is called here: the entry point, where that has no other launch.
     pub name: &'static str,
-    /// The files that it is made of, relative to the repository, the one with the entry point last. Files named in a row are
-    /// copied with the change, the others without.
+    /// The entry point.
+    pub symbol: &'static str,
+    /// The files that it is made of, relative to the repository, the one with the entry point last; of a folder, all files in it. Each is copied, with the
+    /// change where a row names it.
     pub files: &'static [&'static str],
     /// How many parameters it has.
     pub parameters: usize,
+    /// The PTX that it is compiled into.
+    pub module: Module,
+    /// What is launched.
+    pub task: Task,
+}
+
+/// A module of PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Module {
+    /// For devices of 8.0 and later.
+    General,
+    /// With `wgmma`, for devices of 9.0 alone.
+    Wgmma,
+}
+
+/// What a kernel has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// The launch of its own that a classic comes with.
+    Classic,
+    /// A product of matrices.
+    Product(Product),
+    /// A copy of so many rows of so many elements, with so many elements behind each.
+    RowCopy([u32; 3]),
+}
+
+/// A product of matrices, as it is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// m, n and k.
+    pub extents: [usize; 3],
+    /// Elements behind each row of A, B and C, as they are stored.
+    pub gaps: [usize; 3],
+    /// The width of a tile, where the entry point has several.
+    pub tile: Option<u32>,
+    /// Slices of K.
+    pub slices: u32,
+    /// Multiprocessors of the device, which a persistent kernel has a block on each of.
+    pub multiprocessors: u32,
+}
+
+/// A product whose rows are packed, of one slice.
+pub const fn product(extents: [usize; 3]) -> Product {
+    Product {
+        extents,
+        gaps: [0; 3],
+        tile: None,
+        slices: 1,
+        multiprocessors: 132,
+    }
 }
 
 /// One text in one file, found exactly once, and what replaces it.
 #[derive(Clone, Copy, Debug)]
 pub struct Edit {
-    /// The file, by its name without the folders.
+    /// The end of the file's path, which no other file of the kernel has.
     pub file: &'static str,
     /// What is there.
     pub find: &'static str,
@@ -89,6 +153,8 @@ pub enum Expect {
         /// Kinds that may be reported.
         also: &'static [&'static str],
     },
+    /// One or more of these kinds, by the order in which things happen, and no others.
+    Any(&'static [&'static str]),
     /// No fault, but a result that differs from the CPU's.
     Mismatch,
 }
@@ -98,7 +164,7 @@ pub enum Expect {
 pub enum Device {
     /// It ends.
     Runs,
-    /// It never ends there.
+    /// It never ends there, or may not.
     Hangs,
     /// It does not get there, for this reason.
     Refused(&'static str),
@@ -141,49 +207,9 @@ const fn faults(all: &'static [&'static str]) -> Expect {
     Expect::Faults { all, also: &[] }
 }
 
-macro_rules! classic {
-    ($name:literal, $file:literal, $parameters:literal) => {
-        Kernel {
-            name: $name,
-            files: &[concat!("sim/classics/src/", $file)],
-            parameters: $parameters,
-        }
-    };
+const fn edit(file: &'static str, find: &'static str, replace: &'static str) -> Edit {
+    Edit { file, find, replace }
 }
-
-macro_rules! rung {
-    ($name:literal, $file:literal, $parameters:literal) => {
-        Kernel {
-            name: $name,
-            files: &["kernels-gpu/src/tiled.rs", concat!("kernels-gpu/src/rungs/", $file)],
-            parameters: $parameters,
-        }
-    };
-}
-
-/// The kernels that mutants are made from. Of those in the variant table only `f32` ones: the element type changes no access.
-pub static KERNELS: &[Kernel] = &[
-    classic!("reduce_tree", "reduction.rs", 3),
-    classic!("reduce_warp", "reduction.rs", 3),
-    classic!("reduce_shuffle", "reduction.rs", 3),
-    classic!("transpose_tile", "transpose.rs", 4),
-    classic!("transpose_padded", "transpose.rs", 4),
-    classic!("scan_inclusive", "scan.rs", 3),
-    classic!("histogram", "histogram.rs", 3),
-    classic!("reverse_static", "reverse.rs", 1),
-    classic!("reverse_dynamic", "reverse.rs", 2),
-    classic!("stencil", "stencil.rs", 3),
-    classic!("stencil_pipelined", "stencil_pipelined.rs", 3),
-    classic!("pad_4_bytes", "padding.rs", 3),
-    classic!("pad_8_bytes", "padding.rs", 3),
-    classic!("pad_16_bytes", "padding.rs", 3),
-    classic!("reduce_last_block", "last_block.rs", 5),
-    classic!("row_sums", "row_sums.rs", 4),
-    rung!("r01_naive_f32", "r01_naive.rs", 4),
-    rung!("r02_tiled_static_16_f32", "r02_tiled_static.rs", 4),
-    rung!("r03_tiled_dynamic_1x1_f32", "r03_tiled_dynamic.rs", 5),
-    rung!("r03_tiled_dynamic_4x4_f32", "r03_tiled_dynamic.rs", 5),
-];
 
 /// The kernel of this name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
@@ -196,9 +222,18 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         async_copies::ROWS,
         barriers::ROWS,
         classics::ROWS,
+        clusters::ROWS,
         launches::ROWS,
+        lines::ROWS,
         naive::ROWS,
+        pipeline::ROWS,
+        registers::ROWS,
+        ring::ROWS,
+        slices::ROWS,
+        stores::ROWS,
+        tensor::ROWS,
         tiled::ROWS,
+        turns::ROWS,
         warps::ROWS,
     ]
     .into_iter()

@@ -1,0 +1,169 @@
+//! Rung 16 with one mistake each: clusters of two blocks, which copy halves of B for both.
+
+use super::{Device, Edit, Expect, ROW, Row, edit, faults};
+
+const KERNEL: &str = "r16_cluster_nn_128x256_f16";
+
+pub const ROWS: &[Row] = &[
+    Row {
+        id: "cluster_no_barrier_at_the_end",
+        kernel: KERNEL,
+        what: "a block ends while the other still arrives at its barriers",
+        edits: &[producer(
+            "            unsafe { cluster::wait_for(ring.barriers, empty::<T>(turn.stage), turn.parity ^ 1) };\n",
+            "\n",
+        )],
+        expect: faults(&["Cluster"]),
+        ..ROW
+    },
+    Row {
+        id: "cluster_no_barrier_at_the_start",
+        kernel: KERNEL,
+        what: "copies go to the other block before its barriers are there",
+        edits: &[block(
+            "later than that.
+                cluster::wait();
+",
+            "later than that.
+
+",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["Mbarrier"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "cluster_nobody_arrives",
+        kernel: KERNEL,
+        what: "the cluster's barrier is waited for and not arrived at",
+        edits: &[block("            cluster::arrive();\n", "\n")],
+        expect: faults(&["Cluster"]),
+        ..ROW
+    },
+    Row {
+        id: "cluster_wrong_mask",
+        kernel: KERNEL,
+        what: "the halves of B go to the first block alone",
+        edits: &[producer("(1 << blocks) - 1", "1")],
+        expect: faults(&["Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "cluster_mask_of_a_block_too_many",
+        kernel: KERNEL,
+        what: "the mask has a bit for a third block",
+        edits: &[producer("(1 << blocks) - 1", "(2 << blocks) - 1")],
+        expect: faults(&["Cluster"]),
+        ..ROW
+    },
+    Row {
+        id: "cluster_same_half_twice",
+        kernel: KERNEL,
+        what: "both blocks copy to the first half of B's part of the stage",
+        edits: &[producer("tile.a_elems() + own * WgmmaTile::K;", "tile.a_elems();")],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["UninitializedRead"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "cluster_same_columns_twice",
+        kernel: KERNEL,
+        what: "both blocks copy the first half of B",
+        edits: &[producer("[column + own, k]", "[column, k]")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "cluster_arrives_at_the_first_block",
+        kernel: KERNEL,
+        what: "both arrivals at an empty barrier go to the first block",
+        edits: &[consumer(
+            "map(ring.barriers, empty::<T>(stage), t)",
+            "map(ring.barriers, empty::<T>(stage), 0)",
+        )],
+        expect: Expect::Faults {
+            all: &["Deadlock"],
+            also: &["Mbarrier", "SharedRace"],
+        },
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "cluster_arrives_at_its_own_block",
+        kernel: KERNEL,
+        what: "a warpgroup tells its own block alone that it is done with a stage",
+        edits: &[consumer(
+            "            if t < T::TILE.cluster {
+                cluster::arrive_at_after_products(cluster::map(ring.barriers, empty::<T>(stage), t));
+            }
+",
+            "            if t == 0 { mbarrier::arrive(ring.barriers, empty::<T>(stage)); }
+
+
+",
+        )],
+        expect: faults(&["Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "cluster_counts_one_block",
+        kernel: KERNEL,
+        what: "the empty barriers expect the arrivals of one block",
+        edits: &[block(
+            "empty::<T>(stage), tile.readers() * tile.cluster);",
+            "empty::<T>(stage), tile.readers());",
+        )],
+        expect: Expect::Faults {
+            all: &["Mbarrier"],
+            also: &["SharedRace"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "cluster_expects_its_own_half",
+        kernel: KERNEL,
+        what: "the phase expects the half of B that the block itself copies",
+        edits: &[producer(
+            "let bytes = (a_rows + b_rows) *",
+            "let bytes = (a_rows + b_rows / tile.cluster) *",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["Deadlock"],
+        },
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "cluster_empty_not_awaited",
+        kernel: KERNEL,
+        what: "without waiting for readers the producer expects the next bytes in a phase that is not complete",
+        edits: &[producer(
+            "                    cluster::wait_for(ring.barriers, empty::<T>(stage), parity ^ 1);\n",
+            "\n",
+        )],
+        expect: Expect::Faults {
+            all: &["Mbarrier"],
+            also: &["SharedRace"],
+        },
+        ..ROW
+    },
+];
+
+const fn block(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/mod.rs", find, replace)
+}
+
+const fn producer(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/copies.rs", find, replace)
+}
+
+const fn consumer(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/products.rs", find, replace)
+}

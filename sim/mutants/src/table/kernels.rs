@@ -1,0 +1,241 @@
+//! The kernels that mutants are made from, and their launches.
+//!
+//! Of the element types one stands for all: it changes no access. Shapes are small, and no tile divides them; rows have a gap behind them wherever
+//! the kernel takes one.
+
+use super::{Kernel, Module, Product, Task, product};
+
+macro_rules! classic {
+    ($name:literal, $file:literal, $parameters:literal) => {
+        Kernel {
+            name: $name,
+            symbol: $name,
+            files: &[concat!("sim/classics/src/", $file)],
+            parameters: $parameters,
+            module: Module::General,
+            task: Task::Classic,
+        }
+    };
+}
+
+/// The files of a rung: those of its body, which stand first, and its own.
+macro_rules! rung {
+    ($name:literal, $($body:literal)*, $file:literal, $parameters:literal, $product:expr) => {
+        Kernel {
+            name: $name,
+            symbol: $name,
+            files: &[
+                $(concat!("kernels-gpu/src/", $body),)*
+                concat!("kernels-gpu/src/rungs/", $file),
+            ],
+            parameters: $parameters,
+            module: Module::General,
+            task: Task::Product($product),
+        }
+    };
+}
+
+/// A rung that multiplies by `wgmma`: what it is called, and its entry point.
+macro_rules! wgmma {
+    ($name:literal, $symbol:literal, $file:literal, $product:expr) => {
+        Kernel {
+            name: $name,
+            symbol: $symbol,
+            module: Module::Wgmma,
+            ..rung!($name, "slices.rs" "wgmma", $file, 8, $product)
+        }
+    };
+}
+
+const TILED: Product = Product {
+    gaps: [3, 5, 2],
+    tile: Some(16),
+    ..product([37, 43, 35])
+};
+/// One output a thread, or a width that four outputs do not divide.
+const TILED_12: Product = Product {
+    tile: Some(12),
+    ..TILED
+};
+const TILED_4X4: Product = Product {
+    gaps: [2, 3, 5],
+    tile: Some(38),
+    ..product([50, 41, 43])
+};
+/// Rows that take no vectors.
+const REGISTERS: Product = Product {
+    gaps: [2, 3, 5],
+    ..product([130, 41, 19])
+};
+/// Extents that are multiples of 4, which leading dimensions are not.
+const ODD_ROWS: Product = Product {
+    gaps: [1, 1, 1],
+    ..product([132, 44, 20])
+};
+
+/// Every kernel.
+pub static KERNELS: &[Kernel] = &[
+    classic!("reduce_tree", "reduction.rs", 3),
+    classic!("reduce_warp", "reduction.rs", 3),
+    classic!("reduce_shuffle", "reduction.rs", 3),
+    classic!("transpose_tile", "transpose.rs", 4),
+    classic!("transpose_padded", "transpose.rs", 4),
+    classic!("scan_inclusive", "scan.rs", 3),
+    classic!("histogram", "histogram.rs", 3),
+    classic!("reverse_static", "reverse.rs", 1),
+    classic!("reverse_dynamic", "reverse.rs", 2),
+    classic!("stencil", "stencil.rs", 3),
+    classic!("stencil_pipelined", "stencil_pipelined.rs", 3),
+    classic!("pad_4_bytes", "padding.rs", 3),
+    classic!("pad_8_bytes", "padding.rs", 3),
+    classic!("pad_16_bytes", "padding.rs", 3),
+    classic!("reduce_last_block", "last_block.rs", 5),
+    classic!("row_sums", "row_sums.rs", 4),
+    rung!("r01_naive_f32", , "r01_naive.rs", 4, TILED),
+    rung!("r02_tiled_static_16_f32", "tiled.rs", "r02_tiled_static.rs", 4, TILED),
+    rung!(
+        "r03_tiled_dynamic_1x1_f32",
+        "tiled.rs",
+        "r03_tiled_dynamic.rs",
+        5,
+        TILED_12
+    ),
+    rung!(
+        "r03_tiled_dynamic_4x4_f32",
+        "tiled.rs",
+        "r03_tiled_dynamic.rs",
+        5,
+        TILED_4X4
+    ),
+    rung!("r04_register_column_f32", , "r04_register_column.rs", 4, REGISTERS),
+    rung!(
+        "r05_register_tile_f32",
+        "register_tile.rs",
+        "r05_register_tile.rs",
+        4,
+        REGISTERS
+    ),
+    rung!("r06_vector_copy_f32", "register", "r06_vector_copy.rs", 4, ODD_ROWS),
+    rung!("r07_warp_tile_f32", "register", "r07_warp_tile.rs", 4, REGISTERS),
+    rung!("r08_double_buffer_f32", "register" "rungs/r07_warp_tile.rs", "r08_double_buffer.rs", 4, REGISTERS),
+    rung!("r09_async_copy_nn4_256x128_f32", "slices.rs" "pipeline", "r09_async_copy.rs", 6, Product {
+        gaps: [1, 4, 3],
+        ..product([20, 24, 70])
+    }),
+    // 9 slices meet in two rounds: 8 and 1, then these two.
+    rung!("r10_gemm_nn4_64x64_f32", "slices.rs" "pipeline", "r10_gemm.rs", 6, Product {
+        gaps: [1, 4, 3],
+        slices: 9,
+        ..product([66, 24, 134])
+    }),
+    rung!(
+        "r11_matrix_vector_along_k4_f32",
+        "slices.rs",
+        "r11_matrix_vector.rs",
+        6,
+        Product {
+            gaps: [4, 0, 2],
+            ..product([11, 1, 1300])
+        }
+    ),
+    rung!(
+        "r11_matrix_vector_across_k_f32",
+        "slices.rs",
+        "r11_matrix_vector.rs",
+        6,
+        Product {
+            gaps: [3, 2, 0],
+            ..product([1, 131, 77])
+        }
+    ),
+    Kernel {
+        name: "copy_rows_b16",
+        symbol: "copy_rows_b16",
+        files: &["kernels-gpu/src/row_copy.rs"],
+        parameters: 3,
+        module: Module::General,
+        task: Task::RowCopy([7, 67, 2]),
+    },
+    rung!(
+        "r12_mma_sync_nn_128x128_f16",
+        "tensor",
+        "r12_mma_sync.rs",
+        5,
+        Product {
+            gaps: [3, 8, 8],
+            ..product([70, 40, 165])
+        }
+    ),
+    // More steps than stages; C's rows take no bulk copies.
+    wgmma!(
+        "r13_wgmma_nn_128x128_f16",
+        "r13_wgmma_nn_128x128_f16",
+        "r13_wgmma.rs",
+        Product {
+            gaps: [4, 7, 2],
+            ..product([70, 65, 132])
+        }
+    ),
+    wgmma!(
+        "r14_warp_specialized_nn_128x256_f16",
+        "r14_warp_specialized_nn_128x256_f16",
+        "r14_warp_specialized.rs",
+        Product {
+            gaps: [4, 4, 0],
+            ..product([20, 36, 380])
+        }
+    ),
+    // Three tiles on two multiprocessors.
+    wgmma!(
+        "r15_persistent_nn_128x256_f16",
+        "r15_persistent_nn_128x256_f16",
+        "r15_persistent.rs",
+        Product {
+            gaps: [4, 4, 0],
+            multiprocessors: 2,
+            ..product([260, 20, 260])
+        }
+    ),
+    wgmma!(
+        "r16_cluster_nn_128x256_f16",
+        "r16_cluster_nn_128x256_f16",
+        "r16_cluster.rs",
+        Product {
+            gaps: [4, 4, 0],
+            ..product([140, 140, 300])
+        }
+    ),
+    // Three tiles on one multiprocessor, C by bulk copies; the last tile begins with the first stage, where its panels go.
+    wgmma!(
+        "r17_wgmma_gemm_nn_128x128_f16",
+        "r17_wgmma_gemm_nn_128x128_f16",
+        "r17_wgmma_gemm.rs",
+        Product {
+            gaps: [6, 0, 8],
+            multiprocessors: 1,
+            ..product([70, 264, 130])
+        }
+    ),
+    // Three slices, which threads store: rows of C take no bulk copies.
+    wgmma!(
+        "r17_wgmma_gemm_nn_64x64_f16",
+        "r17_wgmma_gemm_nn_64x64_f16",
+        "r17_wgmma_gemm.rs",
+        Product {
+            gaps: [0, 0, 3],
+            slices: 3,
+            ..product([20, 40, 192])
+        }
+    ),
+    // Three tiles of a cluster of two blocks, of which the first warpgroup has two. A tile takes each stage once: a turn later the parity is another.
+    wgmma!(
+        "r17_wgmma_gemm_nt_128x168_f16",
+        "r17_wgmma_gemm_nt_128x168_f16",
+        "r17_wgmma_gemm.rs",
+        Product {
+            gaps: [4, 4, 0],
+            multiprocessors: 2,
+            ..product([140, 344, 300])
+        }
+    ),
+];

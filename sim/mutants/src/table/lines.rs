@@ -1,0 +1,154 @@
+//! Rung 11, products with a vector, and the copy of rows, with one mistake each.
+
+use super::Tool::{Memcheck, Racecheck, Synccheck};
+use super::{Edit, Expect, ROW, Row, edit, faults};
+
+const ALONG: &str = "r11_matrix_vector_along_k4_f32";
+const ACROSS: &str = "r11_matrix_vector_across_k_f32";
+const COPY: &str = "copy_rows_b16";
+
+pub const ROWS: &[Row] = &[
+    Row {
+        id: "lines_shuffle_wrong_mask",
+        kernel: ALONG,
+        what: "a mask that leaves out half of the lanes that call",
+        edits: &[lines("warp_shuffle_xor(u32::MAX, sum", "warp_shuffle_xor(0xffff, sum")],
+        expect: faults(&["WarpMask"]),
+        ..ROW
+    },
+    Row {
+        id: "lines_shuffle_too_short",
+        kernel: ALONG,
+        what: "four rounds of shuffles, which add up half a warp",
+        edits: &[lines("unrolled!(5_u32, at most 8", "unrolled!(4_u32, at most 8")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "lines_shuffle_of_some_lanes",
+        kernel: ALONG,
+        what: "only lanes that had elements of the last step shuffle, with a mask of all",
+        edits: &[lines(
+            "        sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0;",
+            "        if lane < 16 { sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0; }",
+        )],
+        expect: Expect::Mismatch,
+        seen_by: &[Synccheck],
+        ..ROW
+    },
+    Row {
+        id: "lines_behind_the_last",
+        kernel: ALONG,
+        what: "a warp without a line reads one behind the last",
+        edits: &[lines(
+            "let row = line.min(problem.lines - 1) as usize",
+            "let row = line as usize",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "lines_all_ahead",
+        kernel: ALONG,
+        what: "the loop that loads ahead goes on where it has fewer vectors left",
+        edits: &[lines(
+            "while k + (AHEAD as u32 - 1) * step < problem.k_end {",
+            "while k < problem.k_end {",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "lines_no_barrier",
+        kernel: ACROSS,
+        what: "no barrier between the warps' sums and their sum",
+        edits: &[lines(
+            "    // RAW: the sums of all warps are there.
+    thread::sync_threads();
+",
+            "\n\n",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["UninitializedRead"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "lines_warps_overlap",
+        kernel: ACROSS,
+        what: "the warps' parts of shared memory overlap",
+        edits: &[lines(
+            "warps.set((warp * lines + line) as usize",
+            "warps.set((warp + line) as usize",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace", "UninitializedRead"],
+            also: &[],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "lines_columns_not_clamped",
+        kernel: ACROSS,
+        what: "lanes behind the last line read on",
+        edits: &[lines(
+            "line_of(load).min(problem.lines - V as u32) as usize",
+            "line_of(load) as usize",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "copy_rows_no_guard",
+        kernel: COPY,
+        what: "threads behind the last row copy too",
+        edits: &[copy(
+            "    if row >= copy.rows {
+        return;
+    }
+",
+            "\n\n\n",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "copy_rows_word_before_the_row",
+        kernel: COPY,
+        what: "the word that begins before its row is loaded",
+        edits: &[copy("let is_inside = column >= before && ", "let is_inside = ")],
+        expect: faults(&["OutOfBounds"]),
+        ..ROW
+    },
+    Row {
+        id: "copy_rows_behind_the_row",
+        kernel: COPY,
+        what: "elements behind the end of a row are loaded",
+        edits: &[copy("first + i.min(left - 1) as usize", "first + i as usize")],
+        expect: faults(&["OutOfBounds"]),
+        ..ROW
+    },
+    Row {
+        id: "copy_rows_halves_exchanged",
+        kernel: COPY,
+        what: "words are shifted the other way",
+        edits: &[copy("low >> 16 | high << 16", "low << 16 | high >> 16")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+];
+
+const fn lines(find: &'static str, replace: &'static str) -> Edit {
+    edit("r11_matrix_vector.rs", find, replace)
+}
+
+const fn copy(find: &'static str, replace: &'static str) -> Edit {
+    edit("row_copy.rs", find, replace)
+}

@@ -1,0 +1,164 @@
+//! Rungs 9 and 10 with one mistake each: asynchronous copies into a ring of stages.
+
+use super::Tool::{Memcheck, Racecheck};
+use super::{Edit, Expect, ROW, Row, edit, faults};
+
+const KERNEL: &str = "r09_async_copy_nn4_256x128_f32";
+const BARRIER: &str = "                thread::sync_threads();
+                stage = after(stage);
+";
+
+pub const ROWS: &[Row] = &[
+    Row {
+        id: "ring_no_wait",
+        kernel: KERNEL,
+        what: "nobody waits for the copies of the next stage",
+        edits: &[body(
+            "                next_copy!();\n                wait::<T>();\n",
+            "                next_copy!();\n\n",
+        )],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_waits_for_one_group_too_few",
+        kernel: KERNEL,
+        what: "the wait leaves the copies of the next stage under way",
+        edits: &[body("3 => async_copy::wait::<1>(),", "3 => async_copy::wait::<2>(),")],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_no_first_wait",
+        kernel: KERNEL,
+        what: "nobody waits for the copies of stage 0",
+        edits: &[body(
+            "    wait::<T>();\n    // RAW: every thread's copies of stage 0",
+            "    \n    // RAW: every thread's copies of stage 0",
+        )],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_no_barrier",
+        kernel: KERNEL,
+        what: "no barrier between the steps",
+        edits: &[body(BARRIER, "\n                stage = after(stage);\n")],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["AsyncPending", "UninitializedRead"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_barrier_before_wait",
+        kernel: KERNEL,
+        what: "the barrier comes before the wait: each thread knows of its own copies alone",
+        edits: &[
+            body(
+                "                next_copy!();\n                wait::<T>();\n",
+                "                next_copy!();\n\n",
+            ),
+            body(
+                BARRIER,
+                "                thread::sync_threads(); wait::<T>();\n                stage = after(stage);\n",
+            ),
+        ],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_no_commit",
+        kernel: KERNEL,
+        what: "copies are in no group, so that no wait covers them",
+        edits: &[body("            async_copy::commit();\n", "\n")],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_a_stage_too_short",
+        kernel: KERNEL,
+        what: "the ring goes round one stage early: copies go into the stage that is read",
+        edits: &[body(
+            "let last_stage = (tile.stages - 1) * tile.stage_elems();",
+            "let last_stage = (tile.stages - 2) * tile.stage_elems();",
+        )],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_copies_go_on_behind_k",
+        kernel: KERNEL,
+        what: "B's rows behind the end of K are copied too",
+        edits: &[edit("pipeline/operand.rs", "if inside { 4 } else { 0 }", "4")],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_lines_not_clamped",
+        kernel: KERNEL,
+        what: "rows of A behind the last one are copied",
+        edits: &[edit("pipeline/operand.rs", ".min(lines - 1 - first) * ld;", " * ld;")],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "ring_step_does_not_advance",
+        kernel: KERNEL,
+        what: "every step copies the first columns of A",
+        edits: &[body("            part_a.advance::<LA>(side_a);\n", "\n")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "ring_fragments_of_the_other_stage",
+        kernel: KERNEL,
+        what: "the first fragments of a step are of the stage before",
+        edits: &[body(
+            "                stage = after(stage);
+                fragments(&mut from_a[next], &mut from_b[next], stage, 0);
+",
+            "                fragments(&mut from_a[next], &mut from_b[next], stage, 0);
+                stage = after(stage);
+",
+        )],
+        // Which the next copies go into.
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+];
+
+const fn body(find: &'static str, replace: &'static str) -> Edit {
+    edit("pipeline/mod.rs", find, replace)
+}

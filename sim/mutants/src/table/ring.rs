@@ -1,0 +1,418 @@
+//! Rungs 13 to 15 with one mistake each: tensor maps, mbarriers, `wgmma`, blocks that stay.
+
+use super::Tool::{Initcheck, Memcheck, Racecheck, Synccheck};
+use super::{Device, Edit, Expect, ROW, Row, edit, faults};
+
+const ONE_STAGE: &str = "r13_wgmma_nn_128x128_f16";
+const RING: &str = "r14_warp_specialized_nn_128x256_f16";
+const PERSISTENT: &str = "r15_persistent_nn_128x256_f16";
+
+pub const ROWS: &[Row] = &[
+    Row {
+        id: "mbarrier_full_not_awaited",
+        kernel: ONE_STAGE,
+        what: "products start without waiting for the stage to be full",
+        edits: &[consumer(
+            "                mbarrier::wait(ring.barriers, full::<T>(stage), parity);\n",
+            "\n",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["Mbarrier"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_full_wrong_parity",
+        kernel: ONE_STAGE,
+        what: "the consumers wait for the phase before, which counts as complete",
+        edits: &[consumer("full::<T>(stage), parity);", "full::<T>(stage), parity ^ 1);")],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["Mbarrier"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_empty_wrong_parity",
+        kernel: ONE_STAGE,
+        what: "the producer waits for the first round of consumers before it has copied anything",
+        edits: &[producer(
+            "mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);",
+            "mbarrier::wait(ring.barriers, empty::<T>(stage), parity);",
+        )],
+        expect: faults(&["Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_empty_not_awaited",
+        kernel: ONE_STAGE,
+        what: "without waiting for readers the producer expects the next bytes in a phase that is not complete",
+        edits: &[producer(
+            "                    mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);\n",
+            "\n",
+        )],
+        expect: Expect::Faults {
+            all: &["Mbarrier"],
+            also: &["SharedRace"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_too_few_bytes",
+        kernel: ONE_STAGE,
+        // Complete at the moment when as many have come, or never.
+        what: "the phase expects A's bytes alone",
+        edits: &[producer("let bytes = (a_rows + b_rows) *", "let bytes = a_rows *")],
+        expect: Expect::Any(&["SharedRace", "Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_too_many_bytes",
+        kernel: ONE_STAGE,
+        what: "the phase expects bytes for rows of A that no copy brings",
+        edits: &[producer(
+            "let bytes = (a_rows + b_rows) *",
+            "let bytes = (tile.m + b_rows) *",
+        )],
+        expect: faults(&["Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_one_reader",
+        kernel: ONE_STAGE,
+        what: "the empty barrier expects the arrival of one of two warpgroups: the other completes the next phase",
+        edits: &[block(
+            "empty::<T>(stage), tile.readers() * tile.cluster);",
+            "empty::<T>(stage), tile.cluster);",
+        )],
+        expect: faults(&["Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_no_fence",
+        kernel: PERSISTENT,
+        what: "no fence between the initialisation of the barriers and the copies that complete on them",
+        edits: &[block("            mbarrier::fence_init();\n", "\n")],
+        expect: faults(&["Mbarrier"]),
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_no_block_barrier",
+        kernel: ONE_STAGE,
+        what: "no barrier between the initialisation of the barriers and their use",
+        edits: &[block(
+            "        // RAW: the barriers of the block are there.
+        thread::sync_threads();
+",
+            "\n\n",
+        )],
+        expect: faults(&["Mbarrier"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mbarrier_every_warp_initialises",
+        kernel: ONE_STAGE,
+        what: "a thread of each warp initialises the barriers",
+        edits: &[block("if number == 0 && elect(u32::MAX) {", "if elect(u32::MAX) {")],
+        expect: faults(&["Mbarrier"]),
+        ..ROW
+    },
+    Row {
+        id: "rest_not_fenced",
+        kernel: ONE_STAGE,
+        what: "no proxy fence between the zeros behind A's last row and the products that read them",
+        edits: &[block("    bulk_copy::proxy_fence();\n", "\n")],
+        expect: faults(&["MissingProxyFence"]),
+        ..ROW
+    },
+    Row {
+        id: "rest_not_cleared",
+        kernel: ONE_STAGE,
+        what: "the rows of A that no copy brings are left as they are",
+        edits: &[block("        clear(start, rows[0], tile.m);\n", "\n")],
+        expect: faults(&["UninitializedRead"]),
+        ..ROW
+    },
+    Row {
+        id: "rest_cleared_late",
+        kernel: ONE_STAGE,
+        what: "zeros are written from the first row on, where copies go",
+        edits: &[
+            block(
+                "        if const { T::TILE.cluster == 1 } && rows != [tile.m, tile.n] {
+            clear_rest::<E, T>(ring, rows);
+        }
+",
+                "\n\n\n",
+            ),
+            block(
+                "    let warpgroup = number / 4;\n",
+                "    let warpgroup = number / 4; unsafe { clear_rest::<E, T>(ring, rows) };\n",
+            ),
+        ],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["MissingProxyFence", "UninitializedRead"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "wgmma_no_fence",
+        kernel: ONE_STAGE,
+        what: "no wgmma.fence between the zeros of the accumulators and the first product",
+        edits: &[consumer(
+            "                unrolled!(const GROUPS, |group| wgmma::fence(&mut sums[group]));\n",
+            "\n",
+        )],
+        expect: faults(&["Warpgroup"]),
+        ..ROW
+    },
+    Row {
+        id: "wgmma_no_wait",
+        kernel: ONE_STAGE,
+        what: "the stage is released while products read it",
+        edits: &[consumer(
+            "                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
+                    release::<T>(ring, stage, t);
+",
+            "
+                    release::<T>(ring, stage, t);
+",
+        )],
+        expect: faults(&["SharedRace"]),
+        ..ROW
+    },
+    Row {
+        id: "wgmma_no_commit",
+        kernel: ONE_STAGE,
+        what: "products are in no group, so that no wait covers them",
+        edits: &[consumer("                wgmma::commit();\n", "\n")],
+        expect: faults(&["SharedRace"]),
+        ..ROW
+    },
+    Row {
+        id: "wgmma_released_before_wait",
+        kernel: ONE_STAGE,
+        what: "the stage is released, then its products are waited for",
+        edits: &[consumer(
+            "                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
+                    release::<T>(ring, stage, t);
+",
+            "                    release::<T>(ring, stage, t);
+                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
+",
+        )],
+        expect: faults(&["SharedRace"]),
+        ..ROW
+    },
+    Row {
+        id: "wgmma_threads_of_another_step",
+        kernel: ONE_STAGE,
+        what: "the last warp of a warpgroup multiplies with the descriptor of the step's first 16",
+        edits: &[consumer(
+            "let b = of_b.advanced(at + b_bytes * i);",
+            "let b = of_b.advanced(at + if t < 96 { b_bytes * i } else { 0 });",
+        )],
+        expect: faults(&["Warpgroup"]),
+        ..ROW
+    },
+    Row {
+        id: "wgmma_first_16_of_k_four_times",
+        kernel: ONE_STAGE,
+        what: "A's descriptor does not advance along K",
+        edits: &[consumer("at + a_bytes * i + PANEL_BYTES", "at + PANEL_BYTES")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "box_coordinates_swapped",
+        kernel: ONE_STAGE,
+        what: "row and column of a box of A are exchanged",
+        edits: &[producer(
+            "        load(to, [k, row]);\n",
+            "        load(to, [row, k]);\n",
+        )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "stage_released_early",
+        kernel: RING,
+        what: "the step's own stage is released, whose products go on",
+        edits: &[consumer(
+            "                    if step > 0 {
+                        release::<T>(ring, last, t);
+                    }
+",
+            "
+                        release::<T>(ring, stage, t);
+
+",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["Mbarrier"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "stage_released_a_group_early",
+        kernel: RING,
+        what: "the wait leaves the products of the step before under way, whose stage is released",
+        edits: &[consumer(
+            "wgmma::wait::<1, _>(&mut sums[group])",
+            "wgmma::wait::<2, _>(&mut sums[group])",
+        )],
+        expect: faults(&["SharedRace"]),
+        ..ROW
+    },
+    Row {
+        id: "phases_without_end",
+        kernel: RING,
+        what: "the parity stays the same when the ring goes round",
+        edits: &[block("parity: self.parity ^ 1,", "parity: self.parity,")],
+        expect: Expect::Faults {
+            all: &["Mbarrier"],
+            also: &["SharedRace"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "sums_no_sync_warp_before",
+        kernel: RING,
+        what: "lanes read what others of the warp have written, without a barrier of the warp",
+        edits: &[epilogue(
+            "            // RAW: the warp's sums are there.
+            warp::sync_warp(u32::MAX);
+",
+            "\n\n",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["UninitializedRead"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "sums_no_sync_warp_after",
+        kernel: RING,
+        what: "the next columns overwrite what other lanes of the warp still read",
+        edits: &[epilogue(
+            "            // WAR: the warp's sums are read.
+            warp::sync_warp(u32::MAX);
+",
+            "\n\n",
+        )],
+        expect: faults(&["SharedRace"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "sums_in_few_banks",
+        kernel: RING,
+        what: "columns of a warp's sums are not XORed: right, but rows lie in the same banks",
+        edits: &[epilogue("(four ^ (row % 4 * 2)) * 4", "four * 4")],
+        expect: Expect::Slower,
+        ..ROW
+    },
+    Row {
+        id: "sums_store_guard_incomplete",
+        kernel: RING,
+        what: "C's rows are not guarded",
+        edits: &[epilogue("if row < m && column < end {", "if column < end {")],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "last_stage_not_released",
+        kernel: PERSISTENT,
+        what: "the last stage of a tile is never released",
+        edits: &[consumer(
+            "                if item.steps > 0 {
+                    release::<T>(ring, last, t);
+                }
+",
+            "\n\n\n",
+        )],
+        expect: faults(&["Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "next_tile_from_the_first_stage",
+        kernel: PERSISTENT,
+        what: "the consumers begin each tile with the first stage, the producer with the next one",
+        edits: &[consumer(
+            "        next = work.next::<T>();\n",
+            "        next = work.next::<T>(); turn = Turn::FIRST;\n",
+        )],
+        expect: Expect::Faults {
+            all: &["Deadlock"],
+            also: &["SharedRace"],
+        },
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "blocks_with_the_same_tiles",
+        kernel: PERSISTENT,
+        what: "a block goes on with the next tile and not with the next of its own",
+        edits: &[edit(
+            "wgmma/work.rs",
+            "self.next += self.stride;\n        let k",
+            "self.next += 1;\n        let k",
+        )],
+        expect: faults(&["GlobalRace"]),
+        ..ROW
+    },
+    Row {
+        id: "last_tile_left_out",
+        kernel: PERSISTENT,
+        what: "the tiles end one early",
+        edits: &[edit(
+            "wgmma/work.rs",
+            "self.next >= self.groups_m * self.tiles_n * self.slices",
+            "self.next + 1 >= self.groups_m * self.tiles_n * self.slices",
+        )],
+        expect: Expect::Mismatch,
+        seen_by: &[Initcheck],
+        ..ROW
+    },
+    Row {
+        id: "half_a_warpgroup_multiplies",
+        kernel: PERSISTENT,
+        what: "two warps of a warpgroup leave before the products",
+        edits: &[consumer(
+            "    let start = shared_address(ring.elems, 0);\n",
+            "    if t >= 64 { return } let start = shared_address(ring.elems, 0);\n",
+        )],
+        expect: faults(&["Deadlock"]),
+        seen_by: &[Synccheck],
+        device: Device::Hangs,
+        ..ROW
+    },
+];
+
+const fn block(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/mod.rs", find, replace)
+}
+
+const fn producer(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/copies.rs", find, replace)
+}
+
+const fn consumer(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/products.rs", find, replace)
+}
+
+const fn epilogue(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/epilogue.rs", find, replace)
+}

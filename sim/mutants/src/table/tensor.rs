@@ -1,0 +1,182 @@
+//! Rung 12 with one mistake each: `cp.async`, `ldmatrix`, `mma.sync`.
+
+use super::Tool::{Memcheck, Racecheck};
+use super::{Edit, Expect, ROW, Row, edit, faults};
+
+const KERNEL: &str = "r12_mma_sync_nn_128x128_f16";
+
+pub const ROWS: &[Row] = &[
+    Row {
+        id: "mma_no_wait",
+        kernel: KERNEL,
+        what: "nobody waits for the copies of the next stage",
+        edits: &[body(
+            "            if kk + 1 == pieces {\n                wait::<T>();\n",
+            "            if kk + 1 == pieces {\n\n",
+        )],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_no_barrier",
+        kernel: KERNEL,
+        what: "no barrier between the steps",
+        edits: &[body(
+            "                thread::sync_threads();
+                stage = after(stage);
+",
+            "
+                stage = after(stage);
+",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["AsyncPending", "UninitializedRead"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_a_stage_too_short",
+        kernel: KERNEL,
+        what: "the ring goes round one stage early: copies go into the stage that is read",
+        edits: &[body(
+            "let last_stage = (tile.stages - 1) * tile.stage_elems();",
+            "let last_stage = (tile.stages - 2) * tile.stage_elems();",
+        )],
+        expect: Expect::Faults {
+            all: &["AsyncPending"],
+            also: &["SharedRace"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_matrices_exchanged",
+        kernel: KERNEL,
+        what: "the lanes bring the second and the third matrix of A's pieces the other way round",
+        edits: &[operand(
+            "Self::new::<L>(side, first, lane / 8 % 2, lane / 16, lane % 8)",
+            "Self::new::<L>(side, first, lane / 16, lane / 8 % 2, lane % 8)",
+        )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_copies_not_swizzled",
+        kernel: KERNEL,
+        what: "copies leave a row's chunks in their order, fragments are loaded as if they were swizzled",
+        edits: &[operand(
+            "to: swizzle.elem(row, chunk),",
+            "to: row * swizzle.row_elems() + column,",
+        )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_no_swizzle",
+        kernel: KERNEL,
+        what: "neither copies nor fragments are swizzled: right, but 8 rows of a matrix lie in few banks",
+        edits: &[
+            operand(
+                "to: swizzle.elem(row, chunk),",
+                "to: row * swizzle.row_elems() + column,",
+            ),
+            operand(
+                "swizzle.elem(first + 8 * line + row, k)",
+                "(first + 8 * line + row) * swizzle.row_elems() + 8 * k",
+            ),
+            operand(
+                "swizzle.elem(8 * k + row, first / CHUNK + line)",
+                "(8 * k + row) * swizzle.row_elems() + first + 8 * line",
+            ),
+        ],
+        expect: Expect::Slower,
+        ..ROW
+    },
+    Row {
+        id: "mma_whole_chunks_only",
+        kernel: KERNEL,
+        what: "a chunk that the end of a row cuts is copied as a whole",
+        edits: &[operand(
+            "columns.saturating_sub(self.column).min(CHUNK)",
+            "if self.column < columns { CHUNK } else { 0 }",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        ..ROW
+    },
+    Row {
+        id: "mma_row_behind_the_last",
+        kernel: KERNEL,
+        what: "the row behind an operand's last one is copied",
+        edits: &[operand(
+            "self.row + number * pass >= rows {",
+            "self.row + number * pass > rows {",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_epilogue_no_wait",
+        kernel: KERNEL,
+        what: "the ring is written while copies of steps behind the end are under way to it",
+        edits: &[epilogue("    async_copy::wait::<0>();\n", "\n")],
+        expect: faults(&["AsyncPending"]),
+        ..ROW
+    },
+    Row {
+        id: "mma_epilogue_no_barrier",
+        kernel: KERNEL,
+        what: "a warp writes its sums to stages that others still read",
+        edits: &[epilogue(
+            "    // WAR: no thread reads the ring any more, and none copies to it.
+    thread::sync_threads();
+",
+            "\n\n",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["AsyncPending"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_epilogue_no_sync_warp",
+        kernel: KERNEL,
+        what: "lanes read what others of the warp have written, without a barrier of the warp",
+        edits: &[epilogue("        warp::sync_warp(u32::MAX);\n", "\n")],
+        expect: faults(&["SharedRace"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_epilogue_guard_incomplete",
+        kernel: KERNEL,
+        what: "C's columns are not guarded",
+        edits: &[epilogue("if in_c < m && column < n {", "if in_c < m {")],
+        expect: Expect::Faults {
+            all: &["OutOfBounds"],
+            also: &["GlobalRace"],
+        },
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+];
+
+const fn body(find: &'static str, replace: &'static str) -> Edit {
+    edit("tensor/mod.rs", find, replace)
+}
+
+const fn operand(find: &'static str, replace: &'static str) -> Edit {
+    edit("tensor/operand.rs", find, replace)
+}
+
+const fn epilogue(find: &'static str, replace: &'static str) -> Edit {
+    edit("tensor/epilogue.rs", find, replace)
+}

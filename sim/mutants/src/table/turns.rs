@@ -1,0 +1,130 @@
+//! Rung 17's tile of 128 x 168 with one mistake each: two warpgroups that take turns.
+
+use super::{Device, Edit, Expect, ROW, Row, edit, faults};
+
+const KERNEL: &str = "r17_wgmma_gemm_nt_128x168_f16";
+
+pub const ROWS: &[Row] = &[
+    Row {
+        id: "turns_not_awaited",
+        kernel: KERNEL,
+        what: "a warpgroup does not wait for its turn, and takes a phase for the one two later, of the same parity",
+        edits: &[consumer(
+            "            unsafe { named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
+            "\n",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["Deadlock", "UninitializedRead"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "turns_not_given",
+        kernel: KERNEL,
+        what: "a warpgroup does not say that the other's turn has come",
+        edits: &[consumer(
+            "            unsafe { named_barrier::arrive(TURN + 1 - warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
+            "\n",
+        )],
+        expect: faults(&["Deadlock"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "turns_given_to_itself",
+        kernel: KERNEL,
+        what: "a warpgroup arrives at the barrier of its own turn",
+        edits: &[consumer(
+            "named_barrier::arrive(TURN + 1 - warpgroup,",
+            "named_barrier::arrive(TURN + warpgroup,",
+        )],
+        expect: faults(&["NamedBarrier"]),
+        device: Device::Hangs,
+        ..ROW
+    },
+    Row {
+        id: "turns_of_one_warpgroup",
+        kernel: KERNEL,
+        what: "who waits for a turn counts the threads of one warpgroup, who gives it those of both",
+        edits: &[consumer(
+            "named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP)",
+            "named_barrier::sync(TURN + warpgroup, WgmmaTile::WARPGROUP)",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["Deadlock", "UninitializedRead"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "turns_stages_not_skipped",
+        kernel: KERNEL,
+        what: "a warpgroup goes on with the stage behind its own last one, which is the other's",
+        edits: &[consumer(
+            "                turn = turn.behind(item.steps, tile.stages);
+            }
+            let share",
+            "
+            }
+            let share",
+        )],
+        expect: Expect::Faults {
+            all: &["Mbarrier"],
+            also: &["SharedRace"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "turns_both_begin_with_the_first_stage",
+        kernel: KERNEL,
+        what: "the second warpgroup begins with the stages of the first tile",
+        edits: &[consumer(
+            "            turn = turn.behind(first.steps, tile.stages);\n",
+            "\n",
+        )],
+        expect: Expect::Faults {
+            all: &["Mbarrier"],
+            also: &["SharedRace"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "turns_parity_of_the_first_round",
+        kernel: KERNEL,
+        what: "to skip the other's stages leaves the parity as it is",
+        edits: &[edit(
+            "wgmma/mod.rs",
+            "parity: self.parity ^ (at / stages % 2),",
+            "parity: self.parity,",
+        )],
+        expect: Expect::Faults {
+            all: &["Mbarrier"],
+            also: &["SharedRace"],
+        },
+        ..ROW
+    },
+    Row {
+        id: "turns_of_the_same_tiles",
+        kernel: KERNEL,
+        what: "the first warpgroup does not leave the second tile to the other",
+        edits: &[edit("wgmma/work.rs", "            self.next += stride;\n", "\n")],
+        expect: faults(&["GlobalRace"]),
+        ..ROW
+    },
+    Row {
+        id: "turns_second_rows_as_the_first",
+        kernel: KERNEL,
+        what: "the second 64 rows of a tile are multiplied with the first 64 of A",
+        edits: &[consumer(
+            "at + a_bytes * i + PANEL_BYTES * group as u32",
+            "at + a_bytes * i",
+        )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+];
+
+const fn consumer(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma/products.rs", find, replace)
+}
