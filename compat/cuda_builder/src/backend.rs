@@ -9,7 +9,7 @@ use crate::compile::Compiled;
 use crate::diagnose;
 use crate::error::CudaBuilderError;
 use crate::pass::atomics::{self, ReadModifyWrite};
-use crate::pass::{self, Inlining, PassError, null};
+use crate::pass::{self, Inlining, PassError, null, wide_shifts};
 use crate::ptx;
 use crate::spilling;
 use crate::toolchain::Toolchain;
@@ -205,10 +205,8 @@ fn optimize(
         }
         None => inferred,
     };
-    write(
-        &scratch.join(OPTIMIZED_IR),
-        atomics::lower(&looked, operations).as_bytes(),
-    )
+    let lowered = wide_shifts::hide_amounts(&atomics::lower(&looked, operations));
+    write(&scratch.join(OPTIMIZED_IR), lowered.as_bytes())
 }
 
 fn lower_to_ptx(

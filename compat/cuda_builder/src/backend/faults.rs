@@ -172,3 +172,14 @@ fn copy_of_a_constant_is_read_at_the_address_of_the_constant() {
     };
     check(&fault, 22..);
 }
+
+#[test]
+fn high_half_of_a_wide_shift_by_nothing_is_taken_for_the_low_half() {
+    let fault = Fault {
+        ir: include_str!("faults/wide_shift.ll"),
+        // One of two values, the other being 6.
+        sign: Sign::Ptx(|ptx| ptx.contains(", 6, %p")),
+        mended: "shr.u64",
+    };
+    check(&fault, 22..);
+}
