@@ -1,4 +1,5 @@
-//! The digests of the kernels that ship, held against `docs/results/digests.txt`, to which `cargo xtask evidence` holds every result.
+//! The digests of the kernels that ship, held against `docs/results/digests.txt`, to which `cargo xtask evidence` holds
+//! every result.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,8 +13,8 @@ const MUTANTS: [&str; 2] = [
     include_str!(concat!(env!("OUT_DIR"), "/mutants_wgmma.ptx")),
 ];
 
-/// A line for each kernel of each level, oldest first: symbol, level, digest, and the kernel whose line of the planner's speeds prices it, where dispatch may
-/// pick it.
+/// A line for each kernel of each level, oldest first: symbol, level, digest, and the kernel whose line of the
+/// planner's speeds prices it, where dispatch may pick it.
 fn digests() -> String {
     let mut text = String::from(
         "# kernel, level of PTX, digest, kernel of whose speed dispatch knows; written by `BLESS=1 cargo test --test evidence`\n",

@@ -1,4 +1,5 @@
-//! That a fault of one GPU test leaves those after it alone: the way the GPU test program runs tests, with tests that fail, panic and abort, and no GPU.
+//! That a fault of one GPU test leaves those after it alone: the way the GPU test program runs tests, with tests that
+//! fail, panic and abort, and no GPU.
 
 #[path = "gpu/trial.rs"]
 mod trial;

@@ -5,8 +5,8 @@
 //!
 //! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it times
 //! other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts into the
-//! planner, and the times, `calibration.json`; kernels that it does not time keep their lines. With `--speeds FILE` the planner chooses by that table, and a
-//! calibration keeps its lines.
+//! planner, and the times, `calibration.json`; kernels that it does not time keep their lines. With `--speeds FILE` the
+//! planner chooses by that table, and a calibration keeps its lines.
 
 mod fit;
 
@@ -418,7 +418,8 @@ fn name(candidate: &Candidate) -> String {
 }
 
 impl Results {
-    /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each. Kernels that were not timed keep their lines of
+    /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each. Kernels that were
+    /// not timed keep their lines of
     /// `before`.
     fn speed(&self, gpu: &Gpu, before: &Speeds) -> Result<String, Box<dyn Error>> {
         let installed = gpu.profile().installed.as_ref().ok_or("a device")?;

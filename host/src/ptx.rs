@@ -173,8 +173,8 @@ pub fn module(level: &Level, symbol: &str) -> Option<String> {
     Some(text)
 }
 
-/// The [digest](digests) of a kernel as a device takes it whose newest general level has this name: from that level, from the one that is specific to an
-/// architecture, or from the module of the twins. `None` where none of them has it.
+/// The [digest](digests) of a kernel as a device takes it whose newest general level has this name: from that level,
+/// from the one that is specific to an architecture, or from the module of the twins. `None` where none of them has it.
 #[cfg(feature = "cli")]
 pub fn digest_of(symbol: &str, general_level: &str) -> Option<String> {
     let taken = |level: &&Level| level.arch == general_level || level.is_architecture_specific();

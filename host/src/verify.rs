@@ -289,7 +289,8 @@ pub fn policies(variant: &'static Variant, limit: Bytes) -> Vec<Policy> {
     named.chain(limits).collect()
 }
 
-/// Runs the cases that `wanted` lets pass of the entry points that `filter` lets pass. Ends early when the device is gone.
+/// Runs the cases that `wanted` lets pass of the entry points that `filter` lets pass. Ends early when the device is
+/// gone.
 pub fn run(
     gpu: &Gpu,
     filter: impl Fn(&Variant) -> bool,
@@ -332,8 +333,8 @@ pub fn run_in_simulator(
     )
 }
 
-/// Lets `run` do the cases that `wanted` lets pass of the entry points that `filter` lets pass, where a block may use `limit`; it returns the tile that was
-/// run and how it went.
+/// Lets `run` do the cases that `wanted` lets pass of the entry points that `filter` lets pass, where a block may use
+/// `limit`; it returns the tile that was run and how it went.
 fn each_case(
     limit: Bytes,
     filter: impl Fn(&Variant) -> bool,

@@ -186,8 +186,8 @@ fn replace_once(text: &str, find: &str, replace: &str) -> Result<String, String>
     }
 }
 
-/// Leaves only one line in the table of entry points that ends a rung's file, and the tile that it is listed under: compiling the others would take time
-/// for nothing. A file without a table stays as it is.
+/// Leaves only one line in the table of entry points that ends a rung's file, and the tile that it is listed under:
+/// compiling the others would take time for nothing. A file without a table stays as it is.
 fn one_entry_point(text: &str, symbol: &str) -> String {
     const HEAD: &str = "entry_points! {\n";
     let starts = |(at, _): &(usize, &str)| {

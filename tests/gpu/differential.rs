@@ -1,5 +1,6 @@
 //! Functions that the host and the GPU must compute alike, bit for bit: the subjects of
-//! `tests/subjects/device_rust` and programs of `tests/subjects/fuzz`, in folders that the bundle brings (`$TILEWRIGHT_DIFFERENTIAL`).
+//! `tests/subjects/device_rust` and programs of `tests/subjects/fuzz`, in folders that the bundle brings
+//! (`$TILEWRIGHT_DIFFERENTIAL`).
 //!
 //! Each folder is a process of its own, because a launch that fails takes its context with it. A failed kernel is
 //! reported, and the next one runs in a new context.
@@ -166,8 +167,8 @@ fn run(folder: &Path, first: usize) -> Result<i32, Box<dyn std::error::Error>> {
             .iter_mut()
             .map(|word| std::ptr::from_mut(word).cast())
             .collect();
-        // SAFETY: the kernel takes two addresses and a u32, which is the low half of its word; each of its threads below
-        // the number of cases uses the words of its case.
+        // SAFETY: the kernel takes two addresses and a u32, which is the low half of its word; each of its threads
+        // below the number of cases uses the words of its case.
         unsafe {
             stream.launch(&function, (1, 1, 1), (kernel.cases as u32, 1, 1), 0, &pointers)?;
         }

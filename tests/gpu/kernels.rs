@@ -13,8 +13,8 @@ pub fn small() -> bool {
     std::env::var("TILEWRIGHT_SHAPES").is_ok_and(|shapes| shapes == "small")
 }
 
-/// The cases that are run where only small shapes are, for tools that take very long: an edge of every kind, and more steps along K than a kernel has
-/// stages, so that each is used again.
+/// The cases that are run where only small shapes are, for tools that take very long: an edge of every kind, and more
+/// steps along K than a kernel has stages, so that each is used again.
 const SMALL: [&str; 2] = ["above one tile", "deep"];
 
 pub fn trials(variants: &[&'static Variant]) -> Vec<Trial> {

@@ -21,7 +21,8 @@ pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));
 /// The entry points of these.
 const WGMMA_PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants_wgmma.ptx"));
 
-/// Names the mutant that a process is to run, or is `list`: then it prints a line for each that the device can have, its name and `runs` or `hangs`.
+/// Names the mutant that a process is to run, or is `list`: then it prints a line for each that the device can have,
+/// its name and `runs` or `hangs`.
 const CHILD_VARIABLE: &str = "TILEWRIGHT_MUTANT";
 
 /// What a child ends with. The sanitizer's own findings have another code.

@@ -1,6 +1,7 @@
 //! What a test says of a kernel, as a row of `docs/results/*-checks.csv` with the digest of the kernel's PTX.
 //!
-//! `TILEWRIGHT_ROWS` names the file that rows are appended to; `TILEWRIGHT_CHECK` what is checked where a tool watches (`memcheck`); `TILEWRIGHT_DATE`,
+//! `TILEWRIGHT_ROWS` names the file that rows are appended to; `TILEWRIGHT_CHECK` what is checked where a tool watches
+//! (`memcheck`); `TILEWRIGHT_DATE`,
 //! `TILEWRIGHT_COMMIT` and `TILEWRIGHT_DRIVER` go into each row.
 
 use std::fs::File;
@@ -13,7 +14,8 @@ use tilewright::ptx;
 
 use crate::Outcome;
 
-/// What a test of this name checks of which kernel: `kernels::` its results, `occupancy::` and `spilling::usage::` the driver's blocks.
+/// What a test of this name checks of which kernel: `kernels::` its results, `occupancy::` and `spilling::usage::` the
+/// driver's blocks.
 fn checked(name: &str) -> Option<(&'static str, &str)> {
     [
         ("kernels::", "test"),

@@ -1,7 +1,8 @@
 //! Tests that run in a process beside this one, so that a fault of one leaves those after it a sound device.
 //!
-//! A launch that fails takes its context with it, and all that the process does on the GPU afterwards fails too. So this program starts itself a second
-//! time, as a worker that runs one test after the other. After a test that failed, hung or ended the worker the next one gets a new worker.
+//! A launch that fails takes its context with it, and all that the process does on the GPU afterwards fails too. So
+//! this program starts itself a second time, as a worker that runs one test after the other. After a test that failed,
+//! hung or ended the worker the next one gets a new worker.
 //!
 //! Under compute-sanitizer, which watches one process, `TILEWRIGHT_IN_PROCESS=1` has all tests run in this one.
 

@@ -63,7 +63,8 @@ enum Chore {
     },
     /// Collect in target/bundle what a GPU machine without Rust needs to test and measure
     Bundle,
-    /// File what a bundle's run.sh wrote under docs/results, compare the simulator with it, and write the pages that quote it
+    /// File what a bundle's run.sh wrote under docs/results, compare the simulator with it, and write the pages that
+    /// quote it
     Results {
         /// The folders that run.sh wrote to, or their results.tar; of several the newest last
         #[arg(required = true)]

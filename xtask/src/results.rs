@@ -21,7 +21,8 @@ const TABLES: [(&str, &str, Table); 2] = [
     ("wavefronts.txt", "wavefronts", wavefronts::table),
 ];
 
-/// Files what one or several runs wrote, each a folder or the `results.tar` of one, the newest last; then writes the pages that quote it.
+/// Files what one or several runs wrote, each a folder or the `results.tar` of one, the newest last; then writes the
+/// pages that quote it.
 pub fn run(sh: &Shell, root: &Path, runs: &[PathBuf]) -> anyhow::Result<()> {
     let here = std::env::current_dir()?;
     for run in runs {
@@ -157,7 +158,8 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was measured of one element type after the other, in one: rows of a type replace those that were filed, and so do digests.
+/// What was measured of one element type after the other, in one: rows of a type replace those that were filed, and so
+/// do digests.
 fn merged(old: Option<Value>, new: Vec<Value>) -> (Map<String, Value>, Map<String, Value>) {
     let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let (mut digests, mut fields) = (Map::new(), Map::new());
@@ -228,7 +230,8 @@ fn file_tables(sh: &Shell, folder: &Path, run: &Run<'_>) -> anyhow::Result<usize
     Ok(filed)
 }
 
-/// The kernels of a table by their digests, as the bundle had them (`digests.txt`): those that its rows begin with; all others are mutants.
+/// The kernels of a table by their digests, as the bundle had them (`digests.txt`): those that its rows begin with; all
+/// others are mutants.
 fn launched(sh: &Shell, folder: &Path, fields: &Map<String, Value>) -> anyhow::Result<Map<String, Value>> {
     let digests = Shipped::parse(&sh.read_file(folder.join("digests.txt"))?)?;
     let mut launched = Map::new();

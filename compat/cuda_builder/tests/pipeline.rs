@@ -125,7 +125,8 @@ fn panics_are_traps() {
 
 #[test]
 fn result_does_not_depend_on_where_things_lie() {
-    // The same source elsewhere, compiled into another target folder. It is inside the repository, whose toolchain applies.
+    // The same source elsewhere, compiled into another target folder. It is inside the repository, whose toolchain
+    // applies.
     let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for file in ["Cargo.toml", "src/lib.rs"] {
         let copy = elsewhere.path().join("a/b").join(file);

@@ -16,8 +16,8 @@ impl Kernel {
     /// Plans the product of a row.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for extents that the kernels cannot index, [`Error::InvalidPlan`](crate::Error::InvalidPlan)
-    /// for a rung that does not fit the row.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for extents that the kernels cannot index,
+    /// [`Error::InvalidPlan`](crate::Error::InvalidPlan) for a rung that does not fit the row.
     pub fn plan(row: &Row, subject: Subject, speeds: Speeds, profile: &DeviceProfile) -> Result<Self> {
         let (rung, tile) = match subject {
             Subject::Auto => (None, None),

@@ -1,4 +1,5 @@
-//! How a row is measured, apart from the hardware: which baseline is taken, what is checked, in which order things are timed.
+//! How a row is measured, apart from the hardware: which baseline is taken, what is checked, in which order things are
+//! timed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -40,7 +41,8 @@ pub trait Candidate {
     fn plan(&self) -> Option<PlanSummary>;
 }
 
-/// A product with its operands on a device: what is asked of hardware. Tests answer with a device and a clock of their own.
+/// A product with its operands on a device: what is asked of hardware. Tests answer with a device and a clock of their
+/// own.
 pub trait Product {
     /// What can be run on the operands.
     type Candidate: Candidate;
@@ -51,7 +53,8 @@ pub trait Product {
     /// What the caller of the benchmark has to settle: files that are missing, kernels that do not fit.
     fn baselines(&mut self, row: &Row) -> Result<Baselines<Self::Candidate>>;
 
-    /// Runs a candidate on a C of NaNs, and compares with the reference. Returns the largest error in units of the bound.
+    /// Runs a candidate on a C of NaNs, and compares with the reference. Returns the largest error in units of the
+    /// bound.
     ///
     /// # Errors
     /// Those of the launch, and [`Error::Mismatch`].
@@ -77,7 +80,8 @@ pub trait Product {
         Ok((self.turns(candidates, schedule)?, None))
     }
 
-    /// As [`turns`](Self::turns), but each launch alone on an idle device and with nothing of its operands in a cache; `None` where caches cannot be emptied.
+    /// As [`turns`](Self::turns), but each launch alone on an idle device and with nothing of its operands in a cache;
+    /// `None` where caches cannot be emptied.
     ///
     /// # Errors
     /// Those of a launch.
@@ -114,7 +118,8 @@ impl<C> Default for Baselines<C> {
     }
 }
 
-/// Measures every row; `product` measures the rows of one product, which share its operands and the library's candidates.
+/// Measures every row; `product` measures the rows of one product, which share its operands and the library's
+/// candidates.
 pub fn run(
     rows: &[Row],
     mut on_progress: impl FnMut(Progress<'_>),
@@ -244,7 +249,8 @@ fn on_zeros<P: Product>(
     })
 }
 
-/// Keeps the device busy with the candidates in turns for [`WARM_UP`]. Returns the microseconds of the fastest launch of each.
+/// Keeps the device busy with the candidates in turns for [`WARM_UP`]. Returns the microseconds of the fastest launch
+/// of each.
 fn warm_up<P: Product>(product: &mut P, candidates: &[&P::Candidate]) -> Result<Vec<f64>> {
     let start = product.now();
     let mut fastest = vec![f64::INFINITY; candidates.len()];
@@ -312,7 +318,8 @@ impl<C: Candidate> Ranking<C> {
         })
     }
 
-    /// Settles on the fastest candidate whose result is right, and as precise as one of ours with this error. There may be none.
+    /// Settles on the fastest candidate whose result is right, and as precise as one of ours with this error. There may
+    /// be none.
     fn settle<P: Product<Candidate = C>>(&mut self, product: &mut P, our_error: f64) -> Result<()> {
         loop {
             if let Some(best) = self.best.take() {

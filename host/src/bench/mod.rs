@@ -86,8 +86,8 @@ pub unsafe fn settle_environment() {
 /// A row that cannot be measured does not end the suite: [`Outcome::Failed`].
 ///
 /// # Errors
-/// [`Error::Unavailable`] for a user's own rows without a device; [`Error::InvalidArgument`] where the folder that was named holds no cuBLAS; those of the
-/// device.
+/// [`Error::Unavailable`] for a user's own rows without a device; [`Error::InvalidArgument`] where the folder that was
+/// named holds no cuBLAS; those of the device.
 pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<Results> {
     let suite = &options.suite;
     let mut about = About {

@@ -39,7 +39,8 @@ impl<'gpu, T: Element> Operands<'gpu, T> {
     /// Random inputs, uniform in (-1, 1), the same at every call.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for more than the device or the host has memory for, [`Error::Driver`] for more than the device has left.
+    /// [`Error::InvalidArgument`] for more than the device or the host has memory for, [`Error::Driver`] for more than
+    /// the device has left.
     pub fn random(gpu: &'gpu Gpu, shape: GemmShape) -> Result<Self> {
         let [a_elems, b_elems, c_elems] = [Operand::A, Operand::B, Operand::C].map(|operand| shape.span_elems(operand));
         let bytes = (a_elems + b_elems + c_elems) * size_of::<T>();

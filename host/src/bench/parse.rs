@@ -1,7 +1,8 @@
-//! Rows as CSV: `m,n,k[,dtype][,layout][,name]`, with a header line or without, the suites of this crate and a user's file alike.
+//! Rows as CSV: `m,n,k[,dtype][,layout][,name]`, with a header line or without, the suites of this crate and a user's
+//! file alike.
 //!
-//! Lines that begin with `#` are comments. A header names the columns in any order, and may name `kernel` (a rung), `tile` (its width in elements)
-//! and `against` (`twin`, or a rung) besides. An empty cell is one that is not there.
+//! Lines that begin with `#` are comments. A header names the columns in any order, and may name `kernel` (a rung),
+//! `tile` (its width in elements) and `against` (`twin`, or a rung) besides. An empty cell is one that is not there.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -18,8 +19,8 @@ const COLUMNS: [&str; 9] = ["m", "n", "k", "dtype", "layout", "name", "kernel", 
 /// The columns without a header.
 const POSITIONAL: [&str; 6] = ["m", "n", "k", "dtype", "layout", "name"];
 
-/// Element types and layouts that were asked for. A row that names its own counts if it is among them, or if the list is empty; a row that does not
-/// stands for one row of each, f32 and NN where the list is empty.
+/// Element types and layouts that were asked for. A row that names its own counts if it is among them, or if the list
+/// is empty; a row that does not stands for one row of each, f32 and NN where the list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Element types.

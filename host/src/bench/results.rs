@@ -120,7 +120,8 @@ pub struct Side {
     /// How fast, one launch after the other.
     #[serde(flatten)]
     pub speed: Speed,
-    /// Microseconds of a launch alone on an idle device, its operands in device memory and in no cache; none on the CPU.
+    /// Microseconds of a launch alone on an idle device, its operands in device memory and in no cache; none on the
+    /// CPU.
     pub lone_us: Option<Quartiles>,
     /// The largest error of a compared element, in units of the bound of its sum.
     pub error_over_bound: f64,

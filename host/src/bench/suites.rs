@@ -62,10 +62,12 @@ impl Suite {
         suite.with_rows(|| parse::rows(text, &Selection::default()))
     }
 
-    /// A user's rows, as CSV: `m,n,k[,dtype][,layout][,name]`, a header and comments where one likes. `name` is what the report is called after.
+    /// A user's rows, as CSV: `m,n,k[,dtype][,layout][,name]`, a header and comments where one likes. `name` is what
+    /// the report is called after.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the number of the line that is wrong, and where there is no row or none is asked for.
+    /// [`Error::InvalidArgument`] with the number of the line that is wrong, and where there is no row or none is asked
+    /// for.
     pub fn of_csv(name: &str, text: &str, selection: &Selection) -> Result<Self> {
         let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
         let suite = Self {

@@ -29,8 +29,8 @@ const LONE_US: f64 = 3e5;
 const LEAST_LONE: usize = 5;
 const MOST_LONE: usize = 25;
 
-/// Bytes that are written to keep the device busy while launches are enqueued, at least, and how many launches one such write covers. The
-/// host takes five microseconds for a launch, an H200 about eighty for the write.
+/// Bytes that are written to keep the device busy while launches are enqueued, at least, and how many launches one such
+/// write covers. The host takes five microseconds for a launch, an H200 about eighty for the write.
 const HEAD_START_BYTES: usize = 256 << 20;
 const LAUNCHES_OF_A_HEAD_START: usize = 8;
 
@@ -130,8 +130,9 @@ impl<'gpu> Timer<'gpu> {
         self.times(&turns, candidates, schedule.launches)
     }
 
-    /// Microseconds of a lone launch of each of so many candidates, for each round: A-B-A-B. Before each, more than the second-level cache holds is
-    /// written, which takes the operands out of it and keeps the device busy until launch and events are enqueued.
+    /// Microseconds of a lone launch of each of so many candidates, for each round: A-B-A-B. Before each, more than the
+    /// second-level cache holds is written, which takes the operands out of it and keeps the device busy until launch
+    /// and events are enqueued.
     ///
     /// # Errors
     /// The candidates', or the device's.
@@ -171,7 +172,8 @@ impl<'gpu> Timer<'gpu> {
     }
 }
 
-/// Bytes to write so that nothing else is left in a second-level cache of this size: twice as many, and no fewer than a head start takes.
+/// Bytes to write so that nothing else is left in a second-level cache of this size: twice as many, and no fewer than a
+/// head start takes.
 fn scratch_bytes(l2_bytes: usize) -> usize {
     HEAD_START_BYTES.max(2 * l2_bytes)
 }

@@ -36,8 +36,8 @@ const NONE: u32 = 0;
 /// 6 to 18 % longer on an H200 (4104 x 4120 x 4136), 8192 cubed 2 %, and none was faster.
 const L2_PROMOTION: u32 = 2;
 
-/// Has the driver make a tensor map (`cuTensorMapEncodeTiled`), for a launch of a kernel that takes one. Needs no context; the map holds the address, which
-/// has to stay valid for as long as kernels use it.
+/// Has the driver make a tensor map (`cuTensorMapEncodeTiled`), for a launch of a kernel that takes one. Needs no
+/// context; the map holds the address, which has to stay valid for as long as kernels use it.
 ///
 /// # Errors
 /// [`Error::Unavailable`](crate::Error::Unavailable) without a driver, or with one that is older than tensor maps (CUDA 12.0);

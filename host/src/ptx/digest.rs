@@ -1,9 +1,10 @@
 //! A kernel's digest: what ties a result to the code that gave it.
 //!
-//! It is of the PTX of one entry point together with the functions and variables that it uses, and of nothing else in the module: neither comments, white
-//! space, debug lines and the module's header, nor names. Every name (of the entry point and its parameters, of variables, functions and
-//! labels) counts only as the first, the second, the third that is mentioned, so that a kernel may be renamed or moved to another file and keep its
-//! digest, and so that a change of one kernel leaves those of all others as they were.
+//! It is of the PTX of one entry point together with the functions and variables that it uses, and of nothing else in
+//! the module: neither comments, white space, debug lines and the module's header, nor names. Every name (of the entry
+//! point and its parameters, of variables, functions and labels) counts only as the first, the second, the third that
+//! is mentioned, so that a kernel may be renamed or moved to another file and keep its digest, and so that a change of
+//! one kernel leaves those of all others as they were.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,7 +23,8 @@ pub fn digests(module: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The digest of several: of their digests, in the order of their symbols. It stands for a module whose kernels are looked at together.
+/// The digest of several: of their digests, in the order of their symbols. It stands for a module whose kernels are
+/// looked at together.
 pub fn combined(digests: &BTreeMap<String, String>) -> String {
     hex(&digests.values().map(|digest| format!("{digest}\n")).collect::<String>())
 }
@@ -147,7 +149,8 @@ fn canonical(items: &BTreeMap<&str, Item<'_>>, symbol: &str) -> String {
     text
 }
 
-/// The tokens of an item, each with whether it is a name: neither an instruction, nor a directive, a register, a number or a string. Debug lines are left out.
+/// The tokens of an item, each with whether it is a name: neither an instruction, nor a directive, a register, a number
+/// or a string. Debug lines are left out.
 fn classified(item: &str) -> Vec<(&str, bool)> {
     let tokens: Vec<&str> = Tokens::of(item).map(|(_, token)| token).collect();
     let mut classified = Vec::with_capacity(tokens.len());
@@ -157,7 +160,8 @@ fn classified(item: &str) -> Vec<(&str, bool)> {
     while let Some(&token) = tokens.get(at) {
         let before = at.checked_sub(1).map_or("", |before| tokens[before]);
         if begins && token == "." && tokens.get(at + 1) == Some(&"loc") {
-            // Three numbers, perhaps followed by where it was inlined; the next statement begins with a word or a directive.
+            // Three numbers, perhaps followed by where it was inlined; the next statement begins with a word or a
+            // directive.
             at += 2;
             while tokens.get(at).is_some_and(|token| is_number(token) || *token == ",") {
                 at += 1;

@@ -22,7 +22,8 @@ pub(super) struct Speed {
 
 /// What the planner knows of the kernels' speed, measured on one device.
 ///
-/// A text: `arch sm_90`, then for each kernel and tile a line `symbol width latency work block digest`, the last of the PTX that was measured. `gpu_pick
+/// A text: `arch sm_90`, then for each kernel and tile a line `symbol width latency work block digest`, the last of the
+/// PTX that was measured. `gpu_pick
 /// --calibrate` writes it. Lines that are older than digests end before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speeds {
@@ -113,7 +114,8 @@ impl Speeds {
         of(self.priced_by(variant)?)
     }
 
-    /// The kernel whose lines price another: its own, or where it has none those of the first that differs from it in the layout of A and B alone.
+    /// The kernel whose lines price another: its own, or where it has none those of the first that differs from it in
+    /// the layout of A and B alone.
     pub fn priced_by(&self, variant: &Variant) -> Option<&'static str> {
         let has = |symbol: &str| self.lines().any(|(of, _)| of == symbol);
         let is_alike = |other: &&Variant| other.rung.takes_call() && other.tile == variant.tile;

@@ -143,7 +143,8 @@ impl Buffer {
         data.map_or(1, Data::element_bytes)
     }
 
-    /// Compares the bytes that the launch left with what it must leave; the error says how many elements differ and which first.
+    /// Compares the bytes that the launch left with what it must leave; the error says how many elements differ and
+    /// which first.
     ///
     /// # Errors
     /// Where an element differs. Padding is not looked at.

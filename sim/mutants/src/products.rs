@@ -21,7 +21,8 @@ const EXACT_IN_F32: f32 = 16_777_216.0;
 /// can be left out unseen. Outside the matrices' columns, up to the leading dimensions, stands what no product has.
 ///
 /// # Errors
-/// Where the entry point does not compute the product as it is asked to, or not without copying an operand first, or in another type.
+/// Where the entry point does not compute the product as it is asked to, or not without copying an operand first, or in
+/// another type.
 pub fn case(variant: &'static Variant, product: &Product) -> Result<Case, String> {
     let shape = shape(variant, product)?;
     let plan = planned(variant, product, &shape)?;
@@ -172,7 +173,8 @@ fn call_words(call: GemmCall) -> Vec<u32> {
     [&args_words(call.args)[..], &rest].concat()
 }
 
-/// What a tensor map of a case says, of a matrix at `address`. Nothing where the matrix is none of 16-bit elements in rows.
+/// What a tensor map of a case says, of a matrix at `address`. Nothing where the matrix is none of 16-bit elements in
+/// rows.
 pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts> {
     let buffer = match &map.matrix {
         MapMatrix::Own(buffer) => buffer,
@@ -263,7 +265,8 @@ fn elements(shape: &GemmShape, operand: Operand, side: u32) -> Vec<f32> {
     };
     // In every type.
     let pad = 32768.0;
-    // Of the last row's gap nothing is needed. compute-sanitizer takes a copy of less than 16 bytes by `cp.async` for one of all 16, which then lie in the allocation.
+    // Of the last row's gap nothing is needed. compute-sanitizer takes a copy of less than 16 bytes by `cp.async` for
+    // one of all 16, which then lie in the allocation.
     (0..rows.rows * rows.ld)
         .map(|offset| if rows.contains(offset) { at(offset) } else { pad })
         .collect()

@@ -1,4 +1,5 @@
-//! The result files of `docs/results`: one for each topic and device, JSON, or lines of comma-separated values for the checks.
+//! The result files of `docs/results`: one for each topic and device, JSON, or lines of comma-separated values for the
+//! checks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -54,7 +55,8 @@ pub struct Topic {
     pub name: String,
     /// When and where.
     pub about: About,
-    /// The kernels that were measured, by their digests; none where nothing of the result depends on a kernel that ships.
+    /// The kernels that were measured, by their digests; none where nothing of the result depends on a kernel that
+    /// ships.
     pub digests: BTreeMap<String, String>,
     /// The file.
     pub value: Value,
@@ -77,7 +79,8 @@ pub struct Check {
     pub note: String,
 }
 
-/// The topics that depend on no kernel that ships: the banks of a GPU by CUDA C++, the planner against another, the simulator on a CPU.
+/// The topics that depend on no kernel that ships: the banks of a GPU by CUDA C++, the planner against another, the
+/// simulator on a CPU.
 const OF_NO_KERNEL: [&str; 3] = ["banks", "matmul-heuristics", "simulator"];
 
 /// The head of a file of checks.
@@ -146,7 +149,8 @@ pub struct Evidence {
     pub topics: BTreeMap<String, Topic>,
     /// The checks of kernels.
     pub checks: Vec<Check>,
-    /// The digest at which each line of the planner's speeds was measured, by its kernel; [`UNKNOWN`] for lines without one.
+    /// The digest at which each line of the planner's speeds was measured, by its kernel; [`UNKNOWN`] for lines without
+    /// one.
     pub speeds: BTreeMap<String, String>,
 }
 

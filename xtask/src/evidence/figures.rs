@@ -97,7 +97,8 @@ fn summary(figures: &mut Figures, of: &str, mut ratios: Vec<f64>) {
     }
 }
 
-/// Of a suite of benchmarks: the ratios together, those of at least and of at most so many rows of C, and each product's own numbers.
+/// Of a suite of benchmarks: the ratios together, those of at least and of at most so many rows of C, and each
+/// product's own numbers.
 fn suite(topic: &Topic) -> Figures {
     let mut figures = Figures::new();
     let rows: Vec<_> = Row::of(topic).collect();
@@ -129,7 +130,8 @@ fn suite(topic: &Topic) -> Figures {
 /// How far above the fastest a choice may be and count as good.
 const WITHIN: f64 = 1.05;
 
-/// Of the planner's choice: by element type how many there are, how many are good, and how far behind the worst is, in percent.
+/// Of the planner's choice: by element type how many there are, how many are good, and how far behind the worst is, in
+/// percent.
 fn pick(topic: &Topic) -> Figures {
     let mut over = BTreeMap::<&str, Vec<f64>>::new();
     for row in topic.list("rows") {

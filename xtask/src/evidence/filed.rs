@@ -13,8 +13,8 @@ fn part(topic: &str) -> &str {
     }
 }
 
-/// A line for each kernel of each topic and check: device, part, kernel, digest, a tab between them. What is of unknown digests is left out, and so are checks that
-/// failed.
+/// A line for each kernel of each topic and check: device, part, kernel, digest, a tab between them. What is of unknown
+/// digests is left out, and so are checks that failed.
 pub fn list(evidence: &Evidence) -> String {
     let mut text = String::new();
     let mut line = |device: &str, part: &str, kernel: &str, digest: &str| {

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-/// The paragraphs, the first table and the list of a page, as the fields `text`, `columns`, `rows` and `notes`. Headings are left out, and paragraphs
-/// that `is_about` recognizes, for a file says itself where and when it was measured.
+/// The paragraphs, the first table and the list of a page, as the fields `text`, `columns`, `rows` and `notes`.
+/// Headings are left out, and paragraphs that `is_about` recognizes, for a file says itself where and when it was
+/// measured.
 pub fn table(page: &str, is_about: impl Fn(&str) -> bool) -> Map<String, Value> {
     let (mut text, mut notes) = (Vec::new(), Vec::new());
     let mut table: Vec<Vec<String>> = Vec::new();

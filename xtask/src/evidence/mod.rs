@@ -1,8 +1,8 @@
 //! Whether what README, guide and results page say of GPUs is of the kernels that ship: `cargo xtask evidence`.
 //!
-//! Everything generated is written anew in memory and held against the files, so that a changed digit, a changed kernel and a result that was not filed
-//! all show as a difference. Nothing here needs the built PTX: its digests are on record in `docs/results/digests.txt`, which `tests/evidence.rs` holds
-//! to it.
+//! Everything generated is written anew in memory and held against the files, so that a changed digit, a changed kernel
+//! and a result that was not filed all show as a difference. Nothing here needs the built PTX: its digests are on
+//! record in `docs/results/digests.txt`, which `tests/evidence.rs` holds to it.
 
 mod blocks;
 pub mod data;

@@ -1,8 +1,9 @@
 //! What README and guide quote from results.
 //!
-//! A figure is a link whose title names it: `[1.004](docs/results/README.md "squares: mean")`. The command holds the text against the figure, or writes it. A
-//! table stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->`, and is written as a whole. Text about one topic that quotes many of its numbers stands
-//! between `<!-- figures TOPIC:begin -->` and `<!-- figures TOPIC:end -->`: each number with a point must be one of the topic's. A section that names
+//! A figure is a link whose title names it: `[1.004](docs/results/README.md "squares: mean")`. The command holds the
+//! text against the figure, or writes it. A table stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->`, and is
+//! written as a whole. Text about one topic that quotes many of its numbers stands between `<!-- figures TOPIC:begin
+//! -->` and `<!-- figures TOPIC:end -->`: each number with a point must be one of the topic's. A section that names
 //! `commit 0123456789` tells of the past, and its figures are of that commit. Any other time or speed is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,7 +165,8 @@ fn decimals(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Whether a number is one of those known, rounded, in the unit that follows it: results are in ones and in milliseconds.
+/// Whether a number is one of those known, rounded, in the unit that follows it: results are in ones and in
+/// milliseconds.
 fn is_among(number: &str, rest: &str, known: &[f64]) -> bool {
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let unit = rest

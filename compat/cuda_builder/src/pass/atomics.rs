@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::lexer::tokens;
+use super::rewrite;
 
 /// Which read-modify-write operations become assembly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,16 +43,6 @@ pub(crate) fn lower(ir: &str, operations: ReadModifyWrite) -> String {
             None
         }
     })
-}
-
-/// Edits a module line by line.
-fn rewrite(ir: &str, mut edit: impl FnMut(&str) -> Option<String>) -> String {
-    let mut out = String::with_capacity(ir.len() + ir.len() / 16);
-    for line in ir.lines() {
-        out.push_str(edit(line).as_deref().unwrap_or(line));
-        out.push('\n');
-    }
-    out
 }
 
 /// The words and operands of `%7 = cmpxchg weak ptr addrspace(5) %1, i32 %2, i32 %3 acquire monotonic, align 4`.

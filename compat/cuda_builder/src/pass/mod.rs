@@ -423,5 +423,15 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Edits a module line by line.
+fn rewrite(ir: &str, mut edit: impl FnMut(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(ir.len() + ir.len() / 16);
+    for line in ir.lines() {
+        out.push_str(edit(line).as_deref().unwrap_or(line));
+        out.push('\n');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,15 @@
 //! Shifts of integers of more than 64 bits by an amount that is not constant.
 //!
-//! The back end splits them into shifts of 64 bits, some of them by 64 - `amount`. Where the amount is 0 that is 64, for
-//! which PTX defines the result, 0, but LLVM's own operation does not: once it knows the low bits of the amount, which
-//! are zero in `x << 64 * words`, it takes 64 - `amount` for 0 (LLVM 22 and 23). So it must not know them: the amount
-//! goes through assembly.
+//! The back end splits them into shifts of 64 bits, some of them by 64 - `amount`. Where the amount is 0 that is 64,
+//! for which PTX defines the result, 0, but LLVM's own operation does not: once it knows the low bits of the amount,
+//! which are zero in `x << 64 * words`, it takes 64 - `amount` for 0 (LLVM 22 and 23). So it must not know them: the
+//! amount goes through assembly.
+
+use super::rewrite;
 
 /// Rewrites a module.
 pub(crate) fn hide_amounts(ir: &str) -> String {
-    let mut out = String::with_capacity(ir.len());
-    for line in ir.lines() {
-        out.push_str(hide_amount(line).as_deref().unwrap_or(line));
-        out.push('\n');
-    }
-    out
+    rewrite(ir, hide_amount)
 }
 
 /// The line with an amount that LLVM knows nothing about, and the lines that make it before it.

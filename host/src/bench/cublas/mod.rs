@@ -211,7 +211,8 @@ pub struct Product<'c> {
 }
 
 impl Product<'_> {
-    /// Every way that there is, those of cublasLt in the order of its heuristics; and why there is none of cublasLt, where that is so.
+    /// Every way that there is, those of cublasLt in the order of its heuristics; and why there is none of cublasLt,
+    /// where that is so.
     pub fn algorithms(&self) -> (Vec<Algorithm>, Option<String>) {
         let mut algorithms = vec![Algorithm::GemmEx];
         if self.call.dtype == DType::F32 {

@@ -37,7 +37,8 @@ const COLUMNS: [(&str, bool); 18] = [
     ("zeros: W", true),
 ];
 
-/// The results as a table. Columns that no row has anything for are left out, such as those of zeros that nobody asked for.
+/// The results as a table. Columns that no row has anything for are left out, such as those of zeros that nobody asked
+/// for.
 pub fn table(results: &Results) -> Table {
     let mut problems: Vec<String> = Vec::new();
     let mut rows = Vec::new();

@@ -13,8 +13,8 @@ use crate::{kernels, output};
 
 /// Time products against cuBLAS: your own shapes or a suite, every result checked first
 ///
-/// Own shapes are -m, -n and -k, or the rows of a file. They need a GPU; without one a suite times the CPU's product against the matrixmultiply
-/// crate, and the report says so.
+/// Own shapes are -m, -n and -k, or the rows of a file. They need a GPU; without one a suite times the CPU's product
+/// against the matrixmultiply crate, and the report says so.
 #[derive(Args)]
 pub struct Command {
     /// A suite of rows, where no shapes are given; --list shows all, without it squares
@@ -32,7 +32,8 @@ pub struct Command {
     /// Shapes as CSV: m,n,k[,dtype][,layout][,name]; a header and # comments where you like
     #[arg(long, value_name = "CSV")]
     file: Option<PathBuf>,
-    /// Element types, of f32, f64, f16, bf16: for -m -n -k and rows that name none each of them (without it f32); other rows are left out
+    /// Element types, of f32, f64, f16, bf16: for -m -n -k and rows that name none each of them (without it f32); other
+    /// rows are left out
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     dtype: Vec<String>,
     /// Layouts, of nn, nt, tn, tt: t for an operand that is stored transposed; as --dtype, without it nn

@@ -35,8 +35,8 @@ pub(super) fn slice_k(shape: &GemmShape, depth: u32, slices: u32) -> u32 {
     steps.div_ceil(slices) * depth
 }
 
-/// The rungs that are picked from where the user names none. Rung 2 is rung 3 with less choice, and as fast; rung 9 is one case of rung 10; rungs 13 to 16
-/// lead to rung 17; the others are for comparison, or for devices without rung 10.
+/// The rungs that are picked from where the user names none. Rung 2 is rung 3 with less choice, and as fast; rung 9 is
+/// one case of rung 10; rungs 13 to 16 lead to rung 17; the others are for comparison, or for devices without rung 10.
 pub const AUTOMATIC: &[Rung] = &[
     Rung::TiledDynamic,
     Rung::RegisterTile,

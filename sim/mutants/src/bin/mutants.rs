@@ -2,7 +2,8 @@
 //!
 //!     mutants verdicts     every mutant and unchanged kernel: what is reported
 //!     mutants traffic      the counted launches: wavefronts and sectors
-//!     mutants try PART     those with PART in their name, under three schedules, as text: what is reported, and how long it took
+//!     mutants try PART     those with PART in their name, under three schedules, as text: what is reported, and how
+//! long it took
 
 use std::process::ExitCode;
 use std::time::Instant;

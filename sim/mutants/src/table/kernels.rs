@@ -1,7 +1,7 @@
 //! The kernels that mutants are made from, and their launches.
 //!
-//! Of the element types one stands for all: it changes no access. Shapes are small, and no tile divides them; rows have a gap behind them wherever
-//! the kernel takes one.
+//! Of the element types one stands for all: it changes no access. Shapes are small, and no tile divides them; rows have
+//! a gap behind them wherever the kernel takes one.
 
 use super::{Kernel, Module, Product, Task, product};
 
@@ -185,7 +185,7 @@ pub static KERNELS: &[Kernel] = &[
             ..product([20, 36, 380])
         }
     ),
-    // Three tiles on two multiprocessors.
+    // Three tiles on two SMs.
     wgmma!(
         "r15_persistent_nn_128x256_f16",
         "r15_persistent_nn_128x256_f16",
@@ -205,7 +205,8 @@ pub static KERNELS: &[Kernel] = &[
             ..product([140, 140, 300])
         }
     ),
-    // Three tiles on one multiprocessor, C by bulk copies; the last tile begins with the first stage, where its panels go.
+    // Three tiles on one SM, C by bulk copies; the last tile begins with the first stage, where its panels
+    // go.
     wgmma!(
         "r17_wgmma_gemm_nn_128x128_f16",
         "r17_wgmma_gemm_nn_128x128_f16",
@@ -227,7 +228,8 @@ pub static KERNELS: &[Kernel] = &[
             ..product([20, 40, 192])
         }
     ),
-    // Three tiles of a cluster of two blocks, of which the first warpgroup has two. A tile takes each stage once: a turn later the parity is another.
+    // Three tiles of a cluster of two blocks, of which the first warpgroup has two. A tile takes each stage once: a
+    // turn later the parity is another.
     wgmma!(
         "r17_wgmma_gemm_nt_128x168_f16",
         "r17_wgmma_gemm_nt_128x168_f16",

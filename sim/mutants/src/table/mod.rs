@@ -29,8 +29,8 @@ pub struct Kernel {
     pub name: &'static str,
     /// The entry point.
     pub symbol: &'static str,
-    /// The files that it is made of, relative to the repository, the one with the entry point last; of a folder, all files in it. Each is copied, with the
-    /// change where a row names it.
+    /// The files that it is made of, relative to the repository, the one with the entry point last; of a folder, all
+    /// files in it. Each is copied, with the change where a row names it.
     pub files: &'static [&'static str],
     /// How many parameters it has.
     pub parameters: usize,

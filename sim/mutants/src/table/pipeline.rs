@@ -114,7 +114,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_copies_go_on_behind_k",
         kernel: KERNEL,
-        what: "B's rows behind the end of K are copied too",
+        what: "B's rows past the end of K are copied too",
         edits: &[edit("pipeline/operand.rs", "if inside { 4 } else { 0 }", "4")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -123,7 +123,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_lines_not_clamped",
         kernel: KERNEL,
-        what: "rows of A behind the last one are copied",
+        what: "rows of A past the last one are copied",
         edits: &[edit("pipeline/operand.rs", ".min(lines - 1 - first) * ld;", " * ld;")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],

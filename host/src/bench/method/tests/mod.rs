@@ -86,7 +86,8 @@ fn ours(us: f64) -> Made {
 /// What happened on the device, in order.
 type Log = Rc<RefCell<Vec<String>>>;
 
-/// A device whose launches take what they are told to, in whose rounds the whole device is a hundredth slower each time.
+/// A device whose launches take what they are told to, in whose rounds the whole device is a hundredth slower each
+/// time.
 struct Device {
     peers: Vec<Made>,
     log: Log,

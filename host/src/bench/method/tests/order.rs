@@ -12,7 +12,8 @@ fn the_peer_is_the_fastest_candidate_that_is_right() {
     let measured = results[0].measured().expect("measured");
     assert_eq!(peer_of(measured), Some("fast"));
     assert!(measured.passed_over.is_empty());
-    // Ours was checked first; the one that is 50 % slower than the fastest was not tried again; both were timed in turns, then alone.
+    // Ours was checked first; the one that is 50 % slower than the fastest was not tried again; both were timed in
+    // turns, then alone.
     let expected = [
         "check ours",
         "baselines of a",
