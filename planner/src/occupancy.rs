@@ -18,7 +18,8 @@
 //!   configuration that the multiprocessor's cache is divided by;
 //! - *registers*: given to whole warps, and from the one subpartition that the warp runs on;
 //! - *warps*, *blocks*: slots of the multiprocessor;
-//! - *barriers*: slots that the named barriers of all resident blocks share;
+//! - *barriers*: slots that the named barriers of all resident blocks share. `ptxas` gives a kernel all 16 where the number of one
+//!   comes from a register;
 //! - *virtual resources*: a further budget from 10.0 on, which ordinary kernels take nothing of.
 //!
 //! The function is taken to have opted in to the dynamic shared memory that it asks for

@@ -282,6 +282,8 @@ pub struct Template {
     pub cluster: (u32, u32),
     /// Registers of a thread, where a compiler has said so; else they are estimated.
     pub registers_per_thread: Option<u32>,
+    /// Barriers of a block by a compiler's count, as in [`BlockUse::barriers`].
+    pub barriers: u32,
 }
 
 impl Template {
@@ -314,6 +316,7 @@ impl Template {
             split_k: 1,
             cluster: (1, 1),
             registers_per_thread: None,
+            barriers: 1,
         }
     }
 

@@ -174,12 +174,15 @@ pub fn worksheet(template: &Template, arch: &Architecture, margin_bytes: u64) ->
         tensor_memory: columns(template, arch),
         occupancy: occupancy(
             arch,
-            &BlockUse::new(
-                template.threads(),
-                registers.allocated,
-                static_bytes,
-                total_bytes - static_bytes,
-            ),
+            &BlockUse {
+                barriers: template.barriers,
+                ..BlockUse::new(
+                    template.threads(),
+                    registers.allocated,
+                    static_bytes,
+                    total_bytes - static_bytes,
+                )
+            },
         ),
     })
 }

@@ -123,7 +123,7 @@ fn pairs(words: &[u32]) -> Vec<u64> {
 }
 
 /// Raises the function's limit where a launch needs it. A size that no device has is left to the launch, which then fails.
-fn allow_dynamic_shared_memory(function: &cust::function::Function<'_>, bytes: u32) {
+pub fn allow_dynamic_shared_memory(function: &cust::function::Function<'_>, bytes: u32) {
     if let Ok(bytes) = i32::try_from(bytes) {
         // SAFETY: the handle belongs to a loaded module.
         unsafe {

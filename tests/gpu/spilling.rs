@@ -163,6 +163,7 @@ fn spills_where_it_should(twin: &'static Twin) -> Outcome {
     let used = KernelUsage {
         registers: usage.registers,
         static_bytes: usage.static_smem_bytes,
+        ..recorded_usage(twin.symbol, &architecture).ok_or("no line in the planner's table")?
     };
     let sheet = twin_sheet(twin, used, &architecture).map_err(|error| error.to_string())?;
     let blocks = twins.blocks_per_multiprocessor(twin)?;

@@ -79,6 +79,7 @@ fn compare_with_sheet(twin: &Twin, kernel: &Inspected, target: &Target) {
     let used = KernelUsage {
         registers: usage.registers,
         static_bytes: usage.static_smem_bytes,
+        barriers: usage.barriers,
     };
     let sheet = twin_sheet(twin, used, arch).expect("legal on every architecture");
     assert_eq!(

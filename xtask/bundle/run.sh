@@ -67,6 +67,11 @@ parts_of() { # name
     esac
 }
 
+# A bundle travels packed.
+if [ -z "${TILEWRIGHT_WORK:-}" ]; then
+    find "$bundle" -name '*.gz' -exec gunzip -f {} + || exit 2
+fi
+
 # The seconds after which a part is ended.
 part_limit=${PART_LIMIT:-540}
 

@@ -42,7 +42,8 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
         let from = root().join("xtask/bundle").join(script);
         cmd!(sh, "cp -r {from} {bundle}").quiet().run()?;
     }
-    digests(sh, &bundle)?;
+    let (_, _, unpacked) = program.executables().next().context("cargo built no program")?;
+    digests(sh, &unpacked, &bundle)?;
     sh.write_file(bundle.join("COMMIT"), commit(sh)?)?;
 
     let bytes = size(&bundle)?;
@@ -60,9 +61,8 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
 }
 
 /// The digests of the kernels, which must be those of the programs, and of the results that are filed.
-fn digests(sh: &Shell, bundle: &Path) -> anyhow::Result<()> {
+fn digests(sh: &Shell, program: &Path, bundle: &Path) -> anyhow::Result<()> {
     let record = root().join("docs/results/digests.txt");
-    let program = bundle.join("tilewright");
     let shipped = cmd!(sh, "{program} ptx --digests").quiet().read()?;
     let recorded = sh.read_file(&record)?;
     let is_recorded = |line: &str| recorded.lines().any(|known| known.starts_with(&format!("{line} ")));
@@ -95,8 +95,7 @@ fn differential(sh: &Shell, into: &Path) -> anyhow::Result<()> {
     )
     .run()?;
     for folder in sh.read_dir(into)? {
-        let ptx = folder.join("programs.ptx");
-        cmd!(sh, "gzip -9 {ptx}").quiet().run()?;
+        pack(sh, &folder.join("programs.ptx"))?;
     }
     Ok(())
 }
@@ -111,7 +110,14 @@ fn place(sh: &Shell, built: &build::Messages, kind: &str, into: &Path) -> anyhow
         sh.copy_file(program, &to)?;
         // Symbols are a tenth of what may travel.
         cmd!(sh, "strip {to}").quiet().run()?;
+        pack(sh, &to)?;
     }
+    Ok(())
+}
+
+/// Compresses a file that `run.sh` unpacks before it does anything: programs hold megabytes of PTX.
+fn pack(sh: &Shell, file: &Path) -> anyhow::Result<()> {
+    cmd!(sh, "gzip -9 {file}").quiet().run()?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use tilewright_contract::{Family, OutputTile, RegisterTile, Rung, SharedMemory, Twin, Variant, WgmmaTile};
 
 use super::KernelUsage;
-use crate::occupancy::{BlockUse, Occupancy, occupancy};
+use crate::occupancy::{Occupancy, occupancy};
 use crate::path::Path;
 use crate::template::{Epilogue, EpilogueTile, Template, TileShape};
 use crate::worksheet::{Worksheet, worksheet};
@@ -38,10 +38,6 @@ pub fn kernel_sheet(
     used: KernelUsage,
     arch: &Architecture,
 ) -> Result<KernelSheet, Violation> {
-    let KernelUsage {
-        registers,
-        static_bytes,
-    } = used;
     let dynamic_bytes = variant.dynamic_bytes(tile).get();
     let worksheet = match (variant.shared, tile) {
         (SharedMemory::None, _) | (_, OutputTile::Lines(_)) => None,
@@ -49,13 +45,12 @@ pub fn kernel_sheet(
             Some(worksheet(&template(variant, tile, used, arch), arch, 0)?)
         }
     };
-    let block = BlockUse::new(tile.threads(), registers, static_bytes.into(), dynamic_bytes.into());
     Ok(KernelSheet {
         symbol: variant.symbol,
-        static_bytes,
+        static_bytes: used.static_bytes,
         dynamic_bytes,
-        registers_per_thread: registers,
-        occupancy: occupancy(arch, &block),
+        registers_per_thread: used.registers,
+        occupancy: occupancy(arch, &used.block(tile.threads(), dynamic_bytes)),
         worksheet,
     })
 }
@@ -74,17 +69,12 @@ pub fn twin_sheet(twin: &Twin, used: KernelUsage, arch: &Architecture) -> Result
         let tile = variant.tile_of_width(RegisterTile::WIDTH).ok()?;
         Some(template(variant, tile, used, arch))
     });
-    let KernelUsage {
-        registers,
-        static_bytes,
-    } = used;
-    let block = BlockUse::new(twin.threads, registers, static_bytes.into(), 0);
     Ok(KernelSheet {
         symbol: twin.symbol,
-        static_bytes,
+        static_bytes: used.static_bytes,
         dynamic_bytes: 0,
-        registers_per_thread: registers,
-        occupancy: occupancy(arch, &block),
+        registers_per_thread: used.registers,
+        occupancy: occupancy(arch, &used.block(twin.threads, 0)),
         worksheet: template.map(|template| worksheet(&template, arch, 0)).transpose()?,
     })
 }
@@ -124,6 +114,7 @@ fn template(variant: &Variant, tile: OutputTile, used: KernelUsage, arch: &Archi
         // Static memory besides the tiles holds spilled registers.
         static_bytes: used.static_bytes.saturating_sub(variant.static_bytes().get()),
         registers_per_thread: Some(used.registers),
+        barriers: used.barriers,
         ..Template::on_path(
             arch,
             path(variant),

@@ -5,6 +5,8 @@
 
 use cuda_arch::Architecture;
 
+use crate::occupancy::BlockUse;
+
 macro_rules! usage {
     ($($arch:literal),*) => {
         [$((
@@ -28,6 +30,19 @@ pub struct KernelUsage {
     pub registers: u32,
     /// Static shared memory of a block: the kernel's own arrays, and what registers were spilled into.
     pub static_bytes: u32,
+    /// Barriers of a block: 16 where `bar.sync` gets its number from a register. The driver reports no such attribute, and counts them
+    /// (`docs/planner.md`).
+    pub barriers: u32,
+}
+
+impl KernelUsage {
+    /// A block of so many threads and bytes of dynamic shared memory.
+    pub const fn block(&self, threads: u32, dynamic_bytes: u32) -> BlockUse {
+        BlockUse {
+            barriers: self.barriers,
+            ..BlockUse::new(threads, self.registers, self.static_bytes as u64, dynamic_bytes as u64)
+        }
+    }
 }
 
 /// What the entry point or twin `symbol` takes on an architecture, as `ptxas` assembles it. The driver's own compiler may differ by a few
@@ -43,6 +58,8 @@ pub fn usage(symbol: &str, arch: &Architecture) -> Option<KernelUsage> {
         Some(KernelUsage {
             registers: numbers.next()??,
             static_bytes: numbers.next()??,
+            // Past what was spilled.
+            barriers: numbers.nth(3)??,
         })
     })
 }

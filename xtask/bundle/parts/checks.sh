@@ -103,7 +103,6 @@ part_differential() {
     local folder capability
     capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | tr -d .)
     for folder in "$bundle"/differential/*/; do
-        [ -e "$folder/programs.ptx.gz" ] && gunzip -f "$folder/programs.ptx.gz"
         # shellcheck disable=SC2016  # expanded by the shell that xargs starts
         cut -d' ' -f1 "$folder/kernels.txt" | xargs -P "$(nproc)" -I{} bash -c '
             [ -e "$1/$2.cubin" ] || timeout 120 ptxas -arch="sm_$3" -e "$2" -o "$1/$2.cubin" "$1/programs.ptx" ||
