@@ -94,9 +94,7 @@ fn differential(sh: &Shell, into: &Path) -> anyhow::Result<()> {
         "cargo run --release --package device_fuzz -- --programs {programs} --batch {batch} --seed 2 --emit {into}"
     )
     .run()?;
-    for folder in sh.read_dir(into)? {
-        pack(sh, &folder.join("programs.ptx"))?;
-    }
+    cmd!(sh, "gzip -9 -r {into}").quiet().run()?;
     Ok(())
 }
 
@@ -110,14 +108,9 @@ fn place(sh: &Shell, built: &build::Messages, kind: &str, into: &Path) -> anyhow
         sh.copy_file(program, &to)?;
         // Symbols are a tenth of what may travel.
         cmd!(sh, "strip {to}").quiet().run()?;
-        pack(sh, &to)?;
+        // `run.sh` unpacks before it does anything: programs hold megabytes of PTX.
+        cmd!(sh, "gzip -9 {to}").quiet().run()?;
     }
-    Ok(())
-}
-
-/// Compresses a file that `run.sh` unpacks before it does anything: programs hold megabytes of PTX.
-fn pack(sh: &Shell, file: &Path) -> anyhow::Result<()> {
-    cmd!(sh, "gzip -9 {file}").quiet().run()?;
     Ok(())
 }
 

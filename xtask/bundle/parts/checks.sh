@@ -98,16 +98,14 @@ part_language() {
     return "$status"
 }
 
-# The driver compiles a whole module with one core; ptxas compiles a kernel at a time, with as many as there are.
+# The driver compiles with one core, ptxas with as many as there are. It passes over what an earlier, unfinished run has compiled.
 part_differential() {
-    local folder capability
+    local capability
     capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | tr -d .)
-    for folder in "$bundle"/differential/*/; do
-        # shellcheck disable=SC2016  # expanded by the shell that xargs starts
-        cut -d' ' -f1 "$folder/kernels.txt" | xargs -P "$(nproc)" -I{} bash -c '
-            [ -e "$1/$2.cubin" ] || timeout 120 ptxas -arch="sm_$3" -e "$2" -o "$1/$2.cubin" "$1/programs.ptx" ||
-                echo "ptxas took too long for $2"' differential "$folder" {} "$capability" || return 1
-    done
+    # shellcheck disable=SC2016  # expanded by the shell that xargs starts
+    find "$bundle/differential" -name '*.ptx' | xargs -P "$(nproc)" -I{} bash -c '
+        [ -e "${1%.ptx}.cubin" ] || timeout 120 ptxas -arch="sm_$2" -o "${1%.ptx}.cubin" "$1" || echo "ptxas took too long for $1"
+        ' differential {} "$capability" || return 1
     TILEWRIGHT_DIFFERENTIAL=$bundle/differential run_tests differential::
 }
 

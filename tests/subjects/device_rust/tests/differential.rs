@@ -1,19 +1,23 @@
 //! Every subject on the PTX interpreter against the host, at each level of optimization of the device build.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 use device_rust::{Subject, UNWRITTEN, all, inputs};
-use ptx_interpreter::{Launch, Machine, Module, SharedWindow};
+use ptx_interpreter::{Launch, Machine, Module, SharedWindow, Slices};
 
 /// The seed of the inputs.
 const SEED: u64 = 1;
 
 /// The PTX of the optimized crate.
 static OPTIMIZED: LazyLock<String> = LazyLock::new(|| compile("optimized", |builder| builder));
+
+/// The PTX of a build for debugging.
+static DEBUG: LazyLock<String> = LazyLock::new(|| compile("debug", |builder| builder.release(false)));
 
 /// Compiles the crate to PTX.
 fn compile(name: &str, options: impl Fn(CudaBuilder) -> CudaBuilder) -> String {
@@ -131,6 +135,32 @@ fn optimized_code_keeps_null_in_the_window_of_sm_90() {
 /// Debug builds execute many times the instructions: fewer cases.
 #[test]
 fn debug_code_computes_what_the_host_does() {
-    let module = read(&compile("debug", |builder| builder.release(false)), SharedWindow::Sm75);
+    let module = read(&DEBUG, SharedWindow::Sm75);
     compare_all(&module, &all(), 4);
+}
+
+/// Almost every subject made `ptxas` of CUDA 13.0 end with a segmentation fault for these architectures (`docs/compiler-faults.md`), and
+/// the driver has the same compiler.
+#[test]
+fn debug_code_can_be_assembled_for_the_newest_architectures() {
+    let ptxas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/cuda-tools/bin/ptxas");
+    let slices = Slices::of(&DEBUG).unwrap_or_else(|error| panic!("{error}"));
+    for (name, arch) in [
+        ("back_by_condition", "sm_90"),
+        ("atomics_global_u32", "sm_90"),
+        ("option_compared", "sm_100"),
+        ("enum_gaps", "sm_120"),
+    ] {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.ptx"));
+        std::fs::write(&file, slices.kernel(name).expect("a subject")).unwrap();
+        let made = Command::new(&ptxas)
+            .arg(format!("-arch={arch}"))
+            .arg("-o")
+            .arg(file.with_extension("cubin"))
+            .arg(&file)
+            .output()
+            .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask setup` fetches it", ptxas.display()));
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{name} for {arch}: {}, {said}", made.status);
+    }
 }

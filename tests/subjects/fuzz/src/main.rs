@@ -17,6 +17,7 @@ use device_fuzz::reduce::reduce;
 use device_fuzz::shapes::SHAPES;
 use device_fuzz::{findings, source};
 use indicatif::{ProgressBar, ProgressStyle};
+use ptx_interpreter::Slices;
 
 /// Runs random programs on the host and, through cuda_builder, on the PTX interpreter, and compares.
 #[derive(Debug, Parser)]
@@ -202,7 +203,7 @@ fn summary(difference: &Difference) -> String {
 /// Stack of a thread (bytes): some programs recurse.
 const STACK_BYTES: u32 = 16 << 10;
 
-/// Writes modules to `NAME.N/` for a GPU: `programs.ptx`; `kernels.txt`, a line for each kernel with its name, cases,
+/// Writes modules to `NAME.N/` for a GPU: a file of PTX a kernel; `kernels.txt`, a line for each kernel with its name, cases,
 /// words of input and of output of a case, and stack; the words of all kernels one after the other, little-endian, in
 /// `inputs.bin` and `outputs.bin`.
 fn emit(compiled: &[Compiled], name: &Path) -> Result<(), Error> {
@@ -217,18 +218,19 @@ fn emit(compiled: &[Compiled], name: &Path) -> Result<(), Error> {
             .iter()
             .map(|kernel| format!("{} {CASES} {INPUTS} {OUTPUTS} {STACK_BYTES}\n", kernel.name))
             .collect();
-        for (file, content) in [
-            ("programs.ptx", module.ptx.clone().into_bytes()),
+        let slices = Slices::of(&module.ptx).map_err(|error| Error::Option(error.to_string()))?;
+        let ptx = |name: &str| slices.kernel(name).expect("the module has its kernels");
+        let kernels_ptx = kernels
+            .iter()
+            .map(|kernel| (format!("{}.ptx", kernel.name), ptx(&kernel.name).into_bytes()));
+        let inputs = bytes(&mut kernels.iter().flat_map(|kernel| &kernel.inputs));
+        let outputs = bytes(&mut kernels.iter().flat_map(|kernel| &kernel.outputs));
+        let others = [
             ("kernels.txt", lines.concat().into_bytes()),
-            (
-                "inputs.bin",
-                bytes(&mut kernels.iter().flat_map(|kernel| &kernel.inputs)),
-            ),
-            (
-                "outputs.bin",
-                bytes(&mut kernels.iter().flat_map(|kernel| &kernel.outputs)),
-            ),
-        ] {
+            ("inputs.bin", inputs),
+            ("outputs.bin", outputs),
+        ];
+        for (file, content) in kernels_ptx.chain(others.map(|(file, content)| (file.to_owned(), content))) {
             let path = folder.join(file);
             fs::write(&path, content).map_err(io(&path))?;
         }
