@@ -22,7 +22,7 @@ use serde::Serialize;
 use tilewright::bench::{Quartiles, rows_on_lines};
 use tilewright::launch::Gpu;
 use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, Speeds, Work, estimate_us, meeting_us, plan};
-use tilewright::{DType, Element, GemmShape, Operand, Rung, VARIANTS, Variant, check, ptx, random};
+use tilewright::{DType, Element, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant, check, ptx, random};
 
 /// Times every candidate of the planner over many shapes.
 #[derive(Parser)]
@@ -147,6 +147,9 @@ const CALIBRATION: [(usize, usize, usize); 46] = [
     (2049, 2047, 2045),
 ];
 
+/// How A and B lie: as they are named, and with B along K, for tiles that no kernel has in the first layout.
+const LAYOUTS: [[Transpose; 2]; 2] = [[Transpose::No; 2], [Transpose::No, Transpose::Yes]];
+
 /// The tiles that a plan may name, by rung and width.
 const NAMED: [(Rung, u32); 16] = [
     (Rung::TiledStatic, 16),
@@ -176,6 +179,13 @@ fn has_own_tile(variant: &Variant) -> bool {
     matches!(variant.rung, Rung::Gemm | Rung::MatrixVector | Rung::MmaSync) || variant.rung.multiplies_by_wgmma()
 }
 
+/// Whether no entry point before it in the table differs in the layout of A and B alone. The others share its line.
+fn is_first_of_its_layouts(variant: &Variant) -> bool {
+    let kind = |of: &Variant| (of.rung, of.dtype, of.tile, of.copies.vector);
+    let first = VARIANTS.iter().find(|other| kind(other) == kind(variant));
+    first.is_some_and(|first| first.symbol == variant.symbol)
+}
+
 /// Every plan that the planner could make for a product.
 fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
     let named = NAMED.map(|(rung, tile)| Policy {
@@ -185,7 +195,7 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
     });
     let blocks = VARIANTS
         .iter()
-        .filter(|variant| has_own_tile(variant) && variant.taken(shape).is_some())
+        .filter(|variant| has_own_tile(variant) && is_first_of_its_layouts(variant) && variant.taken(shape).is_some())
         .flat_map(|variant| {
             SLICES.map(|slices| Policy {
                 entry_point: Some(variant),
@@ -238,6 +248,8 @@ struct Row {
     m: usize,
     n: usize,
     k: usize,
+    /// Whether A and B lie transposed.
+    transpose: [bool; 2],
     dtype: &'static str,
     candidates: Vec<Candidate>,
     picked: String,
@@ -278,9 +290,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         digests: BTreeMap::new(),
         rows: Vec::new(),
     };
-    let shapes = if arguments.calibrate { &CALIBRATION[..] } else { &SHAPES };
-    for &(m, n, k) in shapes {
-        let shape = GemmShape::packed(m, n, k)?;
+    let (shapes, layouts) = match arguments.calibrate {
+        true => (&CALIBRATION[..], &LAYOUTS[..]),
+        false => (&SHAPES[..], &LAYOUTS[..1]),
+    };
+    for (&(m, n, k), &layout) in shapes
+        .iter()
+        .flat_map(|shape| layouts.iter().map(move |layout| (shape, layout)))
+    {
+        let shape = GemmShape::packed_transposed(m, n, k, layout)?;
         for dtype in DType::ALL
             .into_iter()
             .filter(|&dtype| arguments.dtype.is_none_or(|only| only == dtype))
@@ -291,7 +309,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 DType::F16 => row::<f16>,
                 DType::Bf16 => row::<bf16>,
             };
-            results.rows.push(row(&gpu, &shape, &speeds, arguments.rounds)?);
+            results.rows.extend(row(&gpu, &shape, &speeds, arguments.rounds)?);
         }
     }
     results.digests = digests(&gpu, &results.rows);
@@ -324,7 +342,17 @@ fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<&'static str, String> {
         .collect()
 }
 
-fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, speeds: &Speeds, rounds: usize) -> Result<Row, Box<dyn Error>> {
+/// `None` where no kernel is timed in this layout.
+fn row<T: Element>(
+    gpu: &Gpu,
+    shape: &GemmShape,
+    speeds: &Speeds,
+    rounds: usize,
+) -> Result<Option<Row>, Box<dyn Error>> {
+    let mut plans = candidates(gpu, shape, T::DTYPE);
+    if plans.is_empty() {
+        return Ok(None);
+    }
     let a_host: Vec<T> = random::random_matrix(1, shape.span_elems(Operand::A));
     let b_host: Vec<T> = random::random_matrix(2, shape.span_elems(Operand::B));
     let (a, b) = (gpu.upload(&a_host)?, gpu.upload(&b_host)?);
@@ -333,7 +361,6 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, speeds: &Speeds, rounds: usize)
         ..Policy::default()
     };
     let picked = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
-    let mut plans = candidates(gpu, shape, T::DTYPE);
     let launch = |plan: &Plan| (plan.variant().symbol, plan.tile(), plan.work().slices);
     // The planner tries more numbers of slices than are timed here.
     if !plans.iter().any(|plan| launch(plan) == launch(&picked)) {
@@ -396,15 +423,16 @@ fn row<T: Element>(gpu: &Gpu, shape: &GemmShape, speeds: &Speeds, rounds: usize)
                 summary.kernel, summary.tile, summary.slices
             )
         })?;
-    Ok(Row {
+    Ok(Some(Row {
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
+        transpose: [Operand::A, Operand::B].map(|operand| shape.transpose(operand) == Transpose::Yes),
         dtype: T::DTYPE.name(),
         picked: name(taken),
         over_best: taken.us / best,
         candidates,
-    })
+    }))
 }
 
 /// The kernel, the tile, and the slices where there are some.
@@ -428,7 +456,8 @@ impl Results {
         let named = named.filter_map(|(dtype, (rung, tile))| Some((Variant::find(rung, dtype, tile)?, tile)));
         let blocks = VARIANTS
             .iter()
-            .filter(|variant| has_own_tile(variant) && variant.rung.runs_on(gpu.profile().compute_capability))
+            .filter(|variant| has_own_tile(variant) && is_first_of_its_layouts(variant))
+            .filter(|variant| variant.rung.runs_on(gpu.profile().compute_capability))
             .filter_map(|variant| Some((variant, variant.tile.only()?.n())));
         let architecture = gpu.profile().architecture().ok_or("an architecture of the table")?;
         let mut measured = Vec::new();
@@ -447,7 +476,8 @@ impl Results {
                     .candidates
                     .iter()
                     .filter(|candidate| candidate.kernel == variant.symbol && candidate.tile == [tile.m(), tile.n()]);
-                let shape = GemmShape::packed(row.m, row.n, row.k)?;
+                let transpose = row.transpose.map(|is| if is { Transpose::Yes } else { Transpose::No });
+                let shape = GemmShape::packed_transposed(row.m, row.n, row.k, transpose)?;
                 for timed in timed {
                     let work = Work {
                         variant,

@@ -9,7 +9,7 @@ use crate::compile::Compiled;
 use crate::diagnose;
 use crate::error::CudaBuilderError;
 use crate::pass::atomics::{self, ReadModifyWrite};
-use crate::pass::{self, Inlining, PassError, null, wide_shifts};
+use crate::pass::{self, Inlining, PassError, null, tables, wide_shifts};
 use crate::ptx;
 use crate::spilling;
 use crate::toolchain::Toolchain;
@@ -191,9 +191,23 @@ fn optimize(
         opt(INFERENCE, &hidden, &format!("{name}_inferred.ll"))
     };
     let tidy = opt(stages.tidy, "lowered.ll", "tidy.ll")?;
-    let inferred = null::reveal(&infer(&tidy, "tidy")?);
-    write(&scratch.join("inferred.ll"), inferred.as_bytes())?;
-    let full = opt(stages.optimize, "inferred.ll", "full.ll")?;
+    let mut inferred = null::reveal(&infer(&tidy, "tidy")?);
+    let full = loop {
+        write(&scratch.join("inferred.ll"), inferred.as_bytes())?;
+        let full = opt(stages.optimize, "inferred.ll", "full.ll")?;
+        let narrow = tables::of_narrow_pointers(&full);
+        if narrow.is_empty() {
+            break full;
+        }
+        // Without tables in their functions: see `pass::tables`.
+        inferred = tables::forbid(&inferred, &narrow).ok_or_else(|| CudaBuilderError::ToolFailed {
+            tool: "opt".to_owned(),
+            output: format!(
+                "tables of pointers that have 32 bits, which llc writes wrongly: {}",
+                narrow.join(", ")
+            ),
+        })?;
+    };
     let inferred = infer(&full, "full")?;
     // The instructions that say their ordering exist from 7.0 on.
     let operations = match tools.tools_major < 23 && builder.arch.cuda_arch() >= 700 {

@@ -183,3 +183,15 @@ fn high_half_of_a_wide_shift_by_nothing_is_taken_for_the_low_half() {
     };
     check(&fault, 22..);
 }
+
+#[test]
+fn table_of_narrow_pointers_is_written_over_itself() {
+    let fault = Fault {
+        ir: include_str!("faults/narrow_table.ll"),
+        sign: Sign::Ptx(|ptx| {
+            ptx.contains(".u64 switch_$_table_$_pick[4]") || ptx.contains(".u8 switch_$_table_$_pick[16]")
+        }),
+        mended: ", TABLE;",
+    };
+    check(&fault, 22..);
+}

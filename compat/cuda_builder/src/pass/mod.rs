@@ -13,6 +13,7 @@ mod grid_constant;
 pub(crate) mod half;
 pub(crate) mod lexer;
 pub(crate) mod null;
+pub(crate) mod tables;
 pub(crate) mod wide_shifts;
 
 use std::borrow::Cow;

@@ -55,7 +55,7 @@ struct Arguments {
     /// Writes findings into this folder.
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Writes PTX, inputs and expected outputs of each batch into this folder, for a GPU, and runs nothing.
+    /// Writes PTX, inputs and expected outputs of each batch and of the kept findings into this folder, for a GPU, and runs nothing.
     #[arg(long)]
     emit: Option<PathBuf>,
     /// Prints the source of the programs and runs nothing.
@@ -146,6 +146,10 @@ fn fuzz(arguments: &Arguments) -> Result<bool, Error> {
     if let Some(error) = failed.into_inner().expect("no thread panics") {
         return Err(error);
     }
+    let kept_agree = match &arguments.emit {
+        Some(folder) => emit_kept(folder, &options(0))?,
+        None => true,
+    };
     let mut found = found.into_inner().expect("no thread panics");
     found.sort_by(|a, b| a.program.name.cmp(&b.program.name));
     println!(
@@ -156,7 +160,21 @@ fn fuzz(arguments: &Arguments) -> Result<bool, Error> {
         begun.elapsed().as_secs_f64()
     );
     report(&found, arguments, &options(0))?;
-    Ok(found.is_empty())
+    Ok(found.is_empty() && kept_agree)
+}
+
+/// Writes the findings of this repository too; whether host and device can be compiled for all of them.
+fn emit_kept(folder: &Path, options: &Options) -> Result<bool, Error> {
+    let (programs, inputs): (Vec<Program>, Vec<Vec<u64>>) = findings::read(&findings::folder())?
+        .into_iter()
+        .map(|kept| (kept.program, kept.inputs))
+        .unzip();
+    let (compiled, failed) = prepare(&programs, &inputs, options)?;
+    for finding in &failed {
+        println!("{}: {}", finding.program.name, summary(&finding.difference));
+    }
+    emit(&compiled, &folder.join("findings"))?;
+    Ok(failed.is_empty())
 }
 
 fn programs_of(numbers: &[u64], arguments: &Arguments) -> (Vec<Program>, Vec<Vec<u64>>) {
