@@ -3,12 +3,16 @@
 //! For each shape and element type every candidate is checked, then all are timed in turns on the same random inputs. Reported is
 //! the time of the planner's choice over that of the fastest.
 //!
-//! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it times
-//! other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts into the
-//! planner, and the times, `calibration.json`; kernels that it does not time keep their lines. With `--speeds FILE` the
-//! planner chooses by that table, and a calibration keeps its lines.
+//! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it
+//! times other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts
+//! into the planner, and the times, `calibration.json`. Of each element type either the fitted lines are taken or those
+//! that there were, whichever choose better among what was timed. Kernels that it does not time keep their lines. With
+//! `--speeds FILE` the planner chooses by that table, and a calibration keeps its lines. `--fit calibration.json` fits to
+//! times that were taken before, without a GPU.
 
 mod fit;
+mod shapes;
+mod speed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -16,12 +20,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Parser;
-use fit::fit;
 use half::{bf16, f16};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use shapes::{CALIBRATION, LAYOUTS, NAMED, SHAPES};
+use speed::{Filed, Machine};
 use tilewright::bench::{Quartiles, rows_on_lines};
 use tilewright::launch::Gpu;
-use tilewright::plan::{LAUNCH_US, Plan, Policy, Rounds, Speeds, Work, estimate_us, meeting_us, plan};
+use tilewright::plan::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::{DType, Element, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant, check, ptx, random};
 
 /// Times every candidate of the planner over many shapes.
@@ -39,6 +44,9 @@ struct Arguments {
     /// Time the shapes of the calibration and fit the model to them.
     #[arg(long)]
     calibrate: bool,
+    /// Fit the model to the times of an earlier calibration, without a GPU.
+    #[arg(long, conflicts_with = "calibrate")]
+    fit: Option<PathBuf>,
     /// The table of speeds that the planner chooses by.
     #[arg(long)]
     speeds: Option<PathBuf>,
@@ -53,124 +61,8 @@ struct Arguments {
     bench: bool,
 }
 
-/// m, n, k: squares, few rows, few columns, deep and shallow, and no multiples of anything.
-const SHAPES: [(usize, usize, usize); 40] = [
-    (64, 64, 64),
-    (128, 128, 128),
-    (192, 192, 192),
-    (256, 256, 256),
-    (384, 384, 384),
-    (512, 512, 512),
-    (640, 640, 640),
-    (768, 768, 768),
-    (1024, 1024, 1024),
-    (1280, 1280, 1280),
-    (1536, 1536, 1536),
-    (2048, 2048, 2048),
-    (2560, 2560, 2560),
-    (3072, 3072, 3072),
-    (4096, 4096, 4096),
-    (100, 100, 100),
-    (333, 777, 555),
-    (1000, 1000, 1000),
-    (1023, 1025, 1027),
-    (2000, 3000, 1000),
-    (3001, 1999, 2003),
-    (1, 4096, 4096),
-    (16, 4096, 4096),
-    (64, 4096, 4096),
-    (128, 4096, 1024),
-    (256, 8192, 512),
-    (4096, 1, 4096),
-    (4096, 32, 4096),
-    (8192, 128, 1024),
-    (4096, 4096, 64),
-    (4096, 4096, 16),
-    (8192, 8192, 32),
-    (256, 256, 8192),
-    (128, 128, 16384),
-    (512, 512, 4096),
-    (2048, 1024, 512),
-    (1024, 4096, 1024),
-    (4096, 1024, 768),
-    (1797, 1797, 64),
-    (700, 5000, 300),
-];
-
-/// The shapes that the model is fitted to. None is among [`SHAPES`], on which the choice is judged.
-const CALIBRATION: [(usize, usize, usize); 46] = [
-    (80, 80, 80),
-    (160, 160, 160),
-    (224, 224, 224),
-    (320, 320, 320),
-    (448, 448, 448),
-    (576, 576, 576),
-    (704, 704, 704),
-    (832, 832, 832),
-    (896, 896, 896),
-    (1152, 1152, 1152),
-    (1408, 1408, 1408),
-    (1792, 1792, 1792),
-    (2304, 2304, 2304),
-    (2816, 2816, 2816),
-    (3584, 3584, 3584),
-    (120, 150, 130),
-    (450, 650, 550),
-    (900, 1100, 1000),
-    (1500, 2500, 800),
-    (3100, 2100, 1900),
-    (3500, 3600, 3700),
-    (2, 3072, 3072),
-    (24, 3072, 3072),
-    (96, 3072, 3072),
-    (160, 3072, 1280),
-    (320, 6144, 640),
-    (3072, 8, 3072),
-    (6144, 160, 1280),
-    (3072, 3072, 96),
-    (3072, 3072, 24),
-    (6144, 6144, 48),
-    (192, 192, 6144),
-    (384, 384, 3072),
-    (1536, 1152, 640),
-    (1280, 3072, 1280),
-    (3072, 1280, 640),
-    (6144, 1, 3072),
-    (5001, 1, 3001),
-    (1, 6144, 3072),
-    (1, 3001, 5003),
-    (10, 2999, 3001),
-    (3003, 20, 3001),
-    (257, 2049, 1023),
-    (1027, 3001, 515),
-    (96, 96, 24576),
-    (2049, 2047, 2045),
-];
-
-/// How A and B lie: as they are named, and with B along K, for tiles that no kernel has in the first layout.
-const LAYOUTS: [[Transpose; 2]; 2] = [[Transpose::No; 2], [Transpose::No, Transpose::Yes]];
-
-/// The tiles that a plan may name, by rung and width.
-const NAMED: [(Rung, u32); 16] = [
-    (Rung::TiledStatic, 16),
-    (Rung::TiledStatic, 32),
-    (Rung::TiledDynamic, 16),
-    (Rung::TiledDynamic, 24),
-    (Rung::TiledDynamic, 32),
-    (Rung::TiledDynamic, 48),
-    (Rung::TiledDynamic, 64),
-    (Rung::TiledDynamic, 80),
-    (Rung::TiledDynamic, 96),
-    (Rung::TiledDynamic, 112),
-    (Rung::TiledDynamic, 128),
-    (Rung::RegisterTile, 128),
-    (Rung::RegisterColumn, 64),
-    (Rung::VectorCopy, 128),
-    (Rung::WarpTile, 128),
-    (Rung::DoubleBuffer, 128),
-];
-
-/// The slices of K that are tried with the other tiles, and blocks of a launch that is sliced, at most, for each multiprocessor.
+/// The slices of K that are tried with the other tiles, and the tiles of a launch that is sliced, each slice its own, at
+/// most for each multiprocessor.
 const SLICES: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 const BLOCKS: u32 = 8;
 
@@ -220,7 +112,8 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
             // Of one tile the first entry point, which copies vectors where it can.
             other.tile == work.tile && other.slices == work.slices && other.variant.rung == work.variant.rung
         });
-        if !known && (work.slices == 1 || plan.grid().blocks() <= BLOCKS * multiprocessors) {
+        // Blocks that stay have several tiles, of which each slice is one.
+        if !known && (work.slices == 1 || plan.grid().tiles() <= BLOCKS * multiprocessors) {
             plans.push(plan);
         }
     }
@@ -236,28 +129,31 @@ struct Results {
     commit: String,
     device: String,
     driver: String,
+    /// Of the multiprocessors, as the driver reports it: what the speeds count cycles of.
+    clock_khz: u32,
     rounds: usize,
     /// Of each kernel that was timed.
-    digests: BTreeMap<&'static str, String>,
+    digests: BTreeMap<String, String>,
     rows: Vec<Row>,
 }
 
 /// One shape and element type.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Row {
     m: usize,
     n: usize,
     k: usize,
     /// Whether A and B lie transposed.
+    #[serde(default)]
     transpose: [bool; 2],
-    dtype: &'static str,
+    dtype: String,
     candidates: Vec<Candidate>,
     picked: String,
     /// Time of the picked kernel over that of the fastest.
     over_best: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Candidate {
     kernel: String,
     tile: [u32; 2],
@@ -276,6 +172,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(file) => Speeds::read(std::fs::read_to_string(file)?)?,
         None => Speeds::default(),
     };
+    std::fs::create_dir_all(&arguments.out)?;
+    let write_speed = |text: &str| -> std::io::Result<()> {
+        print!("{text}");
+        std::fs::write(arguments.out.join("speed.txt"), text)
+    };
+    if let Some(file) = &arguments.fit {
+        let filed: Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+        write_speed(&filed.speed(&speeds)?)?;
+        return Ok(());
+    }
     let gpu = Gpu::open(0)?;
     let mut results = Results {
         date: arguments.date,
@@ -286,6 +192,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .installed
             .as_ref()
             .map_or_else(String::new, |installed| installed.driver.clone()),
+        clock_khz: gpu.profile().installed.as_ref().ok_or("a device")?.clock_khz,
         rounds: arguments.rounds,
         digests: BTreeMap::new(),
         rows: Vec::new(),
@@ -313,11 +220,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     results.digests = digests(&gpu, &results.rows);
-    std::fs::create_dir_all(&arguments.out)?;
     if arguments.calibrate {
-        let speed = results.speed(&gpu, &speeds)?;
-        print!("{speed}");
-        std::fs::write(arguments.out.join("speed.txt"), speed)?;
+        let machine = Machine::of(&results.device, results.clock_khz)?;
+        write_speed(&speed::text(&results.rows, &results.digests, &machine, &speeds)?)?;
         std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
         return Ok(());
     }
@@ -329,7 +234,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The digests of the kernels that were timed.
-fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<&'static str, String> {
+fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<String, String> {
     let timed: BTreeSet<&str> = rows
         .iter()
         .flat_map(|row| row.candidates.iter().map(|candidate| candidate.kernel.as_str()))
@@ -338,7 +243,10 @@ fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<&'static str, String> {
     VARIANTS
         .iter()
         .filter(known)
-        .filter_map(|variant| Some((variant.symbol, ptx::digest_of(variant.symbol, gpu.level().arch)?)))
+        .filter_map(|variant| {
+            let digest = ptx::digest_of(variant.symbol, gpu.level().arch)?;
+            Some((variant.symbol.to_owned(), digest))
+        })
         .collect()
 }
 
@@ -428,7 +336,7 @@ fn row<T: Element>(
         n: shape.n(),
         k: shape.k(),
         transpose: [Operand::A, Operand::B].map(|operand| shape.transpose(operand) == Transpose::Yes),
-        dtype: T::DTYPE.name(),
+        dtype: T::DTYPE.name().to_owned(),
         picked: name(taken),
         over_best: taken.us / best,
         candidates,
@@ -446,74 +354,6 @@ fn name(candidate: &Candidate) -> String {
 }
 
 impl Results {
-    /// Fits latency, work and block cycles to the times of each kernel and tile width: one line each. Kernels that were
-    /// not timed keep their lines of
-    /// `before`.
-    fn speed(&self, gpu: &Gpu, before: &Speeds) -> Result<String, Box<dyn Error>> {
-        let installed = gpu.profile().installed.as_ref().ok_or("a device")?;
-        let mut text = String::new();
-        let named = DType::ALL.into_iter().flat_map(|dtype| NAMED.map(|of| (dtype, of)));
-        let named = named.filter_map(|(dtype, (rung, tile))| Some((Variant::find(rung, dtype, tile)?, tile)));
-        let blocks = VARIANTS
-            .iter()
-            .filter(|variant| has_own_tile(variant) && is_first_of_its_layouts(variant))
-            .filter(|variant| variant.rung.runs_on(gpu.profile().compute_capability))
-            .filter_map(|variant| Some((variant, variant.tile.only()?.n())));
-        let architecture = gpu.profile().architecture().ok_or("an architecture of the table")?;
-        let mut measured = Vec::new();
-        for (variant, width) in named.chain(blocks) {
-            let Ok(tile) = variant.tile_of_width(width) else {
-                continue;
-            };
-            let dynamic = variant.dynamic_bytes(tile);
-            if variant.static_bytes().get() + dynamic.get() > gpu.profile().smem_per_block_optin {
-                continue;
-            }
-            let resident = gpu.blocks_per_multiprocessor(variant, tile.threads(), dynamic)?;
-            let mut samples = Vec::new();
-            for row in &self.rows {
-                let timed = row
-                    .candidates
-                    .iter()
-                    .filter(|candidate| candidate.kernel == variant.symbol && candidate.tile == [tile.m(), tile.n()]);
-                let transpose = row.transpose.map(|is| if is { Transpose::Yes } else { Transpose::No });
-                let shape = GemmShape::packed_transposed(row.m, row.n, row.k, transpose)?;
-                for timed in timed {
-                    let work = Work {
-                        variant,
-                        tile,
-                        slices: timed.slices,
-                    };
-                    let Some(rounds) = Rounds::new(&work, &shape, resident, installed.multiprocessors) else {
-                        continue;
-                    };
-                    let besides = LAUNCH_US + meeting_us(&work, &shape);
-                    let cycles = (timed.us - besides).max(0.1) * f64::from(installed.clock_khz) / 1e3;
-                    // Products that fill the device are what a choice matters for most.
-                    let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
-                    samples.push((rounds.factors(), cycles, weight));
-                }
-            }
-            // Layouts that were not timed share the line of one that was.
-            if samples.is_empty() {
-                continue;
-            }
-            let [latency, work, block] = fit(&samples);
-            let digest = self.digests.get(variant.symbol).ok_or("every kernel has a digest")?;
-            writeln!(
-                text,
-                "{} {width} {latency:.2} {work:.2} {block:.1} {digest}",
-                variant.symbol
-            )?;
-            measured.push(variant.symbol);
-        }
-        let kept = before.lines().filter(|(symbol, _)| !measured.contains(symbol));
-        for (_, line) in kept {
-            writeln!(text, "{line}")?;
-        }
-        Ok(format!("arch {}\n{text}", architecture.name))
-    }
-
     fn markdown(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         writeln!(text, "# The planner's choice against every candidate\n")?;

@@ -194,8 +194,11 @@ impl Evidence {
             .filter(|(kernel, digest)| !self.shipped.is_current(kernel, digest))
             .collect();
         if changed.is_empty() {
-            let names_none = of.is_empty() && !OF_NO_KERNEL.contains(&topic.name.as_str());
-            return names_none.then(|| "its kernels are unknown".to_owned());
+            if of.is_empty() && !OF_NO_KERNEL.contains(&topic.name.as_str()) {
+                return Some("its kernels are unknown".to_owned());
+            }
+            let [moved, rows] = self.shipped.moved.get(&topic.name).copied().unwrap_or_default();
+            return (moved > 0).then(|| format!("dispatch picks other kernels in {moved} of {rows} rows"));
         }
         let unknown = changed.iter().filter(|(_, digest)| *digest == UNKNOWN).count();
         Some(match (unknown, &changed[..]) {

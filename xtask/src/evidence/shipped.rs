@@ -10,6 +10,9 @@ use anyhow::{Context, ensure};
 /// The name that stands for all mutants together.
 pub const MUTANTS: &str = "mutants";
 
+/// What the line of a suite begins with.
+const SUITE: &str = "suite:";
+
 /// A digest that nobody knows: of results that are older than digests.
 pub const UNKNOWN: &str = "unknown";
 
@@ -31,6 +34,8 @@ pub struct Kernel {
 pub struct Shipped {
     /// In the order of the file; each once.
     pub kernels: Vec<Kernel>,
+    /// Of each suite, the rows that dispatch would now give another kernel, tile or slices, and all rows.
+    pub moved: BTreeMap<String, [usize; 2]>,
     /// How many kernels of an older level have the digest that the newest one has, and how many have not.
     pub older: [usize; 2],
     digests: BTreeMap<String, String>,
@@ -43,12 +48,20 @@ impl Shipped {
         Self::parse(&text).with_context(|| format!("{}", file.display()))
     }
 
-    /// Reads lines of symbol, level, digest and the kernel that prices it or `-`; levels oldest first.
+    /// Reads lines of symbol, level, digest and the kernel that prices it or `-`, levels oldest first; and of
+    /// `suite:NAME`, `-`, rows that moved and all rows as `2/24`, and `-`.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let mut shipped = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let words: Vec<&str> = line.split(' ').collect();
             ensure!(words.len() == 4, "`{line}` is not kernel, level, digest and speed");
+            if let Some(suite) = words[0].strip_prefix(SUITE) {
+                let (moved, rows) = words[2]
+                    .split_once('/')
+                    .context("a suite has rows that moved and all rows")?;
+                shipped.moved.insert(suite.to_owned(), [moved.parse()?, rows.parse()?]);
+                continue;
+            }
             let kernel = Kernel {
                 symbol: words[0].to_owned(),
                 level: words[1].to_owned(),
@@ -85,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_newest_level_of_a_kernel_counts() {
-        let text = "# head\na sm_75 1 -\nb sm_75 5 -\na sm_80 1 c\nb sm_80 6 -\nc sm_90a 3 -\nmutants - 9 -\n";
+        let text = "# head\na sm_75 1 -\nb sm_75 5 -\na sm_80 1 c\nb sm_80 6 -\nc sm_90a 3 -\nmutants - 9 -\nsuite:half - 2/24 -\n";
         let shipped = Shipped::parse(text).unwrap();
         let names: Vec<_> = shipped
             .kernels
@@ -97,6 +110,7 @@ mod tests {
         assert_eq!(shipped.kernels[0].priced_by.as_deref(), Some("c"));
         assert!(shipped.is_current("b", "6") && !shipped.is_current("b", "5") && !shipped.is_current("d", "5"));
         assert_eq!(shipped.digest(MUTANTS), Some("9"));
+        assert_eq!(shipped.moved.get("half"), Some(&[2, 24]));
         assert!(Shipped::parse("a sm_75 1\n").is_err() && Shipped::parse("# none\n").is_err());
     }
 }

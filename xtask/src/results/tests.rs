@@ -85,6 +85,21 @@ fn a_run_is_filed_from_its_tar_and_its_pages_follow() {
         .run()
         .expect("tar is there");
 
+    // Not measured by this run.
+    let other = copy.path("docs/results/h200-half.json");
+    let mut value: serde_json::Value = serde_json::from_str(&sh.read_file(&other).expect("readable")).expect("JSON");
+    for digest in value["digests"].as_object_mut().expect("it has them").values_mut() {
+        *digest = "0000000000000000".into();
+    }
+    sh.write_file(&other, value.to_string()).expect("writable");
+    let checks = sh
+        .read_file(copy.path("docs/results/h200-checks.csv"))
+        .expect("readable");
+    let own = format!("memcheck,{kernel},");
+    let line = checks.lines().find(|line| line.starts_with(&own)).expect("it was run");
+    let older = line.replacen(line.split(',').nth(2).expect("a digest"), "0000000000000000", 1);
+    sh.write_file(copy.path("docs/results/h200-checks.csv"), checks.replace(line, &older))
+        .expect("writable");
     // The folder that holds the tar, and the tar itself.
     for path in [out.path(), &tar] {
         run(&sh, copy.root(), &[path.to_owned()]).expect("everything is known");

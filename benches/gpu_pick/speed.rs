@@ -1,0 +1,226 @@
+//! The planner's table of speeds, from times.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+
+use cuda_arch::Architecture;
+use serde::Deserialize;
+use tilewright::plan::{AUTOMATIC, LAUNCH_US, Rounds, Speeds, Work, estimate_us, kernel_sheet, meeting_us, usage};
+use tilewright::{DType, GemmShape, Transpose, VARIANTS, Variant};
+use tilewright_contract::OutputTile;
+use tilewright_plan::{PRODUCTS, Product};
+
+use super::fit::fit;
+use super::shapes::NAMED;
+use super::{Candidate, Row, has_own_tile, is_first_of_its_layouts};
+
+/// A calibration as `cargo xtask results` files it.
+#[derive(Deserialize)]
+pub struct Filed {
+    about: About,
+    clock_khz: u32,
+    digests: BTreeMap<String, String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct About {
+    device: String,
+}
+
+impl Filed {
+    /// The table that it gives.
+    pub fn speed(&self, before: &Speeds) -> Result<String, Box<dyn Error>> {
+        let machine = Machine::of(&self.about.device, self.clock_khz)?;
+        text(&self.rows, &self.digests, &machine, before)
+    }
+}
+
+/// What was measured on.
+pub struct Machine {
+    arch: &'static Architecture,
+    product: Product,
+}
+
+impl Machine {
+    /// A device by its name, with the clock that the driver reports: a data sheet has a lower one.
+    pub fn of(device: &str, clock_khz: u32) -> Result<Self, Box<dyn Error>> {
+        let product = PRODUCTS
+            .iter()
+            .find(|product| device.ends_with(&*product.name))
+            .ok_or_else(|| format!("the planner knows no `{device}`"))?;
+        let arch = cuda_arch::find(&product.arch)?;
+        let product = Product {
+            clock_khz,
+            ..product.clone()
+        };
+        Ok(Self { arch, product })
+    }
+}
+
+/// The table: of each element type the fitted lines or those of `before`, whichever choose better among the candidates of
+/// the rows. Kernels that were not timed keep their lines; a line of one that was has the digest of what was timed.
+pub fn text(
+    rows: &[Row],
+    digests: &BTreeMap<String, String>,
+    machine: &Machine,
+    before: &Speeds,
+) -> Result<String, Box<dyn Error>> {
+    let head = format!("arch {}\n", machine.arch.name);
+    let mut taken = head.clone();
+    for dtype in DType::ALL {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.dtype == dtype.name()).collect();
+        let of_type = |symbol: &str| {
+            VARIANTS
+                .iter()
+                .any(|known| known.symbol == symbol && known.dtype == dtype)
+        };
+        let kept: Vec<&str> = before
+            .lines()
+            .filter(|(symbol, _)| of_type(symbol))
+            .map(|(_, line)| line)
+            .collect();
+        let mut fitted = fitted(&rows, dtype, machine)?;
+        // A kernel that was not timed.
+        let is_fitted = |line: &str| fitted.iter().any(|new| new.split(' ').next() == line.split(' ').next());
+        let others: Vec<String> = kept
+            .iter()
+            .filter(|line| !is_fitted(line))
+            .map(|line| (*line).to_owned())
+            .collect();
+        fitted.extend(others);
+        let table = |lines: &[String]| Speeds::read(format!("{head}{}\n", lines.join("\n")).replace("\n\n", "\n"));
+        let (then, now) = (
+            regret(&rows, machine, before)?,
+            regret(&rows, machine, &table(&fitted)?)?,
+        );
+        let is_better = !rows.is_empty() && now < then;
+        if !rows.is_empty() {
+            let which = if is_better {
+                "the fitted lines"
+            } else {
+                "the lines before"
+            };
+            eprintln!(
+                "{dtype}: over the fastest, geometric mean: {then:.4} by the lines before, {now:.4} by the fitted ones; {which} \
+                 are taken"
+            );
+        }
+        let lines = match is_better {
+            true => fitted,
+            false => kept.iter().map(|line| (*line).to_owned()).collect(),
+        };
+        for line in lines {
+            let cells: Vec<&str> = line.split(' ').take(5).collect();
+            let digest = digests
+                .get(cells[0])
+                .map(String::as_str)
+                .or_else(|| line.split(' ').nth(5));
+            writeln!(
+                taken,
+                "{}",
+                cells.into_iter().chain(digest).collect::<Vec<_>>().join(" ")
+            )?;
+        }
+    }
+    Ok(taken)
+}
+
+/// Latency, work and block cycles, fitted to the times of each kernel and tile width: a line each, without a digest.
+fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>, Box<dyn Error>> {
+    let named = NAMED
+        .into_iter()
+        .filter_map(|(rung, tile)| Some((Variant::find(rung, dtype, tile)?, tile)));
+    let blocks = VARIANTS
+        .iter()
+        .filter(|variant| variant.dtype == dtype && has_own_tile(variant) && is_first_of_its_layouts(variant))
+        .filter_map(|variant| Some((variant, variant.tile.only()?.n())));
+    let mut lines = Vec::new();
+    for (variant, width) in named.chain(blocks) {
+        let Ok(tile) = variant.tile_of_width(width) else {
+            continue;
+        };
+        let Some(used) = usage(variant.symbol, machine.arch) else {
+            continue;
+        };
+        let Ok(sheet) = kernel_sheet(variant, tile, used, machine.arch) else {
+            continue;
+        };
+        let resident = sheet.occupancy.blocks_per_sm;
+        let mut samples = Vec::new();
+        for row in rows {
+            let shape = row.shape()?;
+            for timed in row.candidates.iter().filter(|timed| timed.is_of(variant, tile)) {
+                let work = Work {
+                    variant,
+                    tile,
+                    slices: timed.slices,
+                };
+                let Some(rounds) = Rounds::new(&work, &shape, resident, machine.product.multiprocessors) else {
+                    continue;
+                };
+                let besides = LAUNCH_US + meeting_us(&work, &shape);
+                let cycles = (timed.us - besides).max(0.1) * f64::from(machine.product.clock_khz) / 1e3;
+                // Products that fill the device are what a choice matters for most.
+                let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
+                samples.push((rounds.factors(), cycles, weight));
+            }
+        }
+        // Layouts that were not timed share the line of one that was.
+        if !samples.is_empty() {
+            let [latency, work, block] = fit(&samples);
+            // A line of nothing but blocks would say that a product of any depth takes as long.
+            if latency + work > 0.0 {
+                lines.push(format!("{} {width} {latency:.2} {work:.2} {block:.1}", variant.symbol));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Geometric mean over the rows of the time of what the table chooses over that of the fastest, both among the kernels
+/// that dispatch chooses from.
+fn regret(rows: &[&Row], machine: &Machine, speeds: &Speeds) -> Result<f64, Box<dyn Error>> {
+    let mut sum = 0.0;
+    for row in rows {
+        let shape = row.shape()?;
+        let expected = |timed: &Candidate| -> f64 {
+            let of = || {
+                let variant = timed.variant()?;
+                let work = Work {
+                    variant,
+                    tile: variant.tile_of_width(timed.tile[1]).ok()?,
+                    slices: timed.slices,
+                };
+                estimate_us(&work, &shape, machine.arch, &machine.product, speeds)
+            };
+            of().unwrap_or(f64::INFINITY)
+        };
+        let automatic = || {
+            let is_automatic = |timed: &&Candidate| timed.variant().is_some_and(|of| AUTOMATIC.contains(&of.rung));
+            row.candidates.iter().filter(is_automatic)
+        };
+        let chosen = automatic().min_by(|a, b| expected(a).total_cmp(&expected(b)));
+        let fastest = automatic().map(|timed| timed.us).fold(f64::INFINITY, f64::min);
+        sum += chosen.map_or(0.0, |chosen| (chosen.us / fastest).ln());
+    }
+    Ok((sum / rows.len().max(1) as f64).exp())
+}
+
+impl Row {
+    fn shape(&self) -> Result<GemmShape, Box<dyn Error>> {
+        let transpose = self.transpose.map(|is| if is { Transpose::Yes } else { Transpose::No });
+        Ok(GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?)
+    }
+}
+
+impl Candidate {
+    fn variant(&self) -> Option<&'static Variant> {
+        VARIANTS.iter().find(|variant| variant.symbol == self.kernel)
+    }
+
+    fn is_of(&self, variant: &Variant, tile: OutputTile) -> bool {
+        self.kernel == variant.symbol && self.tile == [tile.m(), tile.n()]
+    }
+}
