@@ -1,7 +1,8 @@
 //! What NVIDIA's `ptxas` makes of every entry point for every architecture: held against the numbers on record, against the
 //! contract, and with the plan's dynamic shared memory against what a block may have.
 //!
-//! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail.
+//! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail. What is on record is not
+//! assembled again while its PTX is what ships, but for a sample ([`record`]).
 
 #[path = "usage/record.rs"]
 mod record;
@@ -10,6 +11,8 @@ mod twins;
 
 use std::path::Path;
 use std::sync::LazyLock;
+
+use record::Record;
 
 use tilewright::device::DeviceProfile;
 use tilewright::inspect::{Budget, Inspected, Kernel, Ptxas, Remark, Report, Target, Usage, inspect};
@@ -69,9 +72,26 @@ architectures! {
 
 #[test]
 fn no_kernel_spills_when_assembled_for_just_one_architecture() {
-    for arch in ["sm_90a", "sm_100a", "sm_120a"] {
-        Assembled::of(arch).refuse_spills_and_serialized_products();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/usage/specific.txt");
+    let before = std::fs::read_to_string(&path).expect("the record is in the repository");
+    let mut now = String::new();
+    for (place, arch) in ["sm_90a", "sm_100a", "sm_120a"].into_iter().enumerate() {
+        let target = Target::parse(arch).expect("in the table");
+        let line = format!("{arch} {}", record::origin(&ptxas(), &target));
+        let all: Vec<_> = VARIANTS.iter().collect();
+        let known = before.contains(&line) && !record::blesses();
+        let asked = if known { Record::sample(&all, place) } else { all };
+        Assembled::inspect(&target, &asked).refuse_spills_and_serialized_products();
+        now += &line;
     }
+    if record::blesses() {
+        std::fs::write(&path, &now).expect("the record is writable");
+        return;
+    }
+    assert_eq!(
+        before, now,
+        "of other PTX; if that is right, run `BLESS=1 cargo test --test usage`"
+    );
 }
 
 #[test]
@@ -115,18 +135,22 @@ fn every_architecture_of_the_table_is_assembled_for() {
 
 #[test]
 fn a_kernel_takes_the_same_alone_as_with_all_others() {
-    let target = Target::parse("sm_120").expect("in the table");
-    let together = ptxas()
-        .assemble(&target.level.ptx, &target.name, &[])
-        .expect("assembles");
+    let together = Assembled::of("sm_120");
+    let target = &together.target;
     for variant in VARIANTS
         .iter()
         .filter(|variant| target.level.has(variant.rung))
         .step_by(5)
     {
-        let alone = inspect(&ptxas(), &target, &[variant]).expect("assembles");
+        let alone = inspect(&ptxas(), target, &[variant]).expect("assembles");
         let [alone] = &alone[..] else { panic!("{alone:?}") };
-        assert_eq!(Some(&alone.usage), together.report.kernel(variant.symbol));
+        let other = together.kernels.iter().find(|(of, ..)| of.symbol == variant.symbol);
+        let (_, usage, max_threads) = other.expect("all are there");
+        let alone = (&alone.usage, alone.max_threads);
+        assert!(
+            record::says_the_same(alone, (usage, *max_threads)),
+            "{alone:?}, with all others {usage:?}"
+        );
     }
 }
 
@@ -202,51 +226,73 @@ fn ptxas() -> Ptxas {
     Ptxas::in_folder(&fetched).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every entry point for one architecture.
+/// The place of an architecture among all.
+fn place(target: &Target) -> usize {
+    let all = Target::all();
+    all.iter()
+        .position(|other| other.name == target.name)
+        .unwrap_or_default()
+}
+
+/// Entry points for one architecture.
 struct Assembled {
     target: Target,
-    kernels: Vec<(&'static Variant, Inspected)>,
+    /// All of them, as they are on record or have just been assembled.
+    kernels: Vec<(&'static Variant, Usage, Option<u32>)>,
+    /// Those that were just assembled.
+    inspected: Vec<Inspected>,
 }
 
 impl Assembled {
+    /// All, of which most are on record where that is of the PTX that ships.
     fn of(arch: &str) -> Self {
         let target = Target::parse(arch).expect("in the table");
         let all: Vec<_> = VARIANTS.iter().collect();
-        let inspected = inspect(&ptxas(), &target, &all).unwrap_or_else(|error| panic!("{arch}: {error}"));
-        let kernels: Vec<_> = inspected
-            .into_iter()
-            .map(|kernel| {
-                let variant = VARIANTS.iter().find(|variant| variant.symbol == kernel.usage.symbol);
-                (variant.expect("only these were asked for"), kernel)
-            })
+        let record = Record::of("usage", &target, &ptxas());
+        if !record.holds() {
+            return Self::inspect(&target, &all);
+        }
+        let sampled = Self::inspect(&target, &Record::sample(&all, place(&target)));
+        let kernels = record
+            .kernels()
+            .map(|(usage, max_threads)| (variant(&usage), usage, max_threads))
             .collect();
-        assert!(!kernels.is_empty(), "{arch}");
-        Self { target, kernels }
+        Self { kernels, ..sampled }
+    }
+
+    /// These, just assembled.
+    fn inspect(target: &Target, asked: &[&'static Variant]) -> Self {
+        let inspected = inspect(&ptxas(), target, asked).unwrap_or_else(|error| panic!("{}: {error}", target.name));
+        assert!(!inspected.is_empty(), "{}", target.name);
+        let kernels = inspected
+            .iter()
+            .map(|kernel| (variant(&kernel.usage), kernel.usage.clone(), kernel.max_threads))
+            .collect();
+        Self {
+            target: target.clone(),
+            kernels,
+            inspected,
+        }
     }
 
     /// Holds the planner's table against what ptxas has said; with `BLESS=1` in the environment, writes it.
     fn compare_with_record(&self) {
-        record::compare(
-            "usage",
-            &self.target.name,
-            self.kernels.iter().map(|(_, kernel)| kernel),
-        );
+        Record::of("usage", &self.target, &ptxas()).compare(&self.inspected);
     }
 
     fn refuse_spills_and_serialized_products(&self) {
         let mut wrong = String::new();
-        for (_, kernel) in &self.kernels {
-            wrong.extend(spills(&kernel.usage));
-            wrong.extend(kernel.remarks.iter().filter_map(serialized));
-        }
+        wrong.extend(self.kernels.iter().filter_map(|(_, usage, _)| spills(usage)));
+        let remarks = self.inspected.iter().flat_map(|kernel| &kernel.remarks);
+        wrong.extend(remarks.filter_map(serialized));
         assert!(wrong.is_empty(), "{}:\n{wrong}", self.target.name);
     }
 
     fn compare_static_bytes_with_contract(&self) {
-        for (variant, kernel) in &self.kernels {
+        for (variant, usage, max_threads) in &self.kernels {
             let case = format!("{} for {}", variant.symbol, self.target.name);
-            assert_eq!(Bytes(kernel.usage.static_smem_bytes), variant.static_bytes(), "{case}");
-            assert_eq!(kernel.max_threads, variant.attributes.max_threads, "{case}");
+            assert_eq!(Bytes(usage.static_smem_bytes), variant.static_bytes(), "{case}");
+            assert_eq!(*max_threads, variant.attributes.max_threads, "{case}");
         }
     }
 
@@ -255,9 +301,9 @@ impl Assembled {
         let arch = self.target.architecture;
         let device = DeviceProfile::of_arch(arch);
         let (mut planned, mut refused) = (0, 0);
-        for (variant, kernel) in &self.kernels {
+        for (variant, usage, _) in &self.kernels {
             for (width, tile) in tiles(variant) {
-                let budget = Budget::new(variant, tile, arch, kernel.usage.static_smem_bytes);
+                let budget = Budget::new(variant, tile, arch, usage.static_smem_bytes);
                 let policy = Policy {
                     rung: Some(variant.rung),
                     entry_point: Some(variant),
@@ -291,6 +337,12 @@ impl Assembled {
         }
         assert!(planned > 0 && refused > 0, "{planned} planned, {refused} refused");
     }
+}
+
+/// The entry point that a line of a report is of.
+fn variant(usage: &Usage) -> &'static Variant {
+    let found = VARIANTS.iter().find(|variant| variant.symbol == usage.symbol);
+    found.expect("only these were asked for")
 }
 
 /// The tiles that a plan gives an entry point, with the widths that lead to them.

@@ -1,30 +1,118 @@
-//! What is on record, and what has changed.
+//! What is on record, of which PTX, and what has changed.
+//!
+//! `ptxas` takes minutes for all architectures. So a record says which PTX it is of, and while that is what ships, only some
+//! kernels of each architecture are assembled again; others for each. `BLESS=1` assembles everything and writes the records.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use tilewright::inspect::Inspected;
+use tilewright::inspect::{Inspected, Ptxas, Target, Usage};
+use tilewright::ptx;
 
-/// Holds one of the planner's files, `planner/src/kernels/FOLDER/ARCH.txt`, against what ptxas has said; with `BLESS=1` in the environment, writes it.
-pub fn compare<'a>(folder: &str, arch: &str, kernels: impl IntoIterator<Item = &'a Inspected>) {
-    let mut lines = String::from(
-        "symbol registers static_bytes stack_bytes spill_store_bytes spill_load_bytes barriers max_threads\n",
-    );
-    lines.extend(kernels.into_iter().map(line));
-    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("planner/src/kernels/{folder}/{arch}.txt"));
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&record, &lines).expect("the record is writable");
-    }
-    let expected = std::fs::read_to_string(&record).expect("a file for every architecture");
-    let (columns, changed) = (lines.lines().next(), differences(&expected, &lines));
-    assert!(
-        changed.is_empty(),
-        "{arch}: what the kernels take has changed ({}):\n{changed}if that is right, run `BLESS=1 cargo test --test usage`",
-        columns.unwrap_or_default()
-    );
+/// The second line of a file.
+const COLUMNS: &str =
+    "symbol registers static_bytes stack_bytes spill_store_bytes spill_load_bytes barriers max_threads\n";
+
+/// Of so many kernels one is assembled again: as many as there are architectures, so that each is for one of them.
+const SAMPLED: usize = 11;
+
+/// Whether everything is to be assembled, and what has changed to be written.
+pub fn blesses() -> bool {
+    std::env::var_os("BLESS").is_some_and(|value| value == "1")
 }
 
-fn line(kernel: &Inspected) -> String {
-    let Inspected { usage, max_threads, .. } = kernel;
+/// The first line of a record: what assembled, and the digest of what was assembled.
+pub fn origin(ptxas: &Ptxas, target: &Target) -> String {
+    let version = ptxas.version().unwrap_or_else(|error| panic!("{error}"));
+    let kernels: BTreeMap<String, String> = target
+        .modules()
+        .flat_map(|level| {
+            level
+                .digests()
+                .iter()
+                .map(move |(symbol, digest)| (level, symbol, digest))
+        })
+        .map(|(level, symbol, digest)| (format!("{} {symbol}", level.arch), digest.clone()))
+        .collect();
+    format!("# ptxas {version}, PTX {}\n", ptx::combined_digest(&kernels))
+}
+
+/// One of the planner's files, `planner/src/kernels/FOLDER/ARCH.txt`.
+pub struct Record {
+    path: PathBuf,
+    arch: String,
+    origin: String,
+    text: String,
+}
+
+impl Record {
+    /// Reads it.
+    pub fn of(folder: &str, target: &Target, ptxas: &Ptxas) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("planner/src/kernels")
+            .join(folder)
+            .join(format!("{}.txt", target.name));
+        Self {
+            text: std::fs::read_to_string(&path).expect("a file for every architecture"),
+            path,
+            arch: target.name.clone(),
+            origin: origin(ptxas, target),
+        }
+    }
+
+    /// Whether the record is of what ships, and nobody asks for all to be assembled.
+    pub fn holds(&self) -> bool {
+        self.text.starts_with(&self.origin) && !blesses()
+    }
+
+    /// Those of a list that are assembled again, for an architecture that has this place among all.
+    pub fn sample<K: Copy>(kernels: &[K], place: usize) -> Vec<K> {
+        kernels.iter().skip(place % SAMPLED).step_by(SAMPLED).copied().collect()
+    }
+
+    /// The kernels as they are on record, without what `ptxas` remarked.
+    pub fn kernels(&self) -> impl Iterator<Item = (Usage, Option<u32>)> {
+        self.text
+            .lines()
+            .skip(2)
+            .map(|line| kernel(line).unwrap_or_else(|| panic!("{}: {line}", self.path.display())))
+    }
+
+    /// Holds all kernels, or where the record [`holds`](Self::holds) some, against it; with `BLESS=1` writes it.
+    pub fn compare<'a>(&self, kernels: impl IntoIterator<Item = &'a Inspected>) {
+        let lines: String = kernels
+            .into_iter()
+            .map(|kernel| line(&kernel.usage, kernel.max_threads))
+            .collect();
+        if self.holds() {
+            let changed: Vec<&str> = lines
+                .lines()
+                .filter(|line| !self.text.contains(&format!("\n{line}\n")))
+                .collect();
+            assert!(changed.is_empty(), "{}: not as on record: {changed:#?}", self.arch);
+            return;
+        }
+        let text = format!("{}{COLUMNS}{lines}", self.origin);
+        if blesses() {
+            std::fs::write(&self.path, &text).expect("the record is writable");
+            return;
+        }
+        let changed = differences(&self.text, &text);
+        assert!(
+            changed.is_empty(),
+            "{}: what the kernels take, or their PTX, has changed ({}):\n{changed}if that is right, run `BLESS=1 cargo test --test usage`",
+            self.arch,
+            COLUMNS.trim_end()
+        );
+    }
+}
+
+/// Whether two kernels would have one line.
+pub fn says_the_same(one: (&Usage, Option<u32>), other: (&Usage, Option<u32>)) -> bool {
+    line(one.0, one.1) == line(other.0, other.1)
+}
+
+fn line(usage: &Usage, max_threads: Option<u32>) -> String {
     let max_threads = max_threads.map_or("-".to_owned(), |threads| threads.to_string());
     format!(
         "{} {} {} {} {} {} {} {max_threads}\n",
@@ -36,6 +124,37 @@ fn line(kernel: &Inspected) -> String {
         usage.spill_load_bytes,
         usage.barriers,
     )
+}
+
+fn kernel(line: &str) -> Option<(Usage, Option<u32>)> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let &[
+        symbol,
+        registers,
+        static_bytes,
+        stack,
+        stores,
+        loads,
+        barriers,
+        max_threads,
+    ] = &words[..]
+    else {
+        return None;
+    };
+    let usage = Usage {
+        symbol: symbol.to_owned(),
+        registers: registers.parse().ok()?,
+        static_smem_bytes: static_bytes.parse().ok()?,
+        stack_bytes: stack.parse().ok()?,
+        spill_store_bytes: stores.parse().ok()?,
+        spill_load_bytes: loads.parse().ok()?,
+        barriers: barriers.parse().ok()?,
+        ..Usage::default()
+    };
+    Some((
+        usage,
+        (max_threads != "-").then(|| max_threads.parse()).transpose().ok()?,
+    ))
 }
 
 /// The lines that two texts do not have in common, `-` before those of the first and `+` before those of the second.

@@ -1,34 +1,49 @@
 //! The twins that spill, for one architecture: on record, and within the law of what `ptxas` gives to spilled registers.
 
 use tilewright::DType;
-use tilewright::inspect::{Budget, Inspected, Target, inspect};
+use tilewright::inspect::{Budget, Inspected, Target, Usage, inspect};
 use tilewright::plan::{KernelUsage, twin_sheet};
 use tilewright::spilling::{Spills, TWINS, Twin};
+
+use super::record::Record;
 
 /// Holds what ptxas makes of every twin against the record, its siblings, the law and the planner's sheet.
 pub fn check(arch: &str) {
     let target = Target::parse(arch).expect("in the table");
+    let record = Record::of("twin_usage", &target, &super::ptxas());
     let all: Vec<_> = TWINS.iter().collect();
-    let inspected = inspect(&super::ptxas(), &target, &all).unwrap_or_else(|error| panic!("{arch}: {error}"));
-    assert_eq!(inspected.len(), TWINS.len(), "{arch}: one PTX for all architectures");
-    super::record::compare("twin_usage", arch, &inspected);
-    for (twin, kernel) in TWINS.iter().zip(&inspected) {
+    let asked = match record.holds() {
+        true => Record::sample(&all, super::place(&target)),
+        false => all.clone(),
+    };
+    let inspected = inspect(&super::ptxas(), &target, &asked).unwrap_or_else(|error| panic!("{arch}: {error}"));
+    assert_eq!(inspected.len(), asked.len(), "{arch}: one PTX for all architectures");
+    record.compare(&inspected);
+    for (twin, kernel) in asked.iter().zip(&inspected) {
         assert_eq!(kernel.usage.symbol, twin.symbol);
-        assert_eq!(kernel.max_threads, twin.max_threads(), "{} for {arch}", twin.symbol);
         assert_eq!(kernel.remarks.iter().find_map(super::serialized), None);
-        compare_with_siblings(twin, &inspected, &target);
         compare_with_sheet(twin, kernel, &target);
+    }
+    // As on record now, where that was written anew too.
+    let taken: Vec<_> = Record::of("twin_usage", &target, &super::ptxas()).kernels().collect();
+    assert_eq!(taken.len(), TWINS.len());
+    let usage: Vec<&Usage> = taken.iter().map(|(usage, _)| usage).collect();
+    for (twin, (taken, max_threads)) in TWINS.iter().zip(&taken) {
+        assert_eq!(taken.symbol, twin.symbol);
+        assert_eq!(*max_threads, twin.max_threads(), "{} for {arch}", twin.symbol);
+        compare_with_siblings(twin, &usage, &target);
     }
 }
 
-fn of<'a>(twin: &Twin, inspected: &'a [Inspected]) -> &'a Inspected {
-    let found = inspected.iter().find(|kernel| kernel.usage.symbol == twin.symbol);
-    found.expect("all were inspected")
+fn of<'a>(twin: &Twin, all: &[&'a Usage]) -> &'a Usage {
+    all.iter()
+        .find(|usage| usage.symbol == twin.symbol)
+        .expect("all are there")
 }
 
 /// Registers go where the table says.
-fn compare_with_siblings(twin: &Twin, inspected: &[Inspected], target: &Target) {
-    let usage = &of(twin, inspected).usage;
+fn compare_with_siblings(twin: &Twin, all: &[&Usage], target: &Target) {
+    let usage = of(twin, all);
     let (arch, own) = (target.architecture, twin.static_bytes().get());
     let case = format!("{} for {}: {usage:?}", twin.symbol, target.name);
     assert!(twin.max_registers.is_none_or(|most| usage.registers <= most), "{case}");
@@ -55,7 +70,7 @@ fn compare_with_siblings(twin: &Twin, inspected: &[Inspected], target: &Target) 
                 0,
                 "{case}: not in slots of {slot} bytes"
             );
-            let local = &of(twin.sibling(Spills::Local).expect("tested beside the table"), inspected).usage;
+            let local = of(twin.sibling(Spills::Local).expect("tested beside the table"), all);
             assert!(
                 usage.stack_bytes < local.stack_bytes,
                 "{case}, without the pragma {local:?}"

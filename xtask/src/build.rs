@@ -37,6 +37,20 @@ impl Messages {
         })
     }
 
+    /// The test programs: where each one's source is, the program, and its package's manifest.
+    pub fn tests(&self) -> impl Iterator<Item = (PathBuf, PathBuf, PathBuf)> {
+        let tests = self
+            .with_reason("compiler-artifact")
+            .filter(|artifact| artifact["profile"]["test"] == true);
+        tests.filter_map(|artifact| {
+            Some((
+                artifact["target"]["src_path"].as_str()?.into(),
+                artifact["executable"].as_str()?.into(),
+                artifact["manifest_path"].as_str()?.into(),
+            ))
+        })
+    }
+
     /// Where the build script of `package` wrote.
     pub fn out_dir(&self, package: &str) -> Option<PathBuf> {
         self.with_reason("build-script-executed")

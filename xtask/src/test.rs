@@ -1,52 +1,56 @@
 //! Every test, and an account of those that did not run.
 
+mod programs;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 
 use anyhow::bail;
 use xshell::{Shell, cmd};
 
-use crate::{browser, c_compiler, device_toolchain, root, wheel};
+use crate::{browser, build, c_compiler, device_toolchain, root, wheel};
 
-/// Runs all tests, or with arguments `cargo test --workspace ARGS`.
+/// Runs all tests, several programs at a time; or with arguments `cargo test --workspace ARGS`.
 pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
     wheel::ensure(sh)?;
     c_compiler::ensure(sh)?;
     browser::ensure(sh);
-    if args.is_empty() {
-        // Workspaces of their own, but what they have in common with ours is compiled once.
-        let target = root().join("target");
-        // The corpus of kernels that our cuda_std compiles must type-check against the published one too.
-        let published = "compat/corpus-published/Cargo.toml";
-        cmd!(
-            sh,
-            "cargo check --locked --manifest-path {published} --target-dir {target}"
-        )
-        .run()?;
-        // And run against the interface of its main branch.
-        let main = "compat/corpus-main/Cargo.toml";
-        cmd!(sh, "cargo test --locked --manifest-path {main} --target-dir {target}").run()?;
+    if !args.is_empty() {
+        return Ok(cmd!(sh, "cargo test --workspace --no-fail-fast {args...}").run()?);
     }
+    // Workspaces of their own, but what they have in common with ours is compiled once.
+    let target = root().join("target");
+    // The corpus of kernels that our cuda_std compiles must type-check against the published one too.
+    let published = "compat/corpus-published/Cargo.toml";
+    cmd!(
+        sh,
+        "cargo check --locked --manifest-path {published} --target-dir {target}"
+    )
+    .run()?;
+    // And run against the interface of its main branch.
+    let main = "compat/corpus-main/Cargo.toml";
+    cmd!(sh, "cargo test --locked --manifest-path {main} --target-dir {target}").run()?;
+
+    eprintln!("$ cargo test --workspace");
+    let built = build::cargo(sh, &["test", "--workspace", "--no-run"])?;
     let mut skipped = Skipped::default();
-    let test = cmd!(sh, "cargo test --workspace --no-fail-fast {args...}");
-    eprintln!("$ {test}");
-    let mut child = Command::from(test).stdout(Stdio::piped()).spawn()?;
-    let stdout = child.stdout.take().expect("stdout is piped");
-    for line in BufReader::new(stdout).lines() {
-        let line = line?;
-        println!("{line}");
-        skipped.note(&line);
+    let mut failed = Vec::new();
+    for ended in programs::run(programs::of(sh, &built)?)? {
+        ended.output.lines().for_each(|line| skipped.note(line));
+        if !ended.passed {
+            failed.push(ended.name);
+        }
     }
-    let mut passed = child.wait()?.success();
-    if args.is_empty() {
-        passed &= older_toolchain(sh, &mut skipped);
+    if cmd!(sh, "cargo test --workspace --doc --no-fail-fast").run().is_err() {
+        failed.push("documentation".to_owned());
+    }
+    if !older_toolchain(sh, &mut skipped) {
+        failed.push(format!("faults with Rust {}", device_toolchain::OLDER));
     }
     skipped.report();
-    if !passed {
-        bail!("tests failed; the failures are listed above");
+    if !failed.is_empty() {
+        bail!("tests failed, as shown above: {}", failed.join(", "));
     }
     Ok(())
 }
