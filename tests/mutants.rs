@@ -107,12 +107,30 @@ fn every_rung_and_the_copy_of_rows_have_mutants() {
     assert!(has_mutants(&|kernel| matches!(kernel.task, Task::RowCopy(_))));
 }
 
+/// A file of the repository.
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_readme_quotes_the_lines_of_the_race() {
+    let (path, readme) = ("kernels-gpu/src/tiled.rs", read("README.md"));
+    let kernel = read(path);
+    // The accesses that race without the second barrier, which stands behind both.
+    for access in ["a_s.set(", "a_s.get("] {
+        let (line, column) = kernel
+            .lines()
+            .enumerate()
+            .find_map(|(line, text)| Some((line + 1, text.find(access)? + "a_s.".len() + 1)))
+            .unwrap_or_else(|| panic!("no {access}..) in {path}"));
+        let place = format!("    at {path}:{line}:{column}\n");
+        assert!(readme.contains(&place), "README.md does not say: {place}");
+    }
+}
+
 #[test]
 fn the_readme_counts_the_mutants() {
-    let read = |path: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    };
     let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = format!(
         "{} broken copies of the kernels here, of every rung, are all found.",

@@ -9,7 +9,8 @@ use crate::compile::Compiled;
 use crate::diagnose;
 use crate::error::CudaBuilderError;
 use crate::pass::atomics::{self, ReadModifyWrite};
-use crate::pass::{self, Inlining, PassError, null, tables, wide_shifts};
+use crate::pass::null::{self, Hidden};
+use crate::pass::{self, Inlining, PassError, tables, wide_shifts};
 use crate::ptx;
 use crate::spilling;
 use crate::toolchain::Toolchain;
@@ -40,6 +41,8 @@ const UNOPTIMIZED: Stages = Stages {
     tidy: "internalize,globaldce,always-inline,function(sroa)",
     optimize: "function(early-cse,instsimplify,simplifycfg),globaldce",
 };
+/// What `opt` says of a module from which the inference has lost an operand.
+const NULL_OPERAND: &str = "Operand is null";
 const INFERENCE: &str = "function(infer-address-spaces)";
 
 /// What the back end made.
@@ -187,8 +190,14 @@ fn optimize(
     // The inference must not see a null pointer: see `pass::null`.
     let infer = |ir: &str, name: &str| {
         let hidden = format!("{name}_hidden.ll");
-        write(&scratch.join(&hidden), null::hide(ir).as_bytes())?;
-        opt(INFERENCE, &hidden, &format!("{name}_inferred.ll"))
+        let infer = |which: Hidden| {
+            write(&scratch.join(&hidden), null::hide(ir, which).as_bytes())?;
+            opt(INFERENCE, &hidden, &format!("{name}_inferred.ll"))
+        };
+        match infer(Hidden::Choices) {
+            Err(CudaBuilderError::ToolFailed { output, .. }) if output.contains(NULL_OPERAND) => infer(Hidden::Bases),
+            inferred => inferred,
+        }
     };
     let tidy = opt(stages.tidy, "lowered.ll", "tidy.ll")?;
     let mut inferred = null::reveal(&infer(&tidy, "tidy")?);

@@ -195,3 +195,13 @@ fn table_of_narrow_pointers_is_written_over_itself() {
     };
     check(&fault, 22..);
 }
+
+#[test]
+fn choice_between_a_static_and_shared_memory_loses_an_operand() {
+    let fault = Fault {
+        ir: include_str!("faults/chosen_base.ll"),
+        sign: Sign::Abort("Operand is null"),
+        mended: "selp.b64",
+    };
+    check(&fault, 22..23);
+}

@@ -17,8 +17,18 @@ use super::lexer::{Kind, Token, closing_bracket, tokens};
 /// What the names of the frozen constants start with; a number follows.
 const NAME: &str = "%cuda_builder_constant_";
 
-/// Freezes the constants that a generic pointer may be chosen from, or be compared with.
-pub(crate) fn hide(ir: &str) -> String {
+/// Which constants are hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    /// Those that a generic pointer may be chosen from, or be compared with.
+    Choices,
+    /// Also those that an address is computed from. LLVM 22 ends with a null operand where such an address is chosen
+    /// besides one of a known space; otherwise they are better seen, for what lies in global memory is read as such.
+    Bases,
+}
+
+/// Freezes constants of generic pointers.
+pub(crate) fn hide(ir: &str, which: Hidden) -> String {
     let mut out = String::with_capacity(ir.len() + ir.len() / 16);
     // Where the head of the function ends, and its constants.
     let mut head = 0;
@@ -48,7 +58,7 @@ pub(crate) fn hide(ir: &str) -> String {
             out.insert_str(head, &frozen);
         }
         let mut copied = 0;
-        for operand in constant_operands(line) {
+        for operand in constant_operands(line, which) {
             let number = constants
                 .iter()
                 .position(|known| *known == operand.text)
@@ -103,13 +113,14 @@ struct Operand<'a> {
     start: usize,
 }
 
-/// The constants among the generic pointers that a `phi` or `select` joins or an `icmp` compares, but for those whose
-/// space is known: addresses of shared and constant memory, cast to generic ones.
-fn constant_operands(line: &str) -> Vec<Operand<'_>> {
+/// The constants among the generic pointers that a `phi` or `select` joins, an `icmp` compares or a `getelementptr`
+/// begins at, but for those whose space is known: addresses of shared and constant memory, cast to generic ones.
+fn constant_operands(line: &str, which: Hidden) -> Vec<Operand<'_>> {
     let joins = line.split_once(" = ").is_some_and(|(_, operation)| {
         operation.starts_with("phi ptr [")
             || (operation.starts_with("select i1 ") && operation.contains(", ptr "))
             || (operation.starts_with("icmp ") && operation.contains(" ptr "))
+            || (which == Hidden::Bases && operation.starts_with("getelementptr "))
     });
     // Almost every operand is a register.
     if !joins || !["null", "inttoptr", "@"].iter().any(|sign| line.contains(sign)) {
@@ -168,6 +179,17 @@ fn constant_operands(line: &str) -> Vec<Operand<'_>> {
             }
             found.extend([pointers + 1, comma + 1].into_iter().filter_map(operand));
         }
+        "getelementptr" => {
+            // The comma behind the type.
+            let mut comma = 3;
+            while list.get(comma).is_some_and(|token| !token.is(',')) {
+                let opens = matches!(list[comma].text, "(" | "[" | "{" | "<");
+                comma = opens.then(|| closing_bracket(&list, comma)).flatten().unwrap_or(comma) + 1;
+            }
+            if comma + 1 < list.len() && pointer(comma + 1) {
+                found.extend(operand(comma + 2));
+            }
+        }
         _ => {}
     }
     found
@@ -188,7 +210,7 @@ mod tests {
 
     #[test]
     fn constants_among_pointers_are_frozen() {
-        let hidden = hide(JOINED);
+        let hidden = hide(JOINED, Hidden::Choices);
         let expected = "define void @f(ptr %0) {\n\
             start:\n\
             \x20 %cuda_builder_constant_0 = freeze ptr null\n\
@@ -207,9 +229,27 @@ mod tests {
     }
 
     #[test]
+    fn addresses_begin_at_frozen_constants_where_that_is_asked_for() {
+        let ir = "define void @f(i64 %0) {\n\
+            \x20 %2 = getelementptr inbounds nuw [4 x { i8, i64 }], ptr @T, i64 %0\n\
+            \x20 %3 = getelementptr i8, ptr %2, i64 %0\n\
+            \x20 %4 = getelementptr i8, ptr addrspacecast (ptr addrspace(4) @C to ptr), i64 %0\n\
+            \x20 %5 = getelementptr i8, ptr addrspace(3) @S, i64 %0\n\
+            }\n";
+        assert_eq!(hide(ir, Hidden::Choices), ir);
+        let hidden = hide(ir, Hidden::Bases);
+        let frozen = "  %cuda_builder_constant_0 = freeze ptr @T\n";
+        let expected = ir
+            .replace("{\n  %2", &format!("{{\n{frozen}  %2"))
+            .replace("}], ptr @T,", "}], ptr %cuda_builder_constant_0,");
+        assert_eq!(hidden, expected);
+        assert_eq!(reveal(&hidden), ir);
+    }
+
+    #[test]
     fn an_entry_block_needs_no_label() {
         let ir = "define void @f(ptr %0) {\n  %2 = icmp samesign ne ptr null, %0\n  ret void\n}\n";
-        let hidden = hide(ir);
+        let hidden = hide(ir, Hidden::Choices);
         assert!(hidden.starts_with("define void @f(ptr %0) {\n  %cuda_builder_constant_0 = freeze ptr null\n  %2 = "));
         assert_eq!(reveal(&hidden), ir);
     }
@@ -224,7 +264,7 @@ mod tests {
             \x20 %6 = call ptr @null(ptr null)\n\
             \x20 %7 = icmp eq i64 %5, 0\n\
             }\n";
-        assert_eq!(hide(ir), ir);
+        assert_eq!(hide(ir, Hidden::Choices), ir);
         assert_eq!(reveal(ir), ir);
     }
 }

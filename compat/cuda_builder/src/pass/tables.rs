@@ -53,14 +53,13 @@ fn narrow_table(line: &str) -> Option<&str> {
     bare.strip_prefix(NAME).filter(|_| is_narrow)
 }
 
-/// Whether a table is of this function: its name, or its name and a number.
+/// Whether a table is of this function: its name, or its name and a number. NVPTX has no dot before the number, so that
+/// it may be of another function too, which then has no tables either.
 fn is_of(table: &str, function: &str) -> bool {
-    table.strip_prefix(function).is_some_and(|rest| {
-        rest.is_empty()
-            || rest
-                .strip_prefix('.')
-                .is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
-    })
+    let number = table
+        .strip_prefix(function)
+        .map(|rest| rest.strip_prefix('.').unwrap_or(rest));
+    number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -69,6 +68,7 @@ mod tests {
 
     const MODULE: &str = "@T = internal addrspace(4) constant [8 x i8] zeroinitializer, align 1\n\
         @switch.table.pick = private unnamed_addr constant [2 x ptr addrspace(4)] [ptr addrspace(4) @T, ptr addrspace(4) @T], align 4\n\
+        @switch.table.pick1 = private unnamed_addr constant [2 x ptr addrspace(4)] [ptr addrspace(4) @T, ptr addrspace(4) @T], align 4\n\
         @\"switch.table.a b.7\" = private unnamed_addr constant [2 x ptr addrspace(3)] [ptr addrspace(3) @S, ptr addrspace(3) @S], align 4\n\
         @switch.table.wide = private unnamed_addr constant [2 x ptr] [ptr @a, ptr @b], align 8\n\
         @switch.table.global = private unnamed_addr constant [1 x ptr addrspace(1)] [ptr addrspace(1) @a], align 8\n\
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn tables_of_narrow_pointers_are_found() {
-        assert_eq!(of_narrow_pointers(MODULE), ["pick", "a b.7"]);
+        assert_eq!(of_narrow_pointers(MODULE), ["pick", "pick1", "a b.7"]);
     }
 
     #[test]
