@@ -1,8 +1,8 @@
 //! What NVIDIA's `ptxas` makes of every entry point for every architecture: held against the numbers on record, against the
 //! contract, and with the plan's dynamic shared memory against what a block may have.
 //!
-//! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail. What is on record is not
-//! assembled again while its PTX is what ships, but for a sample ([`record`]).
+//! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail. Kernels whose PTX is that
+//! of the record are not assembled again, except for a sample ([`record`]).
 
 #[path = "usage/record.rs"]
 mod record;
@@ -226,7 +226,7 @@ fn ptxas() -> Ptxas {
     Ptxas::in_folder(&fetched).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The place of an architecture among all.
+/// Index of an architecture in the table.
 fn place(target: &Target) -> usize {
     let all = Target::all();
     all.iter()

@@ -1,14 +1,15 @@
 //! How good the planner's choice among our own kernels is, on a GPU.
 //!
-//! For each shape and element type every candidate is checked, then all are timed in turns on the same random inputs. Reported is
-//! the time of the planner's choice over that of the fastest.
+//! For each shape and element type every candidate is checked, then all are timed in turns on the same random inputs.
+//! Reported is the time of the planner's choice over that of the fastest.
 //!
-//! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR. With `--calibrate` it
-//! times other shapes instead, fits the planner's model to them and writes `speed.txt`, which `cargo xtask results` puts
-//! into the planner, and the times, `calibration.json`. Of each element type either the fitted lines are taken or those
-//! that there were, whichever choose better among what was timed. Kernels that it does not time keep their lines. With
-//! `--speeds FILE` the planner chooses by that table, and a calibration keeps its lines. `--fit calibration.json` fits to
-//! times that were taken before, without a GPU.
+//! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR.
+//!
+//! `--calibrate` times other shapes, fits the planner's cost model to them, and writes `calibration.json` (the times) and
+//! `speed.txt` (the coefficients), which `cargo xtask results` puts into the planner. For each element type it takes the
+//! fitted coefficients or the previous ones, whichever choose better among what was timed. Kernels that are not timed
+//! keep theirs. `--speeds FILE` replaces the planner's coefficients. `--fit calibration.json` fits to filed times and
+//! needs no GPU.
 
 mod fit;
 mod shapes;
@@ -61,17 +62,17 @@ struct Arguments {
     bench: bool,
 }
 
-/// The slices of K that are tried with the other tiles, and the tiles of a launch that is sliced, each slice its own, at
-/// most for each multiprocessor.
+/// Split-K factors that are tried.
 const SLICES: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
-const BLOCKS: u32 = 8;
+/// Most work tiles of a split-K launch for each SM; each split of a tile counts.
+const TILES_PER_SM: u32 = 8;
 
 /// Whether the planner may take an entry point that has one tile, which is no width that a policy could name.
 fn has_own_tile(variant: &Variant) -> bool {
     matches!(variant.rung, Rung::Gemm | Rung::MatrixVector | Rung::MmaSync) || variant.rung.multiplies_by_wgmma()
 }
 
-/// Whether no entry point before it in the table differs in the layout of A and B alone. The others share its line.
+/// Whether this is the first kernel instance of its tile: those of other layouts of A and B share its coefficients.
 fn is_first_of_its_layouts(variant: &Variant) -> bool {
     let kind = |of: &Variant| (of.rung, of.dtype, of.tile, of.copies.vector);
     let first = VARIANTS.iter().find(|other| kind(other) == kind(variant));
@@ -112,8 +113,8 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
             // Of one tile the first entry point, which copies vectors where it can.
             other.tile == work.tile && other.slices == work.slices && other.variant.rung == work.variant.rung
         });
-        // Blocks that stay have several tiles, of which each slice is one.
-        if !known && (work.slices == 1 || plan.grid().tiles() <= BLOCKS * multiprocessors) {
+        // Work tiles, not CTAs: a persistent CTA computes several.
+        if !known && (work.slices == 1 || plan.grid().tiles() <= TILES_PER_SM * multiprocessors) {
             plans.push(plan);
         }
     }
@@ -129,7 +130,7 @@ struct Results {
     commit: String,
     device: String,
     driver: String,
-    /// Of the multiprocessors, as the driver reports it: what the speeds count cycles of.
+    /// The SM clock that the driver reports; the coefficients are cycles of it.
     clock_khz: u32,
     rounds: usize,
     /// Of each kernel that was timed.

@@ -1,4 +1,4 @@
-//! The planner's table of speeds, from times.
+//! The planner's cost-model coefficients, fitted to measured times.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tilewright::plan::{AUTOMATIC, LAUNCH_US, Rounds, Speeds, Work, estimate_us, kernel_sheet, meeting_us, usage};
 use tilewright::{DType, GemmShape, Transpose, VARIANTS, Variant};
 use tilewright_contract::OutputTile;
-use tilewright_plan::{PRODUCTS, Product};
+use tilewright_plan::Product;
 
 use super::fit::fit;
 use super::shapes::NAMED;
@@ -37,7 +37,7 @@ impl Filed {
     }
 }
 
-/// What was measured on.
+/// The GPU that was timed.
 pub struct Machine {
     arch: &'static Architecture,
     product: Product,
@@ -46,10 +46,8 @@ pub struct Machine {
 impl Machine {
     /// A device by its name, with the clock that the driver reports: a data sheet has a lower one.
     pub fn of(device: &str, clock_khz: u32) -> Result<Self, Box<dyn Error>> {
-        let product = PRODUCTS
-            .iter()
-            .find(|product| device.ends_with(&*product.name))
-            .ok_or_else(|| format!("the planner knows no `{device}`"))?;
+        let name = device.strip_prefix("NVIDIA ").unwrap_or(device);
+        let product = Product::find(name).ok_or_else(|| format!("the planner knows no `{device}`"))?;
         let arch = cuda_arch::find(&product.arch)?;
         let product = Product {
             clock_khz,
@@ -59,8 +57,9 @@ impl Machine {
     }
 }
 
-/// The table: of each element type the fitted lines or those of `before`, whichever choose better among the candidates of
-/// the rows. Kernels that were not timed keep their lines; a line of one that was has the digest of what was timed.
+/// Writes the table of coefficients. For each element type it takes the fitted lines or those of `before`, whichever
+/// choose better among the timed candidates. Kernels that were not timed keep their lines; the line of a timed kernel
+/// carries the digest of the PTX that was timed.
 pub fn text(
     rows: &[Row],
     digests: &BTreeMap<String, String>,
@@ -103,8 +102,8 @@ pub fn text(
                 "the lines before"
             };
             eprintln!(
-                "{dtype}: over the fastest, geometric mean: {then:.4} by the lines before, {now:.4} by the fitted ones; {which} \
-                 are taken"
+                "{dtype}: over the fastest, geometric mean: {then:.4} by the lines before, {now:.4} by the fitted ones; \
+                 {which} are taken"
             );
         }
         let lines = match is_better {
@@ -127,7 +126,7 @@ pub fn text(
     Ok(taken)
 }
 
-/// Latency, work and block cycles, fitted to the times of each kernel and tile width: a line each, without a digest.
+/// Fits latency, work and block cycles to the times of each kernel and tile width: a line each, without a digest.
 fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>, Box<dyn Error>> {
     let named = NAMED
         .into_iter()
@@ -162,7 +161,7 @@ fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>,
                 };
                 let besides = LAUNCH_US + meeting_us(&work, &shape);
                 let cycles = (timed.us - besides).max(0.1) * f64::from(machine.product.clock_khz) / 1e3;
-                // Products that fill the device are what a choice matters for most.
+                // A choice matters most where a launch fills the device.
                 let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
                 samples.push((rounds.factors(), cycles, weight));
             }
@@ -170,7 +169,7 @@ fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>,
         // Layouts that were not timed share the line of one that was.
         if !samples.is_empty() {
             let [latency, work, block] = fit(&samples);
-            // A line of nothing but blocks would say that a product of any depth takes as long.
+            // With block cycles alone the time would not depend on K.
             if latency + work > 0.0 {
                 lines.push(format!("{} {width} {latency:.2} {work:.2} {block:.1}", variant.symbol));
             }

@@ -1,7 +1,8 @@
 //! What is on record, of which PTX, and what has changed.
 //!
-//! `ptxas` takes minutes for all architectures. So a record says which PTX it is of, and while that is what ships, only some
-//! kernels of each architecture are assembled again; others for each. `BLESS=1` assembles everything and writes the records.
+//! `ptxas` takes minutes for all architectures. So each record names the PTX that it is of. While that PTX ships, one
+//! kernel in [`SAMPLED`] is assembled again for each architecture, different ones for each. `BLESS=1` assembles all and
+//! writes the records.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,8 @@ impl Record {
         let changed = differences(&self.text, &text);
         assert!(
             changed.is_empty(),
-            "{}: what the kernels take, or their PTX, has changed ({}):\n{changed}if that is right, run `BLESS=1 cargo test --test usage`",
+            "{}: what the kernels take, or their PTX, has changed ({}):\n{changed}if that is right, run \
+             `BLESS=1 cargo test --test usage`",
             self.arch,
             COLUMNS.trim_end()
         );

@@ -34,9 +34,9 @@ const OPTIMIZED: Stages = Stages {
         cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>))",
     optimize: "globaldce,default<O3>",
 };
-/// Without optimization: what is not reached goes, an access to shared memory says so in PTX, and no branch depends on a constant:
-/// `ptxas` of CUDA 13.0 ends with a segmentation fault for `sm_90` and later where that is so in functions that can call each other in a
-/// circle, as `core`'s checks, the panic handler and formatting do.
+/// Without optimization: unreachable code is removed, accesses to shared memory name their space, and no branch depends
+/// on a constant. `ptxas` of CUDA 13.0 crashes on such branches for `sm_90` and later where functions call each other in
+/// a circle, as `core`'s checks, the panic handler and formatting do.
 const UNOPTIMIZED: Stages = Stages {
     tidy: "internalize,globaldce,always-inline,function(sroa)",
     optimize: "function(early-cse,instsimplify,simplifycfg),globaldce",

@@ -8,8 +8,8 @@ use crate::lexer::{Token, tokens};
 
 /// The functions, variables and directives of a module's text, each on lines of its own, as LLVM writes them.
 ///
-/// A module of unoptimized code can be a hundred megabytes of which a kernel needs a few hundred kilobytes; `ptxas` and the driver
-/// read all of it. What debuggers want is left out: it names every function.
+/// A module of unoptimized code can be a hundred megabytes of which a kernel needs a few hundred kilobytes; `ptxas` and
+/// the driver read all of it. Debug sections are left out: they name every function.
 pub struct Slices<'a> {
     lines: Vec<&'a str>,
     items: Vec<Item<'a>>,
@@ -90,7 +90,7 @@ impl<'a> Slices<'a> {
         Ok(slices)
     }
 
-    /// A module with this kernel and all that it needs, in the order of the whole; `None` where there is no such kernel.
+    /// A module with this kernel and all that it needs, in the order of the whole; `None` if there is no such kernel.
     pub fn kernel(&self, name: &str) -> Option<String> {
         let roots = self.named.get(name)?;
         if !roots.iter().any(|&root| self.items[root].kernel) {

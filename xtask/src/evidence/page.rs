@@ -106,7 +106,8 @@ fn kernels(text: &mut String, evidence: &Evidence) {
         text,
         "## checks\n\nOf each kernel that ships: its newest level of PTX, its digest, and the commit at which a check passed with this digest. `stale`: the last one \
          that passed was of another digest, or of none that is known. test: results over the shape table; occupancy: the driver's resident CTAs against the planner's; \
-         speed: that dispatch's line for it was fitted to times of this digest, or held against them, where dispatch may pick it. {same} kernels of an older level have the digest of the newest and share its results; \
+         speed: dispatch's coefficients were fitted to times of this digest, or held against them, where dispatch may pick it. \
+         {same} kernels of an older level have the digest of the newest and share its results; \
          {other} differ, and have run on no GPU.\n"
     );
     let _ = writeln!(text, "| kernel | level | digest | {} | speed |", OF_EACH.join(" | "));

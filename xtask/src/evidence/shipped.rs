@@ -34,7 +34,8 @@ pub struct Kernel {
 pub struct Shipped {
     /// In the order of the file; each once.
     pub kernels: Vec<Kernel>,
-    /// Of each suite, the rows that dispatch would now give another kernel, tile or slices, and all rows.
+    /// For each suite, the number of rows for which dispatch now picks another kernel, tile or split-K factor, and of all
+    /// rows.
     pub moved: BTreeMap<String, [usize; 2]>,
     /// How many kernels of an older level have the digest that the newest one has, and how many have not.
     pub older: [usize; 2],
@@ -98,7 +99,8 @@ mod tests {
 
     #[test]
     fn the_newest_level_of_a_kernel_counts() {
-        let text = "# head\na sm_75 1 -\nb sm_75 5 -\na sm_80 1 c\nb sm_80 6 -\nc sm_90a 3 -\nmutants - 9 -\nsuite:half - 2/24 -\n";
+        let text = "# head\na sm_75 1 -\nb sm_75 5 -\na sm_80 1 c\nb sm_80 6 -\nc sm_90a 3 -\nmutants - 9 -\n\
+                    suite:half - 2/24 -\n";
         let shipped = Shipped::parse(text).unwrap();
         let names: Vec<_> = shipped
             .kernels

@@ -180,7 +180,7 @@ fn constant_operands(line: &str, which: Hidden) -> Vec<Operand<'_>> {
             found.extend([pointers + 1, comma + 1].into_iter().filter_map(operand));
         }
         "getelementptr" => {
-            // The comma behind the type.
+            // The comma after the type.
             let mut comma = 3;
             while list.get(comma).is_some_and(|token| !token.is(',')) {
                 let opens = matches!(list[comma].text, "(" | "[" | "{" | "<");

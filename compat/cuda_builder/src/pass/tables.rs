@@ -67,9 +67,12 @@ mod tests {
     use super::*;
 
     const MODULE: &str = "@T = internal addrspace(4) constant [8 x i8] zeroinitializer, align 1\n\
-        @switch.table.pick = private unnamed_addr constant [2 x ptr addrspace(4)] [ptr addrspace(4) @T, ptr addrspace(4) @T], align 4\n\
-        @switch.table.pick1 = private unnamed_addr constant [2 x ptr addrspace(4)] [ptr addrspace(4) @T, ptr addrspace(4) @T], align 4\n\
-        @\"switch.table.a b.7\" = private unnamed_addr constant [2 x ptr addrspace(3)] [ptr addrspace(3) @S, ptr addrspace(3) @S], align 4\n\
+        @switch.table.pick = private unnamed_addr constant [2 x ptr addrspace(4)] \
+         [ptr addrspace(4) @T, ptr addrspace(4) @T], align 4\n\
+        @switch.table.pick1 = private unnamed_addr constant [2 x ptr addrspace(4)] \
+         [ptr addrspace(4) @T, ptr addrspace(4) @T], align 4\n\
+        @\"switch.table.a b.7\" = private unnamed_addr constant [2 x ptr addrspace(3)] \
+         [ptr addrspace(3) @S, ptr addrspace(3) @S], align 4\n\
         @switch.table.wide = private unnamed_addr constant [2 x ptr] [ptr @a, ptr @b], align 8\n\
         @switch.table.global = private unnamed_addr constant [1 x ptr addrspace(1)] [ptr addrspace(1) @a], align 8\n\
         @switch.table.number = private unnamed_addr constant [4 x i32] [i32 1, i32 2, i32 3, i32 5], align 4\n";

@@ -2,8 +2,9 @@
 //! `cargo run --release --example emit -- FOLDER [CARGO ARGUMENTS OF THE DEVICE BUILD]`.
 //!
 //! The folder gets `optimized/` with every subject, and `debug/` with those that LLVM's faults have to do with
-//! (`docs/compiler-faults.md`): `ptxas` takes minutes for debug code that formats or allocates. Each has a file of PTX a kernel;
-//! `kernels.txt`, a line for each kernel with its name, cases, words of input and of output of a case, and stack; and the words of all kernels one after the other, little-endian, in `inputs.bin` and `outputs.bin`.
+//! (`docs/compiler-faults.md`): `ptxas` takes minutes for debug code that formats or allocates. Each has a PTX file for
+//! each kernel; `kernels.txt`, a line for each kernel with its name, cases, words of input and of output of a case, and
+//! stack; and the words of all kernels in order, little-endian, in `inputs.bin` and `outputs.bin`.
 
 use std::error::Error;
 use std::fs;

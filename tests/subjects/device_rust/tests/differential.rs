@@ -139,8 +139,8 @@ fn debug_code_computes_what_the_host_does() {
     compare_all(&module, &all(), 4);
 }
 
-/// Almost every subject made `ptxas` of CUDA 13.0 end with a segmentation fault for these architectures (`docs/compiler-faults.md`), and
-/// the driver has the same compiler.
+/// `ptxas` of CUDA 13.0 crashed on almost every subject for these architectures (`docs/compiler-faults.md`), and the
+/// driver has the same compiler.
 #[test]
 fn debug_code_can_be_assembled_for_the_newest_architectures() {
     let ptxas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/cuda-tools/bin/ptxas");

@@ -46,7 +46,7 @@ fn search14<'a>(list: &'a [u8; 8], wanted: u8) -> Option<&'a u8> {
     }
     None
 }
-constant!(TABLE15: [u8; 8] = [(1u8 << 2), 11u8, 11u8, (1u8 << 5), (1u8 << 6), (15593881079789333602u64 as u8), (1u8 << 5), (1u8 << 5)]);
+constant!(TABLE15: [u8; 8] = [4, 11, 11, 32, 64, 98, 32, 32]);
 pub fn program(input: &[u64; 8], output: &mut [u64; 8]) {
     let v1: u64 = 0u64;
     let mut v2: i32 = 0i32;

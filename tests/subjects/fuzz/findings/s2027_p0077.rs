@@ -62,6 +62,7 @@ pub fn program(input: &[u64; 8], output: &mut [u64; 8]) {
                 None
             };
         }
+        // SAFETY: word 3 of eight.
         unsafe {
             *output.as_mut_ptr().add(3) = (table27
                 .iter()

@@ -55,7 +55,8 @@ struct Arguments {
     /// Writes findings into this folder.
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Writes PTX, inputs and expected outputs of each batch and of the kept findings into this folder, for a GPU, and runs nothing.
+    /// Writes PTX, inputs and expected outputs of each batch and of the kept findings into this folder, for a GPU, and
+    /// runs nothing.
     #[arg(long)]
     emit: Option<PathBuf>,
     /// Prints the source of the programs and runs nothing.
@@ -221,8 +222,8 @@ fn summary(difference: &Difference) -> String {
 /// Stack of a thread (bytes): some programs recurse.
 const STACK_BYTES: u32 = 16 << 10;
 
-/// Writes modules to `NAME.N/` for a GPU: a file of PTX a kernel; `kernels.txt`, a line for each kernel with its name, cases,
-/// words of input and of output of a case, and stack; the words of all kernels one after the other, little-endian, in
+/// Writes modules to `NAME.N/` for a GPU: a PTX file for each kernel; `kernels.txt`, a line for each kernel with its
+/// name, cases, words of input and of output of a case, and stack; the words of all kernels in order, little-endian, in
 /// `inputs.bin` and `outputs.bin`.
 fn emit(compiled: &[Compiled], name: &Path) -> Result<(), Error> {
     for (number, module) in compiled.iter().enumerate() {
