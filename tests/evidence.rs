@@ -4,13 +4,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use mutants::table::{self, Device};
 use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::plan::{AUTOMATIC, Policy, Speeds, plan};
 use tilewright::{DType, GemmShape, Transpose, VARIANTS, ptx};
-use tilewright_plan::PRODUCTS;
+use tilewright_plan::Product;
 
-/// The entry points of all mutants, which the mutants' table is of.
+/// The entry points of all mutants, which the mutants' table is of; empty without the feature `mutants-ptx`.
 const MUTANTS: [&str; 2] = [
     include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx")),
     include_str!(concat!(env!("OUT_DIR"), "/mutants_wgmma.ptx")),
@@ -21,7 +22,7 @@ const SUITES: [&str; 5] = ["squares", "shapes", "layouts", "half", "half-shapes"
 
 /// The device that a result was measured on.
 fn profile(device: &str) -> DeviceProfile {
-    let product = PRODUCTS.iter().find(|product| device.ends_with(&*product.name));
+    let product = Product::find(device.strip_prefix("NVIDIA ").unwrap_or(device));
     let product = product.unwrap_or_else(|| panic!("the planner knows no `{device}`"));
     let arch = cuda_arch::find(&product.arch).expect("the table has it");
     DeviceProfile {
@@ -38,12 +39,10 @@ fn profile(device: &str) -> DeviceProfile {
     }
 }
 
-/// Of how many rows of a suite dispatch picks another kernel, tile or number of slices than was measured, and of how
-/// many rows in all.
+/// Number of rows of a suite for which dispatch picks another kernel, tile or split-K factor than was measured, and
+/// number of all rows.
 fn moved(suite: &str) -> [usize; 2] {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/results/h200-{suite}.json"));
-    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let results: Value = serde_json::from_str(&text).expect("JSON");
+    let results: Value = serde_json::from_str(&read(&format!("docs/results/h200-{suite}.json"))).expect("JSON");
     let mut device = profile(results["about"]["device"].as_str().expect("a name"));
     // The driver's clock, which speeds count cycles of, is not a data sheet's.
     let clock_mhz = results["about"]["ceilings"]["clock_mhz"].as_f64().expect("a clock");
@@ -66,11 +65,61 @@ fn moved(suite: &str) -> [usize; 2] {
     [rows.iter().filter(has_moved).count(), rows.len()]
 }
 
+/// A file of the repository.
+fn read(path: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// The digest of what the mutants' PTX is made from: the PTX of the kernels that they copy, or the source of those that
+/// do not ship, and the changes.
+///
+/// The PTX itself takes minutes to build. While this digest stays, so does that of the PTX on record.
+fn origin_of_mutants() -> String {
+    let levels = ptx::levels();
+    let kernels = table::KERNELS.iter().map(|kernel| {
+        let shipped = levels.iter().filter_map(|level| level.digests().get(kernel.symbol));
+        let shipped: Vec<&str> = shipped.map(String::as_str).collect();
+        let text = match shipped.is_empty() {
+            true => kernel.files.iter().map(|file| read(file)).collect(),
+            false => shipped.join(" "),
+        };
+        (format!("kernel {}", kernel.name), text)
+    });
+    let rows = table::rows()
+        .filter(|row| !matches!(row.device, Device::Refused(_)))
+        .map(|row| (row.id.to_owned(), format!("{} {:?}", row.kernel, row.edits)));
+    ptx::combined_digest(&kernels.chain(rows).collect())
+}
+
+/// The line of the mutants: the digest of their PTX, and that of their origin.
+///
+/// # Panics
+/// Where their PTX was not built and that on record has another origin.
+fn mutants(record: &str) -> String {
+    let origin = origin_of_mutants();
+    if !MUTANTS.iter().any(|module| module.is_empty()) {
+        let digest = ptx::combined_digest(&MUTANTS.into_iter().flat_map(ptx::digests).collect());
+        return format!("mutants - {digest} {origin}");
+    }
+    let known = record.lines().find(|line| line.starts_with("mutants - "));
+    let known = known.filter(|line| line.ends_with(&origin));
+    known
+        .unwrap_or_else(|| {
+            panic!(
+                "the mutants, or kernels that they copy, have changed: run \
+                 `BLESS=1 cargo test --features mutants-ptx --test evidence`, then `cargo xtask evidence --write`"
+            )
+        })
+        .to_owned()
+}
+
 /// A line for each kernel of each level, oldest first: symbol, level, digest, and the kernel whose line of the
 /// planner's speeds prices it, where dispatch may pick it.
-fn digests() -> String {
+fn digests(record: &str) -> String {
     let mut text = String::from(
-        "# kernel, level of PTX, digest, kernel of whose speed dispatch knows; written by `BLESS=1 cargo test --test evidence`\n",
+        "# kernel, level of PTX, digest, kernel of whose speed dispatch knows (of mutants the digest of what they are made \
+         from); written by `BLESS=1 cargo test --test evidence`\n",
     );
     let speeds = Speeds::default();
     let priced_by = |symbol: &str| {
@@ -86,12 +135,7 @@ fn digests() -> String {
                 .expect("a string takes all");
         }
     }
-    writeln!(
-        text,
-        "mutants - {} -",
-        ptx::combined_digest(&MUTANTS.into_iter().flat_map(ptx::digests).collect())
-    )
-    .expect("a string takes all");
+    writeln!(text, "{}", mutants(record)).expect("a string takes all");
     for suite in SUITES {
         let [moved, rows] = moved(suite);
         writeln!(text, "suite:{suite} - {moved}/{rows} -").expect("a string takes all");
@@ -102,11 +146,12 @@ fn digests() -> String {
 #[test]
 fn the_digests_on_record_are_those_of_the_kernels_that_ship() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/results/digests.txt");
-    let digests = digests();
+    let mut record = read("docs/results/digests.txt");
+    let digests = digests(&record);
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
         std::fs::write(&file, &digests).expect("the record is writable");
+        record.clone_from(&digests);
     }
-    let record = std::fs::read_to_string(&file).unwrap_or_default();
     let changed: Vec<_> = digests
         .lines()
         .filter(|line| !record.lines().any(|known| known == *line))
@@ -117,8 +162,8 @@ fn the_digests_on_record_are_those_of_the_kernels_that_ship() {
         .collect();
     assert!(
         changed.is_empty() && gone.is_empty(),
-        "kernels, or those that dispatch picks, have changed: results of the old ones are stale.\nnow: {changed:#?}\non record: {gone:#?}\nrun `BLESS=1 cargo test --test evidence`, then \
-         `cargo xtask evidence --write`"
+        "kernels, or those that dispatch picks, have changed: results of the old ones are stale.\nnow: {changed:#?}\n\
+         on record: {gone:#?}\nrun `BLESS=1 cargo test --test evidence`, then `cargo xtask evidence --write`"
     );
 }
 

@@ -10,6 +10,7 @@ use mutants::{Subject, all, traffic, verdict};
 use tilewright::VARIANTS;
 use tilewright::inspect::Ptxas;
 
+// Empty without the feature `mutants-ptx`.
 const GENERAL_PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));
 const WGMMA_PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants_wgmma.ptx"));
 
@@ -117,7 +118,7 @@ fn read(path: &str) -> String {
 fn the_readme_quotes_the_lines_of_the_race() {
     let (path, readme) = ("kernels-gpu/src/tiled.rs", read("README.md"));
     let kernel = read(path);
-    // The accesses that race without the second barrier, which stands behind both.
+    // The accesses that race without the second barrier, which follows both.
     for access in ["a_s.set(", "a_s.get("] {
         let (line, column) = kernel
             .lines()
@@ -157,11 +158,19 @@ fn assembles(ptx: &str, module: Module, arch: &str) {
 }
 
 #[test]
+#[cfg_attr(
+    not(feature = "mutants-ptx"),
+    ignore = "the mutants' PTX takes minutes: --features mutants-ptx"
+)]
 fn the_mutants_assemble() {
     assembles(GENERAL_PTX, Module::General, "sm_90a");
 }
 
 #[test]
+#[cfg_attr(
+    not(feature = "mutants-ptx"),
+    ignore = "the mutants' PTX takes minutes: --features mutants-ptx"
+)]
 fn the_mutants_that_multiply_by_wgmma_assemble() {
     assembles(WGMMA_PTX, Module::Wgmma, "sm_90a");
 }
@@ -186,6 +195,10 @@ fn padding_removes_the_transpose_s_bank_conflicts() {
 }
 
 #[test]
+#[cfg_attr(
+    not(feature = "mutants-ptx"),
+    ignore = "the mutants' PTX takes minutes: --features mutants-ptx"
+)]
 fn asynchronous_copies_are_instructions_on_a_gpu() {
     let ptx = GENERAL_PTX;
     let start = ptx.find(".entry stencil_pipelined_original(").expect("the kernel");

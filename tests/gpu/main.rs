@@ -71,13 +71,27 @@ fn main() {
         }
     };
     let mut tests = trial::in_workers(all(capability), rows::writer(device, level));
+    let needs_mutants = |test: &libtest_mimic::Trial| MADE_OF_MUTANTS.iter().any(|of| test.name().starts_with(of));
     if let Some(reason) = &missing {
         tests = tests.into_iter().map(|test| test.with_ignored_flag(true)).collect();
         // `--ignored` would run them without a GPU: they then fail, which is right.
         println!("GPU tests skipped: {} ({reason})", tests.len());
+    } else if mutants::PTX.is_empty() {
+        let skipped = tests.iter().filter(|test| needs_mutants(test)).count();
+        tests = tests
+            .into_iter()
+            .map(|test| {
+                let ignored = needs_mutants(&test);
+                test.with_ignored_flag(ignored)
+            })
+            .collect();
+        println!("mutants' tests skipped: {skipped} (built without `--features mutants-ptx`)");
     }
     libtest_mimic::run(&arguments, tests).exit();
 }
+
+/// What the names of tests begin with that launch kernels of the mutants' PTX.
+const MADE_OF_MUTANTS: [&str; 2] = ["mutants::", "counted::"];
 
 /// Every test that a device of this compute capability runs. Without one it is 9.0, which runs all.
 fn all(capability: (u32, u32)) -> Vec<Trial> {

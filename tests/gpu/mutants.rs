@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::cases::{self, Problem};
 use crate::trial::Trial;
 
-/// The entry points of all mutants but those that multiply by `wgmma`.
+/// The entry points of all mutants but those that multiply by `wgmma`; empty without the feature `mutants-ptx`.
 pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));
 
 /// The entry points of these.

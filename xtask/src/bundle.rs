@@ -12,6 +12,9 @@ use crate::{build, device_toolchain, root};
 /// The most that a bundle may take.
 const LIMIT_BYTES: u64 = 60 << 20;
 
+/// The feature with which the mutants are compiled to PTX.
+const MUTANTS_PTX: &str = "mutants-ptx";
+
 /// Fills target/bundle.
 pub fn run(sh: &Shell) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
@@ -23,8 +26,23 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
         sh,
         &["build", "--release", "--package", "tilewright", "--bin", "tilewright"],
     )?;
-    let tests = build::cargo(sh, &["test", "--no-run", "--release", "--test", "gpu"])?;
-    let benches = build::cargo(sh, &["bench", "--no-run", "--bench", "gpu_*"])?;
+    let tests = build::cargo(
+        sh,
+        &[
+            "test",
+            "--no-run",
+            "--release",
+            "--features",
+            MUTANTS_PTX,
+            "--test",
+            "gpu",
+        ],
+    )?;
+    let benches = build::cargo(
+        sh,
+        &["bench", "--no-run", "--features", MUTANTS_PTX, "--bench", "gpu_*"],
+    )?;
+    of_mutants(sh)?;
     place(sh, &program, "bin", &bundle)?;
     place(sh, &tests, "test", &bundle.join("tests"))?;
     place(sh, &benches, "bench", &bundle.join("benches"))?;
@@ -57,6 +75,17 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
         bundle.display(),
         bytes as f64 / f64::from(1 << 20)
     );
+    Ok(())
+}
+
+/// The tests that need no GPU but the mutants' PTX, which is built for bundles alone.
+fn of_mutants(sh: &Shell) -> anyhow::Result<()> {
+    let tests = ["the_digests_on_record", "assemble", "instructions_on_a_gpu"];
+    cmd!(
+        sh,
+        "cargo test --release --features {MUTANTS_PTX} --test evidence --test mutants -- {tests...}"
+    )
+    .run()?;
     Ok(())
 }
 
