@@ -10,6 +10,7 @@ use ::mutants::table::{self, Expect, Module};
 use cust::CudaFlags;
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
+use ptx_interpreter::Slices;
 
 use crate::Outcome;
 use crate::cases::{self, Problem};
@@ -110,7 +111,11 @@ fn run(subject: &Subject) -> Result<(), Problem> {
         Module::General => PTX,
         Module::Wgmma => WGMMA_PTX,
     };
-    let module = cust::module::Module::from_ptx(ptx, &[])?;
+    // The driver would compile all of them for each process, and compute-sanitizer would look at all of them.
+    let slices = Slices::of(ptx).map_err(|error| Problem::Other(error.to_string()))?;
+    let slice = slices.kernel(subject.symbol);
+    let slice = slice.ok_or_else(|| Problem::Other(format!("no entry point {}", subject.symbol)))?;
+    let module = cust::module::Module::from_ptx(slice, &[])?;
     cases::run(&module, subject.symbol, &subject.case())
 }
 

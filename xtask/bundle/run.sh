@@ -30,6 +30,7 @@ racecheck-tiled|200|no race in shared memory: rungs 1 to 9 and 11, twins, the co
 racecheck-gemm|0|the same: rung 10
 racecheck-tensor|0|the same: rung 12
 racecheck-wgmma|0|the same: rungs 13 to 17
+racecheck-slow|0|the same, by name alone: those that came to no end, again, as long as a part may take
 mutants|420|what compute-sanitizer says of every mutant
 wavefronts|15|accesses that ncu counts, against the simulator
 banks|10|wavefronts of single instructions

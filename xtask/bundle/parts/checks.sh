@@ -15,6 +15,7 @@ is_filed() { # part
     device | library | language | differential) return 1 ;;
     kernels) part='test' ;;
     resources) part=occupancy ;;
+    racecheck-slow) return 0 ;;
     racecheck-*)
         part=racecheck
         kernels=$(racecheck_kernels "$1")
@@ -169,6 +170,15 @@ racecheck_kernels() { # part
 # Small shapes, each kernel in a process of its own, as long as a part may take.
 racecheck() { # part
     TILEWRIGHT_SHAPES=small watched racecheck "${RACECHECK_LIMIT:-60}" 8 1 "$(racecheck_kernels "$1")"
+}
+
+# All at a time: each waits for the tool far more than for the GPU.
+part_racecheck_slow() {
+    local kernels
+    kernels=$(awk -F'\t' -v device="$device" '
+        FILENAME ~ /kernels.txt$/ { split($0, word, " "); now[word[1]] = word[2]; next }
+        $1 == device && $2 == "no end" && now[$3] == $4 { print $3 }' "$work/kernels.txt" "$bundle/filed.txt")
+    TILEWRIGHT_SHAPES=small TILEWRIGHT_EVERY_KERNEL=1 watched racecheck "${RACECHECK_LIMIT:-500}" 32 1 "$kernels"
 }
 
 part_racecheck_tiled() { racecheck "$1"; }

@@ -6,29 +6,26 @@
 capability() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | tr -d .; }
 
 # One mutant in a process of its own, under a tool or alone. Its output goes to a file below the line `== MUTANT TOOL STATUS`.
+# An earlier, unfinished run of the part has left some of these files.
 mutant() { # folder, seconds, mutant, tool
     local file=$1/$3.$4 command=("$bundle/tests/gpu") status
+    [ ! -e "$file" ] || return 0
     if [ "$4" != alone ]; then
         command=(compute-sanitizer --tool "$4" --error-exitcode 99 --print-limit 3 "${command[@]}")
     fi
     TILEWRIGHT_MUTANT=$3 timeout -k 5 "$2" "${command[@]}" >"$file.out" 2>&1 </dev/null
     status=$?
-    { printf '== %s %s %s\n' "$3" "$4" "$status" && head -c 4000 "$file.out" && echo; } >"$file"
-    rm "$file.out"
+    { printf '== %s %s %s\n' "$3" "$4" "$status" && head -c 4000 "$file.out" && echo; } >"$file.new"
+    rm "$file.out" && mv "$file.new" "$file"
 }
 export -f mutant
 export bundle
 
 part_mutants() {
-    local folder id ends tool
+    local folder=$work/mutants id ends tool
     local tools=(alone memcheck racecheck initcheck synccheck)
-    folder=$(mktemp -d)
+    mkdir -p "$folder"
     TILEWRIGHT_MUTANT=list "$bundle/tests/gpu" >"$folder/list" || return 1
-    # For each module of PTX one process compiles it into the driver's cache; the others find it there. A device of
-    # another capability than 9.0 has one.
-    for id in reverse_static_original r13_wgmma_nn_128x128_f16_original; do
-        ! grep -q "^$id " "$folder/list" || TILEWRIGHT_MUTANT=$id "$bundle/tests/gpu" || return 1
-    done
     # First those that end, then those that never end: they share the GPU with one another until their time is up.
     local limit
     for limit in runs:60 hangs:20; do

@@ -202,6 +202,47 @@ fn what_is_done_or_filed_is_not_run_again() {
 }
 
 #[test]
+fn only_what_came_to_no_end_is_given_more_time() {
+    let bundle = Bundle::new();
+    bundle.write(
+        "filed.txt",
+        "NVIDIA H200\tno end\tr10_slow\tcc\nNVIDIA H200\tno end\tk_a\tchanged\nNVIDIA H100\tno end\tk_bad\tbb\n",
+    );
+    assert_eq!(bundle.state("racecheck-slow"), "filed");
+    let (code, said) = bundle.run(&["racecheck-slow"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        rows(&bundle.result("checks.csv"), "racecheck"),
+        [("r10_slow", "no end")]
+    );
+}
+
+#[test]
+fn mutants_go_on_where_they_were_cut_off() {
+    let bundle = Bundle::new();
+    let program = bundle.path("tests/gpu");
+    let calls = bundle.path("calls");
+    bundle.write(
+        "tests/gpu",
+        &format!(
+            "#!/usr/bin/env bash\n[ $TILEWRIGHT_MUTANT = list ] && {{ echo quick runs; echo slow runs; exit; }}\n\
+             echo $TILEWRIGHT_MUTANT >>{}\n[ $TILEWRIGHT_MUTANT = quick ] || sleep 3\n",
+            calls.display()
+        ),
+    );
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("ours");
+    let (code, said) = bundle.run_with(&["mutants"], ("PART_LIMIT", "1"));
+    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = bundle.run(&["mutants"]);
+    assert_eq!(code, Some(0), "{said}");
+    let calls = std::fs::read_to_string(calls).expect("written");
+    let of = |name: &str| calls.lines().filter(|line| *line == name).count();
+    // Alone and under four tools; the slow one twice.
+    assert_eq!((of("quick"), of("slow")), (5, 10));
+    assert_eq!(bundle.result("mutants.txt").matches("== ").count(), 10);
+}
+
+#[test]
 fn a_part_that_is_unknown_or_does_not_end_is_said() {
     let bundle = Bundle::new();
     let (code, said) = bundle.run(&["squares", "nonsense"]);
@@ -211,7 +252,7 @@ fn a_part_that_is_unknown_or_does_not_end_is_said() {
         .split_whitespace()
         .filter(|word| word.starts_with("racecheck-"))
         .collect();
-    assert_eq!(every.len(), 4, "{said}");
+    assert_eq!(every.len(), 5, "{said}");
     // The list of digests is asked for first.
     bundle.write(
         "tilewright",
