@@ -7,8 +7,8 @@
 //!
 //! `--calibrate` times other shapes, fits the planner's cost model to them, and writes `calibration.json` (the times) and
 //! `speed.txt` (the coefficients), which `cargo xtask results` puts into the planner. For each element type it takes the
-//! fitted coefficients or the previous ones, whichever choose better among what was timed. Kernels that are not timed
-//! keep theirs. `--speeds FILE` replaces the planner's coefficients. `--fit calibration.json` fits to filed times and
+//! fitted coefficients where they choose better among what was timed, by more than the spread of the times, else the
+//! previous ones. Kernels that are not timed keep theirs. `--speeds FILE` replaces the planner's coefficients. `--fit calibration.json` fits to filed times and
 //! needs no GPU.
 
 mod fit;

@@ -57,8 +57,12 @@ impl Machine {
     }
 }
 
-/// Writes the table of coefficients. For each element type it takes the fitted lines or those of `before`, whichever
-/// choose better among the timed candidates. Kernels that were not timed keep their lines; the line of a timed kernel
+/// How much less of the time, over that of the fastest, fitted lines must cost to be taken (ratio of geometric means).
+/// Less than that is the spread of the times, and each change of a line makes what was measured by dispatch stale.
+const LEAST_GAIN: f64 = 0.005;
+
+/// Writes the table of coefficients. For each element type it takes the fitted lines where they choose better by
+/// [`LEAST_GAIN`] among the timed candidates, else those of `before`. Kernels that were not timed keep their lines; the line of a timed kernel
 /// carries the digest of the PTX that was timed.
 pub fn text(
     rows: &[Row],
@@ -94,7 +98,7 @@ pub fn text(
             regret(&rows, machine, before)?,
             regret(&rows, machine, &table(&fitted)?)?,
         );
-        let is_better = !rows.is_empty() && now < then;
+        let is_better = !rows.is_empty() && now < then - LEAST_GAIN;
         if !rows.is_empty() {
             let which = if is_better {
                 "the fitted lines"

@@ -19,30 +19,30 @@ done
 # name | seconds on an H200 (0: not known yet) | what it proves
 table='device|5|what the device and its driver offer
 kernels|180|results of every kernel over the shape table, against the CPU
-resources|60|registers, shared memory and resident CTAs by the driver: as contract and planner have them
+resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them
 library|300|layouts, split-K, alpha and beta, epilogues, random and huge products
 language|200|the surface of cuda_std, and the kernels that mutants are made from
-differential|450|functions that host and GPU must compute alike
+differential|30|functions that host and GPU must compute alike
 memcheck|120|no kernel accesses what is not its own, or leaks
 initcheck|120|no kernel reads what nobody wrote
 synccheck|120|no kernel misuses a barrier
 racecheck-tiled|200|no race in shared memory: rungs 1 to 9 and 11, twins, the copy of rows
-racecheck-gemm|0|the same: rung 10
-racecheck-tensor|0|the same: rung 12
-racecheck-wgmma|0|the same: rungs 13 to 17
-racecheck-slow|0|the same, by name alone: those that came to no end, again, as long as a part may take
-mutants|420|what compute-sanitizer says of every mutant
+racecheck-gemm|60|the same: rung 10
+racecheck-tensor|20|the same: rung 12
+racecheck-wgmma|210|the same: rungs 13 to 17
+racecheck-slow|500|the same, by name alone: those that came to no end, again, as long as a part may take
+mutants|720|what compute-sanitizer says of every mutant; cut off, it goes on when it is run again
 wavefronts|15|accesses that ncu counts, against the simulator
 banks|10|wavefronts of single instructions
 spilling|40|times and counters of the twins that spill
-calibrate-f32|0|the speeds that dispatch knows, f32
-calibrate-f64|0|the same, f64
-calibrate-f16|0|the same, f16
-calibrate-bf16|0|the same, bf16
-pick-f32|0|the choice of dispatch against every candidate, f32
-pick-f64|0|the same, f64
-pick-f16|0|the same, f16
-pick-bf16|0|the same, bf16
+calibrate-f32|50|the speeds that dispatch knows, f32
+calibrate-f64|15|the same, f64
+calibrate-f16|40|the same, f16
+calibrate-bf16|35|the same, bf16
+pick-f32|30|the choice of dispatch against every candidate, f32
+pick-f64|15|the same, f64
+pick-f16|30|the same, f16
+pick-bf16|25|the same, bf16
 ladder|15|every rung at 4096 cubed against cuBLAS
 squares|20|cubes in f32 against cuBLAS
 shapes|20|other shapes in f32 against cuBLAS

@@ -1,6 +1,6 @@
 //! Results that come back from a GPU machine, filed by topic and device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -159,7 +159,7 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
 }
 
 /// What was measured of one element type after the other, in one: rows of a type replace those that were filed, and so
-/// do digests.
+/// do digests. Those of kernels that no row names any more go.
 fn merged(old: Option<Value>, new: Vec<Value>) -> (Map<String, Value>, Map<String, Value>) {
     let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let (mut digests, mut fields) = (Map::new(), Map::new());
@@ -178,7 +178,22 @@ fn merged(old: Option<Value>, new: Vec<Value>) -> (Map<String, Value>, Map<Strin
         fields = object(&value);
         fields.insert("rows".to_owned(), rows.into());
     }
+    let kernels = fields.get("rows").map(kernels).unwrap_or_default();
+    digests.retain(|kernel, _| kernels.contains(kernel));
     (digests, fields)
+}
+
+/// Every kernel that a value or something in it names as its `kernel`.
+fn kernels(value: &Value) -> BTreeSet<String> {
+    let within = |value: &Value| kernels(value);
+    match value {
+        Value::Array(values) => values.iter().flat_map(within).collect(),
+        Value::Object(fields) => {
+            let own = fields.get("kernel").and_then(Value::as_str).map(str::to_owned);
+            own.into_iter().chain(fields.values().flat_map(within)).collect()
+        }
+        _ => BTreeSet::new(),
+    }
 }
 
 /// Puts the rows of a run into the file of checks, in place of older ones of the same check and kernel.

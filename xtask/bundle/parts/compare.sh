@@ -38,8 +38,8 @@ part_mutants() {
     done <"$folder/list" >"$work/mutants.txt"
     rm -r "$folder"
     grep -c '^== ' "$work/mutants.txt"
-    # What is known to be right must be right and give no cause for a report.
-    ! grep -E '^== [a-z0-9_]+_original [a-z]+ [1-9]' "$work/mutants.txt"
+    # What is known to be right must be right. What a tool reports of it needs a reason where it is filed.
+    ! grep -E '^== [a-z0-9_]+_original alone [1-9]' "$work/mutants.txt"
 }
 
 counters=(

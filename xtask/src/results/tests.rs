@@ -9,18 +9,17 @@ fn device_names_become_parts_of_file_names() {
 
 #[test]
 fn rows_of_one_type_replace_those_of_the_same() {
+    let row = |dtype: &str, kernel: &str| json!({"dtype": dtype, "candidates": [{"kernel": kernel}]});
     let of = |dtype: &str, value: u32, kernel: &str| {
         json!({
-            "rows": [{"dtype": dtype, "value": value}],
+            "rows": [row(dtype, kernel)],
             "digests": {kernel: value.to_string()},
             "rounds": value,
         })
     };
-    let (digests, fields) = merged(Some(of("f32", 1, "a")), vec![of("f64", 2, "b"), of("f32", 3, "a")]);
-    assert_eq!(
-        fields["rows"],
-        json!([{"dtype": "f64", "value": 2}, {"dtype": "f32", "value": 3}])
-    );
+    let old = of("f32", 1, "gone");
+    let (digests, fields) = merged(Some(old), vec![of("f64", 2, "b"), of("f32", 3, "a")]);
+    assert_eq!(fields["rows"], json!([row("f64", "b"), row("f32", "a")]));
     assert_eq!(Value::from(digests), json!({"a": "3", "b": "2"}));
     assert_eq!(fields["rounds"], 3);
 }
