@@ -16,6 +16,8 @@ use std::sync::LazyLock;
 use flate2::read::ZlibDecoder;
 use tilewright_contract::Rung;
 
+use crate::{Error, Result};
+
 #[cfg(feature = "cli")]
 pub use digest::{combined as combined_digest, digests};
 
@@ -112,6 +114,20 @@ pub fn spilling() -> &'static Level {
 /// Every embedded level, oldest architecture first.
 pub fn levels() -> &'static [Level] {
     &LEVELS
+}
+
+/// Says where the kernels are missing: in a program that was built with `TILEWRIGHT_WITHOUT_PTX`, as the first demo of a
+/// machine without a GPU is. Everything that needs no GPU's code works there.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub fn ensure_embedded() -> Result<()> {
+    if LEVELS[0].ptx.is_empty() {
+        return Err(Error::Unavailable(
+            "built without the kernels' PTX; build again without the variable TILEWRIGHT_WITHOUT_PTX".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// The newest general level that a device of this compute capability runs, or `None` for a device older than all of them.

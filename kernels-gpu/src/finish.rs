@@ -75,36 +75,3 @@ pub fn gelu(x: f32) -> f32 {
     let power = exp2(-x * (LINEAR + CUBIC * (x * x)));
     x * reciprocal(1.0 + power)
 }
-
-#[cfg(test)]
-mod tests {
-    extern crate std;
-
-    use super::*;
-
-    #[test]
-    fn gelu_is_as_exact_as_it_says() {
-        for step in -40_000..=40_000 {
-            let x = step as f32 / 2000.0;
-            let wide = f64::from(x);
-            let twice_u = 2.0 * (2.0 / core::f64::consts::PI).sqrt() * (wide + 0.044715 * wide.powi(3));
-            let power = (-twice_u).exp();
-            let exact = wide / (1.0 + power);
-            let share = if power.is_finite() { power / (1.0 + power) } else { 1.0 };
-            let bound =
-                exact.abs() * ((-20.0_f64).exp2() + (-21.0_f64).exp2() * twice_u.abs() * share) + (-120.0_f64).exp2();
-            let error = (f64::from(gelu(x)) - exact).abs();
-            assert!(error <= bound, "gelu({x}): {} and not {exact}", gelu(x));
-        }
-        assert_eq!(gelu(f32::INFINITY), f32::INFINITY);
-        assert_eq!(gelu(1e30), 1e30);
-        assert_eq!(gelu(-1e30), 0.0);
-        assert!(gelu(f32::NAN).is_nan() && gelu(f32::NEG_INFINITY).is_nan());
-    }
-
-    #[test]
-    fn relu_keeps_nan() {
-        assert_eq!([relu(-1.0), relu(2.0)], [0.0, 2.0]);
-        assert!(relu(f32::NAN).is_nan());
-    }
-}

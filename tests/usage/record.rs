@@ -15,7 +15,7 @@ const COLUMNS: &str =
     "symbol registers static_bytes stack_bytes spill_store_bytes spill_load_bytes barriers max_threads\n";
 
 /// Of so many kernels one is assembled again: as many as there are architectures, so that each is for one of them.
-const SAMPLED: usize = 11;
+const SAMPLED: usize = 31;
 
 /// Whether everything is to be assembled, and what has changed to be written.
 pub fn blesses() -> bool {

@@ -7,6 +7,7 @@ mod browser;
 mod build;
 mod bundle;
 mod c_compiler;
+mod demo;
 mod device_toolchain;
 mod evidence;
 mod lint;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xshell::{Shell, cmd};
+use xshell::Shell;
 
 /// The project's chores.
 #[derive(Parser)]
@@ -99,14 +100,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             browser::ensure(&sh);
             lint::ensure_tools(&sh)
         }
-        Chore::Demo { args } => {
-            device_toolchain::ensure(&sh)?;
-            Ok(cmd!(
-                sh,
-                "cargo run --quiet --release --package tilewright --bin tilewright -- demo {args...}"
-            )
-            .run()?)
-        }
+        Chore::Demo { args } => demo::run(&sh, &args),
         Chore::Test { args } => test::run(&sh, &args),
         Chore::Ptx => ptx::run(&sh),
         Chore::Lint => lint::run(&sh),

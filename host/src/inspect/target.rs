@@ -29,8 +29,9 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for an architecture that the table does not have, one without this suffix, or one that is older
-    /// than every level.
+    /// than every level; [`Error::Unavailable`] where the [kernels are missing](ptx::ensure_embedded).
     pub fn parse(name: &str) -> Result<Self> {
+        ptx::ensure_embedded()?;
         let architecture = cuda_arch::find(name).map_err(|error| Error::InvalidArgument(error.to_string()))?;
         let suffix = ["a", "f"]
             .into_iter()

@@ -61,9 +61,11 @@ impl Gpu {
     /// Opens device `ordinal`, counted from 0. Kernels are taken from the newest level that it runs, and compiled by the driver when they are used first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without a driver or device, or for a device older than the oldest level; [`Error::Driver`].
+    /// [`Error::Unavailable`] without a driver or device, for a device older than the oldest level, or where the
+    /// [kernels are missing](ptx::ensure_embedded); [`Error::Driver`].
     pub fn open(ordinal: u32) -> Result<Self> {
         let profile = device::query(ordinal)?;
+        ptx::ensure_embedded()?;
         let level = ptx::for_compute_capability(profile.compute_capability).ok_or_else(|| {
             Error::Unavailable(format!(
                 "{} has compute capability {}, the kernels need {} or later",

@@ -50,6 +50,7 @@ struct Digested {
 
 /// Runs the command.
 pub fn run(command: &Command, json: bool) -> Result<()> {
+    ptx::ensure_embedded()?;
     if command.digests {
         return print_digests(command, json);
     }

@@ -1,0 +1,99 @@
+//! The kernels' tables for the host, and what is computed of a product's sums. Not in the library: its unit tests would
+//! compile all kernels once more.
+
+use std::collections::BTreeSet;
+
+use half::{bf16, f16};
+use kernels_gpu::element::Element;
+use kernels_gpu::finish::{gelu, relu};
+use kernels_gpu::host::{EntryPoint, find, find_inverse8, symbols, twin_symbols};
+use tilewright_contract::{DType, Family, SharedMemory, TWINS, VARIANTS};
+
+#[test]
+fn the_table_has_the_rows_of_the_contract_and_no_others() {
+    let listed: Vec<_> = symbols().collect();
+    let of_contract: BTreeSet<_> = VARIANTS.iter().map(|variant| variant.symbol).collect();
+    assert_eq!(listed.len(), of_contract.len(), "each once");
+    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
+}
+
+#[test]
+fn the_twins_are_those_of_the_contract_each_of_its_family_and_element_type() {
+    let listed: Vec<_> = twin_symbols().collect();
+    let of_contract: BTreeSet<_> = TWINS.iter().map(|twin| twin.symbol).collect();
+    assert_eq!(listed.len(), of_contract.len(), "each once");
+    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
+    for twin in TWINS {
+        let found = [
+            (Family::RegisterTile, DType::F32, find::<f32>(twin.symbol).is_some()),
+            (Family::RegisterTile, DType::F64, find::<f64>(twin.symbol).is_some()),
+            (
+                Family::Inverse8,
+                DType::F32,
+                find_inverse8::<f32>(twin.symbol).is_some(),
+            ),
+            (
+                Family::Inverse8,
+                DType::F64,
+                find_inverse8::<f64>(twin.symbol).is_some(),
+            ),
+        ];
+        for (family, dtype, found) in found {
+            assert_eq!(
+                found,
+                (family, dtype) == (twin.family, twin.dtype),
+                "{} as {dtype}",
+                twin.symbol
+            );
+        }
+    }
+}
+
+/// Whether a kernel is there, and whether it takes parts.
+fn takes_parts<E: Element>(symbol: &str) -> Option<bool> {
+    find::<E>(symbol).map(|entry_point| matches!(entry_point, EntryPoint::Parts(_)))
+}
+
+#[test]
+fn each_is_found_by_its_own_element_type_only_and_takes_parts_if_it_carves() {
+    for variant in &VARIANTS {
+        let found = [
+            (DType::F32, takes_parts::<f32>(variant.symbol)),
+            (DType::F64, takes_parts::<f64>(variant.symbol)),
+            (DType::F16, takes_parts::<f16>(variant.symbol)),
+            (DType::Bf16, takes_parts::<bf16>(variant.symbol)),
+        ];
+        for (dtype, found) in found {
+            let carves = variant.shared == SharedMemory::Dynamic && !variant.rung.takes_call();
+            let expected = (dtype == variant.dtype).then_some(carves);
+            assert_eq!(found, expected, "{} as {dtype}", variant.symbol);
+        }
+    }
+    assert!(find::<f32>("r99").is_none());
+}
+
+#[test]
+fn gelu_is_as_exact_as_it_says() {
+    for step in -40_000..=40_000 {
+        let x = step as f32 / 2000.0;
+        let wide = f64::from(x);
+        let twice_u = 2.0 * (2.0 / core::f64::consts::PI).sqrt() * (wide + 0.044715 * wide.powi(3));
+        let power = (-twice_u).exp();
+        let exact = wide / (1.0 + power);
+        let share = if power.is_finite() { power / (1.0 + power) } else { 1.0 };
+        let bound =
+            exact.abs() * ((-20.0_f64).exp2() + (-21.0_f64).exp2() * twice_u.abs() * share) + (-120.0_f64).exp2();
+        let error = (f64::from(gelu(x)) - exact).abs();
+        assert!(error <= bound, "gelu({x}): {} and not {exact}", gelu(x));
+    }
+    assert_eq!(gelu(f32::INFINITY), f32::INFINITY);
+    assert_eq!(gelu(1e30), 1e30);
+    assert_eq!(gelu(-1e30), 0.0);
+    assert!(gelu(f32::NAN).is_nan() && gelu(f32::NEG_INFINITY).is_nan());
+}
+
+#[test]
+fn relu_keeps_nan() {
+    assert_eq!([relu(-1.0), relu(2.0)], [0.0, 2.0]);
+    assert!(relu(f32::NAN).is_nan());
+}
