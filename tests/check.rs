@@ -73,6 +73,13 @@ macro_rules! for_every_type {
 }
 
 #[test]
+fn rows_that_are_far_apart_and_hold_nothing_are_checked() {
+    let shape = GemmShape::with_ld(8, 8, 0, 5, 9, 8).expect("small");
+    let verdicts = Product::<f32>::new(shape).verdicts();
+    assert!(verdicts.iter().all(Verdict::passed), "{verdicts:?}");
+}
+
+#[test]
 fn a_right_product_passes_both_checks() {
     fn passes<T: Element>() {
         for shape in [

@@ -39,6 +39,9 @@ pub enum Error {
         /// What it says.
         message: String,
     },
+    /// This machine has no memory or no threads for it. It says nothing of a kernel.
+    #[error("not enough resources: {0}")]
+    Resources(String),
     /// A kernel that the simulator finds fault with: its result may be right by chance only.
     #[error("{}", faults(.0))]
     Faults(Box<cuda_sim::Report>),
@@ -74,7 +77,7 @@ impl Error {
             Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,
             Error::Unavailable(_) => 3,
             Error::Mismatch(_) | Error::WrongInverse(_) | Error::Faults(_) => 4,
-            Error::Driver { .. } | Error::Tool { .. } => 1,
+            Error::Driver { .. } | Error::Tool { .. } | Error::Resources(_) => 1,
         }
     }
 }

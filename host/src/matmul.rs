@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tilewright_contract::{Activation, GemmShape, Operand};
 
 use crate::check::{self, Expected};
@@ -74,6 +74,14 @@ pub struct Product<T> {
     pub report: Report,
 }
 
+/// Writes a factor as a number, or as text where JSON has no such number: `inf`, `-inf`, `NaN`.
+fn number<S: Serializer>(factor: &f32, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    match factor.is_finite() {
+        true => serializer.serialize_f32(*factor),
+        false => serializer.collect_str(factor),
+    }
+}
+
 /// How a product was computed: what `tilewright matmul --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -92,8 +100,10 @@ pub struct Report {
     /// Element type.
     pub dtype: &'static str,
     /// The factor of the product.
+    #[serde(serialize_with = "number")]
     pub alpha: f32,
     /// The factor of what C held before.
+    #[serde(serialize_with = "number")]
     pub beta: f32,
     /// Whether a bias was added to each row.
     pub bias: bool,

@@ -121,7 +121,8 @@ impl<T> SimulatedProduct<T> {
 ///
 /// # Errors
 /// [`Error::InvalidPlan`] for a policy that cannot work on the architecture, [`Error::InvalidArgument`] for a slice shorter than
-/// its operand. What is wrong with the kernel is no error here: it is in the report.
+/// its operand, [`Error::Resources`] where this machine has no memory or no thread to simulate with. What is wrong with the
+/// kernel is no error here: it is in the report.
 pub fn simulate<T: Element>(
     shape: &GemmShape,
     a: &[T],
@@ -136,7 +137,7 @@ pub fn simulate<T: Element>(
 /// Simulates a plan, made for whatever device, within the limits of the options' architecture.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type.
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type; [`Error::Resources`].
 pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOptions) -> Result<SimulatedProduct<T>> {
     simulate_scaled(plan, Factors::default(), a, b, None, options)
 }
@@ -186,6 +187,15 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
         });
     }
     let taken = plan.taken();
+    // A machine that could not simulate has found nothing out.
+    let simulated = |c, report: Report| match report.lacks() {
+        Some(problem) => Err(Error::Resources(problem.to_owned())),
+        None => Ok(SimulatedProduct {
+            c,
+            plan: plan.clone(),
+            report: Some(report),
+        }),
+    };
     let upload = |operand, elements: &[T]| {
         let (rows, columns, ld) = shape.extents(operand);
         let uploaded = GlobalBuffer::matrix(elements, rows, columns, ld);
@@ -198,11 +208,7 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     let (a, b) = match (upload(Operand::A, a), upload(Operand::B, b)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(faults), _) | (_, Err(faults)) => {
-            return Ok(SimulatedProduct {
-                c,
-                plan: plan.clone(),
-                report: Some(*faults),
-            });
+            return simulated(c, *faults);
         }
     };
     let on_device = match before {
@@ -262,11 +268,7 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     for (target, source) in c.chunks_mut(ld).zip(computed.chunks(ld)) {
         target[..columns].copy_from_slice(&source[..columns]);
     }
-    Ok(SimulatedProduct {
-        c,
-        plan: plan.clone(),
-        report: Some(report),
-    })
+    simulated(c, report)
 }
 
 /// Simulates a copy of an operand. What comes out is a matrix of its own, so that its padding, too, is off limits for the product.

@@ -171,6 +171,11 @@ pub enum FaultKind {
         /// Which, with both numbers.
         problem: String,
     },
+    /// The machine that simulates has no memory or no thread for it. It says nothing of the kernel.
+    Resources {
+        /// What is missing.
+        problem: String,
+    },
     /// The kernel panicked: an assertion, an index out of range, a trap.
     Panic {
         /// The message.
@@ -248,6 +253,7 @@ impl FaultKind {
             FaultKind::SharedLimit { .. } => "SharedLimit",
             FaultKind::DynamicSharedTooSmall { .. } => "DynamicSharedTooSmall",
             FaultKind::LaunchShape { .. } => "LaunchShape",
+            FaultKind::Resources { .. } => "Resources",
             FaultKind::Panic { .. } => "Panic",
             FaultKind::StackOverflow { .. } => "StackOverflow",
             FaultKind::BadAddress { .. } => "BadAddress",
@@ -334,6 +340,7 @@ impl fmt::Display for FaultKind {
                 "dynamic shared memory too small: the launch gives {given_bytes} bytes, this access needs {needed_bytes}"
             ),
             FaultKind::LaunchShape { problem } => write!(f, "launch outside the limits: {problem}"),
+            FaultKind::Resources { problem } => write!(f, "the simulation could not go on: {problem}"),
             FaultKind::Panic { message } => write!(f, "panic: {message}"),
             FaultKind::StackOverflow { stack_bytes } => {
                 write!(f, "stack overflow: a simulated thread has {stack_bytes} bytes")
@@ -400,7 +407,7 @@ impl fmt::Display for SimFault {
         write!(f, "{}", self.kind)?;
         if matches!(
             self.kind,
-            FaultKind::LaunchShape { .. } | FaultKind::ScheduleDependent { .. }
+            FaultKind::LaunchShape { .. } | FaultKind::Resources { .. } | FaultKind::ScheduleDependent { .. }
         ) {
             return Ok(());
         }

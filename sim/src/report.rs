@@ -102,6 +102,14 @@ impl Report {
         self.faults.is_empty()
     }
 
+    /// What the machine that simulates lacked, where it lacked something: then the report says nothing of the kernel.
+    pub fn lacks(&self) -> Option<&str> {
+        self.faults.iter().find_map(|fault| match &fault.kind {
+            FaultKind::Resources { problem } => Some(problem.as_str()),
+            _ => None,
+        })
+    }
+
     /// # Panics
     /// If something is wrong, with the text of every fault.
     #[track_caller]

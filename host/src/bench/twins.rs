@@ -34,8 +34,12 @@ impl<'gpu> Twins<'gpu> {
     /// # Errors
     /// [`Error::InvalidArgument`] for a file that cannot be read, [`Error::Driver`] for one that the driver does not take.
     pub fn load(gpu: &'gpu Gpu, file: &Path) -> Result<Self> {
-        let cubin =
-            std::fs::read(file).map_err(|error| Error::InvalidArgument(format!("{}: {error}", file.display())))?;
+        let fail = |problem: String| Error::InvalidArgument(format!("{}: {problem}", file.display()));
+        // A pipe would block.
+        if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(fail("is not a regular file".to_owned()));
+        }
+        let cubin = std::fs::read(file).map_err(|error| fail(error.to_string()))?;
         let module = Module::from_cubin(cubin, &[]).of_call("cuModuleLoadDataEx")?;
         Ok(Self { module, gpu })
     }

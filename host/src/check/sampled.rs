@@ -140,7 +140,8 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         (0..rows)
             .into_par_iter()
             .map(|row| {
-                let a_row = &a[row * lda..][..inner];
+                // With no elements along K, A may have none at all, however far apart its rows are.
+                let a_row = if inner == 0 { &[][..] } else { &a[row * lda..][..inner] };
                 let (ay, _) = dot(a_row, &bx);
                 let magnitude: f64 = a_row.iter().zip(&b_sums).map(|(a, b)| a.to_f64().abs() * b).sum();
                 if !magnitude.is_finite() {

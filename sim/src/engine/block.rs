@@ -81,8 +81,7 @@ impl Slot {
             None => match self.start(thread) {
                 Ok(fiber) => fiber,
                 Err(error) => {
-                    let message = format!("no memory for the stack of a thread: {error}");
-                    self.record(thread, FaultKind::Panic { message }, None, None);
+                    self.lack(format!("no memory for the stack of a thread: {error}"));
                     self.aborted.set(true);
                     return;
                 }

@@ -293,22 +293,24 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
     });
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
-        let spawn = || {
+        let start = || {
             let (run, sender) = (Arc::clone(&run), sender.clone());
             let only_block = request.only_block;
             let name = "cuda-sim".to_owned();
             std::thread::Builder::new()
                 .name(name)
                 .spawn_scoped(scope, move || worker(&run, only_block, &sender))
-                .is_ok()
+                .map(drop)
         };
-        let mut alive = 0;
-        for _ in 0..workers {
-            alive += usize::from(spawn());
-        }
-        if alive == 0 {
-            run.fail("no thread of the operating system could be started");
+        let spawn = || start().is_ok();
+        // The first must start; with fewer others it only takes longer.
+        if let Err(error) = start() {
+            run.lack(format!("no thread could be started: {error}"));
             return;
+        }
+        let mut alive = 1;
+        for _ in 1..workers {
+            alive += usize::from(spawn());
         }
         watch(&run, &receiver, alive, &spawn, request, blocks);
     });
@@ -333,9 +335,18 @@ static SHARED_STATICS_TURN: Mutex<()> = Mutex::new(());
 impl Run {
     /// Ends the run: the launch as a whole is at fault. The first such fault counts, whichever worker met it.
     pub(super) fn fail(&self, problem: &str) {
-        let fault = SimFault::of_launch(FaultKind::LaunchShape {
+        self.end(FaultKind::LaunchShape {
             problem: problem.to_owned(),
         });
+    }
+
+    /// Ends the run because this machine cannot do it.
+    pub(super) fn lack(&self, problem: String) {
+        self.end(FaultKind::Resources { problem });
+    }
+
+    fn end(&self, kind: FaultKind) {
+        let fault = SimFault::of_launch(kind);
         let mut left = self.left.lock();
         if !left.faults.iter().any(|(_, _, known)| known.is_like(&fault)) {
             left.faults.push((0, 0, fault));
@@ -357,7 +368,7 @@ fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {
         Slot::new(Arc::clone(run), ids, Arc::clone(&expired), Rc::clone(&turn))
     };
     match (0..size).map(slot).collect::<Result<Vec<_>, _>>() {
-        Err(error) => run.fail(&format!("no memory for a block: {error}")),
+        Err(error) => run.lack(format!("no memory for a block: {error}")),
         Ok(slots) => {
             for slot in &slots {
                 slot.peers.replace(slots.iter().map(std::ptr::from_ref).collect());

@@ -291,6 +291,11 @@ impl Slot {
         self.run.config.compute_capability
     }
 
+    /// Ends the run because this machine cannot do it.
+    pub(super) fn lack(&self, problem: String) {
+        self.run.lack(problem);
+    }
+
     /// Ends the run if the kernel that the thread enters is not made for such a launch.
     #[inline]
     pub(crate) fn enter_kernel(&self, attributes: &KernelAttributes) {

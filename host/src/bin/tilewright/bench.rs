@@ -9,7 +9,7 @@ use tilewright::plan::Speeds;
 
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
-use crate::{kernels, output};
+use crate::{files, kernels, output, resources};
 
 /// Time products against cuBLAS: your own shapes or a suite, every result checked first
 ///
@@ -64,11 +64,31 @@ pub struct Command {
     #[arg(long, value_name = "ID", default_value = "unknown")]
     commit: String,
     /// The date of the run, for the report
-    #[arg(long, value_name = "YYYY-MM-DD", default_value = "unknown")]
+    #[arg(long, value_name = "YYYY-MM-DD", default_value = "unknown", value_parser = date)]
     date: String,
     /// List the suites with the numbers of their rows, or with --suite, --file or -m -n -k the rows; time none
     #[arg(long)]
     list: bool,
+}
+
+/// A date as reports have it, or `unknown`.
+fn date(text: &str) -> std::result::Result<String, String> {
+    let is_date = || {
+        let [year, month, day] = text.split('-').collect::<Vec<_>>()[..] else {
+            return false;
+        };
+        let number = |part: &str, digits: usize| {
+            let plain = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+            plain.then(|| part.parse::<u32>().ok()).flatten()
+        };
+        number(year, 4).is_some()
+            && number(month, 2).is_some_and(|month| (1..=12).contains(&month))
+            && number(day, 2).is_some_and(|day| (1..=31).contains(&day))
+    };
+    match text == "unknown" || is_date() {
+        true => Ok(text.to_owned()),
+        false => Err("a date is written YYYY-MM-DD".to_owned()),
+    }
 }
 
 /// Runs the command.
@@ -78,6 +98,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     if command.list {
         return list(command, json);
     }
+    resources::settle()?;
     let options = Options {
         suite: suite(command)?,
         rung: kernels::rung(&command.kernel)?,
@@ -132,7 +153,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
 
 /// The table in a file.
 fn speeds(file: &Path) -> Result<Speeds> {
-    let text = fs::read_to_string(file).map_err(|error| Failure::file(file, error))?;
+    let text = files::text(file)?;
     Speeds::read(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
@@ -148,7 +169,7 @@ fn suite(command: &Command) -> Result<Suite> {
     };
     let suite = match (&command.file, command.m, command.n, command.k) {
         (Some(file), ..) => {
-            let text = fs::read_to_string(file).map_err(|error| Failure::file(file, error))?;
+            let text = files::text(file)?;
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
             Suite::of_csv(&stem, &text, &selection).map_err(|error| Failure::file(file, error))?
         }

@@ -10,6 +10,7 @@ mod demo;
 mod destination;
 mod device;
 mod failure;
+mod files;
 mod inspect;
 mod kernels;
 mod matmul;
@@ -17,6 +18,7 @@ mod npy;
 mod output;
 mod plan;
 mod ptx;
+mod resources;
 mod sim;
 mod simulation;
 mod verify;
@@ -55,16 +57,18 @@ enum Command {
 
 fn main() -> ExitCode {
     let Cli { json, command } = Cli::parse();
+    let computing = |run: &dyn Fn() -> failure::Result<()>| resources::settle().and_then(|()| run());
     let result = match &command {
         Command::Device(command) => device::run(command, json),
         Command::Plan(command) => plan::run(command, json),
-        Command::Matmul(command) => matmul::run(command, json),
-        Command::Verify(command) => verify::run(command, json),
-        Command::Sim(command) => sim::run(command, json),
+        Command::Matmul(command) => computing(&|| matmul::run(command, json)),
+        Command::Verify(command) => computing(&|| verify::run(command, json)),
+        Command::Sim(command) => computing(&|| sim::run(command, json)),
         Command::Ptx(command) => ptx::run(command, json),
-        Command::Inspect(command) => inspect::run(command, json),
+        Command::Inspect(command) => computing(&|| inspect::run(command, json)),
+        // Starts its threads by itself.
         Command::Bench(command) => bench::run(command, json),
-        Command::Demo(command) => demo::run(command, json),
+        Command::Demo(command) => computing(&|| demo::run(command, json)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -29,15 +29,15 @@ pub struct Command {
     #[arg(long)]
     trans_b: bool,
     /// Multiply the product by this number
-    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_hyphen_values = true, value_parser = factor)]
     alpha: f32,
     /// Add this matrix, m x n, to the product; of the type of C
     #[arg(long, value_name = "C0")]
     add: Option<PathBuf>,
     /// Multiply the matrix that is added by this number, without it by 1
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = factor)]
     beta: Option<f32>,
-    /// Add this row, 1 x n, of the type of A and B, to every row: a file, or `random`
+    /// Add this row, n elements or 1 x n, of the type of A and B, to every row: a file, or `random`
     #[arg(long, value_name = "ROW")]
     bias: Option<PathBuf>,
     /// Apply this to every element at last
@@ -60,6 +60,19 @@ pub struct Command {
     /// Say why this kernel and this tile, and why not the others
     #[arg(long)]
     explain: bool,
+}
+
+/// Reads a factor. One that f32 cannot hold is refused; an infinity that is written as such is none of these.
+fn factor(text: &str) -> std::result::Result<f32, String> {
+    let no_number = |_| "not a number".to_owned();
+    let (factor, exact): (f32, f64) = (text.parse().map_err(no_number)?, text.parse().map_err(no_number)?);
+    match exact.is_finite() && factor.is_infinite() {
+        true => Err(format!(
+            "beyond the range of f32, whose largest number is {:e}",
+            f32::MAX
+        )),
+        false => Ok(factor),
+    }
 }
 
 /// What is applied to every element.
@@ -134,7 +147,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             )));
         }
     };
-    let report = compute(&shape, a, b, options, command, &destination)?;
+    let report = compute(&shape, a, b, options, command, destination)?;
     if json {
         return output::print_json(&report);
     }
@@ -177,7 +190,7 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     b: Source,
     mut options: Options,
     command: &Command,
-    destination: &Destination,
+    destination: Destination,
 ) -> Result<Report> {
     let mut factors = Factors {
         alpha: command.alpha,
@@ -191,6 +204,8 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     simulation::ensure_product_affordable::<T>(shape, &options, command.choice.yes)?;
     let spinner = output::spinner();
     let descr = if T::DTYPE == C::DTYPE { a.descr() } else { Descr::F32 };
+    let c_bytes = npy::file_bytes::<C>(descr, shape.m(), shape.n()).map_err(|problem| destination.failure(problem))?;
+    destination.reserve(c_bytes)?;
     spinner.set_message("reading");
     let mut c = match &command.add {
         Some(path) => added::<C>(shape, path, command.bf16)?,
@@ -230,7 +245,8 @@ fn zeros<C: Scalar>(len: usize) -> Result<Vec<C>> {
 
 /// What is added to the product.
 fn added<C: Scalar>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Result<Vec<C>> {
-    let added = Source::open(path, words_are_bf16)?;
+    // An f32 that a product of bf16 is added to is one.
+    let added = Source::open(path, words_are_bf16 && C::DTYPE == DType::Bf16)?;
     if added.dtype() != C::DTYPE {
         let (held, expected) = (added.dtype(), C::DTYPE);
         return Err(Failure::input(format!("{} holds {held}, C {expected}", path.display())));
@@ -255,7 +271,7 @@ fn bias<T: Scalar>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Resu
     if path == Path::new("random") {
         return Ok(random_matrix(SEED, shape.n()));
     }
-    let bias = Source::open(path, words_are_bf16)?;
+    let bias = Source::open_row(path, words_are_bf16)?;
     if bias.dtype() != T::DTYPE {
         let (held, expected) = (bias.dtype(), T::DTYPE);
         return Err(Failure::input(format!(
@@ -265,11 +281,11 @@ fn bias<T: Scalar>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Resu
     }
     if [bias.rows(), bias.columns()] != [1, shape.n()] {
         return Err(Failure::input(format!(
-            "{} is {} x {}, a bias for this product 1 x {}",
+            "{} is {} x {}, a bias for this product 1 x {} or of as many elements",
             path.display(),
             bias.rows(),
             bias.columns(),
-            shape.n()
+            shape.n(),
         )));
     }
     bias.read()

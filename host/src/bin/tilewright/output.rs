@@ -1,6 +1,7 @@
 //! What commands write to the terminal.
 
 use std::io::{self, ErrorKind, Write};
+use std::thread;
 use std::time::Duration;
 
 use comfy_table::presets::NOTHING;
@@ -95,7 +96,9 @@ pub fn copied([a, b]: [Option<u32>; 2], all_bytes: u64) -> Option<(&'static str,
 /// Says on a terminal what goes on; hidden where standard error is no terminal.
 pub fn spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
-    if !spinner.is_hidden() {
+    // What turns it is a thread of its own.
+    let has_threads = || thread::Builder::new().spawn(|| ()).is_ok();
+    if !spinner.is_hidden() && has_threads() {
         spinner.enable_steady_tick(Duration::from_millis(100));
     }
     spinner

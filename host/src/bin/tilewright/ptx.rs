@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use cuda_arch::ComputeCapability;
 use serde::Serialize;
-use tilewright::inspect::Kernel;
+use tilewright::inspect::{Kernel, Target};
 use tilewright::ptx::{self, Level};
 
 use crate::failure::{Failure, Result};
@@ -133,21 +132,11 @@ fn oldest() -> Result<&'static Level> {
 
 /// The modules that an architecture of this name runs, that of its own name first, that of the twins last.
 fn levels_for(arch: &str) -> Result<Vec<&'static Level>> {
-    let capability = ComputeCapability::parse(arch).map(|capability| (capability.major, capability.minor));
-    let mut levels: Vec<_> = capability.into_iter().flat_map(ptx::levels_for).collect();
+    let target = Target::parse(arch)?;
+    let mut levels: Vec<_> = target.modules().collect();
+    // The twins' module stays the last: it is as old as the oldest level.
+    let twins = levels.pop();
     levels.sort_by_key(|level| level.arch != arch);
-    if levels.is_empty() {
-        let known = ptx::levels()
-            .iter()
-            .map(|level| level.arch)
-            .collect::<Vec<_>>()
-            .join(", ");
-        let oldest = ptx::levels().first().map_or("", |level| level.arch);
-        let problem = if capability.is_some() { "too old" } else { "unknown" };
-        return Err(Failure::input(format!(
-            "architecture `{arch}` is {problem}; levels: {known}; any from {oldest} on runs one of them"
-        )));
-    }
-    levels.push(ptx::spilling());
+    levels.extend(twins);
     Ok(levels)
 }

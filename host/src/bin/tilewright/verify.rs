@@ -3,10 +3,10 @@
 use clap::Args;
 use cuda_sim::Checks;
 use serde::Serialize;
-use tilewright::DType;
 use tilewright::launch::Gpu;
 use tilewright::simulate::SimOptions;
-use tilewright::verify::{self, CaseResult, Progress};
+use tilewright::verify::{self, CaseResult, Outcome, Progress};
+use tilewright::{DType, Error};
 use tilewright_contract::Variant;
 
 use crate::choice::On;
@@ -99,6 +99,14 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         }
     };
     bar.finish_and_clear();
+    // A machine that could not do it says nothing of the kernels.
+    let lacking = results.iter().find_map(|result| match &result.problem {
+        Outcome::Failed(error @ Error::Resources(_)) => Some(error.to_string()),
+        _ => None,
+    });
+    if let Some(message) = lacking {
+        return Err(Failure { exit_code: 1, message });
+    }
 
     let asked_for = if command.backend == On::Cpu { &[][..] } else { &chosen };
     let kernels = by_kernel(asked_for, &results);

@@ -9,6 +9,9 @@ use ndarray_npy::npy::header::{Header as NpyHeader, Layout, ParseHeaderError, Re
 use py_literal::Value;
 use tilewright::DType;
 
+/// The longest header, with the blanks after its text: the longest that version 1 can count.
+const MAX_HEADER_BYTES: usize = u16::MAX as usize;
+
 /// NumPy's own limit for a header's text (`max_header_size`).
 const MAX_TEXT_BYTES: usize = 10_000;
 
@@ -40,16 +43,15 @@ impl Descr {
         let order = chars.next()?;
         let kind = chars.next()?;
         let size = chars.as_str();
-        let (big_endian, ordered) = match order {
-            '<' => (false, true),
-            '>' => (true, true),
-            '|' => (false, false),
+        let big_endian = match order {
+            '<' => false,
+            '>' => true,
+            // This machine's, and where there is no order: NumPy takes both for this machine's.
+            '=' | '|' => cfg!(target_endian = "big"),
             _ => return None,
         };
-        match (kind, size) {
-            ('f', "2" | "4" | "8") | ('u', "2") if ordered => {}
-            ('V', "2") => {}
-            _ => return None,
+        if !matches!((kind, size), ('f', "2" | "4" | "8") | ('u' | 'V', "2")) {
+            return None;
         }
         Some(Self {
             kind,
@@ -74,6 +76,8 @@ pub struct Header {
     pub columns: usize,
     /// Whether the elements are stored column by column.
     pub fortran_order: bool,
+    /// Whether the array has one dimension: it is a row then.
+    pub is_one_dimensional: bool,
     /// The elements' type.
     pub descr: Descr,
     /// Where the elements begin, in bytes.
@@ -83,8 +87,7 @@ pub struct Header {
 impl Header {
     /// Reads a header from the beginning of a file.
     pub fn read(file: &mut impl Read) -> Result<Self, String> {
-        let text = read_text(file)?;
-        let data_offset = text.len() as u64;
+        let (text, data_offset) = read_text(file)?;
         let header = NpyHeader::from_reader(&mut text.as_slice()).map_err(|error| match error {
             // The parser's own message takes several lines.
             ReadHeaderError::Parse(ParseHeaderError::DictParse(_)) => "its header is no Python dictionary".to_owned(),
@@ -96,16 +99,21 @@ impl Header {
         let descr = Descr::parse(descr).ok_or_else(|| {
             format!("holds elements of type {descr:?}; f2, f4 and f8 can be multiplied, and u2 or V2 as bfloat16")
         })?;
-        let &[rows, columns] = header.shape.as_slice() else {
-            return Err(format!(
-                "holds an array of {} dimensions; a matrix has 2",
-                header.shape.len()
-            ));
+        let (rows, columns) = match header.shape[..] {
+            [rows, columns] => (rows, columns),
+            [columns] => (1, columns),
+            _ => {
+                return Err(format!(
+                    "holds an array of {} dimensions; a matrix has 2",
+                    header.shape.len()
+                ));
+            }
         };
         Ok(Self {
             rows,
             columns,
             fortran_order: header.layout.is_fortran(),
+            is_one_dimensional: header.shape.len() == 1,
             descr,
             data_offset,
         })
@@ -159,42 +167,64 @@ impl fmt::Display for Header {
     }
 }
 
-/// The bytes of a header, from the magic to the line break that ends it.
+/// The bytes of a header, from the magic to a line break that ends it, without the blanks before that; and where the
+/// elements begin.
 ///
 /// The library's parser recurses and converts numbers of any length, so it is given only what the header of a plain array can
 /// contain.
-fn read_text(file: &mut impl Read) -> Result<Vec<u8>, String> {
+fn read_text(file: &mut impl Read) -> Result<(Vec<u8>, u64), String> {
     let mut fill = |bytes: &mut [u8]| {
         file.read_exact(bytes).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => "is no .npy file: it ends within the header".to_owned(),
             _ => error.to_string(),
         })
     };
-    let mut text = vec![0; 8];
-    fill(&mut text)?;
-    if !text.starts_with(b"\x93NUMPY") {
+    let mut head = vec![0; 8];
+    fill(&mut head)?;
+    if !head.starts_with(b"\x93NUMPY") {
         return Err("is no .npy file: it does not begin with \\x93NUMPY".into());
     }
     // Version 1 counts the header in 2 bytes, 2 and 3 in 4.
     let mut count = [0; 4];
-    let digits = if text[6] == 1 { 2 } else { 4 };
+    let digits = if head[6] == 1 { 2 } else { 4 };
     fill(&mut count[..digits])?;
     let len = u32::from_le_bytes(count) as usize;
-    if len > MAX_TEXT_BYTES {
+    if len > MAX_HEADER_BYTES {
         return Err(format!(
-            "its header claims {len} B, the longest allowed is {MAX_TEXT_BYTES} B"
+            "its header claims {len} B, the longest allowed is {MAX_HEADER_BYTES} B"
         ));
     }
-    text.extend_from_slice(&count[..digits]);
-    let start = text.len();
-    text.resize(start + len, 0);
-    fill(&mut text[start..])?;
+    let mut header = vec![0; len];
+    fill(&mut header)?;
+    // NumPy ends it with blanks and a line break; what reads it needs neither.
+    let text = header.trim_ascii_end();
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(format!(
+            "its header has {} B of text, the longest allowed is {MAX_TEXT_BYTES} B",
+            text.len()
+        ));
+    }
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" _{}()[]'\",:<>|=\n".contains(byte);
-    let brackets = text[start..].iter().filter(|byte| b"{([".contains(byte)).count();
-    if !text[start..].iter().all(plain) || brackets > MAX_BRACKETS {
+    let brackets = text.iter().filter(|byte| b"{([".contains(byte)).count();
+    if !text.iter().all(plain) || brackets > MAX_BRACKETS {
         return Err("its header is not that of a plain array".into());
     }
-    Ok(text)
+    if has_number_with_leading_zero(text) {
+        return Err("its header is no Python dictionary: a number begins with 0".into());
+    }
+    let data_offset = (head.len() + digits + len) as u64;
+    count = (text.len() as u32 + 1).to_le_bytes();
+    head.extend_from_slice(&count[..digits]);
+    head.extend_from_slice(text);
+    head.push(b'\n');
+    Ok((head, data_offset))
+}
+
+/// Whether a number other than zero begins with a zero, which Python refuses and the library's parser takes.
+fn has_number_with_leading_zero(text: &[u8]) -> bool {
+    text.split(|byte| !byte.is_ascii_alphanumeric())
+        .filter(|word| word.len() > 1 && word.iter().all(u8::is_ascii_digit))
+        .any(|number| number[0] == b'0' && number.iter().any(|&digit| digit != b'0'))
 }
 
 /// The header of a little-endian matrix in C order.

@@ -61,6 +61,15 @@ pub struct Source {
 impl Source {
     /// Opens a file and checks it. `words_are_bf16` declares 16-bit words to be bfloat16.
     pub fn open(path: &Path, words_are_bf16: bool) -> Result<Self> {
+        let source = Self::open_row(path, words_are_bf16)?;
+        match source.header.is_one_dimensional {
+            true => Err(Failure::file(path, "holds an array of 1 dimensions; a matrix has 2")),
+            false => Ok(source),
+        }
+    }
+
+    /// The same, but an array of one dimension is taken too, as a matrix of one row.
+    pub fn open_row(path: &Path, words_are_bf16: bool) -> Result<Self> {
         let fail = |problem: String| Failure::file(path, problem);
         // Before opening: a named pipe would block.
         let metadata = fs::metadata(path).map_err(|error| fail(error.to_string()))?;
@@ -138,9 +147,15 @@ impl Source {
     }
 }
 
+/// The bytes of a matrix's file.
+pub fn file_bytes<T: Scalar>(descr: Descr, rows: usize, columns: usize) -> std::result::Result<u64, String> {
+    let elements = rows as u64 * columns as u64;
+    Ok(header::to_bytes(descr, rows, columns)?.len() as u64 + elements * size_of::<T>() as u64)
+}
+
 /// Writes a matrix, row by row.
 pub fn write<T: Scalar>(
-    destination: &Destination,
+    destination: Destination,
     descr: Descr,
     rows: usize,
     columns: usize,

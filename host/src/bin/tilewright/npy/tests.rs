@@ -94,11 +94,49 @@ fn more_than_one_chunk_is_read_and_written() {
     let source = Source::open(&put(&directory, &bytes), false).expect("opens");
     let path = directory.path().join("again.npy");
     let destination = Destination::new(&path).expect("valid");
-    write(&destination, source.descr(), 1, len, &values).expect("writes");
+    write(destination, source.descr(), 1, len, &values).expect("writes");
     assert_eq!(
         Source::open(&path, false).expect("opens").read::<f64>().expect("reads"),
         values
     );
+}
+
+#[test]
+fn headers_are_read_as_numpy_reads_them() {
+    let elements = le(&SIX);
+    // Native byte order by either sign.
+    for descr in ["=f4", "|f4", "<f4"] {
+        let bytes = npy(1, &dictionary(descr, false, "(2, 3)"), &elements);
+        assert_eq!(read::<f32>(&bytes, false).expect(descr), SIX);
+    }
+    // Without the line break at its end, and with more blanks than it needs.
+    let text = dictionary("<f4", false, "(2, 3)");
+    for blanks in [0, 20_000] {
+        let header = format!("{text}{}", " ".repeat(blanks));
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend_from_slice(&(header.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(header.as_bytes());
+        bytes.extend_from_slice(&elements);
+        assert_eq!(read::<f32>(&bytes, false).expect("valid"), SIX, "{blanks} blanks");
+    }
+    // No number of Python's begins with a zero but zero.
+    for shape in ["(02, 3)", "(2, 003)", "(00, 01)"] {
+        let bytes = npy(1, &dictionary("<f4", false, shape), &elements);
+        assert!(
+            problem::<f32>(&bytes, false).contains("no Python dictionary"),
+            "{shape}"
+        );
+    }
+    assert!(read::<f32>(&npy(1, &dictionary("<f4", false, "(00, 3)"), &[]), false).is_ok());
+}
+
+#[test]
+fn a_row_may_have_one_dimension() {
+    let directory = TempDir::new().expect("a folder");
+    let path = put(&directory, &npy(1, &dictionary("<f4", false, "(6,)"), &le(&SIX)));
+    let row = Source::open_row(&path, false).expect("a row");
+    assert_eq!((row.rows(), row.columns()), (1, 6));
+    assert_eq!(row.read::<f32>().expect("reads"), SIX);
 }
 
 #[test]
@@ -146,7 +184,8 @@ fn what_is_no_matrix_is_named() {
         (npy(1, "", &[]), "header"),
         (npy(4, &dictionary("<f4", false, "(2, 3)"), &le(&SIX)), "header"),
         (npy(1, &"[".repeat(9_000), &[]), "header"),
-        (npy(2, &" ".repeat(11_000), &[]), "longest allowed"),
+        (npy(2, &"x".repeat(11_000), &[]), "longest allowed"),
+        (npy(2, &" ".repeat(70_000), &[]), "longest allowed"),
         (Vec::new(), "no .npy file"),
         (b"\x93NUMPX\x01\x00".to_vec(), "no .npy file"),
         (b"1,2\n3,4\n".to_vec(), "no .npy file"),
@@ -187,7 +226,7 @@ fn devices_are_not_replaced_and_links_are_followed() {
     let bytes = npy(1, &dictionary("<f4", false, "(2, 3)"), &le(&SIX));
     let descr = Source::open(&put(&directory, &bytes), false).expect("opens").descr();
     let destination = Destination::new(&link).expect("valid");
-    write(&destination, descr, 2, 3, &SIX).expect("writes");
+    write(destination, descr, 2, 3, &SIX).expect("writes");
     assert!(link.is_symlink());
     assert_eq!(
         Source::open(&real, false).expect("opens").read::<f32>().expect("reads"),
@@ -262,7 +301,7 @@ proptest! {
         let example = npy(1, &dictionary("<f8", false, "(0, 0)"), &[]);
         let descr = Source::open(&put(&directory, &example), false)?.descr();
         let path = directory.path().join("matrix.npy");
-        write(&Destination::new(&path)?, descr, rows, columns, &values)?;
+        write(Destination::new(&path)?, descr, rows, columns, &values)?;
         let source = Source::open(&path, false)?;
         prop_assert_eq!((source.rows(), source.columns()), (rows, columns));
         prop_assert_eq!(source.read::<f64>()?, values);
