@@ -2,35 +2,32 @@
 //!
 //! `cargo bench -p tilewright-plan --bench select`
 
-use std::hint::black_box;
-
-use criterion::Criterion;
+use divan::{Bencher, black_box};
 use tilewright_plan::{GemmType, Policy, Product, Shape, select};
 
-fn selections(criterion: &mut Criterion) {
+const ASKED: [(&str, GemmType); 5] = [
+    ("H200", GemmType::Bf16),
+    ("B200", GemmType::Nvfp4),
+    ("RTX PRO 6000", GemmType::Nvfp4),
+    ("RTX PRO 6000", GemmType::F16),
+    ("A100 80GB", GemmType::F32),
+];
+
+#[divan::bench(name = "select", args = ASKED.map(|(name, ty)| format!("{name} {ty}")))]
+fn selections(bencher: Bencher<'_, '_>, asked: &str) {
+    let is_asked = |(name, ty): &&(&str, GemmType)| format!("{name} {ty}") == asked;
+    let &(name, ty) = ASKED.iter().find(is_asked).expect("one of them");
+    let product = Product::find(name).expect("in the table");
+    let arch = product.architecture().expect("in the table");
     let shape = Shape {
         m: 4096,
         n: 4096,
         k: 4096,
     };
-    for (name, ty) in [
-        ("H200", GemmType::Bf16),
-        ("B200", GemmType::Nvfp4),
-        ("RTX PRO 6000", GemmType::Nvfp4),
-        ("RTX PRO 6000", GemmType::F16),
-        ("A100 80GB", GemmType::F32),
-    ] {
-        let product = Product::find(name).expect("in the table");
-        let arch = product.architecture().expect("in the table");
-        let policy = Policy::default();
-        criterion.bench_function(&format!("select {name} {ty}"), |bencher| {
-            bencher.iter(|| select(arch, product, black_box(&shape), ty, &policy));
-        });
-    }
+    let policy = Policy::default();
+    bencher.bench(|| select(arch, product, black_box(&shape), ty, &policy));
 }
 
 fn main() {
-    let mut criterion = Criterion::default().configure_from_args();
-    selections(&mut criterion);
-    criterion.final_summary();
+    divan::main();
 }

@@ -46,8 +46,11 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Run every test; with arguments, `cargo test --workspace ARGS`
+    /// Run the tests of kernels, planner, simulator and host; with arguments, `cargo test --workspace ARGS`
     Test {
+        /// The compiler's tests too: cuda_builder, its passes, and Rust for the GPU in an interpreter
+        #[arg(long)]
+        all: bool,
         /// Arguments for `cargo test`, such as a filter
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
@@ -101,7 +104,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             lint::ensure_tools(&sh)
         }
         Chore::Demo { args } => demo::run(&sh, &args),
-        Chore::Test { args } => test::run(&sh, &args),
+        Chore::Test { all, args } => test::run(&sh, all, &args),
         Chore::Ptx => ptx::run(&sh),
         Chore::Lint => lint::run(&sh),
         Chore::Sanitize { tools } => sanitize::run(&sh, &tools),

@@ -10,8 +10,19 @@ use xshell::{Shell, cmd};
 
 use crate::{browser, build, c_compiler, device_toolchain, root, wheel};
 
-/// Runs all tests, several programs at a time; or with arguments `cargo test --workspace ARGS`.
-pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
+/// What compiles and checks Rust for the GPU, whatever the kernels are: the longer half of all tests, which changes to kernels, planner, simulator and host
+/// cannot break.
+const COMPILER: [&str; 4] = ["cuda_builder", "device_rust", "device_fuzz", "ptx_interpreter"];
+
+/// Test programs of other packages that belong to them, or build what an outside project would.
+const OF_COMPILER: [&str; 3] = [
+    "kernels-gpu/tests/device.rs",
+    "tests/hello_shared.rs",
+    "tests/your_project.rs",
+];
+
+/// Runs the tests, several programs at a time, with `all` those of [`COMPILER`] too; or with arguments `cargo test --workspace ARGS`.
+pub fn run(sh: &Shell, all: bool, args: &[OsString]) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
     wheel::ensure(sh)?;
     c_compiler::ensure(sh)?;
@@ -19,39 +30,60 @@ pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
     if !args.is_empty() {
         return Ok(cmd!(sh, "cargo test --workspace --no-fail-fast {args...}").run()?);
     }
+    if all {
+        corpus_elsewhere(sh)?;
+    }
+    let excluded: Vec<&str> = match all {
+        true => Vec::new(),
+        false => COMPILER.iter().flat_map(|package| ["--exclude", package]).collect(),
+    };
+    eprintln!("$ cargo test --workspace {}", excluded.join(" "));
+    let built = build::cargo(sh, &[&["test", "--workspace", "--no-run"], &excluded[..]].concat())?;
+    let mut skipped = Skipped::default();
+    let mut failed = Vec::new();
+    let mut programs = programs::of(sh, &built)?;
+    programs.retain(|program| all || !OF_COMPILER.contains(&program.name()));
+    for ended in programs::run(programs)? {
+        ended.output.lines().for_each(|line| skipped.note(line));
+        if !ended.passed {
+            failed.push(ended.name);
+        }
+    }
+    if cmd!(sh, "cargo test --workspace --doc --no-fail-fast {excluded...}")
+        .run()
+        .is_err()
+    {
+        failed.push("documentation".to_owned());
+    }
+    if all && !older_toolchain(sh, &mut skipped) {
+        failed.push(format!("faults with Rust {}", device_toolchain::OLDER));
+    }
+    skipped.report();
+    if !all {
+        println!(
+            "\nnot asked for: the compiler's tests ({}, {}): cargo xtask test --all",
+            COMPILER.join(", "),
+            OF_COMPILER.join(", ")
+        );
+    }
+    if !failed.is_empty() {
+        bail!("tests failed, as shown above: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// The corpus of kernels that our `cuda_std` compiles, with the published one and with the interface of its main branch.
+fn corpus_elsewhere(sh: &Shell) -> anyhow::Result<()> {
     // Workspaces of their own, but what they have in common with ours is compiled once.
     let target = root().join("target");
-    // The corpus of kernels that our cuda_std compiles must type-check against the published one too.
     let published = "compat/corpus-published/Cargo.toml";
     cmd!(
         sh,
         "cargo check --locked --manifest-path {published} --target-dir {target}"
     )
     .run()?;
-    // And run against the interface of its main branch.
     let main = "compat/corpus-main/Cargo.toml";
     cmd!(sh, "cargo test --locked --manifest-path {main} --target-dir {target}").run()?;
-
-    eprintln!("$ cargo test --workspace");
-    let built = build::cargo(sh, &["test", "--workspace", "--no-run"])?;
-    let mut skipped = Skipped::default();
-    let mut failed = Vec::new();
-    for ended in programs::run(programs::of(sh, &built)?)? {
-        ended.output.lines().for_each(|line| skipped.note(line));
-        if !ended.passed {
-            failed.push(ended.name);
-        }
-    }
-    if cmd!(sh, "cargo test --workspace --doc --no-fail-fast").run().is_err() {
-        failed.push("documentation".to_owned());
-    }
-    if !older_toolchain(sh, &mut skipped) {
-        failed.push(format!("faults with Rust {}", device_toolchain::OLDER));
-    }
-    skipped.report();
-    if !failed.is_empty() {
-        bail!("tests failed, as shown above: {}", failed.join(", "));
-    }
     Ok(())
 }
 

@@ -92,6 +92,31 @@ pub mod thread;
 mod trigonometry;
 pub mod warp;
 
+/// ```
+/// use cuda_std::{kernel, thread};
+///
+/// const ROWS: u32 = 8;
+///
+/// #[kernel(max_threads = (32, ROWS), min_blocks = 4)]
+/// pub unsafe fn double(data: *mut f32) {
+///     let i = (thread::thread_idx_y() * 32 + thread::thread_idx_x()) as usize;
+///     unsafe { *data.add(i) *= 2.0 };
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[cuda_std::kernel(min_blocks = 4)] // of how many threads?
+/// pub unsafe fn k() {}
+/// ```
+///
+/// ```compile_fail,E0080
+/// const THREADS: u32 = 2048;
+///
+/// #[cuda_std::kernel(max_threads = THREADS)] // no block has as many
+/// pub unsafe fn k() {}
+/// ```
+pub use cuda_std_macros::kernel;
+// The others; examples of `kernel` are above because a macro crate that depended on this one would have it compiled twice.
 pub use cuda_std_macros::*;
 pub use float::GpuFloat;
 pub use float_ext::FloatExt;

@@ -84,30 +84,6 @@ mod statics;
 ///
 /// Each at most once. A number is a literal or a constant expression of type `u32`; the compiler checks either.
 ///
-/// ```
-/// use cuda_std::{kernel, thread};
-///
-/// const ROWS: u32 = 8;
-///
-/// #[kernel(max_threads = (32, ROWS), min_blocks = 4)]
-/// pub unsafe fn double(data: *mut f32) {
-///     let i = (thread::thread_idx_y() * 32 + thread::thread_idx_x()) as usize;
-///     unsafe { *data.add(i) *= 2.0 };
-/// }
-/// ```
-///
-/// ```compile_fail
-/// #[cuda_std::kernel(min_blocks = 4)] // of how many threads?
-/// pub unsafe fn k() {}
-/// ```
-///
-/// ```compile_fail,E0080
-/// const THREADS: u32 = 2048;
-///
-/// #[cuda_std::kernel(max_threads = THREADS)] // no block has as many
-/// pub unsafe fn k() {}
-/// ```
-///
 /// Where `smem_spilling` is not allowed (dynamic shared memory, `setmaxnreg`, functions that are not inlined),
 /// `cuda_builder` refuses the kernel and names the rule. On the host the options are data: `cuda_sim::device::kernels`
 /// lists them, and the simulator refuses a launch outside of them. A crate with such kernels depends on `cuda_std` by

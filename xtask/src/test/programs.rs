@@ -15,9 +15,12 @@ use crate::build::Messages;
 use crate::root;
 
 /// Those that take longest begin first, so that none is left alone at the end. A name that is none does no harm.
-const LONGEST: [&str; 8] = [
+const LONGEST: [&str; 11] = [
     "tests/subjects/device_rust/tests/differential.rs",
     "compat/cuda_builder/tests/upstream.rs",
+    "kernels-gpu/tests/device.rs",
+    "tests/your_project.rs",
+    "tests/hello_shared.rs",
     "tests/usage.rs",
     "tests/mutants.rs",
     "compat/cuda_builder/tests/library.rs",
@@ -121,6 +124,11 @@ pub fn run(programs: Vec<Program>) -> anyhow::Result<Vec<Ended>> {
 }
 
 impl Program {
+    /// Where its source is, below the repository's root.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     fn run(&self) -> anyhow::Result<Ended> {
         // A file, not a pipe, takes both of its outputs in their order.
         let mut file = tempfile::tempfile()?;
