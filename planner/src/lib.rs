@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod arguments;
 pub mod device;
 mod enumerate;
 pub mod estimate;
@@ -19,6 +20,7 @@ mod gemm_type;
 pub mod kernels;
 mod launchable;
 mod moves;
+mod nearest;
 pub mod occupancy;
 mod path;
 pub mod picture;
@@ -32,6 +34,7 @@ mod template;
 mod tensor_memory;
 mod worksheet;
 
+pub use arguments::{command, difference};
 pub use estimate::{Bound, Estimate, estimate};
 pub use example::{Example, Line, Statement, example};
 pub use fit::{Fit, Outcome, Proof, Step, fit};
@@ -39,6 +42,7 @@ pub use frontend::{Barriers, Frontend};
 pub use gemm_type::{BlockScale, GemmType};
 pub use launchable::{Launchability, Verdict, launchable};
 pub use moves::{Change, Cost, Move, MoveKind, moves, operand_bytes_per_flop, spill_budget_bytes};
+pub use nearest::{as_usual, nearest};
 pub use occupancy::{BlockUse, Limiter, Occupancy, occupancy};
 pub use path::{Path, Support};
 pub use products::{PRODUCTS, Product};

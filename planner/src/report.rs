@@ -396,6 +396,19 @@ pub fn report_for(request: &Request, arch: &Architecture, product: &Product) -> 
     }
 }
 
+/// Whether the template that a request describes keeps every rule; whether it fits is another question, and takes longer.
+pub(crate) fn keeps_rules(request: &Request) -> bool {
+    let arch = cuda_arch::find(&request.arch).ok();
+    let path = arch.and_then(|arch| request.path.or(Path::best(arch, request.dtype)));
+    let (Some(arch), Some(path), Some(tile)) = (arch, path, request.tile) else {
+        return false;
+    };
+    let one = request.frontend.unwrap_or_default().stages(1, path);
+    template(request, arch, path, tile, request.stages.unwrap_or(one))
+        .check(arch)
+        .is_ok()
+}
+
 fn shape(request: &Request) -> Result<Option<Shape>, Refusal> {
     let (m, n, k) = match (request.m, request.n, request.k) {
         (None, None, None) => return Ok(None),
@@ -504,6 +517,9 @@ fn selected(request: &Request, arch: &Architecture, product: &Product, shape: Sh
         // A path that the architecture lacks is the user's to know, and not a list of rejects.
         Template::on_path(arch, path, request.dtype, TileShape::new(1, 1, 1), 1).support(arch)?;
     }
+    // The same of numbers that no template could have.
+    let path = request.path.or(Path::best(arch, request.dtype)).unwrap_or(Path::Simt);
+    template(request, arch, path, TileShape::new(1, 1, 1), 1).check_extents()?;
     let selection = select(arch, product, &shape, request.dtype, &policy);
     let Some(winner) = selection.winner() else {
         return Err(nothing_fits(&selection));

@@ -94,8 +94,9 @@ impl fmt::Display for Violation {
 impl core::error::Error for Violation {}
 
 /// Every rule, in the order in which a template is held against them; `tilewright plan --rules` prints them.
-pub static RULES: [&Rule; 26] = [
+pub static RULES: [&Rule; 27] = [
     &EXTENT,
+    &OUTPUT_BYTES,
     &INDEX,
     &POSITIVE,
     &PATH,
@@ -132,8 +133,12 @@ macro_rules! rule {
 
 rule!(
     /// The largest extent that the planner computes with.
-    EXTENT, "extent", "tile extents are at most 65536 elements, stages at most 1024, scratch at most 1 MiB a warp",
+    EXTENT, "extent", "tile extents and parts of K are at most 65536, stages, warps and accumulators at most 1024, scratch at most 1 MiB a warp",
     "the planner; no multiprocessor holds more"
+);
+rule!(
+    /// The widest element of C.
+    OUTPUT_BYTES, "output-bytes", "an element of C has at most 16 bytes", "the planner; the widest are complex numbers of two f64"
 );
 rule!(
     /// The largest extent of a matrix.

@@ -237,6 +237,12 @@ impl FromStr for Widening {
     }
 }
 
+/// Warps of a block on every architecture: 1024 threads.
+const MOST_WARPS: u32 = 32;
+
+/// Bytes of the widest element of C.
+const MOST_OUTPUT_BYTES: u32 = 16;
+
 /// A kernel template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Template {
@@ -295,7 +301,7 @@ impl Template {
 
     /// The usual template on a given path.
     pub fn on_path(arch: &Architecture, path: Path, ty: GemmType, tile: TileShape, stages: u32) -> Self {
-        Self {
+        let usual = Self {
             ty,
             path,
             tile,
@@ -317,7 +323,23 @@ impl Template {
             cluster: (1, 1),
             registers_per_thread: None,
             barriers: 1,
+        };
+        // What another number of warps can mend.
+        let of_warps = [
+            &rules::WARPS,
+            &rules::WGMMA_N,
+            &rules::ACCUMULATOR_REGISTERS,
+            &rules::BLOCK_REGISTERS,
+        ];
+        if !matches!(usual.check(arch), Err(broken) if of_warps.contains(&broken.rule)) {
+            return usual;
         }
+        // Not every tile can be divided among the usual warps: the nearest number that the rules allow, if any is.
+        let warps = |warps| Self { warps, ..usual };
+        let others = (1..=MOST_WARPS).map(warps).filter(|other| other.check(arch).is_ok());
+        others
+            .min_by_key(|other| other.warps.abs_diff(usual.warps))
+            .unwrap_or(usual)
     }
 
     /// Threads of a block.
@@ -384,7 +406,8 @@ impl Template {
         Ok(support)
     }
 
-    fn check_extents(&self) -> Result<(), Violation> {
+    /// Holds every number by itself against what the planner computes with.
+    pub(crate) fn check_extents(&self) -> Result<(), Violation> {
         const MIB: u32 = 1 << 20;
         for (what, got, most) in [
             ("tile m", self.tile.m, 1 << 16),
@@ -393,8 +416,8 @@ impl Template {
             ("stages", self.stages, 1024),
             ("warps", self.warps, 1024),
             ("accumulator buffers", self.accumulator_buffers, 1024),
-            ("output bytes", self.output_bytes, 16),
             ("split k", self.split_k, 1 << 16),
+            ("output bytes", self.output_bytes, u32::MAX),
         ] {
             if got == 0 {
                 return Err(Violation::number(&rules::POSITIVE, what, 0, Some(1)));
@@ -402,6 +425,10 @@ impl Template {
             if got > most {
                 return Err(Violation::number(&rules::EXTENT, what, got.into(), Some(most.into())));
             }
+        }
+        if self.output_bytes > MOST_OUTPUT_BYTES {
+            let (got, most) = (self.output_bytes.into(), MOST_OUTPUT_BYTES.into());
+            return Err(Violation::number(&rules::OUTPUT_BYTES, "output bytes", got, Some(most)));
         }
         for (what, got, most) in [
             ("producer warps", self.producer_warps, 1024),
@@ -533,7 +560,7 @@ impl Template {
 
     /// Warps that cannot share the tile; the nearest number that can.
     fn uneven_warps(&self, group: u32, instruction: [u32; 2]) -> Violation {
-        let nearest = (1..=32 / group)
+        let nearest = (1..=MOST_WARPS / group)
             .filter(|&groups| warp_grid(self.tile, groups, instruction).is_some())
             .map(|groups| groups * group)
             .min_by_key(|&warps| warps.abs_diff(self.warps));

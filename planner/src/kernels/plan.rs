@@ -170,6 +170,19 @@ impl Plan {
         })
     }
 
+    /// The same kernel and tile for alpha 0: nothing along K, so that A and B are not read.
+    pub fn without_k(&self) -> Self {
+        let shape = self.shape.without_k();
+        Self {
+            shape,
+            taken: self.variant.taken(&shape).unwrap_or(shape),
+            slices: 1,
+            grid: Grid::of_tile(shape.args(), self.tile, 1, self.held_at_once)
+                .expect("one slice has no more tiles than several"),
+            ..self.clone()
+        }
+    }
+
     /// What is launched, for an estimate.
     pub fn work(&self) -> Work {
         Work {

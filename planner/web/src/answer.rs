@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use cuda_arch::Architecture;
 use serde::{Deserialize, Serialize};
 use tilewright_plan::picture::{self, Bar};
-use tilewright_plan::{Path, Policy, Product, Refusal, Report, Request, Worksheet, report, select};
+use tilewright_plan::{Path, Policy, Product, Refusal, Report, Request, Worksheet, as_usual, report, select};
 
 use crate::problem::{Problem, problem};
 use crate::requests;
@@ -81,7 +81,7 @@ fn answer_to(question: &Question) -> Answer {
     let request = &question.request;
     let arch = cuda_arch::find(&request.arch).ok();
     let paths = arch.map_or(Vec::new(), |arch| paths(arch, request));
-    let command = requests::command(request);
+    let command = tilewright_plan::command(request);
     let (report, arch) = match (report(request), arch) {
         (Ok(report), Some(arch)) => (report, arch),
         (refused, _) => {
@@ -162,7 +162,7 @@ fn compare(question: &Question, chosen: &Request, own: &Architecture) -> (Vec<(S
             stages: chosen.stages,
             ..question.request.clone()
         };
-        match report(&asked).or_else(|_| report(&requests::as_usual(&asked))) {
+        match report(&asked).or_else(|_| report(&as_usual(&asked))) {
             Ok(report) => sheets.push((format!("the same on {arch}"), report.worksheet)),
             Err(refusal) => others.push(Other {
                 arch: arch.clone(),

@@ -2,13 +2,11 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::iter;
+use alloc::vec::Vec;
 
 use serde::Serialize;
 use tilewright_plan::rules::{self, Violation};
-use tilewright_plan::{Epilogue, EpilogueTile, Path, Refusal, Request, TileShape, Value, report};
-
-use crate::requests;
+use tilewright_plan::{Path, Refusal, Request, Value, difference, nearest};
 
 #[cfg(test)]
 mod tests;
@@ -44,75 +42,30 @@ impl Problem {
     }
 }
 
-/// What rules call a number, the field of the page that it is in, and how a value gets into a request.
-type Field = (&'static str, &'static str, fn(&mut Request, u32));
-
-/// Every number that a rule speaks of and that is a field.
-static FIELDS: [Field; 20] = [
-    ("m", "m", |request, value| request.m = Some(value.into())),
-    ("n", "n", |request, value| request.n = Some(value.into())),
-    ("k", "k", |request, value| request.k = Some(value.into())),
-    ("tile m", "tile.m", |request, value| {
-        set_tile(request, |tile| tile.m = value)
-    }),
-    ("tile n", "tile.n", |request, value| {
-        set_tile(request, |tile| tile.n = value)
-    }),
-    ("tile k", "tile.k", |request, value| {
-        set_tile(request, |tile| tile.k = value)
-    }),
-    ("stages", "stages", |request, value| request.stages = Some(value)),
-    ("warps", "warps", |request, value| request.warps = Some(value)),
-    ("producer warps", "producer_warps", |request, value| {
-        request.producer_warps = Some(value)
-    }),
-    ("accumulator buffers", "accumulator_buffers", |request, value| {
-        request.accumulator_buffers = Some(value)
-    }),
-    ("output bytes", "output_bytes", |request, value| {
-        request.output_bytes = Some(value)
-    }),
-    ("split k", "split_k", |request, value| request.split_k = Some(value)),
-    ("scratch bytes per warp", "scratch_per_warp_bytes", |request, value| {
-        request.scratch_per_warp_bytes = Some(value)
-    }),
-    ("static bytes", "static_bytes", |request, value| {
-        request.static_bytes = Some(value)
-    }),
-    ("margin of bytes", "margin_bytes", |request, value| {
-        request.margin_bytes = value.into()
-    }),
-    ("epilogue m", "epilogue.m", |request, value| {
-        set_epilogue(request, |tile| tile.m = value)
-    }),
-    ("epilogue n", "epilogue.n", |request, value| {
-        set_epilogue(request, |tile| tile.n = value)
-    }),
-    ("epilogue buffers", "epilogue.buffers", |request, value| {
-        set_epilogue(request, |tile| tile.buffers = value)
-    }),
+/// What rules call a number, and the field of the page that it is in.
+static FIELDS: [(&str, &str); 20] = [
+    ("m", "m"),
+    ("n", "n"),
+    ("k", "k"),
+    ("tile m", "tile.m"),
+    ("tile n", "tile.n"),
+    ("tile k", "tile.k"),
+    ("stages", "stages"),
+    ("warps", "warps"),
+    ("producer warps", "producer_warps"),
+    ("accumulator buffers", "accumulator_buffers"),
+    ("output bytes", "output_bytes"),
+    ("split k", "split_k"),
+    ("scratch bytes per warp", "scratch_per_warp_bytes"),
+    ("static bytes", "static_bytes"),
+    ("margin of bytes", "margin_bytes"),
+    ("epilogue m", "epilogue.m"),
+    ("epilogue n", "epilogue.n"),
+    ("epilogue buffers", "epilogue.buffers"),
     // Threads are not chosen by themselves: the warps that multiply give way.
-    ("threads", "warps", |request, value| {
-        let copying = request.producer_warps.unwrap_or(4).min(value / 32 - 1);
-        request.producer_warps = request.producer_warps.map(|_| copying);
-        request.warps = Some(value / 32 - copying);
-    }),
-    ("registers per thread", "registers_per_thread", |request, value| {
-        request.registers_per_thread = request.registers_per_thread.map(|_| value);
-    }),
+    ("threads", "warps"),
+    ("registers per thread", "registers_per_thread"),
 ];
-
-fn set_tile(request: &mut Request, set: impl Fn(&mut TileShape)) {
-    if let Some(tile) = &mut request.tile {
-        set(tile);
-    }
-}
-
-fn set_epilogue(request: &mut Request, set: impl Fn(&mut EpilogueTile)) {
-    if let Some(Epilogue::Own(tile) | Epilogue::Reuse(tile)) = &mut request.epilogue {
-        set(tile);
-    }
-}
 
 /// What is wrong with `request`, which was refused.
 pub fn problem(request: &Request, refusal: &Refusal) -> Problem {
@@ -134,13 +87,13 @@ pub fn problem(request: &Request, refusal: &Refusal) -> Problem {
 }
 
 fn of_rule(request: &Request, violation: &Violation) -> Problem {
-    let legal = legal_near(request, violation);
+    let legal = nearest(request, violation);
     Problem {
         what: format!("{} {}", violation.what, violation.got),
         says: violation.rule.says.into(),
         source: Some(violation.rule.source),
         field: field_of(violation),
-        nearest: legal.as_ref().map(|legal| requests::difference(request, legal)),
+        nearest: legal.as_ref().map(|legal| said(request, legal)),
         request: legal,
     }
 }
@@ -154,83 +107,18 @@ fn field_of(violation: &Violation) -> Option<&'static str> {
         Some(Value::Name(name)) if name.parse::<Path>().is_ok() => Some("path"),
         Some(Value::Name(_)) => Some("dtype"),
         _ if violation.what == "registers per thread" => Some("warps"),
-        _ => field(violation.what).map(|(_, name, _)| *name),
+        _ => FIELDS
+            .iter()
+            .find(|(known, _)| *known == violation.what)
+            .map(|(_, name)| *name),
     }
 }
 
-/// The legal request that is nearest.
-fn legal_near(request: &Request, violation: &Violation) -> Option<Request> {
-    let usual_warps = Request {
-        warps: None,
-        producer_warps: None,
-        ..request.clone()
-    };
-    // Two rules can send each other back and forth. What is usual keeps all of them.
-    let usual = [usual_warps, requests::as_usual(request)];
-    follow(request, violation).or_else(|| usual.into_iter().find(|usual| report(usual).is_ok()))
-}
-
-/// The request with the nearest value that keeps the rule, and where another rule forbids that, with what that one says.
-fn follow(request: &Request, violation: &Violation) -> Option<Request> {
-    const MOST_RULES: usize = 12;
-    let mut at = request.clone();
-    let mut broken = *violation;
-    for _ in 0..MOST_RULES {
-        at = with_nearest(&at, &broken).or_else(|| with_less(&at))?;
-        match report(&at) {
-            Ok(_) => return Some(at),
-            Err(Refusal::Violation(next)) => broken = next,
-            Err(_) => return None,
-        }
-    }
-    None
-}
-
-/// The request with the value that a rule offers; `None` where it offers none, or none that is a field.
-fn with_nearest(request: &Request, violation: &Violation) -> Option<Request> {
-    let mut legal = request.clone();
-    match violation.nearest? {
-        Value::Number(nearest) => {
-            let (.., set) = field(violation.what)?;
-            set(&mut legal, u32::try_from(nearest).ok()?);
-        }
-        Value::Name(nearest) if violation.rule == &rules::ACCUMULATOR => legal.accumulator = nearest.parse().ok(),
-        Value::Name(nearest) => match nearest.parse() {
-            Ok(path) => legal.path = Some(path),
-            Err(_) => legal.dtype = nearest.parse().ok()?,
-        },
-        Value::Pair(m, n) => legal.cluster = Some((m, n)),
-    }
-    (legal != *request).then_some(legal)
-}
-
-/// The nearest legal request where registers or tensor memory do not suffice: with one accumulator, else with more warps, else
-/// with half the tile's longer side, as often as is needed.
-fn with_less(request: &Request) -> Option<Request> {
-    let tile = request.tile?;
-    let one_accumulator = Request {
-        accumulator_buffers: Some(1),
-        ..request.clone()
-    };
-    let more_warps = (request.warps.unwrap_or(0) + 1..=32).map(|warps| Request {
-        warps: Some(warps),
-        ..request.clone()
+/// What another request has that this one has not: `tile 128x128x64, warps 8`.
+fn said(request: &Request, other: &Request) -> String {
+    let changed = difference(request, other).into_iter().map(|(flag, value)| {
+        let value = value.as_deref().unwrap_or("as usual");
+        format!("{} {value}", flag.trim_start_matches('-'))
     });
-    let halves = iter::successors(Some(tile), |TileShape { m, n, k }| match (*m, *n) {
-        (0..=8, 0..=8) => None,
-        (m, n) if m > n => Some(TileShape::new(m / 2, n, *k)),
-        (m, n) => Some(TileShape::new(m, n / 2, *k)),
-    });
-    let smaller = halves.skip(1).map(|tile| Request {
-        tile: Some(tile),
-        ..request.clone()
-    });
-    iter::once(one_accumulator)
-        .chain(more_warps)
-        .chain(smaller)
-        .find(|candidate| report(candidate).is_ok())
-}
-
-fn field(what: &str) -> Option<&'static Field> {
-    FIELDS.iter().find(|(known, ..)| *known == what)
+    changed.collect::<Vec<_>>().join(", ")
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use tilewright_contract::{
     Bytes, DType, GemmShape, Grid, GridError, Operand, OutputTile, RowCopy, Rung, Tile, TileError, TileGeometry,
-    VARIANTS, Variant,
+    VARIANTS, Variant, lines_of,
 };
 
 use super::{PlanError, Policy};
@@ -152,6 +152,13 @@ impl<'a> Open<'a> {
             PlanError::NoEpilogue { rung, dtype },
         )?;
         keep(
+            &|variant| !matches!(variant.tile, Tile::Lines(_)) || lines_of(shape).is_some(),
+            PlanError::NoVector {
+                rung,
+                c: [shape.m(), shape.n()],
+            },
+        )?;
+        keep(
             &|variant| variant.taken(shape).is_some(),
             PlanError::NoSuchLayout {
                 rung,
@@ -189,7 +196,6 @@ impl<'a> Open<'a> {
 
     /// What to launch with a width that the user asked for.
     pub(super) fn of_width(&self, width: u32, device: &DeviceProfile) -> Result<Candidate, PlanError> {
-        TileGeometry::new(width).map_err(PlanError::Tile)?;
         let (variant, tile) = self
             .tiles_of_width(width)
             .next()
@@ -199,16 +205,8 @@ impl<'a> Open<'a> {
                 nearest: self
                     .variants
                     .iter()
-                    .map(|variant| match variant.tile {
-                        Tile::Fixed(fixed) => fixed,
-                        Tile::Runtime { min, max } => width.clamp(min, max),
-                        Tile::Block(tile) => tile.n,
-                        Tile::Lines(tile) => tile.lines(),
-                        Tile::Tensor(tile) => tile.n,
-                        Tile::Wgmma(tile) => tile.n,
-                    })
-                    .min_by_key(|nearest| nearest.abs_diff(width))
-                    .unwrap_or(width),
+                    .filter_map(|variant| variant.tile.nearest_width(width))
+                    .min_by_key(|nearest| nearest.abs_diff(width)),
             })?;
         let best = self
             .sliced(variant, tile, device)
@@ -357,7 +355,8 @@ impl<'a> Open<'a> {
                 tile,
                 slices: 1,
             })
-            .filter(|other| other.bytes() <= limit)
+            // A width asks for squares.
+            .filter(|other| other.bytes() <= limit && other.tile.m() == other.tile.n())
             .max_by_key(|other| (other.bytes(), other.tile.n()));
         PlanError::SharedMemory {
             rung: variant.rung,

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tilewright_contract::{Bytes, DType, GridError, OutputTile, Rung, TileError, TileGeometry, Transpose};
+use tilewright_contract::{Bytes, DType, GridError, OutputTile, Rung, TileError, Transpose};
 
 /// A configuration that cannot work, with the nearest that can.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub enum PlanError {
         rung: Rung,
         /// The width asked for, in elements.
         requested: u32,
-        /// The nearest width that it has.
-        nearest: u32,
+        /// The nearest width that it has; `None` where none of its tiles is a square, which is what a width asks for.
+        nearest: Option<u32>,
     },
     /// The kernel is not compiled for these elements.
     NoSuchType {
@@ -29,6 +29,13 @@ pub enum PlanError {
         requested: DType,
         /// A type that it has.
         nearest: DType,
+    },
+    /// The kernel multiplies a matrix with a vector, and these are two matrices.
+    NoVector {
+        /// The kernel.
+        rung: Rung,
+        /// Rows and columns of C.
+        c: [usize; 2],
     },
     /// No kernel that is left open takes the operands as they lie.
     NoSuchLayout {
@@ -102,11 +109,17 @@ impl fmt::Display for PlanError {
                 rung,
                 requested,
                 nearest,
-            } => write!(
+            } => {
+                write!(f, "{rung} has no kernel for tile width {requested}; ")?;
+                match nearest {
+                    Some(nearest) => write!(f, "nearest: {nearest}"),
+                    None => write!(f, "none of its tiles is a square: leave the width open"),
+                }
+            }
+            PlanError::NoVector { rung, c: [m, n] } => write!(
                 f,
-                "{rung} has no kernel for tile width {requested}; nearest: {nearest}; {} takes any up to {}",
-                Rung::TiledDynamic,
-                TileGeometry::MAX_WIDTH
+                "{rung} computes a C of one row or one column, not {m} x {n}; {} takes every shape",
+                Rung::Gemm
             ),
             PlanError::NoSuchType {
                 rung,

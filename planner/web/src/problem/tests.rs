@@ -1,5 +1,5 @@
 use super::*;
-use tilewright_plan::{Accumulator, GemmType};
+use tilewright_plan::{Accumulator, Epilogue, EpilogueTile, GemmType, TileShape, report};
 
 /// A request that is legal everywhere, and so is every type on its best path.
 fn request(arch: &str, dtype: GemmType) -> Request {
@@ -9,6 +9,10 @@ fn request(arch: &str, dtype: GemmType) -> Request {
         tile: Some(TileShape::new(128, 128, 128)),
         ..Request::default()
     }
+}
+
+fn set_tile(request: &mut Request, set: impl Fn(&mut TileShape)) {
+    request.tile.as_mut().map(set);
 }
 
 fn refused(request: &Request) -> Problem {
