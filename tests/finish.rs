@@ -14,16 +14,20 @@ use tilewright::{
 
 const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
 
-fn operand<T: Element>(shape: &GemmShape, operand: Operand) -> Vec<T> {
+fn operand<T: Element<Accumulator = f32>>(shape: &GemmShape, operand: Operand) -> Vec<T> {
     random_matrix(operand as u64 + 1, shape.span_elems(operand))
 }
 
-fn bias<T: Element>(shape: &GemmShape) -> Vec<T> {
+fn bias<T: Element<Accumulator = f32>>(shape: &GemmShape) -> Vec<T> {
     random_matrix(4, shape.n())
 }
 
 /// Simulates, and asserts that nothing is wrong: no fault, the right result. Without beta nobody has written C before, so that to read it is a fault.
-fn is_right<T: Element, C: OutputOf<T>>(variant: &'static Variant, shape: &GemmShape, finish: Finish<&[T]>) {
+fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
+    variant: &'static Variant,
+    shape: &GemmShape,
+    finish: Finish<&[T]>,
+) {
     let what = format!(
         "{} {shape} to {}, {:?} {:?}",
         variant.symbol,
@@ -59,7 +63,7 @@ fn is_right<T: Element, C: OutputOf<T>>(variant: &'static Variant, shape: &GemmS
 /// B lies transposed: then C may have any number of columns.
 const LAYOUT: [Transpose; 2] = [Transpose::No, Transpose::Yes];
 
-fn of_rung_12<T: Element>() -> &'static Variant {
+fn of_rung_12<T: Element<Accumulator = f32>>() -> &'static Variant {
     let is_it = |variant: &&Variant| {
         variant.rung == Rung::MmaSync && variant.dtype == T::DTYPE && variant.copies.transpose == LAYOUT
     };
@@ -67,7 +71,7 @@ fn of_rung_12<T: Element>() -> &'static Variant {
 }
 
 /// Every combination, with rows of C that take vectors of 16 bytes, pairs, and neither.
-fn every_combination<T: Element, C: OutputOf<T>>() {
+fn every_combination<T: Element<Accumulator = f32>, C: OutputOf<T>>() {
     let variant = of_rung_12::<T>();
     for (n, ldc) in [(24, 32), (26, 26), (23, 25)] {
         let shape = GemmShape::with_transposes(37, n, 24, LAYOUT, [24, 32, ldc]).expect("small");
@@ -140,7 +144,10 @@ fn every_entry_point_finishes_its_sums() {
 }
 
 /// The CPU's product, compared in full and by samples.
-fn on_cpu<T: Element, C: OutputOf<T>>(shape: &GemmShape, finish: Finish<&[T]>) -> Result<(), TestCaseError> {
+fn on_cpu<T: Element<Accumulator = f32>, C: OutputOf<T>>(
+    shape: &GemmShape,
+    finish: Finish<&[T]>,
+) -> Result<(), TestCaseError> {
     let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
     for verify in [Verify::Full, Verify::Sample] {
         let mut c = operand::<C>(shape, Operand::C);
@@ -155,7 +162,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(shape: &GemmShape, finish: Finish<&[T]>) -
     Ok(())
 }
 
-fn of_type<T: Element>(
+fn of_type<T: Element<Accumulator = f32>>(
     shape: &GemmShape,
     factors: Factors,
     activation: Activation,
@@ -198,6 +205,7 @@ fn operands_that_are_copied_first() {
                 ..Policy::default()
             },
             verify: Verify::Full,
+            ..Options::default()
         };
         let report = gemm_finished(&shape, finish, &a, &b, &mut c, &options).expect("computes what it says");
         assert_eq!(report.copied_ld, lds.map(Some), "{transpose:?}");

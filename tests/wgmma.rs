@@ -95,7 +95,11 @@ fn is_right(variant: &'static Variant, ask: Ask, shape: &GemmShape) -> Option<Re
     }
 }
 
-fn is_right_for<T: Element>(variant: &'static Variant, ask: Ask, shape: &GemmShape) -> Option<Report> {
+fn is_right_for<T: Element<Accumulator = f32>>(
+    variant: &'static Variant,
+    ask: Ask,
+    shape: &GemmShape,
+) -> Option<Report> {
     let what = format!("{} {shape}, {ask:?}", variant.symbol);
     let options = &options(ask.schedule);
     let (slices, factors) = (ask.slices, ask.factors);

@@ -178,6 +178,12 @@ impl GemmShape {
         Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)
     }
 
+    /// The same C without a sum along K, so that A and B have no elements: what alpha 0 leaves of a product, which BLAS computes without reading them.
+    pub const fn without_k(mut self) -> Self {
+        self.args.k = 0;
+        self
+    }
+
     /// Rows of A and C.
     pub const fn m(&self) -> usize {
         self.args.m as usize

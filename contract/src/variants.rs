@@ -46,6 +46,21 @@ impl Tile {
             Self::Wgmma(tile) => Some(OutputTile::Wgmma(tile)),
         }
     }
+
+    /// The width nearest to `width` of a square among them; `None` where there is none.
+    pub const fn nearest_width(self, width: u32) -> Option<u32> {
+        let (m, n) = match self {
+            Self::Fixed(fixed) => (fixed, fixed),
+            Self::Runtime { min, .. } if width < min => (min, min),
+            Self::Runtime { max, .. } if width > max => (max, max),
+            Self::Runtime { .. } => (width, width),
+            Self::Block(tile) => (tile.m, tile.n),
+            Self::Tensor(tile) => (tile.m, tile.n),
+            Self::Wgmma(tile) => (tile.m, tile.n),
+            Self::Lines(_) => return None,
+        };
+        if m == n { Some(n) } else { None }
+    }
 }
 
 /// The shared memory that an entry point uses.
@@ -133,14 +148,7 @@ impl Attributes {
 impl Variant {
     /// Whether this entry point computes tiles of this width.
     pub const fn computes(&self, width: u32) -> bool {
-        match self.tile {
-            Tile::Fixed(fixed) => fixed == width,
-            Tile::Runtime { min, max } => min <= width && width <= max,
-            Tile::Block(tile) => tile.m == width && tile.n == width,
-            Tile::Tensor(tile) => tile.m == width && tile.n == width,
-            Tile::Wgmma(tile) => tile.m == width && tile.n == width,
-            Tile::Lines(_) => false,
-        }
+        matches!(self.tile.nearest_width(width), Some(nearest) if nearest == width)
     }
 
     /// The entry point for a rung, an element type and a tile width: the first of the table, where a width that the compiler

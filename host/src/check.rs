@@ -24,7 +24,8 @@
 //! An element passes when it lies between v - e and v + e, both rounded to the element type. Rounding is monotone, so
 //! this admits the roundings of all sums that are within e, and nothing else: it needs no term for a 16-bit result's
 //! own rounding, and an infinity passes just where v + e exceeds the element type's range. Where |A| |B| exceeds the
-//! accumulator's own range the bound promises nothing, and a sum that overflowed on its way is reported.
+//! accumulator's own range, a sum may overflow on its way: an element that does not pass there is neither right nor wrong, and the check ends with an error
+//! that says so.
 //!
 //! **NaN never passes for finite inputs.** If the element's row of A or column of B holds an infinity or a NaN, v may
 //! be infinite or NaN: then the element must be the same infinity, or a NaN.
@@ -40,7 +41,7 @@ use std::fmt;
 
 use tilewright_contract::GemmShape;
 
-use crate::element::Element;
+use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 
 pub use expected::Expected;
@@ -209,6 +210,10 @@ struct Tally {
     mismatches: usize,
     first: Option<Mismatch>,
     max_error_over_bound: f64,
+    /// Elements whose sums may leave the range of their type on the way, so that nobody can say what they should be.
+    beyond_range: usize,
+    /// Row and column of the first of them.
+    first_beyond: Option<(usize, usize)>,
 }
 
 impl Tally {
@@ -219,22 +224,35 @@ impl Tally {
             mismatches: self.mismatches + other.mismatches,
             first: self.first.into_iter().chain(other.first).min_by(earlier),
             max_error_over_bound: self.max_error_over_bound.max(other.max_error_over_bound),
+            beyond_range: self.beyond_range + other.beyond_range,
+            first_beyond: self.first_beyond.into_iter().chain(other.first_beyond).min(),
         }
     }
 
-    fn verdict(self, method: Method) -> Verdict {
+    /// What has been found with A and B of `T`; an error where nothing is wrong that can be known, but not all can.
+    fn verdict<T: Element>(self, method: Method) -> Result<Verdict> {
         let Self {
             compared,
             mismatches,
             first,
             max_error_over_bound,
+            beyond_range,
+            first_beyond,
         } = self;
-        Verdict {
+        if let (0, Some((row, column))) = (mismatches, first_beyond) {
+            let sums = T::DTYPE.accumulator();
+            return Err(Error::InvalidArgument(format!(
+                "the terms of {beyond_range} elements exceed the range of {sums} ({:e}) when their magnitudes are added up, first at row {row}, column \
+                 {column}: sums may overflow on the way, and what C should be there cannot be said",
+                <T::Accumulator as Accumulator>::MAX
+            )));
+        }
+        Ok(Verdict {
             compared,
             mismatches,
             first,
             max_error_over_bound,
             method,
-        }
+        })
     }
 }

@@ -1,7 +1,9 @@
 //! The element types of matrices and the types that their products are summed in.
 
-use std::fmt::{Debug, Display};
+use std::fmt::{Debug, Display, LowerExp};
+use std::num::ParseFloatError;
 use std::ops::{Add, Mul};
+use std::str::FromStr;
 
 use cust::memory::DeviceCopy;
 use half::{bf16, f16};
@@ -36,10 +38,23 @@ pub trait Element: sealed::Sealed + DeviceCopy + Copy + Send + Sync + PartialEq 
 }
 
 /// A type that products are summed in: `f32` or `f64`.
-pub trait Accumulator: Element<Accumulator = Self> + Default + Add<Output = Self> + Mul<Output = Self> {}
+pub trait Accumulator:
+    Element<Accumulator = Self>
+    + Default
+    + LowerExp
+    + Add<Output = Self>
+    + Mul<Output = Self>
+    + FromStr<Err = ParseFloatError>
+{
+    /// The largest finite number.
+    const MAX: Self;
+}
 
 impl sealed::Sealed for f32 {}
-impl Accumulator for f32 {}
+impl Accumulator for f32 {
+    const MAX: Self = f32::MAX;
+}
+
 impl Element for f32 {
     const DTYPE: DType = DType::F32;
     type Accumulator = f32;
@@ -66,7 +81,10 @@ impl Element for f32 {
 }
 
 impl sealed::Sealed for f64 {}
-impl Accumulator for f64 {}
+impl Accumulator for f64 {
+    const MAX: Self = f64::MAX;
+}
+
 impl Element for f64 {
     const DTYPE: DType = DType::F64;
     type Accumulator = f64;

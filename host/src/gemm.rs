@@ -5,14 +5,15 @@ use tilewright_contract::{GemmShape, Operand};
 use crate::element::Element;
 use crate::error::Result;
 use crate::launch::{Factors, Finish, OutputOf};
-use crate::matmul::{Options, Problem, Report, compute, copy_rows};
+use crate::matmul::{Options, Report, copy_rows, matmul_finished};
 use crate::reference::check_lengths;
 
 /// Computes `C = alpha · op(A) · op(B) + beta · C`. All three are row-major with the shape's leading dimensions; A and B lie transposed where the shape
-/// says so. With `beta` 0 what C holds is not read. The elements between the rows of C are neither read nor written, and none is written when anything
+/// says so. With `alpha` 0 neither A nor B is read, with `beta` 0 what C holds is not. The elements between the rows of C are neither read nor written, and none is written when anything
 /// fails.
 ///
-/// In f32, the type that the kernels with alpha and beta are compiled for. On the CPU the product is computed first, then scaled and added.
+/// The factors are of the type that is summed in: f64 for f64, f32 for all others. There are kernels with alpha and beta for all types but f64; the CPU computes
+/// the product first, then scales and adds.
 ///
 /// ```
 /// use tilewright::{Factors, GemmShape, Options, Transpose, Verify, gemm};
@@ -33,12 +34,12 @@ use crate::reference::check_lengths;
 /// # Errors
 /// As for [`matmul`](crate::matmul()), and [`Error::InvalidPlan`](crate::Error::InvalidPlan) for a policy whose kernel has no alpha and beta. With
 /// [`Options::verify`], [`Error::InvalidArgument`](crate::Error::InvalidArgument) for factors that are not finite.
-pub fn gemm(
+pub fn gemm<T: Element>(
     shape: &GemmShape,
-    factors: Factors,
-    a: &[f32],
-    b: &[f32],
-    c: &mut [f32],
+    factors: Factors<T::Accumulator>,
+    a: &[T],
+    b: &[T],
+    c: &mut [T],
     options: &Options,
 ) -> Result<Report> {
     gemm_finished(shape, factors.into(), a, b, c, options)
@@ -79,21 +80,14 @@ pub fn gemm(
 /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a bias with fewer elements than C has columns.
 pub fn gemm_finished<T: Element, C: OutputOf<T>>(
     shape: &GemmShape,
-    finish: Finish<&[T]>,
+    finish: Finish<&[T], T::Accumulator>,
     a: &[T],
     b: &[T],
     c: &mut [C],
     options: &Options,
 ) -> Result<Report> {
     check_lengths(shape, &[(Operand::C, c.len())])?;
-    let problem = Problem {
-        shape,
-        a,
-        b,
-        finish,
-        before: (finish.factors.beta != 0.0).then_some(&*c),
-    };
-    let product = compute(&problem, options)?;
+    let product = matmul_finished(shape, finish, a, b, Some(&*c), options)?;
     copy_rows(shape, &product.c, c);
     Ok(product.report)
 }

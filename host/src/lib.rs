@@ -40,11 +40,27 @@ pub mod spilling;
 mod tensor_map;
 pub mod verify;
 
-pub use element::Element;
+/// The crate of the `f16` and `bf16` that matrices can hold: 1.8, the version that `cust` copies to a device. Slices of `half` 2, whose numbers have the same
+/// bits, become slices of this one without a copy:
+///
+/// ```
+/// use tilewright::{GemmShape, Options, matmul};
+///
+/// let a = [half2::f16::from_f32(1.5); 4];
+/// let a: &[tilewright::half::f16] = bytemuck::cast_slice(&a);
+/// # let options = Options { backend: tilewright::Backend::Cpu, ..Options::default() };
+/// let product = matmul(&GemmShape::packed(2, 2, 2)?, a, a, &options)?;
+/// let c: &[half2::f16] = bytemuck::cast_slice(&product.c);
+/// assert_eq!(c[3].to_f32(), 4.5);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub use half;
+
+pub use element::{Accumulator, Element};
 pub use error::{Error, Result};
 pub use gemm::{gemm, gemm_finished};
 pub use launch::{Factors, Finish, OutputOf};
-pub use matmul::{Backend, Options, Product, Report, Verify, matmul};
+pub use matmul::{Backend, Options, Product, Report, Verify, matmul, matmul_finished};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Activation, Bytes, DType, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant};
 pub use tilewright_plan::kernels as plan;

@@ -6,9 +6,9 @@ use std::time::Instant;
 use serde::{Serialize, Serializer};
 use tilewright_contract::{Activation, GemmShape, Operand};
 
-use crate::check::{self, Expected};
+use crate::check::Expected;
 use crate::device::DeviceProfile;
-use crate::element::Element;
+use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::launch::{Finish, Gpu, OutputOf, activate, activation_name, check_bias};
 use crate::plan::{Plan, Policy, plan};
@@ -22,7 +22,7 @@ pub enum Backend {
     /// The GPU, or the CPU where there is none.
     #[default]
     Auto,
-    /// The first CUDA device; [`Error::Unavailable`] where there is none.
+    /// The CUDA device of the options; [`Error::Unavailable`] where there is none.
     Gpu,
     /// The tiled loop nest on all cores.
     Cpu,
@@ -63,6 +63,8 @@ pub struct Options {
     pub policy: Policy,
     /// What to compare.
     pub verify: Verify,
+    /// The CUDA device, counted from 0 as the driver counts.
+    pub device: u32,
 }
 
 /// A product and how it was computed.
@@ -75,9 +77,9 @@ pub struct Product<T> {
 }
 
 /// Writes a factor as a number, or as text where JSON has no such number: `inf`, `-inf`, `NaN`.
-fn number<S: Serializer>(factor: &f32, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+fn number<S: Serializer>(factor: &f64, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     match factor.is_finite() {
-        true => serializer.serialize_f32(*factor),
+        true => serializer.serialize_f64(*factor),
         false => serializer.collect_str(factor),
     }
 }
@@ -99,12 +101,12 @@ pub struct Report {
     pub k: usize,
     /// Element type.
     pub dtype: &'static str,
-    /// The factor of the product.
+    /// The factor of the product, by its shortest decimal: an f32 that is written 0.1 is 0.1 here.
     #[serde(serialize_with = "number")]
-    pub alpha: f32,
+    pub alpha: f64,
     /// The factor of what C held before.
     #[serde(serialize_with = "number")]
-    pub beta: f32,
+    pub beta: f64,
     /// Whether a bias was added to each row.
     pub bias: bool,
     /// What was applied to each element at last: `none`, `relu` or `gelu`.
@@ -140,7 +142,7 @@ pub struct Report {
     /// in it. In the simulator,
     /// wall time of the simulation: it says nothing of a GPU's.
     pub kernel_ms: f64,
-    /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`.
+    /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`; 0 where alpha is 0.
     pub gflops: f64,
     /// What was compared with the reference; a report with a mismatch does not exist.
     pub verified: Verify,
@@ -161,12 +163,42 @@ pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options
     compute(&Problem::product(shape, a, b), options)
 }
 
+/// Computes `activation(alpha · op(A) · op(B) + beta · C + bias)` as a new C: as [`gemm_finished`](crate::gemm_finished()) with what C holds `before`, of the
+/// leading dimension of C, and zeros between the rows of the result. Besides A, B and `before` it holds one C on the host.
+///
+/// # Errors
+/// As for [`gemm_finished`](crate::gemm_finished()); [`Error::InvalidArgument`] for a beta other than 0 and nothing before.
+pub fn matmul_finished<T: Element, C: OutputOf<T>>(
+    shape: &GemmShape,
+    finish: Finish<&[T], T::Accumulator>,
+    a: &[T],
+    b: &[T],
+    before: Option<&[C]>,
+    options: &Options,
+) -> Result<Product<C>> {
+    let before = before.filter(|_| finish.factors.reads_c());
+    if finish.factors.reads_c() && before.is_none() {
+        return Err(Error::InvalidArgument(format!(
+            "{} scale what C holds before, and it holds nothing",
+            finish.factors
+        )));
+    }
+    let problem = Problem {
+        shape,
+        a,
+        b,
+        finish,
+        before,
+    };
+    compute(&problem, options)
+}
+
 /// What is computed: `activation(alpha · op(A) · op(B) + beta · C + bias)`.
-pub(crate) struct Problem<'a, T, C> {
+pub(crate) struct Problem<'a, T: Element, C> {
     pub(crate) shape: &'a GemmShape,
     pub(crate) a: &'a [T],
     pub(crate) b: &'a [T],
-    pub(crate) finish: Finish<&'a [T]>,
+    pub(crate) finish: Finish<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
     pub(crate) before: Option<&'a [C]>,
 }
@@ -185,6 +217,14 @@ impl<'a, T: Element> Problem<'a, T, T> {
 }
 
 impl<T: Element, C: OutputOf<T>> Problem<'_, T, C> {
+    /// What is summed: with alpha 0 nothing.
+    fn summed(&self) -> GemmShape {
+        match self.finish.factors.reads_operands() {
+            true => *self.shape,
+            false => self.shape.without_k(),
+        }
+    }
+
     /// A plan for it; the user's policy leaves open what follows the sums.
     fn plan(&self, device: &DeviceProfile, policy: &Policy) -> Result<Plan> {
         let policy = Policy {
@@ -202,11 +242,7 @@ impl<T: Element, C: OutputOf<T>> Problem<'_, T, C> {
         }
         let expected = Expected::product(self.shape, self.a, self.b)?;
         let expected = expected.finished(self.finish, self.before.unwrap_or_default())?;
-        let verdict = match verify {
-            Verify::Sample => expected.sampled(c, check::DEFAULT_SEED)?,
-            Verify::None | Verify::Full => expected.full(c)?,
-        };
-        verdict.into_result().map(drop)
+        expected.verify(c, verify)
     }
 }
 
@@ -227,8 +263,8 @@ pub(crate) fn compute<T: Element, C: OutputOf<T>>(
     let mut product = match options.backend {
         Backend::Cpu => on_cpu(problem, &options.policy)?,
         Backend::Sim => in_simulator(problem, &options.policy)?,
-        Backend::Gpu => on_gpu(&Gpu::open(0)?, problem, &options.policy)?,
-        Backend::Auto => match Gpu::open(0) {
+        Backend::Gpu => on_gpu(&Gpu::open(options.device)?, problem, &options.policy)?,
+        Backend::Auto => match Gpu::open(options.device) {
             Ok(gpu) => on_gpu(&gpu, problem, &options.policy)?,
             Err(Error::Unavailable(reason)) => {
                 if let Some(rung) = options.policy.rung {
@@ -313,8 +349,8 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         n: shape.n(),
         k: shape.k(),
         dtype: plan.variant().dtype.name(),
-        alpha: finish.factors.alpha,
-        beta: finish.factors.beta,
+        alpha: decimal(finish.factors.alpha),
+        beta: decimal(finish.factors.beta),
         bias: finish.bias.is_some(),
         activation: activation_name(finish.activation),
         output: C::DTYPE.name(),
@@ -331,7 +367,7 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         copied_ld: summary.copied_ld,
         copied_bytes: summary.copied_bytes,
         kernel_ms,
-        gflops: gflops(shape, kernel_ms),
+        gflops: gflops(&problem.summed(), kernel_ms),
         verified: Verify::None,
         reasons: plan.reasons().to_vec(),
         fallback: None,
@@ -340,11 +376,7 @@ fn of_plan<T: Element, C: OutputOf<T>>(
 
 fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Policy) -> Result<Product<C>> {
     let &Problem {
-        shape,
-        a,
-        b,
-        finish,
-        before,
+        shape, a, b, finish, ..
     } = problem;
     if let Some(rung) = policy.rung {
         return Err(Error::InvalidArgument(format!(
@@ -354,13 +386,8 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
     let tile = policy.tile.map_or(reference::DEFAULT_TILE_WIDTH, |tile| tile as usize);
     let mut c = zeros(shape.span_elems(Operand::C))?;
     let start = Instant::now();
-    if finish.factors.is_product() && !finish.needs_epilogue::<T, C>() {
-        reference::tiled_parallel_as(shape, tile, a, b, &mut c)?;
-    } else {
-        let mut sums = zeros::<T::Accumulator>(c.len())?;
-        reference::tiled_parallel_as(shape, tile, a, b, &mut sums)?;
-        finish_sums(shape, finish, before, &sums, &mut c);
-    }
+    let finish_rows = |first_row, sums: &[_], rows: &mut [_]| finish_sums(problem, first_row, sums, rows);
+    reference::tiled_parallel_finished(&problem.summed(), tile, [a, b], &mut c, finish_rows)?;
     let kernel_ms = start.elapsed().as_secs_f64() * 1e3;
     let mut reasons = vec![format!(
         "tile width {tile}: {}",
@@ -381,8 +408,8 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         n: shape.n(),
         k: shape.k(),
         dtype: T::DTYPE.name(),
-        alpha: finish.factors.alpha,
-        beta: finish.factors.beta,
+        alpha: decimal(finish.factors.alpha),
+        beta: decimal(finish.factors.beta),
         bias: finish.bias.is_some(),
         activation: activation_name(finish.activation),
         output: C::DTYPE.name(),
@@ -399,7 +426,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         copied_ld: [None; 2],
         copied_bytes: 0,
         kernel_ms,
-        gflops: gflops(shape, kernel_ms),
+        gflops: gflops(&problem.summed(), kernel_ms),
         verified: Verify::None,
         reasons,
         fallback: None,
@@ -407,17 +434,18 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
     Ok(Product { c, report })
 }
 
-/// What follows the sums, each rounded once, to the type of C.
+/// What follows the sums of the rows from `first_row` on, each rounded once, to the type of C.
 fn finish_sums<T: Element, C: OutputOf<T>>(
-    shape: &GemmShape,
-    finish: Finish<&[T]>,
-    before: Option<&[C]>,
+    &Problem {
+        shape, finish, before, ..
+    }: &Problem<'_, T, C>,
+    first_row: usize,
     sums: &[T::Accumulator],
     c: &mut [C],
 ) {
     let (_, columns, ld) = shape.extents(Operand::C);
-    let [alpha, beta] =
-        [finish.factors.alpha, finish.factors.beta].map(|factor| T::Accumulator::from_f64(factor.into()));
+    let before = before.map(|before| &before[first_row * ld..]);
+    let [alpha, beta] = finish.factors.to_f64().map(T::Accumulator::from_f64);
     for (row, (elements, sums)) in c.chunks_mut(ld.max(1)).zip(sums.chunks(ld.max(1))).enumerate() {
         for (column, (element, &sum)) in elements[..columns].iter_mut().zip(sums).enumerate() {
             let mut value = alpha * sum;
@@ -454,6 +482,11 @@ pub(crate) fn zeros<T: Element>(len: usize) -> Result<Vec<T>> {
     })?;
     elements.resize(len, T::from_f64(0.0));
     Ok(elements)
+}
+
+/// The f64 of a factor's shortest decimal, which is what its user wrote.
+fn decimal<F: Accumulator>(factor: F) -> f64 {
+    factor.to_string().parse().unwrap_or_else(|_| factor.to_f64())
 }
 
 /// 10⁹ operations a second; 0 for an empty product.

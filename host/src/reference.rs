@@ -80,26 +80,57 @@ pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T],
 /// # Errors
 /// Those of [`tiled`].
 pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &mut [T]) -> Result<()> {
-    tiled_parallel_as(shape, tile_width, a, b, c)
-}
-
-/// [`tiled_parallel`] with sums that are rounded to another type, or not at all.
-pub(crate) fn tiled_parallel_as<T: Element, C: Element<Accumulator = T::Accumulator>>(
-    shape: &GemmShape,
-    tile_width: usize,
-    a: &[T],
-    b: &[T],
-    c: &mut [C],
-) -> Result<()> {
     let Some(c) = prepare(shape, tile_width, a, b, c)? else {
         return Ok(());
     };
     let Plain { shape, a, b } = &Plain::new(shape, a, b);
     match size_of::<T::Accumulator>() {
-        4 => on_all_threads::<T, C, 16>(shape, tile_width, a, b, c),
-        _ => on_all_threads::<T, C, 8>(shape, tile_width, a, b, c),
+        4 => on_all_threads::<T, 16>(shape, tile_width, a, b, c),
+        _ => on_all_threads::<T, 8>(shape, tile_width, a, b, c),
     }
     Ok(())
+}
+
+/// [`tiled_parallel`], but `finish` makes the elements of C of the sums: for some rows of C it gets the number of the first, the sums and the elements,
+/// both with the leading dimension of C. Each thread holds the sums of the rows that it is at.
+///
+/// # Errors
+/// Those of [`tiled`].
+pub(crate) fn tiled_parallel_finished<T: Element, C: Element<Accumulator = T::Accumulator>>(
+    shape: &GemmShape,
+    tile_width: usize,
+    [a, b]: [&[T]; 2],
+    c: &mut [C],
+    finish: impl Fn(usize, &[T::Accumulator], &mut [C]) + Sync,
+) -> Result<()> {
+    check_arguments(shape, tile_width, a, b, c)?;
+    let c = &mut c[..shape.span_elems(Operand::C)];
+    let plain = &Plain::new(shape, a, b);
+    match size_of::<T::Accumulator>() {
+        4 => finished_on_all_threads::<T, C, 16>(plain, tile_width, c, finish),
+        _ => finished_on_all_threads::<T, C, 8>(plain, tile_width, c, finish),
+    }
+    Ok(())
+}
+
+/// The row tiles of C, in any order, each finished by the thread that has its sums.
+fn finished_on_all_threads<T: Element, C: Element<Accumulator = T::Accumulator>, const COLUMNS: usize>(
+    Plain { shape, a, b }: &Plain<'_, T>,
+    width: usize,
+    c: &mut [C],
+    finish: impl Fn(usize, &[T::Accumulator], &mut [C]) + Sync,
+) {
+    let start = || (Tiles::<T::Accumulator, COLUMNS>::new(shape, width), Vec::new());
+    c.par_chunks_mut(row_tile_elems(shape, width).max(1))
+        .enumerate()
+        .for_each_init(start, |(tiles, sums), (index, rows_of_c)| {
+            // With nothing along K the sums stay 0.
+            sums.resize(rows_of_c.len(), T::Accumulator::default());
+            if shape.k() > 0 {
+                row_tile(shape, index * width, a, b, sums, tiles);
+            }
+            finish(index * width, sums, rows_of_c);
+        });
 }
 
 /// The row tiles of C, a span that is not empty, one after the other.
@@ -111,13 +142,7 @@ fn on_one_thread<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: usi
 }
 
 /// The row tiles of C, a span that is not empty, in any order. They share no element of C, so nothing is locked.
-fn on_all_threads<T: Element, C: Element<Accumulator = T::Accumulator>, const COLUMNS: usize>(
-    shape: &GemmShape,
-    width: usize,
-    a: &[T],
-    b: &[T],
-    c: &mut [C],
-) {
+fn on_all_threads<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: usize, a: &[T], b: &[T], c: &mut [T]) {
     c.par_chunks_mut(row_tile_elems(shape, width))
         .enumerate()
         .for_each_init(
@@ -128,13 +153,28 @@ fn on_all_threads<T: Element, C: Element<Accumulator = T::Accumulator>, const CO
 
 /// Checks the arguments and settles the shapes without a product: returns the span of C, or `None` when nothing is
 /// left to do.
-fn prepare<'c, T: Element, C: Element>(
+fn prepare<'c, T: Element>(
     shape: &GemmShape,
     tile_width: usize,
     a: &[T],
     b: &[T],
-    c: &'c mut [C],
-) -> Result<Option<&'c mut [C]>> {
+    c: &'c mut [T],
+) -> Result<Option<&'c mut [T]>> {
+    check_arguments(shape, tile_width, a, b, c)?;
+    let (_, columns, ld) = shape.extents(Operand::C);
+    let c = &mut c[..shape.span_elems(Operand::C)];
+    if c.is_empty() {
+        return Ok(None);
+    }
+    if shape.k() == 0 {
+        c.chunks_mut(ld).for_each(|row| row[..columns].fill(T::from_f64(0.0)));
+        return Ok(None);
+    }
+    Ok(Some(c))
+}
+
+/// Refuses slices that are too short, and tile widths out of range.
+fn check_arguments<T, C>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &[C]) -> Result<()> {
     check_lengths(
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())],
@@ -145,16 +185,7 @@ fn prepare<'c, T: Element, C: Element>(
             tile_width.clamp(1, MAX_TILE_WIDTH)
         )));
     }
-    let (_, columns, ld) = shape.extents(Operand::C);
-    let c = &mut c[..shape.span_elems(Operand::C)];
-    if c.is_empty() {
-        return Ok(None);
-    }
-    if shape.k() == 0 {
-        c.chunks_mut(ld).for_each(|row| row[..columns].fill(C::from_f64(0.0)));
-        return Ok(None);
-    }
-    Ok(Some(c))
+    Ok(())
 }
 
 /// Elements of C from the first of one row tile to the first of the next.

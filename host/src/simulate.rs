@@ -142,13 +142,13 @@ pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOpt
     simulate_scaled(plan, Factors::default(), a, b, None, options)
 }
 
-/// Simulates `C = alpha · A · B + beta · C`. `c`: what C holds before, `None` for memory that nobody has written, which is a fault to read.
+/// Simulates `C = alpha · A · B + beta · C`; with `alpha` 0 neither A nor B is read. `before`: what C holds before, `None` for memory that nobody has written, which is a fault to read.
 ///
 /// # Errors
 /// As for [`simulate_plan`]; [`Error::InvalidArgument`] for factors and a kernel that has none.
 pub fn simulate_scaled<T: Element>(
     plan: &Plan,
-    factors: Factors,
+    factors: Factors<T::Accumulator>,
     a: &[T],
     b: &[T],
     before: Option<&[T]>,
@@ -163,13 +163,21 @@ pub fn simulate_scaled<T: Element>(
 /// As for [`simulate_scaled`]; [`Error::InvalidArgument`] for what the kernel does not have, and for a bias shorter than a row of C.
 pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     plan: &Plan,
-    finish: Finish<&[T]>,
+    finish: Finish<&[T], T::Accumulator>,
     a: &[T],
     b: &[T],
     before: Option<&[C]>,
     options: &SimOptions,
 ) -> Result<SimulatedProduct<C>> {
     finish.check::<T, C>(plan.variant(), plan.shape().n(), |bias| bias.len())?;
+    let without_k;
+    let plan = match finish.factors.reads_operands() {
+        true => plan,
+        false => {
+            without_k = plan.without_k();
+            &without_k
+        }
+    };
     let (shape, variant) = (&plan.shape(), plan.variant());
     let kernel = host::find::<T>(variant.symbol)
         .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", variant.symbol, T::DTYPE)))?;
@@ -244,7 +252,8 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     };
     let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
-    let (call, parts) = (plan.call(finish.factors.alpha, finish.factors.beta), plan.parts());
+    let [alpha, beta] = finish.factors.of_call();
+    let (call, parts) = (plan.call(alpha, beta), plan.parts());
     let bias = finish.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
     // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the workspace. 2. Grid, block and dynamic bytes
     // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.

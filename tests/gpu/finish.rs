@@ -24,7 +24,7 @@ pub fn trials() -> Vec<Trial> {
 const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
 
 /// Launches on random operands, with the elements between the rows of C full of NaN, and compares.
-fn is_right<T: Element, C: OutputOf<T>>(
+fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     gpu: &Gpu,
     variant: &'static Variant,
     shape: &GemmShape,

@@ -42,7 +42,12 @@ pub const LAYOUTS: [[Transpose; 2]; 4] = [
 ];
 
 /// Launches on random operands, with the elements between the rows of C and behind its last full of NaN, and compares.
-pub fn is_right<T: Element>(gpu: &Gpu, shape: &GemmShape, factors: Factors, policy: &Policy) -> Outcome {
+pub fn is_right<T: Element<Accumulator = f32>>(
+    gpu: &Gpu,
+    shape: &GemmShape,
+    factors: Factors,
+    policy: &Policy,
+) -> Outcome {
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b, mut before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
     let (_, columns, ld) = shape.extents(Operand::C);

@@ -38,6 +38,7 @@ fn matmul_in_one_call() -> Outcome {
             backend: Backend::Gpu,
             policy,
             verify: Verify::Full,
+            ..Options::default()
         };
         let report = matmul(&shape, &a, &b, &options)?.report;
         if report.backend != Backend::Gpu || report.kernel_ms <= 0.0 || report.verified != Verify::Full {
@@ -73,6 +74,7 @@ fn large_products() -> Outcome {
             backend: Backend::Gpu,
             policy,
             verify: Verify::Sample,
+            ..Options::default()
         };
         matmul(&shape, &a, &b, &options).map_err(|error| Failed::from(format!("{rung}, tile {tile}: {error}")))?;
     }

@@ -63,7 +63,7 @@ const EXTENTS: [([usize; 3], Verify); 6] = [
     ([2049, 4099, 1031], Verify::Sample),
 ];
 
-fn matmul_in_every_layout<T: Element>() -> Outcome {
+fn matmul_in_every_layout<T: Element<Accumulator = f32>>() -> Outcome {
     for (extents, verify) in EXTENTS {
         for (transpose, odd) in LAYOUTS
             .into_iter()
@@ -87,7 +87,7 @@ fn matmul_in_every_layout<T: Element>() -> Outcome {
     Ok(())
 }
 
-fn finished_in_every_layout<T: Element, C: OutputOf<T>>() -> Outcome {
+fn finished_in_every_layout<T: Element<Accumulator = f32>, C: OutputOf<T>>() -> Outcome {
     for (transpose, odd) in LAYOUTS
         .into_iter()
         .flat_map(|transpose| ODD.map(|odd| (transpose, odd)))

@@ -24,7 +24,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-fn products<T: Element>(seed: u64) -> Outcome {
+fn products<T: Element<Accumulator = f32>>(seed: u64) -> Outcome {
     let gpu = Gpu::open(0)?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut below = |end: usize| random.next_u32() as usize % end;

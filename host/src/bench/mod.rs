@@ -45,6 +45,8 @@ pub struct Options {
     pub speeds: Speeds,
     /// Whether the turns are taken on zeros too.
     pub zeros: bool,
+    /// The CUDA device, counted from 0; without it the first, or the CPU where there is none.
+    pub device: Option<u32>,
     /// Rounds of each row; without it as many as a second has room for.
     pub rounds: Option<usize>,
     /// The folder of cuBLAS.
@@ -104,9 +106,9 @@ pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<R
         }
         return on_cpu(options, about, suite, on_progress);
     }
-    let gpu = match Gpu::open(0) {
+    let gpu = match Gpu::open(options.device.unwrap_or_default()) {
         Ok(gpu) => gpu,
-        Err(Error::Unavailable(problem)) if !suite.own => {
+        Err(Error::Unavailable(problem)) if !suite.own && options.device.is_none() => {
             let on_the_cpu = Suite::named(Suite::CPU, &Selection::default())?;
             about.notes.push(format!(
                 "No GPU: {problem}. Suite {} needs one; this is suite {}, {}.",

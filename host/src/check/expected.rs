@@ -4,20 +4,32 @@ use rayon::prelude::*;
 use tilewright_contract::{GemmShape, Operand};
 
 use super::bound::Bound;
-use super::{Method, Mismatch, Tally, Verdict};
-use crate::element::Element;
+use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict};
+use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::launch::{Factors, Finish, OutputOf, check_bias};
+use crate::matmul::Verify;
 use crate::plain::Plain;
 use crate::reference::{check_lengths, element_product, row_products};
 
 /// Rows of C that are compared by one task.
 const ROWS_PER_TASK: usize = 8;
 
+/// An element before its activation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sum {
+    /// Its value in f64.
+    pub(super) value: f64,
+    /// The magnitudes of its terms, added up.
+    pub(super) magnitude: f64,
+    /// What no number on the way to it exceeds, whatever the order.
+    reach: f64,
+}
+
 /// What C should be: `op(A) · op(B)`, or `activation(alpha · op(A) · op(B) + beta · C + bias)`. C has the type of A and B or another one.
 pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
     pub(super) plain: Plain<'a, T>,
-    pub(super) finish: Finish<&'a [T]>,
+    pub(super) finish: Finish<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
     pub(super) before: Option<&'a [C]>,
     pub(super) bound: Bound,
@@ -44,7 +56,7 @@ impl<'a, T: Element> Expected<'a, T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a slice shorter than C, a factor that is no finite number, or a K without a bound.
-    pub fn scaled(self, factors: Factors, before: &'a [T]) -> Result<Self> {
+    pub fn scaled(self, factors: Factors<T::Accumulator>, before: &'a [T]) -> Result<Self> {
         self.finished(factors.into(), before)
     }
 
@@ -52,22 +64,30 @@ impl<'a, T: Element> Expected<'a, T> {
     ///
     /// # Errors
     /// As for [`Expected::scaled`], and for a bias shorter than a row of C.
-    pub fn finished<C: OutputOf<T>>(self, finish: Finish<&'a [T]>, before: &'a [C]) -> Result<Expected<'a, T, C>> {
-        let Self { plain, bound, .. } = self;
-        let Factors { alpha, beta } = finish.factors;
+    pub fn finished<C: OutputOf<T>>(
+        self,
+        finish: Finish<&'a [T], T::Accumulator>,
+        before: &'a [C],
+    ) -> Result<Expected<'a, T, C>> {
+        let Self { mut plain, bound, .. } = self;
+        let [alpha, beta] = finish.factors.to_f64();
         if !(alpha.is_finite() && beta.is_finite()) {
             return Err(Error::InvalidArgument(format!(
-                "alpha {alpha} and beta {beta} must be finite to be checked"
+                "{} must be finite to be checked",
+                finish.factors
             )));
         }
         check_bias(plain.shape.n(), finish.bias.map(<[T]>::len))?;
-        let before = (beta != 0.0).then_some(before);
+        if !finish.factors.reads_operands() {
+            plain.shape = plain.shape.without_k();
+        }
+        let before = finish.factors.reads_c().then_some(before);
         if let Some(before) = before {
             check_lengths(&plain.shape, &[(Operand::C, before.len())])?;
         }
         let bound = match finish.factors.is_product() && finish.bias.is_none() {
             true => bound,
-            false => Bound::scaled::<T>(plain.shape.k(), alpha.into(), 1 + usize::from(finish.bias.is_some()))?,
+            false => Bound::scaled::<T>(plain.shape.k(), alpha, 1 + usize::from(finish.bias.is_some()))?,
         };
         Ok(Expected {
             plain,
@@ -91,21 +111,33 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             .par_chunks(ROWS_PER_TASK)
             .map(|rows| self.compare_rows(rows, c))
             .reduce(Tally::default, Tally::merge);
-        Ok(tally.verdict(Method::Full))
+        tally.verdict::<T>(Method::Full)
+    }
+
+    /// Compares as much of `c` as `verify` says: nothing, what [`Expected::sampled`] does, or every element.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where something differs, and those of the check.
+    pub fn verify(&self, c: &[C], verify: Verify) -> Result<()> {
+        let verdict = match verify {
+            Verify::None => return Ok(()),
+            Verify::Sample => self.sampled(c, DEFAULT_SEED)?,
+            Verify::Full => self.full(c)?,
+        };
+        verdict.into_result().map(drop)
     }
 
     /// The value of an element before its activation and the magnitudes of its terms, from those of the product.
-    fn scale(&self, row: usize, column: usize, (value, magnitude): (f64, f64)) -> (f64, f64) {
-        let (alpha, beta) = (
-            f64::from(self.finish.factors.alpha),
-            f64::from(self.finish.factors.beta),
-        );
+    fn scale(&self, row: usize, column: usize, (value, magnitude): (f64, f64)) -> Sum {
+        let [alpha, beta] = self.finish.factors.to_f64();
         let added = self.before_at(row, column).map_or(0.0, |before| beta * before);
         let bias = self.bias_at(column).unwrap_or(0.0);
-        (
-            alpha * value + added + bias,
-            alpha.abs() * magnitude + added.abs() + bias.abs(),
-        )
+        let scaled = alpha.abs() * magnitude + added.abs() + bias.abs();
+        Sum {
+            value: alpha * value + added + bias,
+            magnitude: scaled,
+            reach: magnitude.max(scaled),
+        }
     }
 
     /// The bias of a column, where there is one.
@@ -120,7 +152,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     }
 
     /// One element before its activation, and the magnitudes of its terms.
-    pub(super) fn element(&self, row: usize, column: usize) -> (f64, f64) {
+    pub(super) fn element(&self, row: usize, column: usize) -> Sum {
         let Plain { shape, a, b } = &self.plain;
         self.scale(row, column, element_product(shape, a, b, row, column))
     }
@@ -147,17 +179,20 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         tally
     }
 
-    /// Compares one element of C with its value before the activation and the magnitudes of its terms.
-    pub(super) fn compare_element(
-        &self,
-        (row, column): (usize, usize),
-        (value, magnitude): (f64, f64),
-        got: C,
-    ) -> Tally {
-        let allowed = self.bound.around::<C>(value, magnitude, self.finish.activation);
+    /// Compares one element of C with what it should be.
+    pub(super) fn compare_element(&self, (row, column): (usize, usize), sum: Sum, got: C) -> Tally {
+        let allowed = self.bound.around::<C>(sum.value, sum.magnitude, self.finish.activation);
         let got = got.to_f64();
-        // Finite inputs can lead f64 sums to NaN (infinity less infinity, beyond 1e308). That does not excuse a NaN.
+        // Finite inputs can lead sums to NaN, infinity less infinity. That does not excuse a NaN, but nobody can say then what the element should be.
         let passes = allowed.admits(got) && (!got.is_nan() || self.special_inputs(row, column));
+        let in_range = sum.reach <= T::Accumulator::MAX.to_f64();
+        if !passes && !in_range && !self.special_inputs(row, column) {
+            return Tally {
+                beyond_range: 1,
+                first_beyond: Some((row, column)),
+                ..Tally::default()
+            };
+        }
         let mismatch = Mismatch {
             row,
             column,
@@ -174,6 +209,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             } else {
                 allowed.error_over_bound(got).max(1.0)
             },
+            ..Tally::default()
         }
     }
 

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use tilewright_contract::{Activation, Operand};
 
 use super::bound::{F64_ROUNDOFF, gamma, smallest_positive, unit_roundoff};
+use super::expected::Sum;
 use super::{Expected, Method, Tally, Verdict};
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -84,12 +85,12 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         let mut tally = tally.merge(of_suspects);
         // Each failing row holds a wrong element, compared or not.
         tally.mismatches = tally.mismatches.max(failing_rows);
-        Ok(tally.verdict(Method::Sampled {
+        tally.verdict::<T>(Method::Sampled {
             vectors: if is_linear { VECTORS } else { 0 },
             failing_rows,
             compared_rows,
             elements: rows * columns,
-        }))
+        })
     }
 
     /// For each row of C the difference of `alpha A (B x) + beta C x + bias x`, with C as it was before, and `C x`, with C as it is now, in units of what its
@@ -133,10 +134,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             } else {
                 smallest_positive(C::DTYPE)
             };
-        let (alpha, beta) = (
-            f64::from(self.finish.factors.alpha),
-            f64::from(self.finish.factors.beta),
-        );
+        let [alpha, beta] = self.finish.factors.to_f64();
         (0..rows)
             .into_par_iter()
             .map(|row| {
@@ -160,7 +158,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
                 for (column, (c, x)) in c[row * ldc..][..columns].iter().zip(&x).enumerate() {
                     let mut c = c.to_f64();
                     if !c.is_finite() {
-                        let (value, magnitude) = self.element(row, column);
+                        let Sum { value, magnitude, .. } = self.element(row, column);
                         if !bound.around::<C>(value, magnitude, Activation::None).admits(c) {
                             return Ok(f64::INFINITY);
                         }

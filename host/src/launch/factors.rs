@@ -1,29 +1,53 @@
 //! Alpha and beta.
 
+use std::fmt;
+
 use tilewright_contract::{Rung, Variant};
 
+use crate::element::Accumulator;
 use crate::error::{Error, Result};
 
-/// The factors of `C = alpha · A · B + beta · C`.
+/// The factors of `C = alpha · A · B + beta · C`, of the type that the products are summed in: f64 for matrices of f64, f32 for all others, as in BLAS.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Factors {
-    /// The factor of the product.
-    pub alpha: f32,
+pub struct Factors<F = f32> {
+    /// The factor of the product; with 0 neither A nor B is read.
+    pub alpha: F,
     /// The factor of what C holds before; with 0 it is not read.
-    pub beta: f32,
+    pub beta: F,
 }
 
-impl Default for Factors {
+impl<F: Accumulator> Default for Factors<F> {
     /// The product alone: 1 and 0.
     fn default() -> Self {
-        Self { alpha: 1.0, beta: 0.0 }
+        let [alpha, beta] = [1.0, 0.0].map(F::from_f64);
+        Self { alpha, beta }
     }
 }
 
-impl Factors {
+impl<F: Accumulator> Factors<F> {
     /// Whether they ask for the product alone.
     pub fn is_product(self) -> bool {
         self == Self::default()
+    }
+
+    /// Whether the product counts; where not, A and B are not read.
+    pub fn reads_operands(self) -> bool {
+        self.alpha != F::default()
+    }
+
+    /// Whether what C holds before counts; where not, it is not read.
+    pub fn reads_c(self) -> bool {
+        self.beta != F::default()
+    }
+
+    /// Alpha and beta as f64, exactly, but for the sign of a zero, which would become one of the result.
+    pub(crate) fn to_f64(self) -> [f64; 2] {
+        [self.alpha, self.beta].map(|factor| factor.to_f64() + 0.0)
+    }
+
+    /// Alpha and beta for the kernels that have them, all of which sum in f32. Of f64 there is none: [`check`](Self::check) has let 1 and 0 pass alone.
+    pub(crate) fn of_call(self) -> [f32; 2] {
+        self.to_f64().map(|factor| factor as f32)
     }
 
     /// Refuses a kernel that cannot scale.
@@ -38,5 +62,11 @@ impl Factors {
             self.beta,
             Rung::Gemm
         )))
+    }
+}
+
+impl<F: Accumulator> fmt::Display for Factors<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "alpha {} and beta {}", self.alpha, self.beta)
     }
 }

@@ -4,32 +4,32 @@ use half::{bf16, f16};
 use tilewright_contract::{Activation, Output, Rung, Variant};
 
 use super::Factors;
-use crate::element::Element;
+use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 
 /// `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, all in the type of the sums, rounded once.
 ///
 /// `B` is where the bias is: a slice on the host, a [`DeviceMatrix`](super::DeviceMatrix) on the device. It has one element for each column of C, of the type
-/// of A and B.
+/// of A and B. `F` is the type of the factors, that of the sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finish<B> {
+pub struct Finish<B, F = f32> {
     /// Alpha and beta.
-    pub factors: Factors,
+    pub factors: Factors<F>,
     /// Added to each row of C, before the activation.
     pub bias: Option<B>,
     /// Applied to each element at last.
     pub activation: Activation,
 }
 
-impl<B> Default for Finish<B> {
+impl<B, F: Accumulator> Default for Finish<B, F> {
     /// The product alone.
     fn default() -> Self {
         Factors::default().into()
     }
 }
 
-impl<B> From<Factors> for Finish<B> {
-    fn from(factors: Factors) -> Self {
+impl<B, F> From<Factors<F>> for Finish<B, F> {
+    fn from(factors: Factors<F>) -> Self {
         Self {
             factors,
             bias: None,
@@ -38,7 +38,7 @@ impl<B> From<Factors> for Finish<B> {
     }
 }
 
-impl<B> Finish<B> {
+impl<B, F: Accumulator> Finish<B, F> {
     /// Whether a kernel of [`Rung::takes_epilogue`] is needed for A and B of `T` and C of `C`.
     pub(crate) fn needs_epilogue<T: Element, C: OutputOf<T>>(&self) -> bool {
         self.bias.is_some() || self.activation != Activation::None || C::OUTPUT != Output::Same

@@ -139,7 +139,8 @@ impl Gpu {
         self.launch_scaled(plan, Factors::default(), a, b, c)
     }
 
-    /// Enqueues `C = alpha · op(A) · op(B) + beta · C`; returns before it is done. With `beta` 0 C is not read. Padding between the rows of C is neither read
+    /// Enqueues `C = alpha · op(A) · op(B) + beta · C`; returns before it is done. With `alpha` 0 neither A nor B is read, with
+    /// `beta` 0 C is not. Padding between the rows of C is neither read
     /// nor written.
     ///
     /// # Errors
@@ -148,7 +149,7 @@ impl Gpu {
     pub fn launch_scaled<T: Element>(
         &self,
         plan: &Plan,
-        factors: Factors,
+        factors: Factors<T::Accumulator>,
         a: &DeviceMatrix<'_, T>,
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, T>,
@@ -165,11 +166,19 @@ impl Gpu {
     pub fn launch_finished<T: Element, C: OutputOf<T>>(
         &self,
         plan: &Plan,
-        finish: Finish<&DeviceMatrix<'_, T>>,
+        finish: Finish<&DeviceMatrix<'_, T>, T::Accumulator>,
         a: &DeviceMatrix<'_, T>,
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, C>,
     ) -> Result<()> {
+        let without_k;
+        let plan = match finish.factors.reads_operands() {
+            true => plan,
+            false => {
+                without_k = plan.without_k();
+                &without_k
+            }
+        };
         for (operand, len) in [(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c.len())] {
             let needed = plan.shape().span_elems(operand);
             if len < needed {
@@ -201,11 +210,8 @@ impl Gpu {
             self.copied(1, copy_b, b.as_device_ptr())?,
             c.as_device_ptr(),
         );
-        let (args, parts, call) = (
-            plan.shape().args(),
-            plan.parts(),
-            plan.call(finish.factors.alpha, finish.factors.beta),
-        );
+        let [alpha, beta] = finish.factors.of_call();
+        let (args, parts, call) = (plan.shape().args(), plan.parts(), plan.call(alpha, beta));
         let maps = match plan.tile() {
             OutputTile::Wgmma(tile) => {
                 let addresses = [a.as_raw(), b.as_raw(), c.as_raw()];

@@ -108,6 +108,84 @@ fn factors_are_numbers_in_any_form() {
 }
 
 #[test]
+fn factors_have_the_type_of_the_sums() {
+    let place = Place::new();
+    let le64 = |values: &[f64]| -> Vec<u8> { values.iter().flat_map(|x| x.to_le_bytes()).collect() };
+    place.put("a.npy", "<f8", false, (1, 2), &le64(&[3.0, 4.0]));
+    place.put("b.npy", "<f8", false, (2, 1), &le64(&[1.0, 1.0]));
+    place.put("c0.npy", "<f8", false, (1, 1), &le64(&[1.0]));
+    let report = place.json("matmul a.npy b.npy --alpha 0.1 --add c0.npy --beta 1e-300 -o c.npy --verify full");
+    assert_eq!(
+        (report["alpha"].as_f64(), report["beta"].as_f64()),
+        (Some(0.1), Some(1e-300))
+    );
+    assert_eq!(place.elements("c.npy"), le64(&[0.1 * 7.0 + 1e-300]));
+    // 1e39 is a number of f64, if none of f32.
+    place.succeeds("matmul a.npy b.npy --alpha 1e39 -o c.npy --verify full");
+    assert_eq!(place.elements("c.npy"), le64(&[1e39 * 7.0]));
+    let error = place.fails(2, "matmul a.npy b.npy --alpha 1e-400 -o c.npy");
+    assert!(error.contains("--alpha 1e-400: f64 rounds it to 0"), "{error}");
+    let f32s = with_operands();
+    let report = f32s.json("matmul a.npy b.npy --alpha 0.1 -o c.npy --verify full");
+    assert_eq!(report["alpha"].as_f64(), Some(0.1), "as it was written");
+    let error = f32s.fails(2, "matmul a.npy b.npy --alpha 1e-60 -o c.npy");
+    assert!(error.contains("f32 rounds it to 0"), "{error}");
+}
+
+#[test]
+fn with_alpha_0_neither_operand_is_read() {
+    let place = with_operands();
+    place.put("nan.npy", "<f4", false, (2, 3), &le32(&[f32::NAN; 6]));
+    place.put("c0.npy", "<f4", false, (2, 2), &le32(&[1.0, 2.0, 3.0, 4.0]));
+    for (backend, verify) in [("cpu", "full"), ("cpu", "sample"), ("sim", "full")] {
+        place.succeeds(&format!(
+            "matmul nan.npy b.npy --alpha 0 --add c0.npy --beta 2 -o c.npy --backend {backend} --verify {verify}"
+        ));
+        assert_eq!(place.elements("c.npy"), le32(&[2.0, 4.0, 6.0, 8.0]), "{backend}");
+        place.succeeds(&format!(
+            "matmul nan.npy b.npy --alpha -0 -o c.npy --backend {backend} --verify {verify}"
+        ));
+        assert_eq!(place.elements("c.npy"), le32(&[0.0; 4]), "{backend}");
+    }
+}
+
+#[test]
+fn sums_that_leave_the_range_are_no_fault_of_a_kernel() {
+    let place = Place::new();
+    place.put("a.npy", "<f4", false, (1, 3), &le32(&[3e38, 3e38, -3e38]));
+    place.put("b.npy", "<f4", false, (3, 1), &le32(&[2.0, -2.0, 1.0]));
+    let error = place.fails(2, "matmul a.npy b.npy -o c.npy --verify full");
+    assert!(
+        error.contains("exceed the range of f32 (3.4028235e38)") && error.contains("row 0, column 0"),
+        "{error}"
+    );
+    // What overflows without doubt is compared as before.
+    place.put("b.npy", "<f4", false, (3, 1), &le32(&[2.0, 2.0, -2.0]));
+    place.succeeds("matmul a.npy b.npy -o c.npy --verify full");
+    assert_eq!(place.elements("c.npy"), le32(&[f32::INFINITY]));
+}
+
+#[test]
+fn a_gpu_is_named_by_its_number() {
+    let place = with_operands();
+    let error = place.fails(2, "matmul a.npy b.npy -o c.npy --backend cpu --device 0");
+    assert!(error.contains("--device 0 names a GPU"), "{error}");
+    // Nobody has so many. Whoever names one does not want the CPU instead.
+    for command in [
+        "matmul a.npy b.npy -o c.npy",
+        "device",
+        "bench",
+        "verify",
+        "plan --tile 64x64x64",
+    ] {
+        let error = place.fails(3, &format!("{command} --device 4000"));
+        assert!(error.contains("no CUDA"), "{command}: {error}");
+    }
+    let both = place.run("plan --tile 64x64x64 --arch sm_90 --device 0");
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
 fn an_f32_is_added_to_a_product_of_bfloat16() {
     let place = Place::new();
     let words = |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|&x| bf16::from_f32(x).to_le_bytes()).collect() };

@@ -164,10 +164,13 @@ fn a_margin_is_the_users_own() {
 fn bad_input_names_the_rule_its_source_and_the_nearest_value() {
     let place = Place::new();
     for (arguments, parts) in [
-        ("-m 0 -n 8 -k 8 --arch sm_90", &["m 0", "at least 1", "nearest: 1"][..]),
+        (
+            "-m 0 -n 8 -k 8 --arch sm_90",
+            &["m 0", "at least 1", "nearest that works: -m 1\n"][..],
+        ),
         (
             "-m 99999999999 -n 8 -k 8 --arch sm_90",
-            &["2147483647", "nearest: 2147483647"],
+            &["2147483647", "nearest that works: -m 2147483647\n"],
         ),
         ("-m 8 -n 8 --arch sm_90", &["all three or none"]),
         ("--arch sm_90", &["a tile (MxNxK) or"]),
@@ -177,36 +180,43 @@ fn bad_input_names_the_rule_its_source_and_the_nearest_value() {
         ),
         (
             "--arch sm_75 --dtype tf32 -m 8 -n 8 -k 8",
-            &["sm_75 tf32", "PTX ISA", "nearest: f32"],
+            &["sm_75 tf32", "PTX ISA", "nearest that works: --dtype f32\n"],
         ),
         (
             "--arch sm_90 --tile 100x128x64",
-            &["tile m 100", "wgmma", "nearest: 128"],
+            &["tile m 100", "wgmma", "nearest that works: --tile 128x128x64\n"],
         ),
         (
             "--arch sm_120 --dtype nvfp4 --tile 64x128x128",
-            &["128 rows", "CUTLASS", "nearest: 128"],
+            &["128 rows", "CUTLASS", "nearest that works: --tile 128x128x128\n"],
         ),
         (
             "--arch sm_120 --path wgmma --tile 64x128x64",
-            &["wgmma for f16", "nearest: mma.sync"],
+            &["wgmma for f16", "nearest that works: --path mma.sync\n"],
         ),
         (
             "--arch sm_90 --path tcgen05 -m 8 -n 8 -k 8",
-            &["tcgen05 for f16", "nearest: wgmma"],
+            &["tcgen05 for f16", "nearest that works: --path wgmma\n"],
         ),
         ("--arch sm_120 --tile 128x128x64 --cluster 2x1", &["cluster 2x1", "1x1"]),
         (
             "--arch sm_90 --tile 128x128x64 --margin 232448",
-            &["margin", "nearest: 232447"],
+            &["margin", "nearest that works: --margin 232447\n"],
         ),
         (
             "--arch sm_90 --tile 128x128x64 --accumulator tmem",
-            &["tmem", "nearest: registers"],
+            &["tmem", "nearest that works: --accumulator registers\n"],
         ),
         (
             "--arch sm_90 --tile 128x128x64 --static-bytes 49153",
             &["49152 B", "ptxas"],
+        ),
+        (
+            "--arch sm_90 -m 512 -n 512 -k 512 --output-bytes 100000",
+            &[
+                "output bytes 100000: an element of C has at most 16 bytes",
+                "nearest that works: --output-bytes 16\n",
+            ],
         ),
         (
             "--arch sm_120 --product T4 --tile 128x128x64",
@@ -218,6 +228,8 @@ fn bad_input_names_the_rule_its_source_and_the_nearest_value() {
             assert!(line.contains(part), "`{arguments}`: {line}");
         }
     }
+    // Its own choice of warps is legal.
+    place.succeeds("plan --arch sm_75 --dtype f16 --tile 80x24x64");
     // Without a device there is nothing to ask.
     assert!(place.fails(3, "plan --tile 64x64x64").contains("--arch"));
 }

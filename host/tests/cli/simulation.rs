@@ -153,11 +153,26 @@ fn what_sim_cannot_do_is_one_line_with_the_numbers() {
             "blocks, a grid holds 2147483647",
         ),
         ("r01_naive -m 1 -n 1 -k 16777216", "K = 16777216 has no error bound"),
-        ("auto -m 20000 -n 20000 -k 20000", "--yes does it all the same"),
+        (
+            "r11_matrix_vector -m 2 -n 3 -k 4",
+            "r11_matrix_vector computes a C of one row or one column, not 2 x 3",
+        ),
+        (
+            "r09_async_copy -m 64 -n 64 -k 64 --tile 128",
+            "none of its tiles is a square: leave the width open",
+        ),
     ] {
         let error = place.fails(2, &format!("sim {arguments}"));
         assert!(error.contains(expected), "`{arguments}`: {error:?} lacks {expected:?}");
     }
+    let too_much = place.fails(1, "sim auto -m 60000 -n 60000 -k 60000");
+    assert!(
+        too_much.contains("not enough resources: simulating") && too_much.contains("--yes"),
+        "{too_much}"
+    );
+    // Without --dtype the type is one that the kernel has.
+    let report = place.json("sim r13_wgmma -m 64 -n 64 -k 64");
+    assert_eq!(report["dtype"], "f16");
     for arguments in [
         "",
         "auto",
@@ -227,6 +242,9 @@ fn the_demo_without_a_gpu_shows_the_simulator() {
         "{text}"
     );
     assert_eq!(text.matches("warp-wide reads of shared memory").count(), 2, "{text}");
+    // What it proposes is a command that works.
+    let (_, proposed) = text.split_once("`tilewright ").expect("proposes one");
+    place.succeeds(proposed.split('`').next().expect("ends"));
     let listing = place.json("demo");
     assert_eq!(listing["simulated"]["clean"], true);
 }

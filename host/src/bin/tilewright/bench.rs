@@ -7,6 +7,7 @@ use clap::Args;
 use tilewright::bench::{self, Options, Progress, Results, Selection, Suite};
 use tilewright::plan::Speeds;
 
+use crate::choice::OnDevice;
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
 use crate::{files, kernels, output, resources};
@@ -54,6 +55,8 @@ pub struct Command {
     /// Also write bench-SUITE.json, .md and .svg into this folder; for own shapes SUITE is own, or own-FILE
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    device: OnDevice,
     /// The folder of libcublas and libcublasLt, where the system's loader does not find them
     #[arg(long, value_name = "DIR")]
     cublas: Option<PathBuf>,
@@ -104,6 +107,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         rung: kernels::rung(&command.kernel)?,
         speeds: command.speeds.as_deref().map_or(Ok(Speeds::default()), speeds)?,
         zeros: command.zeros,
+        device: command.device.named(),
         rounds: command.rounds.map(|rounds| rounds as usize),
         cublas: command.cublas.clone(),
         twins: command.twins.clone(),

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use tilewright::plan::Policy;
 use tilewright::{Backend, Bytes, Options, Verify};
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::kernels;
 
 /// Backend, kernel, tile and shared-memory limit.
@@ -13,6 +13,8 @@ pub struct Choice {
     /// Where to compute; auto takes the GPU if there is one
     #[arg(long, value_enum, default_value_t = On::Auto)]
     backend: On,
+    #[command(flatten)]
+    device: OnDevice,
     /// The kernel, by the name of its rung
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
@@ -22,7 +24,7 @@ pub struct Choice {
     /// Shared memory that a block must not exceed
     #[arg(long, value_name = "BYTES")]
     smem_limit: Option<u32>,
-    /// With the simulator: run even if that takes more than ten minutes, or more memory than there is
+    /// Run even if that takes more memory than there is, or in the simulator more than ten minutes
     #[arg(long)]
     pub yes: bool,
 }
@@ -37,10 +39,45 @@ impl Choice {
             ..Policy::default()
         };
         Ok(Options {
-            backend: self.backend.into(),
+            backend: self.device.settle(self.backend)?.into(),
+            device: self.device.ordinal(),
             policy,
             verify,
         })
+    }
+}
+
+/// Which GPU.
+#[derive(Args)]
+pub struct OnDevice {
+    /// The GPU, counted from 0 as the driver counts (CUDA_VISIBLE_DEVICES applies); without it, the first
+    #[arg(long, value_name = "N")]
+    device: Option<u32>,
+}
+
+impl OnDevice {
+    /// Its number.
+    pub fn ordinal(&self) -> u32 {
+        self.device.unwrap_or_default()
+    }
+
+    /// The number that was named, if one was.
+    pub fn named(&self) -> Option<u32> {
+        self.device
+    }
+
+    /// Where to compute: whoever names a GPU wants it.
+    ///
+    /// # Errors
+    /// For a GPU beside another place.
+    pub fn settle(&self, on: On) -> Result<On> {
+        match (self.device, on) {
+            (Some(device), On::Cpu | On::Sim) => Err(Failure::input(format!(
+                "--device {device} names a GPU, and this backend computes on the CPU"
+            ))),
+            (Some(_), On::Auto | On::Gpu) => Ok(On::Gpu),
+            (None, on) => Ok(on),
+        }
     }
 }
 
@@ -49,7 +86,7 @@ impl Choice {
 pub enum On {
     /// The GPU, or the CPU where there is none
     Auto,
-    /// The first CUDA device
+    /// The GPU, or an error where there is none
     Gpu,
     /// All cores
     Cpu,

@@ -1,4 +1,4 @@
-//! `tilewright device`: what the first CUDA device offers, and what the kernels take of it.
+//! `tilewright device`: what a CUDA device offers, and what the kernels take of it.
 
 use clap::Args;
 use serde::Serialize;
@@ -7,12 +7,16 @@ use tilewright::launch::{FunctionUsage, Gpu};
 use tilewright::ptx;
 use tilewright_contract::{VARIANTS, Variant};
 
+use crate::choice::OnDevice;
 use crate::failure::Result;
 use crate::output;
 
-/// Show what the first CUDA device offers, and what each kernel takes of it
+/// Show what a CUDA device offers, and what each kernel takes of it
 #[derive(Args)]
-pub struct Command {}
+pub struct Command {
+    #[command(flatten)]
+    device: OnDevice,
+}
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -39,10 +43,10 @@ struct Kernel {
 }
 
 /// Runs the command.
-pub fn run(_command: &Command, json: bool) -> Result<()> {
-    let profile = device::query(0)?;
+pub fn run(command: &Command, json: bool) -> Result<()> {
+    let profile = device::query(command.device.ordinal())?;
     // A device that is too old for the kernels still has limits worth showing.
-    let opened = Gpu::open(0);
+    let opened = Gpu::open(command.device.ordinal());
     let mut kernels = Vec::new();
     if let Ok(gpu) = &opened {
         let runs = |variant: &&Variant| variant.rung.runs_on(profile.compute_capability);

@@ -10,6 +10,7 @@ use tilewright::inspect::{self, Inspected, Kernel, Nvdisasm, Ptxas, Target};
 use tilewright::launch::{FunctionUsage, Gpu};
 use tilewright::spilling::Twins;
 
+use crate::choice::OnDevice;
 use crate::failure::{Failure, Result};
 use crate::plan::limiter;
 use crate::{kernels, output, ptx};
@@ -35,6 +36,8 @@ pub struct Command {
     /// Show the machine code
     #[arg(long, requires = "arch")]
     sass: bool,
+    #[command(flatten)]
+    device: OnDevice,
 }
 
 /// Runs the command.
@@ -44,7 +47,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     match (command.usage, command.ptx, command.sass) {
         (_, true, _) => print_ptx(&command.kernel, &targets, json),
         (_, _, true) => print_machine_code(&command.kernel, &chosen, &targets, json),
-        (true | false, false, false) => print_usage(&command.kernel, &chosen, &targets, json),
+        (true | false, false, false) => print_usage(command, &chosen, &targets, json),
     }
 }
 
@@ -172,7 +175,7 @@ struct Row {
     driver: Option<FunctionUsage>,
 }
 
-fn print_usage(kernel: &str, chosen: &[Kernel], targets: &[Target], json: bool) -> Result<()> {
+fn print_usage(command: &Command, chosen: &[Kernel], targets: &[Target], json: bool) -> Result<()> {
     let ptxas = Ptxas::find()?;
     let assembling = output::spinner();
     assembling.set_message("assembling");
@@ -182,11 +185,12 @@ fn print_usage(kernel: &str, chosen: &[Kernel], targets: &[Target], json: bool) 
         .collect::<tilewright::Result<_>>()?;
     assembling.finish_and_clear();
     if inspected.iter().all(Vec::is_empty) {
-        return Err(nothing(kernel, targets));
+        return Err(nothing(&command.kernel, targets));
     }
 
-    let (device, usage, no_device) = match ask_driver(chosen) {
+    let (device, usage, no_device) = match ask_driver(command.device.ordinal(), chosen) {
         Ok((device, usage)) => (Some(device), usage, None),
+        Err(error) if command.device.named().is_some() => return Err(error.into()),
         Err(error) => (None, BTreeMap::new(), Some(error.to_string())),
     };
     let mut kernels = Vec::new();
@@ -220,9 +224,9 @@ fn print_usage(kernel: &str, chosen: &[Kernel], targets: &[Target], json: bool) 
     }
 }
 
-/// The first device and what its driver says of the kernels.
-fn ask_driver(chosen: &[Kernel]) -> tilewright::Result<(Device, BTreeMap<&'static str, FunctionUsage>)> {
-    let gpu = Gpu::open(0)?;
+/// A device and what its driver says of the kernels.
+fn ask_driver(ordinal: u32, chosen: &[Kernel]) -> tilewright::Result<(Device, BTreeMap<&'static str, FunctionUsage>)> {
+    let gpu = Gpu::open(ordinal)?;
     let architecture = gpu.profile().architecture();
     let device = Device {
         name: gpu.profile().name.clone(),

@@ -69,7 +69,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Reads the name of a rung or an entry point, or [`AUTO`], and of an element type. Without one it is the entry point's, or f32.
+    /// Reads the name of a rung or an entry point, or [`AUTO`], and of an element type. Without one it is the entry point's, f32, or the first that the rung
+    /// has.
     pub fn of(name: &str, dtype: Option<&str>) -> Result<Self> {
         let dtype = dtype.map(parse_dtype).transpose()?;
         let entry_point = VARIANTS.iter().find(|variant| variant.symbol == name);
@@ -85,7 +86,10 @@ impl Choice {
         Ok(Self {
             rung,
             entry_point,
-            dtype: entry_point.map(|variant| variant.dtype).or(dtype).unwrap_or(DType::F32),
+            dtype: entry_point
+                .map(|variant| variant.dtype)
+                .or(dtype)
+                .unwrap_or_else(|| usual(rung)),
         })
     }
 
@@ -98,6 +102,17 @@ impl Choice {
             ..Policy::default()
         }
     }
+}
+
+/// The element type of a rung where none is named.
+fn usual(rung: Option<Rung>) -> DType {
+    let has = |dtype: &DType| {
+        rung.is_none_or(|rung| {
+            let mut of_rung = VARIANTS.iter().filter(|variant| variant.rung == rung);
+            of_rung.any(|variant| variant.dtype == *dtype)
+        })
+    };
+    DType::ALL.into_iter().find(has).unwrap_or(DType::F32)
 }
 
 /// The element type of this name.

@@ -14,6 +14,7 @@ mod files;
 mod inspect;
 mod kernels;
 mod matmul;
+mod memory;
 mod npy;
 mod output;
 mod plan;
@@ -56,9 +57,22 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let result = resources::ensure_stack().and_then(|()| run());
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Where standard error is closed, the exit code still tells.
+            let _ = writeln!(std::io::stderr(), "error: {}", failure.line());
+            ExitCode::from(failure.exit_code)
+        }
+    }
+}
+
+/// Reads the arguments and runs the command.
+fn run() -> failure::Result<()> {
     let Cli { json, command } = Cli::parse();
     let computing = |run: &dyn Fn() -> failure::Result<()>| resources::settle().and_then(|()| run());
-    let result = match &command {
+    match &command {
         Command::Device(command) => device::run(command, json),
         Command::Plan(command) => plan::run(command, json),
         Command::Matmul(command) => computing(&|| matmul::run(command, json)),
@@ -69,13 +83,5 @@ fn main() -> ExitCode {
         // Starts its threads by itself.
         Command::Bench(command) => bench::run(command, json),
         Command::Demo(command) => computing(&|| demo::run(command, json)),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            // Where standard error is closed, the exit code still tells.
-            let _ = writeln!(std::io::stderr(), "error: {}", failure.line());
-            ExitCode::from(failure.exit_code)
-        }
     }
 }

@@ -4,16 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use half::{bf16, f16};
+use tilewright::check::Expected;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, DType, Factors, Finish, GemmShape, Operand, Options, OutputOf, Report, Transpose, Verify,
+    Accumulator, Activation, Backend, DType, Factors, Finish, GemmShape, Operand, Options, OutputOf, Report, Transpose,
+    Verify,
 };
 
 use crate::choice::Choice;
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
 use crate::npy::{self, Descr, Scalar, Source};
-use crate::{output, simulation};
+use crate::{memory, output, simulation};
 
 /// Multiply two .npy files: C = A · B, or scaled and added to a third
 #[derive(Args)]
@@ -29,14 +31,14 @@ pub struct Command {
     #[arg(long)]
     trans_b: bool,
     /// Multiply the product by this number
-    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_hyphen_values = true, value_parser = factor)]
-    alpha: f32,
+    #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true, value_parser = number)]
+    alpha: String,
     /// Add this matrix, m x n, to the product; of the type of C
     #[arg(long, value_name = "C0")]
     add: Option<PathBuf>,
     /// Multiply the matrix that is added by this number, without it by 1
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = factor)]
-    beta: Option<f32>,
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = number)]
+    beta: Option<String>,
     /// Add this row, n elements or 1 x n, of the type of A and B, to every row: a file, or `random`
     #[arg(long, value_name = "ROW")]
     bias: Option<PathBuf>,
@@ -62,17 +64,37 @@ pub struct Command {
     explain: bool,
 }
 
-/// Reads a factor. One that f32 cannot hold is refused; an infinity that is written as such is none of these.
-fn factor(text: &str) -> std::result::Result<f32, String> {
-    let no_number = |_| "not a number".to_owned();
-    let (factor, exact): (f32, f64) = (text.parse().map_err(no_number)?, text.parse().map_err(no_number)?);
-    match exact.is_finite() && factor.is_infinite() {
-        true => Err(format!(
-            "beyond the range of f32, whose largest number is {:e}",
-            f32::MAX
-        )),
-        false => Ok(factor),
+/// Takes what is a number; of which type, the files say later.
+fn number(text: &str) -> std::result::Result<String, String> {
+    match text.parse::<f64>() {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("not a number".to_owned()),
     }
+}
+
+/// Reads a factor of the type that is summed in. One beyond its range is refused; an infinity that is written as such is none of these. So is one that would
+/// round to 0, with which a matrix is not read at all.
+fn factor<F: Accumulator>(option: &str, text: &str) -> Result<F> {
+    let refuse = |problem: String| Failure::input(format!("{option} {text}: {problem}"));
+    let read = text.parse::<F>().map_err(|_| refuse("not a number".to_owned()))?;
+    let factor = read.to_f64();
+    let has = |digits: &str| {
+        text.to_ascii_lowercase()
+            .split('e')
+            .next()
+            .is_some_and(|mantissa| mantissa.contains(|c: char| digits.contains(c)))
+    };
+    if factor.is_infinite() && has("0123456789") {
+        return Err(refuse(format!(
+            "beyond the range of {}, whose largest number is {:e}",
+            F::DTYPE,
+            F::MAX
+        )));
+    }
+    if factor == 0.0 && has("123456789") {
+        return Err(refuse(format!("{} rounds it to 0", F::DTYPE)));
+    }
+    Ok(read)
 }
 
 /// What is applied to every element.
@@ -127,7 +149,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         )));
     }
     let shape = shape(command, &a, &b)?;
-    if let (Some(beta), None) = (command.beta, &command.add) {
+    if let (Some(beta), None) = (&command.beta, &command.add) {
         return Err(Failure::input(format!(
             "--beta {beta} multiplies what --add names, and there is no --add"
         )));
@@ -193,24 +215,29 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     destination: Destination,
 ) -> Result<Report> {
     let mut factors = Factors {
-        alpha: command.alpha,
-        beta: 0.0,
+        alpha: factor("--alpha", &command.alpha)?,
+        ..Factors::<T::Accumulator>::default()
     };
     if command.add.is_some() {
-        factors.beta = command.beta.unwrap_or(1.0);
+        factors.beta = factor("--beta", command.beta.as_deref().unwrap_or("1"))?;
     }
-    options.policy.factors = command.add.is_some() || factors.alpha != 1.0;
+    options.policy.factors = command.add.is_some() || !factors.is_product();
     options.policy.epilogue = command.bias.is_some() || command.activation.is_some() || T::DTYPE != C::DTYPE;
     simulation::ensure_product_affordable::<T>(shape, &options, command.choice.yes)?;
+    if options.backend != Backend::Sim {
+        let needed = memory_bytes::<T, C>(shape, [&a, &b], command.add.is_some());
+        memory::ensure(|| format!("the product {shape}"), needed, command.choice.yes)?;
+    }
     let spinner = output::spinner();
     let descr = if T::DTYPE == C::DTYPE { a.descr() } else { Descr::F32 };
     let c_bytes = npy::file_bytes::<C>(descr, shape.m(), shape.n()).map_err(|problem| destination.failure(problem))?;
     destination.reserve(c_bytes)?;
     spinner.set_message("reading");
-    let mut c = match &command.add {
-        Some(path) => added::<C>(shape, path, command.bf16)?,
-        None => zeros(shape.span_elems(Operand::C))?,
-    };
+    let before = command
+        .add
+        .as_deref()
+        .map(|path| added::<C>(shape, path, command.bf16))
+        .transpose()?;
     let bias = command
         .bias
         .as_deref()
@@ -227,20 +254,45 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     };
     let (a, b) = (a.read::<T>()?, b.read::<T>()?);
     spinner.set_message(format!("multiplying {shape}"));
-    let report = tilewright::gemm_finished(shape, finish, &a, &b, &mut c, &options)?;
+    let verify = std::mem::take(&mut options.verify);
+    let mut product = tilewright::matmul_finished(shape, finish, &a, &b, before.as_deref(), &options)?;
+    if verify != Verify::None {
+        spinner.set_message(format!("comparing {shape} with the reference"));
+        let expected = Expected::product(shape, &a, &b)?.finished(finish, before.as_deref().unwrap_or_default())?;
+        expected.verify(&product.c, verify)?;
+        product.report.verified = verify;
+    }
     spinner.set_message("writing");
-    npy::write(destination, descr, shape.m(), shape.n(), &c)?;
+    npy::write(destination, descr, shape.m(), shape.n(), &product.c)?;
     spinner.finish_and_clear();
-    Ok(report)
+    Ok(product.report)
 }
 
-/// Zeros for C.
-fn zeros<C: Scalar>(len: usize) -> Result<Vec<C>> {
-    let mut c = Vec::new();
-    c.try_reserve_exact(len)
-        .map_err(|_| Failure::input(format!("C has {len} elements: more than there is memory")))?;
-    c.resize(len, C::from_f64(0.0));
-    Ok(c)
+/// What a product takes of the host's memory: the operands, C, what is added, and the largest copy of an operand that is made on the way, of one in Fortran
+/// order or of those that are transposed.
+fn memory_bytes<T, C>(shape: &GemmShape, [a, b]: [&Source; 2], adds: bool) -> u64 {
+    let operands = [(Operand::A, a), (Operand::B, b)];
+    // What is more than 2^64 is too much as well.
+    let bytes = |operand| (shape.span_elems(operand) as u64).saturating_mul(size_of::<T>() as u64);
+    let c = (shape.span_elems(Operand::C) as u64).saturating_mul(size_of::<C>() as u64);
+    let reordered = operands.map(|(operand, file)| if file.is_reordered() { bytes(operand) } else { 0 });
+    let transposed = operands.map(|(operand, _)| match shape.transpose(operand) {
+        Transpose::Yes => bytes(operand),
+        Transpose::No => 0,
+    });
+    let copies = reordered
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+        .max(transposed[0].saturating_add(transposed[1]));
+    let all = [
+        bytes(Operand::A),
+        bytes(Operand::B),
+        c,
+        if adds { c } else { 0 },
+        copies,
+    ];
+    all.into_iter().fold(0, u64::saturating_add)
 }
 
 /// What is added to the product.

@@ -10,6 +10,29 @@ use crate::failure::{Failure, Result};
 #[cfg(target_os = "linux")]
 const LEAST_ADDRESS_SPACE: u64 = 256 << 20;
 
+/// The least stack of the first thread, on which commands are read and run.
+#[cfg(target_os = "linux")]
+const LEAST_STACK: u64 = 512 << 10;
+
+/// Refuses a stack on which the program cannot even read its arguments: an overflow ends it without a word.
+///
+/// # Errors
+/// With both sizes.
+pub fn ensure_stack() -> Result<()> {
+    #[cfg(target_os = "linux")]
+    if let Some(bytes) = rustix::process::getrlimit(rustix::process::Resource::Stack).current
+        && bytes < LEAST_STACK
+    {
+        return Err(Failure {
+            exit_code: 1,
+            message: format!(
+                "not enough resources: the stack is limited to {bytes} B (ulimit -s), {LEAST_STACK} B are needed"
+            ),
+        });
+    }
+    Ok(())
+}
+
 /// Starts the threads that compute, as many as the machine lets.
 ///
 /// Without them rayon would end the program in the middle of the work. A command that must settle its environment first

@@ -216,7 +216,10 @@ impl Listing {
                 line.site.file, line.site.line, line.requests, line.actual, line.ideal
             ));
         }
-        text.push_str(&format!("  `tilewright sim {}` says more.\n", self.plan.kernel));
+        text.push_str(&format!(
+            "  `tilewright sim {} -m {} -n {} -k {}` says more.\n",
+            self.plan.kernel, self.m, self.n, self.k
+        ));
         text
     }
 }

@@ -9,11 +9,10 @@ use tilewright::simulate::{Estimate, SimOptions, estimate};
 use tilewright::{Backend, Element, GemmShape, Operand, Options};
 
 use crate::failure::{Failure, Result};
+use crate::memory;
 
 /// A simulation that takes longer needs the user's word for it, in seconds.
 const LONG_SECONDS: f64 = 600.0;
-
-const GIB: f64 = (1 << 30) as f64;
 
 /// Multiplications below which a simulation is a matter of seconds, however it is done: not worth an estimate.
 const SHORT_PRODUCTS: f64 = (1 << 22) as f64;
@@ -27,14 +26,8 @@ pub fn ensure_affordable<T: Element>(plan: &Plan, options: &SimOptions, yes: boo
     if products.into_iter().product::<f64>() < SHORT_PRODUCTS {
         return Ok(None);
     }
-    if let Some(available) = available_memory().filter(|&available| available < memory_bytes::<T>(&shape) && !yes) {
-        return Err(Failure::input(format!(
-            "simulating {} for {shape} takes about {:.0} GiB of memory, {:.1} are available; --yes does it all the same",
-            plan.variant().symbol,
-            memory_bytes::<T>(&shape) as f64 / GIB,
-            available as f64 / GIB
-        )));
-    }
+    let what = || format!("simulating {} for {shape}", plan.variant().symbol);
+    memory::ensure(what, memory_bytes::<T>(&shape), yes)?;
     let estimate = estimate::<T>(plan, options);
     if estimate.seconds() > LONG_SECONDS && !yes {
         let runs = if estimate.runs > 1 {
@@ -62,14 +55,6 @@ fn memory_bytes<T>(shape: &GemmShape) -> u64 {
     let finer = if size_of::<T>() < 4 { 2 } else { 1 };
     let bytes = |operand, noted: u64| (shape.span_elems(operand) * size_of::<T>()) as u64 * (COPIES + noted * finer);
     bytes(Operand::A, 8) + bytes(Operand::B, 8) + bytes(Operand::C, 4)
-}
-
-/// Memory that a program may still take without pushing others out, in bytes; `None` where the system does not say.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// Refuses a product whose options ask for the simulator if it would take long, unless the user said yes.

@@ -9,7 +9,7 @@ use tilewright::verify::{self, CaseResult, Outcome, Progress};
 use tilewright::{DType, Error};
 use tilewright_contract::Variant;
 
-use crate::choice::On;
+use crate::choice::{On, OnDevice};
 use crate::failure::{Failure, Result};
 use crate::{kernels, output};
 
@@ -27,6 +27,8 @@ pub struct Command {
     /// Where: the GPU's kernels on the GPU or in the simulator, or with cpu the tiled loop nest that the CPU computes with
     #[arg(long, value_enum, default_value_t = On::Gpu)]
     backend: On,
+    #[command(flatten)]
+    device: OnDevice,
 }
 
 /// What `--json` prints.
@@ -69,7 +71,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         )));
     }
     let is_chosen = |variant: &Variant| chosen.iter().any(|one| one.symbol == variant.symbol);
-    let (device, results) = match command.backend {
+    let backend = command.device.settle(command.backend)?;
+    let (device, results) = match backend {
         On::Cpu if command.kernel != kernels::AUTO => {
             return Err(Failure::input(format!(
                 "{} runs on a GPU or in the simulator; the CPU has its own kernel",
@@ -89,7 +92,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             (device, verify::run_in_simulator(&options, is_chosen, on_progress))
         }
         On::Auto | On::Gpu => {
-            let gpu = open_gpu()?;
+            let gpu = open_gpu(command.device.ordinal())?;
             // What was named is refused with the reason; of all kernels those are tried that the device runs.
             let capability = gpu.profile().compute_capability;
             let all = command.kernel == kernels::AUTO;
@@ -108,7 +111,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         return Err(Failure { exit_code: 1, message });
     }
 
-    let asked_for = if command.backend == On::Cpu { &[][..] } else { &chosen };
+    let asked_for = if backend == On::Cpu { &[][..] } else { &chosen };
     let kernels = by_kernel(asked_for, &results);
     let code = results
         .iter()
@@ -143,8 +146,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
 }
 
 /// The first device, or why there is none and what to do without.
-fn open_gpu() -> Result<Gpu> {
-    Gpu::open(0).map_err(|error| {
+fn open_gpu(device: u32) -> Result<Gpu> {
+    Gpu::open(device).map_err(|error| {
         let mut failure = Failure::from(error);
         if failure.exit_code == 3 {
             failure.message.push_str(

@@ -197,6 +197,7 @@ impl Product for Device {
 fn options() -> Options {
     let suite = Suite::of_product([256, 256, 256], &Selection::default()).expect("fits");
     Options {
+        device: None,
         suite,
         rung: None,
         speeds: crate::plan::Speeds::default(),

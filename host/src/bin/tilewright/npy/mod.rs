@@ -103,6 +103,11 @@ impl Source {
         self.dtype
     }
 
+    /// Whether reading puts the elements into another order, for which it takes the memory twice for a while.
+    pub fn is_reordered(&self) -> bool {
+        self.header.fortran_order
+    }
+
     /// How the file names the type of its elements.
     pub fn descr(&self) -> Descr {
         self.header.descr

@@ -11,8 +11,8 @@ use std::path::{Path as FilePath, PathBuf};
 use clap::Args;
 use tilewright::device;
 use tilewright_plan::{
-    Accumulator, Epilogue, Frontend, GemmType, Path, Refusal, Report, Request, TileShape, Widening, picture, report,
-    report_for,
+    Accumulator, Epilogue, Frontend, GemmType, Path, Refusal, Report, Request, TileShape, Violation, Widening,
+    difference, nearest, picture, report, report_for,
 };
 
 use crate::destination::Destination;
@@ -37,6 +37,9 @@ pub struct Command {
     /// The architecture, such as sm_120; without it, that of the first CUDA device
     #[arg(long)]
     arch: Option<String>,
+    /// Plan for this GPU, counted from 0 as the driver counts
+    #[arg(long, value_name = "N", conflicts_with = "arch")]
+    device: Option<u32>,
     /// The product whose speed is assumed, such as "RTX 5090"; without it, one that stands for the architecture
     #[arg(long, requires = "arch")]
     product: Option<String>,
@@ -104,10 +107,10 @@ pub struct Command {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Show the budget guide's example, 128x256x64 NVFP4 with four stages, its figures beside the corrected ones
-    #[arg(long, conflicts_with_all = ["m", "n", "k", "arch", "tile", "path", "explain", "svg", "html"])]
+    #[arg(long, conflicts_with_all = ["m", "n", "k", "arch", "device", "tile", "path", "explain", "svg", "html"])]
     example: bool,
     /// Print the rules that a template is held against, with their sources
-    #[arg(long, conflicts_with_all = ["m", "n", "k", "arch", "tile", "path", "explain", "svg", "html", "example"])]
+    #[arg(long, conflicts_with_all = ["m", "n", "k", "arch", "device", "tile", "path", "explain", "svg", "html", "example"])]
     rules: bool,
 }
 
@@ -159,7 +162,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         return text::rules(json);
     }
     let mut request = command.request();
-    let report = answer(&mut request)?;
+    let report = answer(&mut request, command.device.unwrap_or_default())?;
     if let Some(file) = &command.svg {
         write(file, &picture::svg(&text::bars(&report)))?;
     }
@@ -177,10 +180,10 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     }
 }
 
-/// Asks about the named architecture, or about the first device.
-fn answer(request: &mut Request) -> Result<Report> {
+/// Asks about the named architecture, or about a device.
+fn answer(request: &mut Request, device: u32) -> Result<Report> {
     let answered = if request.arch.is_empty() {
-        let profile = device::query(0).map_err(|error| Failure {
+        let profile = device::query(device).map_err(|error| Failure {
             exit_code: error.exit_code(),
             message: format!("{error}; name an architecture: --arch sm_90"),
         })?;
@@ -194,7 +197,31 @@ fn answer(request: &mut Request) -> Result<Report> {
     } else {
         report(request)
     };
-    answered.map_err(|refusal: Refusal| Failure::input(refusal.to_string()))
+    answered.map_err(|refusal| Failure::input(explained(request, refusal)))
+}
+
+/// Why a request is refused, with the options of the nearest one that is not.
+fn explained(request: &Request, refusal: Refusal) -> String {
+    let Refusal::Violation(violation) = refusal else {
+        return refusal.to_string();
+    };
+    let Some(legal) = nearest(request, &violation) else {
+        return violation.to_string();
+    };
+    let changed = difference(request, &legal)
+        .into_iter()
+        .map(|(flag, value)| match value {
+            Some(value) => format!("{flag} {value}"),
+            None => format!("no {flag}"),
+        });
+    let broken = Violation {
+        nearest: None,
+        ..violation
+    };
+    format!(
+        "{broken}; nearest that works: {}",
+        changed.collect::<Vec<_>>().join(" ")
+    )
 }
 
 fn write(file: &FilePath, text: &str) -> Result<()> {
