@@ -11,7 +11,7 @@ use crate::device::DeviceProfile;
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::launch::{Finish, Gpu, OutputOf, activate, activation_name, check_bias};
-use crate::plan::{Plan, Policy, plan};
+use crate::plan::{Plan, PlanError, Policy, plan};
 use crate::reference::{self, check_lengths};
 use crate::simulate::{SimOptions, simulate_finished};
 
@@ -19,7 +19,7 @@ use crate::simulate::{SimOptions, simulate_finished};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// The GPU, or the CPU where there is none.
+    /// The GPU, or the CPU where there is none, or none of its kernels has what is asked for.
     #[default]
     Auto,
     /// The CUDA device of the options; [`Error::Unavailable`] where there is none.
@@ -265,7 +265,17 @@ pub(crate) fn compute<T: Element, C: OutputOf<T>>(
         Backend::Sim => in_simulator(problem, &options.policy)?,
         Backend::Gpu => on_gpu(&Gpu::open(options.device)?, problem, &options.policy)?,
         Backend::Auto => match Gpu::open(options.device) {
-            Ok(gpu) => on_gpu(&gpu, problem, &options.policy)?,
+            Ok(gpu) => match on_gpu(&gpu, problem, &options.policy) {
+                // Where the choice is open, what no kernel computes the CPU does.
+                Err(Error::InvalidPlan(lacking @ (PlanError::NoFactors { .. } | PlanError::NoEpilogue { .. })))
+                    if options.policy.rung.is_none() =>
+                {
+                    let mut product = on_cpu(problem, &options.policy)?;
+                    product.report.fallback = Some(lacking.to_string());
+                    product
+                }
+                computed => computed?,
+            },
             Err(Error::Unavailable(reason)) => {
                 if let Some(rung) = options.policy.rung {
                     return Err(Error::Unavailable(format!(

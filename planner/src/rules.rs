@@ -133,7 +133,7 @@ macro_rules! rule {
 
 rule!(
     /// The largest extent that the planner computes with.
-    EXTENT, "extent", "tile extents and parts of K are at most 65536, stages, warps and accumulators at most 1024, scratch at most 1 MiB a warp",
+    EXTENT, "extent", "tile extents and parts of K are at most 65536, stages at most 1024, warps and accumulators too, scratch at most 1 MiB a warp",
     "the planner; no multiprocessor holds more"
 );
 rule!(

@@ -20,6 +20,11 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("gemm::nothing_to_sum_scales_c", nothing_to_sum_scales_c),
         Trial::test("gemm::products_with_vectors", products_with_vectors),
         Trial::test("gemm::nan_stays_out_of_an_unread_c", nan_stays_out_of_an_unread_c),
+        Trial::test("gemm::with_alpha_0_no_operand_is_read", with_alpha_0_no_operand_is_read),
+        Trial::test(
+            "gemm::f64_is_scaled_where_the_choice_is_open",
+            f64_is_scaled_where_the_choice_is_open,
+        ),
         Trial::test("gemm::the_workspace_is_reused", the_workspace_is_reused),
         Trial::test(
             "gemm::slices_give_the_same_bits_each_time",
@@ -242,6 +247,61 @@ fn large_products_of_every_layout() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// A and B are NaN throughout; every kernel with factors, with K cut and not.
+fn with_alpha_0_no_operand_is_read() -> Outcome {
+    let gpu = Gpu::open(0)?;
+    let runs = |variant: &&Variant| {
+        variant.dtype == DType::F32
+            && variant.rung.takes_call()
+            && variant.rung.runs_on(gpu.profile().compute_capability)
+    };
+    let factors = Factors { alpha: 0.0, beta: 2.0 };
+    for variant in VARIANTS.iter().filter(runs) {
+        let (m, n) = if matches!(variant.tile, Tile::Lines(_)) {
+            (200, 1)
+        } else {
+            (200, 72)
+        };
+        let shape = GemmShape::packed_transposed(m, n, 512, variant.copies.transpose)?;
+        if !variant.accepts(&shape) {
+            continue;
+        }
+        for slices in [1, 3]
+            .into_iter()
+            .filter(|&slices| slices == 1 || variant.takes_slices())
+        {
+            let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(variant, slices))?;
+            let nan = vec![f32::NAN; 512 * 200];
+            let before = random_matrix::<f32>(3, shape.span_elems(Operand::C));
+            let (a, b, mut c_device) = (gpu.upload(&nan)?, gpu.upload(&nan)?, gpu.upload(&before)?);
+            gpu.launch_scaled(&plan, factors, &a, &b, &mut c_device)?;
+            gpu.synchronize()?;
+            let mut c = before.clone();
+            c_device.download(&mut c)?;
+            if let Some(at) = (0..c.len()).find(|&at| c[at] != 2.0 * before[at]) {
+                return Err(format!("{}, {slices} slices: element {at} is {}", variant.symbol, c[at]).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No kernel for f64 has alpha and beta: the CPU computes it, and says why.
+fn f64_is_scaled_where_the_choice_is_open() -> Outcome {
+    let shape = GemmShape::packed(40, 30, 20)?;
+    let of = |seed, operand| random_matrix::<f64>(seed, shape.span_elems(operand));
+    let (a, b, mut c) = (of(1, Operand::A), of(2, Operand::B), of(3, Operand::C));
+    let options = Options {
+        verify: Verify::Full,
+        ..Options::default()
+    };
+    let report = gemm(&shape, Factors { alpha: 0.1, beta: -1.5 }, &a, &b, &mut c, &options)?;
+    match (report.backend, report.fallback) {
+        (Backend::Cpu, Some(reason)) if reason.contains("no kernel for f64") => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
 }
 
 fn refuses_factors_without_a_kernel() -> Outcome {

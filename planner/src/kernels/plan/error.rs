@@ -142,6 +142,9 @@ impl fmt::Display for PlanError {
                 "{rung} cannot compute {requested} slices of K; nearest: 1; {} takes any number from 1",
                 Rung::Gemm
             ),
+            PlanError::NoFactors { dtype: DType::F64, .. } => {
+                f.write_str("no kernel for f64 has alpha and beta; the CPU scales products of f64")
+            }
             PlanError::NoFactors { rung, dtype } => {
                 write!(
                     f,
