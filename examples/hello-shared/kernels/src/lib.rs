@@ -22,7 +22,7 @@ pub const STATIC_BLOCK: u32 = 64;
 pub unsafe fn reverse_static(data: *mut u32, len: u32) {
     let tile = shared_array![u32; STATIC_BLOCK as usize];
     // SAFETY: the tile has an element for each thread; the rest is the caller's promise.
-    unsafe { reverse(GlobalMut::new(data, len as usize), len, Shared::new(tile, STATIC_BLOCK as usize)) }
+    unsafe { reverse(data, len, Shared::new(tile, STATIC_BLOCK as usize)) }
 }
 
 /// Dynamic shared memory: how much is needed is said at each launch, here 4 bytes for each thread of a block.
@@ -34,13 +34,16 @@ pub unsafe fn reverse_static(data: *mut u32, len: u32) {
 pub unsafe fn reverse_dynamic(data: *mut u32, len: u32) {
     let (tile, threads) = (dynamic_shared_mem::<u32>(), thread::block_dim_x());
     // SAFETY: the caller promises an element of the tile for each thread, and the rest.
-    unsafe { reverse(GlobalMut::new(data, len as usize), len, Shared::new(tile, threads as usize)) }
+    unsafe { reverse(data, len, Shared::new(tile, threads as usize)) }
 }
 
 /// # Safety
 ///
-/// `data` has `len` elements, `tile` one for each thread of a block. Every thread of the block calls this.
-unsafe fn reverse(data: GlobalMut<u32>, len: u32, tile: Shared<u32>) {
+/// `data` points to `len` elements in GPU memory, `tile` has one for each thread of a block. Every thread of the block
+/// calls this.
+unsafe fn reverse(data: *mut u32, len: u32, tile: Shared<u32>) {
+    // SAFETY: the caller's promise.
+    let data = unsafe { GlobalMut::new(data, len as usize) };
     let (block, threads) = (thread::block_idx_x(), thread::block_dim_x());
     let start = block * threads;
     // The last piece may be shorter than the block; its surplus threads move nothing.
