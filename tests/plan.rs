@@ -591,7 +591,7 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
             &square,
             DType::F64,
             scaled(None),
-            "has no kernel for f64 with alpha and beta",
+            "no kernel for f64 has alpha and beta",
         ),
         (
             &square,

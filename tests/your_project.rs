@@ -133,7 +133,7 @@ fn from_a_clone_the_program_builds_and_runs() {
 }
 
 #[test]
-fn from_git_there_is_one_of_each() {
+fn from_git_the_program_is_compiled_too() {
     let [_, git, library] = pasted();
     let here = format!("file://{}", root().display());
     let by_git = library.replace("path = \"tilewright/host\"", &format!("git = \"{here}\""));
@@ -141,6 +141,8 @@ fn from_git_there_is_one_of_each() {
     everything_is_ours(&folder, |source| {
         source.as_ref().is_some_and(|source| source.starts_with("git+file://"))
     });
+    let output = cargo(&folder, &["check", "--quiet"]);
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
