@@ -1,12 +1,13 @@
 //! The simulator against Numba's CUDA simulator: the 16 x 16 tiled matrix product, on this machine's CPU.
 //!
-//! Ours is rung 2's entry point, once without checks of single accesses and once with every check; the peer is the same kernel in
-//! `benches/peers/numba_sim.py`. All three run in turns, and every result is compared with a product in double precision. A second
-//! measurement says how much memory a live thread takes.
+//! Ours is rung 2's entry point, once without checks of single accesses and once with every check; the peer is the same
+//! kernel in `benches/peers/numba_sim.py`. All three run in turns, and every result is compared with a product in
+//! double precision. A second measurement says how much memory a live thread takes.
 //!
-//! `cargo bench --bench simulator -- [--size N] [--peer | --python PATH] [--out DIR [--commit ID] [--date YYYY-MM-DD]]` prints a
-//! table and writes `simulator.json` and `simulator.md` into DIR. `--peer` installs Numba below `target`; `--python` names an
-//! interpreter that has it. With neither, the peer is not run. At 256, the size that counts, it takes about eight minutes a round.
+//! `cargo bench --bench simulator -- [--size N] [--peer | --python PATH] [--out DIR [--commit ID] [--date YYYY-MM-DD]]`
+//! prints a table and writes `simulator.json` and `simulator.md` into DIR. `--peer` installs Numba below `target`;
+//! `--python` names an interpreter that has it. With neither, the peer is not run. At 256, the size that counts, it
+//! takes about eight minutes a round.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -370,8 +371,8 @@ fn live_threads() -> Result<usize, Box<dyn Error>> {
     Ok(std::thread::available_parallelism()?.get() * 1024)
 }
 
-/// Runs blocks of 1024 threads and watches the process's resident memory. The buffers are there before; the memory that the
-/// simulator keeps about them is counted.
+/// Runs blocks of 1024 threads and watches the process's resident memory. The buffers are there before; the memory that
+/// the simulator keeps about them is counted.
 fn memory_per_thread(checked: Checked) -> Result<u64, Box<dyn Error>> {
     let product = Product::new(128, 32)?;
     let before = resident_bytes()?;

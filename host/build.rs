@@ -1,5 +1,5 @@
-//! Compiles the device crate to PTX, once an architecture level, compressed for `src/ptx.rs` to embed, and for the command line the planner
-//! to WebAssembly, for `src/page.rs`.
+//! Compiles the device crate to PTX, once an architecture level, compressed for `src/ptx.rs` to embed, and for the
+//! command line the planner to WebAssembly, for `src/page.rs`.
 
 #[path = "build/linker.rs"]
 mod linker;
@@ -20,8 +20,10 @@ use flate2::bufread::ZlibEncoder;
 /// schedules it for few registers.
 type Module = (NvvmArch, &'static str, &'static str, bool);
 
-/// What `src/ptx.rs` embeds. The rungs for the oldest architecture that a current CUDA assembles for, which run on every later one too; again with those
-/// that need `cp.async`; those that need `wgmma`, which devices of 9.0 run besides the ones before; the twins that spill, for the oldest architecture: what they are measured for is up to `ptxas`.
+/// What `src/ptx.rs` embeds. The rungs for the oldest architecture that a current CUDA assembles for, which run on
+/// every later one too; again with those that need `cp.async`; those that need `wgmma`, which devices of 9.0 run
+/// besides the ones before; the twins that spill, for the oldest architecture: what they are measured for is up to
+/// `ptxas`.
 const MODULES: [Module; 4] = [
     (NvvmArch::Compute75, "sm_75", "", false),
     (NvvmArch::Compute80, "sm_80", "async_copy", false),

@@ -1,4 +1,5 @@
-//! What follows the sums of a product: bias, activation, C of f32. Rung 12 in the simulator, without a GPU, and the CPU's own product, against f64.
+//! What follows the sums of a product: bias, activation, C of f32. Rung 12 in the simulator, without a GPU, and the
+//! CPU's own product, against f64.
 
 use half::{bf16, f16};
 use proptest::prelude::*;
@@ -22,7 +23,8 @@ fn bias<T: Element<Accumulator = f32>>(shape: &GemmShape) -> Vec<T> {
     random_matrix(4, shape.n())
 }
 
-/// Simulates, and asserts that nothing is wrong: no fault, the right result. Without beta nobody has written C before, so that to read it is a fault.
+/// Simulates, and asserts that nothing is wrong: no fault, the right result. Without beta nobody has written C before,
+/// so that to read it is a fault.
 fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     variant: &'static Variant,
     shape: &GemmShape,

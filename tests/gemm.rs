@@ -1,8 +1,8 @@
-//! The pipelined kernels (rungs 9 and 10) and those of products with vectors (rung 11) in the simulator, without a GPU: every layout of A and B, slices of K, alpha and beta, and no bank conflict
-//! where fragments are loaded.
+//! The pipelined kernels (rungs 9 and 10) and those of products with vectors (rung 11) in the simulator, without a GPU:
+//! every layout of A and B, slices of K, alpha and beta, and no bank conflict where fragments are loaded.
 //!
-//! A block of 256 threads with 128 sums each is slow to simulate: the smallest tile goes over the whole table of shapes, the others over the shapes that
-//! reach their edges.
+//! A block of 256 threads with 128 sums each is slow to simulate: the smallest tile goes over the whole table of
+//! shapes, the others over the shapes that reach their edges.
 
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{Checks, Report, Schedule};
@@ -62,8 +62,8 @@ fn planned(variant: &'static Variant, slices: u32, shape: &GemmShape, options: &
     plan(shape, variant.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", variant.symbol))
 }
 
-/// Simulates, and asserts that nothing is wrong: no fault, the right result, the planned bytes. Without beta nobody has written C before, so that to read
-/// it is a fault.
+/// Simulates, and asserts that nothing is wrong: no fault, the right result, the planned bytes. Without beta nobody has
+/// written C before, so that to read it is a fault.
 fn is_right(
     variant: &'static Variant,
     slices: u32,
@@ -99,7 +99,8 @@ fn is_right(
     product.report
 }
 
-/// What the contract says, what the launch gave, what the kernel used and what the planner's worksheet comes to are one number.
+/// What the contract says, what the launch gave, what the kernel used and what the planner's worksheet comes to are one
+/// number.
 fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
     let dynamic_bytes = u64::from(plan.dynamic_bytes().get());
     let static_bytes = u64::from(plan.variant().static_bytes().get());
@@ -205,7 +206,8 @@ fn products_with_a_vector_compute_the_same_under_every_schedule_scale_and_add() 
     }
 }
 
-/// 8 slots a group: one group, two of which one is alone, three levels of which the last group of two has one block alone in its second level.
+/// 8 slots a group: one group, two of which one is alone, three levels of which the last group of two has one block
+/// alone in its second level.
 #[test]
 fn slices_meet_in_groups_of_groups() {
     let across = with_vectors().map(|(variant, _)| variant).nth(2).expect("in the table");
@@ -224,7 +226,8 @@ fn slices_meet_in_groups_of_groups() {
     is_right(tiled, 11, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
 }
 
-/// A shape of two tiles in each direction and three steps along K, none of them whole, as the copies of an entry point take it.
+/// A shape of two tiles in each direction and three steps along K, none of them whole, as the copies of an entry point
+/// take it.
 fn ragged(variant: &Variant, tile: BlockTile) -> GemmShape {
     let of = |name| cases(variant, tile).into_iter().find(|case| case.name == name);
     let shape = of("padded rows").expect("in the table").shape;
@@ -355,7 +358,8 @@ fn fragments_are_loaded_without_bank_conflicts() {
             assert!(line.site.file.contains("pipeline"), "{line:?}");
             assert_eq!(line.actual, line.ideal, "{}: {line:?}", variant.symbol);
         }
-        // And no copy of vectors or of single elements meets another in a bank. With 16 rows, four vectors each, a ninth of them do.
+        // And no copy of vectors or of single elements meets another in a bank. With 16 rows, four vectors each, a
+        // ninth of them do.
         let (actual, ideal) = report.traffic(Space::Shared, AccessKind::Write);
         let most = if tile.m == 16 { ideal + ideal / 8 } else { ideal };
         assert!(

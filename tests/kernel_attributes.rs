@@ -1,4 +1,5 @@
-//! The options of `#[kernel(..)]` across the crates: what the source says is what the PTX says, and what the host knows when it launches.
+//! The options of `#[kernel(..)]` across the crates: what the source says is what the PTX says, and what the host knows
+//! when it launches.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ const CORPUS: &str = include_str!(concat!(env!("OUT_DIR"), "/corpus.ptx"));
 /// The threads of a block of [`paired`].
 const LANES: u32 = 32;
 
-/// A kernel of this test alone, as is [`spilling`]: the corpus is compiled for 7.5, which has no clusters, and for old drivers, which know no pragma.
+/// A kernel of this test alone, as is [`spilling`]: the corpus is compiled for 7.5, which has no clusters, and for old
+/// drivers, which know no pragma.
 ///
 /// # Safety
 /// `out` must be valid for writes.

@@ -1,5 +1,5 @@
-//! Kernels with one mistake each, under the simulator: every mistake is reported as what it is, and nothing is reported of the
-//! kernels as they are. `sim/mutants` has the table.
+//! Kernels with one mistake each, under the simulator: every mistake is reported as what it is, and nothing is reported
+//! of the kernels as they are. `sim/mutants` has the table.
 
 use std::collections::HashSet;
 use std::path::Path;

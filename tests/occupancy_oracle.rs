@@ -21,8 +21,8 @@ fn architectures() -> Vec<Architecture> {
     architectures
 }
 
-/// The same with half the registers a block, as a queried device may report: only there does it matter that a launch is charged
-/// for whole rows of subpartitions.
+/// The same with half the registers a block, as a queried device may report: only there does it matter that a launch is
+/// charged for whole rows of subpartitions.
 fn halved(arch: &Architecture) -> Architecture {
     Architecture {
         registers_per_block: arch.registers_per_block / 2,

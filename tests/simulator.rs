@@ -13,8 +13,8 @@ use tilewright::simulate::{SimOptions, simulate_plan};
 use tilewright::{DType, Element, GemmShape, Operand, VARIANTS, Variant, check, verify};
 use tilewright_contract::Tile;
 
-/// Tile widths to try where the width is a value of the launch: both sides of what the padding of 16 bytes and the last output of
-/// a thread make of it. One per entry point at the wide end, where a case takes longest.
+/// Tile widths to try where the width is a value of the launch: both sides of what the padding of 16 bytes and the last
+/// output of a thread make of it. One per entry point at the wide end, where a case takes longest.
 const WIDTHS: [u32; 5] = [1, 7, 17, 35, 66];
 
 /// Every kernel whose tiles are squares. `gemm.rs` has the others.

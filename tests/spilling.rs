@@ -1,5 +1,5 @@
-//! The twins that spill registers, without a GPU: their PTX says what the table says, and in the simulator, where nothing spills, all twins of a problem
-//! give the same right result.
+//! The twins that spill registers, without a GPU: their PTX says what the table says, and in the simulator, where
+//! nothing spills, all twins of a problem give the same right result.
 
 use std::collections::BTreeMap;
 use std::ptr::null_mut;

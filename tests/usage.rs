@@ -1,8 +1,8 @@
-//! What NVIDIA's `ptxas` makes of every entry point for every architecture: held against the numbers on record, against the
-//! contract, and with the plan's dynamic shared memory against what a block may have.
+//! What NVIDIA's `ptxas` makes of every entry point for every architecture: held against the numbers on record, against
+//! the contract, and with the plan's dynamic shared memory against what a block may have.
 //!
-//! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail. Kernels whose PTX is that
-//! of the record are not assembled again, except for a sample ([`record`]).
+//! No GPU is needed. `cargo xtask setup` fetches `ptxas`; where it is missing these tests fail. Kernels whose PTX is
+//! that of the record are not assembled again, except for a sample ([`record`]).
 
 #[path = "usage/record.rs"]
 mod record;
@@ -296,7 +296,8 @@ impl Assembled {
         }
     }
 
-    /// A tile is planned exactly if static bytes by ptxas and dynamic bytes by the contract together stay within the opt-in limit.
+    /// A tile is planned exactly if static bytes by ptxas and dynamic bytes by the contract together stay within the
+    /// opt-in limit.
     fn compare_shared_memory_with_plan(&self) {
         let arch = self.target.architecture;
         let device = DeviceProfile::of_arch(arch);

@@ -1,8 +1,8 @@
-//! The kernels that multiply by `wgmma` (rungs 13 to 17) in the simulator, without a GPU: every entry point, clusters, blocks that stay, slices of K, alpha and
-//! beta.
+//! The kernels that multiply by `wgmma` (rungs 13 to 17) in the simulator, without a GPU: every entry point, clusters,
+//! blocks that stay, slices of K, alpha and beta.
 //!
-//! A block of 384 threads with a tile of 128 x 256 is slow to simulate: every layout and type of the smallest tile goes over the edges, the others over what
-//! their tile changes.
+//! A block of 384 threads with a tile of 128 x 256 is slow to simulate: every layout and type of the smallest tile goes
+//! over the edges, the others over what their tile changes.
 
 use cuda_sim::{Checks, Report, Schedule};
 use half::{bf16, f16};
@@ -61,7 +61,8 @@ fn first_of_tiles() -> Vec<(&'static Variant, WgmmaTile)> {
     first
 }
 
-/// A shape as the entry point's tensor maps take it: every leading dimension of A and B is the next multiple of 8, that of C `gap_c` more than a row.
+/// A shape as the entry point's tensor maps take it: every leading dimension of A and B is the next multiple of 8, that
+/// of C `gap_c` more than a row.
 fn shape(variant: &Variant, [m, n, k]: [usize; 3], gap_c: usize) -> GemmShape {
     let packed = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid");
     let ld = |operand| packed.extents(operand).2.next_multiple_of(8);
@@ -87,7 +88,8 @@ const ASK: Ask = Ask {
     multiprocessors: 132,
 };
 
-/// Simulates and asserts that nothing is wrong: no fault, the right result, the planned bytes and blocks. `None` for an empty C.
+/// Simulates and asserts that nothing is wrong: no fault, the right result, the planned bytes and blocks. `None` for an
+/// empty C.
 fn is_right(variant: &'static Variant, ask: Ask, shape: &GemmShape) -> Option<Report> {
     match variant.dtype {
         DType::F16 => is_right_for::<f16>(variant, ask, shape),
@@ -129,7 +131,8 @@ fn is_right_for<T: Element<Accumulator = f32>>(
     product.report
 }
 
-/// What the contract says, what the launch gave, what the kernel used and what the planner's worksheet comes to are one number.
+/// What the contract says, what the launch gave, what the kernel used and what the planner's worksheet comes to are one
+/// number.
 fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
     let planned = u64::from(plan.dynamic_bytes().get());
     assert_eq!(report.shared.static_bytes, 0, "{what}");
@@ -262,8 +265,9 @@ fn warpgroups_take_turns() {
     let in_turns = first_of_tiles().into_iter().filter(|(_, tile)| tile.ping_pong);
     let mut run = 0;
     for (variant, tile) in in_turns {
-        // One cluster has all tiles. Of as many steps as stages, of more and of fewer: every phase of a stage's barriers is somebody's first. The last tile has a
-        // part of its columns; its rows are stored by bulk copies or, behind 5 columns more, by threads.
+        // One cluster has all tiles. Of as many steps as stages, of more and of fewer: every phase of a stage's
+        // barriers is somebody's first. The last tile has a part of its columns; its rows are stored by bulk copies or,
+        // behind 5 columns more, by threads.
         for (tiles, steps, more) in [(4, tile.stages + 2, 8), (3, tile.stages, 5), (2, 2, 8), (3, 1, 5)] {
             let columns = (tiles - 1) * tile.n + 16 + more;
             let extents = [5, columns as usize, (steps * WgmmaTile::K) as usize - 3];

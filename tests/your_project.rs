@@ -1,4 +1,5 @@
-//! The README's section "In your project", done as a stranger would: its blocks pasted into projects outside the repository.
+//! The README's section "In your project", done as a stranger would: its blocks pasted into projects outside the
+//! repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,11 +7,11 @@
 //! # Ok::<(), cuda_arch::UnknownArchitecture>(())
 //! ```
 //!
-//! The table holds what the architecture fixes. What differs between products of one architecture - multiprocessors, clocks,
-//! L2 cache, device memory - only a query of the device knows. [`COLUMNS`] names the source of every column.
+//! The table holds what the architecture fixes. What differs between products of one architecture - multiprocessors,
+//! clocks, L2 cache, device memory - only a query of the device knows. [`COLUMNS`] names the source of every column.
 //!
-//! An architecture that is not in the table is an error, not a guess: limits have gone down from one number to a higher one
-//! before (8.0 has 163 KiB of shared memory a block, 8.6 has 99).
+//! An architecture that is not in the table is an error, not a guess: limits have gone down from one number to a higher
+//! one before (8.0 has 163 KiB of shared memory a block, 8.6 has 99).
 //!
 //! Everywhere: bytes, unless the name says otherwise. NVIDIA's "KB" of shared memory is 1024 bytes.
 #![no_std]

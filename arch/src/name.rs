@@ -19,8 +19,8 @@ impl ComputeCapability {
         Self { major, minor }
     }
 
-    /// Reads `sm_120`, `compute_120` or `12.0`. A suffix (`sm_90a`, `sm_100f`) selects instructions, no other limits, and is
-    /// passed over. `None` for anything else.
+    /// Reads `sm_120`, `compute_120` or `12.0`. A suffix (`sm_90a`, `sm_100f`) selects instructions, no other limits,
+    /// and is passed over. `None` for anything else.
     pub fn parse(name: &str) -> Option<Self> {
         if let Some((major, minor)) = name.split_once('.') {
             return Some(Self::new(number(major)?, number(minor)?));

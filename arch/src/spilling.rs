@@ -1,9 +1,9 @@
 //! Registers spilled into shared memory (`.pragma "enable_smem_spilling"`): how much of it `ptxas` takes.
 //!
-//! NVIDIA documents the pragma (PTX ISA, "Pragma Strings"), not the amount. The law below was found by letting `ptxas` 13.0.88
-//! assemble kernels that spill without end: every architecture of CUDA 13, blocks of 24 to 1024 threads, none to 48 KiB of
-//! static shared memory; and without launch bounds every cap of 24 to 255 registers. It gave the bytes of each exactly; `tests/smem_spilling` of the
-//! repository asks again.
+//! NVIDIA documents the pragma (PTX ISA, "Pragma Strings"), not the amount. The law below was found by letting `ptxas`
+//! 13.0.88 assemble kernels that spill without end: every architecture of CUDA 13, blocks of 24 to 1024 threads, none
+//! to 48 KiB of static shared memory; and without launch bounds every cap of 24 to 255 registers. It gave the bytes of
+//! each exactly; `tests/smem_spilling` of the repository asks again.
 
 use crate::name::ComputeCapability;
 use crate::table::Architecture;
@@ -11,24 +11,26 @@ use crate::table::Architecture;
 /// Spilled registers start at a multiple of this, behind the kernel's own static arrays.
 const SPILL_ALIGNMENT: u32 = 16;
 
-/// The most shared memory, in bytes, that `ptxas` gives to spilled registers of a block of a kernel which has `static_bytes` of its
-/// own. The cubin's static shared memory is then `static_bytes`, rounded up to 16, and this; [`static_bytes_with_spills`] adds up.
+/// The most shared memory, in bytes, that `ptxas` gives to spilled registers of a block of a kernel which has
+/// `static_bytes` of its own. The cubin's static shared memory is then `static_bytes`, rounded up to 16, and this;
+/// [`static_bytes_with_spills`] adds up.
 ///
 /// `threads` is the product of what `.maxntid` declares, or without it [`assumed_threads`].
 ///
 /// The law, in the order of the computation:
 ///
-/// 1. As many blocks share the multiprocessor as its slots for threads and for blocks have room for; threads count in whole warps.
-///    Neither the registers of the kernel nor `.minnctapersm` count: a kernel that is alone on its multiprocessor leaves most of the
-///    memory idle.
-/// 2. A block's share is the multiprocessor's memory divided by them, but never more than the 48 KiB that may be static.
-/// 3. From 9.0 on, what the system reserves for a block comes off, also off the 48 KiB. Before, it does not, although 8.x reserves as
-///    much: a full multiprocessor may hold a block less than without spilling.
+/// 1. As many blocks share the multiprocessor as its slots for threads and for blocks have room for; threads count in
+///    whole warps. Neither the registers of the kernel nor `.minnctapersm` count: a kernel that is alone on its
+///    multiprocessor leaves most of the memory idle.
+/// 2. A block's share is the multiprocessor's memory divided by them, but never more than the 48 KiB that may be
+///    static.
+/// 3. From 9.0 on, what the system reserves for a block comes off, also off the 48 KiB. Before, it does not, although
+///    8.x reserves as much: a full multiprocessor may hold a block less than without spilling.
 /// 4. The kernel's static memory comes off.
 /// 5. What is left holds whole slots: 4 bytes for each thread, this time without rounding to warps.
 ///
-/// For two architectures `ptxas` 13.0 has other numbers than the table: 9.0 counts with a multiprocessor of 164 KiB, which is
-/// 8.0's, and 11.0 with a reserve of 1152 bytes.
+/// For two architectures `ptxas` 13.0 has other numbers than the table: 9.0 counts with a multiprocessor of 164 KiB,
+/// which is 8.0's, and 11.0 with a reserve of 1152 bytes.
 ///
 /// 0 for a block of 0 threads.
 pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u32) -> u32 {
@@ -44,10 +46,12 @@ pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u32) 
     budget.saturating_sub(own) / slot * slot
 }
 
-/// The threads of a block that `ptxas` assumes of a kernel without `.maxntid` whose registers it spills into shared memory, whatever the launch has.
+/// The threads of a block that `ptxas` assumes of a kernel without `.maxntid` whose registers it spills into shared
+/// memory, whatever the launch has.
 ///
-/// It is what the registers of a multiprocessor suffice for, counted with one more a thread than the kernel's cap (`.maxnreg`, without it all that a thread
-/// can have), in whole warps, rounded up. 1024 for a cap of 64 registers; for fewer it is more threads than a block can have.
+/// It is what the registers of a multiprocessor suffice for, counted with one more a thread than the kernel's cap
+/// (`.maxnreg`, without it all that a thread can have), in whole warps, rounded up. 1024 for a cap of 64 registers; for
+/// fewer it is more threads than a block can have.
 ///
 /// ```
 /// let arch = cuda_arch::find("sm_90")?;

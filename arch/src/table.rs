@@ -16,8 +16,8 @@ pub struct Architecture {
 
     /// Shared memory of a multiprocessor.
     pub smem_per_sm: u32,
-    /// What the system takes of the multiprocessor's shared memory for each resident block. The opt-in limit does not contain
-    /// it: it must not be subtracted again.
+    /// What the system takes of the multiprocessor's shared memory for each resident block. The opt-in limit does not
+    /// contain it: it must not be subtracted again.
     pub smem_reserved_per_block: u32,
     /// Shared memory of a block, static and dynamic together, after opting in.
     pub smem_per_block_optin: u32,

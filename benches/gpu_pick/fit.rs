@@ -3,8 +3,8 @@
 /// Numbers that are multiplied by `Rounds::factors`: latency, work and block cycles.
 pub type Cycles = [f64; 3];
 
-/// Cycles, none of them negative, with the least weighted squares of relative errors. Of every choice of numbers that stay 0 the
-/// rest is solved for; with three numbers these are seven systems.
+/// Cycles, none of them negative, with the least weighted squares of relative errors. Of every choice of numbers that
+/// stay 0 the rest is solved for; with three numbers these are seven systems.
 pub fn fit(samples: &[(Cycles, f64, f64)]) -> Cycles {
     let error = |cycles: &Cycles| -> f64 {
         samples

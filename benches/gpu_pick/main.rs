@@ -5,11 +5,11 @@
 //!
 //! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR.
 //!
-//! `--calibrate` times other shapes, fits the planner's cost model to them, and writes `calibration.json` (the times) and
-//! `speed.txt` (the coefficients), which `cargo xtask results` puts into the planner. For each element type it takes the
-//! fitted coefficients where they choose better among what was timed, by more than the spread of the times, else the
-//! previous ones. Kernels that are not timed keep theirs. `--speeds FILE` replaces the planner's coefficients. `--fit calibration.json` fits to filed times and
-//! needs no GPU.
+//! `--calibrate` times other shapes, fits the planner's cost model to them, and writes `calibration.json` (the times)
+//! and `speed.txt` (the coefficients), which `cargo xtask results` puts into the planner. For each element type it
+//! takes the fitted coefficients where they choose better among what was timed, by more than the spread of the times,
+//! else the previous ones. Kernels that are not timed keep theirs. `--speeds FILE` replaces the planner's coefficients.
+//! `--fit calibration.json` fits to filed times and needs no GPU.
 
 mod fit;
 mod shapes;

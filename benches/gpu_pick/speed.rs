@@ -62,8 +62,8 @@ impl Machine {
 const LEAST_GAIN: f64 = 0.005;
 
 /// Writes the table of coefficients. For each element type it takes the fitted lines where they choose better by
-/// [`LEAST_GAIN`] among the timed candidates, else those of `before`. Kernels that were not timed keep their lines; the line of a timed kernel
-/// carries the digest of the PTX that was timed.
+/// [`LEAST_GAIN`] among the timed candidates, else those of `before`. Kernels that were not timed keep their lines; the
+/// line of a timed kernel carries the digest of the PTX that was timed.
 pub fn text(
     rows: &[Row],
     digests: &BTreeMap<String, String>,

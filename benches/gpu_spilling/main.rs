@@ -1,11 +1,13 @@
 //! What spilling registers into shared memory gains, does not change, or costs, on a GPU.
 //!
-//! For each size of each problem: every twin's result is checked first, then the twins of one line of the table (`kept`, `local`, `shared`, where there is
-//! one `unbounded`) are timed in turns on the same random inputs. Reported are the ratios of neighbouring times: `local / shared` above 1 means that
-//! the pragma gains, `kept / shared` above 1 that capping registers and spilling gains over having enough of them.
+//! For each size of each problem: every twin's result is checked first, then the twins of one line of the table
+//! (`kept`, `local`, `shared`, where there is one `unbounded`) are timed in turns on the same random inputs. Reported
+//! are the ratios of neighbouring times: `local / shared` above 1 means that the pragma gains, `kept / shared` above 1
+//! that capping registers and spilling gains over having enough of them.
 //!
-//! `gpu_spilling --out DIR [--counters FILE] [--commit ID] [--date YYYY-MM-DD]` writes `spilling.json` and `spilling.md` into DIR. `gpu_spilling --once` launches
-//! each twin once a size and measures nothing: under `ncu --csv` it writes the FILE that `--counters` puts beside the times.
+//! `gpu_spilling --out DIR [--counters FILE] [--commit ID] [--date YYYY-MM-DD]` writes `spilling.json` and
+//! `spilling.md` into DIR. `gpu_spilling --once` launches each twin once a size and measures nothing: under `ncu --csv`
+//! it writes the FILE that `--counters` puts beside the times.
 
 mod counters;
 mod problem;

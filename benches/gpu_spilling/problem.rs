@@ -16,7 +16,8 @@ pub const COUNTED: [usize; 2] = [0, SIZES - 1];
 /// Square products.
 const EXTENTS: [usize; SIZES] = [2048, 4096, 8192];
 
-/// Matrices to invert: input and output fit into the L2 cache of an H200 in f32 and about so in f64; and twice they do not.
+/// Matrices to invert: input and output fit into the L2 cache of an H200 in f32 and about so in f64; and twice they do
+/// not.
 const COUNTS: [u32; SIZES] = [1 << 15, 1 << 18, 1 << 20];
 
 /// One size of one problem, on a device.

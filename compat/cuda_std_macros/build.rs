@@ -1,4 +1,5 @@
-//! Notes whether this compiler accepts unstable features, so that `#[kernel]` can lend `abi_ptx` to the crates it is used in.
+//! Notes whether this compiler accepts unstable features, so that `#[kernel]` can lend `abi_ptx` to the crates it is
+//! used in.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

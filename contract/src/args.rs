@@ -36,7 +36,8 @@ impl GemmArgs {
         (rows as usize, columns as usize, ld as usize)
     }
 
-    /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when empty.
+    /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when
+    /// empty.
     #[inline(always)]
     pub const fn span_elems(&self, operand: Operand) -> usize {
         let (rows, columns, ld) = self.extents(operand);
@@ -55,7 +56,8 @@ pub const fn span_elems(rows: usize, columns: usize, ld: usize) -> usize {
     }
 }
 
-/// What the kernels with [`BlockTile`](crate::BlockTile)s take besides their operands: `C = alpha · op(A) · op(B) + beta · C`.
+/// What the kernels with [`BlockTile`](crate::BlockTile)s take besides their operands: `C = alpha · op(A) · op(B) +
+/// beta · C`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GemmCall {

@@ -1,4 +1,5 @@
-//! Tiles of registers: the geometry of kernels whose threads hold more than one element of C each, and their shared memory.
+//! Tiles of registers: the geometry of kernels whose threads hold more than one element of C each, and their shared
+//! memory.
 
 use crate::dtype::DType;
 use crate::units::Bytes;
@@ -36,9 +37,9 @@ impl BlockTile {
     /// Columns of lanes in a warp.
     pub const LANES_N: u32 = 8;
 
-    /// Elements behind each row in shared memory. A warp that transposes stores 8 elements along K of 4 rows, or, where its
-    /// lanes loaded vectors along K, 2 of 16 rows, 4 apart along K: with a pitch of 4 more than a multiple of 32 their
-    /// addresses fall into 32 banks. Vectors of 4 elements stay aligned.
+    /// Elements behind each row in shared memory. A warp that transposes stores 8 elements along K of 4 rows, or, where
+    /// its lanes loaded vectors along K, 2 of 16 rows, 4 apart along K: with a pitch of 4 more than a multiple of 32
+    /// their addresses fall into 32 banks. Vectors of 4 elements stay aligned.
     pub const PAD: u32 = 4;
 
     /// Threads of a block.
@@ -86,8 +87,9 @@ impl BlockTile {
         Bytes(self.stages * self.stage_elems() * dtype.size_bytes())
     }
 
-    /// Whether its kernels can cut K into slices, and store vectors. Where a thread has 128 sums, nearly all registers are taken, and such choices at the end
-    /// cost the order in which `ptxas` uses them: 2 % of the speed of large products on an H200.
+    /// Whether its kernels can cut K into slices, and store vectors. Where a thread has 128 sums, nearly all registers
+    /// are taken, and such choices at the end cost the order in which `ptxas` uses them: 2 % of the speed of large
+    /// products on an H200.
     pub const fn takes_slices(self) -> bool {
         self.thread_m * self.thread_n < 128
     }

@@ -9,8 +9,8 @@ pub enum Activation {
     None = 0,
     /// `max(x, 0)`, NaN for NaN.
     Relu = 1,
-    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`: the approximation by tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units", which is
-    /// also cuBLASLt's.
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`: the approximation by tanh of Hendrycks and Gimpel,
+    /// "Gaussian Error Linear Units", which is also cuBLASLt's.
     Gelu = 2,
 }
 
@@ -25,9 +25,11 @@ pub enum Output {
     F32 = 1,
 }
 
-/// `C = activation(alpha * A * B + beta * C + bias)`, all in f32, then rounded once: the bias, the activation and the type of C.
+/// `C = activation(alpha * A * B + beta * C + bias)`, all in f32, then rounded once: the bias, the activation and the
+/// type of C.
 ///
-/// A kernel parameter; `bias` is an address in global memory, of n elements of the type of A and B, one for each column of C, or null for none.
+/// A kernel parameter; `bias` is an address in global memory, of n elements of the type of A and B, one for each column
+/// of C, or null for none.
 #[repr(C)]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Epilogue<E> {

@@ -5,8 +5,8 @@ use core::fmt;
 use crate::args::GemmArgs;
 use crate::tile::OutputTile;
 
-/// Blocks along x, at most (CUDA programming guide, "Compute Capabilities"). Along y it is 65535 only, which a tall matrix
-/// exceeds: the grid is one-dimensional.
+/// Blocks along x, at most (CUDA programming guide, "Compute Capabilities"). Along y it is 65535 only, which a tall
+/// matrix exceeds: the grid is one-dimensional.
 const MAX_BLOCKS: u64 = i32::MAX as u64;
 
 /// A one-dimensional grid over the tiles of C, row by row.
@@ -52,7 +52,8 @@ impl Grid {
         Self::checked(args.m.div_ceil(tile_m), args.n.div_ceil(tile_n), slices, u32::MAX)
     }
 
-    /// The grid of a kernel with this tile: whole clusters, and of a persistent one no more blocks than the device holds at once, where that is known.
+    /// The grid of a kernel with this tile: whole clusters, and of a persistent one no more blocks than the device
+    /// holds at once, where that is known.
     ///
     /// # Errors
     /// As for [`Self::cover`].
@@ -144,11 +145,13 @@ pub struct GroupedTile {
 }
 
 impl GroupedTile {
-    /// What block `block` (x index) computes: all tiles of slice 0 first. Within a slice the blocks go down `group_m` tiles of a column, then to the next
-    /// column, so that the blocks that run at the same time read few rows of A and few columns of B, which L2 then holds.
+    /// What block `block` (x index) computes: all tiles of slice 0 first. Within a slice the blocks go down `group_m`
+    /// tiles of a column, then to the next column, so that the blocks that run at the same time read few rows of A and
+    /// few columns of B, which L2 then holds.
     #[inline(always)]
     pub const fn of_block(block: u32, tiles_m: u32, tiles_n: u32, group_m: u32) -> Self {
-        // A launched block means that none of these is 0. The maxima state it to the compiler, which would otherwise keep a panic for each division.
+        // A launched block means that none of these is 0. The maxima state it to the compiler, which would otherwise
+        // keep a panic for each division.
         const fn some(number: u32) -> u32 {
             if number == 0 { 1 } else { number }
         }

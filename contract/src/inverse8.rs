@@ -1,6 +1,7 @@
 //! The layout of many 8 x 8 matrices.
 
-/// Square matrices of [`Inverse8::SIDE`] rows, interleaved: the elements (i, j) of all matrices stand together, in the order of the matrices.
+/// Square matrices of [`Inverse8::SIDE`] rows, interleaved: the elements (i, j) of all matrices stand together, in the
+/// order of the matrices.
 ///
 /// Neighbouring threads, which have neighbouring matrices, then access neighbouring elements.
 #[derive(Clone, Copy, Debug)]

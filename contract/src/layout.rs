@@ -96,8 +96,8 @@ impl RegisterTile {
     /// Elements along K of a step.
     pub const DEPTH: u32 = 8;
 
-    /// Elements from one row of `A_s` to the next. A warp stores 8 columns of 4 rows of A, transposed: with 4 elements of padding the 32
-    /// addresses fall into 32 banks, without they would fall into 4.
+    /// Elements from one row of `A_s` to the next. A warp stores 8 columns of 4 rows of A, transposed: with 4 elements
+    /// of padding the 32 addresses fall into 32 banks, without they would fall into 4.
     pub const A_PITCH: u32 = Self::WIDTH + 4;
 
     /// Threads of a block, each with 8 x 8 elements of C.

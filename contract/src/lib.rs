@@ -1,11 +1,12 @@
 //! All that host and device must agree on, stated once: element types, shapes and leading dimensions, tile geometry,
-//! the layout of `A_s` and `B_s` in shared memory, the grid mapping, the kernels' argument structs and the tables of kernels.
+//! the layout of `A_s` and `B_s` in shared memory, the grid mapping, the kernels' argument structs and the tables of
+//! kernels.
 //!
 //! Device code indexes with these functions, the sizing sums with them, the launch passes their totals. Nothing here
 //! knows a driver, a matrix or a floating-point value.
 //!
-//! Everywhere: `m`, `n`, `k` are those of `C (m x n) = A (m x k) · B (k x n)`, matrices are row-major (A and B may be transposed), leading dimensions
-//! count elements, and a number of bytes is a [`Bytes`], never a bare integer.
+//! Everywhere: `m`, `n`, `k` are those of `C (m x n) = A (m x k) · B (k x n)`, matrices are row-major (A and B may be
+//! transposed), leading dimensions count elements, and a number of bytes is a [`Bytes`], never a bare integer.
 #![no_std]
 #![forbid(unsafe_code)]
 

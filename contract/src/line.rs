@@ -1,7 +1,8 @@
 //! Products with a vector: the geometry of kernels whose C is one column or one row.
 //!
-//! Where `n` is 1 the matrix is A, its lines are its rows, and the vector is B; where `m` is 1 the matrix is B, its lines are its columns, and the vector is
-//! A. An element of C is the sum of a line's elements, each times the vector's.
+//! Where `n` is 1 the matrix is A, its lines are its rows, and the vector is B; where `m` is 1 the matrix is B, its
+//! lines are its columns, and the vector is A. An element of C is the sum of a line's elements, each times the
+//! vector's.
 
 use crate::args::GemmArgs;
 use crate::shape::{GemmShape, Operand, Transpose};
@@ -69,7 +70,8 @@ pub const fn lines_of(shape: &GemmShape) -> Option<(Operand, LineTile)> {
     Some((operand, tile))
 }
 
-/// The arguments as these kernels take them: the leading dimension of the vector is the elements from one of its elements to the next.
+/// The arguments as these kernels take them: the leading dimension of the vector is the elements from one of its
+/// elements to the next.
 pub const fn line_args(shape: &GemmShape) -> GemmArgs {
     let mut args = shape.args();
     // A row of one element to a line of memory, or all of them in one.

@@ -3,11 +3,11 @@
 use crate::args::span_elems;
 use crate::shape::{GemmShape, Operand};
 
-/// A matrix of elements of 2 bytes, row-major, that is copied into rows further apart: what the kernel [`RowCopy::SYMBOL`] takes, and how its threads share
-/// the work.
+/// A matrix of elements of 2 bytes, row-major, that is copied into rows further apart: what the kernel
+/// [`RowCopy::SYMBOL`] takes, and how its threads share the work.
 ///
-/// Rows of the copy are made of chunks of 16 bytes. Thread `t` of the grid writes chunk `t`, counted row by row. What a chunk has behind the end of its row
-/// is zeros.
+/// Rows of the copy are made of chunks of 16 bytes. Thread `t` of the grid writes chunk `t`, counted row by row. What a
+/// chunk has behind the end of its row is zeros.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowCopy {
@@ -34,8 +34,9 @@ impl RowCopy {
     /// Elements of a line of L2, 128 bytes.
     const LINE: usize = 64;
 
-    /// The distance of the copy's rows with so many elements, in elements: each begins at a multiple of 16 bytes, and where it is longer than a line of L2 with a line. A
-    /// row of a tensor map's box then lies in one line and not in two (measured: 1000 cubed takes 1.6 times as long as 1024 cubed).
+    /// The distance of the copy's rows with so many elements, in elements: each begins at a multiple of 16 bytes, and
+    /// where it is longer than a line of L2 with a line. A row of a tensor map's box then lies in one line and not in
+    /// two (measured: 1000 cubed takes 1.6 times as long as 1024 cubed).
     pub const fn padded(columns: usize) -> usize {
         let unit = if columns > Self::LINE {
             Self::LINE
@@ -45,8 +46,9 @@ impl RowCopy {
         columns.next_multiple_of(unit)
     }
 
-    /// The copy that makes of an operand of `shape` that of `taken`, which differs in leading dimensions alone. `None` where there is nothing to do: the rows
-    /// are as far apart as they have to be, there is no second one, or they are empty.
+    /// The copy that makes of an operand of `shape` that of `taken`, which differs in leading dimensions alone. `None`
+    /// where there is nothing to do: the rows are as far apart as they have to be, there is no second one, or they are
+    /// empty.
     pub fn between(shape: &GemmShape, taken: &GemmShape, operand: Operand) -> Option<Self> {
         let (rows, columns, from_ld) = shape.extents(operand);
         let (.., to_ld) = taken.extents(operand);

@@ -30,7 +30,8 @@ pub enum Rung {
     MatrixVector,
     /// Tensor cores, a warp at a time: `mma.sync` on fragments that `ldmatrix` loads from a ring of stages.
     MmaSync,
-    /// Tensor cores, four warps at a time: `wgmma` on what bulk copies by tensor maps bring to shared memory, one stage.
+    /// Tensor cores, four warps at a time: `wgmma` on what bulk copies by tensor maps bring to shared memory, one
+    /// stage.
     WgmmaOneStage,
     /// One warpgroup copies, the others multiply: a ring of stages, guarded by mbarriers.
     WgmmaRing,
@@ -38,7 +39,8 @@ pub enum Rung {
     WgmmaPersistent,
     /// Clusters of two blocks that share their tile of B.
     WgmmaCluster,
-    /// The same for every layout of A and B, in several tiles, with parts of K for blocks of their own, and C by bulk copies.
+    /// The same for every layout of A and B, in several tiles, with parts of K for blocks of their own, and C by bulk
+    /// copies.
     WgmmaGemm,
 }
 
@@ -87,8 +89,8 @@ impl Rung {
         }
     }
 
-    /// The compute capability that its kernels need: at least, or exactly where they are [architecture-specific](Self::is_architecture_specific). `cp.async`
-    /// exists from 8.0 on, `wgmma` on 9.0 alone.
+    /// The compute capability that its kernels need: at least, or exactly where they are
+    /// [architecture-specific](Self::is_architecture_specific). `cp.async` exists from 8.0 on, `wgmma` on 9.0 alone.
     pub const fn compute_capability(self) -> (u32, u32) {
         match self {
             Rung::AsyncCopy | Rung::Gemm | Rung::MmaSync => (8, 0),
@@ -97,7 +99,8 @@ impl Rung {
         }
     }
 
-    /// Whether its kernels run on their compute capability alone: `wgmma` is a feature of `sm_90a` (PTX ISA, "wgmma.mma_async": "requires `sm_90a`").
+    /// Whether its kernels run on their compute capability alone: `wgmma` is a feature of `sm_90a` (PTX ISA,
+    /// "wgmma.mma_async": "requires `sm_90a`").
     pub const fn is_architecture_specific(self) -> bool {
         self.multiplies_by_wgmma()
     }

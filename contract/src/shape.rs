@@ -88,9 +88,11 @@ impl fmt::Display for ShapeError {
 
 impl core::error::Error for ShapeError {}
 
-/// `C (m x n) = op(A) (m x k) · op(B) (k x n)`, row-major, with leading dimensions in elements. `op` leaves a matrix as it is or transposes it.
+/// `C (m x n) = op(A) (m x k) · op(B) (k x n)`, row-major, with leading dimensions in elements. `op` leaves a matrix as
+/// it is or transposes it.
 ///
-/// A value of this type has been checked: every extent fits the kernels' index type, every leading dimension holds a row.
+/// A value of this type has been checked: every extent fits the kernels' index type, every leading dimension holds a
+/// row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmShape {
     args: GemmArgs,
@@ -178,7 +180,8 @@ impl GemmShape {
         Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)
     }
 
-    /// The same C without a sum along K, so that A and B have no elements: what alpha 0 leaves of a product, which BLAS computes without reading them.
+    /// The same C without a sum along K, so that A and B have no elements: what alpha 0 leaves of a product, which BLAS
+    /// computes without reading them.
     pub const fn without_k(mut self) -> Self {
         self.args.k = 0;
         self
@@ -222,7 +225,8 @@ impl GemmShape {
         }
     }
 
-    /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when empty.
+    /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when
+    /// empty.
     pub const fn span_elems(&self, operand: Operand) -> usize {
         let (rows, columns, ld) = self.extents(operand);
         span_elems(rows, columns, ld)

@@ -1,8 +1,9 @@
 //! How the sums of slices of K meet.
 //!
-//! Blocks that share a tile of C leave their sums in a workspace, one slot a slice. In groups of [`GROUP`] neighbours the block that comes last adds up its
-//! group's slots; groups of groups follow, until one block has all. A block moves some 0.1 TB/s from L2, so that one block that adds up 64 slices alone takes
-//! longer than the slices themselves; 8 and 8 are read in a quarter of the time. The order of additions is the same whichever block comes last.
+//! Blocks that share a tile of C leave their sums in a workspace, one slot a slice. In groups of [`GROUP`] neighbours
+//! the block that comes last adds up its group's slots; groups of groups follow, until one block has all. A block moves
+//! some 0.1 TB/s from L2, so that one block that adds up 64 slices alone takes longer than the slices themselves; 8 and
+//! 8 are read in a quarter of the time. The order of additions is the same whichever block comes last.
 
 /// Slots that one block adds up at a time, a power of two.
 pub const GROUP: u32 = 1 << GROUP_SHIFT;
@@ -10,7 +11,8 @@ pub const GROUP: u32 = 1 << GROUP_SHIFT;
 /// The power.
 pub const GROUP_SHIFT: u32 = 3;
 
-/// Times that a block waits for its group until all of `slices` have met, and slots that the last block of each group reads one after the other, in all.
+/// Times that a block waits for its group until all of `slices` have met, and slots that the last block of each group
+/// reads one after the other, in all.
 pub const fn rounds(slices: u32) -> (u32, u32) {
     let (mut levels, mut reads, mut left) = (0, 0, slices);
     while left > 1 {

@@ -45,8 +45,8 @@ pub enum Spills {
     Local,
     /// Into shared memory as far as `ptxas` takes it, the rest into local memory.
     Shared,
-    /// The same for a kernel that does not say how many threads its block has: `ptxas` takes shared memory for as many as the
-    /// multiprocessor has registers for.
+    /// The same for a kernel that does not say how many threads its block has: `ptxas` takes shared memory for as many
+    /// as the multiprocessor has registers for.
     Unbounded,
 }
 
@@ -104,7 +104,8 @@ impl Twin {
         TWINS.iter().find(|twin| twin.symbol == symbol)
     }
 
-    /// The same kernel that spills elsewhere: of the same family, element type and block, and with the same cap of registers if it has one.
+    /// The same kernel that spills elsewhere: of the same family, element type and block, and with the same cap of
+    /// registers if it has one.
     pub fn sibling(&self, spills: Spills) -> Option<&'static Twin> {
         TWINS.iter().find(|other| {
             (other.family, other.dtype, other.threads, other.spills) == (self.family, self.dtype, self.threads, spills)
@@ -113,8 +114,8 @@ impl Twin {
     }
 }
 
-/// One line for each family, element type and block: its caps of registers in front of the semicolon, behind it those which are there without launch
-/// bounds, too.
+/// One line for each family, element type and block: its caps of registers in front of the semicolon, behind it those
+/// which are there without launch bounds, too.
 macro_rules! twins {
     ($($family:ident $name:literal $dtype:ident $suffix:literal $threads:literal: $($cap:literal)*; $($unbounded:literal)*;)*) => {
         [$(

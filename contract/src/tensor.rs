@@ -4,15 +4,15 @@ use crate::units::Bytes;
 
 /// What one block of a tensor-core kernel computes, with elements of 2 bytes, and with how many warps.
 ///
-/// A block computes `m x n` elements of C in steps of `k`; each of its warps computes `warp_m x warp_n` of them, side by side. Shared memory is a ring of
-/// stages:
+/// A block computes `m x n` elements of C in steps of `k`; each of its warps computes `warp_m x warp_n` of them, side
+/// by side. Shared memory is a ring of stages:
 ///
 /// ```text
 /// | A_s: m * k | B_s: n * k |   elements; `stages` times
 /// ```
 ///
-/// Each part has the rows that its matrix has in memory, [`Swizzle`]d: rows of `k` where the matrix lies along K, `k` rows of `m` or `n` where it lies
-/// across.
+/// Each part has the rows that its matrix has in memory, [`Swizzle`]d: rows of `k` where the matrix lies along K, `k`
+/// rows of `m` or `n` where it lies across.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorTile {
     /// Rows of C.
@@ -92,7 +92,8 @@ impl TensorTile {
             "two pieces along K, of which one is loaded while the other is multiplied"
         );
         assert!(self.threads() <= crate::MAX_THREADS_PER_BLOCK);
-        // A pass of the block is whole rows, and a multiple of 8 of them: the swizzle of a thread is the same in every pass.
+        // A pass of the block is whole rows, and a multiple of 8 of them: the swizzle of a thread is the same in every
+        // pass.
         let mut row = 0;
         while row < 3 {
             let chunks = [self.k, self.m, self.n][row] / Swizzle::CHUNK;
@@ -112,7 +113,8 @@ impl TensorTile {
     }
 }
 
-/// Tiles whose warps have 64 x 64 elements of C: 128 sums a lane, and as many as 255 registers hold with the fragments of two pieces along K.
+/// Tiles whose warps have 64 x 64 elements of C: 128 sums a lane, and as many as 255 registers hold with the fragments
+/// of two pieces along K.
 pub mod tensor_tiles {
     use super::TensorTile;
 
@@ -131,12 +133,12 @@ pub mod tensor_tiles {
     pub const T256X128: TensorTile = TensorTile { m: 256, ..T128X128 }.checked();
 }
 
-/// How the rows of a matrix of 2-byte elements lie in shared memory: packed, and cut into chunks of 16 bytes, which are permuted within their row by an XOR
-/// with a number that depends on the row.
+/// How the rows of a matrix of 2-byte elements lie in shared memory: packed, and cut into chunks of 16 bytes, which are
+/// permuted within their row by an XOR with a number that depends on the row.
 ///
-/// Shared memory moves 128 bytes at once, eight chunks that lie in different eighths of them ([`Self::bank_group`]). What a warp accesses together is
-/// a column of chunks in 8 neighbouring rows (`ldmatrix`), or 8 neighbouring chunks (a copy); both then lie in 8 different eighths, whatever the length
-/// of a row.
+/// Shared memory moves 128 bytes at once, eight chunks that lie in different eighths of them ([`Self::bank_group`]).
+/// What a warp accesses together is a column of chunks in 8 neighbouring rows (`ldmatrix`), or 8 neighbouring chunks (a
+/// copy); both then lie in 8 different eighths, whatever the length of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Swizzle {
     /// Chunks of a row, a power of two.

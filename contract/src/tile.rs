@@ -10,11 +10,13 @@ use crate::wgmma::WgmmaTile;
 /// Threads in one block, at most (CUDA programming guide, "Compute Capabilities", all architectures).
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 
-/// Threads along one side of a block whose threads compute one element each, at most: 32 x 32 = [`MAX_THREADS_PER_BLOCK`].
+/// Threads along one side of a block whose threads compute one element each, at most: 32 x 32 =
+/// [`MAX_THREADS_PER_BLOCK`].
 pub const MAX_THREADS_PER_SIDE: u32 = 32;
 
 /// Threads along one side of a block whose threads compute several elements each, at most. 16 x 16 threads may use the
-/// architecture's 255 registers a thread (65536 registers / 256 threads), so that no launch can fail for the lack of them.
+/// architecture's 255 registers a thread (65536 registers / 256 threads), so that no launch can fail for the lack of
+/// them.
 const MAX_THREADS_PER_SIDE_WIDE: u32 = 16;
 
 const _: () = assert!(MAX_THREADS_PER_SIDE * MAX_THREADS_PER_SIDE == MAX_THREADS_PER_BLOCK);
@@ -22,7 +24,8 @@ const _: () = assert!(MAX_THREADS_PER_SIDE * MAX_THREADS_PER_SIDE == MAX_THREADS
 /// A square tile of C and the block that computes it.
 ///
 /// A tile of up to 32 elements a side has one thread an element. A wider tile gives each thread a grid of
-/// `outputs_per_side x outputs_per_side` elements, `threads_per_side` apart, so that a warp still reads neighbouring columns.
+/// `outputs_per_side x outputs_per_side` elements, `threads_per_side` apart, so that a warp still reads neighbouring
+/// columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TileGeometry {
     width: u32,
@@ -54,8 +57,8 @@ impl TileGeometry {
     /// The narrowest tile, in elements.
     pub const MIN_WIDTH: u32 = 1;
 
-    /// Elements of C that one thread computes along each side: the choices, each an entry point of its own, since the sums
-    /// live in registers, whose number is fixed when a kernel is compiled.
+    /// Elements of C that one thread computes along each side: the choices, each an entry point of its own, since the
+    /// sums live in registers, whose number is fixed when a kernel is compiled.
     pub const OUTPUTS_PER_SIDE: [u32; 3] = [1, 4, 8];
 
     /// The widest tile, in elements: 8 x 8 sums of f64 take 128 of a thread's 255 registers; 16 x 16 would exceed them.
@@ -111,7 +114,8 @@ impl TileGeometry {
         self.threads_per_side() * self.threads_per_side()
     }
 
-    /// The `outputs_per_side` kernel's stride between a thread's elements, for device code that holds both numbers already.
+    /// The `outputs_per_side` kernel's stride between a thread's elements, for device code that holds both numbers
+    /// already.
     #[inline(always)]
     pub const fn stride(width: u32, outputs_per_side: u32) -> u32 {
         threads_per_side(width, outputs_per_side)

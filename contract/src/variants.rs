@@ -79,10 +79,11 @@ pub enum SharedMemory {
 pub struct Copies {
     /// How A and B lie in memory.
     pub transpose: [Transpose; 2],
-    /// Elements of one copy of A and of B, or of the unit that a tensor map counts in. More than one: leading dimensions and addresses are multiples of it,
-    /// and extents along rows unless they are `ragged`.
+    /// Elements of one copy of A and of B, or of the unit that a tensor map counts in. More than one: leading
+    /// dimensions and addresses are multiples of it, and extents along rows unless they are `ragged`.
     pub vector: [u32; 2],
-    /// Whether rows may end anywhere: what a copy of 16 bytes or a box of a tensor map has behind the end of a row becomes zeros.
+    /// Whether rows may end anywhere: what a copy of 16 bytes or a box of a tensor map has behind the end of a row
+    /// becomes zeros.
     pub ragged: bool,
 }
 
@@ -151,8 +152,8 @@ impl Variant {
         matches!(self.tile.nearest_width(width), Some(nearest) if nearest == width)
     }
 
-    /// The entry point for a rung, an element type and a tile width: the first of the table, where a width that the compiler
-    /// knows stands before the range that holds it.
+    /// The entry point for a rung, an element type and a tile width: the first of the table, where a width that the
+    /// compiler knows stands before the range that holds it.
     pub fn find(rung: Rung, dtype: DType, width: u32) -> Option<&'static Variant> {
         VARIANTS
             .iter()
@@ -161,7 +162,8 @@ impl Variant {
 
     /// Whether this entry point computes this shape, with operands whose addresses are multiples of 16 bytes.
     pub fn accepts(&self, shape: &GemmShape) -> bool {
-        // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows. Tensor maps count bytes in 40.
+        // Within a tile the pipelined kernels count elements in 32 bits; their tiles have at most 256 rows. Tensor maps
+        // count bytes in 40.
         let near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
         let counts = self.rung.takes_call() && !self.rung.multiplies_by_wgmma();
         match (self.tile, lines_of(shape)) {
@@ -171,9 +173,10 @@ impl Variant {
         }
     }
 
-    /// The shape as this entry point takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes, A and B may lie in rows that do not
-    /// begin at multiples of its vectors: the leading dimension is then that of a copy, or of the one row that there is ([`RowCopy::between`] says which).
-    /// `None` for a shape that it does not compute either way.
+    /// The shape as this entry point takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes,
+    /// A and B may lie in rows that do not begin at multiples of its vectors: the leading dimension is then that of a
+    /// copy, or of the one row that there is ([`RowCopy::between`] says which). `None` for a shape that it does not
+    /// compute either way.
     pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
         if self.accepts(shape) {
             return Some(*shape);
@@ -234,7 +237,8 @@ impl Variant {
         }
     }
 
-    /// How the shared memory of a tile is divided into `A_s` and `B_s`, all stages together; of lines there is nothing in shared memory.
+    /// How the shared memory of a tile is divided into `A_s` and `B_s`, all stages together; of lines there is nothing
+    /// in shared memory.
     pub const fn parts(&self, tile: OutputTile) -> TileParts {
         match (self.rung, tile) {
             (Rung::RegisterTile, _) => RegisterTile::PARTS,
@@ -407,8 +411,8 @@ const STATIC_ROWS: [Variant; 4] = [
     static_row(Rung::DoubleBuffer, tiles::TWO_STAGES_128X128, "r08_double_buffer_f32"),
 ];
 
-/// The rows of one tile: one for each layout of A and B, and for those whose copies can be vectors one that makes them so. `$prefix` begins each
-/// symbol, the tile ends it.
+/// The rows of one tile: one for each layout of A and B, and for those whose copies can be vectors one that makes them
+/// so. `$prefix` begins each symbol, the tile ends it.
 macro_rules! block_rows {
     ($rung:expr, $prefix:literal, $tile:expr, $suffix:literal: $($layout:literal $a:ident $b:ident $vector:expr;)*) => {
         [$(Variant {
@@ -479,8 +483,8 @@ pub mod tiles {
     pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4).pipelined();
 }
 
-/// The rows of [`Rung::Gemm`] with the tiles for large products. Where no vectors can be copied the next smaller tile is as fast; where registers do not
-/// suffice on every architecture there is no row.
+/// The rows of [`Rung::Gemm`] with the tiles for large products. Where no vectors can be copied the next smaller tile
+/// is as fast; where registers do not suffice on every architecture there is no row.
 const LARGE_ROWS: [Variant; 4] = block_rows! { Rung::Gemm, "r10_gemm", tiles::T256X128, "256x128":
     "nn4" No No [1, 4];
     "nt" No Yes [1, 1];
@@ -605,8 +609,8 @@ const fn wgmma_row(
     }
 }
 
-/// The rows of the rungs that multiply by `wgmma`, of one element type: one each for the steps on the way, and of [`Rung::WgmmaGemm`] every layout in every
-/// tile, the largest first.
+/// The rows of the rungs that multiply by `wgmma`, of one element type: one each for the steps on the way, and of
+/// [`Rung::WgmmaGemm`] every layout in every tile, the largest first.
 macro_rules! wgmma_rows {
     ($dtype:expr, $suffix:literal) => {
         wgmma_rows! { $dtype, $suffix:

@@ -5,8 +5,8 @@ use crate::units::Bytes;
 
 /// What one block of a warp-specialised kernel computes, with elements of 2 bytes.
 ///
-/// A block computes `m x n` elements of C in steps of [`K`](Self::K). One warpgroup (4 warps) copies; each of the others multiplies [64](Self::ROWS) rows, or
-/// with [`ping_pong`](Self::ping_pong) all rows of tiles of its own.
+/// A block computes `m x n` elements of C in steps of [`K`](Self::K). One warpgroup (4 warps) copies; each of the
+/// others multiplies [64](Self::ROWS) rows, or with [`ping_pong`](Self::ping_pong) all rows of tiles of its own.
 /// Dynamic shared memory, from an address that is a multiple of [`ALIGNMENT`](Self::ALIGNMENT):
 ///
 /// ```text
@@ -15,9 +15,10 @@ use crate::units::Bytes;
 /// | full: 8 bytes | empty: 8 bytes |         an mbarrier each; `stages` times full, then `stages` times empty
 /// ```
 ///
-/// Every part of A, B and C is made of panels: rows of 128 bytes, 64 elements, with the 128-byte swizzle of tensor maps. A panel of a matrix that lies
-/// along K has the rows of the tile; of one that lies across it has 64 rows, one for each element along K, and the tile is as many panels as it has 64s. Where n
-/// is no multiple of 64, C's panels have [56 columns](Self::c_columns) and no swizzle.
+/// Every part of A, B and C is made of panels: rows of 128 bytes, 64 elements, with the 128-byte swizzle of tensor
+/// maps. A panel of a matrix that lies along K has the rows of the tile; of one that lies across it has 64 rows, one
+/// for each element along K, and the tile is as many panels as it has 64s. Where n is no multiple of 64, C's panels
+/// have [56 columns](Self::c_columns) and no swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WgmmaTile {
     /// Rows of C: 64 for each warpgroup that multiplies, or for each turn of one.
@@ -28,7 +29,8 @@ pub struct WgmmaTile {
     pub stages: u32,
     /// Blocks of a cluster, neighbours along M: each loads a part of their tile of B for all of them. 1 for no cluster.
     pub cluster: u32,
-    /// Whether the warpgroups that multiply take turns, each with all rows of a tile: while one stores a tile the other multiplies the next.
+    /// Whether the warpgroups that multiply take turns, each with all rows of a tile: while one stores a tile the other
+    /// multiplies the next.
     pub ping_pong: bool,
     /// Panels of C of a warpgroup that are in shared memory at once, on their way to global memory.
     pub c_panels: u32,
@@ -56,7 +58,8 @@ impl WgmmaTile {
     /// Bytes of an element of A and B.
     pub const ELEMENT_BYTES: u32 = 2;
 
-    /// What the address of the allocation is a multiple of: the pattern of the 128-byte swizzle repeats after so many bytes (PTX ISA, "Swizzling modes").
+    /// What the address of the allocation is a multiple of: the pattern of the 128-byte swizzle repeats after so many
+    /// bytes (PTX ISA, "Swizzling modes").
     pub const ALIGNMENT: Bytes = Bytes(1024);
 
     /// Registers of a thread of the warpgroup that copies, where it [gives some away](Self::moves_registers).
@@ -105,7 +108,8 @@ impl WgmmaTile {
         Bytes(self.stage_elems() * Self::ELEMENT_BYTES)
     }
 
-    /// Columns of a panel of C: 64, swizzled, or where n is no multiple of it 56, as they are: rows of 112 bytes lie in different banks by themselves.
+    /// Columns of a panel of C: 64, swizzled, or where n is no multiple of it 56, as they are: rows of 112 bytes lie in
+    /// different banks by themselves.
     pub const fn c_columns(self) -> u32 {
         if self.n.is_multiple_of(Self::PANEL) {
             Self::PANEL
@@ -144,9 +148,10 @@ impl WgmmaTile {
         Bytes(self.barriers_at().get() + 8 * self.barriers())
     }
 
-    /// Rows of A and columns of B that the copies of a step bring, of a product with `extents` rows and columns: the tile's, or where C has fewer than one tile and
-    /// the matrix lies along K (`lies_across` says which do not) all that there are. Rows of a box that the matrix does not have cost the copies some 5 cycles each
-    /// on an H200, more than those that it has. Blocks of a cluster copy whole tiles.
+    /// Rows of A and columns of B that the copies of a step bring, of a product with `extents` rows and columns: the
+    /// tile's, or where C has fewer than one tile and the matrix lies along K (`lies_across` says which do not) all
+    /// that there are. Rows of a box that the matrix does not have cost the copies some 5 cycles each on an H200, more
+    /// than those that it has. Blocks of a cluster copy whole tiles.
     pub const fn copied_rows(self, lies_across: [bool; 2], extents: [u32; 2]) -> [u32; 2] {
         const fn fewer(rows: u32, all: bool, extent: u32) -> u32 {
             if all || extent >= rows { rows } else { extent }
@@ -158,8 +163,8 @@ impl WgmmaTile {
         ]
     }
 
-    /// Rows of the boxes that tensor maps of A, B and C copy, for a product with `extents` rows and columns; those of A and B have 64 columns, those of C
-    /// [`c_columns`](Self::c_columns). `transpose`: how A and B lie.
+    /// Rows of the boxes that tensor maps of A, B and C copy, for a product with `extents` rows and columns; those of A
+    /// and B have 64 columns, those of C [`c_columns`](Self::c_columns). `transpose`: how A and B lie.
     pub const fn box_rows(self, transpose: [Transpose; 2], extents: [u32; 2]) -> [u32; 3] {
         let across = [
             matches!(transpose[0], Transpose::Yes),
@@ -173,13 +178,15 @@ impl WgmmaTile {
         ]
     }
 
-    /// Whether the warpgroup that copies gives registers to those that multiply (`setmaxnreg`). All start with the same number, a multiprocessor's 65,536 divided
-    /// by its threads: of two warpgroups each has all that a thread can address.
+    /// Whether the warpgroup that copies gives registers to those that multiply (`setmaxnreg`). All start with the same
+    /// number, a multiprocessor's 65,536 divided by its threads: of two warpgroups each has all that a thread can
+    /// address.
     pub const fn moves_registers(self) -> bool {
         self.stages > 1 && self.consumers() > 1
     }
 
-    /// Whether blocks can share a tile, each with a slice of K. The large tiles leave it to the small ones, of which there are more to begin with.
+    /// Whether blocks can share a tile, each with a slice of K. The large tiles leave it to the small ones, of which
+    /// there are more to begin with.
     pub const fn takes_slices(self) -> bool {
         self.bulk_store && self.n <= 192 && !self.ping_pong
     }
@@ -263,8 +270,8 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// Two tiles under way, one multiplied and one stored: 168 sums a thread, 5 stages, two panels of C for each warpgroup. 168 columns divide the widths of many
-    /// models with less of a rest than 256.
+    /// Two tiles under way, one multiplied and one stored: 168 sums a thread, 5 stages, two panels of C for each
+    /// warpgroup. 168 columns divide the widths of many models with less of a rest than 256.
     pub const T128X168: WgmmaTile = WgmmaTile {
         n: 168,
         stages: 5,
@@ -301,8 +308,8 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// For C of few rows. 8 stages for one block rather than 4 for each of two: where there are no more tiles than multiprocessors, as at 1024 cubed, half of the
-    /// stages would never be used (6 % on an H200).
+    /// For C of few rows. 8 stages for one block rather than 4 for each of two: where there are no more tiles than
+    /// multiprocessors, as at 1024 cubed, half of the stages would never be used (6 % on an H200).
     pub const T64X128: WgmmaTile = WgmmaTile {
         m: 64,
         stages: 8,
@@ -311,7 +318,8 @@ pub mod wgmma_tiles {
     }
     .checked();
 
-    /// For the smallest C, and for few rows with a long K: with 192 KiB under way in each of 64 blocks, 90 MB of B (64 x 4096 x 11008) take 27 us on an H200.
+    /// For the smallest C, and for few rows with a long K: with 192 KiB under way in each of 64 blocks, 90 MB of B (64
+    /// x 4096 x 11008) take 27 us on an H200.
     pub const T64X64: WgmmaTile = WgmmaTile {
         m: 64,
         n: 64,
@@ -369,7 +377,8 @@ mod tests {
         // Each block of the cluster loads half of B.
         assert_eq!(T128X256.box_rows([No, Yes], LARGE), [128, 128, 64]);
         assert_eq!(T128X128.box_rows([Yes, Yes], LARGE), [64, 128, 64]);
-        // Of 8 rows and 100 columns: all there are, where the matrix lies along K, and where no block copies for another.
+        // Of 8 rows and 100 columns: all there are, where the matrix lies along K, and where no block copies for
+        // another.
         assert_eq!(T128X128.box_rows([No, Yes], [8, 100]), [8, 100, 64]);
         assert_eq!(T128X128.box_rows([Yes, No], [8, 100]), [64, 64, 64]);
         assert_eq!(T128X256.box_rows([No, Yes], [8, 100]), [128, 128, 64]);

@@ -25,7 +25,8 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Finds the linker that belongs to a toolchain: rustup brings it with the compiler, Debian has it in LLVM's linker package.
+/// Finds the linker that belongs to a toolchain: rustup brings it with the compiler, Debian has it in LLVM's linker
+/// package.
 pub fn find(toolchain: &Toolchain) -> Result<PathBuf, Missing> {
     let program = toolchain.llvm_tool(match toolchain.source {
         Source::Rustup => "rust-lld",

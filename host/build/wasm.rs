@@ -83,8 +83,8 @@ pub fn build(into: &Path) -> Result<(), String> {
     fs::write(into, bytes).map_err(|error| format!("cannot write {}: {error}", into.display()))
 }
 
-/// A target folder beside the host's profiles, which debug and release builds share. Cargo locks the one that it builds in, so it
-/// cannot be the host's.
+/// A target folder beside the host's profiles, which debug and release builds share. Cargo locks the one that it builds
+/// in, so it cannot be the host's.
 fn target_folder() -> Result<PathBuf, String> {
     let out = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR for build scripts")?;
     let out = Path::new(&out);
@@ -95,7 +95,8 @@ fn target_folder() -> Result<PathBuf, String> {
     Ok(beside.join("planner-web"))
 }
 
-/// Cargo in the crate's folder, without what this build says about flags, wrappers and profiles: that is about the host.
+/// Cargo in the crate's folder, without what this build says about flags, wrappers and profiles: that is about the
+/// host.
 fn cargo(tools: &Toolchain) -> Command {
     const HOST: [&str; 6] = [
         "RUSTC_WRAPPER",

@@ -17,15 +17,16 @@
 //! holds for every order of the additions and with or without fused multiply-add. Its second term is the error of v
 //! itself, the last one that of products that underflow.
 //!
-//! Scaled, v becomes `alpha v + beta c`, `|A| |B|` becomes `|alpha| |A| |B| + |beta c|`, where c is the element before, and two
-//! roundings more are allowed, those of a product and of the last sum; with a bias `|bias|` and one rounding more. An activation is applied to v - e and
-//! v + e where it is monotone. GELU is not: there e grows by its slope, 1.13 at most, and by the error of the kernels' own formula.
+//! Scaled, v becomes `alpha v + beta c`, `|A| |B|` becomes `|alpha| |A| |B| + |beta c|`, where c is the element before,
+//! and two roundings more are allowed, those of a product and of the last sum; with a bias `|bias|` and one rounding
+//! more. An activation is applied to v - e and v + e where it is monotone. GELU is not: there e grows by its slope,
+//! 1.13 at most, and by the error of the kernels' own formula.
 //!
 //! An element passes when it lies between v - e and v + e, both rounded to the element type. Rounding is monotone, so
 //! this admits the roundings of all sums that are within e, and nothing else: it needs no term for a 16-bit result's
 //! own rounding, and an infinity passes just where v + e exceeds the element type's range. Where |A| |B| exceeds the
-//! accumulator's own range, a sum may overflow on its way: an element that does not pass there is neither right nor wrong, and the check ends with an error
-//! that says so.
+//! accumulator's own range, a sum may overflow on its way: an element that does not pass there is neither right nor
+//! wrong, and the check ends with an error that says so.
 //!
 //! **NaN never passes for finite inputs.** If the element's row of A or column of B holds an infinity or a NaN, v may
 //! be infinite or NaN: then the element must be the same infinity, or a NaN.
@@ -182,7 +183,8 @@ pub fn full<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T]) -> Result<
     Expected::product(shape, a, b)?.full(c)
 }
 
-/// Looks for wrong rows and compares a sample with the f64 product of `a` and `b`: [`Expected::sampled`] of the product.
+/// Looks for wrong rows and compares a sample with the f64 product of `a` and `b`: [`Expected::sampled`] of the
+/// product.
 ///
 /// # Errors
 /// As for [`Expected::product`] and [`Expected::sampled`].

@@ -1,7 +1,7 @@
 //! What a device offers, asked of the driver.
 //!
-//! `cust`'s attribute list stops before the shared-memory attributes that matter here (opt-in limit, reserve, blocks per
-//! multiprocessor), so those are read by number through `cuDeviceGetAttribute`.
+//! `cust`'s attribute list stops before the shared-memory attributes that matter here (opt-in limit, reserve, blocks
+//! per multiprocessor), so those are read by number through `cuDeviceGetAttribute`.
 
 use cust::device::Device;
 use cust_raw::CUdevice_attribute as Attribute;
@@ -52,8 +52,8 @@ pub fn query(ordinal: u32) -> Result<DeviceProfile> {
     })
 }
 
-/// Bytes of device memory in a second at most: two transfers a clock. 0 where the driver does not say, as newer drivers of
-/// integrated parts do not.
+/// Bytes of device memory in a second at most: two transfers a clock. 0 where the driver does not say, as newer drivers
+/// of integrated parts do not.
 fn memory_rate(device: &Device) -> u64 {
     let of = |attribute| u64::from(attribute_of(device, attribute).unwrap_or(0));
     let hz = of(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) * 1000;

@@ -71,7 +71,8 @@ impl Error {
         Error::InvalidArgument(format!("{operand} holds {got} elements, its shape needs {needed}"))
     }
 
-    /// The code that a program ends with: 2 bad input, 3 nothing available to run on, 4 mismatch or fault, 1 anything else.
+    /// The code that a program ends with: 2 bad input, 3 nothing available to run on, 4 mismatch or fault, 1 anything
+    /// else.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,

@@ -8,12 +8,12 @@ use crate::launch::{Factors, Finish, OutputOf};
 use crate::matmul::{Options, Report, copy_rows, matmul_finished};
 use crate::reference::check_lengths;
 
-/// Computes `C = alpha · op(A) · op(B) + beta · C`. All three are row-major with the shape's leading dimensions; A and B lie transposed where the shape
-/// says so. With `alpha` 0 neither A nor B is read, with `beta` 0 what C holds is not. The elements between the rows of C are neither read nor written, and none is written when anything
-/// fails.
+/// Computes `C = alpha · op(A) · op(B) + beta · C`. All three are row-major with the shape's leading dimensions; A and
+/// B lie transposed where the shape says so. With `alpha` 0 neither A nor B is read, with `beta` 0 what C holds is not.
+/// The elements between the rows of C are neither read nor written, and none is written when anything fails.
 ///
-/// The factors are of the type that is summed in: f64 for f64, f32 for all others. There are kernels with alpha and beta for all types but f64; the CPU computes
-/// the product first, then scales and adds.
+/// The factors are of the type that is summed in: f64 for f64, f32 for all others. There are kernels with alpha and
+/// beta for all types but f64; the CPU computes the product first, then scales and adds.
 ///
 /// ```
 /// use tilewright::{Factors, GemmShape, Options, Transpose, Verify, gemm};
@@ -32,8 +32,9 @@ use crate::reference::check_lengths;
 /// ```
 ///
 /// # Errors
-/// As for [`matmul`](crate::matmul()), and [`Error::InvalidPlan`](crate::Error::InvalidPlan) for a policy whose kernel has no alpha and beta. With
-/// [`Options::verify`], [`Error::InvalidArgument`](crate::Error::InvalidArgument) for factors that are not finite.
+/// As for [`matmul`](crate::matmul()), and [`Error::InvalidPlan`](crate::Error::InvalidPlan) for a policy whose kernel
+/// has no alpha and beta. With [`Options::verify`], [`Error::InvalidArgument`](crate::Error::InvalidArgument) for
+/// factors that are not finite.
 pub fn gemm<T: Element>(
     shape: &GemmShape,
     factors: Factors<T::Accumulator>,
@@ -45,11 +46,12 @@ pub fn gemm<T: Element>(
     gemm_finished(shape, factors.into(), a, b, c, options)
 }
 
-/// Computes `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, all in the type of the sums, and rounds once, to the type of C: that of A and B, or f32
-/// where they are of f16 or bf16. Otherwise as [`gemm`].
+/// Computes `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, all in the type of the sums, and rounds once, to
+/// the type of C: that of A and B, or f32 where they are of f16 or bf16. Otherwise as [`gemm`].
 ///
-/// The kernels that have bias, activation and a C of f32 are those of the tensor cores, of f16 and bf16. Leading dimensions of A and B are best multiples of
-/// 8 elements: operands with others are copied on the device first ([`Plan::copies`](crate::plan::Plan::copies)). The CPU computes any of it.
+/// The kernels that have bias, activation and a C of f32 are those of the tensor cores, of f16 and bf16. Leading
+/// dimensions of A and B are best multiples of 8 elements: operands with others are copied on the device first
+/// ([`Plan::copies`](crate::plan::Plan::copies)). The CPU computes any of it.
 ///
 /// ```
 /// use half::f16;
@@ -76,8 +78,9 @@ pub fn gemm<T: Element>(
 /// ```
 ///
 /// # Errors
-/// As for [`gemm`]; [`Error::InvalidPlan`](crate::Error::InvalidPlan) where no kernel of the element type has what is asked for, and
-/// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a bias with fewer elements than C has columns.
+/// As for [`gemm`]; [`Error::InvalidPlan`](crate::Error::InvalidPlan) where no kernel of the element type has what is
+/// asked for, and [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a bias with fewer elements than C has
+/// columns.
 pub fn gemm_finished<T: Element, C: OutputOf<T>>(
     shape: &GemmShape,
     finish: Finish<&[T], T::Accumulator>,

@@ -40,8 +40,8 @@ pub mod spilling;
 mod tensor_map;
 pub mod verify;
 
-/// The crate of the `f16` and `bf16` that matrices can hold: 1.8, the version that `cust` copies to a device. Slices of `half` 2, whose numbers have the same
-/// bits, become slices of this one without a copy:
+/// The crate of the `f16` and `bf16` that matrices can hold: 1.8, the version that `cust` copies to a device. Slices of
+/// `half` 2, whose numbers have the same bits, become slices of this one without a copy:
 ///
 /// ```
 /// use tilewright::{GemmShape, Options, matmul};

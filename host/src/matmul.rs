@@ -133,14 +133,14 @@ pub struct Report {
     pub limit_bytes: u32,
     /// Whether the launch opted in above the default limit.
     pub opt_in: bool,
-    /// Elements from row to row of the copies of A and B that were made on the device before the product, in rows that its kernel takes; `None` for an
-    /// operand that was taken as it lies.
+    /// Elements from row to row of the copies of A and B that were made on the device before the product, in rows that
+    /// its kernel takes; `None` for an operand that was taken as it lies.
     pub copied_ld: [Option<u32>; 2],
     /// Bytes of device memory of these copies.
     pub copied_bytes: u64,
-    /// Milliseconds of the product: device time between events, with the copies of `copied_ld`; wall time on the CPU. Copies between host and device are not
-    /// in it. In the simulator,
-    /// wall time of the simulation: it says nothing of a GPU's.
+    /// Milliseconds of the product: device time between events, with the copies of `copied_ld`; wall time on the CPU.
+    /// Copies between host and device are not in it. In the simulator, wall time of the simulation: it says nothing of
+    /// a GPU's.
     pub kernel_ms: f64,
     /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`; 0 where alpha is 0.
     pub gflops: f64,
@@ -152,22 +152,24 @@ pub struct Report {
     pub fallback: Option<String>,
 }
 
-/// Computes `C = op(A) · op(B)`. A and B are row-major with the shape's leading dimensions, and lie transposed where the shape says so. [`gemm`](crate::gemm())
-/// scales the product and adds it to what C holds.
+/// Computes `C = op(A) · op(B)`. A and B are row-major with the shape's leading dimensions, and lie transposed where
+/// the shape says so. [`gemm`](crate::gemm()) scales the product and adds it to what C holds.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a slice shorter than its operand, [`Error::InvalidPlan`] for a policy that cannot work,
-/// [`Error::Unavailable`] when the GPU was asked for and there is none, [`Error::Driver`] from the driver, [`Error::Faults`]
-/// from the simulator, [`Error::Mismatch`] when verification finds one.
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, [`Error::InvalidPlan`] for a policy that cannot
+/// work, [`Error::Unavailable`] when the GPU was asked for and there is none, [`Error::Driver`] from the driver,
+/// [`Error::Faults`] from the simulator, [`Error::Mismatch`] when verification finds one.
 pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options) -> Result<Product<T>> {
     compute(&Problem::product(shape, a, b), options)
 }
 
-/// Computes `activation(alpha · op(A) · op(B) + beta · C + bias)` as a new C: as [`gemm_finished`](crate::gemm_finished()) with what C holds `before`, of the
-/// leading dimension of C, and zeros between the rows of the result. Besides A, B and `before` it holds one C on the host.
+/// Computes `activation(alpha · op(A) · op(B) + beta · C + bias)` as a new C: as
+/// [`gemm_finished`](crate::gemm_finished()) with what C holds `before`, of the leading dimension of C, and zeros
+/// between the rows of the result. Besides A, B and `before` it holds one C on the host.
 ///
 /// # Errors
-/// As for [`gemm_finished`](crate::gemm_finished()); [`Error::InvalidArgument`] for a beta other than 0 and nothing before.
+/// As for [`gemm_finished`](crate::gemm_finished()); [`Error::InvalidArgument`] for a beta other than 0 and nothing
+/// before.
 pub fn matmul_finished<T: Element, C: OutputOf<T>>(
     shape: &GemmShape,
     finish: Finish<&[T], T::Accumulator>,

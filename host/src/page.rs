@@ -1,6 +1,7 @@
 //! The planner as a web page: one file that needs no server, no network and no other file.
 //!
-//! The page holds the planner itself, compiled to WebAssembly; its script only collects what is chosen and shows what is answered.
+//! The page holds the planner itself, compiled to WebAssembly; its script only collects what is chosen and shows what
+//! is answered.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -10,8 +11,8 @@ const STYLE: &str = include_str!("../../planner/web/page.css");
 const SCRIPT: &str = include_str!("../../planner/web/page.js");
 static MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/planner.wasm"));
 
-/// The page as HTML. It begins with the request in `request_json`, the JSON of a [`tilewright_plan::Request`]; a request
-/// that the planner refuses is shown with the refusal, and can be changed there.
+/// The page as HTML. It begins with the request in `request_json`, the JSON of a [`tilewright_plan::Request`]; a
+/// request that the planner refuses is shown with the refusal, and can be changed there.
 pub fn page(request_json: &str) -> String {
     // Inside a script element, `<` could end it. JSON has it only in strings, where it can be written as an escape.
     let request = request_json.replace('<', "\\u003c");

@@ -1,7 +1,8 @@
 //! The kernels' PTX, embedded at build time: one text for each architecture level, and one of the twins that spill.
 //!
-//! A general level runs on its architecture and all later ones, and has every kernel that its architecture runs. An architecture-specific one, such as
-//! `sm_90a`, runs on its architecture alone, and has the kernels that no other level can have.
+//! A general level runs on its architecture and all later ones, and has every kernel that its architecture runs. An
+//! architecture-specific one, such as `sm_90a`, runs on its architecture alone, and has the kernels that no other level
+//! can have.
 //!
 //! Embedded compressed, eight times shorter; unpacked when it is used first, in a few hundredths of a second.
 
@@ -24,7 +25,8 @@ pub use digest::{combined as combined_digest, digests};
 /// The kernels compiled for one architecture level.
 #[derive(Debug)]
 pub struct Level {
-    /// The compute capability that the PTX asks for, `(major, minor)`: at least, or exactly where the level is architecture-specific.
+    /// The compute capability that the PTX asks for, `(major, minor)`: at least, or exactly where the level is
+    /// architecture-specific.
     pub compute_capability: (u32, u32),
     /// The target's name in PTX and for `ptxas`, such as `sm_75`.
     pub arch: &'static str,
@@ -116,8 +118,8 @@ pub fn levels() -> &'static [Level] {
     &LEVELS
 }
 
-/// Says where the kernels are missing: in a program that was built with `TILEWRIGHT_WITHOUT_PTX`, as the first demo of a
-/// machine without a GPU is. Everything that needs no GPU's code works there.
+/// Says where the kernels are missing: in a program that was built with `TILEWRIGHT_WITHOUT_PTX`, as the first demo of
+/// a machine without a GPU is. Everything that needs no GPU's code works there.
 ///
 /// # Errors
 /// [`Error::Unavailable`].
@@ -130,7 +132,8 @@ pub fn ensure_embedded() -> Result<()> {
     Ok(())
 }
 
-/// The newest general level that a device of this compute capability runs, or `None` for a device older than all of them.
+/// The newest general level that a device of this compute capability runs, or `None` for a device older than all of
+/// them.
 pub fn for_compute_capability(compute_capability: (u32, u32)) -> Option<&'static Level> {
     LEVELS
         .iter()
@@ -138,8 +141,8 @@ pub fn for_compute_capability(compute_capability: (u32, u32)) -> Option<&'static
         .find(|level| !level.is_architecture_specific() && level.compute_capability <= compute_capability)
 }
 
-/// The levels that a device of this compute capability takes its kernels from, each kernel from one: the newest general one and that of just its
-/// architecture, where there is one. None for a device older than all.
+/// The levels that a device of this compute capability takes its kernels from, each kernel from one: the newest general
+/// one and that of just its architecture, where there is one. None for a device older than all.
 pub fn levels_for(compute_capability: (u32, u32)) -> impl Iterator<Item = &'static Level> {
     let own = move |level: &&Level| level.is_architecture_specific() && level.compute_capability == compute_capability;
     for_compute_capability(compute_capability)
@@ -147,7 +150,8 @@ pub fn levels_for(compute_capability: (u32, u32)) -> impl Iterator<Item = &'stat
         .chain(LEVELS.iter().filter(own))
 }
 
-/// The text of one entry point, from its directive to its closing brace, or `None` where the level has none of that name.
+/// The text of one entry point, from its directive to its closing brace, or `None` where the level has none of that
+/// name.
 pub fn entry<'level>(level: &'level Level, symbol: &str) -> Option<&'level str> {
     let head = format!(".visible .entry {symbol}(");
     let start = level.ptx.find(&head)?;
@@ -155,8 +159,8 @@ pub fn entry<'level>(level: &'level Level, symbol: &str) -> Option<&'level str> 
     Some(&level.ptx[start..end])
 }
 
-/// How long the entry point is that a text begins with: up to the brace that closes its body, and the end of that line. Bodies have braces of their own,
-/// around vectors and where an `asm` has a scope.
+/// How long the entry point is that a text begins with: up to the brace that closes its body, and the end of that line.
+/// Bodies have braces of their own, around vectors and where an `asm` has a scope.
 fn len(text: &str) -> Option<usize> {
     let mut open = 0_u32;
     let close = text.bytes().position(|byte| {
@@ -171,8 +175,8 @@ fn len(text: &str) -> Option<usize> {
     Some(close + line + 1)
 }
 
-/// A module with one entry point only, or `None` where the level has none of that name. The driver compiles a module as a whole when it is loaded, and
-/// all kernels together take it many seconds.
+/// A module with one entry point only, or `None` where the level has none of that name. The driver compiles a module as
+/// a whole when it is loaded, and all kernels together take it many seconds.
 pub fn module(level: &Level, symbol: &str) -> Option<String> {
     let wanted = entry(level, symbol)?;
     let mut text = String::with_capacity(wanted.len() + 4096);
@@ -201,7 +205,8 @@ pub fn digest_of(symbol: &str, general_level: &str) -> Option<String> {
         .find_map(|level| level.digests().get(symbol).cloned())
 }
 
-/// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it declares none.
+/// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it
+/// declares none.
 pub fn max_threads(entry: &str) -> Option<u32> {
     let (head, _) = entry.split_once('{')?;
     let (_, extents) = head.split_once(".maxntid ")?;

@@ -27,8 +27,8 @@
 //! order. So the tile width decides the rounding, and nothing else does: not the number of threads, not the vector
 //! instructions. The compiler may not contract `a * b + c` into one rounding, so every machine computes the same bits.
 //!
-//! An operand that lies transposed is copied first. This module does not scale or add to C, and does not try to be a BLAS: it has no panel packing across
-//! tiles and no assembly. `benches/cpu_reference.rs` says what that costs.
+//! An operand that lies transposed is copied first. This module does not scale or add to C, and does not try to be a
+//! BLAS: it has no panel packing across tiles and no assembly. `benches/cpu_reference.rs` says what that costs.
 
 mod nest;
 mod oracle;
@@ -91,8 +91,9 @@ pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T],
     Ok(())
 }
 
-/// [`tiled_parallel`], but `finish` makes the elements of C of the sums: for some rows of C it gets the number of the first, the sums and the elements,
-/// both with the leading dimension of C. Each thread holds the sums of the rows that it is at.
+/// [`tiled_parallel`], but `finish` makes the elements of C of the sums: for some rows of C it gets the number of the
+/// first, the sums and the elements, both with the leading dimension of C. Each thread holds the sums of the rows that
+/// it is at.
 ///
 /// # Errors
 /// Those of [`tiled`].

@@ -14,9 +14,9 @@
 //!
 //! Where a plan copies A or B first, the kernel that copies is simulated before the product.
 //!
-//! A and B, and copies of them, are uploaded as matrices whose padding is off limits, C as one that nobody has written. What a fault is and what the
-//! report says is [`cuda_sim`]'s. What this module does not do: it compares nothing with the reference (that is
-//! [`check`](crate::check)), and it predicts no time on a GPU.
+//! A and B, and copies of them, are uploaded as matrices whose padding is off limits, C as one that nobody has written.
+//! What a fault is and what the report says is [`cuda_sim`]'s. What this module does not do: it compares nothing with
+//! the reference (that is [`check`](crate::check)), and it predicts no time on a GPU.
 
 use std::fmt;
 use std::sync::Arc;
@@ -91,13 +91,13 @@ impl fmt::Debug for SimOptions {
 /// A simulated product.
 #[derive(Clone, Debug)]
 pub struct SimulatedProduct<T> {
-    /// C, `shape.span_elems(Operand::C)` elements, row-major with the shape's leading dimension; padding is zero. An element that
-    /// the kernel did not write is NaN.
+    /// C, `shape.span_elems(Operand::C)` elements, row-major with the shape's leading dimension; padding is zero. An
+    /// element that the kernel did not write is NaN.
     pub c: Vec<T>,
     /// The launch.
     pub plan: Plan,
-    /// What the simulator found; `None` for an empty C, for which nothing is launched. Where something is wrong with a copy of A or B, it is the report of
-    /// that, and nothing else was launched: C is all zero.
+    /// What the simulator found; `None` for an empty C, for which nothing is launched. Where something is wrong with a
+    /// copy of A or B, it is the report of that, and nothing else was launched: C is all zero.
     pub report: Option<Report>,
 }
 
@@ -117,12 +117,13 @@ impl<T> SimulatedProduct<T> {
     }
 }
 
-/// Plans `C = A · B` for any device of an architecture and simulates it. A and B are row-major with the shape's leading dimensions.
+/// Plans `C = A · B` for any device of an architecture and simulates it. A and B are row-major with the shape's leading
+/// dimensions.
 ///
 /// # Errors
-/// [`Error::InvalidPlan`] for a policy that cannot work on the architecture, [`Error::InvalidArgument`] for a slice shorter than
-/// its operand, [`Error::Resources`] where this machine has no memory or no thread to simulate with. What is wrong with the
-/// kernel is no error here: it is in the report.
+/// [`Error::InvalidPlan`] for a policy that cannot work on the architecture, [`Error::InvalidArgument`] for a slice
+/// shorter than its operand, [`Error::Resources`] where this machine has no memory or no thread to simulate with. What
+/// is wrong with the kernel is no error here: it is in the report.
 pub fn simulate<T: Element>(
     shape: &GemmShape,
     a: &[T],
@@ -137,12 +138,14 @@ pub fn simulate<T: Element>(
 /// Simulates a plan, made for whatever device, within the limits of the options' architecture.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type; [`Error::Resources`].
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type;
+/// [`Error::Resources`].
 pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOptions) -> Result<SimulatedProduct<T>> {
     simulate_scaled(plan, Factors::default(), a, b, None, options)
 }
 
-/// Simulates `C = alpha · A · B + beta · C`; with `alpha` 0 neither A nor B is read. `before`: what C holds before, `None` for memory that nobody has written, which is a fault to read.
+/// Simulates `C = alpha · A · B + beta · C`; with `alpha` 0 neither A nor B is read. `before`: what C holds before,
+/// `None` for memory that nobody has written, which is a fault to read.
 ///
 /// # Errors
 /// As for [`simulate_plan`]; [`Error::InvalidArgument`] for factors and a kernel that has none.
@@ -157,10 +160,12 @@ pub fn simulate_scaled<T: Element>(
     simulate_finished(plan, factors.into(), a, b, before, options)
 }
 
-/// Simulates `C = activation(alpha · A · B + beta · C + bias)`, with C of the type of A and B or of f32. `before`: as for [`simulate_scaled`].
+/// Simulates `C = activation(alpha · A · B + beta · C + bias)`, with C of the type of A and B or of f32. `before`: as
+/// for [`simulate_scaled`].
 ///
 /// # Errors
-/// As for [`simulate_scaled`]; [`Error::InvalidArgument`] for what the kernel does not have, and for a bias shorter than a row of C.
+/// As for [`simulate_scaled`]; [`Error::InvalidArgument`] for what the kernel does not have, and for a bias shorter
+/// than a row of C.
 pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     plan: &Plan,
     finish: Finish<&[T], T::Accumulator>,
@@ -225,7 +230,8 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     };
 
     let [x, y, _] = plan.tile().block();
-    // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are many.
+    // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are
+    // many.
     let steps = shape.k() as u64 * u64::from(plan.tile().threads());
     let mut launch = Launch::new(plan.grid().blocks(), (x, y))
         .cluster(plan.tile().cluster())
@@ -255,8 +261,9 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     let [alpha, beta] = finish.factors.of_call();
     let (call, parts) = (plan.call(alpha, beta), plan.parts());
     let bias = finish.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
-    // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the workspace. 2. Grid, block and dynamic bytes
-    // are those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
+    // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the
+    // workspace. 2. Grid, block and dynamic bytes are those of the plan, which only `plan()` makes, from the layout
+    // that the kernel indexes with.
     let report = launch.run(|| unsafe {
         let arguments = host::Arguments {
             call,
@@ -280,7 +287,8 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     simulated(c, report)
 }
 
-/// Simulates a copy of an operand. What comes out is a matrix of its own, so that its padding, too, is off limits for the product.
+/// Simulates a copy of an operand. What comes out is a matrix of its own, so that its padding, too, is off limits for
+/// the product.
 ///
 /// # Errors
 /// The report of the copy, where something is wrong with it.
@@ -326,7 +334,8 @@ impl Estimate {
     }
 }
 
-/// Simulates one block of `plan`, twice, over its first steps along K, and concludes from the second how long the whole takes.
+/// Simulates one block of `plan`, twice, over its first steps along K, and concludes from the second how long the whole
+/// takes.
 pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     /// Steps along K.
     const STEPS: usize = 8;

@@ -1,7 +1,8 @@
 //! The twins that spill registers, on a GPU.
 //!
-//! [`TWINS`] lists them. They are a PTX module of their own, [`ptx::spilling`], because the pragma that they have makes it PTX 8.7: a device with an
-//! older driver computes without them. What is known of their speed stands in `docs/spilling.md`.
+//! [`TWINS`] lists them. They are a PTX module of their own, [`ptx::spilling`], because the pragma that they have makes
+//! it PTX 8.7: a device with an older driver computes without them. What is known of their speed stands in
+//! `docs/spilling.md`.
 //!
 //! ```no_run
 //! use tilewright::launch::Gpu;
@@ -51,7 +52,8 @@ impl<'gpu> Twins<'gpu> {
     /// Loads the module.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where the driver is older than CUDA 12.8, with its version; [`Error::Driver`] when it refuses the kernels.
+    /// [`Error::Unavailable`] where the driver is older than CUDA 12.8, with its version; [`Error::Driver`] when it
+    /// refuses the kernels.
     pub fn load(gpu: &'gpu Gpu) -> Result<Self> {
         let driver = gpu
             .profile()
@@ -63,10 +65,12 @@ impl<'gpu> Twins<'gpu> {
         Ok(Self { module, gpu })
     }
 
-    /// Enqueues `C = A · B` by a twin of [`Family::RegisterTile`]; returns before it is done. Padding between the rows of C is not written.
+    /// Enqueues `C = A · B` by a twin of [`Family::RegisterTile`]; returns before it is done. Padding between the rows
+    /// of C is not written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another family or an operand shorter than its shape; [`Error::Driver`] when the driver refuses the launch.
+    /// [`Error::InvalidArgument`] for another family or an operand shorter than its shape; [`Error::Driver`] when the
+    /// driver refuses the launch.
     pub fn multiply(
         &self,
         twin: &Twin,
@@ -90,17 +94,19 @@ impl<'gpu> Twins<'gpu> {
         }
         let (a, b, c) = (a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr());
         let arguments = [argument(&a), argument(&b), argument(&c), argument(&args)];
-        // SAFETY: 1. the arguments are the entry point's: three device pointers and `GemmArgs`, alive until the call has copied them. 2. The operands
-        // span what the shape says (checked above) and C is borrowed exclusively. 3. The grid covers C, the block is the body's.
+        // SAFETY: 1. the arguments are the entry point's: three device pointers and `GemmArgs`, alive until the call
+        // has copied them. 2. The operands span what the shape says (checked above) and C is borrowed exclusively. 3.
+        // The grid covers C, the block is the body's.
         unsafe { self.launch(twin, grid.blocks(), (TILE_SIDE, TILE_SIDE), &arguments) }
     }
 
-    /// Enqueues the inverses of `count` interleaved matrices ([`Inverse8`](tilewright_contract::Inverse8)) by a twin of [`Family::Inverse8`], in blocks of `threads` threads; returns
-    /// before it is done.
+    /// Enqueues the inverses of `count` interleaved matrices ([`Inverse8`](tilewright_contract::Inverse8)) by a twin of
+    /// [`Family::Inverse8`], in blocks of `threads` threads; returns before it is done.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another family or element type, more threads than the twin's [`Twin::max_threads`], more than
-    /// [`Inverse8::MAX_COUNT`](tilewright_contract::Inverse8::MAX_COUNT) matrices, or a buffer shorter than they are; [`Error::Driver`] when the driver refuses the launch.
+    /// [`Error::InvalidArgument`] for another family or element type, more threads than the twin's
+    /// [`Twin::max_threads`], more than [`Inverse8::MAX_COUNT`](tilewright_contract::Inverse8::MAX_COUNT) matrices, or
+    /// a buffer shorter than they are; [`Error::Driver`] when the driver refuses the launch.
     pub fn invert<T: Element>(
         &self,
         twin: &Twin,
@@ -117,8 +123,9 @@ impl<'gpu> Twins<'gpu> {
         }
         let (from, to) = (from.as_device_ptr(), to.as_device_ptr());
         let arguments = [argument(&from), argument(&to), argument(&count)];
-        // SAFETY: 1. the arguments are the entry point's: two device pointers and a count, alive until the call has copied them. 2. Both buffers hold
-        // `count` matrices (checked above), and `to` is borrowed exclusively. 3. There is a thread for every matrix, in one dimension.
+        // SAFETY: 1. the arguments are the entry point's: two device pointers and a count, alive until the call has
+        // copied them. 2. Both buffers hold `count` matrices (checked above), and `to` is borrowed exclusively. 3.
+        // There is a thread for every matrix, in one dimension.
         unsafe { self.launch(twin, count.div_ceil(threads), (threads, 1), &arguments) }
     }
 

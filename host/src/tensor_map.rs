@@ -10,11 +10,12 @@ const UNIT: u64 = 16;
 
 /// The tensor maps of A, B and C for a kernel with this tile, each made by `encode`. `addresses`: of A, B and C.
 ///
-/// Where C is not aligned as a map asks for, the third is A's: the kernel sees from C and its leading dimension that it has to store without.
+/// Where C is not aligned as a map asks for, the third is A's: the kernel sees from C and its leading dimension that it
+/// has to store without.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for an address or a leading dimension of A or B that no tensor map can have, with the numbers, or for elements that are not of
-/// 16 bits; those of `encode`.
+/// [`Error::InvalidArgument`] for an address or a leading dimension of A or B that no tensor map can have, with the
+/// numbers, or for elements that are not of 16 bits; those of `encode`.
 pub(crate) fn maps(
     tile: WgmmaTile,
     dtype: DType,

@@ -1,8 +1,8 @@
 //! Every kernel against the reference, over shapes that reach every edge of a tile.
 //!
-//! The command `tilewright verify`, the project's GPU tests and those of the simulator run the same table. C is full of NaN before a kernel runs: an
-//! element that it does not write shows, and so does one that it writes but should not, between the rows or behind the last.
-//! The padding of A and B is NaN too: who reads it spreads it.
+//! The command `tilewright verify`, the project's GPU tests and those of the simulator run the same table. C is full of
+//! NaN before a kernel runs: an element that it does not write shows, and so does one that it writes but should not,
+//! between the rows or behind the last. The padding of A and B is NaN too: who reads it spreads it.
 
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
@@ -98,18 +98,19 @@ pub struct Progress {
     pub kernel: &'static str,
 }
 
-/// Tile widths to try, besides both ends of an entry point's range: powers of two, their neighbours, and widths that fill
-/// neither a warp nor a multiple of the padding.
+/// Tile widths to try, besides both ends of an entry point's range: powers of two, their neighbours, and widths that
+/// fill neither a warp nor a multiple of the padding.
 const WIDTHS: [u32; 13] = [1, 7, 16, 17, 31, 32, 33, 48, 64, 65, 96, 100, 128];
 
-/// Widths whose bytes, given as the limit on shared memory, let the plan choose the tile: below its own candidates, so that it
-/// takes just these.
+/// Widths whose bytes, given as the limit on shared memory, let the plan choose the tile: below its own candidates, so
+/// that it takes just these.
 const WIDTHS_BY_LIMIT: [u32; 3] = [2, 5, 11];
 
 /// Elements behind the last one of C that a kernel must not touch.
 const GUARD_ELEMS: usize = 64;
 
-/// The shapes for a tile of an entry point, or of the CPU's nest: rows, columns, elements along K of a step, as its copies take them.
+/// The shapes for a tile of an entry point, or of the CPU's nest: rows, columns, elements along K of a step, as its
+/// copies take them.
 pub fn cases([w, h, d]: [usize; 3], copies: &Copies) -> Vec<Case> {
     // One below the tile, but not zero: empty extents have cases of their own.
     let under = |extent: usize| extent.saturating_sub(1).max(1);
@@ -144,7 +145,8 @@ pub fn cases([w, h, d]: [usize; 3], copies: &Copies) -> Vec<Case> {
         .collect()
 }
 
-/// The shapes for a tile of a kernel on tensor cores that reach what happens where rows of A, of B, or of both begin at odd elements: they are copied first.
+/// The shapes for a tile of a kernel on tensor cores that reach what happens where rows of A, of B, or of both begin at
+/// odd elements: they are copied first.
 pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Case> {
     [
         ("rows of A at odd elements", w + 1, h, d + 3, [true, false]),
@@ -167,11 +169,12 @@ pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Cas
     .collect()
 }
 
-/// The shapes for a product with a vector, of a matrix whose rows in memory are loaded `vector` elements at a time: C of one column and of one row, the vector
-/// in one row of memory and in one column, each as the matrix lies in `tile`.
+/// The shapes for a product with a vector, of a matrix whose rows in memory are loaded `vector` elements at a time: C
+/// of one column and of one row, the vector in one row of memory and in one column, each as the matrix lies in `tile`.
 pub fn vector_cases(tile: LineTile, vector: usize) -> Vec<Case> {
     let (w, d) = (tile.lines() as usize, tile.depth() as usize);
-    // Lines, elements along K, elements behind each row of the matrix and from one element of the vector and of C to the next.
+    // Lines, elements along K, elements behind each row of the matrix and from one element of the vector and of C to
+    // the next.
     let extents = [
         ("nothing to sum", w + 1, 0, 0, 1),
         ("one element", 1, 1, 0, 1),
@@ -214,8 +217,8 @@ pub fn vector_cases(tile: LineTile, vector: usize) -> Vec<Case> {
     cases
 }
 
-/// A shape whose leading dimensions are multiples of what the copies move at once, and whose rows are unless they may be ragged, with so many elements at
-/// least behind each row of A, B and C.
+/// A shape whose leading dimensions are multiples of what the copies move at once, and whose rows are unless they may
+/// be ragged, with so many elements at least behind each row of A, B and C.
 fn fitting([m, n, k]: [usize; 3], gaps: [usize; 3], copies: &Copies) -> Option<GemmShape> {
     let [vector_a, vector_b] = copies.vector.map(|vector| vector as usize);
     let (mut m, mut n, mut k) = (m, n, k);
@@ -345,7 +348,8 @@ fn each_case(
     let mut trials = Vec::new();
     for variant in VARIANTS.iter().filter(|variant| filter(variant)) {
         for policy in policies(variant, limit) {
-            // A named tile has its shapes; one that a limit leads to has those of the width that the limit was made from.
+            // A named tile has its shapes; one that a limit leads to has those of the width that the limit was made
+            // from.
             let width = policy
                 .tile
                 .or_else(|| width_within(policy.smem_limit?, variant.dtype))

@@ -1,7 +1,7 @@
 //! `tilewright inspect` as a user meets it.
 //!
-//! No GPU is needed, and one that is there is hidden. `cargo xtask setup` fetches `ptxas` and `nvdisasm`; where they are missing
-//! these tests fail.
+//! No GPU is needed, and one that is there is hidden. `cargo xtask setup` fetches `ptxas` and `nvdisasm`; where they
+//! are missing these tests fail.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

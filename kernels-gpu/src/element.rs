@@ -102,7 +102,8 @@ impl Element for bf16 {
     type Sum = f32;
     const ZERO: Self = bf16::from_bits(0);
 
-    // bfloat16 is the upper half of binary32. half's own conversion also quietens NaNs, which costs a branch an element.
+    // bfloat16 is the upper half of binary32. half's own conversion also quietens NaNs, which costs a branch an
+    // element.
     #[inline(always)]
     fn widen(self) -> f32 {
         f32::from_bits(u32::from(self.to_bits()) << 16)

@@ -43,8 +43,8 @@ impl<E: Element<Sum = f32>> Finish<E> {
         })
     }
 
-    /// `activation(scaled + bias)` of two neighbours of a row; `scaled` is `alpha * sum + beta * before`, and `bias` what [`bias`](Self::bias) gives for
-    /// their columns.
+    /// `activation(scaled + bias)` of two neighbours of a row; `scaled` is `alpha * sum + beta * before`, and `bias`
+    /// what [`bias`](Self::bias) gives for their columns.
     #[inline(always)]
     pub fn apply(self, scaled: [f32; 2], bias: [f32; 2]) -> [f32; 2] {
         let biased = [scaled[0] + bias[0], scaled[1] + bias[1]];
@@ -64,9 +64,9 @@ pub fn relu(x: f32) -> f32 {
 
 /// [`Activation::Gelu`]: as `tanh u = 2 / (1 + e^-2u) - 1`, it is `x / (1 + e^-2u)`, u = `sqrt(2 / pi) * (x + 0.044715 * x^3)`.
 ///
-/// `tanh.approx.f32`, one instruction, is wrong by up to 2^-11, which a C of f32 would show. Here the exponent has 5 roundings, which count as often as it is
-/// large, and the rest less than 4 units in the last place: in all 2^-20 of the result, 2^-21 |2u| e^-2u / (1 + e^-2u) of the result, and 2^-120 where
-/// something underflows.
+/// `tanh.approx.f32`, one instruction, is wrong by up to 2^-11, which a C of f32 would show. Here the exponent has 5
+/// roundings, which count as often as it is large, and the rest less than 4 units in the last place: in all 2^-20 of
+/// the result, 2^-21 |2u| e^-2u / (1 + e^-2u) of the result, and 2^-120 where something underflows.
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {
     /// `sqrt(2 / pi) * 2 / ln 2`, and 0.044715 times that.

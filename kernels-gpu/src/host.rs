@@ -1,6 +1,7 @@
 //! The kernels as functions of the host, for the simulator: found by their symbol, as the driver finds them in PTX.
 //!
-//! Each rung's `rows!` adds to the table, so it lists what is compiled and nothing else; the twins that spill have a table of their own.
+//! Each rung's `rows!` adds to the table, so it lists what is compiled and nothing else; the twins that spill have a
+//! table of their own.
 
 use core::any::Any;
 
@@ -25,7 +26,8 @@ pub enum EntryPoint<E> {
     Tensor(unsafe fn(*const E, *const E, *mut E, GemmCall, Epilogue<E>)),
 }
 
-/// A kernel that takes tensor maps of A, B and C, C, the call, what becomes of the sums, and the workspace and the counters of its slices.
+/// A kernel that takes tensor maps of A, B and C, C, the call, what becomes of the sums, and the workspace and the
+/// counters of its slices.
 pub type WithMaps<E> = unsafe fn(&TensorMap, &TensorMap, &TensorMap, *mut E, GemmCall, Epilogue<E>, *mut f32, *mut u32);
 
 /// What kernels get for maps that take none.
@@ -143,12 +145,14 @@ pub fn twin_symbols() -> impl Iterator<Item = &'static str> {
     twins().map(|row| row.symbol)
 }
 
-/// The kernel of this symbol that multiplies, of the ladder or a twin; `None` where there is none, or one of another element type.
+/// The kernel of this symbol that multiplies, of the ladder or a twin; `None` where there is none, or one of another
+/// element type.
 pub fn find<E: Element>(symbol: &str) -> Option<EntryPoint<E>> {
     find_as(symbol)
 }
 
-/// The kernel of this symbol that inverts matrices of 8 x 8 elements; `None` where there is none, or one of another element type.
+/// The kernel of this symbol that inverts matrices of 8 x 8 elements; `None` where there is none, or one of another
+/// element type.
 pub fn find_inverse8<E: Element>(symbol: &str) -> Option<Inverse8Kernel<E>> {
     find_as(symbol)
 }

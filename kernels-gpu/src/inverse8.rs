@@ -9,15 +9,15 @@
 //! store it
 //! ```
 //!
-//! Precondition: the matrices are strictly diagonally dominant by rows or columns, for which elimination without pivoting is stable (Higham,
-//! "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 9.5). Such blocks are what a block-Jacobi preconditioner inverts, one for each
-//! node of a grid with eight unknowns.
+//! Precondition: the matrices are strictly diagonally dominant by rows or columns, for which elimination without
+//! pivoting is stable (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 9.5). Such blocks are
+//! what a block-Jacobi preconditioner inverts, one for each node of a grid with eight unknowns.
 //!
-//! Layout: interleaved. Element (i, j) of matrix t stands at `(8 i + j) * count + t`, so that the lanes of a warp load neighbours
-//! ([`Inverse8::index`]).
+//! Layout: interleaved. Element (i, j) of matrix t stands at `(8 i + j) * count + t`, so that the lanes of a warp load
+//! neighbours ([`Inverse8::index`]).
 //!
-//! Registers: 64 elements and what a step needs besides. f64 takes two registers an element, which leaves a multiprocessor of 65536 registers with at
-//! most 448 such threads: a good reason to think about spilling.
+//! Registers: 64 elements and what a step needs besides. f64 takes two registers an element, which leaves a
+//! multiprocessor of 65536 registers with at most 448 such threads: a good reason to think about spilling.
 
 use core::ops::{Div, Mul, Sub};
 
@@ -65,7 +65,8 @@ fn eliminate<T: Scalar>(m: &mut [[T; SIDE]; SIDE], k: usize) {
 /// Inverts this thread's matrix: matrix `t` for thread `t` of the grid.
 ///
 /// # Safety
-/// `from` and `to` are `count` interleaved matrices in global memory each, and do not overlap. Grid and block are one-dimensional.
+/// `from` and `to` are `count` interleaved matrices in global memory each, and do not overlap. Grid and block are
+/// one-dimensional.
 #[inline(always)]
 pub unsafe fn inverse8<T: Scalar>(from: *const T, to: *mut T, count: u32) {
     let t = thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x();

@@ -4,11 +4,12 @@
 //! - [`tiled`]: the body that the tiled rungs share; [`register`]: what those with copies of 16 bytes share;
 //!   [`pipeline`]: the body of the pipelined ones. [`tensor`]: a body for tensor cores.
 //! - [`warp`]: how the lanes of a warp share its part of a tile.
-//! - `spilling`: twins that differ only in where the compiler puts the registers that it does not get. With the feature `spilling` they are what is
-//!   compiled for nvptx64, in place of the rungs.
+//! - `spilling`: twins that differ only in where the compiler puts the registers that it does not get. With the feature
+//!   `spilling` they are what is compiled for nvptx64, in place of the rungs.
 //! - [`register_tile`](mod@register_tile), [`inverse8`](mod@inverse8): their bodies; the first is rung 5's, too.
 //! - [`operands`]: the matrices of a product, as views of global memory.
-//! - `row_copy`: copies an operand into rows that the tensor cores' kernels take; no rung, and compiled beside the general ones.
+//! - `row_copy`: copies an operand into rows that the tensor cores' kernels take; no rung, and compiled beside the
+//!   general ones.
 //! - [`primitives`]: one PTX instruction family a file; inline assembly stands nowhere else.
 //! - [`finish`]: bias and activation, of tensor-core kernels.
 //! - [`element`]: the element types and how they widen to their accumulator.

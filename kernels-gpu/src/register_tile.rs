@@ -11,8 +11,9 @@
 //! C = sums
 //! ```
 //!
-//! Shapes (elements): `A_s` is DEPTH x WIDTH with a pitch of WIDTH + 4, so that the 4 x 8 elements that a warp stores fall into different
-//! banks; `B_s` is DEPTH x WIDTH. A thread's rows are `4 ty..` and `4 ty + 64..`, four each, its columns likewise by `tx`.
+//! Shapes (elements): `A_s` is DEPTH x WIDTH with a pitch of WIDTH + 4, so that the 4 x 8 elements that a warp stores
+//! fall into different banks; `B_s` is DEPTH x WIDTH. A thread's rows are `4 ty..` and `4 ty + 64..`, four each, its
+//! columns likewise by `tx`.
 
 use cuda_std::{shared_array, thread};
 use cuda_views::Shared;
@@ -34,7 +35,8 @@ type Sums = [[f32; 8]; 8];
 ///
 /// # Safety
 /// - `operands` describes matrices in global memory.
-/// - `a_s` and `b_s` are disjoint parts of this block's shared memory, of `DEPTH * PITCH` and `DEPTH * WIDTH` elements, aligned to 16 bytes.
+/// - `a_s` and `b_s` are disjoint parts of this block's shared memory, of `DEPTH * PITCH` and `DEPTH * WIDTH` elements,
+///   aligned to 16 bytes.
 /// - The block is 16 x 16, the grid covers C with tiles of `WIDTH`. Every thread of the block calls this.
 #[inline(always)]
 unsafe fn tile(operands: Operands<f32>, a_s: Shared<f32>, b_s: Shared<f32>) {

@@ -1,4 +1,5 @@
-//! Copies an operand whose rows begin at no multiples of 16 bytes into rows that do, for the kernels of the tensor cores. It is no rung: it multiplies nothing.
+//! Copies an operand whose rows begin at no multiples of 16 bytes into rows that do, for the kernels of the tensor
+//! cores. It is no rung: it multiplies nothing.
 //!
 //! ```text
 //! thread t: chunk t of the copy, 8 elements of 2 bytes
@@ -7,9 +8,10 @@
 //!     store 16 bytes
 //! ```
 //!
-//! A row of the matrix may begin at any multiple of 2 bytes, so its chunks begin in the middle of a word, or not, all of them alike: what a warp does it
-//! decides once a row. The loads of neighbouring threads lie in the same 512 bytes, which come from device memory once and for the other loads from L1.
-//! Words that reach over an end of a row are not loaded: what lies between two rows belongs to somebody else.
+//! A row of the matrix may begin at any multiple of 2 bytes, so its chunks begin in the middle of a word, or not, all
+//! of them alike: what a warp does it decides once a row. The loads of neighbouring threads lie in the same 512 bytes,
+//! which come from device memory once and for the other loads from L1. Words that reach over an end of a row are not
+//! loaded: what lies between two rows belongs to somebody else.
 //!
 //! The layout is [`RowCopy`]'s.
 
@@ -23,8 +25,9 @@ const WORDS: usize = RowCopy::CHUNK as usize / 2;
 /// Copies the matrix at `from` into the rows at `to`.
 ///
 /// # Safety
-/// `from` is the matrix that `copy` describes, in global memory, at a multiple of 2 bytes; `to` is memory for [`RowCopy::to_elems`] elements at a multiple of 16
-/// bytes, and does not overlap it. The grid has [`RowCopy::blocks`] blocks of [`RowCopy::THREADS`] threads, both along x.
+/// `from` is the matrix that `copy` describes, in global memory, at a multiple of 2 bytes; `to` is memory for
+/// [`RowCopy::to_elems`] elements at a multiple of 16 bytes, and does not overlap it. The grid has [`RowCopy::blocks`]
+/// blocks of [`RowCopy::THREADS`] threads, both along x.
 #[kernel(max_threads = 256)]
 pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: RowCopy) {
     let chunk = thread::block_idx_x() * RowCopy::THREADS + thread::thread_idx_x();
@@ -40,7 +43,8 @@ pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: RowCopy) {
     let is_odd = !(first + low).is_multiple_of(2);
     let before = u32::from(is_odd);
     let is_inside = column >= before && column + RowCopy::CHUNK + before <= copy.columns;
-    // SAFETY: the caller's promise; the words lie inside the row, and so do the elements that are asked for. No other thread writes the chunk.
+    // SAFETY: the caller's promise; the words lie inside the row, and so do the elements that are asked for. No other
+    // thread writes the chunk.
     unsafe {
         let values = if is_inside {
             let words = Global::new_with(from.wrapping_add(low).cast::<u32>(), || (copy.from_elems() - low) / 2);
@@ -79,7 +83,8 @@ unsafe fn load_elements(from: Global<u16>, first: usize, left: u32) -> [u32; WOR
     if left == 0 {
         return [0; WORDS];
     }
-    // Behind the end the last element is loaded again: with a branch around each load, each would wait for the one before.
+    // Behind the end the last element is loaded again: with a branch around each load, each would wait for the one
+    // before.
     let element = |i: u32| {
         // SAFETY: the caller's promise; `left` is not 0.
         let element = unsafe { from.get(first + i.min(left - 1) as usize) };

@@ -79,13 +79,15 @@ impl Party for WholeBlock {
     }
 }
 
-/// Adds up the sums of all slices. Returns whether this party has them now: one party of the tile has, the others are done.
+/// Adds up the sums of all slices. Returns whether this party has them now: one party of the tile has, the others are
+/// done.
 ///
-/// In groups of [`GROUP`] slots the block that comes last adds up, in the order of the slots, whichever block that is: the result is the same to the bit
-/// each time.
+/// In groups of [`GROUP`] slots the block that comes last adds up, in the order of the slots, whichever block that is:
+/// the result is the same to the bit each time.
 ///
 /// # Safety
-/// `meeting` is as it says, for `M * N` sums a thread. Every thread of the party calls this, and the parties of all slices of the tile do.
+/// `meeting` is as it says, for `M * N` sums a thread. Every thread of the party calls this, and the parties of all
+/// slices of the tile do.
 #[inline(always)]
 // Sums are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
@@ -121,7 +123,8 @@ pub unsafe fn meet<const M: usize, const N: usize>(
         // Alone in its group a block has nothing to wait for.
         if members > 1 {
             let mine = place(slot);
-            // SAFETY: the slot is this block's: at first it is its slice's, later that of the group whose slots it has added up.
+            // SAFETY: the slot is this block's: at first it is its slice's, later that of the group whose slots it has
+            // added up.
             unsafe {
                 unrolled!(M, at most 16, |i| {
                     for j in 0..N {
@@ -134,10 +137,11 @@ pub unsafe fn meet<const M: usize, const N: usize>(
             unsafe { party.sync() };
             let mut last = false;
             if t == 0 {
-                // What the barrier made visible to this thread, all sums of the block, is visible to the GPU before the block is counted.
+                // What the barrier made visible to this thread, all sums of the block, is visible to the GPU before the
+                // block is counted.
                 thread::device_fence();
-                // SAFETY: one counter a slice of a tile. Each group has one of its own: distances are powers of 8, so `first` is a multiple of more than
-                // `shift` is, and a group of two is longer than `shift`.
+                // SAFETY: one counter a slice of a tile. Each group has one of its own: distances are powers of 8, so
+                // `first` is a multiple of more than `shift` is, and a group of two is longer than `shift`.
                 unsafe {
                     let counter = meeting.counters.add((tile * slices + first + shift) as usize);
                     let before = atomic_fetch_add_relaxed_u32_device(counter, 1);

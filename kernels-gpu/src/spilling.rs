@@ -1,11 +1,12 @@
 //! Twins that spill registers, by the table [`TWINS`](tilewright_contract::TWINS).
 //!
-//! Twins of one line of the table have one body and differ in their options only: `kept` has all the registers that its block leaves it, `local` and
-//! `shared` have as few as their cap says, and `shared` spills into shared memory first (`smem_spilling`). `unbounded` is `shared` without launch bounds,
-//! which the PTX ISA advises against ("Pragma Strings"). All results are equal to the bit: the same instructions, with registers elsewhere.
+//! Twins of one line of the table have one body and differ in their options only: `kept` has all the registers that its
+//! block leaves it, `local` and `shared` have as few as their cap says, and `shared` spills into shared memory first
+//! (`smem_spilling`). `unbounded` is `shared` without launch bounds, which the PTX ISA advises against ("Pragma
+//! Strings"). All results are equal to the bit: the same instructions, with registers elsewhere.
 //!
-//! `smem_spilling` makes its whole module PTX 8.7, which drivers before CUDA 12.8 refuse. So the twins are a module of their own: on nvptx64 the feature
-//! `spilling` compiles them and leaves the rungs out.
+//! `smem_spilling` makes its whole module PTX 8.7, which drivers before CUDA 12.8 refuse. So the twins are a module of
+//! their own: on nvptx64 the feature `spilling` compiles them and leaves the rungs out.
 
 use cuda_std::kernel;
 use tilewright_contract::GemmArgs;

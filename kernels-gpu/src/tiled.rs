@@ -64,8 +64,8 @@ pub struct Tiles<E> {
 /// # Safety
 /// - `operands` describes matrices in global memory.
 /// - `tiles` are two disjoint parts of this block's shared memory, each `width * width` elements, aligned for `E`.
-/// - `R` is [`TileGeometry::outputs_per_side`] of the width, the block is [`TileGeometry::threads_per_side`] squared and the
-///   grid [`Grid::cover`](tilewright_contract::Grid::cover)s C. Every thread of the block calls this.
+/// - `R` is [`TileGeometry::outputs_per_side`] of the width, the block is [`TileGeometry::threads_per_side`] squared
+///   and the grid [`Grid::cover`](tilewright_contract::Grid::cover)s C. Every thread of the block calls this.
 #[inline(always)]
 pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>, tiles: Tiles<E>, width: W) {
     let Operands { a, b, c, args } = operands;
@@ -87,7 +87,8 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
                 if inside(row) && inside(column) {
                     let (a_row, a_column) = (origin.row + row, k0 + column);
                     let (b_row, b_column) = (k0 + row, origin.column + column);
-                    // SAFETY: guarded by the matrices' extents. Offsets have 64 bits: an operand may exceed 2^32 elements.
+                    // SAFETY: guarded by the matrices' extents. Offsets have 64 bits: an operand may exceed 2^32
+                    // elements.
                     let (from_a, from_b) = unsafe {
                         (
                             a.get_if(
@@ -132,8 +133,8 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
             }
         };
         // One element a thread: eight steps a turn, written out. Where the width is a constant the compiler joins four
-        // neighbouring elements of a row of A_s into one 16-byte load, and by itself it would unroll less. With more elements
-        // a thread one step is work enough, and eight would only fill registers.
+        // neighbouring elements of a row of A_s into one 16-byte load, and by itself it would unroll less. With more
+        // elements a thread one step is work enough, and eight would only fill registers.
         let mut kk = 0;
         while R == 1 && kk + 8 <= width {
             step(kk);

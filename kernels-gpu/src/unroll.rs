@@ -1,10 +1,10 @@
 //! Loops whose turns are written out.
 
-/// `for $i in 0..$count`, at most 40, every turn written out: an array that is indexed by `$i` then stays in registers. A loop
-/// that the compiler does not unroll by itself would index it at run time, which moves it to local memory.
+/// `for $i in 0..$count`, at most 40, every turn written out: an array that is indexed by `$i` then stays in registers.
+/// A loop that the compiler does not unroll by itself would index it at run time, which moves it to local memory.
 ///
-/// `const $count`, at most 8: of a constant, the turns behind it are not even compiled. Otherwise they are thrown away after everything in them is inlined, which
-/// for large bodies, or loops within loops, takes minutes.
+/// `const $count`, at most 8: of a constant, the turns behind it are not even compiled. Otherwise they are thrown away
+/// after everything in them is inlined, which for large bodies, or loops within loops, takes minutes.
 ///
 /// On the host it is a plain loop: for the simulator the kernels would be compiled for many minutes.
 #[macro_export]

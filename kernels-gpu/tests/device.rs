@@ -1,5 +1,5 @@
-//! What warp-wide primitives become on a GPU: the PTX of `tests/kernels`, and what NVIDIA's `ptxas` makes of it. No GPU is needed; without `ptxas` and
-//! `nvdisasm`, which `cargo xtask setup` fetches, these tests fail.
+//! What warp-wide primitives become on a GPU: the PTX of `tests/kernels`, and what NVIDIA's `ptxas` makes of it. No GPU
+//! is needed; without `ptxas` and `nvdisasm`, which `cargo xtask setup` fetches, these tests fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +38,8 @@ fn ptx(arch: NvvmArch) -> &'static Path {
     })
 }
 
-/// The instructions of a kernel that begin with one of `names`, without their operands. `head` comes before the kernel's name, `end` after its body.
+/// The instructions of a kernel that begin with one of `names`, without their operands. `head` comes before the
+/// kernel's name, `end` after its body.
 fn opcodes(text: &str, head: &str, end: &str, names: &[&str]) -> Vec<String> {
     let start = text.find(head).unwrap_or_else(|| panic!("no {head} in\n{text}"));
     let body = text[start..].split(end).next().expect("a body");
@@ -171,8 +172,9 @@ fn hopper_stores_matrices_and_elects() {
 
 #[test]
 fn the_tensor_core_body_is_copies_matrices_and_products() {
-    // Two bodies, of whole chunks and of partial ones, each with a step of 32 along K: 2 x 4 x 8 products of two times 4 + 4 pieces, of which the first 8
-    // are loaded ahead; the copies of a step, and of the first three steps ahead. C goes through shared memory in 64 pairs.
+    // Two bodies, of whole chunks and of partial ones, each with a step of 32 along K: 2 x 4 x 8 products of two times
+    // 4 + 4 pieces, of which the first 8 are loaded ahead; the copies of a step, and of the first three steps ahead. C
+    // goes through shared memory in 64 pairs.
     const KERNELS: [(&str, usize); 6] = [
         ("gemm_nn_f16", 4 + 4),
         ("gemm_nt_f16", 4 + 4),

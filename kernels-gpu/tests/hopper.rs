@@ -1,4 +1,5 @@
-//! Hopper's primitives in the simulator: the kernels of `tests/hopper_kernels`, which `hopper_device.rs` compiles for a GPU.
+//! Hopper's primitives in the simulator: the kernels of `tests/hopper_kernels`, which `hopper_device.rs` compiles for a
+//! GPU.
 
 use cuda_sim::{GlobalBuffer, Launch, Schedule};
 use half::{bf16, f16};

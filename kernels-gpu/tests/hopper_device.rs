@@ -1,5 +1,5 @@
-//! Hopper's primitives on the way to a GPU: kernels of `tests/hopper_kernels` as PTX, and what `ptxas` makes of them. What they
-//! compute, `hopper.rs` has in the simulator.
+//! Hopper's primitives on the way to a GPU: kernels of `tests/hopper_kernels` as PTX, and what `ptxas` makes of them.
+//! What they compute, `hopper.rs` has in the simulator.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! The copy of rows in the simulator, against plain Rust: any distance of rows, any number of columns, any place to begin.
+//! The copy of rows in the simulator, against plain Rust: any distance of rows, any number of columns, any place to
+//! begin.
 
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use kernels_gpu::row_copy::copy_rows_b16;
@@ -14,7 +15,8 @@ fn copy(rows: u32, columns: u32, gap: u32) -> RowCopy {
     }
 }
 
-/// Copies a matrix that begins `skipped` elements behind a multiple of 256 bytes, and compares every element of the copy.
+/// Copies a matrix that begins `skipped` elements behind a multiple of 256 bytes, and compares every element of the
+/// copy.
 fn is_right(copy: RowCopy, skipped: usize, schedule: Schedule) -> Report {
     let what = format!("{copy:?}, {skipped} elements skipped, {schedule}");
     let [rows, columns, from_ld, to_ld] =

@@ -1,4 +1,5 @@
-//! The tensor-core body in the simulator: products of any shape, every layout, and what its accesses of shared memory cost.
+//! The tensor-core body in the simulator: products of any shape, every layout, and what its accesses of shared memory
+//! cost.
 
 use cuda_sim::access::Space;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
@@ -160,7 +161,8 @@ where
         .schedule(schedule)
         .checks(checks)
         .run(|| {
-            // SAFETY: the buffers hold the matrices that `call` describes; grid, block and shared memory are the tile's.
+            // SAFETY: the buffers hold the matrices that `call` describes; grid, block and shared memory are the
+            // tile's.
             unsafe {
                 let epilogue = Epilogue {
                     bias: if then.bias { on_bias.as_ptr() } else { std::ptr::null() },
@@ -285,7 +287,8 @@ fn the_order_of_threads_does_not_matter() {
     run::<f16, T64x32, AlongK, AlongLines, 2, 2>(shape(70, 40, 200, 0, 0), (1.0, 0.5), Schedule::All, Checks::Faults);
 }
 
-/// What is copied and what is loaded, all four sides; only partial chunks could differ, of which these shapes have none.
+/// What is copied and what is loaded, all four sides; only partial chunks could differ, of which these shapes have
+/// none.
 #[test]
 fn shared_memory_is_accessed_without_bank_conflicts() {
     let large = shape(128, 128, 64, 0, 0);
@@ -310,7 +313,8 @@ fn shared_memory_is_accessed_without_bank_conflicts() {
     }
 }
 
-/// Each type of C with each bias, activation and beta, where C takes vectors, where it takes pairs and where it takes neither.
+/// Each type of C with each bias, activation and beta, where C takes vectors, where it takes pairs and where it takes
+/// neither.
 #[test]
 fn whatever_follows_the_sums_is_right() {
     const SHAPES: [Shape; 3] = [shape(70, 40, 24, 0, 0), shape(33, 34, 24, 0, 2), shape(63, 31, 8, 0, 1)];

@@ -1,4 +1,5 @@
-//! Warp-wide primitives in the simulator: what `mma` computes from its fragments, and whole products of one warp through `ldmatrix`, `mma` and `stmatrix`.
+//! Warp-wide primitives in the simulator: what `mma` computes from its fragments, and whole products of one warp
+//! through `ldmatrix`, `mma` and `stmatrix`.
 
 use std::array;
 use std::sync::Mutex;
@@ -123,12 +124,14 @@ fn plain(row: u32, column: u32) -> u32 {
     row * SIDE as u32 + column
 }
 
-/// A 32 x 32 x 32 product of one warp. In shared memory: A by rows, B by rows or, `along_k`, transposed, and behind them what is stored of C.
+/// A 32 x 32 x 32 product of one warp. In shared memory: A by rows, B by rows or, `along_k`, transposed, and behind
+/// them what is stored of C.
 fn product_of_a_warp<T: Element<Sum = f32> + Factor>(place: fn(u32, u32) -> u32, along_k: bool) -> (Report, Vec<T>) {
     let result = GlobalBuffer::<T>::uninit(SIDE * SIDE);
     let all = 3 * SIDE * SIDE;
     let report = Launch::new(1, 32).dynamic_shared_bytes(2 * all as u32).run(|| {
-        // SAFETY: inside what the launch gives; rows that a warp loads are behind a barrier, and all lanes take the same way.
+        // SAFETY: inside what the launch gives; rows that a warp loads are behind a barrier, and all lanes take the
+        // same way.
         unsafe {
             let tile = Shared::<T>::new(dynamic_shared_mem().cast(), all);
             let part = |number: usize| tile.part(number * SIDE * SIDE, SIDE * SIDE);
@@ -184,7 +187,8 @@ fn products_of_a_warp<T: Element<Sum = f32> + Factor + PartialEq + std::fmt::Deb
             let (report, result) = product_of_a_warp::<T>(place, along_k);
             report.assert_clean();
             assert_eq!(result, expected, "along k: {along_k}");
-            // Of rows of 16 bytes, 8 of which are one wavefront at best. 64 bytes apart, each has the banks of three others.
+            // Of rows of 16 bytes, 8 of which are one wavefront at best. 64 bytes apart, each has the banks of three
+            // others.
             let is_matrix = |line: &&LineTraffic| line.kind.space == Space::Shared && line.ideal * 8 == line.lanes;
             let sum = |of: fn(&LineTraffic) -> u64| report.lines.iter().filter(is_matrix).map(of).sum::<u64>();
             let (actual, ideal) = (sum(|line| line.actual), sum(|line| line.ideal));

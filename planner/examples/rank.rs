@@ -4,8 +4,8 @@
 //! printf '4096 4096 4096\n16 4096 4096\n' | cargo run --release --example rank -- H200 bf16
 //! ```
 //!
-//! Each line of the input is `m n k`, each line of the output `{m, n, k, rejected, ranked: [{tile_m, tile_n, tile_k, split_k,
-//! cluster_m, cluster_n, stages, us, bound}]}`, the fastest first.
+//! Each line of the input is `m n k`, each line of the output `{m, n, k, rejected, ranked: [{tile_m, tile_n, tile_k,
+//! split_k, cluster_m, cluster_n, stages, us, bound}]}`, the fastest first.
 
 use std::error::Error;
 use std::io::{BufRead, stdin};

@@ -1,5 +1,5 @@
-//! Why a kernel does not launch: `cargo run -p tilewright-plan --example why_not [ARCH DYNAMIC_BYTES [STATIC_BYTES]]`, and for
-//! one whose tile is known, what must give.
+//! Why a kernel does not launch: `cargo run -p tilewright-plan --example why_not [ARCH DYNAMIC_BYTES [STATIC_BYTES]]`,
+//! and for one whose tile is known, what must give.
 
 use std::error::Error;
 

@@ -11,7 +11,8 @@ use tilewright_contract::Bytes;
 
 use crate::products::Product;
 
-/// The limits of one device or of one architecture. Sizes of shared memory are in bytes; NVIDIA's "KB" of shared memory is 1024 bytes.
+/// The limits of one device or of one architecture. Sizes of shared memory are in bytes; NVIDIA's "KB" of shared memory
+/// is 1024 bytes.
 ///
 /// Identity on every architecture since 8.0: `smem_per_sm = smem_per_block_optin + smem_reserved_per_block`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,8 +27,8 @@ pub struct DeviceProfile {
     pub smem_per_block_optin: u32,
     /// Shared memory of a multiprocessor (attribute 81).
     pub smem_per_sm: u32,
-    /// What the driver takes of the multiprocessor's shared memory for each resident block (attribute 111). The opt-in limit
-    /// does not contain it: it must not be subtracted again.
+    /// What the driver takes of the multiprocessor's shared memory for each resident block (attribute 111). The opt-in
+    /// limit does not contain it: it must not be subtracted again.
     pub smem_reserved_per_block: u32,
     /// 32-bit registers of a multiprocessor (attribute 82).
     pub registers_per_sm: u32,
@@ -41,7 +42,8 @@ pub struct DeviceProfile {
     pub blocks_per_sm: u32,
     /// Threads of a warp (attribute 10).
     pub warp_size: u32,
-    /// What the architecture leaves to the product. `None` in a profile of an architecture: products differ by a factor of ten.
+    /// What the architecture leaves to the product. `None` in a profile of an architecture: products differ by a factor
+    /// of ten.
     #[serde(flatten)]
     pub installed: Option<Installed>,
 }
@@ -57,15 +59,15 @@ pub struct Installed {
     pub clock_khz: u32,
     /// Device memory in bytes.
     pub memory_bytes: u64,
-    /// Bytes that device memory moves in a second at most: twice its clock (attribute 36) times its width (attribute 37); 0 where
-    /// the driver does not say.
+    /// Bytes that device memory moves in a second at most: twice its clock (attribute 36) times its width (attribute
+    /// 37); 0 where the driver does not say.
     pub dram_bytes_per_second: u64,
     /// The newest CUDA version that the driver supports, such as `13.0`.
     pub driver: String,
 }
 
-/// A number of which driver and table say different things: virtual GPUs, partitions and new steppings may differ. The driver's
-/// is used.
+/// A number of which driver and table say different things: virtual GPUs, partitions and new steppings may differ. The
+/// driver's is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Disagreement {
     /// The field of [`DeviceProfile`].
@@ -108,8 +110,8 @@ impl DeviceProfile {
         user_limit.map_or(optin, |user| user.min(optin))
     }
 
-    /// The table's row for the device, with the driver's numbers wherever it has said one. `None` for an architecture that is
-    /// not in the table: it is not guessed at.
+    /// The table's row for the device, with the driver's numbers wherever it has said one. `None` for an architecture
+    /// that is not in the table: it is not guessed at.
     pub fn architecture(&self) -> Option<Architecture> {
         let (major, minor) = self.compute_capability;
         let row = Architecture::of(ComputeCapability::new(major, minor))?;
@@ -157,8 +159,8 @@ impl DeviceProfile {
         ]
     }
 
-    /// What a throughput estimate asks of the product: the device's own numbers, or where only the architecture is known the
-    /// product that stands for it. `None` for an architecture that is not in the table.
+    /// What a throughput estimate asks of the product: the device's own numbers, or where only the architecture is
+    /// known the product that stands for it. `None` for an architecture that is not in the table.
     pub fn product(&self) -> Option<Cow<'static, Product>> {
         let (major, minor) = self.compute_capability;
         let row = Architecture::of(ComputeCapability::new(major, minor))?;

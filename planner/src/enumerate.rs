@@ -26,9 +26,9 @@ struct Tiles {
 
 /// Every path's tiles.
 ///
-/// Sources: CUTLASS's generator (`python/cutlass_library/generator.py`) for the tensor paths; DeepGEMM's `heuristics/sm90.hpp`
-/// for 64 columns and fewer, for a depth of 128 bytes (one row of the widest swizzle) and for the fewest stages: 3 on 9.0, and 4
-/// of 128 bytes below 128 x 192; CUTLASS's `sgemm` and salykova/sgemm.cu for `simt`.
+/// Sources: CUTLASS's generator (`python/cutlass_library/generator.py`) for the tensor paths; DeepGEMM's
+/// `heuristics/sm90.hpp` for 64 columns and fewer, for a depth of 128 bytes (one row of the widest swizzle) and for the
+/// fewest stages: 3 on 9.0, and 4 of 128 bytes below 128 x 192; CUTLASS's `sgemm` and salykova/sgemm.cu for `simt`.
 static TILES: [Tiles; 4] = [
     Tiles {
         path: Path::Simt,
@@ -64,7 +64,8 @@ static TILES: [Tiles; 4] = [
     },
 ];
 
-/// From this many outputs of a tile on, 9.0 does with the fewest stages alone: DeepGEMM asks for a fourth below 128 x 192.
+/// From this many outputs of a tile on, 9.0 does with the fewest stages alone: DeepGEMM asks for a fourth below 128 x
+/// 192.
 const LARGE_TILE: u64 = 128 * 192;
 
 /// Clusters of up to 8 blocks; the larger extent along m first, so that B, the wider operand of most tiles, is shared.

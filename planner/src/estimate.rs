@@ -13,20 +13,21 @@
 //! # Ok::<(), cuda_arch::UnknownArchitecture>(())
 //! ```
 //!
-//! The blocks of a product are dealt to the multiprocessors; the busiest has `ceil(blocks / multiprocessors)` of them, which is
-//! where the partial last wave costs. For the whole product the model adds up what each resource has to do:
+//! The blocks of a product are dealt to the multiprocessors; the busiest has `ceil(blocks / multiprocessors)` of them,
+//! which is where the partial last wave costs. For the whole product the model adds up what each resource has to do:
 //!
 //! - *compute*: the multiplications of the busiest multiprocessor's tiles, edges included, at the path's rate;
 //! - *shared memory*: the bytes that the instructions read of their operands (and, without bulk copies, write);
-//! - *L2*: the operands' bytes into each multiprocessor, and out of the cache in all, which multicast in clusters lessens;
+//! - *L2*: the operands' bytes into each multiprocessor, and out of the cache in all, which multicast in clusters
+//!   lessens;
 //! - *DRAM*: the operands once where they fit the cache, else what each wave's rectangle of tiles needs, and C;
 //! - *latency*: the chain of one block's steps, in which a buffer is refilled no sooner than memory answers.
 //!
-//! The resources work at the same time, so the slowest decides; [`OVERLAP`] of what the others need comes on top. Launch,
-//! filling the pipeline, the epilogue and the sum of split parts are added.
+//! The resources work at the same time, so the slowest decides; [`OVERLAP`] of what the others need comes on top.
+//! Launch, filling the pipeline, the epilogue and the sum of split parts are added.
 //!
-//! What it does not know: power, other kernels, hash conflicts of the cache, the quality of the code, and `tcgen05` by two
-//! multiprocessors (`cta_group::2`), which halves what each needs of B; the worksheet has all of B in each block.
+//! What it does not know: power, other kernels, hash conflicts of the cache, the quality of the code, and `tcgen05` by
+//! two multiprocessors (`cta_group::2`), which halves what each needs of B; the worksheet has all of B in each block.
 
 use serde::Serialize;
 
@@ -41,30 +42,33 @@ mod work;
 pub(crate) use machine::Machine;
 pub(crate) use work::Work;
 
-/// What of the time of the resources that do not decide comes on top, as they do not overlap perfectly. Fitted: with it the model
-/// has an H100 SXM at 753 TFLOPS for bf16 at 4096^3 and 783 at 8192^3, where the best public kernel reaches 764 and 808
-/// (pranjalssh/fast.cu) and cuBLAS 716 to 762 and 750 to 795.
+/// What of the time of the resources that do not decide comes on top, as they do not overlap perfectly. Fitted: with it
+/// the model has an H100 SXM at 753 TFLOPS for bf16 at 4096^3 and 783 at 8192^3, where the best public kernel reaches
+/// 764 and 808 (pranjalssh/fast.cu) and cuBLAS 716 to 762 and 750 to 795.
 pub const OVERLAP: f64 = 0.05;
 /// What of the peak rate tensor instructions reach by themselves (arXiv 2501.12084: wgmma 96 %).
 pub const TENSOR_EFFICIENCY: f64 = 0.96;
 /// Bytes that a multiprocessor's shared memory moves in a clock: 32 banks of 4 bytes.
 pub const SHARED_MEMORY_BYTES: f64 = 128.0;
-/// Bytes that a multiprocessor takes in from the second-level cache in a clock (DeepGEMM's heuristics; A100 white paper).
+/// Bytes that a multiprocessor takes in from the second-level cache in a clock (DeepGEMM's heuristics; A100 white
+/// paper).
 pub const PORT_BYTES: f64 = 64.0;
 /// What of the device memory's peak a streaming kernel reaches.
 pub const DRAM_EFFICIENCY: f64 = 0.9;
-/// What of the second-level cache holds operands from one wave to the next; the rest is C, and lines that came too early.
+/// What of the second-level cache holds operands from one wave to the next; the rest is C, and lines that came too
+/// early.
 pub const L2_SHARE: f64 = 0.5;
-/// Clocks from a load to its data. H100, measured without load: 260 out of the second-level cache, 571 out of device memory, which
-/// takes longer when busy; the blocks of a wave wait for the one of them that has to go there.
+/// Clocks from a load to its data. H100, measured without load: 260 out of the second-level cache, 571 out of device
+/// memory, which takes longer when busy; the blocks of a wave wait for the one of them that has to go there.
 pub const LATENCY: f64 = 700.0;
-/// Clocks of a step that are not multiplications, where the warps that multiply also wait for the buffer and issue the loads:
-/// about what a barrier of the block takes.
+/// Clocks of a step that are not multiplications, where the warps that multiply also wait for the buffer and issue the
+/// loads: about what a barrier of the block takes.
 pub const STEP_CLOCKS: f64 = 30.0;
-/// The same where multiplications are asynchronous: the next are queued while a barrier is waited for, which leaves little.
+/// The same where multiplications are asynchronous: the next are queued while a barrier is waited for, which leaves
+/// little.
 pub const ASYNC_STEP_CLOCKS: f64 = 10.0;
-/// What a subpartition reaches with one warp that multiplies synchronously: nothing covers its loads out of shared memory.
-/// Judged: two warps are usually enough, one loses a seventh.
+/// What a subpartition reaches with one warp that multiplies synchronously: nothing covers its loads out of shared
+/// memory. Judged: two warps are usually enough, one loses a seventh.
 pub const LONE_WARP: f64 = 0.85;
 /// Clocks that a block takes to begin and to end, besides loading and storing: set-up of barriers, the last sums.
 pub const BLOCK_CLOCKS: f64 = 800.0;
@@ -129,8 +133,8 @@ pub struct Estimate {
     pub bound: Bound,
 }
 
-/// Estimates the time of a product with the template of a worksheet, as the [module](self) says. `None` where no block is ever resident, where the
-/// architecture has no such instructions, or where there is nothing to compute.
+/// Estimates the time of a product with the template of a worksheet, as the [module](self) says. `None` where no block
+/// is ever resident, where the architecture has no such instructions, or where there is nothing to compute.
 pub fn estimate(sheet: &Worksheet, shape: &Shape, product: &Product) -> Option<Estimate> {
     let arch = cuda_arch::find(sheet.arch).ok()?;
     let support = sheet.template.path.support(arch, sheet.template.ty)?;

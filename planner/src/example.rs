@@ -1,8 +1,8 @@
 //! The worked example of the budget guide, line by line: its figures beside those that the worksheet computes.
 //!
 //! The guide ("SMEM budget management", on fitting kernels into sm_120) works through an NVFP4 product with tiles of
-//! 128 x 256 x 64 and four stages on sm_100 and sm_120. Where its figures differ from the worksheet's, the line says why and who
-//! says so.
+//! 128 x 256 x 64 and four stages on sm_100 and sm_120. Where its figures differ from the worksheet's, the line says
+//! why and who says so.
 
 use alloc::vec::Vec;
 

@@ -1,13 +1,14 @@
 //! The least invasive sequence of moves after which a template fits, or the proof that there is none.
 //!
-//! The search is exact and ends. Every move but dropping a stage is an edge between templates, its points are the edge's length;
-//! the shortest path is looked for as Dijkstra does, over templates with a single buffer, because what does not fit with one
-//! does not fit with more. To each template on the way belongs the largest number of stages with which it fits, and the points
-//! for dropping the others: the sum decides. Extents only shrink, warps and parts of K are bounded: there are finitely many
-//! templates. Of sequences with equal points the one found first is taken, which is the same every time.
+//! The search is exact and ends. Every move but dropping a stage is an edge between templates, its points are the
+//! edge's length; the shortest path is looked for as Dijkstra does, over templates with a single buffer, because what
+//! does not fit with one does not fit with more. To each template on the way belongs the largest number of stages with
+//! which it fits, and the points for dropping the others: the sum decides. Extents only shrink, warps and parts of K
+//! are bounded: there are finitely many templates. Of sequences with equal points the one found first is taken, which
+//! is the same every time.
 //!
-//! Dropped stages come first in the result: they are what practice tries first. What fits is decided by making all the moves in
-//! that order.
+//! Dropped stages come first in the result: they are what practice tries first. What fits is decided by making all the
+//! moves in that order.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BinaryHeap};
@@ -133,7 +134,8 @@ impl fmt::Display for Fit {
 /// Finds the least invasive moves after which `template` fits with `margin_bytes` to spare.
 ///
 /// # Errors
-/// A [`Violation`] where the template itself breaks a rule, where the margin leaves nothing, or where the shape is empty.
+/// A [`Violation`] where the template itself breaks a rule, where the margin leaves nothing, or where the shape is
+/// empty.
 pub fn fit(
     template: &Template,
     arch: &Architecture,

@@ -1,4 +1,5 @@
-//! What "stages" means, and what a stage costs besides its operands: each library that makes kernels has its own answer.
+//! What "stages" means, and what a stage costs besides its operands: each library that makes kernels has its own
+//! answer.
 
 use core::fmt;
 use core::str::FromStr;
@@ -54,8 +55,8 @@ impl Frontend {
 
     /// Buffers of operands in shared memory for `stages`; 0 where that is not a pipeline at all.
     ///
-    /// Triton's rule is that of its `mma.sync` kernels: 4 stages of (128 + 256) x 128 bytes take 3 x 49152 = 147456, the number
-    /// in its users' reports of sm_120 (sgl-project/sglang#28019).
+    /// Triton's rule is that of its `mma.sync` kernels: 4 stages of (128 + 256) x 128 bytes take 3 x 49152 = 147456,
+    /// the number in its users' reports of sm_120 (sgl-project/sglang#28019).
     pub const fn buffers(self, stages: u32, path: Path) -> u32 {
         match (self, path) {
             (Frontend::Triton, Path::MmaSync) => stages.saturating_sub(1),

@@ -5,7 +5,8 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The types of A and B in `C = A · B`. Sums are f64 for [`GemmType::F64`], s32 for [`GemmType::Int8`] and f32 for the others.
+/// The types of A and B in `C = A · B`. Sums are f64 for [`GemmType::F64`], s32 for [`GemmType::Int8`] and f32 for the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GemmType {
@@ -29,7 +30,8 @@ pub enum GemmType {
     Mxfp8,
     /// e2m1 in blocks of 32 with a UE8M0 scale each (OCP MX).
     Mxfp4,
-    /// e2m1 in blocks of 16 with a UE4M3 scale each; the one f32 scale of the whole tensor is no matter of shared memory.
+    /// e2m1 in blocks of 16 with a UE4M3 scale each; the one f32 scale of the whole tensor is no matter of shared
+    /// memory.
     Nvfp4,
     /// A is [`GemmType::Mxfp8`], B is [`GemmType::Mxfp4`]: the instruction kind `mxf8f6f4`.
     Mxfp8xMxfp4,
@@ -139,8 +141,8 @@ impl GemmType {
         self.row().output_bytes
     }
 
-    /// The type that tensor cores multiply after a narrow float was widened in registers; `None` for a type that cannot be
-    /// widened without changing the result.
+    /// The type that tensor cores multiply after a narrow float was widened in registers; `None` for a type that cannot
+    /// be widened without changing the result.
     pub fn widened(self) -> Option<GemmType> {
         match self {
             GemmType::E4m3

@@ -23,7 +23,8 @@ pub struct Launchability {
     pub dynamic_bytes: u64,
     /// Both.
     pub total_bytes: u64,
-    /// What a block may have after opting in. The reserved part of each block is not in it, and must not be taken off again.
+    /// What a block may have after opting in. The reserved part of each block is not in it, and must not be taken off
+    /// again.
     pub limit_bytes: u64,
     /// What a block may have without opting in, and the most that can be static.
     pub default_limit_bytes: u64,
@@ -43,7 +44,8 @@ pub struct Launchability {
 pub enum Verdict {
     /// It launches.
     Launches,
-    /// It launches once `cuFuncSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)` has been called for the function.
+    /// It launches once `cuFuncSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)` has been called for the
+    /// function.
     NeedsOptIn,
     /// No attribute helps: attribute call and launch are answered with `CUDA_ERROR_INVALID_VALUE`.
     TooLarge,
@@ -54,9 +56,9 @@ pub enum Verdict {
 impl Verdict {
     /// What the user gets to see who does not do what the verdict asks for; `None` where nothing is asked.
     ///
-    /// Sources: `cuda.h` 13.0, `cuFuncSetAttribute` and `cuLaunchKernel`; `ptxas` 13.0. CUTLASS makes "Error Internal" of the
-    /// driver's error, Triton raises its own `OutOfResources` before the launch. `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES` is about
-    /// registers and threads, not about this.
+    /// Sources: `cuda.h` 13.0, `cuFuncSetAttribute` and `cuLaunchKernel`; `ptxas` 13.0. CUTLASS makes "Error Internal"
+    /// of the driver's error, Triton raises its own `OutOfResources` before the launch.
+    /// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES` is about registers and threads, not about this.
     pub const fn error(self) -> Option<&'static str> {
         match self {
             Verdict::Launches => None,

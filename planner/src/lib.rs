@@ -1,7 +1,7 @@
 //! What fits into a GPU's shared memory, by how many bytes it does not, and what must give.
 //!
-//! A [`Template`] is all of a tiled product that decides its shared memory: tile, stages, element types, instructions, where the
-//! sums live, how results leave. [`worksheet`] lays it out and adds it up against an architecture's limit.
+//! A [`Template`] is all of a tiled product that decides its shared memory: tile, stages, element types, instructions,
+//! where the sums live, how results leave. [`worksheet`] lays it out and adds it up against an architecture's limit.
 //!
 //! Everything here is a pure function of its arguments: no GPU, no driver, no clock.
 #![no_std]

@@ -1,8 +1,10 @@
-//! What can give where a template does not fit: one change of a template at a time, with what it frees and what it costs.
+//! What can give where a template does not fit: one change of a template at a time, with what it frees and what it
+//! costs.
 //!
-//! [`MoveKind::ALL`] is the ladder: the least invasive first. [`moves`] tries each rung once from where a worksheet stands;
-//! [`fit`](crate::fit()) looks for the least invasive sequence. After every move the worksheet is computed anew: a saving is never
-//! assumed. A pipeline whose buffer is loaded once gains nothing by fewer stages (1CatAI/1Cat-vLLM#211).
+//! [`MoveKind::ALL`] is the ladder: the least invasive first. [`moves`] tries each rung once from where a worksheet
+//! stands; [`fit`](crate::fit()) looks for the least invasive sequence. After every move the worksheet is computed
+//! anew: a saving is never assumed. A pipeline whose buffer is loaded once gains nothing by fewer stages
+//! (1CatAI/1Cat-vLLM#211).
 //!
 //! A legal move never raises the total, and what it leads to keeps every rule.
 

@@ -25,7 +25,8 @@ pub fn nearest(request: &Request, violation: &Violation) -> Option<Request> {
         explain: request.explain,
         ..Request::default()
     };
-    // Two rules can send each other back and forth. Then more and more is left to what is usual, which keeps all of them.
+    // Two rules can send each other back and forth. Then more and more is left to what is usual, which keeps all of
+    // them.
     let usual = [usual_warps, as_usual(request), of_a_tile];
     follow(request, violation).or_else(|| {
         usual.into_iter().find_map(|usual| match report(&usual) {
@@ -36,7 +37,8 @@ pub fn nearest(request: &Request, violation: &Violation) -> Option<Request> {
     })
 }
 
-/// The request with the nearest value that keeps the rule, and where another rule forbids that, with what that one says.
+/// The request with the nearest value that keeps the rule, and where another rule forbids that, with what that one
+/// says.
 fn follow(request: &Request, violation: &Violation) -> Option<Request> {
     const MOST_RULES: usize = 12;
     let mut at = request.clone();
@@ -70,8 +72,8 @@ fn with_nearest(request: &Request, violation: &Violation) -> Option<Request> {
     (legal != *request).then_some(legal)
 }
 
-/// The nearest legal request where registers or tensor memory do not suffice: with one accumulator, else with more warps, else with the smaller tile that is
-/// nearest, by the sum of its sides, else with less depth.
+/// The nearest legal request where registers or tensor memory do not suffice: with one accumulator, else with more
+/// warps, else with the smaller tile that is nearest, by the sum of its sides, else with less depth.
 fn with_less(request: &Request, violation: &Violation) -> Option<Request> {
     /// The widest tile that any path has room for.
     const MOST: u32 = 512;

@@ -18,18 +18,19 @@
 //!   configuration that the multiprocessor's cache is divided by;
 //! - *registers*: given to whole warps, and from the one subpartition that the warp runs on;
 //! - *warps*, *blocks*: slots of the multiprocessor;
-//! - *barriers*: slots that the named barriers of all resident blocks share. `ptxas` gives a kernel all 16 where the number of one
-//!   comes from a register;
+//! - *barriers*: slots that the named barriers of all resident blocks share. `ptxas` gives a kernel all 16 where the
+//!   number of one comes from a register;
 //! - *virtual resources*: a further budget from 10.0 on, which ordinary kernels take nothing of.
 //!
 //! The function is taken to have opted in to the dynamic shared memory that it asks for
-//! (`CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`). That a static part above 48 KiB cannot even be assembled is not looked
-//! at here.
+//! (`CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`). That a static part above 48 KiB cannot even be assembled is not
+//! looked at here.
 //!
-//! Sources: the CUDA Programming Guide for the limits and for what a carve-out means ("Configuring L1/Shared Memory Balance",
-//! <https://docs.nvidia.com/cuda/cuda-programming-guide/03-advanced/advanced-kernel-programming.html>); `cuda_arch::COLUMNS` for
-//! every number. NVIDIA's own model, `cuda_occupancy.h` of CUDA 13.0, gives the same answers: `tests/occupancy_oracle.rs` of
-//! the repository asks it some hundred thousand questions. Known departures, both on purpose:
+//! Sources: the CUDA Programming Guide for the limits and for what a carve-out means ("Configuring L1/Shared Memory
+//! Balance", <https://docs.nvidia.com/cuda/cuda-programming-guide/03-advanced/advanced-kernel-programming.html>);
+//! `cuda_arch::COLUMNS` for every number. NVIDIA's own model, `cuda_occupancy.h` of CUDA 13.0, gives the same answers:
+//! `tests/occupancy_oracle.rs` of the repository asks it some hundred thousand questions. Known departures, both on
+//! purpose:
 //!
 //! - a thread has at most 255 registers, as the guide and `ptxas` say; the header lets 256 pass from 7.0 on;
 //! - the header's inverse forgets the reserved KiB: see [`largest_dynamic_bytes`].
@@ -51,8 +52,8 @@ pub struct BlockUse {
     pub static_bytes: u64,
     /// Dynamic shared memory, without what the system reserves.
     pub dynamic_bytes: u64,
-    /// The preferred carve-out, in percent of the multiprocessor's shared memory; above 100 is 100. `None` is the driver's
-    /// default, which as far as occupancy goes is all of it.
+    /// The preferred carve-out, in percent of the multiprocessor's shared memory; above 100 is 100. `None` is the
+    /// driver's default, which as far as occupancy goes is all of it.
     pub carveout_percent: Option<u32>,
     /// Barriers of the block, as `ptxas` reports them; 1 where there is only `__syncthreads()`. They count from 9.0 on.
     pub barriers: u32,
@@ -96,8 +97,8 @@ pub enum Limiter {
 /// How many blocks are resident, by which resource, and what each takes.
 ///
 /// Where a block cannot be launched at all, `blocks_per_sm` is 0 and so is the limit of every resource that forbids it:
-/// shared memory beyond the opt-in limit, too many registers for a thread or a block, a warp limit of 0 for more threads than a
-/// block may have or none, more barriers or virtual resources than there are.
+/// shared memory beyond the opt-in limit, too many registers for a thread or a block, a warp limit of 0 for more
+/// threads than a block may have or none, more barriers or virtual resources than there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Resident blocks of a multiprocessor: the least of the limits.
@@ -118,8 +119,8 @@ pub struct Occupancy {
     pub by_virtual_resources: Option<u32>,
     /// Warps of the resident blocks.
     pub warps_per_sm: u32,
-    /// The configuration: how much of the multiprocessor's cache is shared memory. 0 where the block's shared memory is too
-    /// much for any.
+    /// The configuration: how much of the multiprocessor's cache is shared memory. 0 where the block's shared memory is
+    /// too much for any.
     pub carveout_bytes: u64,
     /// Shared memory that one block takes, the reserved part and the granularity included.
     pub allocated_bytes: u64,
@@ -188,17 +189,18 @@ pub fn occupancy(arch: &Architecture, block: &BlockUse) -> Occupancy {
     result
 }
 
-/// The most dynamic shared memory with which `blocks_per_sm` blocks are still resident: one byte more, and they are not.
+/// The most dynamic shared memory with which `blocks_per_sm` blocks are still resident: one byte more, and they are
+/// not.
 ///
-/// `block.dynamic_bytes` is passed over; all else of `block` counts, the carve-out too. `None` if that many blocks cannot be
-/// resident even without dynamic shared memory, and for 0 blocks.
+/// `block.dynamic_bytes` is passed over; all else of `block` counts, the carve-out too. `None` if that many blocks
+/// cannot be resident even without dynamic shared memory, and for 0 blocks.
 ///
 /// The question is that of `cuOccupancyAvailableDynamicSMemPerBlock`. `cudaOccAvailableDynamicSMemPerBlock` in
-/// `cuda_occupancy.h` of CUDA 13.0 answers it with the reserved bytes in addition (from 8.0 on, 1 KiB): by the same header's
-/// count of resident blocks, one block less fits then.
+/// `cuda_occupancy.h` of CUDA 13.0 answers it with the reserved bytes in addition (from 8.0 on, 1 KiB): by the same
+/// header's count of resident blocks, one block less fits then.
 pub fn largest_dynamic_bytes(arch: &Architecture, blocks_per_sm: u32, block: &BlockUse) -> Option<u64> {
-    // The largest share that fits uses up an equal part of the configuration that it brings about, or the block's limit.
-    // So there is one candidate a configuration.
+    // The largest share that fits uses up an equal part of the configuration that it brings about, or the block's
+    // limit. So there is one candidate a configuration.
     configurations(arch)
         .filter_map(|configuration| {
             let share = configuration.checked_div(blocks_per_sm.into())?.min(block_limit(arch));
@@ -219,8 +221,9 @@ pub fn largest_dynamic_bytes(arch: &Architecture, blocks_per_sm: u32, block: &Bl
 /// The carve-out to ask for, in percent, so that shared memory has room for `blocks` blocks of `bytes` each (static and
 /// dynamic, without the reserved part) and as much as possible is left to the first-level cache.
 ///
-/// For `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT`. It names the smallest configuration that suffices, from below,
-/// because a percentage is rounded up to a configuration. 100 where none suffices. The driver takes it as a hint.
+/// For `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT`. It names the smallest configuration that suffices, from
+/// below, because a percentage is rounded up to a configuration. 100 where none suffices. The driver takes it as a
+/// hint.
 pub fn carveout_percent(arch: &Architecture, blocks: u32, bytes: u64) -> u32 {
     let needed = allocated_bytes(arch, bytes).saturating_mul(blocks.into());
     let percent = configuration(arch, needed) * 100 / u64::from(arch.smem_per_sm);

@@ -18,7 +18,8 @@ pub enum Path {
     /// `mma.sync`: a warp multiplies, operands and sums in registers.
     #[serde(rename = "mma.sync")]
     MmaSync,
-    /// `wgmma.mma_async`: four warps multiply, operands in shared memory, sums in registers (compute capability 9.0 alone).
+    /// `wgmma.mma_async`: four warps multiply, operands in shared memory, sums in registers (compute capability 9.0
+    /// alone).
     #[serde(rename = "wgmma")]
     Wgmma,
     /// `tcgen05.mma`: one thread starts it, operands in shared memory, sums in tensor memory (10.x, 11.0).
@@ -56,7 +57,8 @@ impl Path {
         }
     }
 
-    /// How `arch` computes `ty` on this path: by itself, or widened to f16 by `mma.sync` after loading. `None` where it cannot.
+    /// How `arch` computes `ty` on this path: by itself, or widened to f16 by `mma.sync` after loading. `None` where it
+    /// cannot.
     pub fn support(self, arch: &Architecture, ty: GemmType) -> Option<Support> {
         let of = |multiplied| rate(arch.compute_capability, self, multiplied).map(|rate| Support { multiplied, rate });
         of(ty).or_else(|| if self == Path::MmaSync { of(ty.widened()?) } else { None })
@@ -71,8 +73,8 @@ impl Path {
             .map(|(_, path)| path)
     }
 
-    /// Whether operands come by bulk copies (TMA), which a barrier in shared memory counts: `wgmma` and `tcgen05` always,
-    /// `mma.sync` from 9.0 on. Before, `cp.async` needs no barrier in shared memory.
+    /// Whether operands come by bulk copies (TMA), which a barrier in shared memory counts: `wgmma` and `tcgen05`
+    /// always, `mma.sync` from 9.0 on. Before, `cp.async` needs no barrier in shared memory.
     pub fn copies_by_tma(self, arch: &Architecture) -> bool {
         self != Path::Simt && arch.compute_capability.major >= 9
     }
@@ -80,9 +82,9 @@ impl Path {
     /// Multiples that the instruction wants of the tile of one warp (`mma.sync`) or four (`wgmma`, `tcgen05`):
     /// m, n, k in elements of the type that is multiplied.
     ///
-    /// Sources: PTX ISA 9.0, "Matrix multiply-accumulate operation using mma instruction", table of shapes (m16n8k*; m8n8k4 for
-    /// f64; m8n8k16 for int8 on 7.5), "wgmma.mma_async" (m64nNk*, 256 bits of k), "tcgen05.mma" (256 bits of k; 64 elements for
-    /// 4-bit types).
+    /// Sources: PTX ISA 9.0, "Matrix multiply-accumulate operation using mma instruction", table of shapes (m16n8k*;
+    /// m8n8k4 for f64; m8n8k16 for int8 on 7.5), "wgmma.mma_async" (m64nNk*, 256 bits of k), "tcgen05.mma" (256 bits of
+    /// k; 64 elements for 4-bit types).
     pub fn instruction_tile(self, arch: &Architecture, multiplied: GemmType) -> [u32; 3] {
         let k = match multiplied {
             GemmType::F64 => 4,

@@ -1,8 +1,9 @@
 //! Worksheets as a picture: what each block takes, part by part, against the limits of the architectures.
 //!
-//! The picture is an SVG that stands alone: in a page, in a README, on paper. Parts differ by colour and by pattern, so that it can
-//! be read in black and white too, and the bytes stand in a table below the bars. Colours of the page's text and background
-//! follow the reader's light or dark setting where the viewer knows about it, and are those of a light page elsewhere.
+//! The picture is an SVG that stands alone: in a page, in a README, on paper. Parts differ by colour and by pattern, so
+//! that it can be read in black and white too, and the bytes stand in a table below the bars. Colours of the page's
+//! text and background follow the reader's light or dark setting where the viewer knows about it, and are those of a
+//! light page elsewhere.
 
 mod bars;
 mod canvas;
@@ -40,8 +41,8 @@ pub fn svg(bars: &[Bar<'_>]) -> String {
 
 /// Draws a picture that is `width` pixels wide, or as wide as the table of its bytes needs.
 ///
-/// The bars are numbered from 1, from top to bottom. The picture is made for eight at most; more are drawn too, on a picture that is
-/// wider than a page.
+/// The bars are numbered from 1, from top to bottom. The picture is made for eight at most; more are drawn too, on a
+/// picture that is wider than a page.
 pub fn svg_of_width(bars: &[Bar<'_>], width: u32) -> String {
     let frame = Frame::new(bars, width);
     let mut canvas = Canvas::default();

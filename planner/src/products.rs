@@ -1,6 +1,7 @@
 //! What differs between products of one architecture: multiprocessors, clocks, caches, memory.
 //!
-//! The table serves those who plan without the device. A queried device fills the same struct, and its numbers go first.
+//! The table serves those who plan without the device. A queried device fills the same struct, and its numbers go
+//! first.
 
 use alloc::borrow::Cow;
 
@@ -207,8 +208,8 @@ impl Product {
         self.flops_per_clock(rate) * f64::from(self.multiprocessors) * self.clock_hz()
     }
 
-    /// Operations of one multiprocessor in a clock, which for GeForce is half of what the architecture's table says for some
-    /// types.
+    /// Operations of one multiprocessor in a clock, which for GeForce is half of what the architecture's table says for
+    /// some types.
     pub fn flops_per_clock(&self, rate: &Rate) -> f64 {
         let factor = if self.geforce && rate.halved_by_geforce() {
             0.5

@@ -1,8 +1,9 @@
 //! How many operations a multiprocessor completes in a clock, by architecture, instruction path and element type.
 //!
 //! The table is also the table of support: an instruction that an architecture lacks has no row. Rows were held against
-//! `ptxas` 13.0 by assembling every instruction for every target; where it splits an instruction (fp8 by `mma.sync` on 9.0 and
-//! later data-centre parts becomes two f16 instructions and conversions), the row has the rate of what is executed.
+//! `ptxas` 13.0 by assembling every instruction for every target; where it splits an instruction (fp8 by `mma.sync` on
+//! 9.0 and later data-centre parts becomes two f16 instructions and conversions), the row has the rate of what is
+//! executed.
 
 use cuda_arch::ComputeCapability;
 use serde::Serialize;
@@ -26,11 +27,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Whether products that NVIDIA sells as GeForce run at half this rate: tensor instructions on floats of one scale or none,
-    /// summed in f32.
+    /// Whether products that NVIDIA sells as GeForce run at half this rate: tensor instructions on floats of one scale
+    /// or none, summed in f32.
     ///
-    /// Sources: the GA102, Ada and RTX Blackwell white papers (RTX 5090: 419 TFLOPS with f16 sums, 209.5 with f32 sums; int8
-    /// 838; fp4 1676 whatever the sums); `mmapeak` on an RTX 5090: block-scaled fp8 at twice the rate of plain fp8.
+    /// Sources: the GA102, Ada and RTX Blackwell white papers (RTX 5090: 419 TFLOPS with f16 sums, 209.5 with f32 sums;
+    /// int8 838; fp4 1676 whatever the sums); `mmapeak` on an RTX 5090: block-scaled fp8 at twice the rate of plain
+    /// fp8.
     pub fn halved_by_geforce(&self) -> bool {
         self.path == MmaSync && matches!(self.types[0], Tf32 | F16 | Bf16 | E4m3 | E5m2)
     }

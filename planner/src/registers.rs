@@ -33,10 +33,10 @@ pub(crate) fn accumulator_registers(template: &Template) -> u32 {
 
 /// Registers of a thread that multiplies: its sums and what the main loop needs besides.
 ///
-/// What it needs besides, from kernels that were measured: `simt` twice its fragments and 28 (8 x 8 sums: 124, CUTLASS's
-/// 128x128x8 has 122; 16 x 8 sums: 202, cuBLAS's 256x128x8 has 202 to 212); `mma.sync` its fragments for 32 bytes of k and 32
-/// (a warp tile of 64 x 64: 192, measured 186 to 196); `wgmma` 40 (128 sums: 168, as CUTLASS and DeepGEMM have them); `tcgen05`
-/// 96 for the epilogue's pieces.
+/// What it needs besides, from kernels that were measured: `simt` twice its fragments and 28 (8 x 8 sums: 124,
+/// CUTLASS's 128x128x8 has 122; 16 x 8 sums: 202, cuBLAS's 256x128x8 has 202 to 212); `mma.sync` its fragments for 32
+/// bytes of k and 32 (a warp tile of 64 x 64: 192, measured 186 to 196); `wgmma` 40 (128 sums: 168, as CUTLASS and
+/// DeepGEMM have them); `tcgen05` 96 for the epilogue's pieces.
 pub(crate) fn math_registers(template: &Template) -> u32 {
     if let Some(known) = template.registers_per_thread {
         return known;
@@ -59,7 +59,8 @@ pub(crate) fn math_registers(template: &Template) -> u32 {
     sums.saturating_add(besides)
 }
 
-/// All of it. A producer group hands registers over (`setmaxnreg`, from 9.0 on): it keeps 40 a thread, as CUTLASS has it.
+/// All of it. A producer group hands registers over (`setmaxnreg`, from 9.0 on): it keeps 40 a thread, as CUTLASS has
+/// it.
 pub(crate) fn registers(template: &Template, arch: &Architecture) -> Registers {
     const PRODUCER: u32 = 40;
     let hands_over = matches!(template.path, Path::MmaSync | Path::Wgmma)

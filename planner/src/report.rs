@@ -23,8 +23,8 @@ use crate::tensor_memory::Columns;
 use crate::worksheet::{Component, MAX_COMPONENTS, Worksheet, largest_stages, worksheet};
 use crate::{Limiter, Occupancy};
 
-/// What is asked. Without a tile the planner selects one, for which it needs the shape; everything else that is left open is as
-/// usual for the path ([`Template::on_path`]).
+/// What is asked. Without a tile the planner selects one, for which it needs the shape; everything else that is left
+/// open is as usual for the path ([`Template::on_path`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
@@ -372,7 +372,8 @@ pub fn report(request: &Request) -> Result<Report, Refusal> {
     report_for(request, arch, product)
 }
 
-/// Answers a request about one device: its own limits and speed. The request's architecture and product are not looked at.
+/// Answers a request about one device: its own limits and speed. The request's architecture and product are not looked
+/// at.
 ///
 /// # Errors
 /// As [`report`].
@@ -396,7 +397,8 @@ pub fn report_for(request: &Request, arch: &Architecture, product: &Product) -> 
     }
 }
 
-/// Whether the template that a request describes keeps every rule; whether it fits is another question, and takes longer.
+/// Whether the template that a request describes keeps every rule; whether it fits is another question, and takes
+/// longer.
 pub(crate) fn keeps_rules(request: &Request) -> bool {
     let arch = cuda_arch::find(&request.arch).ok();
     let path = arch.and_then(|arch| request.path.or(Path::best(arch, request.dtype)));

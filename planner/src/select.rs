@@ -1,7 +1,7 @@
 //! Which template to use for a product: the fastest by [`estimate`](crate::estimate()) of those that fit.
 //!
-//! The stage count is a result and no axis of the search: as many as fit, as DeepGEMM has it. So is the cluster: of each tile and
-//! split the one with which it is fastest.
+//! The stage count is a result and no axis of the search: as many as fit, as DeepGEMM has it. So is the cluster: of
+//! each tile and split the one with which it is fastest.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -25,8 +25,8 @@ use crate::worksheet::{Worksheet, largest_stages, worksheet};
 pub struct Policy {
     /// Bytes of shared memory to be left free.
     pub margin_bytes: u64,
-    /// The instructions; `None` for the fastest that the architecture has for the type, and slower ones only where nothing of
-    /// it fits.
+    /// The instructions; `None` for the fastest that the architecture has for the type, and slower ones only where
+    /// nothing of it fits.
     pub path: Option<Path>,
     /// Whose meaning of stages, alignment and barriers.
     pub frontend: Frontend,
@@ -136,8 +136,8 @@ impl Selection {
 
 /// Ranks the templates for a product of this shape and type.
 ///
-/// Nothing is ranked where the architecture has no instructions for the type, where no template fits, or where the shape has a
-/// zero extent: such a product needs no multiplications.
+/// Nothing is ranked where the architecture has no instructions for the type, where no template fits, or where the
+/// shape has a zero extent: such a product needs no multiplications.
 pub fn select(arch: &Architecture, product: &Product, shape: &Shape, ty: GemmType, policy: &Policy) -> Selection {
     let search = Search {
         arch,
@@ -213,7 +213,8 @@ impl Search<'_> {
         }
     }
 
-    /// The worksheet with the most stages that fit and that the policy allows; else the stages that were tried, and why not.
+    /// The worksheet with the most stages that fit and that the policy allows; else the stages that were tried, and why
+    /// not.
     fn deepest(&self, template: &Template) -> Result<Worksheet, (u32, Reason)> {
         let margin = self.policy.margin_bytes;
         let broken = |violation| (template.stages, Reason::Rule(violation));

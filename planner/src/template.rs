@@ -134,8 +134,8 @@ pub enum Epilogue {
     Direct,
     /// A piece of C at a time goes through shared memory of its own.
     Own(EpilogueTile),
-    /// A piece of C at a time goes through the operands' buffers, after the main loop: it must be over, so that the next tile's
-    /// loads cannot overlap the stores of this one.
+    /// A piece of C at a time goes through the operands' buffers, after the main loop: it must be over, so that the
+    /// next tile's loads cannot overlap the stores of this one.
     Reuse(EpilogueTile),
 }
 
@@ -270,7 +270,8 @@ pub struct Template {
     pub output_bytes: u32,
     /// When narrow elements are widened, where that is needed at all.
     pub widening: Widening,
-    /// Elements by which the rows of A and of B are longer in shared memory than in the tile, so that they begin in different banks.
+    /// Elements by which the rows of A and of B are longer in shared memory than in the tile, so that they begin in
+    /// different banks.
     #[serde(default)]
     pub row_padding: [u32; 2],
     /// Whether operands come by `cp.async` where the path could have bulk copies.
@@ -293,8 +294,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// The usual template for a tile: the architecture's best path, warps for the tile's size, results stored directly, no
-    /// split, no cluster. `None` where the architecture has no instructions for the type.
+    /// The usual template for a tile: the architecture's best path, warps for the tile's size, results stored directly,
+    /// no split, no cluster. `None` where the architecture has no instructions for the type.
     pub fn usual(arch: &Architecture, ty: GemmType, tile: TileShape, stages: u32) -> Option<Self> {
         Some(Self::on_path(arch, Path::best(arch, ty)?, ty, tile, stages))
     }
@@ -352,8 +353,8 @@ impl Template {
         self.frontend.buffers(self.stages, self.path)
     }
 
-    /// Whether operands come by bulk copies, which need barriers and wider alignment: as [`Path::copies_by_tma`] says, but
-    /// Triton's `mma.sync` kernels use `cp.async` everywhere (they take 147456 bytes on 12.1, not a barrier more:
+    /// Whether operands come by bulk copies, which need barriers and wider alignment: as [`Path::copies_by_tma`] says,
+    /// but Triton's `mma.sync` kernels use `cp.async` everywhere (they take 147456 bytes on 12.1, not a barrier more:
     /// sgl-project/sglang#28019).
     pub fn copies_by_tma(&self, arch: &Architecture) -> bool {
         self.path.copies_by_tma(arch)
@@ -372,7 +373,8 @@ impl Template {
         })
     }
 
-    /// Holds the template against every rule of the architecture; none of them is about how much shared memory there is.
+    /// Holds the template against every rule of the architecture; none of them is about how much shared memory there
+    /// is.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -714,7 +716,8 @@ pub(crate) const fn nearest_multiple(got: u32, multiple: u32) -> u32 {
     }
 }
 
-/// How `parts` warps (or groups of four) share a tile: along m and along n, as square as it goes. `None` where they cannot.
+/// How `parts` warps (or groups of four) share a tile: along m and along n, as square as it goes. `None` where they
+/// cannot.
 pub(crate) fn warp_grid(tile: TileShape, parts: u32, [m, n]: [u32; 2]) -> Option<(u32, u32)> {
     (1..=parts)
         .filter(|along_m| parts.is_multiple_of(*along_m))

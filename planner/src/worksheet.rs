@@ -1,7 +1,7 @@
 //! The worksheet: what a template takes of a multiprocessor, line by line.
 //!
-//! The lines are those of a struct as a compiler would lay it out, with its padding, and not a sum of parts: a stage count taken
-//! from a sum has made kernels that do not launch (NVIDIA/cutlass#3096).
+//! The lines are those of a struct as a compiler would lay it out, with its padding, and not a sum of parts: a stage
+//! count taken from a sum has made kernels that do not launch (NVIDIA/cutlass#3096).
 
 use arrayvec::ArrayVec;
 use cuda_arch::Architecture;
@@ -92,7 +92,8 @@ impl Worksheet {
 /// Computes the worksheet of a template.
 ///
 /// # Errors
-/// A [`Violation`] where the template breaks a rule other than the amount of shared memory: that is what the worksheet shows.
+/// A [`Violation`] where the template breaks a rule other than the amount of shared memory: that is what the worksheet
+/// shows.
 pub fn worksheet(template: &Template, arch: &Architecture, margin_bytes: u64) -> Result<Worksheet, Violation> {
     let support = template.check(arch)?;
     let limit_bytes = u64::from(if template.operands_static {
@@ -187,8 +188,8 @@ pub fn worksheet(template: &Template, arch: &Architecture, margin_bytes: u64) ->
     })
 }
 
-/// The most stages, in the frontend's meaning, with which a template fits, and the worksheet with them; `None` where not even
-/// the fewest do. The template's own stages do not matter.
+/// The most stages, in the frontend's meaning, with which a template fits, and the worksheet with them; `None` where
+/// not even the fewest do. The template's own stages do not matter.
 ///
 /// # Errors
 /// As [`worksheet`].

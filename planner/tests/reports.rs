@@ -1,7 +1,7 @@
 //! Kernels that did not launch, as their users reported it, and what each of them would have needed to be told.
 //!
-//! Where a report gives a configuration, the planner computes its bytes and what must give, beside what the project did. Where
-//! it gives bytes alone, [`launchable`] answers.
+//! Where a report gives a configuration, the planner computes its bytes and what must give, beside what the project
+//! did. Where it gives bytes alone, [`launchable`] answers.
 
 use cuda_arch::Architecture;
 use tilewright_plan::{
@@ -51,7 +51,8 @@ const REPORTS: [Report; 19] = [
     ("https://github.com/NVIDIA/cutlass/issues/3144", "sm_121", 0, 102_400, Verdict::TooLarge, 1024),
     ("https://github.com/vllm-project/vllm/issues/53748", "sm_121", 0, 102_400, Verdict::TooLarge, 1024),
     ("https://github.com/Dao-AILab/flash-attention/pull/2594", "sm_100", 0, 233_472, Verdict::TooLarge, 1024),
-    // The same kernel with one stage, and with bf16 in place of fp8: the guard must know types (vllm-project/vllm#54013).
+    // The same kernel with one stage, and with bf16 in place of fp8: the guard must know types
+    // (vllm-project/vllm#54013).
     ("https://github.com/vllm-project/vllm/pull/54013", "sm_121", 0, 83_968, Verdict::NeedsOptIn, 0),
     ("https://github.com/vllm-project/vllm/pull/54013", "sm_121", 0, 63_488, Verdict::NeedsOptIn, 0),
     // Blocks made for 9.0.
@@ -127,8 +128,9 @@ fn the_answer_names_who_would_take_the_kernel() {
 }
 
 /// <https://github.com/NVIDIA/cutlass/issues/3144>: takes 12.0 for a part of 228 KiB, so that 12.1 seems the exception.
-/// <https://github.com/NVIDIA/TensorRT-LLM/pull/12141> has a threshold of "105 KiB with safety margin" for the same reason, and
-/// <https://github.com/flashinfer-ai/flashinfer/pull/2927> takes the 102400 B of a multiprocessor for the limit of a block.
+/// <https://github.com/NVIDIA/TensorRT-LLM/pull/12141> has a threshold of "105 KiB with safety margin" for the same
+/// reason, and <https://github.com/flashinfer-ai/flashinfer/pull/2927> takes the 102400 B of a multiprocessor for the
+/// limit of a block.
 #[test]
 fn parts_of_12_0_and_12_1_have_the_same_99_kib() {
     for name in ["sm_86", "sm_89", "sm_120", "sm_121"] {
@@ -143,7 +145,8 @@ fn parts_of_12_0_and_12_1_have_the_same_99_kib() {
     }
 }
 
-/// <https://github.com/sgl-project/sglang/pull/28038>: FP8 MoE, 128x256x128, `num_stages` 4. The project clamps stages first.
+/// <https://github.com/sgl-project/sglang/pull/28038>: FP8 MoE, 128x256x128, `num_stages` 4. The project clamps stages
+/// first.
 #[test]
 fn sglang_28038_one_stage_less() {
     for name in ["sm_89", "sm_120", "sm_121"] {
@@ -163,8 +166,9 @@ fn sglang_28038_one_stage_less() {
     }
 }
 
-/// <https://github.com/NVIDIA/TensorRT-LLM/issues/11368>, fixed by #12141: tiles of 128x128x256B and 256x128x128B (bytes of
-/// NVFP4 along K) fail on 12.1; 128x128x128B became the default. #12704 then filters the tactics by the device's limit.
+/// <https://github.com/NVIDIA/TensorRT-LLM/issues/11368>, fixed by #12141: tiles of 128x128x256B and 256x128x128B
+/// (bytes of NVFP4 along K) fail on 12.1; 128x128x128B became the default. #12704 then filters the tactics by the
+/// device's limit.
 #[test]
 fn tensorrt_llm_11368_half_the_depth() {
     let template = cutlass("sm_121", GemmType::Nvfp4, (128, 128, 512), 2);
@@ -188,8 +192,8 @@ fn tensorrt_llm_11368_half_the_depth() {
     assert_eq!(survivors, [(128, 128, 256), (128, 256, 128), (128, 128, 128)]);
 }
 
-/// <https://github.com/NVIDIA/cutlass/issues/3144>: grouped NVFP4, 128x256x64B, 102400 B. Three stages take 83328 B; of the
-/// rest (epilogue, tensor maps, scheduler) the report says nothing more.
+/// <https://github.com/NVIDIA/cutlass/issues/3144>: grouped NVFP4, 128x256x64B, 102400 B. Three stages take 83328 B; of
+/// the rest (epilogue, tensor maps, scheduler) the report says nothing more.
 #[test]
 fn cutlass_3144_one_stage_less() {
     let mainloop = cutlass("sm_121", GemmType::Nvfp4, (128, 256, 128), 3);
@@ -206,8 +210,8 @@ fn cutlass_3144_one_stage_less() {
     assert_eq!(fit.end().left_bytes, 27_776 - 1024);
 }
 
-/// <https://github.com/NVIDIA/cutlass/issues/3096>: stages counted from a sum of parts, without the padding before arrays that
-/// are aligned to 1024; 3 stages chosen where 2 fit.
+/// <https://github.com/NVIDIA/cutlass/issues/3096>: stages counted from a sum of parts, without the padding before
+/// arrays that are aligned to 1024; 3 stages chosen where 2 fit.
 #[test]
 fn cutlass_3096_padding_counts() {
     let template = Template {
@@ -228,8 +232,9 @@ fn cutlass_3096_padding_counts() {
     assert_eq!(most, 2);
 }
 
-/// <https://github.com/flashinfer-ai/flashinfer/issues/3807>: a fused MoE kernel loads a gate and an up projection, whose stage
-/// count left out the second B and its scales: 118784 B. The fix takes stages off until the whole struct fits.
+/// <https://github.com/flashinfer-ai/flashinfer/issues/3807>: a fused MoE kernel loads a gate and an up projection,
+/// whose stage count left out the second B and its scales: 118784 B. The fix takes stages off until the whole struct
+/// fits.
 #[test]
 fn flashinfer_3807_the_second_b_counts() {
     let epilogue = Epilogue::Own(EpilogueTile {
@@ -261,7 +266,8 @@ fn flashinfer_3807_the_second_b_counts() {
     assert_eq!(fit.end().template.stages, 3);
 }
 
-/// <https://github.com/flashinfer-ai/flashinfer/pull/2670>: 16 stages of 16x8x256 bf16, now chosen by what the device has.
+/// <https://github.com/flashinfer-ai/flashinfer/pull/2670>: 16 stages of 16x8x256 bf16, now chosen by what the device
+/// has.
 #[test]
 fn flashinfer_2670_stages_by_device() {
     let template = Template {
@@ -284,15 +290,17 @@ fn flashinfer_2670_stages_by_device() {
     assert!(most >= 16);
 }
 
-/// <https://github.com/flashinfer-ai/flashinfer/pull/3568> and #4013: MXFP8 tiles of 256x128 and 128x256 with two stages never
-/// start on 12.x; CUTLASS said "Error Internal". The main loop alone is 256 B too much. The tiles were removed.
+/// <https://github.com/flashinfer-ai/flashinfer/pull/3568> and #4013: MXFP8 tiles of 256x128 and 128x256 with two
+/// stages never start on 12.x; CUTLASS said "Error Internal". The main loop alone is 256 B too much. The tiles were
+/// removed.
 #[test]
 fn flashinfer_4013_two_stages_are_256_bytes_too_much() {
     for tile in [(128, 256, 128), (256, 128, 128)] {
         let template = cutlass("sm_121", GemmType::Mxfp8, tile, 2);
         let fit = fitted(&template, "sm_121");
         assert_eq!((fit.start.total_bytes, fit.start.over_by_bytes), (101_632, 256));
-        // Half of k would cut through a scale atom of 128 elements; a single stage would be worse than the smaller tile.
+        // Half of k would cut through a scale atom of 128 elements; a single stage would be worse than the smaller
+        // tile.
         assert_eq!(kinds(&fit), [MoveKind::HalveLongerSide]);
         assert_eq!(fit.end().template.tile, TileShape::new(128, 128, 128));
         let half_k = &fit.steps[0].passed_over[MoveKind::HalveK as usize];
@@ -326,8 +334,8 @@ fn deepgemm_339_scales_count() {
     );
 }
 
-/// <https://github.com/meta-pytorch/tritonbench/pull/701>: configurations were pruned without the epilogue's staging, so that
-/// 4 buffers of 128x256x64 f16 and all of C were tried on a B200.
+/// <https://github.com/meta-pytorch/tritonbench/pull/701>: configurations were pruned without the epilogue's staging,
+/// so that 4 buffers of 128x256x64 f16 and all of C were tried on a B200.
 #[test]
 fn tritonbench_701_the_epilogue_counts() {
     let without = Template {

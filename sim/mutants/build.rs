@@ -1,5 +1,5 @@
-//! Makes the mutants' sources: a copy of each kernel's files for every row of the table, with the row's change, and a module
-//! around them. Also one copy of each kernel without a change, which every tool must find nothing in.
+//! Makes the mutants' sources: a copy of each kernel's files for every row of the table, with the row's change, and a
+//! module around them. Also one copy of each kernel without a change, which every tool must find nothing in.
 //!
 //! A text that is not found exactly once stops the build: the table then describes a kernel that is no more.
 
@@ -69,7 +69,8 @@ struct Generator {
 }
 
 impl Generator {
-    /// Copies the kernel's files with the row's changes and adds a module, named `id`, around them. The entry point is named so too.
+    /// Copies the kernel's files with the row's changes and adds a module, named `id`, around them. The entry point is
+    /// named so too.
     fn module(&mut self, id: &str, kernel: &Kernel, row: Option<&Row>) {
         let edits = row.map_or(&[][..], |row| row.edits);
         let files: Vec<String> = kernel.files.iter().flat_map(|path| self.files_of(path)).collect();
@@ -218,7 +219,8 @@ fn one_entry_point(text: &str, symbol: &str) -> String {
     format!("{before}{row}{}", &table[end..])
 }
 
-/// Blanks the other kernels of the file, line by line, so that places keep their numbers: compiling them would take time for nothing.
+/// Blanks the other kernels of the file, line by line, so that places keep their numbers: compiling them would take
+/// time for nothing.
 fn one_kernel(text: &str, name: &str) -> String {
     const ATTRIBUTE: &str = "#[kernel";
     const HEAD: &str = "\npub unsafe fn ";

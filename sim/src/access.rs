@@ -60,8 +60,9 @@ impl From<Op> for AccessKind {
     }
 }
 
-/// Reports an access of `bytes` bytes (1 to 16, a power of two) at `address` in `space`, through a view that covers the addresses `part`. Returns if the access
-/// may be done; where it may not (out of bounds, misaligned) the simulated thread unwinds from here, with the fault recorded.
+/// Reports an access of `bytes` bytes (1 to 16, a power of two) at `address` in `space`, through a view that covers the
+/// addresses `part`. Returns if the access may be done; where it may not (out of bounds, misaligned) the simulated
+/// thread unwinds from here, with the fault recorded.
 ///
 /// # Panics
 /// Outside a launch.
@@ -77,8 +78,8 @@ pub fn access(
     engine::current("a view's access").access(space, kind, address, bytes, part, site);
 }
 
-/// Reports that the running thread passes over an access of `bytes` bytes at `site`, because of a guard. The traffic report needs it to know
-/// which accesses of a warp's lanes belong together.
+/// Reports that the running thread passes over an access of `bytes` bytes at `site`, because of a guard. The traffic
+/// report needs it to know which accesses of a warp's lanes belong together.
 ///
 /// # Panics
 /// Outside a launch.
@@ -104,11 +105,13 @@ pub struct AsyncCopyAccess {
     pub valid: usize,
 }
 
-/// Starts an asynchronous copy by the running thread; where it may not be started (out of bounds, misaligned) the thread unwinds from here, with
-/// the fault recorded. Its bytes arrive when [`device::async_wait`](crate::device::async_wait) covers them.
+/// Starts an asynchronous copy by the running thread; where it may not be started (out of bounds, misaligned) the
+/// thread unwinds from here, with the fault recorded. Its bytes arrive when
+/// [`device::async_wait`](crate::device::async_wait) covers them.
 ///
 /// # Safety
-/// Without the simulator's checks: `valid` bytes may be read at `from`, and `bytes` bytes written at `to` until the thread has waited for them.
+/// Without the simulator's checks: `valid` bytes may be read at `from`, and `bytes` bytes written at `to` until the
+/// thread has waited for them.
 ///
 /// # Panics
 /// Outside a launch.
@@ -117,8 +120,8 @@ pub unsafe fn async_copy(copy: AsyncCopyAccess, site: &'static Location<'static>
     unsafe { engine::current("an asynchronous copy").async_copy(copy, site) };
 }
 
-/// A warp's access to 1, 2 or 4 matrices of 8 x 8 elements of 2 bytes in shared memory: what one lane brings to `ldmatrix` or `stmatrix`. Lane `8 i + r`
-/// brings row `r` of matrix `i`.
+/// A warp's access to 1, 2 or 4 matrices of 8 x 8 elements of 2 bytes in shared memory: what one lane brings to
+/// `ldmatrix` or `stmatrix`. Lane `8 i + r` brings row `r` of matrix `i`.
 #[derive(Clone, Debug)]
 pub struct MatrixAccess {
     /// The first byte of the lane's row of 16 bytes.
@@ -131,10 +134,12 @@ pub struct MatrixAccess {
     pub transposed: bool,
 }
 
-/// Loads matrices by all lanes of the warp; where that may not be done (out of bounds, misaligned) the thread unwinds from here, with the fault recorded.
+/// Loads matrices by all lanes of the warp; where that may not be done (out of bounds, misaligned) the thread unwinds
+/// from here, with the fault recorded.
 ///
-/// Of each matrix the lane gets two elements, the first one in the lower half: those at row `lane / 4`, columns `2 (lane % 4)` and the next, or,
-/// transposed, at column `lane / 4`, rows `2 (lane % 4)` and the next. Elements of matrices that are not there are 0.
+/// Of each matrix the lane gets two elements, the first one in the lower half: those at row `lane / 4`, columns `2
+/// (lane % 4)` and the next, or, transposed, at column `lane / 4`, rows `2 (lane % 4)` and the next. Elements of
+/// matrices that are not there are 0.
 ///
 /// # Safety
 /// Without the simulator's checks: every lane's 16 bytes may be read.

@@ -4,8 +4,8 @@ use crate::dim::Dim3;
 
 /// The options of a `#[kernel(..)]`, as the host keeps them.
 ///
-/// [`kernels`](crate::device::kernels) lists those of the program. An option that was not written is `None`; an extent that was not
-/// written is 1.
+/// [`kernels`](crate::device::kernels) lists those of the program. An option that was not written is `None`; an extent
+/// that was not written is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelAttributes {
     /// The kernel's name in the PTX.
@@ -27,8 +27,8 @@ pub struct KernelAttributes {
 }
 
 impl KernelAttributes {
-    /// Whether `grid` blocks of `block` threads are a launch that a GPU of this compute capability (times a hundred: 900 for 9.0)
-    /// would take.
+    /// Whether `grid` blocks of `block` threads are a launch that a GPU of this compute capability (times a hundred:
+    /// 900 for 9.0) would take.
     ///
     /// # Errors
     /// The reason why not, with both numbers.

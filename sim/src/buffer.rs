@@ -16,8 +16,9 @@ const ALIGNMENT: usize = 256;
 
 /// Device memory: what a kernel's pointers point to. It belongs to the thread that made it.
 ///
-/// Kernels get its address from [`GlobalBuffer::as_ptr`] or [`GlobalBuffer::as_mut_ptr`] and may write to it although they hold a shared reference: as on
-/// a GPU, what they do with it is their responsibility. Reading it from another thread during a launch is a data race like any other.
+/// Kernels get its address from [`GlobalBuffer::as_ptr`] or [`GlobalBuffer::as_mut_ptr`] and may write to it although
+/// they hold a shared reference: as on a GPU, what they do with it is their responsibility. Reading it from another
+/// thread during a launch is a data race like any other.
 pub struct GlobalBuffer<T> {
     allocation: Arc<Allocation>,
     len: usize,
@@ -49,8 +50,9 @@ impl<T: Pod> GlobalBuffer<T> {
         Self::allocate(len, Fill::Unwritten, None)
     }
 
-    /// A row-major matrix of `rows` x `columns` with `ld` elements from row to row. `elements` holds at least `(rows - 1) * ld + columns` of them;
-    /// what lies between the columns and `ld` is not part of the matrix, and any access to it is a fault.
+    /// A row-major matrix of `rows` x `columns` with `ld` elements from row to row. `elements` holds at least `(rows -
+    /// 1) * ld + columns` of them; what lies between the columns and `ld` is not part of the matrix, and any access to
+    /// it is a fault.
     ///
     /// # Panics
     /// If `ld < columns` or `elements` is too short.
@@ -267,7 +269,8 @@ impl Allocation {
     /// The contents and which of it was written.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut contents = vec![0; self.bytes];
-        // SAFETY: as many bytes as there are. No kernel runs: the launch takes snapshots before, between and after its runs.
+        // SAFETY: as many bytes as there are. No kernel runs: the launch takes snapshots before, between and after its
+        // runs.
         unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr(), contents.as_mut_ptr(), self.bytes) };
         let load = |bits: &[AtomicU64]| bits.iter().map(|word| word.load(Relaxed)).collect();
         Snapshot {

@@ -1,5 +1,5 @@
-//! Bulk copies of boxes between global and shared memory by the tensor memory accelerator, for kernels on the host (PTX ISA, "Data Movement
-//! and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a launch.
+//! Bulk copies of boxes between global and shared memory by the tensor memory accelerator, for kernels on the host (PTX
+//! ISA, "Data Movement and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a launch.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -14,7 +14,8 @@ pub use crate::engine::MbarrierAccess;
 pub struct TensorBox {
     /// The tensor map: [`TensorMapParts::encode_simulated`](crate::tensor_map::TensorMapParts::encode_simulated).
     pub map: TensorMapWords,
-    /// The first element of the box in its row, and the first row. Elements outside the matrix are zeros when loaded, and not stored.
+    /// The first element of the box in its row, and the first row. Elements outside the matrix are zeros when loaded,
+    /// and not stored.
     pub coordinates: [i32; 2],
     /// The first byte in shared memory.
     pub shared: *mut u8,
@@ -32,7 +33,8 @@ pub unsafe fn load(tensor: &TensorBox, mbarrier: &MbarrierAccess) {
     unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, None, Location::caller()) };
 }
 
-/// [`load`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same places in their shared memory, and their mbarriers.
+/// [`load`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same places in their shared memory,
+/// and their mbarriers.
 ///
 /// # Safety
 /// As for [`load`], in each of them.
@@ -57,8 +59,8 @@ pub fn commit() {
     engine::current("a commit of bulk copies").bulk_commit();
 }
 
-/// Waits for the thread's groups but the latest `pending`: until they have read shared memory, and unless `only_reads` until they have written
-/// global memory.
+/// Waits for the thread's groups but the latest `pending`: until they have read shared memory, and unless `only_reads`
+/// until they have written global memory.
 pub fn wait(pending: u32, only_reads: bool) {
     engine::current("a wait for bulk copies").bulk_wait(pending, only_reads);
 }

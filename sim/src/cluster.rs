@@ -1,6 +1,6 @@
-//! Clusters of blocks, for kernels on the host (PTX ISA, "Parallel Synchronization and Communication Instructions: barrier.cluster", "Data
-//! Movement and Conversion Instructions: mapa"). [`Launch::cluster`](crate::Launch::cluster) says how many blocks have one; a block alone is a cluster,
-//! too. Every function panics outside a launch.
+//! Clusters of blocks, for kernels on the host (PTX ISA, "Parallel Synchronization and Communication Instructions:
+//! barrier.cluster", "Data Movement and Conversion Instructions: mapa"). [`Launch::cluster`](crate::Launch::cluster)
+//! says how many blocks have one; a block alone is a cluster, too. Every function panics outside a launch.
 
 use std::panic::Location;
 

@@ -16,7 +16,8 @@ pub struct Dim3 {
 impl Dim3 {
     /// How many there are in all.
     pub fn count(self) -> u64 {
-        // Three extents of a valid launch have a product below 2^64 (grids: 2^31 * 65535 * 65535); others are refused, here they saturate.
+        // Three extents of a valid launch have a product below 2^64 (grids: 2^31 * 65535 * 65535); others are refused,
+        // here they saturate.
         u64::from(self.x)
             .saturating_mul(u64::from(self.y))
             .saturating_mul(u64::from(self.z))

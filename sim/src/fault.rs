@@ -56,8 +56,8 @@ pub enum FaultKind {
         /// Offset of the access from the start of its buffer, in bytes.
         offset: u64,
     },
-    /// Shared memory is accessed that an asynchronous copy is writing: its thread has not waited for it. Where the copy was started is in
-    /// [`SimFault::other`].
+    /// Shared memory is accessed that an asynchronous copy is writing: its thread has not waited for it. Where the copy
+    /// was started is in [`SimFault::other`].
     AsyncPending {
         /// What this thread does.
         access: AccessKind,
@@ -66,13 +66,14 @@ pub enum FaultKind {
         /// What the copying thread has not done.
         missing: AsyncStep,
     },
-    /// The async proxy reads shared memory that a thread wrote without a fence between the two (`fence.proxy.async`): a bulk copy out of
-    /// shared memory, or a matrix product. The write is in [`SimFault::other`].
+    /// The async proxy reads shared memory that a thread wrote without a fence between the two (`fence.proxy.async`): a
+    /// bulk copy out of shared memory, or a matrix product. The write is in [`SimFault::other`].
     MissingProxyFence {
         /// Offset of the bytes from the start of the block's shared memory.
         offset: u64,
     },
-    /// An mbarrier is not used as it may be. Where it was initialised is in [`SimFault::other`], for an ordinary access.
+    /// An mbarrier is not used as it may be. Where it was initialised is in [`SimFault::other`], for an ordinary
+    /// access.
     Mbarrier {
         /// Offset of the mbarrier from the start of the block's shared memory, in bytes.
         offset: u64,
@@ -85,7 +86,8 @@ pub enum FaultKind {
         /// Why, with both numbers.
         problem: String,
     },
-    /// The threads of a warpgroup do not execute an instruction together as it asks for, or with operands that it does not take.
+    /// The threads of a warpgroup do not execute an instruction together as it asks for, or with operands that it does
+    /// not take.
     Warpgroup {
         /// Why, with both numbers.
         problem: String,
@@ -102,7 +104,8 @@ pub enum FaultKind {
         /// Threads that ended before it.
         exited: u32,
     },
-    /// Threads of the block are at different barriers at the same time: a barrier stands in a branch that only some take.
+    /// Threads of the block are at different barriers at the same time: a barrier stands in a branch that only some
+    /// take.
     BarrierMismatch {
         /// Threads at this barrier.
         here: u32,
@@ -159,7 +162,8 @@ pub enum FaultKind {
         /// Its name.
         limit: String,
     },
-    /// An access beyond the dynamic shared memory of the launch: the kernel's layout is larger than what the launch asked for.
+    /// An access beyond the dynamic shared memory of the launch: the kernel's layout is larger than what the launch
+    /// asked for.
     DynamicSharedTooSmall {
         /// What the launch gave, in bytes.
         given_bytes: u64,

@@ -47,7 +47,8 @@ pub struct Launch {
 pub(crate) type Progress = dyn Fn(u64, u64) + Send + Sync;
 
 impl Launch {
-    /// A launch of `grid` blocks of `block` threads, without dynamic shared memory, with every check, on [`Limits::default`].
+    /// A launch of `grid` blocks of `block` threads, without dynamic shared memory, with every check, on
+    /// [`Limits::default`].
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
         Self {
             grid: grid.into(),
@@ -127,9 +128,9 @@ impl Launch {
 
     /// Calls `kernel` once for each thread of the grid.
     ///
-    /// Whatever the kernel does wrong is a fault in the report. With [`Schedule::All`] it runs several times, each time from the present contents
-    /// of the calling thread's [buffers](crate::GlobalBuffer); the last contents stay. What the kernel prints goes to standard output at the end,
-    /// block by block.
+    /// Whatever the kernel does wrong is a fault in the report. With [`Schedule::All`] it runs several times, each time
+    /// from the present contents of the calling thread's [buffers](crate::GlobalBuffer); the last contents stay. What
+    /// the kernel prints goes to standard output at the end, block by block.
     pub fn run(&self, kernel: impl Fn() + Sync) -> Report {
         let started = Instant::now();
         let mut report = self.empty_report();
@@ -145,7 +146,8 @@ impl Launch {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        // Needed again where the run has to be repeated: for another schedule, or for one that does not depend on timing.
+        // Needed again where the run has to be repeated: for another schedule, or for one that does not depend on
+        // timing.
         let before = (schedules.len() > 1 || workers > 1 && self.checks != Checks::Off).then(snapshots);
         let mut first: Option<(Schedule, Vec<Snapshot>)> = None;
         for (number, &schedule) in schedules.iter().enumerate() {

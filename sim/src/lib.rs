@@ -1,8 +1,9 @@
 //! Runs GPU kernels on the CPU and finds what is wrong with them.
 //!
-//! A kernel written with `cuda_std` compiles for the host as well. [`Launch::run`] calls it once for every thread of a grid, with the
-//! meaning that it has on a GPU: barriers wait, shuffles exchange, every block has shared memory of its own. Each CUDA thread is a coroutine;
-//! the threads of a block take turns on one core, blocks run in parallel on all cores.
+//! A kernel written with `cuda_std` compiles for the host as well. [`Launch::run`] calls it once for every thread of a
+//! grid, with the meaning that it has on a GPU: barriers wait, shuffles exchange, every block has shared memory of its
+//! own. Each CUDA thread is a coroutine; the threads of a block take turns on one core, blocks run in parallel on all
+//! cores.
 //!
 //! ```
 //! use cuda_sim::{GlobalBuffer, Launch};
@@ -21,22 +22,25 @@
 //!
 //! # What is found
 //!
-//! Barriers, warp functions, atomics, shared-memory sizes, launch shapes, panics and stack overflows are seen in every kernel. Single accesses are
-//! seen where the kernel makes them through the views of `cuda_views`: then races, reads of memory never written, and accesses out of
-//! bounds are faults with the source lines of both sides, and [`Report::lines`] says what each line costs in shared-memory
-//! wavefronts and global sectors. Through raw pointers the simulator sees only what the hardware of the host sees: an address outside
-//! shared memory's end (a guard page), overwritten space between static arrays (a canary), and results that change with the
-//! [schedule](Schedule) or with what uninitialised memory happens to hold.
+//! Barriers, warp functions, atomics, shared-memory sizes, launch shapes, panics and stack overflows are seen in every
+//! kernel. Single accesses are seen where the kernel makes them through the views of `cuda_views`: then races, reads of
+//! memory never written, and accesses out of bounds are faults with the source lines of both sides, and
+//! [`Report::lines`] says what each line costs in shared-memory wavefronts and global sectors. Through raw pointers the
+//! simulator sees only what the hardware of the host sees: an address outside shared memory's end (a guard page),
+//! overwritten space between static arrays (a canary), and results that change with the [schedule](Schedule) or with
+//! what uninitialised memory happens to hold.
 //!
 //! # What it does not do
 //!
-//! It predicts no time, and it runs one interleaving for each [`Schedule`]: what a correct kernel computes does not depend on it, and a race is
-//! found from the order that barriers and atomics guarantee, not from the order that happened.
+//! It predicts no time, and it runs one interleaving for each [`Schedule`]: what a correct kernel computes does not
+//! depend on it, and a race is found from the order that barriers and atomics guarantee, not from the order that
+//! happened.
 //!
 //! # Source
 //!
-//! The meaning of each operation is the PTX ISA's, <https://docs.nvidia.com/cuda/parallel-thread-execution/>; race detection follows
-//! "FastTrack: Efficient and Precise Dynamic Race Detection" (Flanagan, Freund, PLDI 2009) with barriers as its main order.
+//! The meaning of each operation is the PTX ISA's, <https://docs.nvidia.com/cuda/parallel-thread-execution/>; race
+//! detection follows "FastTrack: Efficient and Precise Dynamic Race Detection" (Flanagan, Freund, PLDI 2009) with
+//! barriers as its main order.
 
 pub mod access;
 mod analysis;

@@ -1,5 +1,5 @@
-//! Barriers in shared memory that count arrivals and bytes, for kernels on the host (PTX ISA, "Parallel Synchronization and
-//! Communication Instructions: mbarrier"). Every function panics outside a launch.
+//! Barriers in shared memory that count arrivals and bytes, for kernels on the host (PTX ISA, "Parallel Synchronization
+//! and Communication Instructions: mbarrier"). Every function panics outside a launch.
 
 use std::panic::Location;
 
@@ -37,7 +37,8 @@ pub fn arrive_expect_tx(mbarrier: &MbarrierAccess, bytes: u32) {
     engine::current("mbarrier.arrive").mbarrier_arrive(mbarrier, Some(bytes), true, Location::caller());
 }
 
-/// Whether the phase of this parity is complete; if so, the thread acquires what it has released. If not, other threads have had a turn.
+/// Whether the phase of this parity is complete; if so, the thread acquires what it has released. If not, other threads
+/// have had a turn.
 #[track_caller]
 pub fn try_wait(mbarrier: &MbarrierAccess, parity: u32) -> bool {
     engine::current("mbarrier.try_wait").mbarrier_try_wait(mbarrier, parity, Location::caller())

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The order of blocks in the grid, of warps in a block and of lanes in a warp. A turn lasts until the thread has to wait.
+/// The order of blocks in the grid, of warps in a block and of lanes in a warp. A turn lasts until the thread has to
+/// wait.
 ///
 /// One schedule always gives the same run. The result of a correct kernel does not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub enum Schedule {
     Reverse,
     /// Shuffled, anew between any two barriers, from this seed.
     Random(u64),
-    /// [`Schedule::EVERY`], one after the other from the same contents of the [buffers](crate::GlobalBuffer); results that differ
-    /// are a fault.
+    /// [`Schedule::EVERY`], one after the other from the same contents of the [buffers](crate::GlobalBuffer); results
+    /// that differ are a fault.
     All,
 }
 

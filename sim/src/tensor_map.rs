@@ -1,7 +1,8 @@
-//! Descriptions of matrices for bulk copies: what `cuTensorMapEncodeTiled` is told, its rules, and the simulator's encoding.
+//! Descriptions of matrices for bulk copies: what `cuTensorMapEncodeTiled` is told, its rules, and the simulator's
+//! encoding.
 //!
-//! A GPU's tensor map is 128 bytes that only the driver can make. The simulator's has the same size and alignment and says the same, so that a
-//! kernel that takes one runs on both.
+//! A GPU's tensor map is 128 bytes that only the driver can make. The simulator's has the same size and alignment and
+//! says the same, so that a kernel that takes one runs on both.
 
 use std::fmt;
 
@@ -42,8 +43,9 @@ impl TensorSwizzle {
     /// What the address of a box in shared memory must be a multiple of, in bytes.
     pub const ALIGNMENT: usize = 128;
 
-    /// Where the byte at `offset` of a box at `address` lies, counted from there. The pattern is one of addresses, not of boxes: a box that begins within the
-    /// 1,024 bytes begins with a later row of it (CUDA C++ Programming Guide, "Shared Memory Bank Swizzling"; seen on an H200 with boxes 84 rows apart).
+    /// Where the byte at `offset` of a box at `address` lies, counted from there. The pattern is one of addresses, not
+    /// of boxes: a box that begins within the 1,024 bytes begins with a later row of it (CUDA C++ Programming Guide,
+    /// "Shared Memory Bank Swizzling"; seen on an H200 with boxes 84 rows apart).
     pub const fn place(self, address: usize, offset: usize) -> usize {
         match self {
             Self::None => offset,
@@ -69,7 +71,8 @@ pub struct TensorMapParts {
     pub swizzle: TensorSwizzle,
 }
 
-/// Why a [`TensorMapParts`] describes nothing that a bulk copy can work on. Each names what was given and what is allowed.
+/// Why a [`TensorMapParts`] describes nothing that a bulk copy can work on. Each names what was given and what is
+/// allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorMapError {
     /// The matrix's address is no multiple of 16.
@@ -129,7 +132,8 @@ impl TensorMapParts {
         self.box_extents[0] as u64 * self.element.bytes()
     }
 
-    /// Bytes of a box: what a copy writes to shared memory, and completes on its mbarrier, wherever in the matrix it lies.
+    /// Bytes of a box: what a copy writes to shared memory, and completes on its mbarrier, wherever in the matrix it
+    /// lies.
     pub const fn box_bytes(&self) -> u64 {
         self.box_row_bytes() * self.box_extents[1] as u64
     }

@@ -1,5 +1,5 @@
-//! Matrix products of a warpgroup, for kernels on the host (PTX ISA, "Asynchronous warpgroup level matrix instructions"). Every function
-//! panics outside a launch.
+//! Matrix products of a warpgroup, for kernels on the host (PTX ISA, "Asynchronous warpgroup level matrix
+//! instructions"). Every function panics outside a launch.
 
 use std::panic::Location;
 
@@ -45,8 +45,8 @@ pub fn fence() {
     engine::current("wgmma.fence").wgmma_fence();
 }
 
-/// Starts a product. The 128 threads of the warpgroup meet. The operands are read at any time until a wait covers the product; the sums are computed at
-/// once, in binary32, along K.
+/// Starts a product. The 128 threads of the warpgroup meet. The operands are read at any time until a wait covers the
+/// product; the sums are computed at once, in binary32, along K.
 ///
 /// # Safety
 /// `sums` is valid for `columns / 2` elements, and nobody else accesses them until this returns.
@@ -72,7 +72,8 @@ pub fn set_max_registers(count: u32) {
     engine::current("setmaxnreg").set_max_registers(count, Location::caller());
 }
 
-/// The address of a byte of the block's shared memory as a GPU has it: a number below 2^18. It is the same modulo 1,024 as the host's.
+/// The address of a byte of the block's shared memory as a GPU has it: a number below 2^18. It is the same modulo 1,024
+/// as the host's.
 #[track_caller]
 pub fn shared_address(address: usize) -> u32 {
     engine::current("a shared address").shared_address(address, Location::caller())

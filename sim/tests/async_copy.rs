@@ -9,7 +9,8 @@ use cuda_views::{Global, GlobalMut, Shared};
 /// Elements of the buffer here, and of shared memory.
 const LEN: usize = 32;
 
-/// Runs `body` with `threads` threads: it gets its thread, the buffer, which holds 100, 101, .., twice, and shared memory.
+/// Runs `body` with `threads` threads: it gets its thread, the buffer, which holds 100, 101, .., twice, and shared
+/// memory.
 fn run(threads: u32, body: impl Fn(usize, GlobalMut<u32>, Shared<u32>) + Sync) -> (Report, Vec<u32>) {
     run_checked(Checks::Full, threads, body)
 }

@@ -103,8 +103,8 @@ fn tensor_map(
     Ok(map.words().to_vec())
 }
 
-/// Writes the padding between a matrix's rows, which the kernel leaves alone and which is copied back with them: else a checker
-/// would report the copy.
+/// Writes the padding between a matrix's rows, which the kernel leaves alone and which is copied back with them: else a
+/// checker would report the copy.
 fn written_between_rows(buffer: &Buffer, memory: DeviceBuffer<u8>) -> Result<DeviceBuffer<u8>, CudaError> {
     let width = buffer.element_bytes();
     if let Some(rows) = buffer.rows.filter(|rows| rows.ld > rows.columns) {
@@ -122,7 +122,8 @@ fn pairs(words: &[u32]) -> Vec<u64> {
     words.chunks(2).map(word).collect()
 }
 
-/// Raises the function's limit where a launch needs it. A size that no device has is left to the launch, which then fails.
+/// Raises the function's limit where a launch needs it. A size that no device has is left to the launch, which then
+/// fails.
 pub fn allow_dynamic_shared_memory(function: &cust::function::Function<'_>, bytes: u32) {
     if let Ok(bytes) = i32::try_from(bytes) {
         // SAFETY: the handle belongs to a loaded module.

@@ -1,7 +1,7 @@
 //! The corpus of `cuda_std` kernels: each launch and what it must leave.
 //!
-//! Each runs in a process of its own: what a kernel prints goes to that process's output, and a launch that fails takes the
-//! whole context with it.
+//! Each runs in a process of its own: what a kernel prints goes to that process's output, and a launch that fails takes
+//! the whole context with it.
 
 use std::ffi::c_void;
 use std::process::Command;

@@ -10,8 +10,8 @@ use crate::cases::{self, Problem};
 use crate::trial::Trial;
 use crate::{Outcome, mutants};
 
-/// Where it is `launch`, every launch is done, in order, and its number and name printed. Where it is `ptx=FOLDER`, the PTX that
-/// they are in is written there instead, for `ptxas` and `cuobjdump`.
+/// Where it is `launch`, every launch is done, in order, and its number and name printed. Where it is `ptx=FOLDER`, the
+/// PTX that they are in is written there instead, for `ptxas` and `cuobjdump`.
 const CHILD_VARIABLE: &str = "TILEWRIGHT_COUNTED";
 
 pub fn trials() -> Vec<Trial> {

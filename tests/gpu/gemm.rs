@@ -178,7 +178,8 @@ fn nan_stays_out_of_an_unread_c() -> Outcome {
     Ok(())
 }
 
-/// Launches of several sizes and numbers of slices, one behind the other: each must find its counters at 0 and room for its sums.
+/// Launches of several sizes and numbers of slices, one behind the other: each must find its counters at 0 and room for
+/// its sums.
 fn the_workspace_is_reused() -> Outcome {
     let gpu = Gpu::open(0)?;
     for (m, n, k, slices) in [

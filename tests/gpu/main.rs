@@ -1,6 +1,6 @@
-//! Everything that needs a GPU. Without one, each test is reported as ignored, with the reason, and counts as neither passed
-//! nor failed. A fault of one test leaves the others alone (`trial`), and what a test says of a kernel is written with
-//! the digest of its PTX (`rows`).
+//! Everything that needs a GPU. Without one, each test is reported as ignored, with the reason, and counts as neither
+//! passed nor failed. A fault of one test leaves the others alone (`trial`), and what a test says of a kernel is
+//! written with the digest of its PTX (`rows`).
 //!
 //! - `kernels`: every entry point over the shape table, against the reference
 //! - `usage`: what the driver says of every entry point equals what the contract says

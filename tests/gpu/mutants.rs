@@ -1,7 +1,7 @@
 //! Mutants on the GPU, each in a process of its own: a fault takes the whole context with it.
 //!
-//! As tests run the kernels without a change and those with a harmless one, which must give the right result. The others are for
-//! compute-sanitizer; `run.sh` starts this program with [`CHILD_VARIABLE`] under each of its tools.
+//! As tests run the kernels without a change and those with a harmless one, which must give the right result. The
+//! others are for compute-sanitizer; `run.sh` starts this program with [`CHILD_VARIABLE`] under each of its tools.
 
 use std::process::Command;
 

@@ -130,11 +130,11 @@ fn the_table_agrees_with_the_driver(variants: &[&'static Variant]) -> Outcome {
     Ok(())
 }
 
-/// Kernels that were made to take so many registers and barriers, with and without `setmaxnreg`, over blocks of every number
-/// of warps and some sizes of dynamic shared memory.
+/// Kernels that were made to take so many registers and barriers, with and without `setmaxnreg`, over blocks of every
+/// number of warps and some sizes of dynamic shared memory.
 ///
-/// What decides is the barriers that a kernel declares (`ptxas -v`: "used N barriers"), which a multiprocessor has 64 of; whether it
-/// gives registers from one warpgroup to another does not count.
+/// What decides is the barriers that a kernel declares (`ptxas -v`: "used N barriers"), which a multiprocessor has 64
+/// of; whether it gives registers from one warpgroup to another does not count.
 fn the_model_is_the_drivers() -> Outcome {
     let (_gpu, architecture) = open()?;
     let swept: Vec<Swept> =

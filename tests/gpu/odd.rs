@@ -30,7 +30,8 @@ pub fn trials() -> Vec<Trial> {
 /// Which of A and B have rows at odd elements.
 const ODD: [[bool; 2]; 3] = [[true, false], [false, true], [true, true]];
 
-/// Rows have at least `gap` elements behind them. Those that are to be odd are an odd number of elements apart, the others a multiple of 8.
+/// Rows have at least `gap` elements behind them. Those that are to be odd are an odd number of elements apart, the
+/// others a multiple of 8.
 fn shape(
     [m, n, k]: [usize; 3],
     transpose: [Transpose; 2],

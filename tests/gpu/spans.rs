@@ -1,4 +1,5 @@
-//! Matrices that span more than 4 GiB, one of them more than 2^32 elements: few rows, far apart. No index of a kernel may be computed in 32 bits.
+//! Matrices that span more than 4 GiB, one of them more than 2^32 elements: few rows, far apart. No index of a kernel
+//! may be computed in 32 bits.
 
 use half::f16;
 use tilewright::check::Expected;

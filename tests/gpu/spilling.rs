@@ -1,4 +1,5 @@
-//! The twins that spill registers: the same results to the bit, right ones, and the resources that the driver gives them.
+//! The twins that spill registers: the same results to the bit, right ones, and the resources that the driver gives
+//! them.
 
 use tilewright::launch::Gpu;
 use tilewright::plan::{KernelUsage, twin_sheet, usage as recorded_usage};
@@ -47,8 +48,8 @@ fn of(family: Family, dtype: DType) -> impl Iterator<Item = &'static Twin> {
         .filter(move |twin| (twin.family, twin.dtype) == (family, dtype))
 }
 
-/// The first element whose bits differ; an element that no kernel wrote is NaN and differs from no other that was not written, but then the check of
-/// the first result fails.
+/// The first element whose bits differ; an element that no kernel wrote is NaN and differs from no other that was not
+/// written, but then the check of the first result fails.
 fn difference<T: Element>(symbol: &str, of: &[T], first: &[T]) -> Outcome {
     let differs = |(a, b): (&T, &T)| a.to_f64().to_bits() != b.to_f64().to_bits();
     match of.iter().zip(first).position(differs) {

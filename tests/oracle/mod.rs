@@ -142,7 +142,8 @@ fn ask_ours(question: &Question) -> Ours {
     }
 }
 
-/// The limiting factors as the header reports them: where the barriers alone are the limit, what would be without them as well.
+/// The limiting factors as the header reports them: where the barriers alone are the limit, what would be without them
+/// as well.
 fn factors(occupancy: &Occupancy) -> u32 {
     let others = || {
         occupancy

@@ -1,9 +1,9 @@
-//! The planner's page in a real browser. Without one, each test is reported as ignored, with the reason, and counts as neither
-//! passed nor failed.
+//! The planner's page in a real browser. Without one, each test is reported as ignored, with the reason, and counts as
+//! neither passed nor failed.
 //!
-//! A copy of the page with a driver in it (`driver.js`) is opened from a file; the driver fills in fields and clicks, and writes
-//! down what it sees. Two runs: a wide window, in which the steps below are done, and one as narrow as a telephone, which opens
-//! the page on a request and on an address.
+//! A copy of the page with a driver in it (`driver.js`) is opened from a file; the driver fills in fields and clicks,
+//! and writes down what it sees. Two runs: a wide window, in which the steps below are done, and one as narrow as a
+//! telephone, which opens the page on a request and on an address.
 
 mod browser;
 mod checks;

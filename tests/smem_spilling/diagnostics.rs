@@ -91,7 +91,8 @@ fn recursion_is_fatal_where_something_spills() {
     );
     assert_eq!(recursive(8, ".maxntid 256").k().smem_bytes, 0);
 
-    // One that nobody needs the result of is accepted, and every spill is local: nothing says that the pragma has no effect.
+    // One that nobody needs the result of is accepted, and every spill is local: nothing says that the pragma has no
+    // effect.
     let without_result = RECURSIVE
         .replace("(.param .u32 result) ", "")
         .replace("call (y), recursive", "call recursive")

@@ -71,8 +71,8 @@ fn law_holds_for(name: &str) {
     compare(arch, &cases);
 }
 
-/// Caps of registers without launch bounds: the fewest and the most, few enough for more threads than a block can have, and some at which a rounding
-/// other than the law's would show.
+/// Caps of registers without launch bounds: the fewest and the most, few enough for more threads than a block can have,
+/// and some at which a rounding other than the law's would show.
 fn law_holds_without_launch_bounds_for(name: &str) {
     let arch = cuda_arch::find(name).expect("in the table");
     let caps = [24, 31, 40, 64, 72, 88, 92, 100, 128, 168, 252].map(Some);
@@ -175,7 +175,8 @@ fn few_spills_leave_local_memory_altogether() {
 
 #[test]
 fn the_budget_knows_nothing_of_registers_and_resident_blocks() {
-    // 255 registers: one block fits on the multiprocessor, with 99 KiB to itself. Asking for one block, or four, changes nothing.
+    // 255 registers: one block fits on the multiprocessor, with 99 KiB to itself. Asking for one block, or four,
+    // changes nothing.
     for blocks in [1, 4] {
         let directives = format!(".maxntid 256 .minnctapersm {blocks}");
         let of = assemble("sm_120", &Kernel::new(400, &directives).ptx());

@@ -1,4 +1,5 @@
-//! The twins that spill, for one architecture: on record, and within the law of what `ptxas` gives to spilled registers.
+//! The twins that spill, for one architecture: on record, and within the law of what `ptxas` gives to spilled
+//! registers.
 
 use tilewright::DType;
 use tilewright::inspect::{Budget, Inspected, Target, Usage, inspect};

@@ -1,7 +1,7 @@
 //! Asynchronous copies in the simulator: what a function that is `cp.async` on a GPU is on the host.
 //!
-//! A kernel crate has that function, with the instruction in it; on the host it calls what is here. The simulator reports who
-//! accesses what a copy writes before the copying thread has waited for it, or changes what it reads.
+//! A kernel crate has that function, with the instruction in it; on the host it calls what is here. The simulator
+//! reports who accesses what a copy writes before the copying thread has waited for it, or changes what it reads.
 
 use core::panic::Location;
 
@@ -11,13 +11,14 @@ use cuda_sim::device;
 
 use crate::{Global, Shared};
 
-/// Starts a copy of `N` elements from element `from_index()` of `from` on to those from element `to_index` of `to` on, all of them 4, 8
-/// or 16 bytes. The first `valid` are read, zeros take the place of the others; with 0 `from_index` is not called.
+/// Starts a copy of `N` elements from element `from_index()` of `from` on to those from element `to_index` of `to` on,
+/// all of them 4, 8 or 16 bytes. The first `valid` are read, zeros take the place of the others; with 0 `from_index` is
+/// not called.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to elements `from_index() ..+ valid` of `from` a read, and to
-/// elements `to_index ..+ N` of `to` a write, that go on until the thread has waited. `valid` is at most `N`, and both addresses
-/// are multiples of the bytes of `N` elements.
+/// As for [every access](crate#what-every-access-asks-of-its-caller): to elements `from_index() ..+ valid` of `from` a
+/// read, and to elements `to_index ..+ N` of `to` a write, that go on until the thread has waited. `valid` is at most
+/// `N`, and both addresses are multiples of the bytes of `N` elements.
 #[track_caller]
 pub unsafe fn copy<T: Pod, const N: usize>(
     to: Shared<T>,

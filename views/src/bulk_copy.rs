@@ -18,11 +18,12 @@ fn tensor_box<T: Pod>(shared: Shared<T>, index: u32, map: &TensorMapWords, coord
     }
 }
 
-/// Starts a copy of the box at `coordinates` (along a row, then the row) to where element `to_index` of `to` is. It completes the box's bytes on barrier
-/// `barrier` of `barriers`.
+/// Starts a copy of the box at `coordinates` (along a row, then the row) to where element `to_index` of `to` is. It
+/// completes the box's bytes on barrier `barrier` of `barriers`.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to the matrix a read, to the box a write, that go on until the phase is complete.
+/// As for [every access](crate#what-every-access-asks-of-its-caller): to the matrix a read, to the box a write, that go
+/// on until the phase is complete.
 #[track_caller]
 pub unsafe fn load_2d<T: Pod>(
     to: Shared<T>,
@@ -61,7 +62,8 @@ pub unsafe fn load_2d_multicast<T: Pod>(
 /// Starts a copy of a box, which begins at element `from_index` of `from`, to `coordinates`.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to the box a read, to the matrix a write, that go on until the thread has waited.
+/// As for [every access](crate#what-every-access-asks-of-its-caller): to the box a read, to the matrix a write, that go
+/// on until the thread has waited.
 #[track_caller]
 pub unsafe fn store_2d<T: Pod>(map: &TensorMapWords, coordinates: [i32; 2], from: Shared<T>, from_index: u32) {
     // SAFETY: the caller's promise.

@@ -112,8 +112,8 @@ impl<T: Pod> Span<T> {
     }
 }
 
-/// `N` neighbours as one value, which LLVM loads and stores as one vector; an array it would move in pieces of its own choice.
-/// Aligned to the bytes of all of them.
+/// `N` neighbours as one value, which LLVM loads and stores as one vector; an array it would move in pieces of its own
+/// choice. Aligned to the bytes of all of them.
 #[derive(Copy)]
 #[repr(simd)]
 struct Vector<I, const N: usize>([I; N]);

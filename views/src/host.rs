@@ -88,8 +88,8 @@ impl<T: Pod> Span<T> {
     pub(crate) unsafe fn load(self, memory: Memory, index: usize) -> T {
         let ptr = self.ptr.wrapping_add(index);
         self.announce(memory, AccessKind::Read, ptr, size_of::<T>(), scalar_bytes::<T>());
-        // SAFETY: the element may be read: the simulator let it pass, or the caller's promise. Unaligned, since without checks a
-        // wrong address must not be more than that.
+        // SAFETY: the element may be read: the simulator let it pass, or the caller's promise. Unaligned, since without
+        // checks a wrong address must not be more than that.
         unsafe { ptr.read_unaligned() }
     }
 
@@ -164,7 +164,8 @@ impl<T: Pod> Span<T> {
     }
 }
 
-/// The bytes that one instruction moves of a `T`: all of a number, and of a struct as many as its alignment vouches for.
+/// The bytes that one instruction moves of a `T`: all of a number, and of a struct as many as its alignment vouches
+/// for.
 const fn scalar_bytes<T>() -> usize {
     if align_of::<T>() < 16 { align_of::<T>() } else { 16 }
 }

@@ -1,9 +1,10 @@
-//! Typed views of a kernel's memory: [`Shared`] for a block's shared memory, [`Global`] and [`GlobalMut`] for device memory.
+//! Typed views of a kernel's memory: [`Shared`] for a block's shared memory, [`Global`] and [`GlobalMut`] for device
+//! memory.
 //!
-//! On a GPU a view is a bare pointer and an access is one load or store: the length that a view is made with is dropped, and
-//! nothing is checked. On the host, where `cuda_sim` runs the same source, a view knows its part of the memory, and every
-//! access is checked and attributed to the line of the kernel that makes it: who accesses what, in which order with others,
-//! whether it was ever written, and how a warp's accesses fall into banks and sectors.
+//! On a GPU a view is a bare pointer and an access is one load or store: the length that a view is made with is
+//! dropped, and nothing is checked. On the host, where `cuda_sim` runs the same source, a view knows its part of the
+//! memory, and every access is checked and attributed to the line of the kernel that makes it: who accesses what, in
+//! which order with others, whether it was ever written, and how a warp's accesses fall into banks and sectors.
 //!
 //! ```
 //! use cuda_sim::{GlobalBuffer, Launch};
@@ -36,20 +37,22 @@
 //!
 //! # Indices and vectors
 //!
-//! Indices and lengths count elements. `get_vec` and `set_vec` move `N` neighbours, 2 or 4, at once: `ld.shared.v4.b32` for four
-//! `f32`. The first one's address must be a multiple of all their bytes, at most 16; more than 16 bytes are moved in 16s.
+//! Indices and lengths count elements. `get_vec` and `set_vec` move `N` neighbours, 2 or 4, at once: `ld.shared.v4.b32`
+//! for four `f32`. The first one's address must be a multiple of all their bytes, at most 16; more than 16 bytes are
+//! moved in 16s.
 //!
 //! # Guards
 //!
-//! `get_if` and `set_if` are an access behind a guard, as at the edge of a matrix. An `if` around `get` computes the same. The
-//! difference is what the simulator can say of a loop in which lanes skip different turns: it takes the n-th executions of a
-//! line by the lanes of a warp for one instruction, and a skipped turn has to be counted for that.
+//! `get_if` and `set_if` are an access behind a guard, as at the edge of a matrix. An `if` around `get` computes the
+//! same. The difference is what the simulator can say of a loop in which lanes skip different turns: it takes the n-th
+//! executions of a line by the lanes of a warp for one instruction, and a skipped turn has to be counted for that.
 //!
 //! # What is not here
 //!
-//! No atomic operation, no view of local memory, and no iterator: a kernel's loops say which thread accesses what. Of asynchronous
-//! copies, matrix instructions, barriers other than the block's and clusters only the simulator's side is here (`async_copy`, `bulk_copy`, `cluster`,
-//! `matrix`, `mbarrier`, `named_barrier`, `wgmma`, on the host): the instructions take assembly, which a kernel crate has.
+//! No atomic operation, no view of local memory, and no iterator: a kernel's loops say which thread accesses what. Of
+//! asynchronous copies, matrix instructions, barriers other than the block's and clusters only the simulator's side is
+//! here (`async_copy`, `bulk_copy`, `cluster`, `matrix`, `mbarrier`, `named_barrier`, `wgmma`, on the host): the
+//! instructions take assembly, which a kernel crate has.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(repr_simd))]
 
@@ -102,8 +105,8 @@ macro_rules! accesses {
 
             /// Element `index()` if `inside`, else `otherwise`: a load behind a guard.
             ///
-            /// On a GPU it is `if inside { view.get(index()) } else { otherwise }`. The simulator is told of the lanes that do not
-            /// load, too, and so knows in a loop which loads of a warp belong together.
+            /// On a GPU it is `if inside { view.get(index()) } else { otherwise }`. The simulator is told of the lanes
+            /// that do not load, too, and so knows in a loop which loads of a warp belong together.
             ///
             /// # Safety
             /// If `inside`, as for [every access](crate#what-every-access-asks-of-its-caller).
@@ -122,8 +125,8 @@ macro_rules! accesses {
             /// The `N` elements, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety
-            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's address is
-            /// a multiple of their bytes, at most 16.
+            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's
+            /// address is a multiple of their bytes, at most 16.
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub unsafe fn get_vec<const N: usize>(self, index: usize) -> [T; N] {
@@ -164,8 +167,8 @@ macro_rules! accesses {
             /// Sets the `N` elements, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety
-            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's address is
-            /// a multiple of their bytes, at most 16.
+            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's
+            /// address is a multiple of their bytes, at most 16.
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub unsafe fn set_vec<const N: usize>(self, index: usize, values: [T; N]) {
@@ -190,8 +193,8 @@ impl<T: Pod> Shared<T> {
         Self(Span::new(ptr, len))
     }
 
-    /// [`Shared::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead computation is left,
-    /// which can lead the compiler to other code.
+    /// [`Shared::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead
+    /// computation is left, which can lead the compiler to other code.
     ///
     /// # Safety
     /// As for [`Shared::new`].
@@ -233,8 +236,8 @@ impl<T: Pod> Global<T> {
         Self(Span::new(ptr.cast_mut(), len))
     }
 
-    /// [`Global::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead computation is left,
-    /// which can lead the compiler to other code.
+    /// [`Global::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead
+    /// computation is left, which can lead the compiler to other code.
     ///
     /// # Safety
     /// As for [`Global::new`].
@@ -275,8 +278,8 @@ impl<T: Pod> GlobalMut<T> {
         Self(Span::new(ptr, len))
     }
 
-    /// [`GlobalMut::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead computation is left,
-    /// which can lead the compiler to other code.
+    /// [`GlobalMut::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead
+    /// computation is left, which can lead the compiler to other code.
     ///
     /// # Safety
     /// As for [`GlobalMut::new`].
@@ -312,7 +315,8 @@ impl<T: Pod> From<GlobalMut<T>> for Global<T> {
     }
 }
 
-/// The bytes of `N` elements that one access moves: all of them, at most 16 (PTX ISA, "Vectors": no vector exceeds 128 bits).
+/// The bytes of `N` elements that one access moves: all of them, at most 16 (PTX ISA, "Vectors": no vector exceeds 128
+/// bits).
 const fn vector_bytes<T, const N: usize>() -> usize {
     assert!(N == 2 || N == 4, "a vector has 2 or 4 elements");
     assert!(

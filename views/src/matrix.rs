@@ -1,8 +1,9 @@
-//! Matrices that a warp loads, stores and multiplies together, in the simulator: what functions that are `ldmatrix`, `stmatrix` and `mma.sync` on a GPU
-//! are on the host.
+//! Matrices that a warp loads, stores and multiplies together, in the simulator: what functions that are `ldmatrix`,
+//! `stmatrix` and `mma.sync` on a GPU are on the host.
 //!
-//! A kernel crate has those functions, with the instructions in them; on the host they call what is here. All 32 lanes of a warp must come to the same
-//! place of the source: where one does not, the others wait for ever, which the simulator reports as a deadlock. None of this orders memory accesses.
+//! A kernel crate has those functions, with the instructions in them; on the host they call what is here. All 32 lanes
+//! of a warp must come to the same place of the source: where one does not, the others wait for ever, which the
+//! simulator reports as a deadlock. None of this orders memory accesses.
 
 use core::panic::Location;
 
@@ -13,13 +14,14 @@ use crate::Shared;
 
 pub use cuda_sim::device::{LaneWords, warp_gather};
 
-/// Loads `N` matrices, 1, 2 or 4, of 8 x 8 elements of 2 bytes. Lane `8 i + r` brings element `index` of `from`, with which row `r` of matrix `i` begins.
-/// Each lane gets two elements of each matrix, the first one in the lower half: row `lane / 4`, columns `2 (lane % 4)` and the next; or, `transposed`,
-/// column `lane / 4`, rows `2 (lane % 4)` and the next.
+/// Loads `N` matrices, 1, 2 or 4, of 8 x 8 elements of 2 bytes. Lane `8 i + r` brings element `index` of `from`, with
+/// which row `r` of matrix `i` begins. Each lane gets two elements of each matrix, the first one in the lower half: row
+/// `lane / 4`, columns `2 (lane % 4)` and the next; or, `transposed`, column `lane / 4`, rows `2 (lane % 4)` and the
+/// next.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to elements `index ..+ 8` of `from` of every lane, also of those that feed no
-/// matrix, a read. Their address is a multiple of 16.
+/// As for [every access](crate#what-every-access-asks-of-its-caller): to elements `index ..+ 8` of `from` of every
+/// lane, also of those that feed no matrix, a read. Their address is a multiple of 16.
 #[track_caller]
 pub unsafe fn load<T: Pod, const N: usize>(from: Shared<T>, index: usize, transposed: bool) -> [u32; N] {
     let access = row::<T, N>(from, index, transposed);

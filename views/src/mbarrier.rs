@@ -1,4 +1,5 @@
-//! Barriers in shared memory in the simulator: what functions that are `mbarrier` instructions on a GPU are on the host.
+//! Barriers in shared memory in the simulator: what functions that are `mbarrier` instructions on a GPU are on the
+//! host.
 //!
 //! Each takes a view of barriers and the index of one of them.
 

@@ -1,4 +1,5 @@
-//! Matrix products of a warpgroup in the simulator: what functions that are `wgmma` instructions on a GPU are on the host.
+//! Matrix products of a warpgroup in the simulator: what functions that are `wgmma` instructions on a GPU are on the
+//! host.
 
 use bytemuck::Pod;
 use cuda_sim::wgmma;

@@ -7,8 +7,8 @@ use crate::apt;
 /// Names that the browser goes by; `tests/page.rs` looks for the same.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// Installs Debian's Chromium where there is none and where that can be done. Without one the tests of the page are skipped, and
-/// say so: this is no error.
+/// Installs Debian's Chromium where there is none and where that can be done. Without one the tests of the page are
+/// skipped, and say so: this is no error.
 pub fn ensure(sh: &Shell) {
     let present = || NAMES.into_iter().find_map(|name| Some((name, version(sh, name)?)));
     let installed = match present() {

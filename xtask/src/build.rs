@@ -63,8 +63,8 @@ impl Messages {
     }
 }
 
-/// Whether a package id such as `path+file:///r/host#tilewright@0.1.0` (or `.../xtask#0.1.0`, where folder and name agree)
-/// means `package`.
+/// Whether a package id such as `path+file:///r/host#tilewright@0.1.0` (or `.../xtask#0.1.0`, where folder and name
+/// agree) means `package`.
 fn names_package(id: &str, package: &str) -> bool {
     id.split_once('#')
         .is_some_and(|(url, fragment)| match fragment.split_once('@') {

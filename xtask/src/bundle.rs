@@ -21,7 +21,8 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
     let bundle = root().join("target/bundle");
     sh.remove_path(&bundle)?;
 
-    // One profile for all: GPU tests check against the CPU reference, which only an optimised build computes in good time.
+    // One profile for all: GPU tests check against the CPU reference, which only an optimised build computes in good
+    // time.
     let program = build::cargo(
         sh,
         &["build", "--release", "--package", "tilewright", "--bin", "tilewright"],

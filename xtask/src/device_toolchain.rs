@@ -6,8 +6,8 @@ use xshell::{Shell, cmd};
 
 use crate::{apt, root, wasm_linker};
 
-/// Makes sure that a device toolchain is there: as it is, else through rustup, else through apt; and with it what links the
-/// planner's page.
+/// Makes sure that a device toolchain is there: as it is, else through rustup, else through apt; and with it what links
+/// the planner's page.
 pub fn ensure(sh: &Shell) -> anyhow::Result<()> {
     let toolchain = find().or_else(|missing| install(sh, &missing.commands))?;
     println!(

@@ -37,8 +37,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Install what is missing: the device toolchain, ptxas, nvdisasm, cuda_occupancy.h, a C compiler, a browser, rustfmt and clippy.
-    /// Repeating it changes nothing
+    /// Install what is missing: the device toolchain, ptxas, nvdisasm, cuda_occupancy.h, a C compiler, a browser,
+    /// rustfmt and clippy. Repeating it changes nothing
     Setup,
     /// Build the program and run its demo: C = A · Aᵀ of handwritten digits, checked
     Demo {

@@ -1,8 +1,8 @@
 //! The simulator's unsafe code under tools that see what it does to memory.
 //!
-//! Its threads are coroutines, whose switches are assembly. Each tool sees a part: AddressSanitizer knows coroutines and runs them; Miri and
-//! ThreadSanitizer do not, and run the same engine with threads of the operating system in their place (`sim/src/engine/fiber.rs`): without
-//! coroutine switches, signals, and what only signals find.
+//! Its threads are coroutines, whose switches are assembly. Each tool sees a part: AddressSanitizer knows coroutines
+//! and runs them; Miri and ThreadSanitizer do not, and run the same engine with threads of the operating system in
+//! their place (`sim/src/engine/fiber.rs`): without coroutine switches, signals, and what only signals find.
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -65,7 +65,8 @@ pub fn run(sh: &Shell, tools: &[Tool]) -> anyhow::Result<()> {
                     bail!("no Miri: `rustup toolchain install nightly --component miri`");
                 }
                 let _folder = sh.push_env("CARGO_TARGET_DIR", root().join("target/miri"));
-                // Weak handles of the buffer registry and interned names live as long as the program; time is asked for.
+                // Weak handles of the buffer registry and interned names live as long as the program; time is asked
+                // for.
                 let _flags = sh.push_env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-ignore-leaks");
                 cmd!(sh, "cargo +nightly miri test --package cuda_sim --test engine").run()?;
             }

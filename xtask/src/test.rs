@@ -10,8 +10,8 @@ use xshell::{Shell, cmd};
 
 use crate::{browser, build, c_compiler, device_toolchain, root, wheel};
 
-/// What compiles and checks Rust for the GPU, whatever the kernels are: the longer half of all tests, which changes to kernels, planner, simulator and host
-/// cannot break.
+/// What compiles and checks Rust for the GPU, whatever the kernels are: the longer half of all tests, which changes to
+/// kernels, planner, simulator and host cannot break.
 const COMPILER: [&str; 4] = ["cuda_builder", "device_rust", "device_fuzz", "ptx_interpreter"];
 
 /// Test programs of other packages that belong to them, or build what an outside project would.
@@ -21,7 +21,8 @@ const OF_COMPILER: [&str; 3] = [
     "tests/your_project.rs",
 ];
 
-/// Runs the tests, several programs at a time, with `all` those of [`COMPILER`] too; or with arguments `cargo test --workspace ARGS`.
+/// Runs the tests, several programs at a time, with `all` those of [`COMPILER`] too; or with arguments `cargo test
+/// --workspace ARGS`.
 pub fn run(sh: &Shell, all: bool, args: &[OsString]) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
     wheel::ensure(sh)?;
@@ -72,7 +73,8 @@ pub fn run(sh: &Shell, all: bool, args: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The corpus of kernels that our `cuda_std` compiles, with the published one and with the interface of its main branch.
+/// The corpus of kernels that our `cuda_std` compiles, with the published one and with the interface of its main
+/// branch.
 fn corpus_elsewhere(sh: &Shell) -> anyhow::Result<()> {
     // Workspaces of their own, but what they have in common with ours is compiled once.
     let target = root().join("target");

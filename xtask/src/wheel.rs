@@ -1,5 +1,5 @@
-//! NVIDIA's files that the tests measure our work against, each taken out of a wheel on PyPI, so that nobody needs a CUDA
-//! installation. They stay in target/: none is part of this repository.
+//! NVIDIA's files that the tests measure our work against, each taken out of a wheel on PyPI, so that nobody needs a
+//! CUDA installation. They stay in target/: none is part of this repository.
 
 use std::fs::{self, File};
 use std::io;
@@ -42,7 +42,8 @@ const FILES: [WheelFile; 3] = [
         place: "bin/ptxas",
         program: true,
     },
-    // The disassembler, for `tilewright inspect --sass`. There is no wheel of it for 13.0; a later one reads earlier files.
+    // The disassembler, for `tilewright inspect --sass`. There is no wheel of it for 13.0; a later one reads earlier
+    // files.
     WheelFile {
         name: "nvdisasm",
         wheel: "nvidia-cuda-nvdisasm",
@@ -146,7 +147,8 @@ impl WheelFile {
         Ok(())
     }
 
-    /// Writes the file beside its final place and renames it, so that an interrupted set-up leaves nothing half-written.
+    /// Writes the file beside its final place and renames it, so that an interrupted set-up leaves nothing
+    /// half-written.
     fn unpack(&self, wheel: &Path, path: &Path) -> anyhow::Result<()> {
         let mut archive = ZipArchive::new(File::open(wheel)?)?;
         let mut member = archive.by_name(self.member)?;

@@ -1,8 +1,8 @@
 //! Prints the corpus' launches, one JSON object a line, for a test driver in any language.
 //!
-//! Buffers are hexadecimal bytes; `elements` is `u32`, `u64`, `f32` or `f64`. An argument is one of
-//! `{"value": bytes}`, `{"pointer": bytes}`, `{"slice": bytes, "length": n}`,
-//! `{"output": bytes, "elements": type, "tolerance": t}` (starts with zeros) and the same with `"updated": bytes` (starts with those).
+//! Buffers are hexadecimal bytes; `elements` is `u32`, `u64`, `f32` or `f64`. An argument is one of `{"value": bytes}`,
+//! `{"pointer": bytes}`, `{"slice": bytes, "length": n}`, `{"output": bytes, "elements": type, "tolerance": t}` (starts
+//! with zeros) and the same with `"updated": bytes` (starts with those).
 
 use cuda_std_corpus::cases::{all, Argument, Case, Data, Expected, Outcome};
 

@@ -28,8 +28,8 @@ macro_rules! every_scope_and_ordering {
     };
 }
 
-/// The bitwise operations, additions and exchanges, which all types have. `$number` makes a value of the type from small bits, so that floating-point
-/// numbers are tried on bits that no rounding disturbs.
+/// The bitwise operations, additions and exchanges, which all types have. `$number` makes a value of the type from
+/// small bits, so that floating-point numbers are tried on bits that no rounding disturbs.
 macro_rules! common_operations {
     ($scope:ident $order:ident $type:ident $tally:ident $cell:ident $number:ident) => {
         paste! {
@@ -60,7 +60,8 @@ macro_rules! integer_operations {
     };
 }
 
-/// `inc` and `dec`, which the published crate declares but which its own toolchain does not assemble: its instructions lack an operand.
+/// `inc` and `dec`, which the published crate declares but which its own toolchain does not assemble: its instructions
+/// lack an operand.
 macro_rules! steps {
     ($scope:ident $order:ident $type:ident $tally:ident $cell:ident) => {
         paste! {

@@ -28,7 +28,8 @@ macro_rules! every_operation {
     ($($kernel:ident: $atomic:ident over $float:ident;)*) => {$(
         #[doc = concat!("Performs every operation of [`", stringify!($atomic), "`] once. One thread.")]
         ///
-        /// Element i of `numbers` is operated on and gets the new value, element 7 + i the old one; element 14 the value of a local atomic.
+        /// Element i of `numbers` is operated on and gets the new value, element 7 + i the old one; element 14 the
+        /// value of a local atomic.
         #[kernel]
         #[allow(unused_unsafe)]
         pub unsafe fn $kernel(numbers: *mut $float) {

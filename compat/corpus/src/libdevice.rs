@@ -121,8 +121,8 @@ macro_rules! inexact {
     };
 }
 
-/// Writes how many functions rounded in the wrong direction, 0, and how many were tried. One thread; `third` is 1/3, from outside so that nothing is known
-/// about it.
+/// Writes how many functions rounded in the wrong direction, 0, and how many were tried. One thread; `third` is 1/3,
+/// from outside so that nothing is known about it.
 #[kernel]
 pub unsafe fn libdevice_directions(third: f64, out: *mut u32) {
     let mut tally = Tally::new();
@@ -140,7 +140,8 @@ pub unsafe fn libdevice_directions(third: f64, out: *mut u32) {
     tally.write(out);
 }
 
-/// Writes how many approximations are off by more than a hundred-thousandth, 0, and how many were tried. One thread; `x` is 0.7.
+/// Writes how many approximations are off by more than a hundred-thousandth, 0, and how many were tried. One thread;
+/// `x` is 0.7.
 #[kernel]
 pub unsafe fn libdevice_approximations(x: f32, out: *mut u32) {
     let mut tally = Tally::new();

@@ -13,7 +13,8 @@ pub unsafe fn axpy(alpha: f32, x: &[f32], y: *mut f32) {
     }
 }
 
-/// Slices of different elements, the second of which may be empty, around a number: writes the sum of all lengths and elements.
+/// Slices of different elements, the second of which may be empty, around a number: writes the sum of all lengths and
+/// elements.
 #[kernel]
 #[allow(clippy::needless_lifetimes)]
 pub unsafe fn slices<'a>(bytes: &'a [u8], empty: &[u64], scale: u16, pairs: &[[u32; 2]], out: *mut u32) {
@@ -147,7 +148,8 @@ pub fn cases() -> Vec<crate::cases::Case> {
                 ),
             ],
         ),
-        // The lengths that `Argument::Slice` passes are of 32-bit words, so these three slices are given as pointer and number.
+        // The lengths that `Argument::Slice` passes are of 32-bit words, so these three slices are given as pointer and
+        // number.
         Case::new(
             entry!(slices(_, _, _, _, _)),
             1,

@@ -46,7 +46,8 @@ unsafe fn neighbour_as<T: From<u32> + Into<u64> + Copy>(value: u32) -> u64 {
     *tile.add((t + 1) % 64)
 }
 
-/// Adds to each word its neighbour, its second neighbour, and its neighbour again: arrays in functions, called more than once.
+/// Adds to each word its neighbour, its second neighbour, and its neighbour again: arrays in functions, called more
+/// than once.
 #[kernel]
 pub unsafe fn neighbours(data: *mut u32) {
     let t = thread::thread_idx_x() as usize;
@@ -80,8 +81,8 @@ static PRIMES: [u32; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 #[address_space(global)]
 static mut CALLS: u32 = 40;
 
-/// Writes the squares of the threads' indices, mirrored, from a shared static; the prime of that index; and, from a global static that keeps
-/// its value, in which launch of the module this is.
+/// Writes the squares of the threads' indices, mirrored, from a shared static; the prime of that index; and, from a
+/// global static that keeps its value, in which launch of the module this is.
 #[kernel]
 pub unsafe fn statics(out: *mut u32, calls: *mut u32) {
     let t = thread::thread_idx_x() as usize;

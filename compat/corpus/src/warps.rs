@@ -20,7 +20,8 @@ fn lanes_there() -> u32 {
 /// The words that [`lane_masks`] writes for each thread.
 pub const MASK_WORDS: usize = 6;
 
-/// Writes the masks of lanes relative to the calling one, and whether those that are active include it and nobody who does not exist.
+/// Writes the masks of lanes relative to the calling one, and whether those that are active include it and nobody who
+/// does not exist.
 #[kernel]
 pub unsafe fn lane_masks(out: *mut u32) {
     let active = warp::activemask();
@@ -37,8 +38,9 @@ pub unsafe fn lane_masks(out: *mut u32) {
     }
 }
 
-/// Writes the three votes on "is not 0" among all lanes of the warp, one number for the three: the ballot, and one more digit each for "all" and "any".
-/// Then the same among the lanes of the calling thread's parity, which vote in a branch of their own.
+/// Writes the three votes on "is not 0" among all lanes of the warp, one number for the three: the ballot, and one more
+/// digit each for "all" and "any". Then the same among the lanes of the calling thread's parity, which vote in a branch
+/// of their own.
 #[kernel]
 pub unsafe fn votes(predicates: &[u32], out: *mut u64) {
     let i = thread::index_1d() as usize;
@@ -61,8 +63,8 @@ pub unsafe fn votes(predicates: &[u32], out: *mut u64) {
 /// The words that [`matches()`] writes for each thread.
 pub const MATCH_WORDS: usize = 8;
 
-/// Writes the lanes with the same number and, where all have the same, all lanes, else 0: for each width, as integers and as floating-point numbers, whose bits are
-/// compared.
+/// Writes the lanes with the same number and, where all have the same, all lanes, else 0: for each width, as integers
+/// and as floating-point numbers, whose bits are compared.
 #[kernel]
 pub unsafe fn matches(narrow: &[u32], wide: &[u64], out: *mut u32) {
     let i = thread::index_1d() as usize;
@@ -85,7 +87,8 @@ pub unsafe fn matches(narrow: &[u32], wide: &[u64], out: *mut u32) {
 /// The operations of a reduction.
 pub const REDUCTIONS: [WarpReductionOp; 6] = [Add, Min, Max, And, Or, Xor];
 
-/// Writes, for each operation, the reduction of all lanes' numbers as unsigned and as signed integers, and the two among the lanes of the calling thread's parity.
+/// Writes, for each operation, the reduction of all lanes' numbers as unsigned and as signed integers, and the two
+/// among the lanes of the calling thread's parity.
 #[kernel]
 pub unsafe fn reductions(numbers: &[u32], out: *mut u32) {
     let i = thread::index_1d() as usize;
@@ -111,7 +114,8 @@ pub unsafe fn reductions(numbers: &[u32], out: *mut u32) {
 /// The lanes that go on in [`after_exits`].
 pub const STAYING: u32 = 20;
 
-/// Meets in masks that name lanes which have exited: writes the ballot, the sum, and the matches of those that are left. One warp.
+/// Meets in masks that name lanes which have exited: writes the ballot, the sum, and the matches of those that are
+/// left. One warp.
 #[kernel]
 pub unsafe fn after_exits(out: *mut u32) {
     let lane = warp::lane_id();
@@ -137,7 +141,8 @@ pub const OPERANDS: [(u32, u32); 9] = [
     (1, 1),
 ];
 
-/// Writes, for each pair of operands, what each of the four shuffles gives and whether its source was in range, as the lowest bit. One warp.
+/// Writes, for each pair of operands, what each of the four shuffles gives and whether its source was in range, as the
+/// lowest bit. One warp.
 #[kernel]
 pub unsafe fn shuffles(numbers: &[u32], out: *mut u32) {
     let lane = warp::lane_id() as usize;
@@ -155,7 +160,8 @@ pub unsafe fn shuffles(numbers: &[u32], out: *mut u32) {
     }
 }
 
-/// Shuffles a value of each type with the neighbour: writes how many came back wrong, 0, and how many were tried. One warp.
+/// Shuffles a value of each type with the neighbour: writes how many came back wrong, 0, and how many were tried. One
+/// warp.
 #[kernel]
 pub unsafe fn shuffle_types(out: *mut u32) {
     let lane = warp::lane_id();

@@ -1,4 +1,5 @@
-//! Every launch of the corpus, on the CPU: what a kernel does in the simulator is what it does on a GPU, for which `tests/gpu/corpus.rs` has the same cases.
+//! Every launch of the corpus, on the CPU: what a kernel does in the simulator is what it does on a GPU, for which
+//! `tests/gpu/corpus.rs` has the same cases.
 
 use cuda_sim::{FaultKind, GlobalBuffer, Launch, Report, Schedule};
 use cuda_std_corpus::cases::{all, Argument, Arguments, Case, Data, Expected, Outcome};

@@ -35,8 +35,8 @@ const OPTIMIZED: Stages = Stages {
     optimize: "globaldce,default<O3>",
 };
 /// Without optimization: unreachable code is removed, accesses to shared memory name their space, and no branch depends
-/// on a constant. `ptxas` of CUDA 13.0 crashes on such branches for `sm_90` and later where functions call each other in
-/// a circle, as `core`'s checks, the panic handler and formatting do.
+/// on a constant. `ptxas` of CUDA 13.0 crashes on such branches for `sm_90` and later where functions call each other
+/// in a circle, as `core`'s checks, the panic handler and formatting do.
 const UNOPTIMIZED: Stages = Stages {
     tidy: "internalize,globaldce,always-inline,function(sroa)",
     optimize: "function(early-cse,instsimplify,simplifycfg),globaldce",

@@ -1,8 +1,8 @@
 //! `#[kernel(smem_spilling)]`: who may have the pragma, and where it goes.
 //!
-//! The rules are those of the PTX ISA, "Pragma Strings: enable_smem_spilling". `ptxas` enforces only a part of them, and where it
-//! does the kernel fails to assemble, maybe not before it runs, on the user's machine: so all are enforced here.
-//! <https://docs.nvidia.com/cuda/parallel-thread-execution/#pragma-strings-enable-smem-spilling>
+//! The rules are those of the PTX ISA, "Pragma Strings: enable_smem_spilling". `ptxas` enforces only a part of them,
+//! and where it does the kernel fails to assemble, maybe not before it runs, on the user's machine: so all are enforced
+//! here. <https://docs.nvidia.com/cuda/parallel-thread-execution/#pragma-strings-enable-smem-spilling>
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::ptx::{Item, ItemKind, items, reached};
 
 /// What makes `ptxas` spill into shared memory.
 const PRAGMA: &str = "\t.pragma \"enable_smem_spilling\";\n";
-/// The first PTX version in which `ptxas` accepts the pragma: 8.7, although the PTX ISA says 9.0. A driver refuses PTX newer than itself, so
-/// the lower one reaches more of them; one that does not know the pragma passes over it.
+/// The first PTX version in which `ptxas` accepts the pragma: 8.7, although the PTX ISA says 9.0. A driver refuses PTX
+/// newer than itself, so the lower one reaches more of them; one that does not know the pragma passes over it.
 pub(crate) const PRAGMA_PTX_VERSION: (u32, u32) = (8, 7);
 /// The first architecture for which the pragma is allowed.
 const FIRST_CAPABILITY: (u32, u32) = (7, 5);

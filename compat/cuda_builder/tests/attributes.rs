@@ -1,4 +1,5 @@
-//! `#[kernel(max_threads = .., ..)]` from the source to `ptxas`: the directives that arrive in PTX, and what is refused on the way.
+//! `#[kernel(max_threads = .., ..)]` from the source to `ptxas`: the directives that arrive in PTX, and what is refused
+//! on the way.
 
 mod common;
 

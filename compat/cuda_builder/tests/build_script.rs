@@ -49,7 +49,8 @@ impl Project {
     fn cargo(&self, arguments: &[&str]) -> Output {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(arguments).current_dir(self.folder.path());
-        // The target folder of these tests: it has the dependencies already, and `cuda-builder` in it the standard library.
+        // The target folder of these tests: it has the dependencies already, and `cuda-builder` in it the standard
+        // library.
         cargo.env("CARGO_TARGET_DIR", target().parent().unwrap());
         // What a wrapper or the flags of the host build would do to a device build.
         cargo

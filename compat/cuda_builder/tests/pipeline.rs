@@ -43,7 +43,8 @@ fn dynamic_shared_memory_is_external_and_aligned() {
     assert_eq!(ptx.matches(declaration).count(), 1, "{ptx}");
 }
 
-/// LLVM 22's combiner would replace the copy by the constant and keep the cast to local memory: a read of a wrong address.
+/// LLVM 22's combiner would replace the copy by the constant and keep the cast to local memory: a read of a wrong
+/// address.
 #[test]
 fn copy_of_a_constant_is_not_read_from_local_memory_at_the_constants_address() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! What the macros expand to on the host: the way from a kernel crate, which depends on this crate alone, to the simulator.
+//! What the macros expand to on the host: the way from a kernel crate, which depends on this crate alone, to the
+//! simulator.
 
 pub use cuda_sim::KernelAttributes;
 pub use cuda_sim::device::{SharedPlace, SharedStatic, enter_kernel, shared_array};

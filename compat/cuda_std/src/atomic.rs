@@ -1,14 +1,15 @@
 //! Atomic floating-point numbers, and PTX's atomic instructions by name.
 //!
-//! The types add, subtract and combine the bits of `f32` and `f64` from many threads at once: in hardware on the GPU, by the simulator or by compare-and-swap on
-//! the host, where everything here works outside a launch too.
-//! They differ in the threads among which they are atomic, PTX's scope (PTX 8.5): those of a block, of the GPU, or of host and GPUs.
-//! The memory itself has no scope; a smaller one is cheaper.
+//! The types add, subtract and combine the bits of `f32` and `f64` from many threads at once: in hardware on the GPU,
+//! by the simulator or by compare-and-swap on the host, where everything here works outside a launch too. They differ
+//! in the threads among which they are atomic, PTX's scope (PTX 8.5): those of a block, of the GPU, or of host and
+//! GPUs. The memory itself has no scope; a smaller one is cheaper.
 //!
-//! For integers, `core::sync::atomic` works on the GPU too (32 and 64 bits, always at system scope); [`mid`] and [`intrinsics`] offer the other scopes.
+//! For integers, `core::sync::atomic` works on the GPU too (32 and 64 bits, always at system scope); [`mid`] and
+//! [`intrinsics`] offer the other scopes.
 //!
-//! An addition of floating-point numbers rounds, so its result depends on the order in which the threads come. In global memory the GPU takes subnormal `f32`
-//! numbers for 0 in it (PTX 9.7.13.5); the host does not.
+//! An addition of floating-point numbers rounds, so its result depends on the order in which the threads come. In
+//! global memory the GPU takes subnormal `f32` numbers for 0 in it (PTX 9.7.13.5); the host does not.
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;

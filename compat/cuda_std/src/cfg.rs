@@ -5,9 +5,11 @@ use crate::gpu_only;
 /// Declares the capabilities once: the variants, their numbers, and the parse of `CUDA_ARCH`.
 macro_rules! capabilities {
     ($($variant:ident = $major:literal . $minor:literal, $arch:literal;)*) => {
-        /// A compute capability: the generation of a GPU (CUDA guide, "Compute Capabilities"). Later ones compare greater.
+        /// A compute capability: the generation of a GPU (CUDA guide, "Compute Capabilities"). Later ones compare
+        /// greater.
         ///
-        /// The published crate ends at 8.0. Stock rustc compiles for 7.5 and later; the older ones are here for comparisons.
+        /// The published crate ends at 8.0. Stock rustc compiles for 7.5 and later; the older ones are here for
+        /// comparisons.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ComputeCapability {
             $(
@@ -77,7 +79,8 @@ impl ComputeCapability {
     ///
     /// # On the host
     ///
-    /// That of the architecture whose limits the simulator holds the launch to; of an unknown one, the latest before it.
+    /// That of the architecture whose limits the simulator holds the launch to; of an unknown one, the latest before
+    /// it.
     #[gpu_only(sim = { Self::at_most(cuda_sim::device::compute_capability()) })]
     #[inline(always)]
     pub fn from_cuda_arch_env() -> Self {

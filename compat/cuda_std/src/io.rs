@@ -1,15 +1,16 @@
 //! Printing and assertions from the GPU.
 //!
-//! Text goes into a buffer of the device, 1 MiB unless the host sets `CU_LIMIT_PRINTF_FIFO_SIZE`, and reaches the host's standard output when it
-//! synchronises with the device (CUDA guide, "Formatted Output"). One call's text stays together. Where the buffer is full, the
-//! oldest text is lost.
+//! Text goes into a buffer of the device, 1 MiB unless the host sets `CU_LIMIT_PRINTF_FIFO_SIZE`, and reaches the
+//! host's standard output when it synchronises with the device (CUDA guide, "Formatted Output"). One call's text stays
+//! together. Where the buffer is full, the oldest text is lost.
 //!
-//! The text is formatted on the GPU into a string on the device heap: convenient, and slow. Formatting calls through pointers, so the compiler cannot
-//! know the stack that a kernel needs: the launch has `CU_LIMIT_STACK_SIZE` bytes for each thread, 1024 unless the host raises it.
-//! Printing floating-point numbers takes more than that; 4096 bytes are enough.
+//! The text is formatted on the GPU into a string on the device heap: convenient, and slow. Formatting calls through
+//! pointers, so the compiler cannot know the stack that a kernel needs: the launch has `CU_LIMIT_STACK_SIZE` bytes for
+//! each thread, 1024 unless the host raises it. Printing floating-point numbers takes more than that; 4096 bytes are
+//! enough.
 //!
-//! On the host, what a simulated launch prints is in its report, and a failed assertion is a fault with the thread and block. Outside a launch the macros print to
-//! standard output and panic, as those of `std` do.
+//! On the host, what a simulated launch prints is in its report, and a failed assertion is a fault with the thread and
+//! block. Outside a launch the macros print to standard output and panic, as those of `std` do.
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod printf;
@@ -17,8 +18,8 @@ mod printf;
 use crate::gpu_only;
 use core::{ffi::c_void, fmt};
 
-/// The device's `vprintf`: prints `format` with the arguments that lie, each aligned as its type, at `valist`. Returns the number of arguments,
-/// or a negative number.
+/// The device's `vprintf`: prints `format` with the arguments that lie, each aligned as its type, at `valist`. Returns
+/// the number of arguments, or a negative number.
 ///
 /// # Safety
 ///
@@ -39,11 +40,13 @@ pub unsafe fn vprintf(format: *const u8, valist: *const c_void) -> i32 {
     unsafe { vprintf(format, valist) }
 }
 
-/// The device's handler of a failed assertion: prints all it is told, with block and thread, and fails the launch with `CUDA_ERROR_ASSERT`.
+/// The device's handler of a failed assertion: prints all it is told, with block and thread, and fails the launch with
+/// `CUDA_ERROR_ASSERT`.
 ///
 /// # Safety
 ///
-/// `message`, `file` and `function` must each point to a string that ends with a NUL, of characters of `char_size` bytes.
+/// `message`, `file` and `function` must each point to a string that ends with a NUL, of characters of `char_size`
+/// bytes.
 #[doc(hidden)]
 #[gpu_only(sim = {
     let [message, file, function] = [message, file, function].map(|text| match char_size {
@@ -96,7 +99,8 @@ pub struct __Place {
     pub module: &'static str,
 }
 
-/// Reports a failed assertion; what [`assert_eq!`](crate::assert_eq) and [`assert_ne!`](crate::assert_ne) expand to where it fails.
+/// Reports a failed assertion; what [`assert_eq!`](crate::assert_eq) and [`assert_ne!`](crate::assert_ne) expand to
+/// where it fails.
 #[doc(hidden)]
 #[inline(never)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -135,13 +139,15 @@ macro_rules! println {
     ($($arg:tt)*) => { $crate::io::__println(::core::format_args!($($arg)*)) };
 }
 
-/// Fails the launch with `CUDA_ERROR_ASSERT`, printing both values, the place and the thread, if the two expressions are not equal.
+/// Fails the launch with `CUDA_ERROR_ASSERT`, printing both values, the place and the thread, if the two expressions
+/// are not equal.
 #[macro_export]
 macro_rules! assert_eq {
     ($left:expr, $right:expr $(,)?) => { $crate::__assert_compare!($left, ==, $right) };
 }
 
-/// Fails the launch with `CUDA_ERROR_ASSERT`, printing both values, the place and the thread, if the two expressions are equal.
+/// Fails the launch with `CUDA_ERROR_ASSERT`, printing both values, the place and the thread, if the two expressions
+/// are equal.
 #[macro_export]
 macro_rules! assert_ne {
     ($left:expr, $right:expr $(,)?) => { $crate::__assert_compare!($left, !=, $right) };

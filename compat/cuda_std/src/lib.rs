@@ -116,7 +116,8 @@ pub mod warp;
 /// pub unsafe fn k() {}
 /// ```
 pub use cuda_std_macros::kernel;
-// The others; examples of `kernel` are above because a macro crate that depended on this one would have it compiled twice.
+// The others; examples of `kernel` are above because a macro crate that depended on this one would have it compiled
+// twice.
 pub use cuda_std_macros::*;
 pub use float::GpuFloat;
 pub use float_ext::FloatExt;

@@ -1,6 +1,7 @@
 //! The device's allocator, and how much shared memory a block has.
 //!
-//! On the host a kernel's `Box` and `Vec` come from the host's allocator; `malloc`, `free` and the static that names the allocator are the GPU's alone.
+//! On the host a kernel's `Box` and `Vec` come from the host's allocator; `malloc`, `free` and the static that names
+//! the allocator are the GPU's alone.
 
 use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
@@ -37,7 +38,8 @@ unsafe impl GlobalAlloc for CUDAAllocator {
             // SAFETY: any size may be asked for.
             return unsafe { malloc(layout.size()) }.cast();
         }
-        // Room to move the start up to the alignment, by at least one pointer, in which the true start is kept for `dealloc`.
+        // Room to move the start up to the alignment, by at least one pointer, in which the true start is kept for
+        // `dealloc`.
         let Some(size) = layout.size().checked_add(layout.align()) else {
             return core::ptr::null_mut();
         };
@@ -48,7 +50,8 @@ unsafe impl GlobalAlloc for CUDAAllocator {
         }
         // `start` is aligned to 16 and the alignment is at least 32: this moves by 16 or more, and not past the room.
         let offset = layout.align() - (start.addr() & (layout.align() - 1));
-        // SAFETY: `offset` is in 16..=align, so the aligned block and the pointer before it lie within the `size` bytes.
+        // SAFETY: `offset` is in 16..=align, so the aligned block and the pointer before it lie within the `size`
+        // bytes.
         unsafe {
             let aligned = start.add(offset);
             aligned.cast::<*mut u8>().sub(1).write(start);
@@ -85,8 +88,8 @@ pub fn dynamic_smem_size() -> u32 {
     bytes
 }
 
-/// The bytes of shared memory of each block, static and dynamic together, rounded up to the unit in which the hardware allocates it,
-/// without what the system itself reserves (PTX 10.25, `%total_smem_size`).
+/// The bytes of shared memory of each block, static and dynamic together, rounded up to the unit in which the hardware
+/// allocates it, without what the system itself reserves (PTX 10.25, `%total_smem_size`).
 #[gpu_only(sim = cuda_sim::device::total_shared_bytes)]
 #[inline(always)]
 pub fn total_smem_size() -> u32 {

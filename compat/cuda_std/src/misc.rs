@@ -41,7 +41,8 @@ pub fn profiler_counter(counter: u32) {
     count!(0 1 2 3 4 5 6 7)
 }
 
-/// The clock cycles that the SM has counted, wrapping (PTX 10.23, `%clock64`). Only differences on one SM mean something.
+/// The clock cycles that the SM has counted, wrapping (PTX 10.23, `%clock64`). Only differences on one SM mean
+/// something.
 ///
 /// # On the host
 ///
@@ -50,7 +51,8 @@ pub fn profiler_counter(counter: u32) {
 #[inline(always)]
 pub fn clock() -> u64 {
     let cycles: u64;
-    // SAFETY: this reads a special register. Neither `pure` nor `nomem`: every call must read anew, and stay between the accesses it times.
+    // SAFETY: this reads a special register. Neither `pure` nor `nomem`: every call must read anew, and stay between
+    // the accesses it times.
     unsafe { asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nostack, preserves_flags)) };
     cycles
 }

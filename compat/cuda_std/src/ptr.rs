@@ -1,10 +1,11 @@
 //! Address spaces of pointers.
 //!
-//! Every Rust pointer is a generic address, in which each memory of the GPU has a window (PTX 5.1). The functions here ask which window an address
-//! is in, and convert between it and an address within that memory.
+//! Every Rust pointer is a generic address, in which each memory of the GPU has a window (PTX 5.1). The functions here
+//! ask which window an address is in, and convert between it and an address within that memory.
 //!
-//! On the host an address is in shared memory if it belongs to a block's, in local memory if it is on a thread's stack, in constant memory if it
-//! belongs to a static with `#[address_space(constant)]`, else in global memory. Conversions leave it as it is.
+//! On the host an address is in shared memory if it belongs to a block's, in local memory if it is on a thread's stack,
+//! in constant memory if it belongs to a static with `#[address_space(constant)]`, else in global memory. Conversions
+//! leave it as it is.
 
 // The instructions here look at addresses and at no memory.
 #![allow(clippy::pointers_in_nomem_asm_block)]
@@ -65,7 +66,8 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
     let inside: u32;
     macro_rules! ask {
         ($space:literal) => {
-            // SAFETY: only the address is looked at. The braces keep the predicate register's name apart from every other use.
+            // SAFETY: only the address is looked at. The braces keep the predicate register's name apart from every
+            // other use.
             unsafe {
                 asm!(
                     "{{",
@@ -86,15 +88,17 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
 
 #[cfg(target_arch = "nvptx64")]
 unsafe extern "C" {
-    // `cuda_builder` knows these by their names and gives them bodies that LLVM sees through, as it would not through assembly.
+    // `cuda_builder` knows these by their names and gives them bodies that LLVM sees through, as it would not through
+    // assembly.
     fn cuda_std_to_global(ptr: *const u8) -> *const u8;
     fn cuda_std_to_shared(ptr: *const u8) -> *const u8;
     fn cuda_std_to_constant(ptr: *const u8) -> *const u8;
     fn cuda_std_to_local(ptr: *const u8) -> *const u8;
 }
 
-/// Converts a generic address to one within `address_space` (PTX 9.7.9.20, `cvta.to`). Rust code cannot access memory through the result;
-/// inline assembly can. Addresses in shared, constant and local memory have 32 bits: `as u32` loses nothing of them.
+/// Converts a generic address to one within `address_space` (PTX 9.7.9.20, `cvta.to`). Rust code cannot access memory
+/// through the result; inline assembly can. Addresses in shared, constant and local memory have 32 bits: `as u32` loses
+/// nothing of them.
 ///
 /// # Safety
 ///

@@ -1,15 +1,19 @@
-//! Functions of a warp: the 32 threads of a block that the hardware schedules together (CUDA guide, "SIMT Architecture").
+//! Functions of a warp: the 32 threads of a block that the hardware schedules together (CUDA guide, "SIMT
+//! Architecture").
 //!
-//! Beyond [`sync_warp`] and [`lane_id`], which are all that the published 0.2.2 has, there are the functions of its later development under their names: votes
-//! ([`warp_vote_all`], [`warp_vote_any`], [`warp_vote_ballot`]), matches ([`warp_match_any`], [`warp_match_all`]), reductions ([`warp_reduce`]) and shuffles
-//! ([`warp_shuffle_idx`], [`warp_shuffle_up`], [`warp_shuffle_down`], [`warp_shuffle_xor`]); and the masks of lanes around this one.
+//! Beyond [`sync_warp`] and [`lane_id`], which are all that the published 0.2.2 has, there are the functions of its
+//! later development under their names: votes ([`warp_vote_all`], [`warp_vote_any`], [`warp_vote_ballot`]), matches
+//! ([`warp_match_any`], [`warp_match_all`]), reductions ([`warp_reduce`]) and shuffles ([`warp_shuffle_idx`],
+//! [`warp_shuffle_up`], [`warp_shuffle_down`], [`warp_shuffle_xor`]); and the masks of lanes around this one.
 //!
 //! # Meeting
 //!
-//! These functions name the lanes that take part by a mask, bit i for lane i. A lane waits until all lanes of its mask that have not exited are at the same function with
-//! the same mask, then all go on with what they brought. None but [`sync_warp`] orders memory accesses.
+//! These functions name the lanes that take part by a mask, bit i for lane i. A lane waits until all lanes of its mask
+//! that have not exited are at the same function with the same mask, then all go on with what they brought. None but
+//! [`sync_warp`] orders memory accesses.
 //!
-//! On the host they work in a launch of the simulator, where a mask without the calling lane, or lanes that never come, are faults.
+//! On the host they work in a launch of the simulator, where a mask without the calling lane, or lanes that never come,
+//! are faults.
 
 mod matching;
 mod reduce;
@@ -55,8 +59,8 @@ pub fn lane_id() -> u32 {
 
 /// The lanes of the warp that execute this together (PTX 9.7.13.11, `activemask`).
 ///
-/// Which these are is the hardware's choice: lanes that took the same branch need not be together. To agree on the lanes that take part in something, use
-/// [`warp_vote_ballot`].
+/// Which these are is the hardware's choice: lanes that took the same branch need not be together. To agree on the
+/// lanes that take part in something, use [`warp_vote_ballot`].
 ///
 /// # On the host
 ///

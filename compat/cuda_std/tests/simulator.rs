@@ -1,4 +1,5 @@
-//! The crate in launches of the simulator: that each function has its meaning there, and that a fault names the kernel's line and not the crate's.
+//! The crate in launches of the simulator: that each function has its meaning there, and that a fault names the
+//! kernel's line and not the crate's.
 //!
 //! Results of whole kernels are compared in `compat/corpus/tests/simulator.rs`.
 
@@ -19,7 +20,8 @@ fn here() -> u32 {
     Location::caller().line()
 }
 
-/// Launches one warp whose threads run `kernel`, and checks that the launch has one fault of this kind, at the line that `kernel` returns.
+/// Launches one warp whose threads run `kernel`, and checks that the launch has one fault of this kind, at the line
+/// that `kernel` returns.
 #[track_caller]
 fn faults_at(name: &str, kernel: impl Fn(&AtomicU32) + Sync) -> String {
     let line = AtomicU32::new(0);

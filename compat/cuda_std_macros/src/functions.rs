@@ -18,7 +18,8 @@ pub fn gpu_only(options: TokenStream, item: TokenStream) -> TokenStream {
             abi: None,
             ..sig.clone()
         };
-        // What the simulator reports carries the line that called it: the kernel's, if every function on the way hands it on.
+        // What the simulator reports carries the line that called it: the kernel's, if every function on the way hands
+        // it on.
         let hands_on_the_line = options.sim.is_some() && !attrs.iter().any(|a| a.path().is_ident("track_caller"));
         let track_caller = hands_on_the_line.then(|| quote!(#[track_caller]));
         Ok(quote! {

@@ -1,4 +1,5 @@
-//! What the options of a kernel become: a marker static on the GPU, for `cuda_builder`, and attributes on the host, for the simulator.
+//! What the options of a kernel become: a marker static on the GPU, for `cuda_builder`, and attributes on the host, for
+//! the simulator.
 
 use crate::kernel::is_export;
 use crate::options::Options;

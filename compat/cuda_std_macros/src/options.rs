@@ -54,7 +54,8 @@ struct Rule<'a> {
     reason: &'static str,
 }
 
-/// Threads of a block: the CUDA programming guide's table of technical specifications, the same for every compute capability.
+/// Threads of a block: the CUDA programming guide's table of technical specifications, the same for every compute
+/// capability.
 const THREADS: RangeInclusive<u32> = 1..=1024;
 const THREADS_REASON: &str =
     "`max_threads` is 1 to 1024, the product of its extents: no GPU has larger blocks, and ptxas would not say so";
@@ -63,18 +64,20 @@ const THREADS_REASON: &str =
 const BLOCKS: RangeInclusive<u32> = 1..=32;
 const BLOCKS_REASON: &str = "`min_blocks` is 1 to 32: no SM holds more blocks, and ptxas ignores the directive then";
 
-/// Resident threads of an SM: same table. ptxas 13.0: "Value of threads per SM for entry k is out of range. .minnctapersm will be ignored".
+/// Resident threads of an SM: same table. ptxas 13.0: "Value of threads per SM for entry k is out of range.
+/// .minnctapersm will be ignored".
 const RESIDENT: RangeInclusive<u32> = 1..=2048;
 const RESIDENT_REASON: &str =
     "`min_blocks` times `max_threads` is at most 2048: no SM holds more threads, and ptxas ignores the directive then";
 
-/// ptxas 13.0, for every architecture: "adjusting per thread register count of 23 to lower bound of 24" and "Too many maxnreg specified,
-/// will be ignored" above 255.
+/// ptxas 13.0, for every architecture: "adjusting per thread register count of 23 to lower bound of 24" and "Too many
+/// maxnreg specified, will be ignored" above 255.
 const REGISTERS: RangeInclusive<u32> = 24..=255;
 const REGISTERS_REASON: &str = "`max_registers` is 24 to 255: ptxas raises fewer to 24, and ignores more";
 
-/// CUDA programming guide, "Thread Block Clusters": "a maximum of 8 thread blocks in a cluster is supported as a portable cluster size". More, up to the
-/// 16 that some GPUs have, fail at the launch unless the host has set `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+/// CUDA programming guide, "Thread Block Clusters": "a maximum of 8 thread blocks in a cluster is supported as a
+/// portable cluster size". More, up to the 16 that some GPUs have, fail at the launch unless the host has set
+/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
 const CLUSTER: RangeInclusive<u32> = 1..=8;
 const CLUSTER_REASON: &str = "`cluster` is 1 to 8 blocks, the product of its extents: more are not portable, and the launch would have to opt in";
 
@@ -263,8 +266,9 @@ struct Written {
 }
 
 enum Setting {
-    /// The published crate reads the value of `grid_dim` and `block_dim` as an identifier and then compares it with `1d`, which is not one, so it
-    /// accepts no value at all. Here `1d`, `2d` and `3d` are accepted, and mean as little: nothing is generated from them.
+    /// The published crate reads the value of `grid_dim` and `block_dim` as an identifier and then compares it with
+    /// `1d`, which is not one, so it accepts no value at all. Here `1d`, `2d` and `3d` are accepted, and mean as
+    /// little: nothing is generated from them.
     Dimension,
     MaxThreads(Vec<Value>),
     MinBlocks(Value),

@@ -15,7 +15,8 @@ pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
 fn expand(space: TokenStream, item: &TokenStream) -> syn::Result<TokenStream> {
     let space: Ident = syn::parse2(space)?;
     let item: ItemStatic = syn::parse2(item.clone())?;
-    // The section is what `cuda_builder` reads, the registration what the simulator does. Statics are global memory already.
+    // The section is what `cuda_builder` reads, the registration what the simulator does. Statics are global memory
+    // already.
     let (section, registration) = match space.to_string().as_str() {
         "global" => return Ok(quote!(#item)),
         "shared" => {

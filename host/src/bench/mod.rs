@@ -1,4 +1,5 @@
-//! Benchmarks: suites of products, ours against what a user would otherwise take. How it is measured: `docs/benchmarks.md`.
+//! Benchmarks: suites of products, ours against what a user would otherwise take. How it is measured:
+//! `docs/benchmarks.md`.
 
 mod cpu;
 mod cublas;
@@ -70,8 +71,8 @@ pub struct Progress<'r> {
     pub row: &'r str,
 }
 
-/// Settles what the libraries that ours is compared with read from the environment at their first use: cuBLAS computes f32 in f32
-/// (`NVIDIA_TF32_OVERRIDE=0`), and `matrixmultiply` takes as many threads as ours gets.
+/// Settles what the libraries that ours is compared with read from the environment at their first use: cuBLAS computes
+/// f32 in f32 (`NVIDIA_TF32_OVERRIDE=0`), and `matrixmultiply` takes as many threads as ours gets.
 ///
 /// # Safety
 /// No other thread of the process reads or writes the environment meanwhile: call it before any is started.

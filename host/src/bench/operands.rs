@@ -25,8 +25,8 @@ pub struct Set<'gpu, T: Element> {
     pub c: DeviceMatrix<'gpu, T>,
 }
 
-/// Inputs on the host, and the same inputs on the device so many times over that a launch finds nothing of its operands in the
-/// second-level cache when its turn comes again.
+/// Inputs on the host, and the same inputs on the device so many times over that a launch finds nothing of its operands
+/// in the second-level cache when its turn comes again.
 pub struct Operands<'gpu, T: Element> {
     shape: GemmShape,
     a: Vec<T>,

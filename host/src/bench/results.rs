@@ -47,7 +47,8 @@ pub struct About {
 pub struct Ceilings {
     /// 10¹² operations in a second on the ordinary cores in f32, two for each multiply-add, at `clock_mhz`.
     pub f32_tflops: f64,
-    /// 10¹² operations in a second on the tensor cores in f16 or bf16, dense, at the same clock; none without tensor cores.
+    /// 10¹² operations in a second on the tensor cores in f16 or bf16, dense, at the same clock; none without tensor
+    /// cores.
     pub half_tflops: Option<f64>,
     /// The clock that these are computed with.
     pub clock_mhz: f64,

@@ -73,7 +73,8 @@ pub enum Baseline {
     Kernel(Subject),
 }
 
-/// Which operands are stored transposed: `T` for A is a k x m matrix, row-major, of which the product takes the transpose.
+/// Which operands are stored transposed: `T` for A is a k x m matrix, row-major, of which the product takes the
+/// transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Layout {
     /// Neither.

@@ -27,8 +27,9 @@ impl Quartiles {
     }
 }
 
-/// The value below which a fraction `q` of a sorted sample lies, interpolated between neighbours (R. J. Hyndman and Y. Fan,
-/// "Sample quantiles in statistical packages", The American Statistician 50, 1996: definition 7). `None` for an empty sample.
+/// The value below which a fraction `q` of a sorted sample lies, interpolated between neighbours (R. J. Hyndman and Y.
+/// Fan, "Sample quantiles in statistical packages", The American Statistician 50, 1996: definition 7). `None` for an
+/// empty sample.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let position = sorted.len().checked_sub(1)? as f64 * q.clamp(0.0, 1.0);
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);

@@ -9,8 +9,8 @@ use crate::element::Element;
 use crate::error::{DriverCall, Result};
 use crate::launch::{DeviceMatrix, Gpu};
 
-/// Launches that are shorter than this are timed several at once: events are half a microsecond apart, and the gap between two
-/// launches is part of what a user waits for.
+/// Launches that are shorter than this are timed several at once: events are half a microsecond apart, and the gap
+/// between two launches is part of what a user waits for.
 const SHORT_US: f64 = 50.0;
 /// How long such a batch is at least, and the most launches of one.
 const BATCH_US: f64 = 200.0;
@@ -98,8 +98,8 @@ impl<'gpu> Timer<'gpu> {
 
     /// Microseconds of a launch of each of so many candidates, for each round: A-B-A-B, through the sets in turns.
     ///
-    /// Everything is enqueued before anything is waited for, behind a write that keeps the device busy meanwhile, so that no launch
-    /// waits for the host.
+    /// Everything is enqueued before anything is waited for, behind a write that keeps the device busy meanwhile, so
+    /// that no launch waits for the host.
     ///
     /// # Errors
     /// The candidates', or the device's.

@@ -1,4 +1,5 @@
-//! CUDA C++ twins of our kernels: the same algorithm, mapping, guards and layout, compiled by nvcc (`benches/peers/tiled.cu`).
+//! CUDA C++ twins of our kernels: the same algorithm, mapping, guards and layout, compiled by nvcc
+//! (`benches/peers/tiled.cu`).
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -32,7 +33,8 @@ impl<'gpu> Twins<'gpu> {
     /// Loads what `nvcc -O3 -cubin` made of the twins' source.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a file that cannot be read, [`Error::Driver`] for one that the driver does not take.
+    /// [`Error::InvalidArgument`] for a file that cannot be read, [`Error::Driver`] for one that the driver does not
+    /// take.
     pub fn load(gpu: &'gpu Gpu, file: &Path) -> Result<Self> {
         let fail = |problem: String| Error::InvalidArgument(format!("{}: {problem}", file.display()));
         // A pipe would block.
@@ -96,7 +98,8 @@ impl Twin<'_> {
         if matches!(self.plan.variant().shared, SharedMemory::Dynamic) {
             arguments.push(address((&raw const parts).cast()));
         }
-        // SAFETY: the twin takes the arguments of our kernel; operands and geometry are those of the plan, whose type and shape the set has.
+        // SAFETY: the twin takes the arguments of our kernel; operands and geometry are those of the plan, whose type
+        // and shape the set has.
         unsafe {
             self.gpu.stream().launch(
                 &self.function,

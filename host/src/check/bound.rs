@@ -61,7 +61,8 @@ impl Bound {
         Ok(Self { relative, absolute })
     }
 
-    /// The bound of `alpha` times a sum of `k` products plus `added` other terms: a rounding more for each and for alpha, and products that may underflow.
+    /// The bound of `alpha` times a sum of `k` products plus `added` other terms: a rounding more for each and for
+    /// alpha, and products that may underflow.
     ///
     /// # Errors
     /// As for [`Bound::new`].
@@ -74,7 +75,8 @@ impl Bound {
         })
     }
 
-    /// What is admitted for an element of `C`: the activation of a sum that is `value` in f64, and whose terms' magnitudes add up to `magnitude`.
+    /// What is admitted for an element of `C`: the activation of a sum that is `value` in f64, and whose terms'
+    /// magnitudes add up to `magnitude`.
     pub(super) fn around<C: Element>(&self, value: f64, magnitude: f64, activation: Activation) -> Allowed {
         let error = self.relative * magnitude + self.absolute;
         // An infinite error says nothing, so it must not admit everything: then only the value itself will do.
@@ -97,7 +99,8 @@ impl Bound {
     }
 }
 
-/// No less than the slope of GELU anywhere, with room for the bound of [`gelu_error`] at a neighbouring place: it is at most 1.129.
+/// No less than the slope of GELU anywhere, with room for the bound of [`gelu_error`] at a neighbouring place: it is at
+/// most 1.129.
 const GELU_SLOPE: f64 = 1.13;
 
 /// How wrong the kernels' GELU of an f32 may be: their formula says (`finish.rs` of the kernels).

@@ -26,7 +26,8 @@ pub(super) struct Sum {
     reach: f64,
 }
 
-/// What C should be: `op(A) · op(B)`, or `activation(alpha · op(A) · op(B) + beta · C + bias)`. C has the type of A and B or another one.
+/// What C should be: `op(A) · op(B)`, or `activation(alpha · op(A) · op(B) + beta · C + bias)`. C has the type of A and
+/// B or another one.
 pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
     pub(super) plain: Plain<'a, T>,
     pub(super) finish: Finish<&'a [T], T::Accumulator>,
@@ -39,8 +40,8 @@ impl<'a, T: Element> Expected<'a, T> {
     /// The product of row-major slices with the leading dimensions of `shape`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a K for which there is no bound (`K u >= 1`: from 2²⁴ on where sums are taken
-    /// in f32).
+    /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a K for which there is no bound (`K u >= 1`:
+    /// from 2²⁴ on where sums are taken in f32).
     pub fn product(shape: &GemmShape, a: &'a [T], b: &'a [T]) -> Result<Self> {
         let bound = Bound::new::<T>(shape.k())?;
         check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
@@ -55,7 +56,8 @@ impl<'a, T: Element> Expected<'a, T> {
     /// The same product scaled and added to what C holds `before`, which is not read where beta is 0.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a slice shorter than C, a factor that is no finite number, or a K without a bound.
+    /// [`Error::InvalidArgument`] for a slice shorter than C, a factor that is no finite number, or a K without a
+    /// bound.
     pub fn scaled(self, factors: Factors<T::Accumulator>, before: &'a [T]) -> Result<Self> {
         self.finished(factors.into(), before)
     }
@@ -99,10 +101,12 @@ impl<'a, T: Element> Expected<'a, T> {
 }
 
 impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
-    /// Compares every element of `c`; elements that are not elements of C are not looked at. Takes `2 m n k` f64 operations and no memory to speak of.
+    /// Compares every element of `c`; elements that are not elements of C are not looked at. Takes `2 m n k` f64
+    /// operations and no memory to speak of.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a slice shorter than C. A mismatch is no error here: see [`Verdict::into_result`].
+    /// [`Error::InvalidArgument`] for a slice shorter than C. A mismatch is no error here: see
+    /// [`Verdict::into_result`].
     pub fn full(&self, c: &[C]) -> Result<Verdict> {
         let shape = &self.plain.shape;
         check_lengths(shape, &[(Operand::C, c.len())])?;
@@ -183,7 +187,8 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     pub(super) fn compare_element(&self, (row, column): (usize, usize), sum: Sum, got: C) -> Tally {
         let allowed = self.bound.around::<C>(sum.value, sum.magnitude, self.finish.activation);
         let got = got.to_f64();
-        // Finite inputs can lead sums to NaN, infinity less infinity. That does not excuse a NaN, but nobody can say then what the element should be.
+        // Finite inputs can lead sums to NaN, infinity less infinity. That does not excuse a NaN, but nobody can say
+        // then what the element should be.
         let passes = allowed.admits(got) && (!got.is_nan() || self.special_inputs(row, column));
         let in_range = sum.reach <= T::Accumulator::MAX.to_f64();
         if !passes && !in_range && !self.special_inputs(row, column) {

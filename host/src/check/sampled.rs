@@ -34,24 +34,25 @@ const EDGES: [usize; 4] = [16, 32, 64, 128];
 impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     /// Checks `c` in `O(m k + k n + m n)` and compares a few thousand elements.
     ///
-    /// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for random
-    ///    vectors x, compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1 with random
-    ///    signs, so that no element escapes. A row whose difference exceeds the sum of its elements' bounds is proved
-    ///    wrong.
+    /// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for
+    ///    random vectors x, compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1
+    ///    with random signs, so that no element escapes. A row whose difference exceeds the sum of its elements' bounds
+    ///    is proved wrong.
     /// 2. That sum is n times an already pessimistic bound, and a single wrong element can hide below it. So the check
-    ///    serves as a search: the rows whose differences are largest, measured by their bounds, are compared **element by
-    ///    element**. Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out long
-    ///    before it is proved.
+    ///    serves as a search: the rows whose differences are largest, measured by their bounds, are compared **element
+    ///    by element**. Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out
+    ///    long before it is proved.
     /// 3. Corners, the first and last edges of the usual tiles, and random elements are compared as well.
     ///
-    /// An activation is not linear, and leaves nothing for Freivalds' check: then rows at random take the place of the suspects.
+    /// An activation is not linear, and leaves nothing for Freivalds' check: then rows at random take the place of the
+    /// suspects.
     ///
-    /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their elements'
-    /// bounds.
+    /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their
+    /// elements' bounds.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] as [`Expected::full`], and where A, B or what C holds before has an infinity or a NaN, or
-    /// numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
+    /// [`Error::InvalidArgument`] as [`Expected::full`], and where A, B or what C holds before has an infinity or a
+    /// NaN, or numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
     pub fn sampled(&self, c: &[C], seed: u64) -> Result<Verdict> {
         let shape = &self.plain.shape;
         check_lengths(shape, &[(Operand::C, c.len())])?;
@@ -93,8 +94,9 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         })
     }
 
-    /// For each row of C the difference of `alpha A (B x) + beta C x + bias x`, with C as it was before, and `C x`, with C as it is now, in units of what its
-    /// elements' bounds allow, for the worse vector. Infinite where the row holds a NaN or an infinity.
+    /// For each row of C the difference of `alpha A (B x) + beta C x + bias x`, with C as it was before, and `C x`,
+    /// with C as it is now, in units of what its elements' bounds allow, for the worse vector. Infinite where the row
+    /// holds a NaN or an infinity.
     fn residuals(&self, c: &[C], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
         let Self { plain, bound, .. } = self;
         let Plain { shape, a, b } = plain;
@@ -124,7 +126,8 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             return Err(unusable("the bias"));
         }
 
-        // The roundings of y, of A y, of C x before and after, of the bias, and those of the bounds themselves: fewer than n + k + 13 each.
+        // The roundings of y, of A y, of C x before and after, of the bias, and those of the bounds themselves: fewer
+        // than n + k + 13 each.
         let evaluation = 2.0 * gamma(columns + inner + 13, F64_ROUNDOFF);
         let sums = T::DTYPE.accumulator();
         let rounding = if C::DTYPE == sums { 0.0 } else { unit_roundoff(C::DTYPE) };

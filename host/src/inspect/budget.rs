@@ -9,8 +9,8 @@ use crate::plan::{Policy, plan};
 
 /// The shared memory of a block: what `ptxas` found and what the launch adds.
 ///
-/// `ptxas` knows static shared memory only, and refuses more than 48 KiB of it: its report alone can never show that a kernel
-/// exceeds an opt-in limit.
+/// `ptxas` knows static shared memory only, and refuses more than 48 KiB of it: its report alone can never show that a
+/// kernel exceeds an opt-in limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Budget {
     /// Rows and columns of a tile, in elements; `None` for a kernel that has no tiles.
@@ -30,7 +30,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The block of a launch with this tile. `static_bytes` is what the assembled kernel has, whatever the contract says.
+    /// The block of a launch with this tile. `static_bytes` is what the assembled kernel has, whatever the contract
+    /// says.
     pub fn new(variant: &Variant, tile: OutputTile, arch: &Architecture, static_bytes: u32) -> Self {
         let dynamic_bytes = variant.dynamic_bytes(tile).get();
         Self::of_block(

@@ -26,8 +26,8 @@ impl Kernel {
         }
     }
 
-    /// The shared memory of a block: with the widest tile that the planner launches an entry point with, or of the one block that another kernel has. `None` where no tile
-    /// fits.
+    /// The shared memory of a block: with the widest tile that the planner launches an entry point with, or of the one
+    /// block that another kernel has. `None` where no tile fits.
     pub(super) fn budget(self, arch: &Architecture, static_bytes: u32) -> Option<Budget> {
         match self {
             Kernel::EntryPoint(variant) => Budget::of_widest_tile(variant, arch, static_bytes),

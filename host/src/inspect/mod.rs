@@ -11,11 +11,12 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 //!
-//! No GPU is needed: `ptxas` and `nvdisasm` are ordinary programs, which `cargo xtask setup` fetches. On a GPU the driver's own
-//! compiler has the last word, and its numbers may differ by a few registers: [`Gpu::usage`](crate::launch::Gpu::usage).
+//! No GPU is needed: `ptxas` and `nvdisasm` are ordinary programs, which `cargo xtask setup` fetches. On a GPU the
+//! driver's own compiler has the last word, and its numbers may differ by a few registers:
+//! [`Gpu::usage`](crate::launch::Gpu::usage).
 //!
-//! What this module does not do: it judges nothing. That no kernel spills, and that none uses more than is written down, is what
-//! `tests/usage.rs` of the repository tests.
+//! What this module does not do: it judges nothing. That no kernel spills, and that none uses more than is written
+//! down, is what `tests/usage.rs` of the repository tests.
 
 mod budget;
 mod kernel;
@@ -51,13 +52,15 @@ pub struct Inspected {
     pub remarks: Vec<Remark>,
     /// The threads of a block that the kernel declares as its most; `None` where it declares none.
     pub max_threads: Option<u32>,
-    /// A block with the widest tile that the planner launches this entry point with, `None` where none fits; or the one block of a kernel that is no rung.
+    /// A block with the widest tile that the planner launches this entry point with, `None` where none fits; or the one
+    /// block of a kernel that is no rung.
     pub budget: Option<Budget>,
     /// How many such blocks a multiprocessor holds, and why no more.
     pub occupancy: Option<Occupancy>,
 }
 
-/// Assembles kernels for an architecture: those of the general module first, then those of just this architecture, then twins. Those that it does not run are left out.
+/// Assembles kernels for an architecture: those of the general module first, then those of just this architecture, then
+/// twins. Those that it does not run are left out.
 ///
 /// # Errors
 /// [`Error::Tool`] when `ptxas` refuses.

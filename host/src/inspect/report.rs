@@ -1,8 +1,8 @@
 //! What `ptxas --verbose` says, read.
 //!
-//! The text is written for people and documented nowhere. What is read here is what `ptxas` 13.0.88 wrote. A number that is not
-//! where it is expected is an error, so that a changed text is noticed; a whole line that is not known becomes a [`Remark`], so
-//! that nothing is lost.
+//! The text is written for people and documented nowhere. What is read here is what `ptxas` 13.0.88 wrote. A number
+//! that is not where it is expected is an error, so that a changed text is noticed; a whole line that is not known
+//! becomes a [`Remark`], so that nothing is lost.
 
 use std::fmt;
 
@@ -29,17 +29,20 @@ pub struct Usage {
     pub registers: u32,
     /// Barriers of a block.
     pub barriers: u32,
-    /// Static shared memory of a block in bytes, registers spilled into it included. Dynamic shared memory is not known to `ptxas`.
+    /// Static shared memory of a block in bytes, registers spilled into it included. Dynamic shared memory is not known
+    /// to `ptxas`.
     pub static_smem_bytes: u32,
     /// The stack frame of a thread in bytes: arrays that are indexed at run time, and spilled registers.
     pub stack_bytes: u32,
-    /// Bytes that a thread's instructions store to spill registers into local memory, each instruction counted once. Spills into
-    /// shared memory do not count. In some kernels `ptxas` misses a few bytes: machine code of each twin `inverse8` in f32 has 24 more than it says, and
-    /// where shared memory takes nearly all the number is negative. [`stack_bytes`](Self::stack_bytes) is right then too.
+    /// Bytes that a thread's instructions store to spill registers into local memory, each instruction counted once.
+    /// Spills into shared memory do not count. In some kernels `ptxas` misses a few bytes: machine code of each twin
+    /// `inverse8` in f32 has 24 more than it says, and where shared memory takes nearly all the number is negative.
+    /// [`stack_bytes`](Self::stack_bytes) is right then too.
     pub spill_store_bytes: i32,
     /// Bytes that a thread's instructions load back, counted likewise.
     pub spill_load_bytes: i32,
-    /// The stack of a thread with that of the functions it calls, in bytes; 0 where `ptxas` does not say, as with recursion.
+    /// The stack of a thread with that of the functions it calls, in bytes; 0 where `ptxas` does not say, as with
+    /// recursion.
     pub cumulative_stack_bytes: u32,
     /// Constant memory, where `ptxas` says so: up to 8.9.
     pub constant_banks: Vec<ConstantBank>,
@@ -209,8 +212,8 @@ impl Usage {
 }
 
 impl Remark {
-    /// Whether `ptxas` says that it makes asynchronous products of matrices wait for one another, which costs most of the tensor
-    /// cores' speed: C7509, C7510, C7511, C7514, C7520, a number for each cause.
+    /// Whether `ptxas` says that it makes asynchronous products of matrices wait for one another, which costs most of
+    /// the tensor cores' speed: C7509, C7510, C7511, C7514, C7520, a number for each cause.
     pub fn serializes_wgmma(&self) -> bool {
         self.text.contains("wgmma.mma_async instructions are serialized")
     }
@@ -245,8 +248,8 @@ fn numbered(message: &str) -> Option<(u32, &str)> {
     Some((code.parse().ok()?, text))
 }
 
-/// `info` and the rest of `ptxas info    : the rest`; where a line of the source is named, `ptxas k.ptx, line 5; warning : the rest`.
-/// `None` for other lines.
+/// `info` and the rest of `ptxas info : the rest`; where a line of the source is named, `ptxas k.ptx, line 5; warning :
+/// the rest`. `None` for other lines.
 fn message(line: &str) -> Option<(Severity, &str)> {
     let (head, message) = line.strip_prefix("ptxas ")?.split_once(" : ")?;
     let word = head.rsplit("; ").next()?.trim();

@@ -24,12 +24,12 @@ impl Target {
             .collect()
     }
 
-    /// Reads `sm_120`, `compute_120` or `12.0`. The suffix of `sm_90a` or `sm_100f` is kept: `ptxas` then assembles for devices of
-    /// just that architecture or family.
+    /// Reads `sm_120`, `compute_120` or `12.0`. The suffix of `sm_90a` or `sm_100f` is kept: `ptxas` then assembles for
+    /// devices of just that architecture or family.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an architecture that the table does not have, one without this suffix, or one that is older
-    /// than every level; [`Error::Unavailable`] where the [kernels are missing](ptx::ensure_embedded).
+    /// [`Error::InvalidArgument`] for an architecture that the table does not have, one without this suffix, or one
+    /// that is older than every level; [`Error::Unavailable`] where the [kernels are missing](ptx::ensure_embedded).
     pub fn parse(name: &str) -> Result<Self> {
         ptx::ensure_embedded()?;
         let architecture = cuda_arch::find(name).map_err(|error| Error::InvalidArgument(error.to_string()))?;
@@ -53,7 +53,8 @@ impl Target {
         })
     }
 
-    /// The modules that have the kernels, each kernel in one: the levels of the rungs, then the twins, which are no part of a level.
+    /// The modules that have the kernels, each kernel in one: the levels of the rungs, then the twins, which are no
+    /// part of a level.
     pub fn modules(&self) -> impl Iterator<Item = &'static Level> {
         let capability = self.architecture.compute_capability;
         ptx::levels_for((capability.major, capability.minor)).chain([ptx::spilling()])

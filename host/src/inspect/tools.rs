@@ -37,8 +37,8 @@ pub struct Assembled {
 impl Ptxas {
     pub(super) const NAME: &str = "ptxas";
 
-    /// Looks for it: in the folder that [`FOLDER_VARIABLE`] names; else where `cargo xtask setup` puts it, among the programs of
-    /// `PATH`, and where CUDA is installed.
+    /// Looks for it: in the folder that [`FOLDER_VARIABLE`] names; else where `cargo xtask setup` puts it, among the
+    /// programs of `PATH`, and where CUDA is installed.
     ///
     /// # Errors
     /// [`Error::Unavailable`] with the places that were looked in.
@@ -228,7 +228,8 @@ impl Surroundings {
         if let Some(folder) = &self.folder {
             return vec![folder.clone()];
         }
-        // A program that cargo has built is somewhere in the folder `target`; one that runs in the repository has it below.
+        // A program that cargo has built is somewhere in the folder `target`; one that runs in the repository has it
+        // below.
         let mut around = self.program.iter().flat_map(|program| program.ancestors());
         let target = around.find(|folder| folder.ends_with("target"));
         let target = target.map(|folder| folder.join("cuda-tools/bin"));

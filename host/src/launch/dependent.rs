@@ -1,11 +1,13 @@
 //! Launches that begin while the one before them ends: programmatic dependent launch.
 //!
-//! Between two launches of a stream the GPU is idle for about a microsecond, and a kernel then needs another half until its first copy. With the attribute
-//! `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION` the blocks of a launch come as soon as there is room for them, when those of the one before have said
-//! so or ended, and wait in the kernel (`grid_dependency` there) for its end before they touch global memory. For what is enqueued before and behind, of whatever
-//! kind, the order of the stream is what it was.
+//! Between two launches of a stream the GPU is idle for about a microsecond, and a kernel then needs another half until
+//! its first copy. With the attribute `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION` the blocks of a launch
+//! come as soon as there is room for them, when those of the one before have said so or ended, and wait in the kernel
+//! (`grid_dependency` there) for its end before they touch global memory. For what is enqueued before and behind, of
+//! whatever kind, the order of the stream is what it was.
 //!
-//! Source: CUDA driver API, "Execution Control"; CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization".
+//! Source: CUDA driver API, "Execution Control"; CUDA C++ Programming Guide, "Programmatic Dependent Launch and
+//! Synchronization".
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -28,7 +30,8 @@ struct LaunchConfig {
     attribute_count: u32,
 }
 
-/// `CUlaunchAttribute`: what it is of, and a union of 64 bytes, aligned to 8, of which this one's value is the first word.
+/// `CUlaunchAttribute`: what it is of, and a union of 64 bytes, aligned to 8, of which this one's value is the first
+/// word.
 #[repr(C, align(8))]
 struct Attribute {
     id: u32,
@@ -49,10 +52,12 @@ type Launch = unsafe extern "C" fn(*const LaunchConfig, CUfunction, *const *mut 
 /// Enqueues a kernel that waits for the launches before it by itself. Extents along x, y, z.
 ///
 /// # Errors
-/// [`Error::Unavailable`](crate::Error::Unavailable) for a driver that is older than the function, [`Error::Driver`](crate::Error::Driver) when it refuses the launch.
+/// [`Error::Unavailable`](crate::Error::Unavailable) for a driver that is older than the function,
+/// [`Error::Driver`](crate::Error::Driver) when it refuses the launch.
 ///
 /// # Safety
-/// As for [`Stream::launch`]; and the kernel executes `grid_dependency::wait` in every thread that accesses global memory, before.
+/// As for [`Stream::launch`]; and the kernel executes `grid_dependency::wait` in every thread that accesses global
+/// memory, before.
 pub(super) unsafe fn launch(
     stream: &Stream,
     function: &Function<'_>,

@@ -7,7 +7,8 @@ use tilewright_contract::{Rung, Variant};
 use crate::element::Accumulator;
 use crate::error::{Error, Result};
 
-/// The factors of `C = alpha · A · B + beta · C`, of the type that the products are summed in: f64 for matrices of f64, f32 for all others, as in BLAS.
+/// The factors of `C = alpha · A · B + beta · C`, of the type that the products are summed in: f64 for matrices of f64,
+/// f32 for all others, as in BLAS.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors<F = f32> {
     /// The factor of the product; with 0 neither A nor B is read.
@@ -45,7 +46,8 @@ impl<F: Accumulator> Factors<F> {
         [self.alpha, self.beta].map(|factor| factor.to_f64() + 0.0)
     }
 
-    /// Alpha and beta for the kernels that have them, all of which sum in f32. Of f64 there is none: [`check`](Self::check) has let 1 and 0 pass alone.
+    /// Alpha and beta for the kernels that have them, all of which sum in f32. Of f64 there is none:
+    /// [`check`](Self::check) has let 1 and 0 pass alone.
     pub(crate) fn of_call(self) -> [f32; 2] {
         self.to_f64().map(|factor| factor as f32)
     }

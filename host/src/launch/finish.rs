@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 
 /// `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, all in the type of the sums, rounded once.
 ///
-/// `B` is where the bias is: a slice on the host, a [`DeviceMatrix`](super::DeviceMatrix) on the device. It has one element for each column of C, of the type
-/// of A and B. `F` is the type of the factors, that of the sums.
+/// `B` is where the bias is: a slice on the host, a [`DeviceMatrix`](super::DeviceMatrix) on the device. It has one
+/// element for each column of C, of the type of A and B. `F` is the type of the factors, that of the sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finish<B, F = f32> {
     /// Alpha and beta.
@@ -44,7 +44,8 @@ impl<B, F: Accumulator> Finish<B, F> {
         self.bias.is_some() || self.activation != Activation::None || C::OUTPUT != Output::Same
     }
 
-    /// Refuses a kernel that cannot do this, and a bias of `bias_len` elements that is shorter than the `n` columns of C.
+    /// Refuses a kernel that cannot do this, and a bias of `bias_len` elements that is shorter than the `n` columns of
+    /// C.
     pub(crate) fn check<T: Element, C: OutputOf<T>>(
         &self,
         variant: &Variant,

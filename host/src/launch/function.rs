@@ -38,7 +38,8 @@ impl FunctionUsage {
 /// Lets a kernel be launched with this much dynamic shared memory. The limit is only ever raised: another plan may have
 /// asked for more before.
 ///
-/// Source: CUDA driver API, `cuFuncSetAttribute`, `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`. `cust` has no call for it.
+/// Source: CUDA driver API, `cuFuncSetAttribute`, `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`. `cust` has no call
+/// for it.
 pub(super) fn raise_dynamic_limit(function: &Function<'_>, bytes: Bytes) -> Result<()> {
     const LIMIT: CUfunction_attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     let mut current = 0;

@@ -42,8 +42,8 @@ use workspace::Workspace;
 
 /// A device with this crate's kernels loaded and a stream to run them on.
 ///
-/// Bound to the thread that opened it: a CUDA context is current to one thread. The fields are in the order in which they
-/// must go: what a context owns before the context.
+/// Bound to the thread that opened it: a CUDA context is current to one thread. The fields are in the order in which
+/// they must go: what a context owns before the context.
 pub struct Gpu {
     /// The entry points that were used, each a module of its own, in the order of the variant table.
     modules: Vec<OnceCell<Module>>,
@@ -58,7 +58,8 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens device `ordinal`, counted from 0. Kernels are taken from the newest level that it runs, and compiled by the driver when they are used first.
+    /// Opens device `ordinal`, counted from 0. Kernels are taken from the newest level that it runs, and compiled by
+    /// the driver when they are used first.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without a driver or device, for a device older than the oldest level, or where the
@@ -76,9 +77,9 @@ impl Gpu {
         })?;
         let device = Device::get_device(ordinal).of_call("cuDeviceGet")?;
         let context = Context::new(device).of_call("cuDevicePrimaryCtxRetain")?;
-        // Not a non-blocking stream: uploads and downloads go through the null stream, and an upload from pageable memory may
-        // return before its last bytes have arrived (CUDA driver API, "API synchronization behavior"). A stream of the default
-        // kind waits for the null stream, and the null stream for it.
+        // Not a non-blocking stream: uploads and downloads go through the null stream, and an upload from pageable
+        // memory may return before its last bytes have arrived (CUDA driver API, "API synchronization behavior"). A
+        // stream of the default kind waits for the null stream, and the null stream for it.
         let stream = Stream::new(StreamFlags::DEFAULT, None).of_call("cuStreamCreateWithPriority")?;
         Ok(Self {
             modules: VARIANTS.iter().map(|_| OnceCell::new()).collect(),
@@ -123,8 +124,9 @@ impl Gpu {
         DeviceMatrix::uninitialized(len)
     }
 
-    /// Enqueues `C = op(A) · op(B)`; returns before it is done. Padding between the rows of C is not written. Where the plan copies A or B first
-    /// ([`Plan::copies`]), that is enqueued before, into memory that this `Gpu` keeps; A and B themselves are only read.
+    /// Enqueues `C = op(A) · op(B)`; returns before it is done. Padding between the rows of C is not written. Where the
+    /// plan copies A or B first ([`Plan::copies`]), that is enqueued before, into memory that this `Gpu` keeps; A and B
+    /// themselves are only read.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when an operand is shorter than the plan's shape or of another element type;
@@ -139,13 +141,12 @@ impl Gpu {
         self.launch_scaled(plan, Factors::default(), a, b, c)
     }
 
-    /// Enqueues `C = alpha · op(A) · op(B) + beta · C`; returns before it is done. With `alpha` 0 neither A nor B is read, with
-    /// `beta` 0 C is not. Padding between the rows of C is neither read
-    /// nor written.
+    /// Enqueues `C = alpha · op(A) · op(B) + beta · C`; returns before it is done. With `alpha` 0 neither A nor B is
+    /// read, with `beta` 0 C is not. Padding between the rows of C is neither read nor written.
     ///
     /// # Errors
-    /// As for [`Gpu::launch`]; [`Error::InvalidArgument`] for factors other than 1 and 0 and a kernel that has none (plan with
-    /// [`Policy::factors`](crate::plan::Policy::factors)).
+    /// As for [`Gpu::launch`]; [`Error::InvalidArgument`] for factors other than 1 and 0 and a kernel that has none
+    /// (plan with [`Policy::factors`](crate::plan::Policy::factors)).
     pub fn launch_scaled<T: Element>(
         &self,
         plan: &Plan,
@@ -157,12 +158,13 @@ impl Gpu {
         self.launch_finished(plan, factors.into(), a, b, c)
     }
 
-    /// Enqueues `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, with C of the type of A and B or, where that is f16 or bf16, of f32; returns before
-    /// it is done.
+    /// Enqueues `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, with C of the type of A and B or, where that
+    /// is f16 or bf16, of f32; returns before it is done.
     ///
     /// # Errors
-    /// As for [`Gpu::launch_scaled`]; [`Error::InvalidArgument`] for a bias, an activation or a C of another type and a kernel that has none of these (plan
-    /// with [`Policy::epilogue`](crate::plan::Policy::epilogue)), and for a bias shorter than a row of C.
+    /// As for [`Gpu::launch_scaled`]; [`Error::InvalidArgument`] for a bias, an activation or a C of another type and a
+    /// kernel that has none of these (plan with [`Policy::epilogue`](crate::plan::Policy::epilogue)), and for a bias
+    /// shorter than a row of C.
     pub fn launch_finished<T: Element, C: OutputOf<T>>(
         &self,
         plan: &Plan,
@@ -255,11 +257,12 @@ impl Gpu {
         }
         let block = plan.tile().block();
         let dynamic_bytes = plan.dynamic_bytes().get();
-        // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, or three tensor maps, C and what a kernel
-        // with maps takes; each alive until the call has copied it.
-        // 2. The operands span what the shape says (checked above), or are copies that the plan's shape describes, and C is borrowed exclusively, so it
-        // overlaps neither A nor B; the workspace has the plan's elements, and launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are
-        // those of the plan, which only `plan()` makes, from the layout that the kernel indexes with.
+        // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, or three
+        // tensor maps, C and what a kernel with maps takes; each alive until the call has copied it.
+        // 2. The operands span what the shape says (checked above), or are copies that the plan's shape describes, and
+        //    C is borrowed exclusively, so it overlaps neither A nor B; the workspace has the plan's elements, and
+        //    launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are those of the plan,
+        //    which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
             if variant.rung.multiplies_by_wgmma() {
                 // 4. These wait for the launch before them by themselves.
@@ -278,7 +281,8 @@ impl Gpu {
         .of_call("cuLaunchKernel")
     }
 
-    /// Where the kernel reads A (`at` 0) or B (1), from `operand` or from a copy of it that is enqueued here. The operand spans what the copy says.
+    /// Where the kernel reads A (`at` 0) or B (1), from `operand` or from a copy of it that is enqueued here. The
+    /// operand spans what the copy says.
     fn copied<T: Element>(
         &self,
         at: usize,
@@ -297,8 +301,9 @@ impl Gpu {
             (&raw const copy).cast(),
         ];
         let arguments = arguments.map(|argument: *const c_void| argument.cast_mut());
-        // SAFETY: 1. two device pointers and the numbers are the entry point's arguments, each alive until the call has copied it. 2. The operand is as long
-        // as the numbers say, the workspace has room, and launches of one stream use it one after the other. 3. Grid and block are those of the contract.
+        // SAFETY: 1. two device pointers and the numbers are the entry point's arguments, each alive until the call has
+        // copied it. 2. The operand is as long as the numbers say, the workspace has room, and launches of one stream
+        // use it one after the other. 3. Grid and block are those of the contract.
         unsafe {
             self.stream
                 .launch(&function, copy.blocks(), RowCopy::THREADS, 0, &arguments)
@@ -345,9 +350,9 @@ impl Gpu {
         FunctionUsage::query(&self.loaded(&self.row_copy, RowCopy::SYMBOL)?)
     }
 
-    /// Blocks of `threads` threads with this much dynamic shared memory that a multiprocessor holds, as the driver counts them
-    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`). Raises the kernel's limit of dynamic shared memory first, as a launch
-    /// would: without that the driver answers 0 above the default limit.
+    /// Blocks of `threads` threads with this much dynamic shared memory that a multiprocessor holds, as the driver
+    /// counts them (`cuOccupancyMaxActiveBlocksPerMultiprocessor`). Raises the kernel's limit of dynamic shared memory
+    /// first, as a launch would: without that the driver answers 0 above the default limit.
     ///
     /// # Errors
     /// [`Error::Driver`], with `InvalidValue` for more dynamic shared memory than a block may have.

@@ -8,7 +8,8 @@ use cust::error::CudaError;
 
 use crate::error::{DriverCall, Error, Result};
 
-/// The driver's function `name`, looked up once; `typed` makes a function of its address. `since`: the CUDA version that brought it.
+/// The driver's function `name`, looked up once; `typed` makes a function of its address. `since`: the CUDA version
+/// that brought it.
 ///
 /// # Errors
 /// [`Error::Unavailable`] without a driver, or with one that does not have it.

@@ -8,10 +8,12 @@ use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMap, TensorMapPar
 use super::newer;
 use crate::error::Result;
 
-/// `cuTensorMapEncodeTiled`, with its enumerations as the integers that they are: the map, the type of the elements, the rank, the address, the extents,
-/// the distances but the first, the box, the steps within a box, the interleaving, the swizzle, the promotion to L2, what lies outside.
+/// `cuTensorMapEncodeTiled`, with its enumerations as the integers that they are: the map, the type of the elements,
+/// the rank, the address, the extents, the distances but the first, the box, the steps within a box, the interleaving,
+/// the swizzle, the promotion to L2, what lies outside.
 ///
-/// Source: CUDA driver API, "Tensor Map Object Management"; the values are those of `cuda.h`. `cust_raw` is older than the function.
+/// Source: CUDA driver API, "Tensor Map Object Management"; the values are those of `cuda.h`. `cust_raw` is older than
+/// the function.
 type Encode = unsafe extern "C" fn(
     *mut TensorMap,
     u32,
@@ -32,17 +34,17 @@ const NAME: &str = "cuTensorMapEncodeTiled";
 /// `CU_TENSOR_MAP_INTERLEAVE_NONE`, `CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE`: what lies outside of the matrix is 0.
 const NONE: u32 = 0;
 
-/// `CU_TENSOR_MAP_L2_PROMOTION_L2_128B`: what L2 fetches of a row at once: a row of a box. With 256 products whose rows begin at no multiples of 128 bytes took
-/// 6 to 18 % longer on an H200 (4104 x 4120 x 4136), 8192 cubed 2 %, and none was faster.
+/// `CU_TENSOR_MAP_L2_PROMOTION_L2_128B`: what L2 fetches of a row at once: a row of a box. With 256 products whose rows
+/// begin at no multiples of 128 bytes took 6 to 18 % longer on an H200 (4104 x 4120 x 4136), 8192 cubed 2 %, and none
+/// was faster.
 const L2_PROMOTION: u32 = 2;
 
 /// Has the driver make a tensor map (`cuTensorMapEncodeTiled`), for a launch of a kernel that takes one. Needs no
 /// context; the map holds the address, which has to stay valid for as long as kernels use it.
 ///
 /// # Errors
-/// [`Error::Unavailable`](crate::Error::Unavailable) without a driver, or with one that is older than tensor maps (CUDA 12.0);
-/// [`Error::Driver`](crate::Error::Driver) where it refuses what
-/// [`TensorMapParts::check`] lets pass.
+/// [`Error::Unavailable`](crate::Error::Unavailable) without a driver, or with one that is older than tensor maps (CUDA
+/// 12.0); [`Error::Driver`](crate::Error::Driver) where it refuses what [`TensorMapParts::check`] lets pass.
 pub fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
     let data_type = match parts.element {
         TensorElement::F16 => 6,
@@ -56,8 +58,9 @@ pub fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
     let address = std::ptr::with_exposed_provenance_mut(parts.address as usize);
     let mut map = TensorMap::from_words([0; 16]);
     let encode = function()?;
-    // SAFETY: the function has this type. The map is 128 bytes, aligned to 64; of rank 2 are two extents, one distance, and a box and its steps of two; all
-    // outlive the call. The driver stores the address, it does not access what is there.
+    // SAFETY: the function has this type. The map is 128 bytes, aligned to 64; of rank 2 are two extents, one distance,
+    // and a box and its steps of two; all outlive the call. The driver stores the address, it does not access what is
+    // there.
     let code = unsafe {
         encode(
             &raw mut map,

@@ -7,8 +7,8 @@ use tilewright_contract::RowCopy;
 use crate::error::{DriverCall, Result};
 use crate::plan::Plan;
 
-/// Partial sums, a counter for each tile, and copies of A and B. Kept from launch to launch, and made larger where one needs more: all launches are on one stream, so one
-/// has done with it before the next begins.
+/// Partial sums, a counter for each tile, and copies of A and B. Kept from launch to launch, and made larger where one
+/// needs more: all launches are on one stream, so one has done with it before the next begins.
 #[derive(Default)]
 pub(super) struct Workspace {
     sums: Option<DeviceBuffer<f32>>,

@@ -14,7 +14,8 @@ const SIDE: usize = Inverse8::SIDE as usize;
 /// One matrix, row by row.
 type Matrix = [[f64; SIDE]; SIDE];
 
-/// `count` random matrices, interleaved, strictly diagonally dominant by rows: every element in (-1, 1), but those of the diagonal in [7, 8].
+/// `count` random matrices, interleaved, strictly diagonally dominant by rows: every element in (-1, 1), but those of
+/// the diagonal in [7, 8].
 ///
 /// A kernel without pivoting is stable for them.
 pub fn dominant<T: Element>(seed: u64, count: u32) -> Vec<T> {
@@ -74,9 +75,10 @@ impl fmt::Display for Verdict {
 
 /// Compares with the inverses by elimination in f64 with partial pivoting.
 ///
-/// The bound, for every element of an inverse X of A: `4 n κ u max|X|` with n = 8, the condition number `κ = ‖A‖∞ ‖X‖∞` and u the unit roundoff of
-/// the element type. Its form is that of Gauss-Jordan's forward error (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
-/// section 14.4); its constant is what rounding does, not the much larger one that is proved: errors of random matrices stay below a quarter of it.
+/// The bound, for every element of an inverse X of A: `4 n κ u max|X|` with n = 8, the condition number `κ = ‖A‖∞ ‖X‖∞`
+/// and u the unit roundoff of the element type. Its form is that of Gauss-Jordan's forward error (Higham, "Accuracy and
+/// Stability of Numerical Algorithms", 2nd ed., section 14.4); its constant is what rounding does, not the much larger
+/// one that is proved: errors of random matrices stay below a quarter of it.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than `count` matrices, or too many of them.
@@ -112,7 +114,8 @@ pub fn check<T: Element>(count: u32, from: &[T], to: &[T]) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// The inverses of `count` interleaved matrices, in f64 by elimination with partial pivoting; interleaved likewise. NaN where a matrix has none.
+/// The inverses of `count` interleaved matrices, in f64 by elimination with partial pivoting; interleaved likewise. NaN
+/// where a matrix has none.
 ///
 /// # Errors
 /// As for [`check`].
@@ -130,7 +133,8 @@ pub fn inverses<T: Element>(count: u32, from: &[T]) -> Result<Vec<f64>> {
     Ok(inverses)
 }
 
-/// Refuses slices that are shorter than `count` matrices, all in elements, and more matrices than 32 bits count elements of.
+/// Refuses slices that are shorter than `count` matrices, all in elements, and more matrices than 32 bits count
+/// elements of.
 pub(super) fn refuse_lengths(count: u32, from: usize, to: usize) -> Result<()> {
     if count > Inverse8::MAX_COUNT {
         return Err(Error::InvalidArgument(format!(
@@ -156,7 +160,8 @@ fn matrix<T: Element>(matrices: &[T], t: u32, count: u32) -> Matrix {
     std::array::from_fn(|i| std::array::from_fn(|j| matrices[Inverse8::index(i as u32, j as u32, t, count)].to_f64()))
 }
 
-/// The largest error of `computed` as an inverse of `a`, in units of what rounding explains. Infinite where something is not a number.
+/// The largest error of `computed` as an inverse of `a`, in units of what rounding explains. Infinite where something
+/// is not a number.
 fn error_of(a: &Matrix, computed: &Matrix, u: f64) -> f64 {
     let inverse = invert(a);
     let condition = norm(a) * norm(&inverse);

@@ -1,4 +1,5 @@
-//! Random arguments, files, limits and signals: a run ends by itself, says in a line what was wrong, blames no kernel, and leaves nothing behind.
+//! Random arguments, files, limits and signals: a run ends by itself, says in a line what was wrong, blames no kernel,
+//! and leaves nothing behind.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Output, Stdio};

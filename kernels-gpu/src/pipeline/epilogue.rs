@@ -19,7 +19,8 @@ pub(super) struct Place {
 /// Stores a thread's sums; with slices, the block that has those of all slices does.
 ///
 /// # Safety
-/// `results` are as they say, for the grid and the tile of `call`. The place is the thread's own. Every thread of the block calls this.
+/// `results` are as they say, for the grid and the tile of `call`. The place is the thread's own. Every thread of the
+/// block calls this.
 #[inline(always)]
 // Sums are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
@@ -50,8 +51,8 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
     // SAFETY: C is as `call` says.
     let c = unsafe { GlobalMut::new_with(results.c, || span_elems(m as usize, n as usize, ld)) };
-    // `ptxas` gives the four sums of a vector neighbouring registers, in the same banks as the vector of B has, so that each `fma` reads two operands from
-    // one bank. Single stores leave it free.
+    // `ptxas` gives the four sums of a vector neighbouring registers, in the same banks as the vector of B has, so that
+    // each `fma` reads two operands from one bank. Single stores leave it free.
     let vectors = slices && n.is_multiple_of(4) && ld.is_multiple_of(4) && results.c.addr().is_multiple_of(16);
     let scaled = |sum: f32, index: usize, inside: bool| {
         let product = call.alpha * sum;
@@ -71,7 +72,8 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
             if vectors {
                 if row < m && column < n {
                     let values: [f32; 4] = core::array::from_fn(|j| scaled(sums[i][4 * vector + j], index + j, true));
-                    // SAFETY: n is a multiple of 4, so the whole vector is inside C and this thread's; its address is a multiple of 16.
+                    // SAFETY: n is a multiple of 4, so the whole vector is inside C and this thread's; its address is a
+                    // multiple of 16.
                     unsafe { c.set_vec(index, values) };
                 }
             } else {

@@ -11,13 +11,15 @@
 //! C = alpha * sums + beta * C
 //! ```
 //!
-//! Two things hide latency: copies run STAGES - 1 steps ahead of their use, and fragments are in registers one kk ahead of theirs.
+//! Two things hide latency: copies run STAGES - 1 steps ahead of their use, and fragments are in registers one kk ahead
+//! of theirs.
 //!
-//! One barrier a step closes both hazards. Behind it every thread's copies of the next stage are there (RAW), and no thread reads the stage before the
-//! one just finished any more (WAR), which is the one that the next copies go into.
+//! One barrier a step closes both hazards. Behind it every thread's copies of the next stage are there (RAW), and no
+//! thread reads the stage before the one just finished any more (WAR), which is the one that the next copies go into.
 //!
-//! Shapes (elements): `A_s` is k x m, `B_s` k x n, both with a pitch of 4 more ([`BlockTile`]). A warp computes `4 * thread_m` rows and
-//! `8 * thread_n` columns; a lane has vectors of 4 rows, 16 rows apart, and vectors of 4 columns, 32 columns apart.
+//! Shapes (elements): `A_s` is k x m, `B_s` k x n, both with a pitch of 4 more ([`BlockTile`]). A warp computes `4 *
+//! thread_m` rows and `8 * thread_n` columns; a lane has vectors of 4 rows, 16 rows apart, and vectors of 4 columns, 32
+//! columns apart.
 
 mod epilogue;
 mod operand;
@@ -41,12 +43,16 @@ pub trait Tile {
     const TILE: BlockTile;
 }
 
-/// Computes this block's tile of C, or its part of it where K is cut into slices. `M` and `N` are the tile's `thread_m` and `thread_n`.
+/// Computes this block's tile of C, or its part of it where K is cut into slices. `M` and `N` are the tile's `thread_m`
+/// and `thread_n`.
 ///
 /// # Safety
-/// - `a`, `b` and `results` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global memory.
-/// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once for each slice.
-/// - `slice_k` is a multiple of the tile's k; `slices * slice_k` is at least `k`. 256 rows of an operand span less than 2^32 elements.
+/// - `a`, `b` and `results` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global
+///   memory.
+/// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once for each
+///   slice.
+/// - `slice_k` is a multiple of the tile's k; `slices * slice_k` is at least `k`. 256 rows of an operand span less than
+///   2^32 elements.
 #[inline(always)]
 pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
     a: *const f32,
@@ -95,12 +101,19 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
     let mut copy_to = 0;
     macro_rules! copy {
         ($number:expr) => {
-            // SAFETY: the stage lies in the ring. At the start nobody has used it; later the barrier before has drained it.
+            // SAFETY: the stage lies in the ring. At the start nobody has used it; later the barrier before has drained
+            // it.
             unsafe {
                 if $number < copies_a {
                     part_a.copy::<LA>(side_a, ring, copy_to, $number, k_end - copy_k);
                 } else if $number < all_copies {
-                    part_b.copy::<LB>(side_b, ring, copy_to + tile.a_elems(), $number - copies_a, k_end - copy_k);
+                    part_b.copy::<LB>(
+                        side_b,
+                        ring,
+                        copy_to + tile.a_elems(),
+                        $number - copies_a,
+                        k_end - copy_k,
+                    );
                 }
             }
         };
@@ -160,7 +173,8 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
             if kk + 1 == tile.k {
                 next_copy!();
                 wait::<T>();
-                // RAW: every thread's copies of the next stage are there. WAR: nobody reads this stage any more; the copies that start next go into it.
+                // RAW: every thread's copies of the next stage are there. WAR: nobody reads this stage any more; the
+                // copies that start next go into it.
                 thread::sync_threads();
                 stage = after(stage);
                 fragments(&mut from_a[next], &mut from_b[next], stage, 0);
@@ -192,7 +206,8 @@ fn wait<T: Tile>() {
     }
 }
 
-/// `sums += a * b^T`: row by row, there and back, so that of the two operands of an `fma` one stays the same and waits in the reuse cache.
+/// `sums += a * b^T`: row by row, there and back, so that of the two operands of an `fma` one stays the same and waits
+/// in the reuse cache.
 #[inline(always)]
 fn outer_product<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], a: &[f32; M], b: &[f32; N]) {
     unrolled!(M, at most 16, |i| {

@@ -1,8 +1,8 @@
 //! How a block copies its part of A or B into a stage.
 //!
-//! Whatever way an operand lies in global memory, in shared memory it is `k` rows of the tile's rows (of A) or columns (of B), here called lines. Along
-//! which of the two its elements are neighbours decides how a thread copies: along K one element at a time, each to another row; along the lines four at
-//! once, where the addresses allow it.
+//! Whatever way an operand lies in global memory, in shared memory it is `k` rows of the tile's rows (of A) or columns
+//! (of B), here called lines. Along which of the two its elements are neighbours decides how a thread copies: along K
+//! one element at a time, each to another row; along the lines four at once, where the addresses allow it.
 
 use cuda_views::{Global, Shared};
 use tilewright_contract::{BlockTile, span_elems};
@@ -102,8 +102,8 @@ pub struct Position {
 
 /// A thread's share of the copies of one side.
 ///
-/// Lines beyond the operand's last are read as its last ones: what is computed from them is never stored. Beyond the end of K there are zeros, which
-/// count in every sum.
+/// Lines beyond the operand's last are read as its last ones: what is computed from them is never stored. Beyond the
+/// end of K there are zeros, which count in every sum.
 pub struct Part {
     from: Global<f32>,
     /// The first element of the step.
@@ -120,7 +120,8 @@ impl Part {
     /// Of thread `t`.
     ///
     /// # Safety
-    /// `from` is the operand that `position` describes; the tile's first line and the first element along K lie in it, or K is empty.
+    /// `from` is the operand that `position` describes; the tile's first line and the first element along K lie in it,
+    /// or K is empty.
     #[inline(always)]
     pub unsafe fn new<L: Layout>(from: Global<f32>, side: Side, t: u32, position: Position) -> Self {
         let Position {
@@ -176,7 +177,8 @@ impl Part {
         }
         let to = to + k * side.pitch + line;
         let inside = k < left;
-        // SAFETY: the caller's promise for the stage. Inside K the element is one of the operand's: its line was clamped to the last one.
+        // SAFETY: the caller's promise for the stage. Inside K the element is one of the operand's: its line was
+        // clamped to the last one.
         unsafe {
             match L::VECTOR {
                 4 => async_copy::copy::<f32, 4>(ring, to, self.from, || from, if inside { 4 } else { 0 }),

@@ -1,4 +1,5 @@
-//! `ex2.approx` and `rcp.approx` (PTX ISA, "Floating Point Instructions: ex2, rcp"): one instruction each, on the host the accurate function in their place.
+//! `ex2.approx` and `rcp.approx` (PTX ISA, "Floating Point Instructions: ex2, rcp"): one instruction each, on the host
+//! the accurate function in their place.
 
 /// `ex2.approx.ftz.f32`: 2 to the power of `x`, wrong by at most 2 units in the last place. A subnormal result is 0.
 #[inline(always)]
@@ -16,7 +17,8 @@ pub fn exp2(x: f32) -> f32 {
     cuda_std::GpuFloat::exp2(x)
 }
 
-/// `rcp.approx.ftz.f32`: `1 / x`, wrong by at most 1 unit in the last place. A subnormal result is 0, an infinity's, too.
+/// `rcp.approx.ftz.f32`: `1 / x`, wrong by at most 1 unit in the last place. A subnormal result is 0, an infinity's,
+/// too.
 #[inline(always)]
 pub fn reciprocal(x: f32) -> f32 {
     #[cfg(target_arch = "nvptx64")]

@@ -1,15 +1,16 @@
-//! Bulk copies of boxes of a matrix by the tensor memory accelerator (PTX ISA, "Data Movement and Conversion Instructions: Bulk and
-//! Tensor copy"), for `sm_90` and later.
+//! Bulk copies of boxes of a matrix by the tensor memory accelerator (PTX ISA, "Data Movement and Conversion
+//! Instructions: Bulk and Tensor copy"), for `sm_90` and later.
 //!
-//! One thread starts a copy of a whole box. Coordinates are in elements, that along the row first, and may lie outside of the matrix, also
-//! below 0: what is outside is 0 when loaded, and not stored.
+//! One thread starts a copy of a whole box. Coordinates are in elements, that along the row first, and may lie outside
+//! of the matrix, also below 0: what is outside is 0 when loaded, and not stored.
 //!
-//! - [`load_2d`] completes on an mbarrier, with all the bytes of the box, those outside of the matrix included: who waits for the phase
-//!   sees them.
+//! - [`load_2d`] completes on an mbarrier, with all the bytes of the box, those outside of the matrix included: who
+//!   waits for the phase sees them.
 //! - [`store_2d`] is waited for by its thread: [`commit`], then [`wait`] or [`wait_read`].
 //!
-//! Copies access shared memory through the async proxy. A thread that has written what a copy shall store executes [`proxy_fence`]
-//! before the barrier behind which another thread starts the copy. Of what was read, a barrier is enough.
+//! Copies access shared memory through the async proxy. A thread that has written what a copy shall store executes
+//! [`proxy_fence`] before the barrier behind which another thread starts the copy. Of what was read, a barrier is
+//! enough.
 
 use bytemuck::Pod;
 use cuda_views::Shared;
@@ -20,7 +21,8 @@ use cuda_views::bulk_copy;
 use super::shared_address::shared_address;
 use super::tensor_map::TensorMap;
 
-/// How long L2 shall keep the lines of a copy: operands of `.L2::cache_hint`, as `createpolicy.fractional` makes them for the whole of the copy.
+/// How long L2 shall keep the lines of a copy: operands of `.L2::cache_hint`, as `createpolicy.fractional` makes them
+/// for the whole of the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum CacheHint {
@@ -32,16 +34,17 @@ pub enum CacheHint {
     EvictLast = 0x14f0_0000_0000_0000,
 }
 
-/// Starts a copy of the box at `coordinates` to where element `to_index` of `to` is: `cp.async.bulk.tensor.2d.shared::cluster.global`. Barrier `barrier`
-/// of `barriers` counts its bytes as they arrive.
+/// Starts a copy of the box at `coordinates` to where element `to_index` of `to` is:
+/// `cp.async.bulk.tensor.2d.shared::cluster.global`. Barrier `barrier` of `barriers` counts its bytes as they arrive.
 ///
 /// # Safety
-/// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix that nobody writes until the phase is
-///   complete.
-/// - The box lies in `to`, at a multiple of 128 bytes; swizzled, its pattern is that of the addresses, which repeats every 1,024 bytes. From here until the phase
-///   is complete no thread accesses it; what others have done to it before is ordered before this.
-/// - The barrier is one, and the thread that has initialised it has executed `fence_init` since. Its phase waits for, or will be told to expect, all bytes of
-///   the box.
+/// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix
+///   that nobody writes until the phase is complete.
+/// - The box lies in `to`, at a multiple of 128 bytes; swizzled, its pattern is that of the addresses, which repeats
+///   every 1,024 bytes. From here until the phase is complete no thread accesses it; what others have done to it before
+///   is ordered before this.
+/// - The barrier is one, and the thread that has initialised it has executed `fence_init` since. Its phase waits for,
+///   or will be told to expect, all bytes of the box.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn load_2d<T: Pod>(
@@ -110,8 +113,8 @@ pub unsafe fn load_2d_hinted<T: Pod>(
     }
 }
 
-/// [`load_2d`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same place in the shared memory of each, whose own barrier counts its bytes:
-/// `.multicast::cluster`.
+/// [`load_2d`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same place in the shared memory of
+/// each, whose own barrier counts its bytes: `.multicast::cluster`.
 ///
 /// # Safety
 /// As for [`load_2d`], in each of these blocks, none of which has ended.
@@ -147,13 +150,15 @@ pub unsafe fn load_2d_multicast<T: Pod>(
     }
 }
 
-/// Starts a copy of the box that begins at element `from_index` of `from` to `coordinates`: `cp.async.bulk.tensor.2d.global.shared::cta`.
+/// Starts a copy of the box that begins at element `from_index` of `from` to `coordinates`:
+/// `cp.async.bulk.tensor.2d.global.shared::cta`.
 ///
 /// # Safety
-/// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix that nobody accesses until the thread has
-///   waited. Its rows are multiples of 16 bytes: otherwise what is behind a row in its last 16 bytes may be written, too.
-/// - The box lies in `from`, at a multiple of 128 bytes, swizzled as the addresses are, and nobody writes it until the thread has waited. Who has written
-///   it has executed [`proxy_fence`] since, and a barrier stands between.
+/// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix
+///   that nobody accesses until the thread has waited. Its rows are multiples of 16 bytes: otherwise what is behind a
+///   row in its last 16 bytes may be written, too.
+/// - The box lies in `from`, at a multiple of 128 bytes, swizzled as the addresses are, and nobody writes it until the
+///   thread has waited. Who has written it has executed [`proxy_fence`] since, and a barrier stands between.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn store_2d<T: Pod>(map: &TensorMap, coordinates: [i32; 2], from: Shared<T>, from_index: u32) {
@@ -176,7 +181,8 @@ pub unsafe fn store_2d<T: Pod>(map: &TensorMap, coordinates: [i32; 2], from: Sha
     }
 }
 
-/// Makes one group of all stores that this thread has started since the last commit, or an empty one: `cp.async.bulk.commit_group`.
+/// Makes one group of all stores that this thread has started since the last commit, or an empty one:
+/// `cp.async.bulk.commit_group`.
 #[inline(always)]
 pub fn commit() {
     #[cfg(target_arch = "nvptx64")]
@@ -188,8 +194,8 @@ pub fn commit() {
     bulk_copy::commit();
 }
 
-/// Waits until at most `PENDING` of the latest groups of this thread are under way: `cp.async.bulk.wait_group`. What the others have written to
-/// global memory this thread then sees.
+/// Waits until at most `PENDING` of the latest groups of this thread are under way: `cp.async.bulk.wait_group`. What
+/// the others have written to global memory this thread then sees.
 #[inline(always)]
 pub fn wait<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
@@ -201,8 +207,8 @@ pub fn wait<const PENDING: u32>() {
     bulk_copy::wait(PENDING, false);
 }
 
-/// Waits until all but at most `PENDING` of the latest groups of this thread have read shared memory, which may then be written again:
-/// `cp.async.bulk.wait_group.read`.
+/// Waits until all but at most `PENDING` of the latest groups of this thread have read shared memory, which may then be
+/// written again: `cp.async.bulk.wait_group.read`.
 #[inline(always)]
 pub fn wait_read<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
@@ -214,7 +220,8 @@ pub fn wait_read<const PENDING: u32>() {
     bulk_copy::wait(PENDING, true);
 }
 
-/// Makes what this thread has written to shared memory visible to the async proxy, once a barrier has ordered the two: `fence.proxy.async`.
+/// Makes what this thread has written to shared memory visible to the async proxy, once a barrier has ordered the two:
+/// `fence.proxy.async`.
 #[inline(always)]
 pub fn proxy_fence() {
     #[cfg(target_arch = "nvptx64")]

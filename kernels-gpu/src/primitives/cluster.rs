@@ -1,5 +1,6 @@
-//! Clusters: blocks that run together and reach each other's shared memory (PTX ISA, "Cluster of Cooperative Thread Arrays",
-//! "barrier.cluster", "mapa"), for `sm_90` and later. A kernel has them by `#[kernel(cluster = ..)]`; without, each block is a cluster of its own.
+//! Clusters: blocks that run together and reach each other's shared memory (PTX ISA, "Cluster of Cooperative Thread
+//! Arrays", "barrier.cluster", "mapa"), for `sm_90` and later. A kernel has them by `#[kernel(cluster = ..)]`; without,
+//! each block is a cluster of its own.
 //!
 //! A block must not end while others still reach its shared memory: [`arrive`] and [`wait`] stand at its end.
 
@@ -56,7 +57,8 @@ pub unsafe fn arrive() {
     cluster::arrive();
 }
 
-/// Waits until all threads of the cluster that have not ended have arrived, and acquires what they have released: `barrier.cluster.wait`.
+/// Waits until all threads of the cluster that have not ended have arrived, and acquires what they have released:
+/// `barrier.cluster.wait`.
 ///
 /// # Safety
 /// The thread has [arrived](arrive) since its last wait.
@@ -76,7 +78,8 @@ pub unsafe fn wait() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterAddress(u32);
 
-/// Where element `index` of a view is in the shared memory of the block of rank `rank`, which has it in the same place: `mapa`.
+/// Where element `index` of a view is in the shared memory of the block of rank `rank`, which has it in the same place:
+/// `mapa`.
 ///
 /// # Safety
 /// The cluster has a block of this rank.
@@ -102,10 +105,12 @@ pub unsafe fn map<T: bytemuck::Pod>(view: Shared<T>, index: u32, rank: u32) -> C
     ClusterAddress(cluster::map(view, index, rank))
 }
 
-/// Arrives at an mbarrier of another block, and releases to the cluster: `mbarrier.arrive.release.cluster`. It is waited for by [`wait_for`].
+/// Arrives at an mbarrier of another block, and releases to the cluster: `mbarrier.arrive.release.cluster`. It is
+/// waited for by [`wait_for`].
 ///
 /// # Safety
-/// It is a barrier whose phase lacks this arrival, in a block that has not ended. A barrier of the cluster stands between its initialisation and this.
+/// It is a barrier whose phase lacks this arrival, in a block that has not ended. A barrier of the cluster stands
+/// between its initialisation and this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn arrive_at(barrier: ClusterAddress) {
@@ -122,12 +127,14 @@ pub unsafe fn arrive_at(barrier: ClusterAddress) {
     cluster::arrive_remote(barrier.0);
 }
 
-/// Arrives at an mbarrier of another block, and releases to its own block alone: `mbarrier.arrive.release.cta`. For a thread whose products (`wgmma`) have read what another
-/// block's bulk copy then writes: the wait for the products has made them complete, and there is nothing else to be ordered. A release to
-/// the cluster would wait for all of the thread's stores (`MEMBAR.GPU`), each step.
+/// Arrives at an mbarrier of another block, and releases to its own block alone: `mbarrier.arrive.release.cta`. For a
+/// thread whose products (`wgmma`) have read what another block's bulk copy then writes: the wait for the products has
+/// made them complete, and there is nothing else to be ordered. A release to the cluster would wait for all of the
+/// thread's stores (`MEMBAR.GPU`), each step.
 ///
 /// # Safety
-/// As for [`arrive_at`]. Whoever waits for it relies on no access of this thread but of products that it has waited for.
+/// As for [`arrive_at`]. Whoever waits for it relies on no access of this thread but of products that it has waited
+/// for.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn arrive_at_after_products(barrier: ClusterAddress) {
@@ -145,8 +152,8 @@ pub unsafe fn arrive_at_after_products(barrier: ClusterAddress) {
     cluster::arrive_remote(barrier.0);
 }
 
-/// Waits until the phase of parity `parity` of this block's barrier is complete, at which threads of other blocks arrive:
-/// `mbarrier.try_wait.parity.acquire.cluster`.
+/// Waits until the phase of parity `parity` of this block's barrier is complete, at which threads of other blocks
+/// arrive: `mbarrier.try_wait.parity.acquire.cluster`.
 ///
 /// # Safety
 /// As for `mbarrier::try_wait`.

@@ -2,8 +2,9 @@
 
 /// `sum += a * b`, rounded once, to nearest.
 ///
-/// Where the products of a tile are many, their order decides the speed: `ptxas` allocates registers and keeps operands in the reuse cache along the
-/// order that it finds, and LLVM would change that order. An `asm` that is not `pure` stays where it stands.
+/// Where the products of a tile are many, their order decides the speed: `ptxas` allocates registers and keeps operands
+/// in the reuse cache along the order that it finds, and LLVM would change that order. An `asm` that is not `pure`
+/// stays where it stands.
 #[inline(always)]
 pub fn fma(sum: &mut f32, a: f32, b: f32) {
     #[cfg(target_arch = "nvptx64")]

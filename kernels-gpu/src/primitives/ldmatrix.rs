@@ -1,5 +1,5 @@
-//! `ldmatrix`: a warp loads 8 x 8 matrices of elements of 2 bytes from shared memory, as [`mma`](super::mma) takes them (PTX ISA, "Warp Level Matrix
-//! Instructions: ldmatrix").
+//! `ldmatrix`: a warp loads 8 x 8 matrices of elements of 2 bytes from shared memory, as [`mma`](super::mma) takes them
+//! (PTX ISA, "Warp Level Matrix Instructions: ldmatrix").
 //!
 //! # Who brings which address
 //!
@@ -21,8 +21,8 @@
 //! load_transposed    2 (lane % 4), 2 (lane % 4) + 1 lane / 4
 //! ```
 //!
-//! which is [`element`]. A row that one lane brings is thus got by four others: what they read must be ordered before, by a barrier or, for rows of the
-//! own warp, `sync_warp`. The instruction orders no memory.
+//! which is [`element`]. A row that one lane brings is thus got by four others: what they read must be ordered before,
+//! by a barrier or, for rows of the own warp, `sync_warp`. The instruction orders no memory.
 //!
 //! Each matrix is one pass through the banks where its 8 rows lie in 8 different sixteenths of 128 bytes.
 
@@ -36,13 +36,15 @@ pub const fn element(lane: u32, which: u32, transposed: bool) -> (u32, u32) {
     if transposed { (pair, along) } else { (along, pair) }
 }
 
-/// Loads `N` matrices, 1, 2 or 4: `ldmatrix.sync.aligned.m8n8.xN.shared.b16`. This lane's row begins at element `index` of `from`.
+/// Loads `N` matrices, 1, 2 or 4: `ldmatrix.sync.aligned.m8n8.xN.shared.b16`. This lane's row begins at element `index`
+/// of `from`.
 ///
 /// Exists from `sm_75` on.
 ///
 /// # Safety
 /// - All 32 lanes of the warp execute this together.
-/// - Elements `index ..+ 8` of every lane, also of those that feed no matrix, lie in `from`; their address is a multiple of 16.
+/// - Elements `index ..+ 8` of every lane, also of those that feed no matrix, lie in `from`; their address is a
+///   multiple of 16.
 /// - Nobody writes the rows of the matrices at the same time.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -89,7 +91,8 @@ unsafe fn any<T: Pod, const N: usize, const TRANSPOSED: bool>(from: Shared<T>, i
     let mut to = [0_u32; 4];
     macro_rules! ldmatrix {
         ($instruction:literal, $registers:literal, $($register:literal)*) => {
-            // SAFETY: the caller's promise. Loads in the order of the program with other accesses to memory, and not `pure`: it stays where all lanes are.
+            // SAFETY: the caller's promise. Loads in the order of the program with other accesses to memory, and not
+            // `pure`: it stays where all lanes are.
             unsafe {
                 core::arch::asm!(
                     concat!("ldmatrix.sync.aligned.m8n8.", $instruction, ".shared.b16 {{", $registers, "}}, [{row}];"),

@@ -1,5 +1,5 @@
-//! Barriers in shared memory that count arrivals and bytes (PTX ISA, "Parallel Synchronization and Communication Instructions:
-//! mbarrier"), for `sm_90` and later.
+//! Barriers in shared memory that count arrivals and bytes (PTX ISA, "Parallel Synchronization and Communication
+//! Instructions: mbarrier"), for `sm_90` and later.
 //!
 //! ```text
 //! init(count), fence_init()          one thread; then a barrier of the block
@@ -7,12 +7,13 @@
 //! wait(parity)                       the consumers: until all arrivals and all bytes of the phase are there
 //! ```
 //!
-//! A phase is complete when `count` arrivals have come and no byte that was expected is missing; then the next one begins. Phases are numbered from 0; a wait
-//! names the parity of its phase, and goes on while the barrier is in the phase after. (A wait for parity 1 on a fresh barrier thus
-//! returns at once: the phase before the first one counts as complete, which makes a ring's first round need no exception.)
+//! A phase is complete when `count` arrivals have come and no byte that was expected is missing; then the next one
+//! begins. Phases are numbered from 0; a wait names the parity of its phase, and goes on while the barrier is in the
+//! phase after. (A wait for parity 1 on a fresh barrier thus returns at once: the phase before the first one counts as
+//! complete, which makes a ring's first round need no exception.)
 //!
-//! An arrival releases what its thread has done, a wait acquires what the arrivals of the phase have released and what its bulk copies have
-//! written.
+//! An arrival releases what its thread has done, a wait acquires what the arrivals of the phase have released and what
+//! its bulk copies have written.
 //!
 //! Each function takes a view of barriers, 8 bytes each, and the index of one of them.
 
@@ -28,7 +29,8 @@ use super::shared_address::shared_address;
 /// # Safety
 /// - The barrier lies in the view, and is none yet.
 /// - `count` is 1 to 2^20 - 1.
-/// - A barrier of the block stands before its first use by others, and [`fence_init`] before its first use by a bulk copy.
+/// - A barrier of the block stands before its first use by others, and [`fence_init`] before its first use by a bulk
+///   copy.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn init(barriers: Shared<u64>, index: u32, count: u32) {
@@ -128,8 +130,8 @@ pub unsafe fn expect_tx(barriers: Shared<u64>, index: u32, bytes: u32) {
     mbarrier::expect_tx(barriers, index, bytes);
 }
 
-/// Whether the phase of parity `parity` (0 or 1) is complete: `mbarrier.try_wait.parity`, which acquires if it is, and may wait a while before
-/// it says no.
+/// Whether the phase of parity `parity` (0 or 1) is complete: `mbarrier.try_wait.parity`, which acquires if it is, and
+/// may wait a while before it says no.
 ///
 /// # Safety
 /// It is a barrier, and `parity` that of its current phase or of the one before.
@@ -172,7 +174,8 @@ pub unsafe fn wait(barriers: Shared<u64>, index: u32, parity: u32) {
     mbarrier::wait(barriers, index, parity);
 }
 
-/// Makes the barriers that this thread has initialised visible to bulk copies and to the cluster: `fence.mbarrier_init`.
+/// Makes the barriers that this thread has initialised visible to bulk copies and to the cluster:
+/// `fence.mbarrier_init`.
 #[inline(always)]
 pub fn fence_init() {
     #[cfg(target_arch = "nvptx64")]

@@ -1,8 +1,8 @@
-//! `mma.sync`: a warp multiplies matrices on its tensor cores (PTX ISA, "Warp Level Matrix Instructions: mma", "Matrix Fragments for mma.m16n8k16 with
-//! floating point type").
+//! `mma.sync`: a warp multiplies matrices on its tensor cores (PTX ISA, "Warp Level Matrix Instructions: mma", "Matrix
+//! Fragments for mma.m16n8k16 with floating point type").
 //!
-//! `D = A B + C`: A is 16 x 16 of f16 or bf16, B 16 x 8 of the same, C and D 16 x 8 of f32. Each lane holds a fragment of each; with `group = lane / 4`
-//! and `pair = 2 (lane % 4)`:
+//! `D = A B + C`: A is 16 x 16 of f16 or bf16, B 16 x 8 of the same, C and D 16 x 8 of f32. Each lane holds a fragment
+//! of each; with `group = lane / 4` and `pair = 2 (lane % 4)`:
 //!
 //! ```text
 //! A (row, k)       register 0        register 1            register 2            register 3
@@ -13,17 +13,20 @@
 //!                  group, pair    group, pair + 1    group + 8, pair    group + 8, pair + 1
 //! ```
 //!
-//! A register of A and B holds two neighbours along k, the first one in the lower half (`..`). [`a_place`], [`b_place`] and [`c_place`] say the same.
+//! A register of A and B holds two neighbours along k, the first one in the lower half (`..`). [`a_place`], [`b_place`]
+//! and [`c_place`] say the same.
 //!
-//! [`ldmatrix::load`](super::ldmatrix::load) of 4 matrices of a row-major A gives its fragment, rows 0 - 7 and 8 - 15 of its left half and then of its
-//! right one; `load` of a B that lies along k, or `load_transposed` of one that lies along its columns, gives that of B.
+//! [`ldmatrix::load`](super::ldmatrix::load) of 4 matrices of a row-major A gives its fragment, rows 0 - 7 and 8 - 15
+//! of its left half and then of its right one; `load` of a B that lies along k, or `load_transposed` of one that lies
+//! along its columns, gives that of B.
 //!
 //! # Rounding
 //!
-//! On the host the products of a sum are added to C one after the other, from k = 0 on, each product exact (where it stays in f32's range), each sum rounded
-//! to nearest. The ISA leaves order and rounding to the hardware ("at least single precision"), and what tensor cores do is less than that in the last
-//! bits: they align several products to the largest one and truncate. Results are equal where every partial sum is exact, as with small integers; else
-//! they differ by a few units of the last place of the largest partial sum.
+//! On the host the products of a sum are added to C one after the other, from k = 0 on, each product exact (where it
+//! stays in f32's range), each sum rounded to nearest. The ISA leaves order and rounding to the hardware ("at least
+//! single precision"), and what tensor cores do is less than that in the last bits: they align several products to the
+//! largest one and truncate. Results are equal where every partial sum is exact, as with small integers; else they
+//! differ by a few units of the last place of the largest partial sum.
 //!
 //! Exists from `sm_80` on.
 
@@ -83,7 +86,8 @@ macro_rules! factors {
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             unsafe fn mma(c: &mut FragmentC, a: FragmentA, b: FragmentB) {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the caller's promise. Not `pure`: it stays where all lanes are, in the order of the program, as `fma`.
+                // SAFETY: the caller's promise. Not `pure`: it stays where all lanes are, in the order of the program,
+                // as `fma`.
                 unsafe {
                     core::arch::asm!(
                         concat!(

@@ -2,8 +2,8 @@
 
 /// 0. An address that it is added to loses what LLVM knows of its alignment.
 ///
-/// LLVM joins neighbouring loads into one vector load wherever the alignment allows. `ptxas` does so too, but after it has
-/// scheduled the scalar loads, which can be the better order (see `r03_tiled_dynamic`).
+/// LLVM joins neighbouring loads into one vector load wherever the alignment allows. `ptxas` does so too, but after it
+/// has scheduled the scalar loads, which can be the better order (see `r03_tiled_dynamic`).
 #[inline(always)]
 pub fn zero() -> u32 {
     #[cfg(target_arch = "nvptx64")]

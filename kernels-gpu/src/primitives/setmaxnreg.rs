@@ -1,7 +1,8 @@
-//! Registers that the threads of a warpgroup give back or take (PTX ISA, "Miscellaneous Instructions: setmaxnreg"), for `sm_90a`.
+//! Registers that the threads of a warpgroup give back or take (PTX ISA, "Miscellaneous Instructions: setmaxnreg"), for
+//! `sm_90a`.
 //!
-//! The kernel has to be compiled for a fixed number of registers (`#[kernel(max_registers = ..)]`, or `max_threads` with `min_blocks`): `ptxas` ignores
-//! the instruction otherwise. All threads of the warpgroup execute it together.
+//! The kernel has to be compiled for a fixed number of registers (`#[kernel(max_registers = ..)]`, or `max_threads`
+//! with `min_blocks`): `ptxas` ignores the instruction otherwise. All threads of the warpgroup execute it together.
 
 macro_rules! checked {
     ($count:ident) => {
@@ -31,10 +32,12 @@ pub unsafe fn decrease<const COUNT: u32>() {
     cuda_views::wgmma::set_max_registers(COUNT);
 }
 
-/// Lets each thread have `COUNT` registers, more than now, once other warpgroups of the block have given back as many: `setmaxnreg.inc`.
+/// Lets each thread have `COUNT` registers, more than now, once other warpgroups of the block have given back as many:
+/// `setmaxnreg.inc`.
 ///
 /// # Safety
-/// All threads of the warpgroup execute it together, and have at most as many registers. The block has been launched with, or gives back, as many.
+/// All threads of the warpgroup execute it together, and have at most as many registers. The block has been launched
+/// with, or gives back, as many.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn increase<const COUNT: u32>() {

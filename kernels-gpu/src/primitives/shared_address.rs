@@ -1,4 +1,5 @@
-//! Addresses within shared memory, as instructions take them (PTX ISA, "Data Movement and Conversion Instructions: cvta").
+//! Addresses within shared memory, as instructions take them (PTX ISA, "Data Movement and Conversion Instructions:
+//! cvta").
 
 use bytemuck::Pod;
 use cuda_views::Shared;

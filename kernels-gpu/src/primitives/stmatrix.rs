@@ -1,18 +1,22 @@
-//! `stmatrix`: a warp stores 8 x 8 matrices of elements of 2 bytes to shared memory (PTX ISA, "Warp Level Matrix Instructions: stmatrix").
+//! `stmatrix`: a warp stores 8 x 8 matrices of elements of 2 bytes to shared memory (PTX ISA, "Warp Level Matrix
+//! Instructions: stmatrix").
 //!
-//! The counterpart of [`ldmatrix`](super::ldmatrix): the same lanes bring the same rows, and each lane gives the elements that it would get there
-//! ([`ldmatrix::element`](super::ldmatrix::element)). A row is thus written by four lanes, and others see it behind a barrier.
+//! The counterpart of [`ldmatrix`](super::ldmatrix): the same lanes bring the same rows, and each lane gives the
+//! elements that it would get there ([`ldmatrix::element`](super::ldmatrix::element)). A row is thus written by four
+//! lanes, and others see it behind a barrier.
 //!
 //! Exists from `sm_90` on.
 
 use bytemuck::Pod;
 use cuda_views::Shared;
 
-/// Stores `N` matrices, 1, 2 or 4: `stmatrix.sync.aligned.m8n8.xN.shared.b16`. This lane's row begins at element `index` of `to`.
+/// Stores `N` matrices, 1, 2 or 4: `stmatrix.sync.aligned.m8n8.xN.shared.b16`. This lane's row begins at element
+/// `index` of `to`.
 ///
 /// # Safety
 /// - All 32 lanes of the warp execute this together.
-/// - Elements `index ..+ 8` of every lane, also of those that bring no row of a matrix, lie in `to`; their address is a multiple of 16.
+/// - Elements `index ..+ 8` of every lane, also of those that bring no row of a matrix, lie in `to`; their address is a
+///   multiple of 16.
 /// - Nobody accesses the rows of the matrices at the same time, and no two of them overlap.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]

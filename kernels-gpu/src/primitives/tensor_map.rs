@@ -1,8 +1,9 @@
 //! Tensor maps: what a bulk copy has to know of a matrix (PTX ISA, "Tensors: Tensor-map").
 //!
-//! The host makes one, of the driver (`cuTensorMapEncodeTiled`) for a GPU, and with `TensorMap::simulated` for the simulator. A kernel takes it as
-//! `#[grid_constant] map: &TensorMap`: the host passes the 128 bytes, and the reference is to them. A copy of it elsewhere is no tensor map to the
-//! hardware, which looks for it in the memory of parameters, of constants, or in global memory only.
+//! The host makes one, of the driver (`cuTensorMapEncodeTiled`) for a GPU, and with `TensorMap::simulated` for the
+//! simulator. A kernel takes it as `#[grid_constant] map: &TensorMap`: the host passes the 128 bytes, and the reference
+//! is to them. A copy of it elsewhere is no tensor map to the hardware, which looks for it in the memory of parameters,
+//! of constants, or in global memory only.
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use cuda_views::bulk_copy::tensor_map::{TensorElement, TensorMapError, TensorMapParts, TensorSwizzle};

@@ -1,7 +1,9 @@
-//! A value that is the same in all lanes, in a form in which `ptxas` knows it (PTX ISA, "Data Movement and Conversion Instructions: shfl.sync").
+//! A value that is the same in all lanes, in a form in which `ptxas` knows it (PTX ISA, "Data Movement and Conversion
+//! Instructions: shfl.sync").
 //!
-//! What depends on the thread's number may differ from lane to lane, also `thread_idx / 32`, for all that `ptxas` knows: addresses that are computed from it stay in
-//! vector registers, and an instruction that takes uniform ones (`wgmma`, bulk copies) waits while they are moved, each time. A shuffle from one lane ends that.
+//! What depends on the thread's number may differ from lane to lane, also `thread_idx / 32`, for all that `ptxas`
+//! knows: addresses that are computed from it stay in vector registers, and an instruction that takes uniform ones
+//! (`wgmma`, bulk copies) waits while they are moved, each time. A shuffle from one lane ends that.
 
 /// The value of lane 0.
 ///
@@ -13,8 +15,8 @@ pub unsafe fn uniform(value: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let first: u32;
-        // Lane, segment and mask as numbers, not in registers as the shuffles of `cuda_std` have them: it is by these that `ptxas` knows the result.
-        // SAFETY: reads one register of each lane.
+        // Lane, segment and mask as numbers, not in registers as the shuffles of `cuda_std` have them: it is by these
+        // that `ptxas` knows the result. SAFETY: reads one register of each lane.
         unsafe {
             core::arch::asm!(
                 "shfl.sync.idx.b32 {first}, {value}, 0, 31, 0xffffffff;",

@@ -1,5 +1,5 @@
-//! Matrix products of a warpgroup, four warps, with operands in shared memory (PTX ISA, "Asynchronous warpgroup level matrix
-//! instructions"), for `sm_90a` alone.
+//! Matrix products of a warpgroup, four warps, with operands in shared memory (PTX ISA, "Asynchronous warpgroup level
+//! matrix instructions"), for `sm_90a` alone.
 //!
 //! ```text
 //! fence(d)                           the accumulators are in place
@@ -8,17 +8,18 @@
 //! wait::<1, _>(d)                    all groups of this warpgroup but the latest one are done
 //! ```
 //!
-//! Every function is executed by all 128 threads of a warpgroup together, the first of which has a number that is a multiple of 128.
+//! Every function is executed by all 128 threads of a warpgroup together, the first of which has a number that is a
+//! multiple of 128.
 //!
-//! From the fence until the wait that covers it, nobody touches the accumulators of a product, but further products of the same
-//! shape, and nobody writes its operands. `fence` and `wait` take the accumulators, so that the compiler moves no access to them over either. Arrays
-//! of accumulators are indexed by constants only: they stay in registers.
+//! From the fence until the wait that covers it, nobody touches the accumulators of a product, but further products of
+//! the same shape, and nobody writes its operands. `fence` and `wait` take the accumulators, so that the compiler moves
+//! no access to them over either. Arrays of accumulators are indexed by constants only: they stay in registers.
 //!
 //! Accumulator `i` of thread `t` of the warpgroup is at row `16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2)` and column
 //! `8 * (i / 4) + 2 * (t % 4) + i % 2` of the 64 x N result ([`element_of_sums`]).
 //!
-//! In the simulator the sums are computed when the product starts, each in binary32 along K; the hardware adds in an order and
-//! with roundings of its own. The reads of the operands go on until the wait.
+//! In the simulator the sums are computed when the product starts, each in binary32 along K; the hardware adds in an
+//! order and with roundings of its own. The reads of the operands go on until the wait.
 
 use half::{bf16, f16};
 
@@ -61,7 +62,8 @@ pub enum DescriptorSwizzle {
 pub struct Descriptor(u64);
 
 impl Descriptor {
-    /// From the address of the first element in shared memory and the two offsets, all in bytes: multiples of 16 below 2^18.
+    /// From the address of the first element in shared memory and the two offsets, all in bytes: multiples of 16 below
+    /// 2^18.
     ///
     /// | | `leading` | `stride` |
     /// |---|---|---|
@@ -78,14 +80,14 @@ impl Descriptor {
         Self(field(address) | field(leading) << 16 | field(stride) << 32 | (swizzle as u64) << 62)
     }
 
-    /// Of a tile whose rows are 64 elements of K, 128 bytes, with the 128-byte swizzle: what a tensor map's box of 64 columns is. The next 16 of K
-    /// are [32 bytes](Self::advanced) further.
+    /// Of a tile whose rows are 64 elements of K, 128 bytes, with the 128-byte swizzle: what a tensor map's box of 64
+    /// columns is. The next 16 of K are [32 bytes](Self::advanced) further.
     pub const fn k_major(address: u32) -> Self {
         Self::new(address, 16, 1024, DescriptorSwizzle::Bytes128)
     }
 
-    /// Of a tile whose rows are 64 elements of M or N, 128 bytes, with the 128-byte swizzle; `panel` bytes further are the next 64 of them. The next 16
-    /// of K are [2,048 bytes](Self::advanced) further.
+    /// Of a tile whose rows are 64 elements of M or N, 128 bytes, with the 128-byte swizzle; `panel` bytes further are
+    /// the next 64 of them. The next 16 of K are [2,048 bytes](Self::advanced) further.
     pub const fn mn_major(address: u32, panel: u32) -> Self {
         Self::new(address, panel, 1024, DescriptorSwizzle::Bytes128)
     }
@@ -132,8 +134,8 @@ pub trait Sums: sealed::Sealed {
     #[doc(hidden)]
     fn wait<const PENDING: u32>(&mut self);
 
-    /// Calls `f` with the index and the value of each accumulator. The turns are written out: a loop may index the array at run time, which
-    /// moves it to local memory.
+    /// Calls `f` with the index and the value of each accumulator. The turns are written out: a loop may index the
+    /// array at run time, which moves it to local memory.
     fn for_each(&self, f: impl FnMut(u32, f32));
 }
 
@@ -211,7 +213,8 @@ macro_rules! sums {
             #[inline(always)]
             fn fence(&mut self) {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: a fence accesses nothing. That it names the accumulators keeps accesses to them on their side.
+                // SAFETY: a fence accesses nothing. That it names the accumulators keeps accesses to them on their
+                // side.
                 unsafe {
                     core::arch::asm!(
                         concat!("wgmma.fence.sync.aligned; // {0}", $(" {", $i, "}",)*),
@@ -227,7 +230,8 @@ macro_rules! sums {
             #[inline(always)]
             fn wait<const PENDING: u32>(&mut self) {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: memory does not change, and registers only as the starts of products promised. Named as in `fence`.
+                // SAFETY: memory does not change, and registers only as the starts of products promised. Named as in
+                // `fence`.
                 unsafe {
                     core::arch::asm!(
                         concat!("wgmma.wait_group.sync.aligned {pending}; // {0}", $(" {", $i, "}",)*),
@@ -269,8 +273,8 @@ sums!(256:
     64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
     96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127);
 
-/// Orders accesses to the accumulators and to shared memory before the products that follow: `wgmma.fence`. It stands before the first product, and
-/// wherever else than in products the accumulators have been written since.
+/// Orders accesses to the accumulators and to shared memory before the products that follow: `wgmma.fence`. It stands
+/// before the first product, and wherever else than in products the accumulators have been written since.
 ///
 /// # Safety
 /// All threads of the warpgroup execute it together.
@@ -279,13 +283,15 @@ pub unsafe fn fence<S: Sums>(sums: &mut S) {
     sums.fence();
 }
 
-/// Starts `sums = a * b`, or if `accumulate` `sums += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128, 168, 192 or 256 by the number of accumulators, with
-/// 64 rows of A and N columns of B in shared memory. A is contiguous along K unless `A_IS_M_MAJOR`, and so is B unless `B_IS_N_MAJOR`.
+/// Starts `sums = a * b`, or if `accumulate` `sums += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128, 168,
+/// 192 or 256 by the number of accumulators, with 64 rows of A and N columns of B in shared memory. A is contiguous
+/// along K unless `A_IS_M_MAJOR`, and so is B unless `B_IS_N_MAJOR`.
 ///
 /// # Safety
 /// - All threads of the warpgroup execute it together, with the same operands, behind a [`fence`].
-/// - The descriptors are of shared memory that nobody writes until the product has been waited for. Threads that have written it have executed
-///   `bulk_copy::proxy_fence` since, and a barrier stands between; or bulk copies have, whose mbarrier this thread has waited for.
+/// - The descriptors are of shared memory that nobody writes until the product has been waited for. Threads that have
+///   written it have executed `bulk_copy::proxy_fence` since, and a barrier stands between; or bulk copies have, whose
+///   mbarrier this thread has waited for.
 /// - Until then nobody accesses the accumulators but products of the same shape.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -299,7 +305,8 @@ pub unsafe fn product<T: ProductElement, const A_IS_M_MAJOR: bool, const B_IS_N_
     unsafe { sums.product::<T, A_IS_M_MAJOR, B_IS_N_MAJOR>(a, b, accumulate) };
 }
 
-/// Makes one group of all products that this warpgroup has started since the last commit, or an empty one: `wgmma.commit_group`.
+/// Makes one group of all products that this warpgroup has started since the last commit, or an empty one:
+/// `wgmma.commit_group`.
 ///
 /// # Safety
 /// All threads of the warpgroup execute it together.
@@ -314,8 +321,8 @@ pub unsafe fn commit() {
     cuda_views::wgmma::commit();
 }
 
-/// Waits until at most `PENDING` (0 to 7) of the latest groups are under way: `wgmma.wait_group`. The sums of the others are there, and their operands may be
-/// written again once a barrier says so to their writers.
+/// Waits until at most `PENDING` (0 to 7) of the latest groups are under way: `wgmma.wait_group`. The sums of the
+/// others are there, and their operands may be written again once a barrier says so to their writers.
 ///
 /// # Safety
 /// All threads of the warpgroup execute it together.

@@ -20,9 +20,9 @@
 //! | [`r16_cluster`] | two blocks share B by multicast | dynamic, 4 stages |
 //! | [`r17_wgmma_gemm`] | C by bulk copies, every layout, several tiles | dynamic, 4 or 6 stages and panels of C |
 //!
-//! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global memory,
-//! and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in
-//! [`VARIANTS`](tilewright_contract::VARIANTS) says which tile widths and how much shared memory it takes.
+//! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global
+//! memory, and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in [`VARIANTS`](tilewright_contract::VARIANTS) says
+//! which tile widths and how much shared memory it takes.
 
 #[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r01_naive;

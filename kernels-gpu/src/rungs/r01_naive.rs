@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Every element of A is read by n threads and every element of B by m threads, each time from global memory: 2 loads a
-//! multiply-add. Neighbouring threads take neighbouring columns, so the loads of B and the stores of C are coalesced and the
-//! loads of A are broadcast; the caches turn that into fewer bytes from DRAM, but not into fewer load instructions.
+//! multiply-add. Neighbouring threads take neighbouring columns, so the loads of B and the stores of C are coalesced
+//! and the loads of A are broadcast; the caches turn that into fewer bytes from DRAM, but not into fewer load
+//! instructions.
 //!
 //! Block: 16 x 16 threads. Shared memory: none.
 
@@ -26,7 +27,8 @@ const WIDTH: u32 = 16;
 const _: () = assert!(WIDTH <= TileGeometry::MAX_WIDTH);
 
 /// # Safety
-/// - The grid is [`Grid::cover`](tilewright_contract::Grid::cover) of a [`WIDTH`]-wide tile, the block WIDTH x WIDTH threads.
+/// - The grid is [`Grid::cover`](tilewright_contract::Grid::cover) of a [`WIDTH`]-wide tile, the block WIDTH x WIDTH
+///   threads.
 #[inline(always)]
 unsafe fn naive<E: Element>(operands: Operands<E>) {
     let Operands { a, b, c, args } = operands;
@@ -38,8 +40,8 @@ unsafe fn naive<E: Element>(operands: Operands<E>) {
     }
     let mut sum = E::Sum::ZERO;
     for i in 0..args.k as usize {
-        // SAFETY: row < m, column < n and i < k: both elements lie inside their matrices. 64-bit offsets, since an operand may
-        // exceed 2^32 elements.
+        // SAFETY: row < m, column < n and i < k: both elements lie inside their matrices. 64-bit offsets, since an
+        // operand may exceed 2^32 elements.
         let (x, y) = unsafe {
             (
                 a.get(row as usize * args.lda as usize + i),

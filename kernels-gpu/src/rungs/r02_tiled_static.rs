@@ -3,8 +3,8 @@
 //! The idea, over rung 1: the threads of a block need the same rows of A and columns of B. They load them together, one
 //! tile a step, into shared memory, and read them from there `W` times. The body is [`tiled`].
 //!
-//! The arrays' size is part of the kernel's code (`.shared .b8 ...[N]` in PTX): known to `ptxas`, limited to 48 KiB, and
-//! fixed for every launch. That is why there is one entry point a width.
+//! The arrays' size is part of the kernel's code (`.shared .b8 ...[N]` in PTX): known to `ptxas`, limited to 48 KiB,
+//! and fixed for every launch. That is why there is one entry point a width.
 //!
 //! Block: W x W threads. Shared memory: 2 W² elements, static.
 

@@ -1,21 +1,22 @@
 //! Rung 3: tiles in dynamic shared memory.
 //!
-//! The idea, over rung 2: the width is not in the code. The launch asks for so many bytes of shared memory, the kernel gets
-//! one pointer to them, and carves both tiles out of it:
+//! The idea, over rung 2: the width is not in the code. The launch asks for so many bytes of shared memory, the kernel
+//! gets one pointer to them, and carves both tiles out of it:
 //!
 //! ```text
 //! A_s = base                      a_part bytes
 //! B_s = base + a_part             b_part bytes
 //! ```
 //!
-//! The sizes of the parts arrive as arguments, as in the slides, but as [`Bytes`]: the slides hand over a byte count and add it
-//! to a `float *`, which lands four times too far.
+//! The sizes of the parts arrive as arguments, as in the slides, but as [`Bytes`]: the slides hand over a byte count
+//! and add it to a `float *`, which lands four times too far.
 //!
-//! Any width from 1 to 128 can be chosen at launch. Up to 32 a thread computes one element; wider tiles give it 4 x 4 or
-//! 8 x 8, one entry point each, since the sums live in registers, whose number is fixed when the kernel is compiled. Only this
-//! reaches sizes that need more than the default 48 KiB: 128 wide takes 128 KiB in f32.
+//! Any width from 1 to 128 can be chosen at launch. Up to 32 a thread computes one element; wider tiles give it 4 x 4
+//! or 8 x 8, one entry point each, since the sums live in registers, whose number is fixed when the kernel is compiled.
+//! Only this reaches sizes that need more than the default 48 KiB: 128 wide takes 128 KiB in f32.
 //!
-//! Block: ceil(W / R)² threads, R the elements a thread and side. Shared memory: [`TilePair::total`](tilewright_contract::TilePair::total), dynamic.
+//! Block: ceil(W / R)² threads, R the elements a thread and side. Shared memory:
+//! [`TilePair::total`](tilewright_contract::TilePair::total), dynamic.
 
 use cuda_std::{kernel, shared};
 use cuda_views::Shared;
@@ -35,9 +36,9 @@ use crate::tiled::{Fixed, Runtime, Tiles, Width, tiled};
 unsafe fn carve<E: Element>(a_part: Bytes, width: impl Width) -> Tiles<E> {
     let elems = || width.get() as usize * width.get() as usize;
     let base = shared::dynamic_shared_mem::<u8>();
-    // The allocation is aligned to 128 bytes or more, a static array only as its elements are. With the same knowledge of both LLVM
-    // loads from both in the same way, and the two rungs differ in nothing but where the memory comes from. (Knowing more, it
-    // asks for 16 bytes of A_s at once, and ptxas makes 7 % slower code of that on an H200.)
+    // The allocation is aligned to 128 bytes or more, a static array only as its elements are. With the same knowledge
+    // of both LLVM loads from both in the same way, and the two rungs differ in nothing but where the memory comes
+    // from. (Knowing more, it asks for 16 bytes of A_s at once, and ptxas makes 7 % slower code of that on an H200.)
     // SAFETY: inside the allocation, by the caller's promise. A byte offset is added to a byte pointer.
     unsafe {
         Tiles {
@@ -53,8 +54,8 @@ macro_rules! entry_points {
             #[doc = concat!("[`tiled`] with `", stringify!($element), "`, ", stringify!($outputs), " elements of C a thread and side.")]
             ///
             /// # Safety
-            /// As for the body: operands as `args` describes them, grid and block of the variant table, dynamic shared memory as
-            /// `parts` lays it out.
+            /// As for the body: operands as `args` describes them, grid and block of the variant table, dynamic shared
+            /// memory as `parts` lays it out.
             #[kernel]
             pub unsafe fn $symbol(
                 a: *const $element,
@@ -64,7 +65,8 @@ macro_rules! entry_points {
                 parts: TileParts,
             ) {
                 let width = ($width)(parts.tile_width);
-                // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's promise.
+                // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's
+                // promise.
                 unsafe { tiled::<$element, _, $outputs>(Operands::new(a, b, c, args), carve(parts.a_part, width), width) }
             }
         )*
@@ -74,8 +76,8 @@ macro_rules! entry_points {
     };
 }
 
-// Two widths have entry points of their own, in which the width is a constant: a fair comparison with the static rung, where it
-// always is. That the allocation is dynamic is then the only difference.
+// Two widths have entry points of their own, in which the width is a constant: a fair comparison with the static rung,
+// where it always is. That the allocation is dynamic is then the only difference.
 entry_points! {
     r03_tiled_dynamic_16_f32: 1, f32, |_| Fixed::<16>;
     r03_tiled_dynamic_32_f32: 1, f32, |_| Fixed::<32>;

@@ -1,9 +1,10 @@
 //! Rung 9: asynchronous copies into a ring of stages.
 //!
-//! The idea, over rung 8: `cp.async` copies from global to shared memory without a register in between, and goes on while the thread multiplies. So
-//! several steps along K can be under way at once, in a ring of stages in shared memory: 75,264 bytes here, which only a dynamic allocation that opts in
-//! above 48 KiB can have. A thread has 16 x 8 sums, 128 of its 255 registers. Blocks go through C in groups of rows, so that those which run at the same
-//! time share what L2 holds. The body is [`pipeline`](crate::pipeline).
+//! The idea, over rung 8: `cp.async` copies from global to shared memory without a register in between, and goes on
+//! while the thread multiplies. So several steps along K can be under way at once, in a ring of stages in shared
+//! memory: 75,264 bytes here, which only a dynamic allocation that opts in above 48 KiB can have. A thread has 16 x 8
+//! sums, 128 of its 255 registers. Blocks go through C in groups of rows, so that those which run at the same time
+//! share what L2 holds. The body is [`pipeline`](crate::pipeline).
 //!
 //! Two entry points: B copied in vectors of 4 elements, where its rows allow it, or one by one.
 //!
@@ -27,7 +28,8 @@ macro_rules! entry_points {
             #[doc = concat!("[`pipeline`] with copies of ", stringify!($copy_b), " elements of B.")]
             ///
             /// # Safety
-            /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the plan. `slices` is 1.
+            /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the plan.
+            /// `slices` is 1.
             #[kernel(max_threads = 256, min_blocks = 1)]
             pub unsafe fn $symbol(
                 a: *const f32,

@@ -2,8 +2,10 @@
 //!
 //! The idea, over rung 9: no shape is a special case.
 //! - A and B may lie transposed. In shared memory both lie as before, only the copies differ: one entry point a layout.
-//! - Several tiles, from 256 x 128 for large products down to those for few rows or few columns. The planner takes the one that it expects to be fastest.
-//! - Where C has fewer tiles than the GPU has multiprocessors, K is cut into slices for blocks of their own; sums meet in a workspace that L2 holds.
+//! - Several tiles, from 256 x 128 for large products down to those for few rows or few columns. The planner takes the
+//!   one that it expects to be fastest.
+//! - Where C has fewer tiles than the GPU has multiprocessors, K is cut into slices for blocks of their own; sums meet
+//!   in a workspace that L2 holds.
 //! - `C = alpha * A * B + beta * C`; with beta 0 C is not read.
 //!
 //! The body is [`pipeline`](crate::pipeline). Block: the tile's threads. Shared memory:
@@ -30,7 +32,8 @@ macro_rules! entry_points {
                 #[doc = concat!("[`pipeline`] with A laid out as `", stringify!($layout_a), "`, B as `", stringify!($layout_b), "`.")]
                 ///
                 /// # Safety
-                /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the plan.
+                /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the
+                /// plan.
                 #[kernel(max_threads = $threads, min_blocks = $blocks)]
                 pub unsafe fn $symbol(
                     a: *const f32,

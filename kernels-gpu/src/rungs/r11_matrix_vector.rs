@@ -7,16 +7,18 @@
 //! C = alpha * sum + beta * C
 //! ```
 //!
-//! What changed since rung 10: nothing is used twice, so nothing is worth a place in shared memory. A tile of 32 columns would multiply 31 times for nothing;
-//! here the time is that of reading the matrix once. What counts is that enough loads are under way: by Little's law 4.8 TB/s times 0.7 us are 25 KB a
-//! multiprocessor. A thread loads 8 vectors of 16 bytes before it uses the first, 32 KiB a block of 256 threads. `min_blocks` keeps `ptxas` to that: by itself it puts each
-//! product behind its load, in 32 registers, so that the multiprocessor could hold 8 blocks, of which there are not so many.
+//! What changed since rung 10: nothing is used twice, so nothing is worth a place in shared memory. A tile of 32
+//! columns would multiply 31 times for nothing; here the time is that of reading the matrix once. What counts is that
+//! enough loads are under way: by Little's law 4.8 TB/s times 0.7 us are 25 KB a multiprocessor. A thread loads 8
+//! vectors of 16 bytes before it uses the first, 32 KiB a block of 256 threads. `min_blocks` keeps `ptxas` to that: by
+//! itself it puts each product behind its load, in 32 registers, so that the multiprocessor could hold 8 blocks, of
+//! which there are not so many.
 //!
-//! Shapes (elements): the matrix has `lines` lines of `k` elements ([`LineTile`] says which operand it is). Where few lines
-//! leave multiprocessors idle, K is cut into slices, as in rung 10.
+//! Shapes (elements): the matrix has `lines` lines of `k` elements ([`LineTile`] says which operand it is). Where few
+//! lines leave multiprocessors idle, K is cut into slices, as in rung 10.
 //!
-//! Prediction on an H200 at 4096 x 1 x 4096: 67 MB at 4.0 TB/s are 17 us and a launch of 2 us, against 57 us of rung 10 and 21 us of cuBLAS. 1 x 4096 x
-//! 4096: the same and 1 to 2 us for the slices to meet.
+//! Prediction on an H200 at 4096 x 1 x 4096: 67 MB at 4.0 TB/s are 17 us and a launch of 2 us, against 57 us of rung 10
+//! and 21 us of cuBLAS. 1 x 4096 x 4096: the same and 1 to 2 us for the slices to meet.
 
 use cuda_std::warp::warp_shuffle_xor;
 use cuda_std::{kernel, shared_array, thread};
@@ -50,7 +52,8 @@ impl Problem {
     /// Of this block.
     ///
     /// # Safety
-    /// `a`, `b` and `results` are the operands that `call` describes, in the form of `line_args`; the matrix lies as `tile` says.
+    /// `a`, `b` and `results` are the operands that `call` describes, in the form of `line_args`; the matrix lies as
+    /// `tile` says.
     #[inline(always)]
     unsafe fn new(tile: LineTile, a: *const f32, b: *const f32, results: Results, call: GemmCall) -> Self {
         let args = call.args;
@@ -91,7 +94,8 @@ impl Problem {
         }
     }
 
-    /// This thread's sum meets those of the other slices; the block that has all stores them: a thread its line's, where it has one.
+    /// This thread's sum meets those of the other slices; the block that has all stores them: a thread its line's,
+    /// where it has one.
     ///
     /// # Safety
     /// `results` are as they say. Every thread of the block calls this; no two have one line.
@@ -272,8 +276,9 @@ macro_rules! entry_points {
             #[doc = concat!("Lines as in `", stringify!($body), "`, in vectors of ", stringify!($vector), ".")]
             ///
             /// # Safety
-            /// Operands as `call` describes them in the form of [`line_args`](tilewright_contract::line_args), the matrix laid out as the tile says, with
-            /// rows and address multiples of the vector's bytes; grid and block of the plan; workspace and counters as [`Results`] says.
+            /// Operands as `call` describes them in the form of [`line_args`](tilewright_contract::line_args), the
+            /// matrix laid out as the tile says, with rows and address multiples of the vector's bytes; grid and block
+            /// of the plan; workspace and counters as [`Results`] says.
             #[kernel(max_threads = 256, min_blocks = 4)]
             pub unsafe fn $symbol(
                 a: *const f32,

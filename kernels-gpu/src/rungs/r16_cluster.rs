@@ -2,8 +2,9 @@
 //!
 //! The body is [`wgmma`](mod@crate::wgmma).
 //!
-//! What changed since rung 15: clusters of two blocks, whose tiles are neighbours along M and need the same part of B. Each copies half of it to the shared
-//! memory of both (multicast), so that L2 is read for 32 KiB a step and block in place of 48. A stage is empty when both blocks have multiplied it.
+//! What changed since rung 15: clusters of two blocks, whose tiles are neighbours along M and need the same part of B.
+//! Each copies half of it to the shared memory of both (multicast), so that L2 is read for 32 KiB a step and block in
+//! place of 48. A stage is empty when both blocks have multiplied it.
 //!
 //! Prediction at 4096 cubed on an H200: 700 TFLOP/s.
 

@@ -2,8 +2,9 @@
 //!
 //! The body is [`wgmma`](mod@crate::wgmma).
 //!
-//! What changed since rung 16: a warpgroup writes its sums to shared memory with `stmatrix`, and the tensor memory accelerator stores them in whole lines
-//! while the next tile is multiplied. And what makes a GEMM of it: A and B of either layout, tiles for smaller C.
+//! What changed since rung 16: a warpgroup writes its sums to shared memory with `stmatrix`, and the tensor memory
+//! accelerator stores them in whole lines while the next tile is multiplied. And what makes a GEMM of it: A and B of
+//! either layout, tiles for smaller C.
 //!
 //! Prediction at 4096 cubed on an H200: 720 TFLOP/s, the level of cuBLAS.
 

@@ -11,13 +11,13 @@ use crate::primitives::async_copy;
 use crate::primitives::mma::c_place;
 use crate::unroll::unrolled;
 
-/// Does with a lane's sums what `call` and `epilogue` say, and stores them. Where C is of the type of A and B, takes vectors of 16 bytes and is not read, by
-/// way of shared memory, so that 8 lanes store 128 bytes of a row; else as they are, two neighbours at once where C allows that: of f32 4 lanes then store
-/// 32 bytes, a sector.
+/// Does with a lane's sums what `call` and `epilogue` say, and stores them. Where C is of the type of A and B, takes
+/// vectors of 16 bytes and is not read, by way of shared memory, so that 8 lanes store 128 bytes of a row; else as they
+/// are, two neighbours at once where C allows that: of f32 4 lanes then store 32 bytes, a sector.
 ///
 /// # Safety
-/// `c` and the bias are as `call` and `epilogue` say; the place is the warp's own. `ring` is the block's, of which no thread will use anything any more.
-/// Every thread of the block calls this.
+/// `c` and the bias are as `call` and `epilogue` say; the place is the warp's own. `ring` is the block's, of which no
+/// thread will use anything any more. Every thread of the block calls this.
 #[inline(always)]
 pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     sums: &mut Sums<M, N>,
@@ -58,11 +58,12 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
     }
 }
 
-/// Stores by way of shared memory: a warp's part of C as rows of its own, [`Swizzle`]d, so that neither the lanes that store pairs nor those that load
-/// chunks have bank conflicts.
+/// Stores by way of shared memory: a warp's part of C as rows of its own, [`Swizzle`]d, so that neither the lanes that
+/// store pairs nor those that load chunks have bank conflicts.
 ///
 /// # Safety
-/// As for [`store`]; C, as words of two elements, begins at a multiple of 16 bytes, with rows a multiple of that apart and of whole 16s.
+/// As for [`store`]; C, as words of two elements, begins at a multiple of 16 bytes, with rows a multiple of that apart
+/// and of whole 16s.
 #[inline(always)]
 unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     sums: &Sums<M, N>,
@@ -82,11 +83,13 @@ unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usi
     };
     let swizzle = const { Swizzle::of_row(T::TILE.warp_n) };
     let (warp, lane) = (thread::thread_idx_x() / 32, thread::thread_idx_x() % 32);
-    // Copies of steps behind the end may still be under way, and would come to the ring after what is written there below.
+    // Copies of steps behind the end may still be under way, and would come to the ring after what is written there
+    // below.
     async_copy::wait::<0>();
     // WAR: no thread reads the ring any more, and none copies to it.
     thread::sync_threads();
-    // SAFETY: the part is the warp's own, and the ring holds those of all warps. What is stored lies inside C, as whole chunks do or do not.
+    // SAFETY: the part is the warp's own, and the ring holds those of all warps. What is stored lies inside C, as whole
+    // chunks do or do not.
     unsafe {
         let own = ring.part((warp * elems) as usize, elems as usize);
         unrolled!(M, at most 8, |i| {
@@ -132,7 +135,8 @@ struct Direct<O> {
     /// The lane's first element.
     row: u32,
     column: u32,
-    /// Whether two elements have one address with a multiple of their bytes in every row; n is even then, so that both are in C or neither.
+    /// Whether two elements have one address with a multiple of their bytes in every row; n is even then, so that both
+    /// are in C or neither.
     pairs: bool,
 }
 
@@ -155,7 +159,8 @@ impl<O: Narrowed> Direct<O> {
         }
     }
 
-    /// Where a pair begins, the upper one (`half` 0) or the lower one (1) of a fragment, and which of its elements are in C.
+    /// Where a pair begins, the upper one (`half` 0) or the lower one (1) of a fragment, and which of its elements are
+    /// in C.
     #[inline(always)]
     fn pair(self, i: usize, j: usize, half: usize) -> (usize, [bool; 2]) {
         let row = self.row + 16 * i as u32 + 8 * half as u32;

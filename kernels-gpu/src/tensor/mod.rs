@@ -11,10 +11,12 @@
 //! C = activation(alpha * sums + beta * C + bias)
 //! ```
 //!
-//! As in [`pipeline`](crate::pipeline), copies run STAGES - 1 steps ahead of their use and fragments one kk, and one barrier a step closes both hazards.
+//! As in [`pipeline`](crate::pipeline), copies run STAGES - 1 steps ahead of their use and fragments one kk, and one
+//! barrier a step closes both hazards.
 //!
-//! A warp has 64 x 64 elements of C (or what its tile says): for 16 along K it loads 4 pieces of A and 4 of B, 16 x 16 each, by one `ldmatrix` a piece, and
-//! multiplies them by 32 `mma.m16n8k16`. Neither the copies nor the loads have bank conflicts ([`Swizzle`](tilewright_contract::Swizzle)).
+//! A warp has 64 x 64 elements of C (or what its tile says): for 16 along K it loads 4 pieces of A and 4 of B, 16 x 16
+//! each, by one `ldmatrix` a piece, and multiplies them by 32 `mma.m16n8k16`. Neither the copies nor the loads have
+//! bank conflicts ([`Swizzle`](tilewright_contract::Swizzle)).
 
 mod epilogue;
 mod operand;
@@ -46,10 +48,12 @@ impl TensorElement for bf16 {}
 /// Computes this block's tile of C. `M` and `N` are the 16s of rows and the 8s of columns of a warp.
 ///
 /// # Safety
-/// - `a`, `b` and `c` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global memory; `c` overlaps neither. It and the bias
-///   are as `epilogue` says.
-/// - A and B begin at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span less than 2^32 elements.
-/// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once: `call.slices` is 1.
+/// - `a`, `b` and `c` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global memory;
+///   `c` overlaps neither. It and the bias are as `epilogue` says.
+/// - A and B begin at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span
+///   less than 2^32 elements.
+/// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
+///   `call.slices` is 1.
 #[inline(always)]
 pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
     a: *const E,
@@ -150,7 +154,8 @@ where
     let mut copy_to = 0;
     macro_rules! copy_step {
         () => {
-            // SAFETY: the stage lies in the ring. At the start nobody has used it; later the barrier before has drained it.
+            // SAFETY: the stage lies in the ring. At the start nobody has used it; later the barrier before has drained
+            // it.
             unsafe {
                 let (to_a, to_b) = sides(copy_to);
                 copier_a.copy::<LA, WHOLE>(side_a, to_a, left);
@@ -200,7 +205,8 @@ where
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == pieces {
                 wait::<T>();
-                // RAW: every thread's copies of the next stage are there. WAR: nobody reads this stage any more; the copies that start next go into it.
+                // RAW: every thread's copies of the next stage are there. WAR: nobody reads this stage any more; the
+                // copies that start next go into it.
                 thread::sync_threads();
                 stage = after(stage);
                 load(&mut fragments_a[next], &mut fragments_b[next], stage, 0);

@@ -1,7 +1,8 @@
 //! How a block copies its part of A or B into a stage, and how a warp loads its fragments from there.
 //!
-//! The rows of A and the columns of B are here called lines. An operand lies in memory along K, line by line, or along its lines, one k after the other; its
-//! part of a stage has the same rows, [`Swizzle`]d. `ldmatrix` gives the same fragments from either, by the way of `.trans` from the second.
+//! The rows of A and the columns of B are here called lines. An operand lies in memory along K, line by line, or along
+//! its lines, one k after the other; its part of a stage has the same rows, [`Swizzle`]d. `ldmatrix` gives the same
+//! fragments from either, by the way of `.trans` from the second.
 
 use bytemuck::Pod;
 use cuda_views::{Global, Shared};
@@ -125,12 +126,13 @@ impl<T: Pod> Copier<T> {
         }
     }
 
-    /// Starts the copies of a step into `to`, the side's part of a stage. Of the step, `left` elements along K are left. `WHOLE`: every chunk is
-    /// either all inside the operand or all outside ([`are_whole`]). Chunks that may be neither cost three or four instructions more each.
+    /// Starts the copies of a step into `to`, the side's part of a stage. Of the step, `left` elements along K are
+    /// left. `WHOLE`: every chunk is either all inside the operand or all outside ([`are_whole`]). Chunks that may be
+    /// neither cost three or four instructions more each.
     ///
     /// # Safety
-    /// As for [`async_copy::copy`]: nobody uses the side until this thread has waited. `from` is the operand that `new` was told of, and its rows begin at
-    /// multiples of 16 bytes.
+    /// As for [`async_copy::copy`]: nobody uses the side until this thread has waited. `from` is the operand that `new`
+    /// was told of, and its rows begin at multiples of 16 bytes.
     #[inline(always)]
     pub unsafe fn copy<L: Layout, const WHOLE: bool>(&self, side: Side, to: Shared<T>, left: u32) {
         let pass = side.pass::<L>();
@@ -194,7 +196,8 @@ impl Reader {
         Self::new::<L>(side, first, lane / 16, lane / 8 % 2, lane % 8)
     }
 
-    /// Of a lane that brings row `row` of a matrix of a piece: of its first or last 8 lines (`line` 0 or 1), of its first or last 8 elements along K.
+    /// Of a lane that brings row `row` of a matrix of a piece: of its first or last 8 lines (`line` 0 or 1), of its
+    /// first or last 8 elements along K.
     #[inline(always)]
     fn new<L: Layout>(side: Side, first: u32, line: u32, k: u32, row: u32) -> Self {
         let swizzle = side.swizzle::<L>();
@@ -206,8 +209,9 @@ impl Reader {
         Self { base }
     }
 
-    /// Loads a piece of 16 lines and 16 elements along K from `from`, the side's part of a stage: number `piece` of the warp's lines, `kk` of the step.
-    /// Of A it is a fragment; of B the one of its first 8 columns and then that of the others.
+    /// Loads a piece of 16 lines and 16 elements along K from `from`, the side's part of a stage: number `piece` of the
+    /// warp's lines, `kk` of the step. Of A it is a fragment; of B the one of its first 8 columns and then that of the
+    /// others.
     ///
     /// # Safety
     /// As for [`ldmatrix::load`]: the side is filled, and the whole warp is here.

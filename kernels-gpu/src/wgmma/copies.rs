@@ -8,8 +8,8 @@ use super::{Element, Ring, Tile, Turn, empty, full};
 use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::{bulk_copy, cluster, mbarrier};
 
-/// Copies all steps of all tiles of the block: `first`, then those of `work`; of each as many rows of A and columns of B as are given. Elements outside of the
-/// matrices arrive as zeros, so that sums need no case for the last step.
+/// Copies all steps of all tiles of the block: `first`, then those of `work`; of each as many rows of A and columns of
+/// B as are given. Elements outside of the matrices arrive as zeros, so that sums need no case for the last step.
 ///
 /// # Safety
 /// As for [`product`](super::product); one thread of the block executes it.
@@ -43,10 +43,12 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
             let start = stage * tile.stage_elems();
             let to_b = start + tile.a_elems() + own * WgmmaTile::K;
             let barrier = (ring.barriers, full::<T>(stage));
-            // SAFETY: the stage lies in the ring, and nobody uses it: in the first round nobody has, later those who multiply have arrived. The boxes are
-            // the bytes that the barrier expects; in a cluster those that other blocks copy here among them.
+            // SAFETY: the stage lies in the ring, and nobody uses it: in the first round nobody has, later those who
+            // multiply have arrived. The boxes are the bytes that the barrier expects; in a cluster those that other
+            // blocks copy here among them.
             unsafe {
-                // WAR: the stage is drained, in every block of the cluster. In the first round the phase before the first one counts as complete.
+                // WAR: the stage is drained, in every block of the cluster. In the first round the phase before the
+                // first one counts as complete.
                 if const { T::TILE.cluster > 1 } {
                     cluster::wait_for(ring.barriers, empty::<T>(stage), parity ^ 1);
                 } else {
@@ -62,7 +64,8 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
         next = work.next::<T>();
     }
     if const { T::TILE.cluster > 1 } {
-        // Other blocks arrive at this one's barriers until they have multiplied the last stages: it does not end before.
+        // Other blocks arrive at this one's barriers until they have multiplied the last stages: it does not end
+        // before.
         let mut stage = 0;
         while stage < tile.stages {
             // SAFETY: as above. A stage that was never filled counts as drained.
@@ -73,8 +76,8 @@ pub(super) unsafe fn copy<E: Element, T: Tile, const A_IS_M_MAJOR: bool, const B
     }
 }
 
-/// Copies `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on: one box where the matrix lies along K, else one for every
-/// 64 rows; to this block, or to all `blocks` of its cluster.
+/// Copies `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on: one box where the matrix
+/// lies along K, else one for every 64 rows; to this block, or to all `blocks` of its cluster.
 ///
 /// # Safety
 /// As for [`bulk_copy::load_2d`].

@@ -1,7 +1,8 @@
 //! Entry points of the rungs that have this body.
 
-/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major), whether B does (is N-major). `2 x 84 sums`:
-/// of a thread, for twice 64 rows. `(no clusters)` is not `(cluster = 1)`: a launch of clusters of one block is one of clusters, and up to a fourth slower (decision 20).
+/// For each tile its type, and an entry point for each line: symbol, element, whether A lies across K (is M-major),
+/// whether B does (is N-major). `2 x 84 sums`: of a thread, for twice 64 rows. `(no clusters)` is not `(cluster = 1)`:
+/// a launch of clusters of one block is one of clusters, and up to a fourth slower (decision 20).
 macro_rules! entry_points {
     ($($tile:ident, $threads:literal threads, $blocks:literal blocks, $own:tt, $groups:literal x $sums:literal sums {
         $($symbol:ident: $element:ty, $a_is_m_major:literal, $b_is_n_major:literal;)*
@@ -40,8 +41,8 @@ macro_rules! entry_points {
         #[doc = concat!("Elements of `", stringify!($element), "`; A is M-major: ", stringify!($a_is_m_major), ", B is N-major: ", stringify!($b_is_n_major), ".")]
         ///
         /// # Safety
-        /// As for [the body](crate::wgmma::product): maps and operands as `call` and `epilogue` describe them, grid, block and dynamic shared memory
-        /// of the plan, workspace and counters for its slices.
+        /// As for [the body](crate::wgmma::product): maps and operands as `call` and `epilogue` describe them, grid,
+        /// block and dynamic shared memory of the plan, workspace and counters for its slices.
         #[cuda_std::kernel(max_threads = $threads, min_blocks = $blocks $(, $own = $cluster)?)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $symbol(

@@ -18,8 +18,9 @@ use crate::unroll::unrolled;
 /// Where a kernel leaves its results.
 #[derive(Clone, Copy)]
 pub struct Target<'map, E> {
-    /// C's map, with boxes of 64 rows and the tile's columns of a panel, and the 128-byte swizzle if these are 64. Not used where C's elements are f32, or its
-    /// columns, its leading dimension or its address are no multiples of 16 bytes.
+    /// C's map, with boxes of 64 rows and the tile's columns of a panel, and the 128-byte swizzle if these are 64. Not
+    /// used where C's elements are f32, or its columns, its leading dimension or its address are no multiples of 16
+    /// bytes.
     pub map: &'map TensorMap,
     /// C, of elements as `epilogue` says.
     pub c: *mut E,
@@ -80,11 +81,13 @@ impl<E: Element> Party for Warpgroup<E> {
     }
 }
 
-/// Stores 64 rows of a tile that warpgroup `number` has, the `group`th of them, whose first row and column are `at`; with slices, the warpgroup that has the
-/// sums of all does. By bulk copies where C takes them, else by threads. `is_last`: no tile of the block follows.
+/// Stores 64 rows of a tile that warpgroup `number` has, the `group`th of them, whose first row and column are `at`;
+/// with slices, the warpgroup that has the sums of all does. By bulk copies where C takes them, else by threads.
+/// `is_last`: no tile of the block follows.
 ///
 /// # Safety
-/// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this. If `is_last`, all copies to the ring have been waited for.
+/// `target` is as it says; `ring` is the block's, and every thread of the warpgroup calls this. If `is_last`, all
+/// copies to the ring have been waited for.
 #[inline(always)]
 pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     mut sums: [f32; SUMS],
@@ -106,7 +109,8 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
         let warpgroup = Warpgroup { number, group, panels };
         if const { T::TILE.takes_slices() } && share.slices > 1 {
             const { assert!(!T::TILE.takes_slices() || matches!(SUMS, 32 | 64 | 96)) };
-            // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first barrier before it uses them.
+            // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first
+            // barrier before it uses them.
             bulk_copy::wait_read::<0>();
             // In rows of 8, as many as there are.
             let first = sums.as_mut_ptr();
@@ -180,8 +184,9 @@ unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32
     }
 }
 
-/// Stores `alpha * sums`, panel after panel: the warpgroup writes it to shared memory, swizzled, and one thread starts a copy of it, which goes on while the
-/// next one is written, or the next tile multiplied. Nothing outside of C is stored. After the last tile the stages have room for all panels at once.
+/// Stores `alpha * sums`, panel after panel: the warpgroup writes it to shared memory, swizzled, and one thread starts
+/// a copy of it, which goes on while the next one is written, or the next tile multiplied. Nothing outside of C is
+/// stored. After the last tile the stages have room for all panels at once.
 ///
 /// # Safety
 /// As for [`store`].
@@ -225,7 +230,8 @@ unsafe fn by_boxes<E: Element, T: Tile, const SUMS: usize>(
     unrolled!(const T::TILE.n / T::TILE.c_columns(), |panel| {
         let place = if is_last { panel } else { (warpgroup.group * count + panel) % tile.c_panels };
         let start = own + place * tile.c_panel_elems();
-        // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole warpgroup is here.
+        // SAFETY: the panels are the warpgroup's own; each row is written by four lanes of one warp. The whole
+        // warpgroup is here.
         unsafe {
             if !is_last {
                 if is_first_warp && elect(u32::MAX) {
@@ -280,14 +286,15 @@ fn place_of_chunk<T: Tile>(row: u32, chunk: u32) -> u32 {
 /// Columns of what a warp has in shared memory at once: 16 rows of them, in f32, are its quarter of a panel.
 const COLUMNS: u32 = 32;
 
-/// The place of 4 columns of a row of a warp's sums: XORed so that neither a warp's pairs of columns of 8 rows nor its whole rows have bank conflicts.
+/// The place of 4 columns of a row of a warp's sums: XORed so that neither a warp's pairs of columns of 8 rows nor its
+/// whole rows have bank conflicts.
 #[inline(always)]
 const fn place(row: u32, four: u32) -> u32 {
     row * COLUMNS + (four ^ (row % 4 * 2)) * 4
 }
 
-/// Computes `activation(alpha * sums + beta * C + bias)` and stores it as elements of `F`: each warp by itself, 32 columns of its 16 rows after the other, by
-/// way of shared memory, so that 8 lanes read and store a whole row of them.
+/// Computes `activation(alpha * sums + beta * C + bias)` and stores it as elements of `F`: each warp by itself, 32
+/// columns of its 16 rows after the other, by way of shared memory, so that 8 lanes read and store a whole row of them.
 ///
 /// # Safety
 /// As for [`store`].
@@ -307,8 +314,9 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
     // Four elements have one address with a multiple of all their bytes in every row.
     let fours = n.is_multiple_of(4) && ld.is_multiple_of(4) && c.addr().is_multiple_of(4 * size_of::<F>());
     let (own_row, own_column) = element_of_sums(lane, 0);
-    // SAFETY: a warp has a quarter of the warpgroup's panel to itself. C and the bias are as the target says; of C a thread accesses elements that no other
-    // does. With `fours` n is a multiple of 4, and four columns are all inside or none.
+    // SAFETY: a warp has a quarter of the warpgroup's panel to itself. C and the bias are as the target says; of C a
+    // thread accesses elements that no other does. With `fours` n is a multiple of 4, and four columns are all inside
+    // or none.
     unsafe {
         let own = Shared::<f32>::new(warpgroup.panels.as_mut_ptr().cast(), const { 64 * COLUMNS as usize })
             .part((16 * COLUMNS * warp) as usize, const { 16 * COLUMNS as usize });
@@ -320,8 +328,9 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
         let mut part = opaque::zero();
         while part < parts {
             let column = column + COLUMNS * part + lane % 8 * 4;
-            // What C holds is loaded for all passes at once, while the sums go to shared memory. No branch between the loads, behind which each would be
-            // waited for: a row that C does not have is replaced by the thread's first.
+            // What C holds is loaded for all passes at once, while the sums go to shared memory. No branch between the
+            // loads, behind which each would be waited for: a row that C does not have is replaced by the thread's
+            // first.
             let mut before = [[F::ZERO; 4]; 4];
             let first = row + lane / 8;
             if call.beta != 0.0 && first < m && column < end {

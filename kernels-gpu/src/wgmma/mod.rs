@@ -12,9 +12,9 @@
 //!                                                  C = activation(alpha * sums + beta * C + bias)
 //! ```
 //!
-//! What a tile says ([`WgmmaTile`]) makes the rungs: with one stage copies and products take turns; with several, copies run ahead, also into the next
-//! tile of a block that stays; in a cluster each block copies a part of B to all; with panels of C bulk copies store it while the next tile is
-//! multiplied.
+//! What a tile says ([`WgmmaTile`]) makes the rungs: with one stage copies and products take turns; with several,
+//! copies run ahead, also into the next tile of a block that stays; in a cluster each block copies a part of B to all;
+//! with panels of C bulk copies store it while the next tile is multiplied.
 
 mod copies;
 mod entry;
@@ -54,7 +54,8 @@ impl<E: TensorElement + ProductElement> Element for E {}
 struct Ring<E> {
     /// Elements of all stages, then of all panels of C.
     elems: Shared<E>,
-    /// All of it, as barriers. A view of the barriers alone would begin at an address that `ptxas` computes anew in each step (`SR_SWINHI`).
+    /// All of it, as barriers. A view of the barriers alone would begin at an address that `ptxas` computes anew in
+    /// each step (`SR_SWINHI`).
     barriers: Shared<u64>,
 }
 
@@ -107,13 +108,15 @@ impl Turn {
     }
 }
 
-/// Computes this block's tiles of C. `GROUPS`: how many times 64 rows a warpgroup has of a tile; `SUMS`: half the tile's columns.
+/// Computes this block's tiles of C. `GROUPS`: how many times 64 rows a warpgroup has of a tile; `SUMS`: half the
+/// tile's columns.
 ///
 /// # Safety
-/// - `a` and `b` are the maps of the matrices that `target.call` describes, with boxes of [`WgmmaTile::box_rows`] x 64 elements and the 128-byte swizzle; A
-///   is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
-/// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster of the tile's size, whose
-///   blocks are neighbours along x.
+/// - `a` and `b` are the maps of the matrices that `target.call` describes, with boxes of [`WgmmaTile::box_rows`] x 64
+///   elements and the 128-byte swizzle; A is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target` is
+///   as it says, and C overlaps neither A nor B.
+/// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
+///   of the tile's size, whose blocks are neighbours along x.
 #[inline(always)]
 pub unsafe fn product<
     E: Element,
@@ -165,7 +168,8 @@ pub unsafe fn product<
             mbarrier::fence_init();
         }
     }
-    // What the block begins with is computed before the barrier, while one thread makes the barriers of the ring: the first copy waits for both.
+    // What the block begins with is computed before the barrier, while one thread makes the barriers of the ring: the
+    // first copy waits for both.
     let mut work = Work::new::<T>(target.call);
     let first = work.next::<T>();
     let args = target.call.args;
@@ -181,28 +185,32 @@ pub unsafe fn product<
         // RAW: the barriers of the block are there.
         thread::sync_threads();
     }
-    // RAW, WAR, WAW: what launches before this one wrote and read in A, B, C, the workspace and its counters. All above accesses the block's shared memory and
-    // the kernel's parameters only, and takes place while those launches end.
+    // RAW, WAR, WAW: what launches before this one wrote and read in A, B, C, the workspace and its counters. All above
+    // accesses the block's shared memory and the kernel's parameters only, and takes place while those launches end.
     grid_dependency::wait();
     // The next launch may do the same from now on; its blocks come as this grid's end.
     grid_dependency::launch_dependents();
     let warpgroup = number / 4;
-    // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one way as a whole.
+    // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one
+    // way as a whole.
     unsafe {
         if warpgroup == tile.consumers() {
             if const { T::TILE.moves_registers() } {
                 setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
             }
             if const { T::TILE.cluster > 1 } {
-                // RAW: the barriers of the other blocks are there, to which copies go. Who multiplies needs them later than that.
+                // RAW: the barriers of the other blocks are there, to which copies go. Who multiplies needs them later
+                // than that.
                 cluster::wait();
             }
-            // Elected, not by its number: `ptxas` then knows that it is one thread, and keeps addresses in uniform registers.
+            // Elected, not by its number: `ptxas` then knows that it is one thread, and keeps addresses in uniform
+            // registers.
             if number == tile.consumers() * 4 && elect(u32::MAX) {
                 copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, rows, first, work);
             }
-            // The lanes meet again here, and not at the end of the kernel, where the other warpgroups' way ends too: `ptxas` would take their way for one on
-            // which lanes may be apart, too, and keep no descriptor in uniform registers.
+            // The lanes meet again here, and not at the end of the kernel, where the other warpgroups' way ends too:
+            // `ptxas` would take their way for one on which lanes may be apart, too, and keep no descriptor in uniform
+            // registers.
             warp::sync_warp(u32::MAX);
         } else {
             if const { T::TILE.moves_registers() } {
@@ -217,8 +225,8 @@ pub unsafe fn product<
     }
 }
 
-/// Clears the rows of all stages that no copy brings: of a product with fewer rows or columns than a tile. They are multiplied like the others, and what comes of
-/// them is not stored.
+/// Clears the rows of all stages that no copy brings: of a product with fewer rows or columns than a tile. They are
+/// multiplied like the others, and what comes of them is not stored.
 ///
 /// # Safety
 /// All threads of the block execute it, before its barrier; nobody reads the ring before that.

@@ -27,8 +27,8 @@ const fn operand<const LIES_ACROSS: bool>(address: u32) -> (Descriptor, u32) {
     }
 }
 
-/// Computes the rows of warpgroup `warpgroup`, which is this one, of all tiles of the block: `first`, then those of `work`; where warpgroups take turns, all rows
-/// of every other tile.
+/// Computes the rows of warpgroup `warpgroup`, which is this one, of all tiles of the block: `first`, then those of
+/// `work`; where warpgroups take turns, all rows of every other tile.
 ///
 /// # Safety
 /// As for [`product`](super::product); the threads of a warpgroup other than the last execute it together.
@@ -69,7 +69,8 @@ pub(super) unsafe fn multiply<
     }
     while let Some(item) = next {
         next = work.next::<T>();
-        // Here, and not before the loop: what flowed in from the tile before would make `ptxas` take turns with the products (C7515).
+        // Here, and not before the loop: what flowed in from the tile before would make `ptxas` take turns with the
+        // products (C7515).
         let mut sums = [const { core::mem::MaybeUninit::<[f32; SUMS]>::uninit() }; GROUPS];
         unrolled!(const GROUPS, |group| {
             sums[group].write(<[f32; SUMS]>::zero());
@@ -77,9 +78,9 @@ pub(super) unsafe fn multiply<
         // SAFETY: each has been written.
         let mut sums = sums.map(|sums| unsafe { sums.assume_init() });
         if const { T::TILE.ping_pong } && item.number != start_of_block {
-            // RAW: the other warpgroup has waited for all steps of the tile before. A wait tells a phase of a stage's barrier from the next one, not from the one
-            // behind that.
-            // SAFETY: both warpgroups as a whole, each in its turn.
+            // RAW: the other warpgroup has waited for all steps of the tile before. A wait tells a phase of a stage's
+            // barrier from the next one, not from the one behind that. SAFETY: both warpgroups as a whole, each in its
+            // turn.
             unsafe { named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP) };
         }
         let mut step = 0;
@@ -87,7 +88,8 @@ pub(super) unsafe fn multiply<
         while step < item.steps {
             let Turn { stage, parity } = turn;
             let at = stage * tile.stage_bytes().get();
-            // SAFETY: the warpgroup is here as a whole. The stage is in the ring, and filled; who fills it again waits until it is released.
+            // SAFETY: the warpgroup is here as a whole. The stage is in the ring, and filled; who fills it again waits
+            // until it is released.
             unsafe {
                 // RAW: the stage is filled.
                 mbarrier::wait(ring.barriers, full::<T>(stage), parity);

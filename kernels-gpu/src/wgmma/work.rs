@@ -7,8 +7,8 @@ use super::Tile;
 use crate::primitives::cluster;
 use crate::slices::Share;
 
-/// The items of a block, one after the other: its cluster goes through groups of `cluster` tiles along M, all of slice 0 first, as far apart as there are
-/// clusters.
+/// The items of a block, one after the other: its cluster goes through groups of `cluster` tiles along M, all of slice
+/// 0 first, as far apart as there are clusters.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
     /// Groups of tiles along M.
@@ -32,7 +32,8 @@ pub(super) struct Work {
 /// A tile of C and a slice of K.
 #[derive(Clone, Copy)]
 pub(super) struct Item {
-    /// The first row of the tile. A cluster's last rows may lie behind C's: the block then works on nothing, as the others need its part of B.
+    /// The first row of the tile. A cluster's last rows may lie behind C's: the block then works on nothing, as the
+    /// others need its part of B.
     pub(super) row: u32,
     /// The first column of the tile.
     pub(super) column: u32,
@@ -113,7 +114,8 @@ impl Work {
         self.next >= self.groups_m * self.tiles_n * self.slices
     }
 
-    /// The items of warpgroup `warpgroup` where two take turns with a block's items, of which `first` is the first: its first one, and the rest.
+    /// The items of warpgroup `warpgroup` where two take turns with a block's items, of which `first` is the first: its
+    /// first one, and the rest.
     #[inline(always)]
     pub(super) fn in_turns<T: Tile>(mut self, warpgroup: u32, first: Option<Item>) -> (Option<Item>, Self) {
         let stride = self.stride;

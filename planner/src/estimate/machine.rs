@@ -39,8 +39,9 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Multiprocessors that clusters of so many blocks reach. A cluster stays within a GPC, whose multiprocessors come in pairs:
-    /// up to two blocks always fit, of larger clusters each GPC leaves `(blocks - 2) / 2` multiprocessors idle on average.
+    /// Multiprocessors that clusters of so many blocks reach. A cluster stays within a GPC, whose multiprocessors come
+    /// in pairs: up to two blocks always fit, of larger clusters each GPC leaves `(blocks - 2) / 2` multiprocessors
+    /// idle on average.
     pub(super) fn reach(&self, cluster: u32) -> f64 {
         let idle = self.cluster_groups * f64::from(cluster.saturating_sub(2)) / 2.0;
         (self.multiprocessors - idle)
@@ -49,9 +50,10 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Bytes that the second-level cache gives each multiprocessor in a clock when all ask: 46 on 8.0 and 9.0 (DeepGEMM's heuristics:
-/// 8 TB/s at 1.3 GHz for 132); all that the port takes on 10.x (derived: cuBLASLt's 2147 TFLOPS at 8192^3 on B200 need it with
-/// tiles of 256 x 256 for two multiprocessors); about 20 on the others (measured by third parties: T4 1.27 TB/s, RTX 4090 5 TB/s).
+/// Bytes that the second-level cache gives each multiprocessor in a clock when all ask: 46 on 8.0 and 9.0 (DeepGEMM's
+/// heuristics: 8 TB/s at 1.3 GHz for 132); all that the port takes on 10.x (derived: cuBLASLt's 2147 TFLOPS at 8192^3
+/// on B200 need it with tiles of 256 x 256 for two multiprocessors); about 20 on the others (measured by third parties:
+/// T4 1.27 TB/s, RTX 4090 5 TB/s).
 fn l2_bytes_per_clock(arch: &Architecture) -> f64 {
     match (arch.compute_capability.major, arch.compute_capability.minor) {
         (8, 0) | (9, _) => 46.0,

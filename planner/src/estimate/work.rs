@@ -116,8 +116,8 @@ impl Work {
         let waves = ceil(self.blocks / (self.reach * self.resident));
         let together = self.resident.min(rounds);
 
-        // Warps are dealt to four subpartitions. A block takes its own time for a step, and all resident ones share the units;
-        // they cover each other's waits and ends.
+        // Warps are dealt to four subpartitions. A block takes its own time for a step, and all resident ones share the
+        // units; they cover each other's waits and ends.
         let math = |blocks: f64| self.compute / filled(self.warps * blocks / 4.0);
         let own = self.steps * (math(1.0) + self.step_overhead) + self.uncovered_end;
         let compute = (rounds * self.steps * math(together)).max(waves * own);
@@ -158,8 +158,8 @@ impl Work {
         })
     }
 
-    /// Summing split parts: each is written and read once as 32-bit sums, by way of the second-level cache where they fit, and a
-    /// second kernel does it.
+    /// Summing split parts: each is written and read once as 32-bit sums, by way of the second-level cache where they
+    /// fit, and a second kernel does it.
     fn split_us(&self, machine: &Machine<'_>) -> f64 {
         if self.split == 1.0 {
             return 0.0;

@@ -1,10 +1,11 @@
 //! How long a product takes with one of this project's kernels.
 //!
-//! A kernel of one stage alternates between loading and multiplying, so a block spends most of its time waiting, and what a
-//! multiprocessor's other blocks do meanwhile decides the speed. Measured on an H200, the cycles that `b` resident blocks take for
-//! a step along k are close to `latency + b * work`: a straight line in b, whose two numbers [`Speeds`] has for each kernel and tile
-//! width, with the cycles that a block costs besides its steps. `benches/gpu_pick` measures and fits them
-//! (`gpu_pick --calibrate`), on other shapes than those on which it judges the choice.
+//! A kernel of one stage alternates between loading and multiplying, so a block spends most of its time waiting, and
+//! what a multiprocessor's other blocks do meanwhile decides the speed. Measured on an H200, the cycles that `b`
+//! resident blocks take for a step along k are close to `latency + b * work`: a straight line in b, whose two numbers
+//! [`Speeds`] has for each kernel and tile width, with the cycles that a block costs besides its steps.
+//! `benches/gpu_pick` measures and fits them (`gpu_pick --calibrate`), on other shapes than those on which it judges
+//! the choice.
 
 use cuda_arch::Architecture;
 use tilewright_contract::{GemmShape, Grid, Operand, OutputTile, RowCopy, Variant, WgmmaTile, slices};
@@ -64,10 +65,11 @@ impl Rounds {
     }
 }
 
-/// Microseconds that a product takes; `None` where no multiprocessor holds a block, or nothing was measured of the kernel.
+/// Microseconds that a product takes; `None` where no multiprocessor holds a block, or nothing was measured of the
+/// kernel.
 ///
-/// On other architectures than the measured one the work is scaled by the rate of multiplications and the latency is kept: good
-/// for an order of tile widths, not for a time.
+/// On other architectures than the measured one the work is scaled by the rate of multiplications and the latency is
+/// kept: good for an order of tile widths, not for a time.
 pub fn estimate_us(
     work: &Work,
     shape: &GemmShape,
@@ -94,8 +96,8 @@ pub fn estimate_us(
     Some(LAUNCH_US + busy_us.max(dram_us) + meeting_us(work, shape) + copying_us(variant, shape, product))
 }
 
-/// Microseconds that pass before the product while operands are copied into rows that the kernel takes ([`Variant::taken`]): for each a launch, and reading and
-/// writing device memory. 0 where it takes both as they lie.
+/// Microseconds that pass before the product while operands are copied into rows that the kernel takes
+/// ([`Variant::taken`]): for each a launch, and reading and writing device memory. 0 where it takes both as they lie.
 pub fn copying_us(variant: &Variant, shape: &GemmShape, product: &Product) -> f64 {
     let taken = variant.taken(shape).unwrap_or(*shape);
     [Operand::A, Operand::B]
@@ -105,11 +107,11 @@ pub fn copying_us(variant: &Variant, shape: &GemmShape, product: &Product) -> f6
         .sum()
 }
 
-/// Cycles that a block of the kernels with tensor maps waits for L2 for each element along K, where L2 gives all multiprocessors what it can; 0 for other kernels,
-/// whose lines have it.
+/// Cycles that a block of the kernels with tensor maps waits for L2 for each element along K, where L2 gives all
+/// multiprocessors what it can; 0 for other kernels, whose lines have it.
 ///
-/// A row of a box is 128 bytes. Where the rows of a matrix begin at no multiples of that, each lies in two lines of L2, which is asked for both: on an H200
-/// 4104 x 4120 x 4136 took 347 us in tiles of 128 x 128, and 4096 cubed 210 us.
+/// A row of a box is 128 bytes. Where the rows of a matrix begin at no multiples of that, each lies in two lines of L2,
+/// which is asked for both: on an H200 4104 x 4120 x 4136 took 347 us in tiles of 128 x 128, and 4096 cubed 210 us.
 fn l2_cycles(work: &Work, shape: &GemmShape, product: &Product) -> f64 {
     let OutputTile::Wgmma(tile) = work.tile else {
         return 0.0;
@@ -123,8 +125,9 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &Product) -> f64 {
     busy * f64::from(rows * WgmmaTile::ELEMENT_BYTES) / L2_BYTES_PER_CYCLE
 }
 
-/// Bytes that a multiprocessor gets of L2 in a cycle while all others ask for as much (H200: 24 KiB in 384 to 440 cycles, 128 x 64 tiles of 1024 cubed, that is 56
-/// to 64). Chosen by hand just above: with 60, 4104 x 4120 x 4136 would be given 128 x 256, which a script timed 6 to 8 % behind 128 x 168.
+/// Bytes that a multiprocessor gets of L2 in a cycle while all others ask for as much (H200: 24 KiB in 384 to 440
+/// cycles, 128 x 64 tiles of 1024 cubed, that is 56 to 64). Chosen by hand just above: with 60, 4104 x 4120 x 4136
+/// would be given 128 x 256, which a script timed 6 to 8 % behind 128 x 168.
 const L2_BYTES_PER_CYCLE: f64 = 65.0;
 
 /// Microseconds that the sums of the slices of K take to meet (`slices` says how); 0 for one.
@@ -147,8 +150,8 @@ const SUM_BYTES: u32 = 4;
 /// Microseconds from the last block of a group that leaves its sums to the first that may read them.
 const LEVEL_US: f64 = 1.5;
 
-/// Microseconds that a block takes to read and add one slot, and more for each sum of a thread. On an H200 64 slots that one block added up
-/// took 22 us with 32 sums a thread and 30 us with 64.
+/// Microseconds that a block takes to read and add one slot, and more for each sum of a thread. On an H200 64 slots
+/// that one block added up took 22 us with 32 sums a thread and 30 us with 64.
 const READ_US: f64 = 0.2;
 const SUM_US: f64 = 0.0045;
 
@@ -191,7 +194,8 @@ mod tests {
             tile: OutputTile::Wgmma(wgmma_tiles::T64X64),
             ..wgmma_work()
         };
-        // 5 x 5 tiles of 64, two blocks on each of 4 multiprocessors: 8 blocks, of which one has 4 tiles, and so has its neighbour for all we know.
+        // 5 x 5 tiles of 64, two blocks on each of 4 multiprocessors: 8 blocks, of which one has 4 tiles, and so has
+        // its neighbour for all we know.
         let shape = GemmShape::packed(300, 300, 100).expect("valid");
         let rounds = Rounds::new(&work, &shape, 2, 4).expect("not empty");
         assert_eq!((rounds.steps, rounds.blocks, rounds.resident), (128.0, 8, 2));

@@ -1,8 +1,8 @@
 //! From a shape and a device to a launch: the slides' `calculate_appropriate_SM_usage`, done right.
 //!
-//! Against the slides: the limit is the opt-in one (`sharedMemPerBlock` is 48 KiB everywhere), static and dynamic shared
-//! memory count together, the tile is chosen first and its size follows, and what the kernel gets are parts in bytes, not
-//! `size / 2` used as an element offset.
+//! Against the slides: the limit is the opt-in one (`sharedMemPerBlock` is 48 KiB everywhere), static and dynamic
+//! shared memory count together, the tile is chosen first and its size follows, and what the kernel gets are parts in
+//! bytes, not `size / 2` used as an element offset.
 //!
 //! A pure function: no driver, no device. Every candidate that was passed over has its reason.
 
@@ -48,13 +48,14 @@ pub struct Policy {
     pub speeds: Speeds,
 }
 
-/// A launch: which entry point, with which geometry and how much shared memory. Only [`plan`] makes one, so that a launch may
-/// rely on its numbers belonging together.
+/// A launch: which entry point, with which geometry and how much shared memory. Only [`plan`] makes one, so that a
+/// launch may rely on its numbers belonging together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The product.
     shape: GemmShape,
-    /// The same as the entry point takes it, with the leading dimensions of copies of A and B where it does not take theirs.
+    /// The same as the entry point takes it, with the leading dimensions of copies of A and B where it does not take
+    /// theirs.
     taken: GemmShape,
     /// The entry point.
     variant: &'static Variant,
@@ -105,7 +106,8 @@ pub struct PlanSummary {
     pub limit_bytes: u32,
     /// Whether the launch opts in above the default limit.
     pub opt_in: bool,
-    /// Elements from row to row of the copies of A and B that are made before the launch; `None` for an operand that the kernel takes as it lies.
+    /// Elements from row to row of the copies of A and B that are made before the launch; `None` for an operand that
+    /// the kernel takes as it lies.
     pub copied_ld: [Option<u32>; 2],
     /// Bytes of device memory that these copies take.
     pub copied_bytes: u64,
@@ -117,7 +119,8 @@ impl Plan {
         self.shape
     }
 
-    /// The product as the entry point takes it: the same, but for the leading dimensions of A and B that are copied first.
+    /// The product as the entry point takes it: the same, but for the leading dimensions of A and B that are copied
+    /// first.
     pub fn taken(&self) -> GemmShape {
         self.taken
     }
@@ -223,7 +226,8 @@ impl Plan {
         self.grid.tiles() as usize * self.tile.sums() as usize
     }
 
-    /// Counters that a launch needs, all 0: one for each slice of each tile; where warpgroups meet each for itself, of each warpgroup's part of it.
+    /// Counters that a launch needs, all 0: one for each slice of each tile; where warpgroups meet each for itself, of
+    /// each warpgroup's part of it.
     pub fn counters(&self) -> usize {
         let parties = match self.tile {
             OutputTile::Wgmma(tile) => tile.consumers(),
@@ -269,7 +273,8 @@ impl Plan {
     }
 }
 
-/// Rows of C that neighbouring blocks go through before the next column of tiles (see [`GroupedTile`](tilewright_contract::GroupedTile)).
+/// Rows of C that neighbouring blocks go through before the next column of tiles (see
+/// [`GroupedTile`](tilewright_contract::GroupedTile)).
 const GROUP_ROWS: u32 = 2048;
 
 /// Chooses tile, block, grid and shared memory for one product on one device.

@@ -28,7 +28,8 @@ pub struct KernelSheet {
     pub worksheet: Option<Worksheet>,
 }
 
-/// The sheet of an entry point with a tile. `used`: what a compiler made it take, from the driver or from [`usage`](super::usage()).
+/// The sheet of an entry point with a tile. `used`: what a compiler made it take, from the driver or from
+/// [`usage`](super::usage()).
 ///
 /// # Errors
 /// A [`Violation`] where no device of the architecture can hold such a block at all, however much shared memory it had.
@@ -55,8 +56,8 @@ pub fn kernel_sheet(
     })
 }
 
-/// The sheet of a twin with its own block. `used` as for [`kernel_sheet`]. It has no dynamic shared memory: `ptxas` spills into shared memory beside
-/// none.
+/// The sheet of a twin with its own block. `used` as for [`kernel_sheet`]. It has no dynamic shared memory: `ptxas`
+/// spills into shared memory beside none.
 ///
 /// # Errors
 /// As for [`kernel_sheet`].

@@ -103,7 +103,8 @@ impl Speeds {
             .filter_map(|line| Some((line.split_once(' ')?.0, line)))
     }
 
-    /// The line of a kernel whose tile width is nearest. Kernels of one tile that differ in the layout of A and B alone share the line of the first.
+    /// The line of a kernel whose tile width is nearest. Kernels of one tile that differ in the layout of A and B alone
+    /// share the line of the first.
     pub(super) fn of(&self, variant: &Variant, tile: OutputTile) -> Option<Speed> {
         let of = |symbol: &str| {
             self.lines()

@@ -1,7 +1,8 @@
 //! Registers and static shared memory of this project's kernels, as `ptxas` assembles them.
 //!
-//! One file an architecture, a line an entry point; the first line names the columns. The twins that spill have files of their own beside them.
-//! `tests/usage.rs` compares all of them with what `ptxas` says; `BLESS=1 cargo test --test usage` writes them.
+//! One file an architecture, a line an entry point; the first line names the columns. The twins that spill have files
+//! of their own beside them. `tests/usage.rs` compares all of them with what `ptxas` says; `BLESS=1 cargo test --test
+//! usage` writes them.
 
 use cuda_arch::Architecture;
 
@@ -30,8 +31,8 @@ pub struct KernelUsage {
     pub registers: u32,
     /// Static shared memory of a block: the kernel's own arrays, and what registers were spilled into.
     pub static_bytes: u32,
-    /// Barriers of a block: 16 where `bar.sync` gets its number from a register. The driver reports no such attribute, and counts them
-    /// (`docs/planner.md`).
+    /// Barriers of a block: 16 where `bar.sync` gets its number from a register. The driver reports no such attribute,
+    /// and counts them (`docs/planner.md`).
     pub barriers: u32,
 }
 
@@ -45,8 +46,8 @@ impl KernelUsage {
     }
 }
 
-/// What the entry point or twin `symbol` takes on an architecture, as `ptxas` assembles it. The driver's own compiler may differ by a few
-/// registers. `None` for a symbol or an architecture without a line.
+/// What the entry point or twin `symbol` takes on an architecture, as `ptxas` assembles it. The driver's own compiler
+/// may differ by a few registers. `None` for a symbol or an architecture without a line.
 pub fn usage(symbol: &str, arch: &Architecture) -> Option<KernelUsage> {
     let (_, files) = USAGE.iter().find(|(name, _)| *name == arch.name)?;
     files.iter().flat_map(|file| file.lines()).find_map(|line| {

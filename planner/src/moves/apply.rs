@@ -191,7 +191,8 @@ fn sums_in_registers(t: Template, arch: &Architecture) -> Result<Template, Viola
         .ok_or(refused)
 }
 
-/// Half of n or of m. The warps stay, which halves a thread's sums, unless the smaller tile has no equal parts for so many.
+/// Half of n or of m. The warps stay, which halves a thread's sums, unless the smaller tile has no equal parts for so
+/// many.
 fn halve_side(t: Template, along_n: bool, arch: &Architecture) -> Result<Template, Refusal> {
     let tile = if along_n {
         TileShape {
@@ -236,8 +237,8 @@ fn halve_side(t: Template, along_n: bool, arch: &Architecture) -> Result<Templat
     }
 }
 
-/// Twice as many parts of K. Partial sums go straight to the workspace, in the order in which threads hold them; conversion and
-/// what else the epilogue does is done by who adds them up.
+/// Twice as many parts of K. Partial sums go straight to the workspace, in the order in which threads hold them;
+/// conversion and what else the epilogue does is done by who adds them up.
 fn split_k(t: Template, arch: &Architecture, shape: Option<Shape>) -> Result<Template, Refusal> {
     let split_k = t.split_k.saturating_mul(2);
     if let Some(shape) = shape

@@ -41,13 +41,14 @@ pub struct Cost {
     /// | split-K | 90, and the traffic likewise |
     /// | spilling registers | 95 |
     ///
-    /// The order is that of practice: the budget guide drops a stage first, so does sgl-project/sglang#28038; the longer side
-    /// goes before the shorter, since it adds less traffic. The last stages are dear because without a second buffer loading
-    /// is not hidden at all, and because `wgmma` keeps one buffer busy while it multiplies: DeepGEMM takes no fewer than 3
-    /// (heuristics/sm90.hpp). Where a shape is given and has no row for the half of a tile, halving adds no traffic.
+    /// The order is that of practice: the budget guide drops a stage first, so does sgl-project/sglang#28038; the
+    /// longer side goes before the shorter, since it adds less traffic. The last stages are dear because without a
+    /// second buffer loading is not hidden at all, and because `wgmma` keeps one buffer busy while it multiplies:
+    /// DeepGEMM takes no fewer than 3 (heuristics/sm90.hpp). Where a shape is given and has no row for the half of a
+    /// tile, halving adds no traffic.
     pub points: u32,
-    /// Bytes of operands that are loaded for each operation, after to before; partial sums of split-K count where the shape is
-    /// known.
+    /// Bytes of operands that are loaded for each operation, after to before; partial sums of split-K count where the
+    /// shape is known.
     pub traffic_ratio: f64,
     /// Buffers of operands.
     pub buffers: Change,
@@ -118,9 +119,9 @@ fn added_percent(before: &Template, after: &Template, shape: Option<Shape>) -> u
     percent as u32
 }
 
-/// Bytes of A and B, scales included, that blocks load for each operation of the product (a multiplication and its addition are
-/// two). With a shape: with the rows and columns that it has, and with the partial sums of split-K, written and read; without:
-/// of whole tiles. Blocks of a cluster load what they share once.
+/// Bytes of A and B, scales included, that blocks load for each operation of the product (a multiplication and its
+/// addition are two). With a shape: with the rows and columns that it has, and with the partial sums of split-K,
+/// written and read; without: of whole tiles. Blocks of a cluster load what they share once.
 pub fn operand_bytes_per_flop(template: &Template, shape: Option<Shape>) -> f64 {
     let [a_bytes, b_bytes] = template.ty.stored_bits().map(|bits| {
         let scale = template
@@ -173,7 +174,8 @@ mod tests {
         });
         assert_eq!(added_percent(&template(128, 128), &template(64, 128), shape), 0);
         assert_eq!(added_percent(&template(128, 128), &template(64, 128), None), 50);
-        // A, read for each of 32 columns of tiles, is an eighth of the traffic of B: a ninth more of both if it doubles.
+        // A, read for each of 32 columns of tiles, is an eighth of the traffic of B: a ninth more of both if it
+        // doubles.
         assert_eq!(added_percent(&template(128, 128), &template(128, 64), shape), 11);
     }
 }

@@ -11,8 +11,8 @@ use crate::path::Path;
 use crate::template::{Accumulator, Shape, Template, warp_grid};
 use crate::worksheet::Worksheet;
 
-/// Latencies: arXiv 2606.22588 (L40: 222 to 339 cycles) and Chips and Cheese (GB202, B200: 130 and 150 ns) for the second-level
-/// cache; the same for shared memory.
+/// Latencies: arXiv 2606.22588 (L40: 222 to 339 cycles) and Chips and Cheese (GB202, B200: 130 and 150 ns) for the
+/// second-level cache; the same for shared memory.
 const L2_LATENCY: &str = "250 to 350 cycles away where shared memory is 30";
 
 /// Tries a move.

@@ -2,8 +2,8 @@
 
 use cuda_arch::Architecture;
 
-/// The most shared memory that `ptxas` gives to spilled registers of a block of `threads` threads which has `static_bytes` of
-/// its own (`.pragma "enable_smem_spilling"`), by [`cuda_arch::spill_budget_bytes`].
+/// The most shared memory that `ptxas` gives to spilled registers of a block of `threads` threads which has
+/// `static_bytes` of its own (`.pragma "enable_smem_spilling"`), by [`cuda_arch::spill_budget_bytes`].
 ///
 /// `threads` is what `.maxntid` declares. 0 for 0 threads.
 pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u64) -> u64 {
@@ -15,7 +15,8 @@ pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u64) 
 mod tests {
     use super::*;
 
-    /// The numbers themselves are tested where the law is; here, that a block's static memory and its threads arrive there.
+    /// The numbers themselves are tested where the law is; here, that a block's static memory and its threads arrive
+    /// there.
     #[test]
     fn the_budget_is_that_of_the_law() {
         for (name, threads, static_bytes, expected) in [

@@ -170,7 +170,8 @@ fn a_carve_out_is_rounded_up_and_gives_way_to_one_block() {
     assert_eq!(with("sm_90", 25, 16 << 10), (64, Some(3)));
     // A block of 71 KiB does not fit into 64: the next is 100, and one block.
     assert_eq!(with("sm_90", 25, 70 << 10), (100, Some(1)));
-    // As little as possible is 8 KiB where a block reserves one, 32 where there is no less, nothing where nothing is used.
+    // As little as possible is 8 KiB where a block reserves one, 32 where there is no less, nothing where nothing is
+    // used.
     assert_eq!(with("sm_90", 0, 1 << 10), (8, Some(4)));
     assert_eq!(with("sm_75", 0, 0), (32, None));
     assert_eq!(with("sm_90", 100, 0), (228, Some(228)));

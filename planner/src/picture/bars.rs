@@ -254,8 +254,8 @@ fn draw_stages(canvas: &mut Canvas, frame: &Frame, component: &Component, begin:
     }
 }
 
-/// The name on the wider of two pieces, within and over the budget, with as much beside it as there is room for; nothing
-/// reaches beyond `last`.
+/// The name on the wider of two pieces, within and over the budget, with as much beside it as there is room for;
+/// nothing reaches beyond `last`.
 fn write_on(canvas: &mut Canvas, component: &Component, look: &Look, pieces: [Area; 2], last: f64) {
     let [within, over] = pieces.map(|piece| Area {
         width: (last - piece.x).clamp(0.0, piece.width),

@@ -87,8 +87,8 @@ impl Frame {
         bytes > self.bytes
     }
 
-    /// Finds room for the limits' names: beside their lines, in steps downwards from left to right, so that no line goes through
-    /// the name of another.
+    /// Finds room for the limits' names: beside their lines, in steps downwards from left to right, so that no line
+    /// goes through the name of another.
     fn place(&self, limits: &mut [Limit]) {
         let mut taken: Vec<([f64; 2], usize)> = Vec::new();
         let room = |taken: &[([f64; 2], usize)], [from, to]: [f64; 2]| {

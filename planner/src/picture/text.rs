@@ -10,8 +10,8 @@ pub const SMALL: f64 = 11.0;
 
 /// The width of a text in pixels, at most.
 ///
-/// Which font a viewer has is not known here, so these are the advances of DejaVu Sans, the widest of the usual ones: what is
-/// placed by them does not overlap in any.
+/// Which font a viewer has is not known here, so these are the advances of DejaVu Sans, the widest of the usual ones:
+/// what is placed by them does not overlap in any.
 pub fn width(text: &str, size: f64, bold: bool) -> f64 {
     let ems: f64 = text.chars().map(advance).sum();
     ems * size * if bold { 1.12 } else { 1.0 }

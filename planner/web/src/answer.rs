@@ -64,7 +64,8 @@ struct Other {
 }
 
 /// Answers a question: `{"request": a Request, "compare": ["sm_90"], "width": 800}` with `{"report": a Report or null,
-/// "error": what is wrong or null, "svg": the picture, ...}`, both JSON. A question that cannot be read is an error too.
+/// "error": what is wrong or null, "svg": the picture, ...}`, both JSON. A question that cannot be read is an error
+/// too.
 pub fn answer(question: &str) -> String {
     let answer = match serde_json::from_str::<Question>(question) {
         Ok(question) => answer_to(&question),
@@ -150,7 +151,8 @@ fn candidates(request: &Request, report: &Report, arch: &Architecture) -> Vec<Re
         .collect()
 }
 
-/// The same tile and stages on other architectures: with everything else as asked, or where that is illegal there, as is usual.
+/// The same tile and stages on other architectures: with everything else as asked, or where that is illegal there, as
+/// is usual.
 fn compare(question: &Question, chosen: &Request, own: &Architecture) -> (Vec<(String, Worksheet)>, Vec<Other>) {
     let mut sheets = Vec::new();
     let mut others = Vec::new();

@@ -33,8 +33,8 @@ struct Lists {
     widening: Vec<Choice>,
 }
 
-/// Everything that can be chosen, as JSON: for each list of the page its values and what they are called. An empty value leaves
-/// the choice to the planner.
+/// Everything that can be chosen, as JSON: for each list of the page its values and what they are called. An empty
+/// value leaves the choice to the planner.
 pub fn choices() -> String {
     let lists = Lists {
         arch: ARCHITECTURES

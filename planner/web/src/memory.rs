@@ -1,7 +1,8 @@
-//! Passing text between the page's script and this module: the script sees nothing but numbers and one long array of bytes.
+//! Passing text between the page's script and this module: the script sees nothing but numbers and one long array of
+//! bytes.
 //!
-//! The script calls [`plan_alloc`], writes a question there, calls [`plan_answer`], and gives both blocks back with [`plan_free`].
-//! An answer is a block of four bytes, its text's length with the lowest byte first, and the text.
+//! The script calls [`plan_alloc`], writes a question there, calls [`plan_answer`], and gives both blocks back with
+//! [`plan_free`]. An answer is a block of four bytes, its text's length with the lowest byte first, and the text.
 
 use alloc::boxed::Box;
 use alloc::string::String;

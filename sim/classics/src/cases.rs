@@ -1,5 +1,5 @@
-//! A launch of each kernel, over several blocks and with a length that is no multiple of the block, and the result that plain
-//! loops on the CPU expect.
+//! A launch of each kernel, over several blocks and with a length that is no multiple of the block, and the result that
+//! plain loops on the CPU expect.
 
 use crate::case::{Argument, Buffer, Case, Data};
 use crate::{
@@ -46,7 +46,8 @@ fn integers(len: usize, bound: u32) -> Vec<u32> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Integers from 1 to 16: every sum of some thousands of them is exact in `f32`, and none is 0, so that no element can be left out unseen.
+/// Integers from 1 to 16: every sum of some thousands of them is exact in `f32`, and none is 0, so that no element can
+/// be left out unseen.
 fn floats(len: usize) -> Vec<f32> {
     integers(len, 16).into_iter().map(|x| x as f32 + 1.0).collect()
 }

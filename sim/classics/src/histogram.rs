@@ -8,7 +8,8 @@
 //! counts[..] += bins[..], atomically
 //! ```
 //!
-//! The bins of a block take the many collisions, in shared memory; global memory sees one addition for each bin and block.
+//! The bins of a block take the many collisions, in shared memory; global memory sees one addition for each bin and
+//! block.
 //!
 //! Block: 128 threads. Grid: any; each thread takes every (grid * block)-th value.
 
@@ -25,7 +26,8 @@ pub const BINS: usize = 64;
 /// Adds to `counts[v]`, for each `v` below [`BINS`], how often `v` occurs among the `len` values.
 ///
 /// # Safety
-/// - `values` has `len` elements, each below [`BINS`], `counts` has [`BINS`], both in global memory; `counts` is written before the launch.
+/// - `values` has `len` elements, each below [`BINS`], `counts` has [`BINS`], both in global memory; `counts` is
+///   written before the launch.
 /// - The block has [`THREADS`] threads along x.
 #[kernel]
 pub unsafe fn histogram(values: *const u32, counts: *mut u32, len: u32) {

@@ -11,8 +11,8 @@
 //! the last block: total = the sum of partial[..]
 //! ```
 //!
-//! No block waits for another, so the launch is right however many blocks run at once. (CUDA samples, threadFenceReduction;
-//! CUDA guide, "Memory Fence Functions".)
+//! No block waits for another, so the launch is right however many blocks run at once. (CUDA samples,
+//! threadFenceReduction; CUDA guide, "Memory Fence Functions".)
 //!
 //! Block: 128 threads. Grid: at most 128 blocks, one for each 128 elements.
 
@@ -49,7 +49,8 @@ unsafe fn block_sum(tile: Shared<f32>, value: f32) -> f32 {
 /// Writes the sum of the `len` elements of `input` to `total`.
 ///
 /// # Safety
-/// - `input` has `len` elements, `partial` one for each block, `counter` and `total` one, all in global memory. The counter is 0.
+/// - `input` has `len` elements, `partial` one for each block, `counter` and `total` one, all in global memory. The
+///   counter is 0.
 /// - The block has [`THREADS`] threads along x, the grid at most as many blocks.
 #[kernel]
 pub unsafe fn reduce_last_block(input: *const f32, partial: *mut f32, counter: *mut u32, total: *mut f32, len: u32) {

@@ -1,5 +1,5 @@
-//! Small, correct kernels of the kind that textbooks begin with: what the simulator is tried on, and what its mutants are made
-//! from.
+//! Small, correct kernels of the kind that textbooks begin with: what the simulator is tried on, and what its mutants
+//! are made from.
 //!
 //! | kernel | what it computes | what it shows |
 //! |---|---|---|
@@ -18,10 +18,11 @@
 //! | [`last_block::reduce_last_block`] | the sum of all elements | blocks that hand over through a fence and a counter |
 //! | [`row_sums::row_sums`] | the sum of each row of a matrix | accesses of 16 bytes |
 //!
-//! One source, compiled for `nvptx64` and for the host. [`cases`] has a launch of each with the result that it must leave;
-//! the data are small integers, so that no sum depends on its order.
+//! One source, compiled for `nvptx64` and for the host. [`cases`] has a launch of each with the result that it must
+//! leave; the data are small integers, so that no sum depends on its order.
 //!
-//! A kernel is right for every length of its input; its block has the shape that its file names, since the shared arrays do.
+//! A kernel is right for every length of its input; its block has the shape that its file names, since the shared
+//! arrays do.
 #![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx, asm_experimental_arch))]
 
 /// Of `kernels-gpu`, the file itself: the classics need nothing else of it.

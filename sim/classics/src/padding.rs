@@ -1,4 +1,5 @@
-//! Sequences of different lengths, filled up with zeros to one length: asynchronous copies that read less than they write.
+//! Sequences of different lengths, filled up with zeros to one length: asynchronous copies that read less than they
+//! write.
 //!
 //! ```text
 //! copy(own elements of the stage, own elements of the sequence, as many as it has)

@@ -7,11 +7,11 @@
 //!     threads t < half: tile[t] += tile[t + half]
 //! ```
 //!
-//! Within one level no thread reads what another writes: the lower half is written by its own threads, the upper half only
-//! read. So one barrier a level is enough.
+//! Within one level no thread reads what another writes: the lower half is written by its own threads, the upper half
+//! only read. So one barrier a level is enough.
 //!
-//! Two more ways: the last levels within one warp, which needs barriers of that warp only; and shuffles, which move values
-//! between the lanes of a warp without memory, so that only one sum a warp goes through the tile.
+//! Two more ways: the last levels within one warp, which needs barriers of that warp only; and shuffles, which move
+//! values between the lanes of a warp without memory, so that only one sum a warp goes through the tile.
 //!
 //! Block: 256 threads. Grid: one block for each 256 elements.
 
@@ -67,15 +67,16 @@ pub unsafe fn reduce_tree(input: *const f32, sums: *mut f32, len: u32) {
     }
 }
 
-/// [`reduce_tree`] whose levels below a warp's width are left to the first warp: its lanes need no barrier of the block, only
-/// one of the warp, and no other warp has to wait.
+/// [`reduce_tree`] whose levels below a warp's width are left to the first warp: its lanes need no barrier of the
+/// block, only one of the warp, and no other warp has to wait.
 ///
 /// # Safety
 /// As for [`reduce_tree`].
 #[kernel]
 pub unsafe fn reduce_warp(input: *const f32, sums: *mut f32, len: u32) {
     let t = thread::thread_idx_x() as usize;
-    // SAFETY: the arrays are as long as said; every index is below THREADS. All lanes of the first warp reach each barrier of it.
+    // SAFETY: the arrays are as long as said; every index is below THREADS. All lanes of the first warp reach each
+    // barrier of it.
     unsafe {
         let tile = Shared::new(shared_array![f32; THREADS], THREADS);
         fill(tile, input, len);
@@ -106,7 +107,8 @@ pub unsafe fn reduce_warp(input: *const f32, sums: *mut f32, len: u32) {
     }
 }
 
-/// The sum of the values of a warp's lanes, in lane 0; other lanes get another number. Every lane of the warp calls this.
+/// The sum of the values of a warp's lanes, in lane 0; other lanes get another number. Every lane of the warp calls
+/// this.
 ///
 /// # Safety
 /// No lane of the warp has exited.

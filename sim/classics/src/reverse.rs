@@ -37,7 +37,8 @@ pub unsafe fn reverse_static(data: *mut u32) {
 /// Reverses `len` elements.
 ///
 /// # Safety
-/// `data` has `len` elements in global memory, the one block as many threads along x and `4 * len` bytes of dynamic shared memory.
+/// `data` has `len` elements in global memory, the one block as many threads along x and `4 * len` bytes of dynamic
+/// shared memory.
 #[kernel]
 pub unsafe fn reverse_dynamic(data: *mut u32, len: u32) {
     let (t, len) = (thread::thread_idx_x() as usize, len as usize);

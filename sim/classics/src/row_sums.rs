@@ -10,8 +10,8 @@
 //! sums[row] = sum
 //! ```
 //!
-//! A pitch of 36 words keeps each row aligned to 16 bytes and puts the rows that eight lanes read at once into different banks:
-//! 36 t mod 32 = 4 t. A pitch of 33, which an access of one word would ask for, is not aligned.
+//! A pitch of 36 words keeps each row aligned to 16 bytes and puts the rows that eight lanes read at once into
+//! different banks: 36 t mod 32 = 4 t. A pitch of 33, which an access of one word would ask for, is not aligned.
 //!
 //! Block: 256 threads. Grid: one block for each 32 rows.
 
@@ -30,7 +30,8 @@ pub const THREADS: usize = WIDTH * WIDTH / 4;
 /// Writes to `sums` the sum of each of the `rows` rows of `input`, `columns` elements each.
 ///
 /// # Safety
-/// - `input` has `rows * columns` elements, aligned to 16 bytes, `sums` has `rows`, both in global memory; `columns` is a multiple of 4.
+/// - `input` has `rows * columns` elements, aligned to 16 bytes, `sums` has `rows`, both in global memory; `columns` is
+///   a multiple of 4.
 /// - The block has [`THREADS`] threads along x, the grid covers the rows.
 #[kernel]
 pub unsafe fn row_sums(input: *const f32, sums: *mut f32, rows: u32, columns: u32) {
@@ -39,7 +40,8 @@ pub unsafe fn row_sums(input: *const f32, sums: *mut f32, rows: u32, columns: u3
     let first_row = thread::block_idx_x() as usize * WIDTH;
     // The thread's four elements of the tile.
     let (tile_row, tile_column) = (t / (WIDTH / 4), t % (WIDTH / 4) * 4);
-    // SAFETY: rows and columns of the tile are below WIDTH; those of the matrix are tested. All are multiples of four elements.
+    // SAFETY: rows and columns of the tile are below WIDTH; those of the matrix are tested. All are multiples of four
+    // elements.
     unsafe {
         let (input, sums) = (Global::new(input, rows * columns), GlobalMut::new(sums, rows));
         let tile = Shared::new(shared_array![[f32; 4]; WIDTH * PITCH / 4].cast::<f32>(), WIDTH * PITCH);

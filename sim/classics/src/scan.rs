@@ -8,9 +8,9 @@
 //!     exchange current and next
 //! ```
 //!
-//! A step reads what others wrote in the step before and writes to the other buffer, which nobody reads until after the next
-//! barrier. A thread that is one step ahead writes to the buffer that was read before the barrier that it has passed: no second
-//! barrier is needed. (The way of Hillis and Steele, "Data Parallel Algorithms", CACM 29(12), 1986.)
+//! A step reads what others wrote in the step before and writes to the other buffer, which nobody reads until after the
+//! next barrier. A thread that is one step ahead writes to the buffer that was read before the barrier that it has
+//! passed: no second barrier is needed. (The way of Hillis and Steele, "Data Parallel Algorithms", CACM 29(12), 1986.)
 //!
 //! Block: 256 threads. Grid: one block for each 256 elements.
 

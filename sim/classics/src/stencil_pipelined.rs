@@ -1,5 +1,5 @@
-//! The sum of each element and its two neighbours; beyond the ends there are zeros. Tile after tile, and while one is computed,
-//! the next two are on their way.
+//! The sum of each element and its two neighbours; beyond the ends there are zeros. Tile after tile, and while one is
+//! computed, the next two are on their way.
 //!
 //! ```text
 //! start the copies of the first two tiles        each a group, into a stage of its own
@@ -10,8 +10,9 @@
 //!     output[i] = stage[i - 1] + stage[i] + stage[i + 1]
 //! ```
 //!
-//! A stage holds three elements that nobody uses, the one before the tile, the tile, the one behind it: so the tile is aligned to
-//! 16 bytes. Each thread copies four neighbours at once, the first and the last one also an element of the halo.
+//! A stage holds three elements that nobody uses, the one before the tile, the tile, the one behind it: so the tile is
+//! aligned to 16 bytes. Each thread copies four neighbours at once, the first and the last one also an element of the
+//! halo.
 //!
 //! Block: 64 threads, tiles of 256 elements. Grid: any; the blocks take turns at the tiles.
 
@@ -67,7 +68,8 @@ pub unsafe fn stencil_pipelined(input: *const f32, output: *mut f32, len: u32) {
         let (first, stage) = (first_of(step), stage_of(step));
         if first < len {
             let mine = first + VECTOR * t;
-            // SAFETY: t < THREADS; of the input no more is read than there is; the stage's last readers are behind a barrier.
+            // SAFETY: t < THREADS; of the input no more is read than there is; the stage's last readers are behind a
+            // barrier.
             unsafe {
                 let valid = len.saturating_sub(mine).min(VECTOR) as u32;
                 async_copy::copy::<f32, VECTOR>(stage, (START + VECTOR * t) as u32, input, || mine, valid);

@@ -6,11 +6,12 @@
 //! the block writes the tile's columns as rows            global memory is written along rows: coalesced
 //! ```
 //!
-//! Without shared memory one of the two sides would go along a column, 32 sectors for each warp instead of 4. With it the
-//! columns are read in shared memory, where the pitch decides: 32 words from row to row put a column into one bank, and a warp
-//! that reads it is served 32 times. One unused column makes the pitch 33, and a column lies in 32 banks.
+//! Without shared memory one of the two sides would go along a column, 32 sectors for each warp instead of 4. With it
+//! the columns are read in shared memory, where the pitch decides: 32 words from row to row put a column into one bank,
+//! and a warp that reads it is served 32 times. One unused column makes the pitch 33, and a column lies in 32 banks.
 //!
-//! Block: 32 x 8 threads, each copies 4 elements. Grid: x over the tiles of a row of the input, y over those of a column.
+//! Block: 32 x 8 threads, each copies 4 elements. Grid: x over the tiles of a row of the input, y over those of a
+//! column.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};
@@ -21,7 +22,8 @@ pub const WIDTH: usize = 32;
 /// Rows that the block copies at once.
 pub const ROWS: usize = 8;
 
-/// Writes the transpose of `input`, `rows` x `columns`, to `output`, through a tile with `pitch` elements from row to row.
+/// Writes the transpose of `input`, `rows` x `columns`, to `output`, through a tile with `pitch` elements from row to
+/// row.
 ///
 /// # Safety
 /// - `input` and `output` have `rows * columns` elements in global memory and do not overlap.

@@ -1,9 +1,9 @@
 //! Kernels with one mistake each, made from the real ones, and what a checker must say of them.
 //!
-//! [`table`] has a row for each mutant: a text in the source of a kernel of `kernels-gpu` or of `classics`, what replaces it, and
-//! what the simulator must report. The build script applies each change to a copy of the source and stops where the text is
-//! not found, so that the table follows the kernels. From the same copies come the functions for the simulator and the entry
-//! points for a GPU, where compute-sanitizer says what it sees.
+//! [`table`] has a row for each mutant: a text in the source of a kernel of `kernels-gpu` or of `classics`, what
+//! replaces it, and what the simulator must report. The build script applies each change to a copy of the source and
+//! stops where the text is not found, so that the table follows the kernels. From the same copies come the functions
+//! for the simulator and the entry points for a GPU, where compute-sanitizer says what it sees.
 //!
 //! - [`all`]: every mutant, and every kernel without a change
 //! - [`verdict`]: runs one under the simulator and judges what it reports

@@ -17,8 +17,9 @@ const EXACT_IN_F32: f32 = 16_777_216.0;
 
 /// The launch of an entry point of `f32` or `f16`, as it is planned for a device of 9.0.
 ///
-/// The elements are small integers, so that every order of the sum gives the same result, and none of them is 0, so that none
-/// can be left out unseen. Outside the matrices' columns, up to the leading dimensions, stands what no product has.
+/// The elements are small integers, so that every order of the sum gives the same result, and none of them is 0, so
+/// that none can be left out unseen. Outside the matrices' columns, up to the leading dimensions, stands what no
+/// product has.
 ///
 /// # Errors
 /// Where the entry point does not compute the product as it is asked to, or not without copying an operand first, or in

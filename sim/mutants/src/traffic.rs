@@ -1,7 +1,8 @@
-//! Launches whose accesses are counted twice: by the simulator from the source, and on a GPU by its performance counters.
+//! Launches whose accesses are counted twice: by the simulator from the source, and on a GPU by its performance
+//! counters.
 //!
-//! The matrix products, each at shapes that its tiles divide and one that they do not; the transposes, with and without padding;
-//! and the classic with 16-byte accesses.
+//! The matrix products, each at shapes that its tiles divide and one that they do not; the transposes, with and without
+//! padding; and the classic with 16-byte accesses.
 
 use classics::case::Case;
 use cuda_sim::access::{AccessKind, Space};
@@ -148,7 +149,8 @@ impl Counted {
                     counters: core::ptr::null_mut(),
                     epilogue: Epilogue::PLAIN,
                 };
-                // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks for.
+                // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks
+                // for.
                 unsafe { entry_point.call(values[0].get(), values[1].get(), values[2].get(), arguments) }
             }
         };

@@ -1,18 +1,20 @@
 //! Asynchronous operations as pseudo-threads: bulk copies, and reads of shared memory by matrix products.
 //!
-//! An operation that goes on while its thread does is an *agent* with a clock of its own. It starts with what its issuers know, and
-//! what it accesses is looked at when it starts; whoever waits for its end acquires it. An access that nothing orders with it is
-//! thus a race like that of two threads.
+//! An operation that goes on while its thread does is an *agent* with a clock of its own. It starts with what its
+//! issuers know, and what it accesses is looked at when it starts; whoever waits for its end acquires it. An access
+//! that nothing orders with it is thus a race like that of two threads.
 //!
-//! A barrier of the block waits for no agent. It orders an agent's accesses only if some thread had acquired it before; the others
-//! get a new stamp, and their accesses are entered into the shadow once more, so that they do not count as before the barrier.
+//! A barrier of the block waits for no agent. It orders an agent's accesses only if some thread had acquired it before;
+//! the others get a new stamp, and their accesses are entered into the shadow once more, so that they do not count as
+//! before the barrier.
 //!
-//! Numbers are used again: an agent's for another operation of the same issuer, once that knows its end. What the new one does is
-//! ordered after the old one, as with two accesses of one thread. Of more than 1,024 operations that go on at once, or that nobody
-//! has waited for, some share a number, and races among those are not seen.
+//! Numbers are used again: an agent's for another operation of the same issuer, once that knows its end. What the new
+//! one does is ordered after the old one, as with two accesses of one thread. Of more than 1,024 operations that go on
+//! at once, or that nobody has waited for, some share a number, and races among those are not seen.
 //!
-//! Also here: which writes the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through the generic proxy
-//! and accesses through the async proxy). A write counts as fenced when its own thread has executed the fence after it.
+//! Also here: which writes the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through the
+//! generic proxy and accesses through the async proxy). A write counts as fenced when its own thread has executed the
+//! fence after it.
 
 use super::clock::Clocks;
 use super::sync_vars::{Publication, Synchronization};
@@ -160,7 +162,8 @@ impl Agents {
         }
     }
 
-    /// Before a barrier of `threads` threads: forgets what one of them has waited for, which the barrier orders for all.
+    /// Before a barrier of `threads` threads: forgets what one of them has waited for, which the barrier orders for
+    /// all.
     pub(crate) fn before_barrier(&mut self, clocks: &Clocks, threads: u16) {
         for (index, of) in self.agents.iter_mut().enumerate().filter(|(_, of)| of.is_live) {
             let (agent, stamp) = (self.first + index as u16, of.stamps[of.stamps.len() - 1]);
@@ -171,7 +174,8 @@ impl Agents {
         }
     }
 
-    /// After a barrier: gives the others a new stamp. Returns what they access, with their numbers, to be entered into the shadow again.
+    /// After a barrier: gives the others a new stamp. Returns what they access, with their numbers, to be entered into
+    /// the shadow again.
     pub(crate) fn after_barrier(&mut self, clocks: &mut Clocks) -> Vec<(u16, Mark)> {
         let mut marks = Vec::new();
         for (index, of) in self.agents.iter_mut().enumerate().filter(|(_, of)| of.is_live) {
@@ -197,8 +201,8 @@ impl Agents {
         self.fences[index].push(clocks.restamp(thread));
     }
 
-    /// Whether the async proxy sees, in what `agent` does, what `writer` wrote at `stamp`: if that is a thread it has executed a fence
-    /// since, and the agent is ordered after it.
+    /// Whether the async proxy sees, in what `agent` does, what `writer` wrote at `stamp`: if that is a thread it has
+    /// executed a fence since, and the agent is ordered after it.
     pub(crate) fn sees(&self, clocks: &Clocks, agent: u16, writer: u16, stamp: u32) -> bool {
         if writer >= self.first {
             return true;

@@ -12,9 +12,9 @@
 //! and stamps grow over blocks, so that neither vectors nor shadow memory are ever cleared: what is left in them from
 //! earlier is smaller than any stamp of now.
 //!
-//! *Agents* are pseudo-threads: an asynchronous operation that goes on while its thread does is one, with a clock of its own. Their numbers follow
-//! those of the threads, from a multiple of 32 on. A barrier of the block does not wait for them: see
-//! [`Agents`](super::agents::Agents).
+//! *Agents* are pseudo-threads: an asynchronous operation that goes on while its thread does is one, with a clock of
+//! its own. Their numbers follow those of the threads, from a multiple of 32 on. A barrier of the block does not wait
+//! for them: see [`Agents`](super::agents::Agents).
 //!
 //! Memory: 4 bytes per pair of threads (4 MiB for 1,024 threads), from the first finer synchronisation on.
 
@@ -195,8 +195,8 @@ impl Clocks {
         self.thread_width as u16
     }
 
-    /// `agent` starts: it knows what all of `parents` know, each of them itself included, and what they do from now on is not part of it.
-    /// Returns its stamp.
+    /// `agent` starts: it knows what all of `parents` know, each of them itself included, and what they do from now on
+    /// is not part of it. Returns its stamp.
     pub(crate) fn fork(&mut self, agent: u16, parents: impl Iterator<Item = u16>) -> u32 {
         let common = parents
             .map(|parent| self.release(parent))
@@ -219,8 +219,8 @@ impl Clocks {
         stamp
     }
 
-    /// Looks at an access on behalf of another block, which knows of this one's barriers only those before `below`: the later ones order nothing for
-    /// it.
+    /// Looks at an access on behalf of another block, which knows of this one's barriers only those before `below`: the
+    /// later ones order nothing for it.
     pub(crate) fn as_remote<R>(&mut self, below: Option<u32>, look: impl FnOnce(&Self) -> R) -> R {
         let Some(below) = below else { return look(self) };
         let own = (self.interval_start, self.fine);

@@ -1,9 +1,10 @@
 //! Asynchronous copies into a block's shared memory that their threads have not waited for (PTX ISA, "cp.async").
 //!
-//! A thread's copies since its last commit become a group with the next one; a wait finishes all groups but the latest few. The
-//! bytes that a copy writes are its own until then.
+//! A thread's copies since its last commit become a group with the next one; a wait finishes all groups but the latest
+//! few. The bytes that a copy writes are its own until then.
 //!
-//! Copies are of whole, aligned words of 4 bytes, and no two of those here have a word in common: who starts one looks first.
+//! Copies are of whole, aligned words of 4 bytes, and no two of those here have a word in common: who starts one looks
+//! first.
 //!
 //! The words of an mbarrier are kept here, too: nothing but its own operations may access them.
 
@@ -164,7 +165,8 @@ impl InFlight {
         self.threads[usize::from(thread)].groups += 1;
     }
 
-    /// `thread` waits until at most `pending` of its latest groups are under way: the copies of the others, in the order of their starts.
+    /// `thread` waits until at most `pending` of its latest groups are under way: the copies of the others, in the
+    /// order of their starts.
     pub(crate) fn wait(&mut self, thread: u16, pending: u32) -> Vec<AsyncCopy> {
         let of = &mut self.threads[usize::from(thread)];
         let first_open = of.groups.saturating_sub(pending);

@@ -1,8 +1,9 @@
-//! Barriers in shared memory that count arrivals and bytes (PTX ISA, "Parallel Synchronization and Communication Instructions:
-//! mbarrier").
+//! Barriers in shared memory that count arrivals and bytes (PTX ISA, "Parallel Synchronization and Communication
+//! Instructions: mbarrier").
 //!
-//! A phase is complete when no arrival and no byte is pending; then the next one begins, which expects as many arrivals. What is released by
-//! the arrivals of a phase, and what its copies have written, is learnt by whoever waits for that phase.
+//! A phase is complete when no arrival and no byte is pending; then the next one begins, which expects as many
+//! arrivals. What is released by the arrivals of a phase, and what its copies have written, is learnt by whoever waits
+//! for that phase.
 
 use std::collections::HashMap;
 
@@ -109,7 +110,8 @@ impl Mbarrier {
         is_complete
     }
 
-    /// What is learnt by a wait for the phase of parity `parity`, if that is complete: the one before the current phase is meant.
+    /// What is learnt by a wait for the phase of parity `parity`, if that is complete: the one before the current phase
+    /// is meant.
     pub(crate) fn completed(&self, parity: u32) -> Option<&Released> {
         (self.phase & 1 != u64::from(parity & 1)).then_some(&self.complete)
     }

@@ -154,7 +154,8 @@ impl Synchronization {
         self.knowledge.join(threads);
     }
 
-    /// `agent` starts, with what all of `parents` know. Returns its stamp. Of other blocks it knows what the first one knows.
+    /// `agent` starts, with what all of `parents` know. Returns its stamp. Of other blocks it knows what the first one
+    /// knows.
     pub(crate) fn fork(&mut self, agent: u16, parents: impl Iterator<Item = u16> + Clone) -> u32 {
         if let Some(first) = parents.clone().next() {
             let known = self.knowledge.of(first).clone();

@@ -45,7 +45,8 @@ impl Slot {
         agents.acquire(&mut sync.clocks, thread, operation);
     }
 
-    /// The operation accesses the `bytes` bytes of shared memory from `offset` on. Faults are those of the running thread.
+    /// The operation accesses the `bytes` bytes of shared memory from `offset` on. Faults are those of the running
+    /// thread.
     pub(super) fn operation_on_shared(
         &self,
         operation: Operation,

@@ -1,13 +1,16 @@
-//! The shared memory of one block: static arrays from the bottom, the dynamic part at the top, a guard page on either side.
+//! The shared memory of one block: static arrays from the bottom, the dynamic part at the top, a guard page on either
+//! side.
 //!
-//! The dynamic part ends where the upper guard page starts (but for the alignment of its start), so that a raw pointer that leaves it upwards is
-//! caught by the hardware. Behind each static array lies a canary, which tells that a raw pointer left the array upwards.
+//! The dynamic part ends where the upper guard page starts (but for the alignment of its start), so that a raw pointer
+//! that leaves it upwards is caught by the hardware. Behind each static array lies a canary, which tells that a raw
+//! pointer left the array upwards.
 
 use std::ptr::NonNull;
 
 /// Where dynamic shared memory starts: as `cuda_builder` aligns it (`docs/device-abi.md`).
 pub(super) const DYNAMIC_ALIGN: usize = 128;
-/// Where the arena starts: the widest pattern that an instruction takes from the bits of an address repeats after so many bytes.
+/// Where the arena starts: the widest pattern that an instruction takes from the bits of an address repeats after so
+/// many bytes.
 const BASE_ALIGN: usize = 1024;
 /// Bytes behind each static array that nobody may write.
 pub(super) const CANARY_BYTES: usize = 128;
@@ -25,7 +28,8 @@ pub(super) struct Arena {
 impl Arena {
     /// Room for `static_bytes` of static arrays with their canaries, and for `dynamic_bytes`.
     pub(super) fn new(static_bytes: usize, dynamic_bytes: usize) -> std::io::Result<Self> {
-        // A GPU's begins at 1,024 where there is nothing static. Fewer bytes than that need no wider alignment than before.
+        // A GPU's begins at 1,024 where there is nothing static. Fewer bytes than that need no wider alignment than
+        // before.
         let align = if dynamic_bytes < BASE_ALIGN {
             DYNAMIC_ALIGN
         } else {
@@ -144,7 +148,8 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         #[cfg(all(unix, not(miri)))]
-        // SAFETY: the mapping that `new` made; nobody uses it any more. Where this fails the mapping stays, and nothing else happens.
+        // SAFETY: the mapping that `new` made; nobody uses it any more. Where this fails the mapping stays, and nothing
+        // else happens.
         unsafe {
             libc::munmap(self.mapping.0.as_ptr().cast(), self.mapping.1);
         }

@@ -1,7 +1,8 @@
 //! Asynchronous copies of the running thread.
 //!
-//! The source is read when a copy starts, the destination changes when its thread waits. The hardware does either at any time
-//! between the two, so all that time an access to the destination is a fault, and so is a change of the source.
+//! The source is read when a copy starts, the destination changes when its thread waits. The hardware does either at
+//! any time between the two, so all that time an access to the destination is a fault, and so is a change of the
+//! source.
 
 use std::panic::Location;
 use std::ptr;
@@ -64,7 +65,8 @@ impl Slot {
         let finished = self.analysis.borrow_mut().in_flight.wait(thread, pending);
         for copy in finished {
             self.check_finished(&copy);
-            // SAFETY: so many bytes may be written: the simulator let it pass when the copy started, or its caller's promise.
+            // SAFETY: so many bytes may be written: the simulator let it pass when the copy started, or its caller's
+            // promise.
             unsafe { ptr::copy_nonoverlapping(copy.data.as_ptr(), copy.to, copy.bytes) };
         }
     }
@@ -107,7 +109,8 @@ impl Slot {
         self.compact_offset(offset)
     }
 
-    /// A copy is over: its source must be what it was, and its destination is written now as far as other threads can know.
+    /// A copy is over: its source must be what it was, and its destination is written now as far as other threads can
+    /// know.
     fn check_finished(&self, copy: &AsyncCopy) {
         let Some(offset) = copy.offset else { return };
         if copy.valid > 0 {
@@ -128,8 +131,8 @@ impl Slot {
         debug_assert_eq!(verdict.conflict, None, "every access since the start has met the copy");
     }
 
-    /// Nobody may have written the source since the copy started. Writes that nothing orders with the end of the copy race with a second read;
-    /// others, the thread's own among them, show in what they changed.
+    /// Nobody may have written the source since the copy started. Writes that nothing orders with the end of the copy
+    /// race with a second read; others, the thread's own among them, show in what they changed.
     fn check_source_again(&self, copy: &AsyncCopy) {
         let address = copy.from.addr();
         let touched = self.buffer_of(address).expect("the copy has started");

@@ -25,7 +25,8 @@ impl From<Scope> for SyncScope {
 }
 
 impl Slot {
-    /// Executes an atomic operation on `bytes` bytes at `address`: `perform` does it and tells the old value and whether it changed.
+    /// Executes an atomic operation on `bytes` bytes at `address`: `perform` does it and tells the old value and
+    /// whether it changed.
     pub(crate) fn atomic<R>(
         &self,
         op: Op,

@@ -1,8 +1,9 @@
 //! The turns of one block's threads.
 //!
-//! Warp by warp, in the order of the schedule, every thread runs until it has to wait. When none can go on, the block's barrier opens; what else may happen
-//! then, [`blocks`](super::blocks) says. A warp thus runs from barrier to barrier before the next one starts; within it the lanes take turns
-//! wherever they meet, and whenever a lane has run far ahead of the others.
+//! Warp by warp, in the order of the schedule, every thread runs until it has to wait. When none can go on, the block's
+//! barrier opens; what else may happen then, [`blocks`](super::blocks) says. A warp thus runs from barrier to barrier
+//! before the next one starts; within it the lanes take turns wherever they meet, and whenever a lane has run far ahead
+//! of the others.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -276,7 +277,8 @@ impl Slot {
     }
 }
 
-/// The source line of an instruction, from the program's debug information if it has any: the innermost one outside the standard library.
+/// The source line of an instruction, from the program's debug information if it has any: the innermost one outside the
+/// standard library.
 fn line_of(instruction: usize) -> Option<Site> {
     let here = std::env::current_dir().unwrap_or_default();
     let mut found = None;

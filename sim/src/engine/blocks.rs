@@ -1,7 +1,7 @@
 //! The turns of the blocks of a cluster, which run together. Most clusters are of one block.
 //!
-//! Each block runs until none of its threads can go on. When that is so for all of them, the barrier of the cluster opens, or the bytes of a copy arrive, or
-//! pollers get another turn, or the cluster is stuck.
+//! Each block runs until none of its threads can go on. When that is so for all of them, the barrier of the cluster
+//! opens, or the bytes of a copy arrive, or pollers get another turn, or the cluster is stuck.
 
 use crate::schedule::Turns;
 

@@ -1,8 +1,9 @@
 //! Bulk copies of the running thread between global and shared memory.
 //!
-//! A copy is an agent: its accesses are looked at when it starts, with what its thread knows, and whoever waits for it learns of them. A copy
-//! into shared memory reads when it starts, and its bytes arrive when nobody in the block can go on without them; the hardware may do
-//! so at any time in between, and whoever could see the difference races with it. A copy out of shared memory is done when it starts.
+//! A copy is an agent: its accesses are looked at when it starts, with what its thread knows, and whoever waits for it
+//! learns of them. A copy into shared memory reads when it starts, and its bytes arrive when nobody in the block can go
+//! on without them; the hardware may do so at any time in between, and whoever could see the difference races with it.
+//! A copy out of shared memory is done when it starts.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -126,7 +127,8 @@ impl Slot {
             self.operation_on_shared(store.reads, false, offset + row.start, row.len(), site);
             for (byte, offset) in in_box.enumerate() {
                 let to = ptr::with_exposed_provenance_mut::<u8>(address + byte);
-                // SAFETY: a byte of the box and one of the matrix: the simulator let both pass, or the caller's promise.
+                // SAFETY: a byte of the box and one of the matrix: the simulator let both pass, or the caller's
+                // promise.
                 unsafe { *to = *tensor.shared.add(parts.swizzle.place(from, offset)) };
             }
         }

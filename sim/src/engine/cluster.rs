@@ -1,7 +1,9 @@
-//! What threads ask of the other blocks of their cluster: its barrier, arrivals at mbarriers of others, copies to several blocks.
+//! What threads ask of the other blocks of their cluster: its barrier, arrivals at mbarriers of others, copies to
+//! several blocks.
 //!
-//! The blocks of a cluster run on one thread of the operating system, in turns. Each has its own shared memory, shadow and clocks; what one knows of another is
-//! what atomics of the device give: [`GridClock`](crate::analysis::grid_clock::GridClock).
+//! The blocks of a cluster run on one thread of the operating system, in turns. Each has its own shared memory, shadow
+//! and clocks; what one knows of another is what atomics of the device give:
+//! [`GridClock`](crate::analysis::grid_clock::GridClock).
 
 use std::panic::Location;
 
@@ -58,8 +60,8 @@ impl Slot {
             self.fatal(FaultKind::Cluster { problem }, Some(site), None)
         };
         drop(peers);
-        // SAFETY: the worker keeps the slots of a cluster together, and alive while any of their threads runs. It is on this thread of the
-        // operating system.
+        // SAFETY: the worker keeps the slots of a cluster together, and alive while any of their threads runs. It is on
+        // this thread of the operating system.
         let peer = unsafe { &*peer };
         if peer.threads.iter().all(|thread| thread.status.get() == Status::Exited) {
             let problem = format!("the block of rank {rank} has ended");
@@ -104,7 +106,8 @@ impl Slot {
         peer.progress.set(peer.progress.get() + 1);
     }
 
-    /// The copy `arriving`, which has started here, goes to the block of this rank, too: to the same places of its shared memory.
+    /// The copy `arriving`, which has started here, goes to the block of this rank, too: to the same places of its
+    /// shared memory.
     pub(super) fn also_arrives(
         &self,
         rank: u32,

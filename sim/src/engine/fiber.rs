@@ -1,7 +1,8 @@
 //! The flow of control of one simulated thread: it runs until it suspends itself, and later goes on from there.
 //!
-//! The one seam over which the engine touches coroutines. `Fiber::resume` and [`suspend`] switch; everything else is ordinary code, so that Miri
-//! and ThreadSanitizer can run it with operating-system threads in their place (`cfg(miri)`, `--cfg cuda_sim_os_threads`).
+//! The one seam over which the engine touches coroutines. `Fiber::resume` and [`suspend`] switch; everything else is
+//! ordinary code, so that Miri and ThreadSanitizer can run it with operating-system threads in their place
+//! (`cfg(miri)`, `--cfg cuda_sim_os_threads`).
 
 #[cfg(not(any(miri, cuda_sim_os_threads)))]
 pub(super) use coroutine::{Fiber, Stacks, running_handler, suspend};
@@ -161,7 +162,8 @@ mod coroutine {
         UNWINDING.get()
     }
 
-    /// How to end the fiber that runs on this thread: `Some` if `stack_pointer` is on its stack. A signal handler may call it.
+    /// How to end the fiber that runs on this thread: `Some` if `stack_pointer` is on its stack. A signal handler may
+    /// call it.
     pub(in crate::engine) fn running_handler(stack_pointer: usize) -> Option<CoroutineTrapHandler<Exit>> {
         HANDLER
             .get()

@@ -1,17 +1,17 @@
 //! Which block runs when, and which one may touch what the blocks of a grid have in common.
 //!
-//! Blocks run in parallel, started in the order of the schedule. Atomics on global memory would make the outcome depend on which core was
-//! faster; therefore only the block that holds the *token* may execute one: the first, in the order of the schedule, that has not ended. A block
-//! that waits for another (it polls, and nothing changes) goes to the back of the order, and so lets the others go on. One schedule thus gives one
-//! run, whatever the number of cores.
+//! Blocks run in parallel, started in the order of the schedule. Atomics on global memory would make the outcome depend
+//! on which core was faster; therefore only the block that holds the *token* may execute one: the first, in the order
+//! of the schedule, that has not ended. A block that waits for another (it polls, and nothing changes) goes to the back
+//! of the order, and so lets the others go on. One schedule thus gives one run, whatever the number of cores.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How often and how long a block may go on polling while nothing at all happens elsewhere. Both, since a kernel may poll a number of times and
-/// then give up.
+/// How often and how long a block may go on polling while nothing at all happens elsewhere. Both, since a kernel may
+/// poll a number of times and then give up.
 const FRUITLESS_TURNS: u32 = 10_000;
 const FRUITLESS_TIME: Duration = Duration::from_secs(1);
 /// Blocks that may wait for others at one time; each has its threads' stacks and a thread of the operating system.
@@ -136,8 +136,8 @@ impl Grid {
         self.state.lock().progress += 1;
     }
 
-    /// Lets all other blocks go on first, and returns when it is this one's turn again. `spawn` is called when another worker has to take over
-    /// what this one would have started.
+    /// Lets all other blocks go on first, and returns when it is this one's turn again. `spawn` is called when another
+    /// worker has to take over what this one would have started.
     pub(super) fn give_way(&self, place: &mut Place, spawn: impl FnOnce()) -> Result<(), Stuck> {
         let mut state = self.state.lock();
         if state.progress == place.seen_progress {

@@ -1,8 +1,10 @@
-//! Matrices that the lanes of a warp load from shared memory and store to it together (PTX ISA, "ldmatrix", "stmatrix").
+//! Matrices that the lanes of a warp load from shared memory and store to it together (PTX ISA, "ldmatrix",
+//! "stmatrix").
 //!
-//! The lane that brings a row answers for its address: bounds, alignment, and the traffic, in which 8 rows of 16 bytes are one matrix and, without bank
-//! conflicts, one wavefront. The lane that gets or gives an element is the one that accesses it, so that an order between the lanes of a warp that the
-//! instruction does not make is missed where it is missing.
+//! The lane that brings a row answers for its address: bounds, alignment, and the traffic, in which 8 rows of 16 bytes
+//! are one matrix and, without bank conflicts, one wavefront. The lane that gets or gives an element is the one that
+//! accesses it, so that an order between the lanes of a warp that the instruction does not make is missed where it is
+//! missing.
 
 use std::panic::Location;
 
@@ -42,7 +44,8 @@ impl Slot {
             for which in 0..2 {
                 let (row, column) = place(lane, which, access.transposed);
                 let address = rows[SIDE * matrix + row][0] as usize + ELEMENT_BYTES * column;
-                // Both elements of a row lie in one word. Of a column they do not; the other halves of their words are read by this instruction, too.
+                // Both elements of a row lie in one word. Of a column they do not; the other halves of their words are
+                // read by this instruction, too.
                 if self.checks != Checks::Off && (access.transposed || which == 0) {
                     self.shared_access(Op::Read, address & !3, 4, site, None, false);
                 }
@@ -85,8 +88,8 @@ impl Slot {
         }
     }
 
-    /// Looks at the address that the lane brings, which must be right even where it feeds no matrix ("ldmatrix": on `sm_75` and below all threads must
-    /// contain valid addresses), and counts it.
+    /// Looks at the address that the lane brings, which must be right even where it feeds no matrix ("ldmatrix": on
+    /// `sm_75` and below all threads must contain valid addresses), and counts it.
     fn check_row(&self, op: Op, access: &MatrixAccess, site: &'static Location<'static>) {
         self.check_watch();
         if self.checks == Checks::Off {

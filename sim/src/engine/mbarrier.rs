@@ -215,7 +215,8 @@ impl Slot {
         self.fatal(FaultKind::Mbarrier { offset, problem }, Some(site), None)
     }
 
-    /// Enters what the running thread does with an mbarrier into the shadow: initialisation, use and invalidation have to be ordered.
+    /// Enters what the running thread does with an mbarrier into the shadow: initialisation, use and invalidation have
+    /// to be ordered.
     fn enter_mbarrier(&self, thread: u16, op: Op, offset: usize, site: &'static Location<'static>) {
         self.enter_mbarrier_as((thread, None), op, offset, site);
     }

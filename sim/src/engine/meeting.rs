@@ -33,9 +33,10 @@ impl Slot {
 
     /// Holds every meeting of the warp whose lanes are all there; tells whether any was held.
     ///
-    /// A meeting is of the lanes of one mask that have not exited and ask for the same (PTX ISA, "bar.warp.sync", "shfl.sync": the executing
-    /// thread waits for all non-exited threads of the mask). An instruction of the whole warp asks for all 32 lanes, at one place ("ldmatrix": undefined
-    /// if any thread has exited, or if they do not execute the same one): where one is missing the others wait for ever.
+    /// A meeting is of the lanes of one mask that have not exited and ask for the same (PTX ISA, "bar.warp.sync",
+    /// "shfl.sync": the executing thread waits for all non-exited threads of the mask). An instruction of the whole
+    /// warp asks for all 32 lanes, at one place ("ldmatrix": undefined if any thread has exited, or if they do not
+    /// execute the same one): where one is missing the others wait for ever.
     pub(super) fn hold_meetings(&self, warp: usize) -> bool {
         let live = self.live_lanes(warp);
         let lanes = &self.threads[warp * WARP..self.threads.len().min((warp + 1) * WARP)];

@@ -323,8 +323,8 @@ impl Slot {
         arrays.iter().any(inside).then_some(offset)
     }
 
-    /// The offset with the dynamic part first, and without what the arena leaves between the parts: what the block does not use then takes no
-    /// shadow. It moves by multiples of 128 bytes, which no bank notices.
+    /// The offset with the dynamic part first, and without what the arena leaves between the parts: what the block does
+    /// not use then takes no shadow. It moves by multiples of 128 bytes, which no bank notices.
     #[inline]
     pub(super) fn compact_offset(&self, offset: usize) -> usize {
         let dynamic = self.arena.static_bytes();
@@ -335,7 +335,8 @@ impl Slot {
         }
     }
 
-    /// What a compiler would have as the offset in the block's shared memory: static arrays without canaries, then the dynamic part.
+    /// What a compiler would have as the offset in the block's shared memory: static arrays without canaries, then the
+    /// dynamic part.
     pub(super) fn real_offset(&self, compact: usize) -> u64 {
         let dynamic = self.arena.bytes() - self.arena.static_bytes();
         if compact < dynamic {

@@ -5,10 +5,12 @@
 //! - [`blocks`]: the turns of the blocks of a cluster. [`cluster`]: what their threads ask of each other.
 //! - [`block`]: the turns of one block's threads, barriers and warp meetings.
 //! - [`slot`]: what a worker keeps for the block that it runs; where the running thread's calls arrive.
-//! - [`agent`], [`bulk_copy`], [`mbarrier`], [`warpgroup`]: asynchronous operations as agents, bulk copies, barriers in shared memory, matrix products;
-//!   [`operations`] keeps what is under way of them.
-//! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and fences, static shared memory.
-//! - [`meeting`]: warp functions. [`matrix`]: matrices that a warp loads and stores. [`named_barrier`]: barriers of some of the block's warps.
+//! - [`agent`], [`bulk_copy`], [`mbarrier`], [`warpgroup`]: asynchronous operations as agents, bulk copies, barriers in
+//!   shared memory, matrix products; [`operations`] keeps what is under way of them.
+//! - [`memory`], [`async_copy`], [`atomics`], [`statics`]: accesses through views, asynchronous copies, atomics and
+//!   fences, static shared memory.
+//! - [`meeting`]: warp functions. [`matrix`]: matrices that a warp loads and stores. [`named_barrier`]: barriers of
+//!   some of the block's warps.
 //! - [`watch`]: ends threads that run for ever.
 //! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end one.
 //! - [`arena`]: a block's shared memory.
@@ -57,8 +59,8 @@ pub(crate) fn is_simulating() -> bool {
 /// The slot of the running simulated thread.
 #[inline]
 pub(crate) fn try_current() -> Option<&'static Slot> {
-    // SAFETY: set by the block while one of its threads runs, and reset before the slot can go. The reference does not outlive the call from
-    // the kernel that asked for it: the callers in this crate keep it in local variables.
+    // SAFETY: set by the block while one of its threads runs, and reset before the slot can go. The reference does not
+    // outlive the call from the kernel that asked for it: the callers in this crate keep it in local variables.
     unsafe { CURRENT.get().as_ref() }
 }
 

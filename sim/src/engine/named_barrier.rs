@@ -1,7 +1,8 @@
 //! Barriers of some of the block's warps (PTX ISA, "bar.sync", "bar.arrive" with a thread count).
 //!
-//! A warp has arrived when all its lanes have; a barrier opens when the warps that have arrived make up its count, and can be used again. Threads that
-//! wait there are ordered among themselves and after what the others did before they arrived.
+//! A warp has arrived when all its lanes have; a barrier opens when the warps that have arrived make up its count, and
+//! can be used again. Threads that wait there are ordered among themselves and after what the others did before they
+//! arrived.
 
 use std::panic::Location;
 

@@ -1,4 +1,5 @@
-//! What is under way in a block besides its threads: bulk copies, matrix products, and instructions that wait for their warpgroup.
+//! What is under way in a block besides its threads: bulk copies, matrix products, and instructions that wait for their
+//! warpgroup.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::Location;

@@ -266,7 +266,8 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
     };
     let workers = if statics.is_empty() { request.workers } else { 1 };
     let workers = u64::try_from(workers).unwrap_or(1).clamp(1, blocks.max(1));
-    // SAFETY: only the lifetime changes. The kernel is called by workers alone, and all of them end before this function returns.
+    // SAFETY: only the lifetime changes. The kernel is called by workers alone, and all of them end before this
+    // function returns.
     let kernel: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(kernel) };
     let run = Arc::new(Run {
         config: Config {

@@ -1,7 +1,7 @@
 //! What a worker keeps for the block that it runs, and where the running thread's calls arrive.
 //!
-//! A slot is used by one thread of the operating system. The block's scheduler and the simulated thread that it resumed both hold it by shared
-//! reference, one at a time; all state is in cells.
+//! A slot is used by one thread of the operating system. The block's scheduler and the simulated thread that it resumed
+//! both hold it by shared reference, one at a time; all state is in cells.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -382,7 +382,8 @@ impl Slot {
         values.expect("the meeting leaves its values")
     }
 
-    /// The thread got `value` from `address` and changed nothing. Where that has been so for a few times, it polls: others go first.
+    /// The thread got `value` from `address` and changed nothing. Where that has been so for a few times, it polls:
+    /// others go first.
     pub(super) fn note_same(&self, address: usize, value: u64, site: &'static Location<'static>) {
         const PATIENCE: u32 = 32;
         let thread = self.running();

@@ -164,7 +164,8 @@ impl Slot {
     /// Makes the program's shared statics look uninitialised.
     pub(super) fn poison_statics(&self) {
         for known in shared_statics().iter().filter(|known| known.is_mut) {
-            // SAFETY: a `static mut` of this size. Kernels alone use it, and the run holds the lock under which they do.
+            // SAFETY: a `static mut` of this size. Kernels alone use it, and the run holds the lock under which they
+            // do.
             unsafe { (known.address)().write_bytes(self.run.config.poison, known.bytes) };
         }
     }

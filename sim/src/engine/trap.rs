@@ -1,7 +1,8 @@
 //! Signals that end a simulated thread: its stack is full, it followed a pointer to nowhere, or the watch gave it up.
 //!
-//! The handler looks whether the signal came from a fiber's stack. If so it lets the fiber return to the scheduler with what happened; else it hands
-//! on to whoever handled the signal before. What the fiber had on its stack is abandoned, so a kernel that allocates may leak.
+//! The handler looks whether the signal came from a fiber's stack. If so it lets the fiber return to the scheduler with
+//! what happened; else it hands on to whoever handled the signal before. What the fiber had on its stack is abandoned,
+//! so a kernel that allocates may leak.
 
 #[cfg(all(
     target_os = "linux",
@@ -16,8 +17,8 @@ pub(super) use linux::{Target, install, strike, target};
 )))]
 pub(super) use none::{Target, install, strike, target};
 
-/// Elsewhere a stack overflow or a wild pointer ends the process, by a guard page, and an endless loop without a call of the simulator's
-/// goes on.
+/// Elsewhere a stack overflow or a wild pointer ends the process, by a guard page, and an endless loop without a call
+/// of the simulator's goes on.
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -69,7 +70,8 @@ mod linux {
 
     /// Ends the simulated thread that runs on `target`, if one does. `target` is a thread that has not ended.
     pub(in crate::engine) fn strike(target: Target) {
-        // SAFETY: the caller promises that the thread lives; the handler is installed. A thread that takes no signals any more loses nothing.
+        // SAFETY: the caller promises that the thread lives; the handler is installed. A thread that takes no signals
+        // any more loses nothing.
         unsafe { libc::pthread_kill(target.0, watch_signal()) };
     }
 
@@ -98,7 +100,8 @@ mod linux {
                 bus: previous(libc::SIGBUS),
             });
             for signal in [libc::SIGSEGV, libc::SIGBUS, watch_signal()] {
-                // SAFETY: the handler has the form that SA_SIGINFO asks for; it runs on the alternate stack that `std` gives each of its threads.
+                // SAFETY: the handler has the form that SA_SIGINFO asks for; it runs on the alternate stack that `std`
+                // gives each of its threads.
                 unsafe {
                     let mut action: libc::sigaction = std::mem::zeroed();
                     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
@@ -124,8 +127,9 @@ mod linux {
             } else {
                 Trap::BadAddress(address)
             };
-            // SAFETY: the stack pointer is in the fiber, and the registers are set below. That the fiber writes to memory outside of itself is what
-            // kernels do; the scheduler reads none of it but through volatile, atomic or later accesses of its own.
+            // SAFETY: the stack pointer is in the fiber, and the registers are set below. That the fiber writes to
+            // memory outside of itself is what kernels do; the scheduler reads none of it but through volatile, atomic
+            // or later accesses of its own.
             let registers = unsafe { handler.setup_trap_handler(move || Exit::Trapped { trap, instruction }) };
             // SAFETY: the context of the interrupted thread, to which the kernel returns from here.
             unsafe { set_registers(&mut *context, registers) };

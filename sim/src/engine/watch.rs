@@ -1,4 +1,5 @@
-//! The watch over the workers of a run: it starts more of them where some wait for others, and ends threads that run for ever.
+//! The watch over the workers of a run: it starts more of them where some wait for others, and ends threads that run
+//! for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};

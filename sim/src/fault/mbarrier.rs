@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::access::AccessKind;
 
-/// What is wrong with an operation on an mbarrier (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
+/// What is wrong with an operation on an mbarrier (PTX ISA, "Parallel Synchronization and Communication Instructions:
+/// mbarrier").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 pub enum MbarrierProblem {
@@ -40,7 +41,8 @@ pub enum MbarrierProblem {
         /// What the thread does.
         access: AccessKind,
     },
-    /// A bulk copy is to complete on it, and no fence of the thread that has initialised it makes that visible to the copy.
+    /// A bulk copy is to complete on it, and no fence of the thread that has initialised it makes that visible to the
+    /// copy.
     NotFenced,
 }
 

@@ -20,7 +20,8 @@ fn place(swizzle: TensorSwizzle, offset: u32) -> usize {
     swizzle.place(0, 2 * offset as usize) / 2
 }
 
-/// Copies a matrix box by box through shared memory, whose elements `body` may change; returns it, its padding included.
+/// Copies a matrix box by box through shared memory, whose elements `body` may change; returns it, its padding
+/// included.
 fn run(swizzle: TensorSwizzle, body: impl Fn(cuda_views::Shared<u16>) + Sync) -> (Report, Vec<u16>) {
     let elements: Vec<u16> = (0..ROWS * LD).map(|i| i as u16).collect();
     let from = GlobalBuffer::matrix(&elements, ROWS as usize, COLUMNS as usize, LD as usize);

@@ -1,4 +1,5 @@
-//! Barriers in shared memory, bulk copies and matrix products: what they compute, and what is found where they are used wrongly.
+//! Barriers in shared memory, bulk copies and matrix products: what they compute, and what is found where they are used
+//! wrongly.
 
 mod bulk_copies;
 mod clusters;

@@ -1,4 +1,5 @@
-//! Matrix products of a warpgroup: what is found where they are used wrongly. What they compute is tested with kernels-gpu's.
+//! Matrix products of a warpgroup: what is found where they are used wrongly. What they compute is tested with
+//! kernels-gpu's.
 
 use cuda_sim::device::{sync_threads, thread_idx};
 use cuda_sim::{Launch, Report};

@@ -1,4 +1,5 @@
-//! A ring of two stages between a producer, which fills them with bulk copies, and consumers: right, and broken in each way.
+//! A ring of two stages between a producer, which fills them with bulk copies, and consumers: right, and broken in each
+//! way.
 
 use cuda_sim::device::{sync_threads, thread_idx};
 use cuda_sim::tensor_map::{TensorElement, TensorSwizzle};

@@ -219,11 +219,17 @@ const UNITS: [&str; 9] = [
 fn unclaimed(name: &str, text: &str, problems: &mut Vec<String>) {
     let mut inside: Option<String> = None;
     let mut dated = false;
+    let mut before = "";
     let lines: Vec<&str> = text.lines().collect();
     for (number, line) in lines.iter().enumerate() {
         if line.starts_with('#') {
             let section = lines[number + 1..].iter().take_while(|line| !line.starts_with('#'));
-            dated = section.into_iter().any(|line| names_commit(line));
+            // A line may end between the word and the hash.
+            dated = names_commit(&section.copied().collect::<Vec<_>>().join(" "));
+            before = "";
+        }
+        if line.is_empty() {
+            before = "";
         }
         if let Some(block) = line
             .strip_prefix("<!-- ")
@@ -237,7 +243,6 @@ fn unclaimed(name: &str, text: &str, problems: &mut Vec<String>) {
         if inside.is_some() || dated {
             continue;
         }
-        let mut before = "";
         for word in line.split_whitespace() {
             let unit = word.trim_end_matches([',', '.', ';', ':', ')', '|']);
             let is_number = before.bytes().any(|byte| byte.is_ascii_digit()) && !before.contains("](");
@@ -255,9 +260,9 @@ fn unclaimed(name: &str, text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// Whether a line says `commit 0123456789`.
-fn names_commit(line: &str) -> bool {
-    line.split("commit ").skip(1).any(|rest| {
+/// Whether a text says `commit 0123456789`.
+fn names_commit(text: &str) -> bool {
+    text.split("commit ").skip(1).any(|rest| {
         let hash = rest.trim_start_matches('`');
         hash.len() >= 10 && hash.bytes().take(10).all(|byte| byte.is_ascii_hexdigit())
     })

@@ -34,8 +34,8 @@ pub struct Kernel {
 pub struct Shipped {
     /// In the order of the file; each once.
     pub kernels: Vec<Kernel>,
-    /// For each suite, the number of rows for which dispatch now picks another kernel, tile or split-K factor, and of all
-    /// rows.
+    /// For each suite, the number of rows for which dispatch now picks another kernel, tile or split-K factor, and of
+    /// all rows.
     pub moved: BTreeMap<String, [usize; 2]>,
     /// How many kernels of an older level have the digest that the newest one has, and how many have not.
     pub older: [usize; 2],

@@ -128,7 +128,8 @@ floats! {
 ///
 /// # Safety
 ///
-/// `ptr` must be valid for the access and aligned to its size, and all threads that access it at the same time must do so atomically.
+/// `ptr` must be valid for the access and aligned to its size, and all threads that access it at the same time must do
+/// so atomically.
 #[track_caller]
 pub unsafe fn update<T: Number>(ptr: *mut T, order: Ordering, scope: Scope, operation: impl Fn(T) -> T) -> T {
     let operation = |old| operation(T::from_word(old)).to_word();

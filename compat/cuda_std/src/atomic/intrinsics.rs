@@ -2,16 +2,17 @@
 //!
 //! - Loads and stores (PTX 9.7.9.8 `ld`, 9.7.9.11 `st`): `atomic_load_{relaxed, acquire, volatile}_{32, 64}_{scope}`,
 //!   `atomic_store_{relaxed, release, volatile}_{32, 64}_{scope}`.
-//! - Read-modify-write (PTX 9.7.13.5 `atom`), each returning the old value: `atomic_fetch_{operation}_{ordering}_{type}_{scope}` with the
-//!   operations `and`, `or`, `xor`, `add`, `sub`, `exch`, `cas` on `u32`, `u64`, `i32`, `i64`, `f32`, `f64` and `min`, `max`, `inc`, `dec` on the integers;
-//!   with the orderings `relaxed`, `acquire`, `release`, `acqrel`, and `volatile`, which names no ordering and so is relaxed.
+//! - Read-modify-write (PTX 9.7.13.5 `atom`), each returning the old value:
+//!   `atomic_fetch_{operation}_{ordering}_{type}_{scope}` with the operations `and`, `or`, `xor`, `add`, `sub`, `exch`,
+//!   `cas` on `u32`, `u64`, `i32`, `i64`, `f32`, `f64` and `min`, `max`, `inc`, `dec` on the integers; with the
+//!   orderings `relaxed`, `acquire`, `release`, `acqrel`, and `volatile`, which names no ordering and so is relaxed.
 //! - Fences (PTX 9.7.13.4): `fence_sc_{scope}`, `fence_acqrel_{scope}`, `membar_{scope}`.
 //!
-//! The scope is the set of threads among which the access is atomic: `block`, `device` or `system` (the host and other GPUs too).
-//! Orderings and scopes exist since compute capability 7.0.
+//! The scope is the set of threads among which the access is atomic: `block`, `device` or `system` (the host and other
+//! GPUs too). Orderings and scopes exist since compute capability 7.0.
 //!
-//! `and`, `or`, `xor`, `exch` and `cas` on floating-point numbers work on their bits. `inc` and `dec` add and subtract 1, wrapping.
-//! `sub` adds the negative, for PTX has no subtraction.
+//! `and`, `or`, `xor`, `exch` and `cas` on floating-point numbers work on their bits. `inc` and `dec` add and subtract
+//! 1, wrapping. `sub` adds the negative, for PTX has no subtraction.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use super::host::{self, Integer, Number, order, scope};
@@ -155,7 +156,8 @@ every_scope! { store! { release ".release" 64 } }
 every_scope! { store! { volatile ".volatile" 32 } }
 every_scope! { store! { volatile ".volatile" 64 } }
 
-/// A read-modify-write function. `$operand` is its second parameter, if any; `$value` what the instruction gets. `$number` is the trait of the host's operation.
+/// A read-modify-write function. `$operand` is its second parameter, if any; `$value` what the instruction gets.
+/// `$number` is the trait of the host's operation.
 macro_rules! fetch {
     (
         $scope:ident $scope_ptx:literal $order:ident $sem:literal
@@ -231,7 +233,8 @@ macro_rules! every_scope_and_ordering {
     };
 }
 
-/// The operations that every type has. The literals are operation and kind of type; the width completes them: `add.u32`.
+/// The operations that every type has. The literals are operation and kind of type; the width completes them:
+/// `add.u32`.
 macro_rules! operations {
     ($($type:ident $width:literal, add $add:literal, |$val:ident| $negative:expr;)*) => {$(
         every_scope_and_ordering! { fetch! { Number and $type $width "and.b" (val) val } }

@@ -1,4 +1,5 @@
-//! Arithmetic and conversions rounded in a given direction, for the host: exact to the bit, by software ([`rustc_apfloat`]).
+//! Arithmetic and conversions rounded in a given direction, for the host: exact to the bit, by software
+//! ([`rustc_apfloat`]).
 
 use rustc_apfloat::ieee::{Double, Quad, Single};
 use rustc_apfloat::{Float, FloatConvert, Round as SoftRound};
@@ -125,7 +126,8 @@ pub fn narrow(x: f64, round: Round) -> f32 {
     f32::hard(soft)
 }
 
-/// Conversions to integers, which end at the least and the greatest integer, and from them. Unsigned ones are handed over in the signed type.
+/// Conversions to integers, which end at the least and the greatest integer, and from them. Unsigned ones are handed
+/// over in the signed type.
 macro_rules! integers {
     ($($to:ident $from:ident: $integer:ident as $passed:ident, $to_wide:ident $from_wide:ident;)*) => {$(
         #[doc = concat!("The number as an `", stringify!($integer), "`.")]
@@ -152,7 +154,8 @@ integers! {
     to_u64 from_u64: u64 as i64, to_u128_r from_u128_r;
 }
 
-/// `x / y` where the GPU's approximation has a result; from a divisor above 2^126 it gives 0, or NaN of an infinity (PTX 9.7.3.8, `div.approx`).
+/// `x / y` where the GPU's approximation has a result; from a divisor above 2^126 it gives 0, or NaN of an infinity
+/// (PTX 9.7.3.8, `div.approx`).
 pub fn approximate_quotient(x: f32, y: f32) -> f32 {
     let too_large = y.is_finite() && y.abs() > 2.0f32.powi(126);
     match too_large {

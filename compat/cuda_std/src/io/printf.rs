@@ -1,8 +1,8 @@
 //! C's `printf` for the host: what the driver makes of a format and of the arguments that a kernel left.
 //!
-//! The conversions are those of the CUDA guide, "Format Specifiers": `%[flags][width][.precision][size]type` with the flags `#`, `0`, `+`, `-` and space,
-//! `*` for a width or precision, the sizes `h`, `l`, `ll` (and C's others), and the types `c d i o u x X p s e E f F g G a A %`. Anything else is
-//! printed as it stands, as C libraries do.
+//! The conversions are those of the CUDA guide, "Format Specifiers": `%[flags][width][.precision][size]type` with the
+//! flags `#`, `0`, `+`, `-` and space, `*` for a width or precision, the sizes `h`, `l`, `ll` (and C's others), and the
+//! types `c d i o u x X p s e E f F g G a A %`. Anything else is printed as it stands, as C libraries do.
 
 use core::ffi::{CStr, c_char, c_void};
 
@@ -11,7 +11,8 @@ use core::ffi::{CStr, c_char, c_void};
 /// # Safety
 ///
 /// - `format` must point to a string that ends with a NUL.
-/// - At `arguments` must lie what its conversions ask for, one after the other, each aligned as its type; null if there are none.
+/// - At `arguments` must lie what its conversions ask for, one after the other, each aligned as its type; null if there
+///   are none.
 /// - What a `%s` asks for must point to a string that ends with a NUL, or be null.
 pub unsafe fn formatted(format: *const u8, arguments: *const c_void) -> (String, i32) {
     // SAFETY: as the caller promises.

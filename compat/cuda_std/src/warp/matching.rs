@@ -7,7 +7,8 @@ use pastey::paste;
 #[cfg(not(target_arch = "nvptx64"))]
 use {super::lanes_where, cuda_sim::device::warp_exchange};
 
-/// The lanes of `mask` that brought the same bits as this one: bit i for lane i, and 0 for a lane that is not in `mask` or has exited.
+/// The lanes of `mask` that brought the same bits as this one: bit i for lane i, and 0 for a lane that is not in `mask`
+/// or has exited.
 ///
 /// Bits are compared, so a NaN matches the same NaN, and 0.0 does not match -0.0.
 ///
@@ -22,7 +23,8 @@ pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
     unsafe { T::match_any(mask, value) }
 }
 
-/// The lanes of `mask` that have not exited, if all of them brought the same bits; else nothing. Every lane gets the same result.
+/// The lanes of `mask` that have not exited, if all of them brought the same bits; else nothing. Every lane gets the
+/// same result.
 ///
 /// Bits are compared, so a NaN matches the same NaN, and 0.0 does not match -0.0.
 ///
@@ -91,8 +93,8 @@ macro_rules! instructions {
             #[inline(always)]
             unsafe fn [<match_all_ $width>](mask: u32, value: [<u $width>]) -> Option<u32> {
                 let (lanes, all): (u32, u32);
-                // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep the predicate register's name apart from
-                // every other use.
+                // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep
+                // the predicate register's name apart from every other use.
                 unsafe {
                     asm!(
                         "{{",

@@ -30,8 +30,8 @@ pub enum WarpReductionOp {
 
 /// Combines the values of all lanes of `mask` that have not exited. Every lane gets the same result.
 ///
-/// One instruction since compute capability 8.0. For 7.5 it is a vote and shuffles: five of them where all 32 lanes take part, else one for each lane that does.
-/// `op` should be a constant: at run time it is a jump.
+/// One instruction since compute capability 8.0. For 7.5 it is a vote and shuffles: five of them where all 32 lanes
+/// take part, else one for each lane that does. `op` should be a constant: at run time it is a jump.
 ///
 /// # Safety
 ///

@@ -12,8 +12,8 @@ macro_rules! shuffles {
     ($($(#[$doc:meta])* $name:ident($operand:ident) = $mode:ident;)*) => {$(
         $(#[$doc])*
         ///
-        /// `width` splits the warp into segments of that many lanes: 1, 2, 4, 8, 16 or 32. Where the source is out of range the lane gets its own value back, and
-        /// `false`; else the source's value, and `true`.
+        /// `width` splits the warp into segments of that many lanes: 1, 2, 4, 8, 16 or 32. Where the source is out of
+        /// range the lane gets its own value back, and `false`; else the source's value, and `true`.
         ///
         /// A value of up to 32 bits is one instruction, one of 64 bits two, one of 128 bits four.
         ///
@@ -30,7 +30,8 @@ macro_rules! shuffles {
         ///
         /// # On the host
         ///
-        /// That value has all bits set, which is a NaN in every floating-point type. The simulator takes nobody to task for reading it.
+        /// That value has all bits set, which is a NaN in every floating-point type. The simulator takes nobody to task
+        /// for reading it.
         #[inline(always)]
         #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub unsafe fn $name<T: WarpShuffleValue>(mask: u32, value: T, $operand: u32, width: u32) -> (T, bool) {
@@ -41,14 +42,17 @@ macro_rules! shuffles {
 }
 
 shuffles! {
-    /// Reads from lane `idx` of the segment. Of `idx` the low bits count that number the segment's lanes, so the source is always in range.
+    /// Reads from lane `idx` of the segment. Of `idx` the low bits count that number the segment's lanes, so the source
+    /// is always in range.
     warp_shuffle_idx(idx) = Idx;
-    /// Reads from the lane `delta` (of which the low five bits count) before this one. A lane before the segment is out of range.
+    /// Reads from the lane `delta` (of which the low five bits count) before this one. A lane before the segment is out
+    /// of range.
     warp_shuffle_up(delta) = Up;
-    /// Reads from the lane `delta` (of which the low five bits count) after this one. A lane after the segment is out of range.
+    /// Reads from the lane `delta` (of which the low five bits count) after this one. A lane after the segment is out
+    /// of range.
     warp_shuffle_down(delta) = Down;
-    /// Reads from the lane whose number differs from this one's in the bits of `lane_mask` (of which the low five count). A lane after the segment is out
-    /// of range, one before it is not.
+    /// Reads from the lane whose number differs from this one's in the bits of `lane_mask` (of which the low five
+    /// count). A lane after the segment is out of range, one before it is not.
     warp_shuffle_xor(lane_mask) = Xor;
 }
 
@@ -78,7 +82,8 @@ pub enum WarpShuffleMode {
     Xor = 3,
 }
 
-/// The instruction's third operand, `c`: the bits of a lane's number that name its segment, and to which lane of it sources are limited.
+/// The instruction's third operand, `c`: the bits of a lane's number that name its segment, and to which lane of it
+/// sources are limited.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 fn segments(mode: WarpShuffleMode, width: u32) -> u32 {
@@ -147,8 +152,8 @@ unsafe fn shuffle_32(mode: WarpShuffleMode, mask: u32, value: u32, b: u32, width
     let (result, in_range): (u32, u32);
     macro_rules! shuffle {
         ($mode:literal) => {
-            // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep the predicate register's name apart from every
-            // other use.
+            // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep the
+            // predicate register's name apart from every other use.
             unsafe {
                 asm!(
                     "{{",

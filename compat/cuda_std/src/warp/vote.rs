@@ -11,8 +11,8 @@ use {super::lanes_where, cuda_sim::device::warp_exchange};
 macro_rules! vote {
     ($mode:literal, $mask:ident, $predicate:ident) => {{
         let holds: u32;
-        // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep the predicate registers' names apart from every
-        // other use.
+        // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep the
+        // predicate registers' names apart from every other use.
         unsafe {
             asm!(
                 "{{",
@@ -54,7 +54,8 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     vote!("any", mask, predicate)
 }
 
-/// The lanes of `mask` in which `predicate` is true: bit i for lane i, and 0 for a lane that is not in `mask` or has exited. Every lane gets the same result.
+/// The lanes of `mask` in which `predicate` is true: bit i for lane i, and 0 for a lane that is not in `mask` or has
+/// exited. Every lane gets the same result.
 ///
 /// # Safety
 ///
@@ -63,7 +64,8 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     let lanes: u32;
-    // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep the predicate register's name apart from every other use.
+    // SAFETY: the caller upholds what the instruction asks for, and it accesses no memory. The braces keep the
+    // predicate register's name apart from every other use.
     unsafe {
         asm!(
             "{{",

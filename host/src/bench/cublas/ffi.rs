@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 
 /// `cublasStatus_t`; 0 is success.
 pub type Status = c_int;
-/// `cublasHandle_t`, `cublasLtHandle_t`, `cublasLtMatmulDesc_t` and their like: addresses of what only the library knows.
+/// `cublasHandle_t`, `cublasLtHandle_t`, `cublasLtMatmulDesc_t` and their like: addresses of what only the library
+/// knows.
 pub type Opaque = *mut c_void;
 
 /// `CUBLAS_STATUS_NOT_SUPPORTED`.
@@ -63,7 +64,8 @@ macro_rules! functions {
         impl $table {
             fn of(library: Library) -> Result<Self> {
                 Ok(Self {
-                    // SAFETY: each symbol has the type that NVIDIA's header declares; the library lives as long as the struct.
+                    // SAFETY: each symbol has the type that NVIDIA's header declares; the library lives as long as the
+                    // struct.
                     $($field: unsafe { library.get(concat!($symbol, "\0").as_bytes()) }
                         .map(|symbol| *symbol)
                         .map_err(|error| Error::Unavailable(format!("cuBLAS lacks {}: {error}", $symbol)))?,)*
@@ -123,7 +125,8 @@ functions! {
     }
 }
 
-/// Both libraries, of one version: those in `folder`, or without one those that the system's loader finds, or the toolkit's.
+/// Both libraries, of one version: those in `folder`, or without one those that the system's loader finds, or the
+/// toolkit's.
 ///
 /// # Errors
 /// [`Error::Unavailable`] with what was tried.
@@ -139,7 +142,8 @@ pub fn load(folder: Option<&Path>) -> Result<(Blas, Lt)> {
         for version in VERSIONS {
             let open = |name: &str| {
                 let path = folder.join(format!("{name}{version}"));
-                // SAFETY: NVIDIA's libraries, or what the user named as such; their initialisers ask nothing of the caller.
+                // SAFETY: NVIDIA's libraries, or what the user named as such; their initialisers ask nothing of the
+                // caller.
                 unsafe { Library::new(path) }
             };
             // libcublas needs libcublasLt, and takes one of that name that is already loaded.

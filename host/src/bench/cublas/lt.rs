@@ -46,8 +46,8 @@ impl<'c> Description<'c> {
             turned(call.operations[1], k, m),
             (n, m),
         ];
-        // SAFETY: each object is written before it is used, and destroyed once, by `drop`; attributes are ints, as the header
-        // says of these.
+        // SAFETY: each object is written before it is used, and destroyed once, by `drop`; attributes are ints, as the
+        // header says of these.
         unsafe {
             let status = (lt.desc_create)(&raw mut made.operation, call.compute_type(), call.scalar_type());
             ffi::check("cublasLtMatmulDescCreate", status)?;
@@ -69,8 +69,8 @@ impl<'c> Description<'c> {
         let mut found = [ffi::Heuristic::default(); REQUESTED];
         let mut count = 0;
         let [b, a, c] = self.layouts;
-        // SAFETY: handle and objects are alive; the array has room for as many results as are asked for; the preference is
-        // destroyed here, whatever comes of it.
+        // SAFETY: handle and objects are alive; the array has room for as many results as are asked for; the preference
+        // is destroyed here, whatever comes of it.
         let status = unsafe {
             let mut preference = ptr::null_mut();
             ffi::check(
@@ -120,8 +120,8 @@ impl<'c> Description<'c> {
     /// Enqueues the product.
     ///
     /// # Safety
-    /// Handle and stream of one device whose context is current; alpha and beta, B, A and C as described, workspace of so many
-    /// bytes, all alive until the product is done.
+    /// Handle and stream of one device whose context is current; alpha and beta, B, A and C as described, workspace of
+    /// so many bytes, all alive until the product is done.
     pub unsafe fn launch(
         &self,
         (handle, stream): (Opaque, Opaque),

@@ -1,8 +1,8 @@
 //! NVIDIA's product on the same device: cuBLAS and cublasLt, loaded at run time.
 //!
-//! cuBLAS is column-major. A row-major matrix read by columns is its transpose, so the row-major `C = A · B` is the column-major
-//! `Cᵀ = Bᵀ · Aᵀ`: B goes first, A second, m and n change places, and every leading dimension stays. What is stored transposed here
-//! is stored transposed there.
+//! cuBLAS is column-major. A row-major matrix read by columns is its transpose, so the row-major `C = A · B` is the
+//! column-major `Cᵀ = Bᵀ · Aᵀ`: B goes first, A second, m and n change places, and every leading dimension stays. What
+//! is stored transposed here is stored transposed there.
 
 mod ffi;
 mod lt;
@@ -36,11 +36,12 @@ pub struct Cublas<'gpu> {
 }
 
 impl<'gpu> Cublas<'gpu> {
-    /// Loads the libraries from `folder`, or from where the system's loader and the toolkit have them. Maths are the default: f32 is
-    /// f32, provided that the environment says `NVIDIA_TF32_OVERRIDE=0` or nothing.
+    /// Loads the libraries from `folder`, or from where the system's loader and the toolkit have them. Maths are the
+    /// default: f32 is f32, provided that the environment says `NVIDIA_TF32_OVERRIDE=0` or nothing.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without the libraries, [`Error::Tool`] when they cannot be used, [`Error::Driver`] without memory.
+    /// [`Error::Unavailable`] without the libraries, [`Error::Tool`] when they cannot be used, [`Error::Driver`]
+    /// without memory.
     pub fn load(gpu: &'gpu Gpu, folder: Option<&Path>) -> Result<Self> {
         let (blas, lt) = ffi::load(folder)?;
         let mut cublas = Self {
@@ -53,8 +54,8 @@ impl<'gpu> Cublas<'gpu> {
         };
         let stream = gpu.stream().as_inner().cast();
         let workspace = cublas.workspace.as_device_ptr().as_raw() as *mut c_void;
-        // SAFETY: the device's context is current to this thread, which `Gpu` is bound to; each handle is written before it is
-        // used; stream and workspace outlive the handles, which `drop` destroys.
+        // SAFETY: the device's context is current to this thread, which `Gpu` is bound to; each handle is written
+        // before it is used; stream and workspace outlive the handles, which `drop` destroys.
         unsafe {
             ffi::check("cublasCreate", (cublas.blas.create)(&raw mut cublas.handle))?;
             ffi::check("cublasLtCreate", (cublas.lt.create)(&raw mut cublas.lt_handle))?;
@@ -266,9 +267,9 @@ impl Product<'_> {
         let [a, b, c] =
             [a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr()].map(|matrix| matrix.as_raw() as *mut c_void);
         let [alpha, beta] = self.call.scalars();
-        // SAFETY: the handles are alive and their context is current; the operands hold what the extents and leading dimensions say
-        // (packed, checked above); C is borrowed exclusively; the scalars are static and of the type that the call names, f32 for
-        // `sgemm`, which is offered for f32 only.
+        // SAFETY: the handles are alive and their context is current; the operands hold what the extents and leading
+        // dimensions say (packed, checked above); C is borrowed exclusively; the scalars are static and of the type
+        // that the call names, f32 for `sgemm`, which is offered for f32 only.
         unsafe {
             match algorithm {
                 Algorithm::Sgemm => {

@@ -22,7 +22,8 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
     ))
 }
 
-/// Any results as JSON: the lists of the object with an element a line, the rest as short as it can be; ends with a line break.
+/// Any results as JSON: the lists of the object with an element a line, the rest as short as it can be; ends with a
+/// line break.
 ///
 /// # Errors
 /// Keys that are not text.

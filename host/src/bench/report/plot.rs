@@ -40,7 +40,8 @@ pub fn plots(results: &Results) -> Result<Vec<(&'static str, String)>, Box<dyn E
 
 type Measured<'r> = [(&'r RowResult, &'r Measurement)];
 
-/// What the multiprocessors can do at most in the type of the rows, in TFLOP/s, and what that is called: the tensor cores where all rows are of f16 or bf16.
+/// What the multiprocessors can do at most in the type of the rows, in TFLOP/s, and what that is called: the tensor
+/// cores where all rows are of f16 or bf16.
 fn ceiling(results: &Results, measured: &Measured<'_>) -> Option<(f64, &'static str)> {
     let ceilings = results.about.ceilings?;
     let is_half = |(row, _): &(&RowResult, &Measurement)| matches!(row.row.dtype, DType::F16 | DType::Bf16);

@@ -46,7 +46,8 @@ pub struct Command {
     /// Time every row on zeros too, in columns of their own: what it would take were power no limit
     #[arg(long)]
     zeros: bool,
-    /// What the planner takes for the kernels' speed, as `gpu_pick --calibrate` writes it; without it what an H200 was measured to do
+    /// What the planner takes for the kernels' speed, as `gpu_pick --calibrate` writes it; without it what an H200 was
+    /// measured to do
     #[arg(long, value_name = "FILE")]
     speeds: Option<PathBuf>,
     /// Rounds of each row; without it as many as a second has room for

@@ -1,8 +1,8 @@
 //! `tilewright demo`: nearest neighbours among 1797 handwritten digits, from one matrix product.
 //!
-//! With one image a row of X, the Gram matrix G = X · Xᵀ holds every inner product, and the squared distance of two images is
-//! `G[i,i] + G[j,j] - 2 G[i,j]`. Pixels are integers in 0..=16, so every sum is an integer of at most 64 * 256 = 16384: f32
-//! holds all of them exactly, in whatever order a kernel adds.
+//! With one image a row of X, the Gram matrix G = X · Xᵀ holds every inner product, and the squared distance of two
+//! images is `G[i,i] + G[j,j] - 2 G[i,j]`. Pixels are integers in 0..=16, so every sum is an integer of at most 64 *
+//! 256 = 16384: f32 holds all of them exactly, in whatever order a kernel adds.
 
 use std::io::Read;
 

@@ -1,7 +1,7 @@
 //! Files that a command writes: whole or not at all.
 //!
-//! Until it is complete a file has no name, where the system can do that: whatever ends the process, a signal or the lack
-//! of power, leaves nothing behind. Elsewhere it has a name of its own beside its target.
+//! Until it is complete a file has no name, where the system can do that: whatever ends the process, a signal or the
+//! lack of power, leaves nothing behind. Elsewhere it has a name of its own beside its target.
 
 use std::fmt::Display;
 use std::fs::{self, File};

@@ -17,11 +17,13 @@ use crate::{kernels, output, ptx};
 
 /// Show what ptxas makes of the kernels: registers, shared memory, spills, blocks of a multiprocessor, machine code
 ///
-/// No GPU is needed, only NVIDIA's ptxas and for --sass nvdisasm, which `cargo xtask setup` fetches. They are looked for in the
-/// folder that TILEWRIGHT_CUDA_BIN names; without it in target/cuda-tools/bin, PATH, $CUDA_HOME/bin and /usr/local/cuda/bin.
+/// No GPU is needed, only NVIDIA's ptxas and for --sass nvdisasm, which `cargo xtask setup` fetches. They are looked
+/// for in the folder that TILEWRIGHT_CUDA_BIN names; without it in target/cuda-tools/bin, PATH, $CUDA_HOME/bin and
+/// /usr/local/cuda/bin.
 #[derive(Args)]
 pub struct Command {
-    /// A rung (all its entry points), a family of twins that spill (register_tile, inverse8), or one kernel's symbol, also copy_rows_b16; without it, all rungs
+    /// A rung (all its entry points), a family of twins that spill (register_tile, inverse8), or one kernel's symbol,
+    /// also copy_rows_b16; without it, all rungs
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// The architectures, such as sm_120 or sm_90a,sm_100; without it, all that the kernels run on

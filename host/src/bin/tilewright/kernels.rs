@@ -34,7 +34,8 @@ pub fn entry_points(name: &str) -> Result<Vec<&'static Variant>> {
     }
 }
 
-/// What can be looked at but not always planned: as [`entry_points`], besides the twins of a family, the one twin of a symbol, or the copy of rows.
+/// What can be looked at but not always planned: as [`entry_points`], besides the twins of a family, the one twin of a
+/// symbol, or the copy of rows.
 pub fn inspectable(name: &str) -> Result<Vec<Kernel>> {
     if name == RowCopy::SYMBOL {
         return Ok(vec![Kernel::RowCopy]);
@@ -69,8 +70,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Reads the name of a rung or an entry point, or [`AUTO`], and of an element type. Without one it is the entry point's, f32, or the first that the rung
-    /// has.
+    /// Reads the name of a rung or an entry point, or [`AUTO`], and of an element type. Without one it is the entry
+    /// point's, f32, or the first that the rung has.
     pub fn of(name: &str, dtype: Option<&str>) -> Result<Self> {
         let dtype = dtype.map(parse_dtype).transpose()?;
         let entry_point = VARIANTS.iter().find(|variant| variant.symbol == name);

@@ -1,7 +1,7 @@
 //! The command line of tilewright: `tilewright --help`.
 //!
-//! Results go to standard output, as a table or with `--json` as JSON; what went wrong goes to standard error as one line that
-//! begins with `error:`. Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch or fault,
+//! Results go to standard output, as a table or with `--json` as JSON; what went wrong goes to standard error as one
+//! line that begins with `error:`. Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch or fault,
 //! 1 anything else.
 
 mod bench;

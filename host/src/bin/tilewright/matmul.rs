@@ -72,8 +72,8 @@ fn number(text: &str) -> std::result::Result<String, String> {
     }
 }
 
-/// Reads a factor of the type that is summed in. One beyond its range is refused; an infinity that is written as such is none of these. So is one that would
-/// round to 0, with which a matrix is not read at all.
+/// Reads a factor of the type that is summed in. One beyond its range is refused; an infinity that is written as such
+/// is none of these. So is one that would round to 0, with which a matrix is not read at all.
 fn factor<F: Accumulator>(option: &str, text: &str) -> Result<F> {
     let refuse = |problem: String| Failure::input(format!("{option} {text}: {problem}"));
     let read = text.parse::<F>().map_err(|_| refuse("not a number".to_owned()))?;
@@ -268,8 +268,8 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     Ok(product.report)
 }
 
-/// What a product takes of the host's memory: the operands, C, what is added, and the largest copy of an operand that is made on the way, of one in Fortran
-/// order or of those that are transposed.
+/// What a product takes of the host's memory: the operands, C, what is added, and the largest copy of an operand that
+/// is made on the way, of one in Fortran order or of those that are transposed.
 fn memory_bytes<T, C>(shape: &GemmShape, [a, b]: [&Source; 2], adds: bool) -> u64 {
     let operands = [(Operand::A, a), (Operand::B, b)];
     // What is more than 2^64 is too much as well.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, Result};
 use crate::output;
 
-/// Refuses what takes more memory than there is, unless the user said yes. Where the system does not say how much there is, nothing is refused.
+/// Refuses what takes more memory than there is, unless the user said yes. Where the system does not say how much there
+/// is, nothing is refused.
 ///
 /// # Errors
 /// With both numbers and who sets the limit; exit code 1.
@@ -34,7 +35,8 @@ struct Room {
     limit: String,
 }
 
-/// The least of what the machine has and what the control groups of this process allow; `None` where the system does not say.
+/// The least of what the machine has and what the control groups of this process allow; `None` where the system does
+/// not say.
 fn available() -> Option<Room> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let machine = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(of_machine);
@@ -54,7 +56,8 @@ fn of_machine(meminfo: &str) -> Option<Room> {
     })
 }
 
-/// The files of a control group in one version of their interface (Documentation/admin-guide of Linux, `cgroup-v2.rst` and `cgroup-v1/memory.rst`).
+/// The files of a control group in one version of their interface (Documentation/admin-guide of Linux, `cgroup-v2.rst`
+/// and `cgroup-v1/memory.rst`).
 struct Interface {
     /// The folder below the mount of all groups.
     root: &'static str,

@@ -82,7 +82,8 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// The line on operands that are copied before the product, by the distance of their rows in the copies; `None` where neither is.
+/// The line on operands that are copied before the product, by the distance of their rows in the copies; `None` where
+/// neither is.
 pub fn copied([a, b]: [Option<u32>; 2], all_bytes: u64) -> Option<(&'static str, String)> {
     let what = match (a, b) {
         (None, None) => return None,

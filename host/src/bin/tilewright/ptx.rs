@@ -98,7 +98,8 @@ fn print_digests(command: &Command, json: bool) -> Result<()> {
     output::print(&lines.collect::<String>())
 }
 
-/// The text of the entry points that `kernel` names, from the first of the modules that has one; for [`kernels::AUTO`] all of the first module.
+/// The text of the entry points that `kernel` names, from the first of the modules that has one; for [`kernels::AUTO`]
+/// all of the first module.
 pub fn listing(levels: &[&'static Level], arch: &str, kernel: &str) -> Result<Listing> {
     let mut chosen = kernels::inspectable(kernel)?;
     let has = |level: &Level, kernel: &Kernel| ptx::entry(level, kernel.symbol()).is_some();

@@ -16,9 +16,9 @@ use crate::{kernels, output, simulation};
 
 /// Run a kernel on the CPU, thread by thread, and say what is wrong with it
 ///
-/// The kernel is the GPU's own source. Every access is checked: races, reads of memory never written, bounds, alignment; and so is
-/// every barrier. The operands are random, the result is compared with the CPU's reference. What each source line costs is
-/// counted in wavefronts of shared memory and sectors of global memory.
+/// The kernel is the GPU's own source. Every access is checked: races, reads of memory never written, bounds,
+/// alignment; and so is every barrier. The operands are random, the result is compared with the CPU's reference. What
+/// each source line costs is counted in wavefronts of shared memory and sectors of global memory.
 #[derive(Args)]
 pub struct Command {
     /// The kernel: a rung, the symbol of one entry point, or auto
@@ -42,7 +42,8 @@ pub struct Command {
     /// The architecture whose limits hold, such as sm_120
     #[arg(long, default_value = DEFAULT_ARCHITECTURE)]
     arch: String,
-    /// The order of threads and blocks: forward, reverse, random, or all, which runs several and compares what they compute
+    /// The order of threads and blocks: forward, reverse, random, or all, which runs several and compares what they
+    /// compute
     #[arg(long, value_name = "ORDER", default_value = "forward")]
     schedule: String,
     /// The seed of the operands and of the random order
@@ -136,7 +137,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
 /// Simulates a plan with random operands and compares the result.
 ///
 /// # Errors
-/// For a simulation that takes long or much memory although `yes` is not said, and a K for which the reference has no bound.
+/// For a simulation that takes long or much memory although `yes` is not said, and a K for which the reference has no
+/// bound.
 pub fn listing<T: Element>(plan: &Plan, options: &SimOptions, seed: u64, yes: bool) -> Result<Listing> {
     let shape = plan.shape();
     // Where there is no bound on the rounding, nothing could be said of the result: better known before.

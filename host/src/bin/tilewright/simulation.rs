@@ -17,8 +17,8 @@ const LONG_SECONDS: f64 = 600.0;
 /// Multiplications below which a simulation is a matter of seconds, however it is done: not worth an estimate.
 const SHORT_PRODUCTS: f64 = (1 << 22) as f64;
 
-/// Refuses a simulation that would take long or more memory than there is, unless the user said yes. `None` where it is certainly
-/// short.
+/// Refuses a simulation that would take long or more memory than there is, unless the user said yes. `None` where it is
+/// certainly short.
 pub fn ensure_affordable<T: Element>(plan: &Plan, options: &SimOptions, yes: bool) -> Result<Option<Estimate>> {
     let shape = plan.shape();
     // An empty extent has no products, but may have blocks.
@@ -47,9 +47,9 @@ pub fn ensure_affordable<T: Element>(plan: &Plan, options: &SimOptions, yes: boo
     Ok(Some(estimate))
 }
 
-/// What a simulation takes of memory, roughly: each operand on the host, in the simulator's global memory and in a copy of that from
-/// before the launch; and for each of its bytes what the simulator notes about accesses (`cuda_sim`, the shadow of global memory):
-/// 8 bytes where it is read, 4 where it is written, twice that for elements of 2 bytes.
+/// What a simulation takes of memory, roughly: each operand on the host, in the simulator's global memory and in a copy
+/// of that from before the launch; and for each of its bytes what the simulator notes about accesses (`cuda_sim`, the
+/// shadow of global memory): 8 bytes where it is read, 4 where it is written, twice that for elements of 2 bytes.
 fn memory_bytes<T>(shape: &GemmShape) -> u64 {
     const COPIES: u64 = 3;
     let finer = if size_of::<T>() < 4 { 2 } else { 1 };

@@ -24,7 +24,8 @@ pub struct Command {
     /// One element type: f32, f64, f16 or bf16
     #[arg(long)]
     dtype: Option<String>,
-    /// Where: the GPU's kernels on the GPU or in the simulator, or with cpu the tiled loop nest that the CPU computes with
+    /// Where: the GPU's kernels on the GPU or in the simulator, or with cpu the tiled loop nest that the CPU computes
+    /// with
     #[arg(long, value_enum, default_value_t = On::Gpu)]
     backend: On,
     #[command(flatten)]

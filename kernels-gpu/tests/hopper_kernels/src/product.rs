@@ -15,8 +15,8 @@ const STAGES: u32 = 2;
 const K: u32 = 64;
 const M: u32 = 64;
 
-/// Bytes of dynamic shared memory for N columns: the stages, then the barriers. Nothing static comes before it, so that it begins where
-/// the hardware's own kilobyte ends.
+/// Bytes of dynamic shared memory for N columns: the stages, then the barriers. Nothing static comes before it, so that
+/// it begins where the hardware's own kilobyte ends.
 pub const fn dynamic_bytes(n: u32) -> u32 {
     2 * STAGES * (M + n) * K + 16 * STAGES
 }
@@ -24,8 +24,8 @@ pub const fn dynamic_bytes(n: u32) -> u32 {
 /// One block: 64 x N of C, K in steps of 64, two stages of A and of B in dynamic shared memory.
 ///
 /// # Safety
-/// 256 threads and `dynamic_bytes(N)` bytes of dynamic shared memory; A's map has boxes of 64 x 64, B's of 64 x N, or if it is N-major of 64
-/// x 64, all with the 128-byte swizzle; C has 64 x N elements.
+/// 256 threads and `dynamic_bytes(N)` bytes of dynamic shared memory; A's map has boxes of 64 x 64, B's of 64 x N, or
+/// if it is N-major of 64 x 64, all with the 128-byte swizzle; C has 64 x N elements.
 #[inline(always)]
 unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS_N_MAJOR: bool>(
     a: &TensorMap,

@@ -15,12 +15,12 @@ use crate::kernels::estimate::{Work, estimate_us};
 use crate::kernels::speeds::Speeds;
 use crate::kernels::{kernel_sheet, usage};
 
-/// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is taken. Multiples of 16 keep loads
-/// coalesced.
+/// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is
+/// taken. Multiples of 16 keep loads coalesced.
 const WIDTHS: [u32; 8] = [128, 112, 96, 80, 64, 48, 32, 16];
 
-/// The widths that are tried where the architecture is not in the table, so that nothing is known of occupancy: the first that
-/// fits. 64 is the fastest width of large products on the parts that were measured (`docs/results`).
+/// The widths that are tried where the architecture is not in the table, so that nothing is known of occupancy: the
+/// first that fits. 64 is the fastest width of large products on the parts that were measured (`docs/results`).
 const WIDTHS_OF_UNKNOWN: [u32; 3] = [64, 32, 16];
 
 /// Parts of K that are tried.
@@ -183,8 +183,8 @@ impl<'a> Open<'a> {
         })
     }
 
-    /// The entry points that compute a width, each with that tile: the first of each rung, where a width that the compiler knows stands before the range
-    /// that holds it, and copies of vectors before those of single elements.
+    /// The entry points that compute a width, each with that tile: the first of each rung, where a width that the
+    /// compiler knows stands before the range that holds it, and copies of vectors before those of single elements.
     fn tiles_of_width(&self, width: u32) -> impl Iterator<Item = (&'static Variant, OutputTile)> + '_ {
         let mut last = None;
         self.variants
@@ -218,7 +218,8 @@ impl<'a> Open<'a> {
         }))
     }
 
-    /// A tile with all numbers of slices that make sense: as many blocks as a few rounds of the device, and enough steps for each.
+    /// A tile with all numbers of slices that make sense: as many blocks as a few rounds of the device, and enough
+    /// steps for each.
     fn sliced(
         &self,
         variant: &'static Variant,

@@ -1,4 +1,5 @@
-//! The table of mutants: one row is one change to a kernel's source or to its launch, and what a checker must say of it.
+//! The table of mutants: one row is one change to a kernel's source or to its launch, and what a checker must say of
+//! it.
 //!
 //! `build.rs` compiles this module too, to make the changed sources.
 
@@ -145,8 +146,8 @@ pub enum Expect {
     Clean,
     /// Nothing but more shared-memory wavefronts or global sectors than the unchanged kernel has.
     Slower,
-    /// Faults: each kind of `all`, and of others none but those of `also`, which follow from the same mistake under some schedules.
-    /// Kinds are named as by `FaultKind::name`.
+    /// Faults: each kind of `all`, and of others none but those of `also`, which follow from the same mistake under
+    /// some schedules. Kinds are named as by `FaultKind::name`.
     Faults {
         /// Kinds that must be reported.
         all: &'static [&'static str],

@@ -3,7 +3,8 @@
 use super::super::banks::SharedAccess::{self, Atomic, Load, Store};
 use super::super::banks::shared_wavefronts;
 
-/// Access, bytes a lane, active lanes, address by lane, wavefronts: one less than the counter, which every launch begins with at 1.
+/// Access, bytes a lane, active lanes, address by lane, wavefronts: one less than the counter, which every launch
+/// begins with at 1.
 type Row = (SharedAccess, u32, u32, fn(u32) -> u32, u32);
 
 #[rustfmt::skip]

@@ -60,7 +60,8 @@ pub unsafe extern "ptx-kernel" fn reverse_pointer(from: *const f32, to: *mut f32
     }
 }
 
-/// Copies `N` elements a thread through shared memory and back in reverse order of the threads, each time as one vector.
+/// Copies `N` elements a thread through shared memory and back in reverse order of the threads, each time as one
+/// vector.
 macro_rules! vectors {
     ($($name:ident: $element:ty, $n:literal;)*) => {$(
         /// # Safety

@@ -170,8 +170,8 @@ impl fmt::Display for Header {
 /// The bytes of a header, from the magic to a line break that ends it, without the blanks before that; and where the
 /// elements begin.
 ///
-/// The library's parser recurses and converts numbers of any length, so it is given only what the header of a plain array can
-/// contain.
+/// The library's parser recurses and converts numbers of any length, so it is given only what the header of a plain
+/// array can contain.
 fn read_text(file: &mut impl Read) -> Result<(Vec<u8>, u64), String> {
     let mut fill = |bytes: &mut [u8]| {
         file.read_exact(bytes).map_err(|error| match error.kind() {

@@ -1,8 +1,8 @@
 //! Matrices in NumPy's `.npy` files.
 //!
-//! Read: two-dimensional arrays of `f4`, `f8`, `f2`, and of 16-bit words (`u2`, or `V2` as `ml_dtypes` writes) that the user
-//! declares to be bfloat16; either byte order, C or Fortran order. Nothing is allocated before the header agrees with the size
-//! of the file. Written: little-endian, C order, and either the whole file or nothing.
+//! Read: two-dimensional arrays of `f4`, `f8`, `f2`, and of 16-bit words (`u2`, or `V2` as `ml_dtypes` writes) that the
+//! user declares to be bfloat16; either byte order, C or Fortran order. Nothing is allocated before the header agrees
+//! with the size of the file. Written: little-endian, C order, and either the whole file or nothing.
 
 mod header;
 #[cfg(test)]

@@ -21,8 +21,9 @@ use crate::output;
 
 /// Say what fits into a GPU's shared memory, by how many bytes it does not, and what must give
 ///
-/// With --tile: the worksheet of that template, and where it does not fit the moves that make it fit. Without: the fastest template
-/// for the product by the model, which needs -m, -n and -k. No GPU is needed; without --arch the first CUDA device is asked.
+/// With --tile: the worksheet of that template, and where it does not fit the moves that make it fit. Without: the
+/// fastest template for the product by the model, which needs -m, -n and -k. No GPU is needed; without --arch the first
+/// CUDA device is asked.
 #[derive(Args)]
 pub struct Command {
     /// Rows of A and C
