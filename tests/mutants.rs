@@ -115,8 +115,8 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn the_readme_quotes_the_lines_of_the_race() {
-    let (path, readme) = ("kernels-gpu/src/tiled.rs", read("README.md"));
+fn the_simulator_s_page_quotes_the_lines_of_the_race() {
+    let (path, page) = ("kernels-gpu/src/tiled.rs", read("docs/simulator.md"));
     let kernel = read(path);
     // The accesses that race without the second barrier, which follows both.
     for access in ["a_s.set(", "a_s.get("] {
@@ -126,7 +126,7 @@ fn the_readme_quotes_the_lines_of_the_race() {
             .find_map(|(line, text)| Some((line + 1, text.find(access)? + "a_s.".len() + 1)))
             .unwrap_or_else(|| panic!("no {access}..) in {path}"));
         let place = format!("    at {path}:{line}:{column}\n");
-        assert!(readme.contains(&place), "README.md does not say: {place}");
+        assert!(page.contains(&place), "docs/simulator.md does not say: {place}");
     }
 }
 
@@ -134,7 +134,7 @@ fn the_readme_quotes_the_lines_of_the_race() {
 fn the_readme_counts_the_mutants() {
     let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = format!(
-        "{} broken copies of the kernels here, of every rung, are all found.",
+        "It finds all {} seeded bugs in copies of the kernels.",
         table::rows().filter(is_wrong).count(),
     );
     let readme = one_line(read("README.md"));

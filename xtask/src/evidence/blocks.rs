@@ -19,11 +19,11 @@ pub const OF_EACH: [&str; 6] = ["test", "memcheck", "initcheck", "synccheck", "r
 /// The suites against libraries, and what each is.
 pub const SUITES: [(&str, &str); 6] = [
     ("squares", "f32, cubes"),
-    ("shapes", "f32, thirty other shapes"),
+    ("shapes", "f32, 30 other shapes"),
     ("layouts", "f32, transposed operands"),
     ("half", "f16 and bf16, cubes"),
-    ("half-shapes", "bf16, layers of transformers, few tokens, residues"),
-    ("half-ladder", "f16 and bf16, the rungs on tensor cores at 4096 cubed"),
+    ("half-shapes", "bf16, transformer layers, few tokens, residues"),
+    ("half-ladder", "f16 and bf16, all tensor-core rungs at 4096 cubed"),
 ];
 
 /// A table by its name, and the topics that it is of.
@@ -110,7 +110,9 @@ fn ladder(evidence: &Evidence) -> String {
         let dtype = row.field("dtype").as_str().unwrap_or_default();
         let _ = writeln!(text, "{m} x {n} x {k} in {dtype}, {}.\n", about(topic));
     }
-    text.push_str("| rung | tile | shared memory | TFLOP/s | times the rung before | of cuBLAS |\n|---|---:|---|---:|---:|---:|\n");
+    text.push_str(
+        "| rung | tile | shared memory | TFLOP/s | over previous rung | of cuBLAS |\n|---|---:|---|---:|---:|---:|\n",
+    );
     let (mut before, mut of_peer) = (None, None);
     for row in Row::of(topic) {
         let Some((_, _, tflops)) = row.side("ours") else {
@@ -142,9 +144,8 @@ fn ladder(evidence: &Evidence) -> String {
 /// The ratios of each suite together.
 fn suites(evidence: &Evidence) -> String {
     let figures = all(evidence);
-    let mut text = String::from(
-        "| suite | products | geometric mean | least | most | measured |\n|---|---:|---:|---:|---:|---|\n",
-    );
+    let mut text =
+        String::from("| suite | shapes | geometric mean | min | max | measured |\n|---|---:|---:|---:|---:|---|\n");
     for (suite, what) in SUITES {
         let Some(topic) = evidence.topics.get(suite) else {
             text.push_str(&format!("| `{suite}`: {what} |  |  |  |  | never |\n"));
@@ -170,7 +171,7 @@ fn twins(evidence: &Evidence) -> String {
         return missing("twins");
     };
     let mut text = format!(
-        "4096 x 4096 x 4096 in f32, {}.\n\n| kernel | tile | shared memory | TFLOP/s | nvcc's time over ours |\n|---|---:|---|---:|---:|\n",
+        "4096 x 4096 x 4096 in f32, {}.\n\n| kernel | tile | shared memory | TFLOP/s | nvcc's time / ours |\n|---|---:|---|---:|---:|\n",
         about(topic)
     );
     let shown = Row::of(topic).filter(|row| ["m", "n", "k"].iter().all(|extent| row.field(extent) == 4096));
@@ -241,7 +242,7 @@ pub fn stale_checks(evidence: &Evidence) -> (Option<String>, bool) {
 fn checks(evidence: &Evidence) -> String {
     let kernels = &evidence.shipped.kernels;
     let mut text = format!(
-        "{} kernels ship.\n\n| check | passed | has a stated reason | failed | of older kernels | never done |\n|---|---:|---:|---:|---:|---:|\n",
+        "{} kernels ship.\n\n| check | passed | excused, with a reason | failed | stale | never run |\n|---|---:|---:|---:|---:|---:|\n",
         kernels.len()
     );
     for check in OF_EACH {

@@ -7,7 +7,7 @@ use super::super::rows::Subject;
 use super::super::suites::Suite;
 use super::table;
 
-/// The marks between which the ladder's table stands, in the report and in the README.
+/// The marks between which the ladder's table stands, in the report and in `docs/ladder.md`.
 pub const LADDER_MARKS: [&str; 2] = ["<!-- ladder:begin -->", "<!-- ladder:end -->"];
 
 /// The report: title, conditions, table. That of the ladder stands between `LADDER_MARKS`.
@@ -105,7 +105,7 @@ fn rows(results: &Results) -> String {
     text
 }
 
-/// What each rung gained: the table of the README.
+/// What each rung gained: the table of `docs/ladder.md`.
 fn ladder(results: &Results) -> String {
     let about = &results.about;
     let mut text = String::new();
