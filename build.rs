@@ -11,11 +11,11 @@ fn main() {
     let has_mutants = env::var_os("CARGO_FEATURE_MUTANTS_PTX").is_some();
     // The builder watches what it compiles. The mutants' own build script copies these sources first.
     if has_mutants {
-        for source in ["kernels-gpu/src", "sim/classics/src", "sim/mutants"] {
+        for source in ["kernels-gpu/src", "sim/sample-kernels/src", "sim/mutants"] {
             println!("cargo::rerun-if-changed={source}");
         }
     }
-    // The classics among the mutants have asynchronous copies, which would be none below 8.0.
+    // The sample kernels among the mutants use `cp.async`, which needs 8.0.
     let modules: [(&str, NvvmArch, &str, &str); 3] = [
         ("compat/corpus", NvvmArch::Compute75, "", "corpus.ptx"),
         ("sim/mutants", NvvmArch::Compute80, "", "mutants.ptx"),

@@ -24,8 +24,8 @@ use cuda_sim::{Checks, GlobalBuffer, Launch};
 use kernels_gpu::host;
 use serde::{Deserialize, Serialize};
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{Plan, Policy, plan};
-use tilewright::{DType, GemmShape, Operand, Rung, SimOptions, random};
+use tilewright::dispatch::{Plan, Policy, plan};
+use tilewright::{DType, Family, GemmShape, Operand, SimOptions, random};
 
 /// Times the simulator against Numba's.
 #[derive(Parser)]
@@ -202,7 +202,7 @@ impl Product {
     fn new(size: usize, width: u32) -> Result<Self, Box<dyn Error>> {
         let shape = GemmShape::packed(size, size, size)?;
         let policy = Policy {
-            rung: Some(Rung::TiledStatic),
+            family: Some(Family::TiledStatic),
             tile: Some(width),
             ..Policy::default()
         };
@@ -229,9 +229,9 @@ impl Product {
     /// Seconds of one launch. Its result is checked afterwards.
     fn run(&self, checked: Checked) -> Result<f64, Box<dyn Error>> {
         let size = self.shape.m();
-        let kernel = host::find::<f32>(self.plan.variant().symbol).ok_or("no such kernel on the host")?;
+        let kernel = host::find::<f32>(self.plan.kernel().symbol).ok_or("no such kernel on the host")?;
         let c = GlobalBuffer::<f32>::matrix_uninit(size, size, size);
-        let [x, y, _] = self.plan.tile().block();
+        let [x, y] = self.plan.kernel().block;
         let launch = Launch::new(self.plan.grid().blocks(), (x, y)).checks(checked.checks());
         let arguments = || host::Arguments {
             call: self.plan.call(1.0, 0.0),
@@ -350,7 +350,7 @@ fn install_peer() -> Result<PathBuf, Box<dyn Error>> {
 fn memory() -> Result<Vec<Memory>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for checked in Checked::BOTH {
-        let value = checked.to_possible_value().expect("no variant is skipped");
+        let value = checked.to_possible_value().expect("no kernel is skipped");
         let output = Command::new(std::env::current_exe()?)
             .args(["--memory", value.get_name()])
             .stderr(Stdio::inherit())
@@ -460,8 +460,9 @@ impl Results {
         };
         writeln!(
             text,
-            "16 x 16 tiled matrix product, {size} x {size} x {size} in f32, on {} ({} cores); {peer}. Commit {}, {}. {} rounds, all sides \
-             in turns, every result checked. Seconds are those of the launch alone; ratio: Numba's time over ours.\n",
+            "16 x 16 tiled matrix product, {size} x {size} x {size} in f32, on {} ({} cores); {peer}. Commit {}, {}. \
+             {} rounds, all sides in turns, every result checked. Seconds are those of the launch alone; ratio: \
+             Numba's time over ours.\n",
             self.processor, self.cores, self.commit, self.date, self.rounds
         )?;
         writeln!(
@@ -483,8 +484,8 @@ impl Results {
         }
         writeln!(
             text,
-            "\nMemory of a live thread, with blocks of 1024 threads: the process's resident memory at its peak less that before the launch, over \
-             the threads that live at one time. The goal is 64 KiB.\n"
+            "\nMemory of a live thread, with blocks of 1024 threads: the process's resident memory at its peak less \
+             that before the launch, over the threads that live at one time. The goal is 64 KiB.\n"
         )?;
         writeln!(text, "| side | live threads | KiB a thread |\n|---|---:|---:|")?;
         for row in &self.memory {

@@ -22,14 +22,12 @@ type Module = (NvvmArch, &'static str, &'static str, bool);
 
 /// What `src/ptx.rs` embeds. The rungs for the oldest architecture that a current CUDA assembles for, which run on
 /// every later one too; again with those that need `cp.async`; those that need `wgmma`, which devices of 9.0 run
-/// besides the ones before; the twins that spill, for the oldest architecture: what they are measured for is up to
-/// `ptxas`.
-const MODULES: [Module; 4] = [
+/// besides the ones before.
+const MODULES: [Module; 3] = [
     (NvvmArch::Compute75, "sm_75", "", false),
     (NvvmArch::Compute80, "sm_80", "async_copy", false),
     // Kernels at their cap of registers: eight of them would spill.
     (NvvmArch::Compute90a, "sm_90a", "wgmma", true),
-    (NvvmArch::Compute75, "spilling", "spilling", false),
 ];
 
 /// Set where no GPU will run what is built: it leaves the kernels' PTX out, which is most of the work of a first build.

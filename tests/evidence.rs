@@ -8,9 +8,9 @@ use std::path::Path;
 use mutants::table::{self, Device};
 use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
-use tilewright::plan::{AUTOMATIC, Policy, Speeds, plan};
-use tilewright::{DType, GemmShape, Transpose, VARIANTS, Variant, ptx};
-use tilewright_plan::Product;
+use tilewright::dispatch::{AUTOMATIC, Policy, Speeds, plan};
+use tilewright::{DType, GemmShape, KERNELS, Kernel, Transpose, ptx};
+use tilewright_plan::GpuModel;
 
 /// The entry points of all mutants, which the mutants' table is of; empty without the feature `mutants-ptx`.
 const MUTANTS: [&str; 2] = [
@@ -23,7 +23,7 @@ const SUITES: [&str; 5] = ["squares", "shapes", "layouts", "half", "half-shapes"
 
 /// The device that a result was measured on.
 fn profile(device: &str) -> DeviceProfile {
-    let product = Product::find(device.strip_prefix("NVIDIA ").unwrap_or(device));
+    let product = GpuModel::find(device.strip_prefix("NVIDIA ").unwrap_or(device));
     let product = product.unwrap_or_else(|| panic!("the planner knows no `{device}`"));
     let arch = cuda_arch::find(&product.arch).expect("the table has it");
     DeviceProfile {
@@ -115,23 +115,23 @@ fn mutants(record: &str) -> String {
         .to_owned()
 }
 
-/// A line for each kernel of each level, oldest first: symbol, level, digest, and the kernel whose line of the
-/// planner's speeds prices it, where dispatch may pick it.
+/// A line for each kernel of each level, oldest first, then of `examples/smem-spilling`, whose results are filed too:
+/// symbol, level, digest, and the kernel whose line of the planner's speeds prices it, where dispatch may pick it.
 fn digests(record: &str) -> String {
     let mut text = String::from(
-        "# kernel, level of PTX, digest, kernel of whose speed dispatch knows (of mutants the digest of what they are made \
-         from); written by `BLESS=1 cargo test --test evidence`\n",
+        "# kernel, level of PTX, digest, kernel of whose speed dispatch knows (of mutants the digest of what they are \
+         made from); written by `BLESS=1 cargo test --test evidence`\n",
     );
     let speeds = Speeds::default();
     let priced_by = |symbol: &str| {
-        let variant = VARIANTS.iter().find(|variant| variant.symbol == symbol)?;
+        let kernel = KERNELS.iter().find(|kernel| kernel.symbol == symbol)?;
         AUTOMATIC
-            .contains(&variant.rung)
-            .then(|| speeds.priced_by(variant).unwrap_or(variant.symbol))
+            .contains(&kernel.family)
+            .then(|| speeds.priced_by(kernel).unwrap_or(kernel.symbol))
     };
-    let levels = ptx::levels().iter().map(|level| (level.arch, level));
-    for (name, level) in levels.chain([("spilling", ptx::spilling())]) {
-        for (symbol, digest) in level.digests() {
+    let levels = ptx::levels().iter().map(|level| (level.arch, level.digests().clone()));
+    for (name, digests) in levels.chain([("spilling", ptx::digests(smem_spilling::PTX))]) {
+        for (symbol, digest) in &digests {
             writeln!(text, "{symbol} {name} {digest} {}", priced_by(symbol).unwrap_or("-"))
                 .expect("a string takes all");
         }
@@ -170,9 +170,9 @@ fn the_digests_on_record_are_those_of_the_kernels_that_ship() {
 
 #[test]
 fn every_kernel_has_a_digest_and_a_device_takes_one_of_each() {
-    for variant in &VARIANTS {
-        let digest = ptx::digest_of(variant.symbol, "sm_80").unwrap_or_else(|| panic!("{} has none", variant.symbol));
-        assert_eq!(digest.len(), 16, "{}", variant.symbol);
+    for kernel in &KERNELS {
+        let digest = ptx::digest_of(kernel.symbol, "sm_80").unwrap_or_else(|| panic!("{} has none", kernel.symbol));
+        assert_eq!(digest.len(), 16, "{}", kernel.symbol);
     }
     let naive = "r01_naive_bf16";
     let of_level = |general: &str| ptx::digest_of(naive, general).expect("both levels have it");
@@ -191,11 +191,11 @@ fn racecheck_comes_to_an_end_but_for_clusters() {
         .filter(|cells| cells[0] == "racecheck" && cells[3] != "passed")
         .map(|cells| cells[1])
         .collect();
-    let has_clusters = |variant: &&Variant| variant.tile.only().is_some_and(|tile| tile.cluster() > 1);
-    let with_clusters: BTreeSet<&str> = VARIANTS
+    let has_clusters = |kernel: &&Kernel| kernel.cluster > 1;
+    let with_clusters: BTreeSet<&str> = KERNELS
         .iter()
         .filter(has_clusters)
-        .map(|variant| variant.symbol)
+        .map(|kernel| kernel.symbol)
         .collect();
     assert_eq!(without_end, with_clusters);
 }

@@ -1,16 +1,16 @@
-//! What follows the sums of a product: bias, activation, C of f32. Rung 12 in the simulator, without a GPU, and the
+//! What follows the sums of a product: bias, activation, C of f32. Family 12 in the simulator, without a GPU, and the
 //! CPU's own product, against f64.
 
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{Policy, plan};
+use tilewright::dispatch::{Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_finished};
 use tilewright::{
-    Activation, Backend, Element, Factors, Finish, GemmShape, Operand, Options, OutputOf, Rung, Transpose, VARIANTS,
-    Variant, Verify, gemm_finished,
+    Activation, Backend, Element, Factors, Family, Finish, GemmShape, KERNELS, Kernel, Operand, Options, OutputOf,
+    Transpose, Verify, gemm_finished,
 };
 
 const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
@@ -26,13 +26,13 @@ fn bias<T: Element<Accumulator = f32>>(shape: &GemmShape) -> Vec<T> {
 /// Simulates, and asserts that nothing is wrong: no fault, the right result. Without beta nobody has written C before,
 /// so that to read it is a fault.
 fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
-    variant: &'static Variant,
+    kernel: &'static Kernel,
     shape: &GemmShape,
     finish: Finish<&[T]>,
 ) {
     let what = format!(
         "{} {shape} to {}, {:?} {:?}",
-        variant.symbol,
+        kernel.symbol,
         C::DTYPE,
         finish.factors,
         finish.activation
@@ -43,8 +43,8 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
         ..SimOptions::default()
     };
     let policy = Policy {
-        rung: Some(variant.rung),
-        entry_point: Some(variant),
+        family: Some(kernel.family),
+        kernel: Some(kernel),
         epilogue: true,
         ..Policy::default()
     };
@@ -65,16 +65,16 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
 /// B lies transposed: then C may have any number of columns.
 const LAYOUT: [Transpose; 2] = [Transpose::No, Transpose::Yes];
 
-fn of_rung_12<T: Element<Accumulator = f32>>() -> &'static Variant {
-    let is_it = |variant: &&Variant| {
-        variant.rung == Rung::MmaSync && variant.dtype == T::DTYPE && variant.copies.transpose == LAYOUT
+fn of_rung_12<T: Element<Accumulator = f32>>() -> &'static Kernel {
+    let is_it = |kernel: &&Kernel| {
+        kernel.family == Family::MmaSync && kernel.dtype == T::DTYPE && kernel.transposes() == LAYOUT
     };
-    VARIANTS.iter().find(is_it).expect("in the table")
+    KERNELS.iter().find(is_it).expect("in the table")
 }
 
 /// Every combination, with rows of C that take vectors of 16 bytes, pairs, and neither.
 fn every_combination<T: Element<Accumulator = f32>, C: OutputOf<T>>() {
-    let variant = of_rung_12::<T>();
+    let kernel = of_rung_12::<T>();
     for (n, ldc) in [(24, 32), (26, 26), (23, 25)] {
         let shape = GemmShape::with_transposes(37, n, 24, LAYOUT, [24, 32, ldc]).expect("small");
         let bias = bias::<T>(&shape);
@@ -86,7 +86,7 @@ fn every_combination<T: Element<Accumulator = f32>, C: OutputOf<T>>() {
                         bias,
                         activation,
                     };
-                    is_right::<T, C>(variant, &shape, finish);
+                    is_right::<T, C>(kernel, &shape, finish);
                 }
             }
         }
@@ -117,10 +117,10 @@ fn bf16_to_f32() {
 #[test]
 fn every_entry_point_finishes_its_sums() {
     let mut run = 0;
-    for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_epilogue()) {
-        let shape = GemmShape::packed_transposed(136, 136, 16, variant.copies.transpose).expect("small");
+    for kernel in KERNELS.iter().filter(|kernel| kernel.supports.epilogue) {
+        let shape = GemmShape::packed_transposed(136, 136, 16, kernel.transposes()).expect("small");
         let factors = Factors { alpha: 2.0, beta: 0.0 };
-        match variant.dtype {
+        match kernel.dtype {
             tilewright::DType::F16 => {
                 let bias = bias::<f16>(&shape);
                 let finish = Finish {
@@ -128,7 +128,7 @@ fn every_entry_point_finishes_its_sums() {
                     bias: Some(&bias[..]),
                     activation: Activation::Gelu,
                 };
-                is_right::<f16, f32>(variant, &shape, finish);
+                is_right::<f16, f32>(kernel, &shape, finish);
             }
             _ => {
                 let bias = bias::<bf16>(&shape);
@@ -137,7 +137,7 @@ fn every_entry_point_finishes_its_sums() {
                     bias: Some(&bias[..]),
                     activation: Activation::Relu,
                 };
-                is_right::<bf16, bf16>(variant, &shape, finish);
+                is_right::<bf16, bf16>(kernel, &shape, finish);
             }
         }
         run += 1;
@@ -203,7 +203,7 @@ fn operands_that_are_copied_first() {
         let options = Options {
             backend: Backend::Sim,
             policy: Policy {
-                rung: Some(Rung::MmaSync),
+                family: Some(Family::MmaSync),
                 ..Policy::default()
             },
             verify: Verify::Full,

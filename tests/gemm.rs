@@ -1,5 +1,5 @@
-//! The pipelined kernels (rungs 9 and 10) and those of products with vectors (rung 11) in the simulator, without a GPU:
-//! every layout of A and B, slices of K, alpha and beta, and no bank conflict where fragments are loaded.
+//! The pipelined kernels (families 9 and 10) and those of products with vectors (family 11) in the simulator, without a
+//! GPU: every layout of A and B, slices of K, alpha and beta, and no bank conflict where fragments are loaded.
 //!
 //! A block of 256 threads with 128 sums each is slow to simulate: the smallest tile goes over the whole table of
 //! shapes, the others over the shapes that reach their edges.
@@ -11,14 +11,14 @@ use proptest::prelude::*;
 use proptest::sample;
 use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
+use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_plan, simulate_scaled};
 use tilewright::verify::{self, Case};
 use tilewright::{
-    Backend, DType, Element, Factors, GemmShape, Operand, Options, Transpose, VARIANTS, Variant, Verify, check, gemm,
+    Backend, DType, Element, Factors, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, check, gemm,
 };
-use tilewright_contract::{BlockTile, Tile, tiles};
+use tilewright_contract::{BlockTile, MmaPath, Operands, TileShape, tiles};
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
 
@@ -26,17 +26,32 @@ const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
 const EDGES: [&str; 4] = ["one element", "above one tile", "padded rows", "nothing to sum"];
 
 /// The entry points of a tile.
-fn variants(tile: BlockTile) -> impl Iterator<Item = &'static Variant> {
-    VARIANTS.iter().filter(move |variant| variant.tile == Tile::Block(tile))
+fn kernels(tile: BlockTile) -> impl Iterator<Item = &'static Kernel> {
+    let BlockTile { m, n, k, .. } = tile;
+    KERNELS
+        .iter()
+        .filter(move |kernel| kernel.tile == TileShape { m, n, k })
 }
 
 /// The numbers of slices that an entry point is tried with.
-fn slices(variant: &Variant) -> &'static [u32] {
-    if variant.takes_slices() { &[1, 3] } else { &[1] }
+fn slices(kernel: &Kernel) -> &'static [u32] {
+    if kernel.split_k.is_some() { &[1, 3] } else { &[1] }
 }
 
-fn cases(variant: &Variant, tile: BlockTile) -> Vec<Case> {
-    verify::cases([tile.m, tile.n, tile.k].map(|extent| extent as usize), &variant.copies)
+/// The extents of a kernel's tile.
+fn extents(kernel: &Kernel) -> [usize; 3] {
+    [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(|extent| extent as usize)
+}
+
+fn cases(kernel: &Kernel) -> Vec<Case> {
+    verify::cases(extents(kernel), kernel.transposes(), kernel.alignment)
+}
+
+/// The kernels of f32 with a rectangle of C for each CTA, alpha and beta.
+fn scaling() -> impl Iterator<Item = &'static Kernel> {
+    KERNELS
+        .iter()
+        .filter(|kernel| kernel.supports.alpha_beta && kernel.mma == MmaPath::Simt && !kernel.takes_vector())
 }
 
 fn options(schedule: Schedule, checks: Checks) -> SimOptions {
@@ -50,22 +65,22 @@ fn options(schedule: Schedule, checks: Checks) -> SimOptions {
 }
 
 /// `slices` is 1 for a kernel that takes none.
-fn planned(variant: &'static Variant, slices: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
-    let slices = if variant.takes_slices() { slices } else { 1 };
+fn planned(kernel: &'static Kernel, slices: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
+    let slices = if kernel.split_k.is_some() { slices } else { 1 };
     let policy = Policy {
-        rung: Some(variant.rung),
-        entry_point: Some(variant),
-        slices: Some(slices),
+        family: Some(kernel.family),
+        kernel: Some(kernel),
+        splits: Some(slices),
         ..Policy::default()
     };
     let profile = DeviceProfile::of_arch(options.architecture);
-    plan(shape, variant.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", variant.symbol))
+    plan(shape, kernel.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", kernel.symbol))
 }
 
 /// Simulates, and asserts that nothing is wrong: no fault, the right result, the planned bytes. Without beta nobody has
 /// written C before, so that to read it is a fault.
 fn is_right(
-    variant: &'static Variant,
+    kernel: &'static Kernel,
     slices: u32,
     factors: Factors,
     shape: &GemmShape,
@@ -73,11 +88,11 @@ fn is_right(
 ) -> Option<Report> {
     let what = format!(
         "{} {shape}, {slices} slices, {factors:?}, {}",
-        variant.symbol, options.schedule
+        kernel.symbol, options.schedule
     );
     let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
     let (a, b, before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
-    let plan = planned(variant, slices, shape, options);
+    let plan = planned(kernel, slices, shape, options);
     let read = (factors.beta != 0.0).then_some(&before[..]);
     let product =
         simulate_scaled(&plan, factors, &a, &b, read, options).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -103,7 +118,7 @@ fn is_right(
 /// number.
 fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
     let dynamic_bytes = u64::from(plan.dynamic_bytes().get());
-    let static_bytes = u64::from(plan.variant().static_bytes().get());
+    let static_bytes = u64::from(plan.kernel().static_bytes().get());
     let planned = static_bytes + dynamic_bytes;
     assert_eq!(report.shared.static_bytes, static_bytes, "{what}");
     assert_eq!(report.shared.dynamic_bytes, dynamic_bytes, "{what}");
@@ -111,16 +126,16 @@ fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
     let arch = cuda_arch::find("sm_90").expect("in the table");
     let used = KernelUsage {
         // The simulator has no registers that could be spilled.
-        static_bytes: plan.variant().static_bytes().get(),
-        ..usage(plan.variant().symbol, arch).expect("in the table")
+        static_bytes: plan.kernel().static_bytes().get(),
+        ..usage(plan.kernel().symbol, arch).expect("in the table")
     };
-    let sheet = kernel_sheet(plan.variant(), plan.tile(), used, arch).expect("legal");
+    let sheet = kernel_sheet(plan.kernel(), used, arch).expect("legal");
     assert_eq!(
         u64::from(sheet.static_bytes + sheet.dynamic_bytes),
         planned,
         "{what}: sheet"
     );
-    let has_tiles = !matches!(plan.variant().tile, Tile::Lines(_));
+    let has_tiles = plan.kernel().smem.has_tiles();
     let worksheet = sheet.worksheet.map(|worksheet| worksheet.total_bytes);
     assert_eq!(worksheet, has_tiles.then_some(planned), "{what}: worksheet");
 }
@@ -129,10 +144,10 @@ fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
 fn holds_over(tile: BlockTile, named: impl Fn(&str) -> bool) {
     let options = options(Schedule::Forward, Checks::Faults);
     let mut run = 0;
-    for variant in variants(tile) {
-        for &slices in slices(variant) {
-            for case in cases(variant, tile).iter().filter(|case| named(case.name)) {
-                is_right(variant, slices, PRODUCT, &case.shape, &options);
+    for kernel in kernels(tile) {
+        for &slices in slices(kernel) {
+            for case in cases(kernel).iter().filter(|case| named(case.name)) {
+                is_right(kernel, slices, PRODUCT, &case.shape, &options);
                 run += 1;
             }
         }
@@ -171,21 +186,24 @@ fn the_largest_tile() {
 }
 
 /// The kernels of products with a vector, each with its cases.
-fn with_vectors() -> impl Iterator<Item = (&'static Variant, Vec<Case>)> {
-    VARIANTS.iter().filter_map(|variant| match variant.tile {
-        Tile::Lines(tile) => Some((variant, verify::vector_cases(tile, variant.copies.vector[0] as usize))),
-        _ => None,
+fn with_vectors() -> impl Iterator<Item = (&'static Kernel, Vec<Case>)> {
+    KERNELS.iter().filter_map(|kernel| match kernel.operands {
+        Operands::MatrixAndVector(major) => {
+            let cases = verify::vector_cases(extents(kernel), major, kernel.alignment.elems[0] as usize);
+            Some((kernel, cases))
+        }
+        Operands::Matrices(_) => None,
     })
 }
 
 #[test]
 fn products_with_a_vector_over_the_whole_table_of_shapes() {
-    for (variant, cases) in with_vectors() {
-        assert!(cases.len() > 30, "{}", variant.symbol);
-        for &slices in slices(variant) {
+    for (kernel, cases) in with_vectors() {
+        assert!(cases.len() > 30, "{}", kernel.symbol);
+        for &slices in slices(kernel) {
             for case in &cases {
                 let options = options(Schedule::Forward, Checks::Faults);
-                is_right(variant, slices, PRODUCT, &case.shape, &options);
+                is_right(kernel, slices, PRODUCT, &case.shape, &options);
             }
         }
     }
@@ -193,14 +211,14 @@ fn products_with_a_vector_over_the_whole_table_of_shapes() {
 
 #[test]
 fn products_with_a_vector_compute_the_same_under_every_schedule_scale_and_add() {
-    for (variant, cases) in with_vectors() {
+    for (kernel, cases) in with_vectors() {
         for case in cases
             .iter()
             .filter(|case| ["padded", "nothing to sum"].contains(&case.name))
         {
             for (slices, alpha, beta) in [(1, 1.0, 0.0), (3, -1.5, 0.5), (1, 0.0, 2.0)] {
                 let options = options(Schedule::All, Checks::Faults);
-                is_right(variant, slices, Factors { alpha, beta }, &case.shape, &options);
+                is_right(kernel, slices, Factors { alpha, beta }, &case.shape, &options);
             }
         }
     }
@@ -210,17 +228,17 @@ fn products_with_a_vector_compute_the_same_under_every_schedule_scale_and_add() 
 /// alone in its second level.
 #[test]
 fn slices_meet_in_groups_of_groups() {
-    let across = with_vectors().map(|(variant, _)| variant).nth(2).expect("in the table");
+    let across = with_vectors().map(|(kernel, _)| kernel).nth(2).expect("in the table");
     for slices in [8, 9, 17, 65, 70] {
         let shape = GemmShape::packed(1, 8, slices as usize * 64).expect("valid");
         for schedule in [Schedule::Forward, Schedule::Reverse, Schedule::Random(7)] {
             let options = options(schedule, Checks::Faults);
             let plan = planned(across, slices, &shape, &options);
-            assert_eq!((plan.summary().slices, plan.counters()), (slices, slices as usize));
+            assert_eq!((plan.summary().splits, plan.counters()), (slices, slices as usize));
             is_right(across, slices, PRODUCT, &shape, &options);
         }
     }
-    let tiled = variants(tiles::T64X64).next().expect("in the table");
+    let tiled = kernels(tiles::T64X64).next().expect("in the table");
     let shape = GemmShape::packed(68, 4, 11 * 16).expect("valid");
     let options = options(Schedule::Reverse, Checks::Faults);
     is_right(tiled, 11, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
@@ -228,40 +246,36 @@ fn slices_meet_in_groups_of_groups() {
 
 /// A shape of two tiles in each direction and three steps along K, none of them whole, as the copies of an entry point
 /// take it.
-fn ragged(variant: &Variant, tile: BlockTile) -> GemmShape {
-    let of = |name| cases(variant, tile).into_iter().find(|case| case.name == name);
+fn ragged(kernel: &Kernel) -> GemmShape {
+    let of = |name| cases(kernel).into_iter().find(|case| case.name == name);
     let shape = of("padded rows").expect("in the table").shape;
-    let (m, n, k) = (shape.m(), shape.n(), 2 * tile.k as usize + 4);
-    GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid")
+    let (m, n, k) = (shape.m(), shape.n(), 2 * kernel.tile.k as usize + 4);
+    GemmShape::packed_transposed(m, n, k, kernel.transposes()).expect("valid")
 }
 
 #[test]
 fn every_entry_point_computes_the_same_under_every_schedule() {
     // All layouts of the smallest tile; of the others each tile once, of the fewest threads first.
-    let small = variants(tiles::T64X64);
+    let small = kernels(tiles::T64X64);
     let others = [tiles::T32X128, tiles::T128X32, tiles::T128X64];
-    let others = others.into_iter().filter_map(|tile| variants(tile).next());
-    for variant in small.chain(others) {
-        let Tile::Block(tile) = variant.tile else { continue };
-        for &slices in slices(variant) {
+    let others = others.into_iter().filter_map(|tile| kernels(tile).next());
+    for kernel in small.chain(others) {
+        for &slices in slices(kernel) {
             let options = options(Schedule::All, Checks::Faults);
-            is_right(variant, slices, PRODUCT, &ragged(variant, tile), &options);
+            is_right(kernel, slices, PRODUCT, &ragged(kernel), &options);
         }
     }
 }
 
 #[test]
 fn large_tiles_compute_the_same_under_every_schedule() {
-    for variant in variants(tiles::T128X128)
-        .take(1)
-        .chain(variants(tiles::T256X128).take(3))
-    {
-        let Tile::Block(tile) = variant.tile else { continue };
+    for kernel in kernels(tiles::T128X128).take(1).chain(kernels(tiles::T256X128).take(3)) {
+        let tile = kernel.tile;
         // A tile and a bit of rows; slices with one tile each.
         let shape = GemmShape::packed(tile.m as usize + 4, 8, 2 * tile.k as usize + 1).expect("valid");
-        let slices = slices(variant).last().expect("not empty");
+        let slices = slices(kernel).last().expect("not empty");
         is_right(
-            variant,
+            kernel,
             *slices,
             PRODUCT,
             &shape,
@@ -275,31 +289,31 @@ fn alpha_and_beta_scale_and_add() {
     let options = options(Schedule::Forward, Checks::Faults);
     let of = |alpha, beta| Factors { alpha, beta };
     for factors in [of(2.5, 0.0), of(-1.0, 1.0), of(0.5, -3.0), of(0.0, 2.0), of(0.0, 0.0)] {
-        for variant in variants(tiles::T64X64) {
-            for &slices in slices(variant) {
-                is_right(variant, slices, factors, &ragged(variant, tiles::T64X64), &options);
+        for kernel in kernels(tiles::T64X64) {
+            for &slices in slices(kernel) {
+                is_right(kernel, slices, factors, &ragged(kernel), &options);
             }
         }
     }
-    // Every tile and both rungs; and nothing to sum, where C is scaled alone.
-    for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_call()) {
-        let Tile::Block(tile) = variant.tile else { continue };
+    // Every tile and both families; and nothing to sum, where C is scaled alone.
+    for kernel in scaling() {
+        let tile = kernel.tile;
         let (m, n) = (tile.m as usize / 2 + 4, tile.n as usize / 2 + 4);
         for k in [0, 9] {
-            let shape = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid");
-            is_right(variant, 1, of(1.5, 0.25), &shape, &options);
+            let shape = GemmShape::packed_transposed(m, n, k, kernel.transposes()).expect("valid");
+            is_right(kernel, 1, of(1.5, 0.25), &shape, &options);
         }
     }
 }
 
 #[test]
 fn a_nan_in_c_stays_out_where_beta_is_0_and_spreads_to_its_element_alone_where_it_is_not() {
-    let variant = variants(tiles::T64X64).next().expect("in the table");
+    let kernel = kernels(tiles::T64X64).next().expect("in the table");
     let shape = GemmShape::packed(20, 12, 40).expect("valid");
     let (a, b) = (random_matrix::<f32>(1, 20 * 40), random_matrix::<f32>(2, 40 * 12));
     let options = options(Schedule::Forward, Checks::Faults);
     for slices in [1, 3] {
-        let plan = planned(variant, slices, &shape, &options);
+        let plan = planned(kernel, slices, &shape, &options);
         let run = |beta, before: &[f32]| {
             let factors = Factors { alpha: 1.0, beta };
             let product = simulate_scaled(&plan, factors, &a, &b, Some(before), &options).expect("runs");
@@ -316,14 +330,14 @@ fn a_nan_in_c_stays_out_where_beta_is_0_and_spreads_to_its_element_alone_where_i
 
 #[test]
 fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
-    let variant = variants(tiles::T64X64).next().expect("in the table");
+    let kernel = kernels(tiles::T64X64).next().expect("in the table");
     let shape = GemmShape::packed(70, 68, 90).expect("valid");
     let (a, b) = (random_matrix::<f32>(1, 70 * 90), random_matrix::<f32>(2, 90 * 68));
     let mut first: Option<Vec<f32>> = None;
     for schedule in Schedule::EVERY {
         let options = options(schedule, Checks::Faults);
-        let plan = planned(variant, 3, &shape, &options);
-        assert_eq!((plan.summary().slices, plan.counters()), (3, 12));
+        let plan = planned(kernel, 3, &shape, &options);
+        assert_eq!((plan.summary().splits, plan.counters()), (3, 12));
         let product = simulate_scaled(&plan, PRODUCT, &a, &b, None, &options).expect("runs");
         product.assert_clean();
         let first = first.get_or_insert_with(|| product.c.clone());
@@ -337,45 +351,37 @@ fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
 
 #[test]
 fn fragments_are_loaded_without_bank_conflicts() {
-    for variant in VARIANTS.iter().filter(|variant| variant.rung.takes_call()) {
-        let Tile::Block(tile) = variant.tile else { continue };
+    for kernel in scaling() {
+        let tile = kernel.tile;
         // One tile, one step along K: what the others load lies as this does.
-        let shape = GemmShape::packed_transposed(
-            tile.m as usize,
-            tile.n as usize,
-            tile.k as usize,
-            variant.copies.transpose,
-        );
+        let shape =
+            GemmShape::packed_transposed(tile.m as usize, tile.n as usize, tile.k as usize, kernel.transposes());
         let options = options(Schedule::Forward, Checks::Full);
-        let report = is_right(variant, 1, PRODUCT, &shape.expect("valid"), &options).expect("not empty");
+        let report = is_right(kernel, 1, PRODUCT, &shape.expect("valid"), &options).expect("not empty");
         let loads: Vec<_> = report
             .lines
             .iter()
             .filter(|line| line.kind.space == Space::Shared && line.kind.access == AccessKind::Read)
             .collect();
-        assert!(!loads.is_empty(), "{}", variant.symbol);
+        assert!(!loads.is_empty(), "{}", kernel.symbol);
         for line in loads {
-            assert!(line.site.file.contains("pipeline"), "{line:?}");
-            assert_eq!(line.actual, line.ideal, "{}: {line:?}", variant.symbol);
+            assert!(line.location.file.contains("pipeline"), "{line:?}");
+            assert_eq!(line.actual, line.ideal, "{}: {line:?}", kernel.symbol);
         }
         // And no copy of vectors or of single elements meets another in a bank. With 16 rows, four vectors each, a
         // ninth of them do.
         let (actual, ideal) = report.traffic(Space::Shared, AccessKind::Write);
         let most = if tile.m == 16 { ideal + ideal / 8 } else { ideal };
-        assert!(
-            (ideal..=most).contains(&actual),
-            "{}: {actual}, {ideal}",
-            variant.symbol
-        );
+        assert!((ideal..=most).contains(&actual), "{}: {actual}, {ideal}", kernel.symbol);
     }
 }
 
 /// Simulates a product in 16 bits on the tensor cores, and asserts that nothing is wrong.
-fn is_right_on_tensor_cores<T: Element>(variant: &'static Variant, shape: &GemmShape, options: &SimOptions) {
-    let what = format!("{} {shape}, {}", variant.symbol, options.schedule);
+fn is_right_on_tensor_cores<T: Element>(kernel: &'static Kernel, shape: &GemmShape, options: &SimOptions) {
+    let what = format!("{} {shape}, {}", kernel.symbol, options.schedule);
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
-    let plan = planned(variant, 1, shape, options);
+    let plan = planned(kernel, 1, shape, options);
     let product = simulate_plan(&plan, &a, &b, options).unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
@@ -388,18 +394,15 @@ fn is_right_on_tensor_cores<T: Element>(variant: &'static Variant, shape: &GemmS
 #[test]
 fn tensor_cores_in_16_bits() {
     let mut run = 0;
-    for variant in &VARIANTS {
-        let Tile::Tensor(tile) = variant.tile else { continue };
-        let extents = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
-        let edges = verify::cases(extents, &variant.copies);
-        let edges = edges.into_iter().filter(|case| EDGES.contains(&case.name));
+    for kernel in KERNELS.iter().filter(|kernel| kernel.mma == MmaPath::MmaSync) {
+        let edges = cases(kernel).into_iter().filter(|case| EDGES.contains(&case.name));
         // Of odd rows one case: of both operands.
-        let copied = verify::copied_cases(extents, variant.copies.transpose).pop();
+        let copied = verify::copied_cases(extents(kernel), kernel.transposes()).pop();
         for case in edges.chain(copied) {
             let options = options(Schedule::Forward, Checks::Faults);
-            match variant.dtype {
-                DType::F16 => is_right_on_tensor_cores::<f16>(variant, &case.shape, &options),
-                _ => is_right_on_tensor_cores::<bf16>(variant, &case.shape, &options),
+            match kernel.dtype {
+                DType::F16 => is_right_on_tensor_cores::<f16>(kernel, &case.shape, &options),
+                _ => is_right_on_tensor_cores::<bf16>(kernel, &case.shape, &options),
             }
             run += 1;
         }
@@ -409,11 +412,11 @@ fn tensor_cores_in_16_bits() {
 
 #[test]
 fn an_empty_product_launches_nothing() {
-    let variant = variants(tiles::T64X64).next().expect("in the table");
+    let kernel = kernels(tiles::T64X64).next().expect("in the table");
     let options = options(Schedule::Forward, Checks::Faults);
     for (m, n, k) in [(0, 8, 8), (8, 0, 8), (0, 0, 0)] {
         let shape = GemmShape::packed(m, n, k).expect("valid");
-        let report = is_right(variant, 3, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
+        let report = is_right(kernel, 3, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
         assert!(report.is_none());
     }
 }
@@ -471,8 +474,8 @@ proptest! {
     #[test]
     fn random_shapes_layouts_and_factors(
         // Tiles of up to 128 threads.
-        variant in sample::select(
-            [tiles::T64X64, tiles::T32X128, tiles::T128X32].into_iter().flat_map(variants).collect::<Vec<_>>()
+        kernel in sample::select(
+            [tiles::T64X64, tiles::T32X128, tiles::T128X32].into_iter().flat_map(kernels).collect::<Vec<_>>()
         ),
         slices in 1_u32..=5,
         (m, n, k) in (0_usize..=140, 0_usize..=140, 0_usize..=100),
@@ -481,15 +484,15 @@ proptest! {
         seed in any::<u64>(),
     ) {
         // What a copy moves at once divides rows and leading dimensions.
-        let [vector_a, vector_b] = variant.copies.vector.map(|vector| vector as usize);
-        let [transpose_a, transpose_b] = variant.copies.transpose;
+        let [vector_a, vector_b] = kernel.alignment.elems.map(|vector| vector as usize);
+        let [transpose_a, transpose_b] = kernel.transposes();
         let round = |extent: usize, applies: bool, vector| if applies { extent / vector * vector } else { extent };
         let m = round(m, transpose_a == Transpose::Yes, vector_a);
         let n = round(n, transpose_b == Transpose::No, vector_b);
-        let packed = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).expect("valid");
+        let packed = GemmShape::packed_transposed(m, n, k, kernel.transposes()).expect("valid");
         let ld = |operand, pad: usize, vector| (packed.extents(operand).2 + pad).next_multiple_of(vector);
         let lds = [ld(Operand::A, pad_a, vector_a), ld(Operand::B, pad_b, vector_b), ld(Operand::C, pad_c, 1)];
-        let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds).expect("valid");
-        is_right(variant, slices, Factors { alpha, beta }, &shape, &options(Schedule::Random(seed), Checks::Faults));
+        let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds).expect("valid");
+        is_right(kernel, slices, Factors { alpha, beta }, &shape, &options(Schedule::Random(seed), Checks::Faults));
     }
 }

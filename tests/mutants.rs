@@ -7,7 +7,7 @@ use std::path::Path;
 use cuda_sim::Schedule;
 use mutants::table::{self, Device, Expect, Module, Row, Task};
 use mutants::{Subject, all, traffic, verdict};
-use tilewright::VARIANTS;
+use tilewright::KERNELS;
 use tilewright::inspect::Ptxas;
 
 // Empty without the feature `mutants-ptx`.
@@ -97,13 +97,13 @@ fn every_rung_and_the_copy_of_rows_have_mutants() {
             .filter(is_wrong)
             .any(|row| kernels.iter().any(|kernel| kernel.name == row.kernel))
     };
-    for rung in VARIANTS.iter().map(|variant| variant.rung).collect::<HashSet<_>>() {
+    for family in KERNELS.iter().map(|kernel| kernel.family).collect::<HashSet<_>>() {
         let of_rung = |symbol| {
-            VARIANTS
+            KERNELS
                 .iter()
-                .any(|variant| variant.rung == rung && variant.symbol == symbol)
+                .any(|kernel| kernel.family == family && kernel.symbol == symbol)
         };
-        assert!(has_mutants(&|kernel| of_rung(kernel.symbol)), "no mutant of {rung}");
+        assert!(has_mutants(&|kernel| of_rung(kernel.symbol)), "no mutant of {family}");
     }
     assert!(has_mutants(&|kernel| matches!(kernel.task, Task::RowCopy(_))));
 }

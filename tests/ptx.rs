@@ -3,24 +3,22 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{
-    Bytes, LineTile, RowCopy, Rung, SharedMemory, Tile, Transpose, VARIANTS, Variant, WgmmaTile,
-};
+use tilewright_contract::{Bytes, Family, KERNELS, Kernel, Loads, Major, MmaPath, Operands, RowCopy};
 
 /// The entry points that a level has.
-fn variants(level: &Level) -> impl Iterator<Item = &'static Variant> + use<'_> {
-    VARIANTS.iter().filter(|variant| level.has(variant.rung))
+fn kernels(level: &Level) -> impl Iterator<Item = &'static Kernel> + use<'_> {
+    KERNELS.iter().filter(|kernel| level.has(kernel.family))
 }
 
 /// Every entry point of every level with its PTX.
-fn entries() -> impl Iterator<Item = (&'static Level, &'static Variant, &'static str)> {
+fn entries() -> impl Iterator<Item = (&'static Level, &'static Kernel, &'static str)> {
     ptx::levels().iter().flat_map(|level| {
-        variants(level).map(move |variant| {
-            let text = ptx::entry(level, variant.symbol);
+        kernels(level).map(move |kernel| {
+            let text = ptx::entry(level, kernel.symbol);
             (
                 level,
-                variant,
-                text.unwrap_or_else(|| panic!("{} has no entry {}", level.arch, variant.symbol)),
+                kernel,
+                text.unwrap_or_else(|| panic!("{} has no entry {}", level.arch, kernel.symbol)),
             )
         })
     })
@@ -67,7 +65,7 @@ fn the_entry_points_are_those_of_the_contract() {
             .filter_map(|line| line.strip_prefix(".visible .entry ")?.split_once('('))
             .map(|(symbol, _)| symbol)
             .collect();
-        let mut expected: HashSet<_> = variants(level).map(|variant| variant.symbol).collect();
+        let mut expected: HashSet<_> = kernels(level).map(|kernel| kernel.symbol).collect();
         // Devices take it from the general level.
         if !level.is_architecture_specific() {
             expected.insert(RowCopy::SYMBOL);
@@ -103,14 +101,14 @@ fn rows_are_copied_by_words_and_stored_in_vectors() {
 fn every_access_names_its_state_space_and_none_is_to_local_memory() {
     const ALLOWED: [&str; 4] = ["param", "global", "shared", "const"];
     let mut wrong = Vec::new();
-    for (level, variant, text) in entries() {
+    for (level, kernel, text) in entries() {
         for opcode in opcodes(text) {
             // `cuda_std`'s atomics take generic addresses; slices are counted with two of them.
-            let counts = variant.takes_slices() && opcode == "atom.relaxed.gpu.add.u32";
+            let counts = kernel.split_k.is_some() && opcode == "atom.relaxed.gpu.add.u32";
             // A pointer within a parameter is a generic address to LLVM: that of the bias.
-            let is_bias = matches!(variant.tile, Tile::Tensor(_) | Tile::Wgmma(_)) && opcode == "ld.b16";
+            let is_bias = kernel.supports.epilogue && opcode == "ld.b16";
             if state_space(opcode).is_some_and(|space| !ALLOWED.contains(&space)) && !counts && !is_bias {
-                wrong.push(format!("{} {}: {opcode}", level.arch, variant.symbol));
+                wrong.push(format!("{} {}: {opcode}", level.arch, kernel.symbol));
             }
         }
     }
@@ -120,25 +118,25 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
 
 #[test]
 fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
-    for (level, variant, text) in entries().filter(|(_, variant, _)| !variant.rung.multiplies_by_wgmma()) {
-        let tiled = variant.shared != SharedMemory::None;
-        let without = variant.rung == Rung::Naive || variant.tile == Tile::Lines(LineTile::AlongK);
-        assert_eq!(tiled, !without, "{}", variant.symbol);
-        let pipelined = variant.rung.takes_call() && variant.shared == SharedMemory::Dynamic;
+    for (level, kernel, text) in entries().filter(|(_, kernel, _)| kernel.loads != Loads::Tma) {
+        let tiled = kernel.smem.total() > Bytes(0);
+        let without = kernel.family == Family::Naive || kernel.operands == Operands::MatrixAndVector(Major::K);
+        assert_eq!(tiled, !without, "{}", kernel.symbol);
+        let pipelined = kernel.loads == Loads::CpAsync;
         let has = |access| opcodes(text).any(|opcode| opcode.starts_with(access));
-        let case = format!("{} {}", level.arch, variant.symbol);
+        let case = format!("{} {}", level.arch, kernel.symbol);
         // `ldmatrix` is how the tensor cores' fragments are loaded.
-        let is_of_tensor_cores = matches!(variant.tile, Tile::Tensor(_));
+        let is_of_tensor_cores = kernel.mma == MmaPath::MmaSync;
         assert_eq!(has("ldmatrix."), is_of_tensor_cores, "{case}");
         assert_eq!(has("mma.sync."), is_of_tensor_cores, "{case}");
         assert!(has("ld.shared.") == tiled || is_of_tensor_cores, "{case}");
         // Where K is sliced, blocks meet behind barriers.
-        assert_eq!(has("bar"), tiled || variant.takes_slices(), "{case}");
+        assert_eq!(has("bar"), tiled || kernel.split_k.is_some(), "{case}");
         // The pipelined ones fill shared memory without registers.
         assert_eq!(has("cp.async."), pipelined, "{case}");
         let stores = opcodes(text).filter(|opcode| opcode.starts_with("st.shared."));
-        match variant.rung {
-            Rung::AsyncCopy | Rung::Gemm => assert_eq!(stores.count(), 0, "{case}"),
+        match kernel.family {
+            Family::AsyncCopy | Family::Gemm => assert_eq!(stores.count(), 0, "{case}"),
             _ => assert_eq!(stores.count() > 0, tiled, "{case}"),
         }
     }
@@ -146,15 +144,12 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
 
 #[test]
 fn copies_are_as_wide_as_the_contract_says() {
-    let copies = |variant: &Variant| variant.shared == SharedMemory::Dynamic && variant.rung.takes_call();
-    for (level, variant, text) in
-        entries().filter(|(_, variant, _)| copies(variant) && !variant.rung.multiplies_by_wgmma())
-    {
+    for (level, kernel, text) in entries().filter(|(_, kernel, _)| kernel.loads == Loads::CpAsync) {
         // `.cg` is of 16 bytes alone (PTX ISA, "cp.async").
         let has = |copy| opcodes(text).any(|opcode| opcode == copy);
-        let case = format!("{} {}", level.arch, variant.symbol);
-        let vectors = variant.copies.vector;
-        let is_of_16_bytes = |vector: &u32| vector * variant.dtype.size_bytes() == 16;
+        let case = format!("{} {}", level.arch, kernel.symbol);
+        let vectors = kernel.alignment.elems;
+        let is_of_16_bytes = |vector: &u32| vector * kernel.dtype.size_bytes() == 16;
         assert_eq!(
             has("cp.async.cg.shared.global"),
             vectors.iter().any(is_of_16_bytes),
@@ -167,18 +162,19 @@ fn copies_are_as_wide_as_the_contract_says() {
 #[test]
 fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
     let mut kernels = 0;
-    for (level, variant, text) in entries() {
-        let Tile::Wgmma(tile) = variant.tile else { continue };
+    for (level, kernel, text) in entries() {
+        let Operands::Matrices(majors) = kernel.operands else {
+            continue;
+        };
+        if kernel.mma != MmaPath::Wgmma {
+            continue;
+        }
         kernels += 1;
-        let case = format!("{} {}", level.arch, variant.symbol);
-        let WgmmaTile { n, cluster, .. } = tile;
-        let dtype = variant.dtype;
-        // Each with the bits for operands that lie across K (PTX ISA, "wgmma.mma_async": imm-trans-a, imm-trans-b).
-        let [across_a, across_b] = variant.copies.transpose;
-        let bits = (
-            u32::from(across_a == Transpose::Yes),
-            u32::from(across_b == Transpose::No),
-        );
+        let case = format!("{} {}", level.arch, kernel.symbol);
+        let (n, cluster) = (kernel.tile.n, kernel.cluster);
+        let dtype = kernel.dtype;
+        // Each with the bits for MN-major operands (PTX ISA, "wgmma.mma_async": imm-trans-a, imm-trans-b).
+        let bits = majors.map(|major| u32::from(major == Major::Mn));
         let product = format!("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{dtype}.{dtype} {{");
         let products: Vec<_> = text.lines().filter(|line| line.contains("wgmma.mma_async")).collect();
         // 64 elements along K in 16s.
@@ -187,7 +183,7 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
             "{case}: {}",
             products.len()
         );
-        let end = format!(", 1, 1, {}, {}; }}", bits.0, bits.1);
+        let end = format!(", 1, 1, {}, {}; }}", bits[0], bits[1]);
         assert!(
             products
                 .iter()
@@ -205,10 +201,10 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
         assert!(cluster == 1 || has(&clusters), "{case}");
         assert_eq!(
             has("cp.async.bulk.tensor.2d.global.shared::cta"),
-            tile.bulk_store,
+            kernel.supports.tma_store,
             "{case}"
         );
-        assert_eq!(has("setmaxnreg."), tile.moves_registers(), "{case}");
+        assert_eq!(has("setmaxnreg."), kernel.supports.reallocates_registers, "{case}");
         assert!(has("mbarrier.try_wait.parity"), "{case}");
         for overlap in ["griddepcontrol.wait;", "griddepcontrol.launch_dependents;"] {
             assert!(has(overlap), "{case}: no {overlap}");
@@ -222,12 +218,12 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
 
 #[test]
 fn kernels_call_nothing() {
-    for (level, variant, text) in entries() {
+    for (level, kernel, text) in entries() {
         let call = opcodes(text).find(|opcode| opcode.split('.').next() == Some("call"));
         assert_eq!(
             call, None,
             "{} {}: a panic or a function that was not inlined",
-            level.arch, variant.symbol
+            level.arch, kernel.symbol
         );
     }
 }
@@ -249,15 +245,15 @@ fn dynamic_shared_memory_is_one_extern_array_that_only_the_dynamic_kernels_use()
             .and_then(|array| array.strip_suffix("[];"));
         let name = name.unwrap_or_else(|| panic!("not an array without length: {declaration}"));
         assert!(!name.contains('.'), "{name}");
-        for variant in variants(level) {
-            let text = ptx::entry(level, variant.symbol).expect("tested above");
+        for kernel in kernels(level) {
+            let text = ptx::entry(level, kernel.symbol).expect("tested above");
             let uses = words(text).contains(name);
             assert_eq!(
                 uses,
-                variant.shared == SharedMemory::Dynamic,
+                kernel.dynamic_bytes() > Bytes(0),
                 "{} {}",
                 level.arch,
-                variant.symbol
+                kernel.symbol
             );
         }
     }
@@ -265,7 +261,7 @@ fn dynamic_shared_memory_is_one_extern_array_that_only_the_dynamic_kernels_use()
 
 #[test]
 fn declared_static_shared_memory_is_what_the_contract_says() {
-    for (level, variant, text) in entries() {
+    for (level, kernel, text) in entries() {
         let words = words(text);
         let declared = shared_statics(&level.ptx)
             .filter(|(name, _)| words.contains(name))
@@ -273,10 +269,10 @@ fn declared_static_shared_memory_is_what_the_contract_says() {
             .sum();
         assert_eq!(
             Bytes(declared),
-            variant.static_bytes(),
+            kernel.static_bytes(),
             "{} {}",
             level.arch,
-            variant.symbol
+            kernel.symbol
         );
     }
 }

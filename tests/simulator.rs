@@ -7,28 +7,28 @@ use half::{bf16, f16};
 use proptest::prelude::*;
 use proptest::sample;
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
+use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_plan};
-use tilewright::{DType, Element, GemmShape, Operand, VARIANTS, Variant, check, verify};
-use tilewright_contract::Tile;
+use tilewright::{DType, Element, GemmShape, KERNELS, Kernel, Operand, check, verify};
 
 /// Tile widths to try where the width is a value of the launch: both sides of what the padding of 16 bytes and the last
 /// output of a thread make of it. One per entry point at the wide end, where a case takes longest.
 const WIDTHS: [u32; 5] = [1, 7, 17, 35, 66];
 
 /// Every kernel whose tiles are squares. `gemm.rs` has the others.
-fn variants() -> impl Iterator<Item = &'static Variant> {
-    VARIANTS.iter().filter(|variant| variant.tile.only().is_none())
+fn kernels() -> impl Iterator<Item = &'static Kernel> {
+    KERNELS.iter().filter(|kernel| kernel.widths.is_some())
 }
 
-/// Widths that the plan leaves to `variant`.
-fn widths(variant: &'static Variant) -> Vec<u32> {
-    let own = |width: &u32| Variant::find(variant.rung, variant.dtype, *width).is_some_and(|found| found == variant);
-    match variant.tile {
-        Tile::Fixed(width) => vec![width],
-        Tile::Runtime { .. } => WIDTHS.into_iter().filter(own).collect(),
-        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => Vec::new(),
+/// Widths that the plan leaves to `kernel`.
+fn widths(kernel: &'static Kernel) -> Vec<u32> {
+    let found = |width| Kernel::find(kernel.family, kernel.dtype, width);
+    let own = |width: &u32| found(*width).is_some_and(|found| found.symbol == kernel.symbol);
+    match kernel.widths {
+        Some([min, max]) if min == max => vec![min],
+        Some(_) => WIDTHS.into_iter().filter(own).collect(),
+        None => Vec::new(),
     }
 }
 
@@ -42,33 +42,33 @@ fn options(schedule: Schedule, checks: Checks) -> SimOptions {
     }
 }
 
-fn planned(variant: &'static Variant, width: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
+fn planned(kernel: &'static Kernel, width: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
     let policy = Policy {
-        rung: Some(variant.rung),
+        family: Some(kernel.family),
         tile: Some(width),
-        entry_point: Some(variant),
+        kernel: Some(kernel),
         ..Policy::default()
     };
     let profile = DeviceProfile::of_arch(options.architecture);
-    plan(shape, variant.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", variant.symbol))
+    plan(shape, kernel.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", kernel.symbol))
 }
 
 /// Simulates, and asserts that nothing is wrong: no fault, the right result, the planned bytes.
-fn is_right(variant: &'static Variant, width: u32, shape: &GemmShape, options: &SimOptions) {
-    let run = match variant.dtype {
+fn is_right(kernel: &'static Kernel, width: u32, shape: &GemmShape, options: &SimOptions) {
+    let run = match kernel.dtype {
         DType::F32 => is_right_for::<f32>,
         DType::F64 => is_right_for::<f64>,
         DType::F16 => is_right_for::<f16>,
         DType::Bf16 => is_right_for::<bf16>,
     };
-    run(variant, width, shape, options);
+    run(kernel, width, shape, options);
 }
 
-fn is_right_for<T: Element>(variant: &'static Variant, width: u32, shape: &GemmShape, options: &SimOptions) {
-    let what = format!("{} {width} wide, {shape}, {}", variant.symbol, options.schedule);
+fn is_right_for<T: Element>(kernel: &'static Kernel, width: u32, shape: &GemmShape, options: &SimOptions) {
+    let what = format!("{} {width} wide, {shape}, {}", kernel.symbol, options.schedule);
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
-    let plan = planned(variant, width, shape, options);
+    let plan = planned(kernel, width, shape, options);
     let product = simulate_plan(&plan, &a, &b, options).unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
@@ -99,10 +99,10 @@ fn planned_bytes_are_used(plan: &Plan, report: &cuda_sim::Report, what: &str) {
     let arch = cuda_arch::find("sm_90").expect("in the table");
     // The simulator has no registers that could be spilled.
     let used = KernelUsage {
-        static_bytes: plan.variant().static_bytes().get(),
-        ..usage(plan.variant().symbol, arch).expect("in the table")
+        static_bytes: plan.kernel().static_bytes().get(),
+        ..usage(plan.kernel().symbol, arch).expect("in the table")
     };
-    let sheet = kernel_sheet(plan.variant(), plan.tile(), used, arch).expect("legal");
+    let sheet = kernel_sheet(plan.kernel(), used, arch).expect("legal");
     let worksheet = sheet.worksheet.map_or(0, |worksheet| worksheet.total_bytes);
     assert_eq!(shared.high_water_bytes, worksheet, "{what}: worksheet");
 }
@@ -110,12 +110,12 @@ fn planned_bytes_are_used(plan: &Plan, report: &cuda_sim::Report, what: &str) {
 /// Every entry point of an element type over the whole table of shapes.
 fn the_table_holds_for(dtype: DType) {
     let options = options(Schedule::Forward, Checks::Faults);
-    for variant in variants().filter(|variant| variant.dtype == dtype) {
-        let widths = widths(variant);
-        assert!(!widths.is_empty(), "{}", variant.symbol);
+    for kernel in kernels().filter(|kernel| kernel.dtype == dtype) {
+        let widths = widths(kernel);
+        assert!(!widths.is_empty(), "{}", kernel.symbol);
         for width in widths {
-            for case in verify::cases([width as usize; 3], &variant.copies) {
-                is_right(variant, width, &case.shape, &options);
+            for case in verify::cases([width as usize; 3], kernel.transposes(), kernel.alignment) {
+                is_right(kernel, width, &case.shape, &options);
             }
         }
     }
@@ -143,27 +143,27 @@ fn every_bf16_kernel_over_the_table_of_shapes() {
 
 #[test]
 fn every_kernel_computes_the_same_under_every_schedule() {
-    for variant in variants() {
-        for width in widths(variant) {
+    for kernel in kernels() {
+        for width in widths(kernel) {
             let w = width as usize;
             let shape = GemmShape::with_ld(w + 1, 2 * w - 1, w + 2, w + 3, 2 * w + 5, 2 * w).expect("valid");
-            is_right(variant, width, &shape, &options(Schedule::All, Checks::Full));
+            is_right(kernel, width, &shape, &options(Schedule::All, Checks::Full));
         }
     }
 }
 
 #[test]
 fn lines_that_share_memory_are_counted_and_ideal_at_32_wide() {
-    let variant = Variant::find(tilewright::Rung::TiledStatic, DType::F32, 32).expect("in the table");
+    let kernel = Kernel::named("r02_tiled_static_32_f32").expect("in the table");
     let shape = GemmShape::packed(64, 64, 64).expect("valid");
     let options = options(Schedule::Forward, Checks::Full);
-    let plan = planned(variant, 32, &shape, &options);
+    let plan = planned(kernel, 32, &shape, &options);
     let (a, b) = (random_matrix::<f32>(1, 64 * 64), random_matrix::<f32>(2, 64 * 64));
     let product = simulate_plan(&plan, &a, &b, &options).expect("runs");
     let report = product.report.expect("not empty");
     assert!(!report.lines.is_empty());
     for line in &report.lines {
-        assert!(line.site.file.contains("tiled.rs"), "{line:?}");
+        assert!(line.location.file.contains("tiled.rs"), "{line:?}");
         // A warp is a row of the tile: neighbours take neighbouring words, or all the same one.
         assert_eq!(line.actual, line.ideal, "{line:?}");
     }
@@ -175,9 +175,9 @@ fn lines_that_share_memory_are_counted_and_ideal_at_32_wide() {
 fn an_empty_product_launches_nothing() {
     for (m, n, k) in [(0, 5, 5), (5, 0, 5), (0, 0, 0)] {
         let shape = GemmShape::packed(m, n, k).expect("valid");
-        let variant = &VARIANTS[0];
+        let kernel = &KERNELS[0];
         let options = options(Schedule::Forward, Checks::Full);
-        let plan = planned(variant, 16, &shape, &options);
+        let plan = planned(kernel, 16, &shape, &options);
         let product = simulate_plan::<f32>(&plan, &vec![0.0; m * k], &vec![0.0; k * n], &options).expect("runs");
         assert!(product.report.is_none() && product.c.is_empty() && product.is_clean());
     }
@@ -188,18 +188,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn random_shapes_on_random_kernels(
-        variant in sample::select(variants().collect::<Vec<_>>()),
+        kernel in sample::select(kernels().collect::<Vec<_>>()),
         width in 1_u32..=40,
         (m, n, k) in (0_usize..=90, 0_usize..=90, 0_usize..=90),
         (pad_a, pad_b, pad_c) in (0_usize..=9, 0_usize..=9, 0_usize..=9),
         seed in any::<u64>(),
     ) {
-        let width = match variant.tile {
-            Tile::Fixed(fixed) => fixed,
-            Tile::Runtime { min, max } => width.clamp(min, max),
-            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => unreachable!("filtered out"),
-        };
+        let [min, max] = kernel.widths.expect("filtered so");
+        let width = width.clamp(min, max);
         let shape = GemmShape::with_ld(m, n, k, k + pad_a, n + pad_b, n + pad_c).expect("valid");
-        is_right(variant, width, &shape, &options(Schedule::Random(seed), Checks::Faults));
+        is_right(kernel, width, &shape, &options(Schedule::Random(seed), Checks::Faults));
     }
 }

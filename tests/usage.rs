@@ -6,19 +6,21 @@
 
 #[path = "usage/record.rs"]
 mod record;
-#[path = "usage/twins.rs"]
-mod twins;
+#[path = "usage/variants.rs"]
+mod variants;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use record::Record;
 
 use tilewright::device::DeviceProfile;
-use tilewright::inspect::{Budget, Inspected, Kernel, Ptxas, Remark, Report, Target, Usage, inspect};
-use tilewright::plan::{PlanError, Policy, plan};
-use tilewright::{Bytes, VARIANTS, Variant};
-use tilewright_contract::{OutputTile, TileGeometry};
+use tilewright::dispatch::{PlanError, Policy, plan};
+use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Subject, Target, Usage, inspect};
+use tilewright::{Bytes, KERNELS, Kernel};
+
+/// The planner's record.
+const FOLDER: &str = "host/src/dispatch/usage";
 
 /// The tests of one architecture, so that they run side by side.
 macro_rules! architectures {
@@ -49,8 +51,8 @@ macro_rules! architectures {
             }
 
             #[test]
-            fn twins_spill_as_the_record_and_the_law_say() {
-                twins::check($arch);
+            fn register_budget_variants_take_what_is_on_record() {
+                variants::compare_with_record($arch);
             }
         }
     )*};
@@ -78,7 +80,7 @@ fn no_kernel_spills_when_assembled_for_just_one_architecture() {
     for (place, arch) in ["sm_90a", "sm_100a", "sm_120a"].into_iter().enumerate() {
         let target = Target::parse(arch).expect("in the table");
         let line = format!("{arch} {}", record::origin(&ptxas(), &target));
-        let all: Vec<_> = VARIANTS.iter().collect();
+        let all: Vec<_> = KERNELS.iter().collect();
         let known = before.contains(&line) && !record::blesses();
         let asked = if known { Record::sample(&all, place) } else { all };
         Assembled::inspect(&target, &asked).refuse_spills_and_serialized_products();
@@ -97,7 +99,7 @@ fn no_kernel_spills_when_assembled_for_just_one_architecture() {
 #[test]
 fn the_copy_of_rows_fills_a_multiprocessor_and_spills_nowhere() {
     for target in Target::all() {
-        let inspected = inspect(&ptxas(), &target, &[Kernel::RowCopy]).unwrap_or_else(|error| panic!("{error}"));
+        let inspected = inspect(&ptxas(), &target, &[Subject::RowCopy]).unwrap_or_else(|error| panic!("{error}"));
         let [kernel] = &inspected[..] else {
             panic!("{}: {inspected:?}", target.name)
         };
@@ -120,10 +122,8 @@ fn every_architecture_of_the_table_is_assembled_for() {
         .map(|target| format!("{}.txt", target.name))
         .collect();
     targets.sort();
-    for folder in ["usage", "twin_usage"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("planner/src/kernels")
-            .join(folder);
+    for folder in [FOLDER, variants::FOLDER] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
         let files = std::fs::read_dir(folder).expect("the record is in the repository");
         let mut recorded: Vec<_> = files
             .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
@@ -137,14 +137,14 @@ fn every_architecture_of_the_table_is_assembled_for() {
 fn a_kernel_takes_the_same_alone_as_with_all_others() {
     let together = Assembled::of("sm_120");
     let target = &together.target;
-    for variant in VARIANTS
+    for kernel in KERNELS
         .iter()
-        .filter(|variant| target.level.has(variant.rung))
+        .filter(|kernel| target.level.has(kernel.family))
         .step_by(5)
     {
-        let alone = inspect(&ptxas(), target, &[variant]).expect("assembles");
+        let alone = inspect(&ptxas(), target, &[kernel]).expect("assembles");
         let [alone] = &alone[..] else { panic!("{alone:?}") };
-        let other = together.kernels.iter().find(|(of, ..)| of.symbol == variant.symbol);
+        let other = together.kernels.iter().find(|(of, ..)| of.symbol == kernel.symbol);
         let (_, usage, max_threads) = other.expect("all are there");
         let alone = (&alone.usage, alone.max_threads);
         assert!(
@@ -163,7 +163,8 @@ fn holding(values: usize, directive: &str, something: &str) -> String {
     let address =
         "ld.param.u64 %rd1, [p];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %rd2, %r0, 1024;\nadd.u64 %rd1, %rd1, %rd2;\n";
     format!(
-        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{directive}\n{{\n.reg .f32 %f<{values}>;\n\
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{directive}\n{{\n\
+         .reg .f32 %f<{values}>;\n\
          .reg .b64 %rd<3>;\n.reg .b32 %r<1>;\n.reg .pred %again;\n{address}{load}{something}{store}ret;\n}}\n"
     )
 }
@@ -190,7 +191,8 @@ fn a_spill_is_refused_with_its_numbers() {
     } = capped.kernels[0];
     assert!(stack_bytes > 0 && spill_store_bytes > 0 && spill_load_bytes > 0);
     let line = format!(
-        "k: 32 registers, {stack_bytes} bytes stack, {spill_store_bytes} bytes spill stores, {spill_load_bytes} bytes spill loads\n"
+        "k: 32 registers, {stack_bytes} bytes stack, {spill_store_bytes} bytes spill stores, \
+         {spill_load_bytes} bytes spill loads\n"
     );
     assert_eq!(spills(&capped.kernels[0]), Some(line));
 }
@@ -221,24 +223,25 @@ fn products_that_wait_for_one_another_are_refused_with_the_reason() {
     assert!(line.starts_with("k: (C7511) Potential Performance Loss: "), "{line}");
 }
 
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cuda-tools/bin")
+}
+
 fn ptxas() -> Ptxas {
-    let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cuda-tools/bin");
-    Ptxas::in_folder(&fetched).unwrap_or_else(|error| panic!("{error}"))
+    Ptxas::in_folder(&tools()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Index of an architecture in the table.
-fn place(target: &Target) -> usize {
-    let all = Target::all();
-    all.iter()
-        .position(|other| other.name == target.name)
-        .unwrap_or_default()
+fn place(arch: &str) -> usize {
+    let all = &cuda_arch::ARCHITECTURES;
+    all.iter().position(|other| other.name == arch).unwrap_or_default()
 }
 
 /// Entry points for one architecture.
 struct Assembled {
     target: Target,
     /// All of them, as they are on record or have just been assembled.
-    kernels: Vec<(&'static Variant, Usage, Option<u32>)>,
+    kernels: Vec<(&'static Kernel, Usage, Option<u32>)>,
     /// Those that were just assembled.
     inspected: Vec<Inspected>,
 }
@@ -247,26 +250,26 @@ impl Assembled {
     /// All, of which most are on record where that is of the PTX that ships.
     fn of(arch: &str) -> Self {
         let target = Target::parse(arch).expect("in the table");
-        let all: Vec<_> = VARIANTS.iter().collect();
-        let record = Record::of("usage", &target, &ptxas());
+        let all: Vec<_> = KERNELS.iter().collect();
+        let record = Self::record(&target);
         if !record.holds() {
             return Self::inspect(&target, &all);
         }
-        let sampled = Self::inspect(&target, &Record::sample(&all, place(&target)));
+        let sampled = Self::inspect(&target, &Record::sample(&all, place(arch)));
         let kernels = record
             .kernels()
-            .map(|(usage, max_threads)| (variant(&usage), usage, max_threads))
+            .map(|(usage, max_threads)| (kernel(&usage), usage, max_threads))
             .collect();
         Self { kernels, ..sampled }
     }
 
     /// These, just assembled.
-    fn inspect(target: &Target, asked: &[&'static Variant]) -> Self {
+    fn inspect(target: &Target, asked: &[&'static Kernel]) -> Self {
         let inspected = inspect(&ptxas(), target, asked).unwrap_or_else(|error| panic!("{}: {error}", target.name));
         assert!(!inspected.is_empty(), "{}", target.name);
         let kernels = inspected
             .iter()
-            .map(|kernel| (variant(&kernel.usage), kernel.usage.clone(), kernel.max_threads))
+            .map(|taken| (kernel(&taken.usage), taken.usage.clone(), taken.max_threads))
             .collect();
         Self {
             target: target.clone(),
@@ -277,7 +280,12 @@ impl Assembled {
 
     /// Holds the planner's table against what ptxas has said; with `BLESS=1` in the environment, writes it.
     fn compare_with_record(&self) {
-        Record::of("usage", &self.target, &ptxas()).compare(&self.inspected);
+        let inspected = self.inspected.iter();
+        Self::record(&self.target).compare(inspected.map(|kernel| (&kernel.usage, kernel.max_threads)));
+    }
+
+    fn record(target: &Target) -> Record {
+        Record::of(FOLDER, &target.name, record::origin(&ptxas(), target))
     }
 
     fn refuse_spills_and_serialized_products(&self) {
@@ -289,10 +297,10 @@ impl Assembled {
     }
 
     fn compare_static_bytes_with_contract(&self) {
-        for (variant, usage, max_threads) in &self.kernels {
-            let case = format!("{} for {}", variant.symbol, self.target.name);
-            assert_eq!(Bytes(usage.static_smem_bytes), variant.static_bytes(), "{case}");
-            assert_eq!(*max_threads, variant.attributes.max_threads, "{case}");
+        for (kernel, usage, max_threads) in &self.kernels {
+            let case = format!("{} for {}", kernel.symbol, self.target.name);
+            assert_eq!(Bytes(usage.static_smem_bytes), kernel.static_bytes(), "{case}");
+            assert_eq!(*max_threads, kernel.max_threads, "{case}");
         }
     }
 
@@ -302,33 +310,28 @@ impl Assembled {
         let arch = self.target.architecture;
         let device = DeviceProfile::of_arch(arch);
         let (mut planned, mut refused) = (0, 0);
-        for (variant, usage, _) in &self.kernels {
-            for (width, tile) in tiles(variant) {
-                let budget = Budget::new(variant, tile, arch, usage.static_smem_bytes);
+        for (kernel, usage, _) in &self.kernels {
+            for (width, tiled) in tiles(kernel) {
+                let budget = Budget::new(&tiled, arch, usage.static_smem_bytes);
                 let policy = Policy {
-                    rung: Some(variant.rung),
-                    entry_point: Some(variant),
+                    family: Some(kernel.family),
+                    kernel: Some(kernel),
                     tile: width,
                     ..Policy::default()
                 };
-                let case = format!("{} for {}: {budget:?}", variant.symbol, self.target.name);
+                let case = format!("{} for {}: {budget:?}", kernel.symbol, self.target.name);
                 assert_eq!(budget.limit_bytes, arch.smem_per_block_optin, "{case}");
-                match plan(&variant.small_shape(), variant.dtype, &device, &policy) {
+                match plan(&kernel.small_shape(), kernel.dtype, &device, &policy) {
                     Ok(plan) => {
                         assert!(budget.fits, "planned, but too large: {case}");
-                        assert_eq!(plan.variant(), *variant, "{case}");
+                        assert_eq!(plan.kernel(), &tiled, "{case}");
                         assert_eq!(plan.dynamic_bytes(), Bytes(budget.dynamic_bytes), "{case}");
                         assert_eq!(plan.opt_in(), budget.total_bytes > arch.smem_per_block, "{case}");
                         planned += 1;
                     }
-                    Err(PlanError::SharedMemory {
-                        static_bytes,
-                        dynamic_bytes,
-                        limit,
-                        ..
-                    }) => {
+                    Err(PlanError::SharedMemory { kernel, limit, .. }) => {
                         assert!(!budget.fits, "refused, but fits: {case}");
-                        assert_eq!(static_bytes.get() + dynamic_bytes.get(), budget.total_bytes, "{case}");
+                        assert_eq!(kernel.smem.total().get(), budget.total_bytes, "{case}");
                         assert_eq!(limit, Bytes(budget.limit_bytes), "{case}");
                         refused += 1;
                     }
@@ -341,20 +344,23 @@ impl Assembled {
 }
 
 /// The entry point that a line of a report is of.
-fn variant(usage: &Usage) -> &'static Variant {
-    let found = VARIANTS.iter().find(|variant| variant.symbol == usage.symbol);
+fn kernel(usage: &Usage) -> &'static Kernel {
+    let found = KERNELS.iter().find(|kernel| kernel.symbol == usage.symbol);
     found.expect("only these were asked for")
 }
 
 /// The tiles that a plan gives an entry point, with the widths that lead to them.
-fn tiles(variant: &'static Variant) -> Vec<(Option<u32>, OutputTile)> {
-    if let Some(tile) = variant.tile.only() {
-        return vec![(None, tile)];
+fn tiles(kernel: &'static Kernel) -> Vec<(Option<u32>, Kernel)> {
+    let found = |width| Kernel::find(kernel.family, kernel.dtype, width);
+    let is_own = |tiled: &Kernel| found(tiled.tile.n).is_some_and(|found| found.symbol == kernel.symbol);
+    match kernel.widths {
+        Some(_) => kernel
+            .with_every_tile()
+            .filter(is_own)
+            .map(|tiled| (Some(tiled.tile.n), tiled))
+            .collect(),
+        None => vec![(None, *kernel)],
     }
-    (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
-        .filter(|&width| Variant::find(variant.rung, variant.dtype, width) == Some(variant))
-        .map(|width| (Some(width), variant.tile_of_width(width).expect("a width")))
-        .collect()
 }
 
 /// What a thread of a kernel keeps in local memory, on a line; `None` if nothing.

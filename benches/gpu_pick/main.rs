@@ -26,9 +26,10 @@ use serde::{Deserialize, Serialize};
 use shapes::{CALIBRATION, LAYOUTS, NAMED, SHAPES};
 use speed::{Filed, Machine};
 use tilewright::bench::{Quartiles, rows_on_lines};
+use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
-use tilewright::plan::{Plan, Policy, Speeds, estimate_us, plan};
-use tilewright::{DType, Element, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant, check, ptx, random};
+use tilewright::{DType, Element, Family, GemmShape, KERNELS, Kernel, Operand, Transpose, check, ptx, random};
+use tilewright_contract::Loads;
 
 /// Times every candidate of the planner over many shapes.
 #[derive(Parser)]
@@ -68,31 +69,32 @@ const SLICES: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 const TILES_PER_SM: u32 = 8;
 
 /// Whether the planner may take an entry point that has one tile, which is no width that a policy could name.
-fn has_own_tile(variant: &Variant) -> bool {
-    matches!(variant.rung, Rung::Gemm | Rung::MatrixVector | Rung::MmaSync) || variant.rung.multiplies_by_wgmma()
+fn has_own_tile(kernel: &Kernel) -> bool {
+    matches!(kernel.family, Family::Gemm | Family::MatrixVector | Family::MmaSync) || kernel.loads == Loads::Tma
 }
 
 /// Whether this is the first kernel instance of its tile: those of other layouts of A and B share its coefficients.
-fn is_first_of_its_layouts(variant: &Variant) -> bool {
-    let kind = |of: &Variant| (of.rung, of.dtype, of.tile, of.copies.vector);
-    let first = VARIANTS.iter().find(|other| kind(other) == kind(variant));
-    first.is_some_and(|first| first.symbol == variant.symbol)
+fn is_first_of_its_layouts(kernel: &Kernel) -> bool {
+    let kind = |of: &Kernel| (of.family, of.dtype, of.alignment.elems);
+    let is_alike = |other: &&Kernel| kind(other) == kind(kernel) && other.has_same_tile(kernel);
+    let first = KERNELS.iter().find(is_alike);
+    first.is_some_and(|first| first.symbol == kernel.symbol)
 }
 
 /// Every plan that the planner could make for a product.
 fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
-    let named = NAMED.map(|(rung, tile)| Policy {
-        rung: Some(rung),
+    let named = NAMED.map(|(family, tile)| Policy {
+        family: Some(family),
         tile: Some(tile),
         ..Policy::default()
     });
-    let blocks = VARIANTS
+    let blocks = KERNELS
         .iter()
-        .filter(|variant| has_own_tile(variant) && is_first_of_its_layouts(variant) && variant.taken(shape).is_some())
-        .flat_map(|variant| {
+        .filter(|kernel| has_own_tile(kernel) && is_first_of_its_layouts(kernel) && kernel.taken(shape).is_some())
+        .flat_map(|kernel| {
             SLICES.map(|slices| Policy {
-                entry_point: Some(variant),
-                slices: Some(slices),
+                kernel: Some(kernel),
+                splits: Some(slices),
                 ..Policy::default()
             })
         });
@@ -111,10 +113,11 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
         let known = plans.iter().any(|other| {
             let other = other.work();
             // Of one tile the first entry point, which copies vectors where it can.
-            other.tile == work.tile && other.slices == work.slices && other.variant.rung == work.variant.rung
+            let same = other.kernel.has_same_tile(&work.kernel) && other.kernel.family == work.kernel.family;
+            same && other.splits == work.splits
         });
         // Work tiles, not CTAs: a persistent CTA computes several.
-        if !known && (work.slices == 1 || plan.grid().tiles() <= TILES_PER_SM * multiprocessors) {
+        if !known && (work.splits == 1 || plan.grid().tiles() <= TILES_PER_SM * multiprocessors) {
             plans.push(plan);
         }
     }
@@ -240,13 +243,13 @@ fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<String, String> {
         .iter()
         .flat_map(|row| row.candidates.iter().map(|candidate| candidate.kernel.as_str()))
         .collect();
-    let known = |variant: &&Variant| timed.contains(variant.symbol);
-    VARIANTS
+    let known = |kernel: &&Kernel| timed.contains(kernel.symbol);
+    KERNELS
         .iter()
         .filter(known)
-        .filter_map(|variant| {
-            let digest = ptx::digest_of(variant.symbol, gpu.level().arch)?;
-            Some((variant.symbol.to_owned(), digest))
+        .filter_map(|kernel| {
+            let digest = ptx::digest_of(kernel.symbol, gpu.level().arch)?;
+            Some((kernel.symbol.to_owned(), digest))
         })
         .collect()
 }
@@ -270,7 +273,7 @@ fn row<T: Element>(
         ..Policy::default()
     };
     let picked = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
-    let launch = |plan: &Plan| (plan.variant().symbol, plan.tile(), plan.work().slices);
+    let launch = |plan: &Plan| (plan.kernel().symbol, plan.kernel().tile, plan.work().splits);
     // The planner tries more numbers of slices than are timed here.
     if !plans.iter().any(|plan| launch(plan) == launch(&picked)) {
         plans.push(picked.clone());
@@ -299,16 +302,16 @@ fn row<T: Element>(
     let (architecture, product) = gpu
         .profile()
         .architecture()
-        .zip(gpu.profile().product())
+        .zip(gpu.profile().gpu_model())
         .ok_or("this device's architecture is not in the table")?;
     let candidates: Vec<Candidate> = plans
         .iter()
         .zip(times)
         .filter_map(|(plan, times)| Some((plan, Quartiles::of(&times)?)))
         .map(|(plan, times)| Candidate {
-            kernel: plan.variant().symbol.to_owned(),
-            tile: [plan.tile().m(), plan.tile().n()],
-            slices: plan.work().slices,
+            kernel: plan.kernel().symbol.to_owned(),
+            tile: [plan.kernel().tile.m, plan.kernel().tile.n],
+            slices: plan.work().splits,
             us: times.median,
             us_q1: times.q1,
             us_q3: times.q3,
@@ -324,12 +327,12 @@ fn row<T: Element>(
         .iter()
         .find(|candidate| {
             (candidate.kernel.as_str(), candidate.tile, candidate.slices)
-                == (summary.kernel, summary.tile, summary.slices)
+                == (summary.kernel, summary.tile, summary.splits)
         })
         .ok_or_else(|| {
             format!(
                 "the planner picked what is not timed here: {} {:?} {}",
-                summary.kernel, summary.tile, summary.slices
+                summary.kernel, summary.tile, summary.splits
             )
         })?;
     Ok(Some(Row {
@@ -346,11 +349,11 @@ fn row<T: Element>(
 
 /// The kernel, the tile, and the slices where there are some.
 fn name(candidate: &Candidate) -> String {
-    let rung = candidate.kernel.split('_').take(3).collect::<Vec<_>>().join("_");
+    let family = candidate.kernel.split('_').take(3).collect::<Vec<_>>().join("_");
     let [m, n] = candidate.tile;
     match candidate.slices {
-        1 => format!("{rung} {m}x{n}"),
-        slices => format!("{rung} {m}x{n} / {slices}"),
+        1 => format!("{family} {m}x{n}"),
+        slices => format!("{family} {m}x{n} / {slices}"),
     }
 }
 
@@ -360,8 +363,8 @@ impl Results {
         writeln!(text, "# The planner's choice against every candidate\n")?;
         writeln!(
             text,
-            "{}, driver CUDA {}, commit {}, {}. Random data, every candidate checked before timing; {} rounds in which each \
-             runs in its turn, medians. Over best: time of the picked kernel over that of the fastest.\n",
+            "{}, driver CUDA {}, commit {}, {}. Random data, every candidate checked before timing; {} rounds in which \
+             each runs in its turn, medians. Over best: time of the picked kernel over that of the fastest.\n",
             self.device, self.driver, self.commit, self.date, self.rounds
         )?;
         writeln!(

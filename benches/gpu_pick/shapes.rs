@@ -1,6 +1,6 @@
 //! What is timed.
 
-use tilewright::{Rung, Transpose};
+use tilewright::{Family, Transpose};
 
 /// m, n, k: squares, few rows, few columns, deep and shallow, and no multiples of anything.
 pub const SHAPES: [(usize, usize, usize); 40] = [
@@ -99,22 +99,22 @@ pub const CALIBRATION: [(usize, usize, usize); 46] = [
 /// How A and B lie: as they are named, and with B along K, for tiles that no kernel has in the first layout.
 pub const LAYOUTS: [[Transpose; 2]; 2] = [[Transpose::No; 2], [Transpose::No, Transpose::Yes]];
 
-/// The tiles that a plan may name, by rung and width.
-pub const NAMED: [(Rung, u32); 16] = [
-    (Rung::TiledStatic, 16),
-    (Rung::TiledStatic, 32),
-    (Rung::TiledDynamic, 16),
-    (Rung::TiledDynamic, 24),
-    (Rung::TiledDynamic, 32),
-    (Rung::TiledDynamic, 48),
-    (Rung::TiledDynamic, 64),
-    (Rung::TiledDynamic, 80),
-    (Rung::TiledDynamic, 96),
-    (Rung::TiledDynamic, 112),
-    (Rung::TiledDynamic, 128),
-    (Rung::RegisterTile, 128),
-    (Rung::RegisterColumn, 64),
-    (Rung::VectorCopy, 128),
-    (Rung::WarpTile, 128),
-    (Rung::DoubleBuffer, 128),
+/// The tiles that a plan may name, by family and width.
+pub const NAMED: [(Family, u32); 16] = [
+    (Family::TiledStatic, 16),
+    (Family::TiledStatic, 32),
+    (Family::TiledDynamic, 16),
+    (Family::TiledDynamic, 24),
+    (Family::TiledDynamic, 32),
+    (Family::TiledDynamic, 48),
+    (Family::TiledDynamic, 64),
+    (Family::TiledDynamic, 80),
+    (Family::TiledDynamic, 96),
+    (Family::TiledDynamic, 112),
+    (Family::TiledDynamic, 128),
+    (Family::RegisterTile, 128),
+    (Family::RegisterColumn, 64),
+    (Family::VectorCopy, 128),
+    (Family::WarpTile, 128),
+    (Family::DoubleBuffer, 128),
 ];

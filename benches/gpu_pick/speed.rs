@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 
 use cuda_arch::Architecture;
 use serde::Deserialize;
-use tilewright::plan::{AUTOMATIC, LAUNCH_US, Rounds, Speeds, Work, estimate_us, kernel_sheet, meeting_us, usage};
-use tilewright::{DType, GemmShape, Transpose, VARIANTS, Variant};
-use tilewright_contract::OutputTile;
-use tilewright_plan::Product;
+use tilewright::dispatch::{
+    AUTOMATIC, LAUNCH_US, Rounds, Speeds, Work, estimate_us, kernel_sheet, reduction_us, usage,
+};
+use tilewright::{DType, GemmShape, KERNELS, Kernel, Transpose};
+use tilewright_plan::GpuModel;
 
 use super::fit::fit;
 use super::shapes::NAMED;
@@ -40,16 +41,16 @@ impl Filed {
 /// The GPU that was timed.
 pub struct Machine {
     arch: &'static Architecture,
-    product: Product,
+    product: GpuModel,
 }
 
 impl Machine {
     /// A device by its name, with the clock that the driver reports: a data sheet has a lower one.
     pub fn of(device: &str, clock_khz: u32) -> Result<Self, Box<dyn Error>> {
         let name = device.strip_prefix("NVIDIA ").unwrap_or(device);
-        let product = Product::find(name).ok_or_else(|| format!("the planner knows no `{device}`"))?;
+        let product = GpuModel::find(name).ok_or_else(|| format!("the planner knows no `{device}`"))?;
         let arch = cuda_arch::find(&product.arch)?;
-        let product = Product {
+        let product = GpuModel {
             clock_khz,
             ..product.clone()
         };
@@ -75,7 +76,7 @@ pub fn text(
     for dtype in DType::ALL {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.dtype == dtype.name()).collect();
         let of_type = |symbol: &str| {
-            VARIANTS
+            KERNELS
                 .iter()
                 .any(|known| known.symbol == symbol && known.dtype == dtype)
         };
@@ -106,8 +107,8 @@ pub fn text(
                 "the lines before"
             };
             eprintln!(
-                "{dtype}: over the fastest, geometric mean: {then:.4} by the lines before, {now:.4} by the fitted ones; \
-                 {which} are taken"
+                "{dtype}: over the fastest, geometric mean: {then:.4} by the lines before, {now:.4} by the fitted \
+                 ones; {which} are taken"
             );
         }
         let lines = match is_better {
@@ -134,36 +135,32 @@ pub fn text(
 fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>, Box<dyn Error>> {
     let named = NAMED
         .into_iter()
-        .filter_map(|(rung, tile)| Some((Variant::find(rung, dtype, tile)?, tile)));
-    let blocks = VARIANTS
+        .filter_map(|(family, tile)| Kernel::find(family, dtype, tile));
+    let blocks = KERNELS
         .iter()
-        .filter(|variant| variant.dtype == dtype && has_own_tile(variant) && is_first_of_its_layouts(variant))
-        .filter_map(|variant| Some((variant, variant.tile.only()?.n())));
+        .filter(|kernel| kernel.dtype == dtype && has_own_tile(kernel) && is_first_of_its_layouts(kernel))
+        .copied();
     let mut lines = Vec::new();
-    for (variant, width) in named.chain(blocks) {
-        let Ok(tile) = variant.tile_of_width(width) else {
+    for kernel in named.chain(blocks) {
+        let Some(used) = usage(kernel.symbol, machine.arch) else {
             continue;
         };
-        let Some(used) = usage(variant.symbol, machine.arch) else {
-            continue;
-        };
-        let Ok(sheet) = kernel_sheet(variant, tile, used, machine.arch) else {
+        let Ok(sheet) = kernel_sheet(&kernel, used, machine.arch) else {
             continue;
         };
         let resident = sheet.occupancy.blocks_per_sm;
         let mut samples = Vec::new();
         for row in rows {
             let shape = row.shape()?;
-            for timed in row.candidates.iter().filter(|timed| timed.is_of(variant, tile)) {
+            for timed in row.candidates.iter().filter(|timed| timed.is_of(&kernel)) {
                 let work = Work {
-                    variant,
-                    tile,
-                    slices: timed.slices,
+                    kernel,
+                    splits: timed.slices,
                 };
                 let Some(rounds) = Rounds::new(&work, &shape, resident, machine.product.multiprocessors) else {
                     continue;
                 };
-                let besides = LAUNCH_US + meeting_us(&work, &shape);
+                let besides = LAUNCH_US + reduction_us(&work, &shape);
                 let cycles = (timed.us - besides).max(0.1) * f64::from(machine.product.clock_khz) / 1e3;
                 // A choice matters most where a launch fills the device.
                 let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
@@ -175,7 +172,10 @@ fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>,
             let [latency, work, block] = fit(&samples);
             // With block cycles alone the time would not depend on K.
             if latency + work > 0.0 {
-                lines.push(format!("{} {width} {latency:.2} {work:.2} {block:.1}", variant.symbol));
+                lines.push(format!(
+                    "{} {} {latency:.2} {work:.2} {block:.1}",
+                    kernel.symbol, kernel.tile.n
+                ));
             }
         }
     }
@@ -190,18 +190,21 @@ fn regret(rows: &[&Row], machine: &Machine, speeds: &Speeds) -> Result<f64, Box<
         let shape = row.shape()?;
         let expected = |timed: &Candidate| -> f64 {
             let of = || {
-                let variant = timed.variant()?;
+                let kernel = timed.kernel()?;
+                let tiled = match kernel.widths {
+                    Some(_) => kernel.with_width(timed.tile[1])?,
+                    None => *kernel,
+                };
                 let work = Work {
-                    variant,
-                    tile: variant.tile_of_width(timed.tile[1]).ok()?,
-                    slices: timed.slices,
+                    kernel: tiled,
+                    splits: timed.slices,
                 };
                 estimate_us(&work, &shape, machine.arch, &machine.product, speeds)
             };
             of().unwrap_or(f64::INFINITY)
         };
         let automatic = || {
-            let is_automatic = |timed: &&Candidate| timed.variant().is_some_and(|of| AUTOMATIC.contains(&of.rung));
+            let is_automatic = |timed: &&Candidate| timed.kernel().is_some_and(|of| AUTOMATIC.contains(&of.family));
             row.candidates.iter().filter(is_automatic)
         };
         let chosen = automatic().min_by(|a, b| expected(a).total_cmp(&expected(b)));
@@ -219,11 +222,11 @@ impl Row {
 }
 
 impl Candidate {
-    fn variant(&self) -> Option<&'static Variant> {
-        VARIANTS.iter().find(|variant| variant.symbol == self.kernel)
+    fn kernel(&self) -> Option<&'static Kernel> {
+        KERNELS.iter().find(|kernel| kernel.symbol == self.kernel)
     }
 
-    fn is_of(&self, variant: &Variant, tile: OutputTile) -> bool {
-        self.kernel == variant.symbol && self.tile == [tile.m(), tile.n()]
+    fn is_of(&self, kernel: &Kernel) -> bool {
+        self.kernel == kernel.symbol && self.tile == [kernel.tile.m, kernel.tile.n]
     }
 }

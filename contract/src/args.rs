@@ -56,7 +56,7 @@ pub const fn span_elems(rows: usize, columns: usize, ld: usize) -> usize {
     }
 }
 
-/// What the kernels with [`BlockTile`](crate::BlockTile)s take besides their operands: `C = alpha · op(A) · op(B) +
+/// What the kernels with alpha, beta and split-K take besides their operands: `C = alpha · op(A) · op(B) +
 /// beta · C`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,10 +69,10 @@ pub struct GemmCall {
     pub beta: f32,
     /// Tiles of C along M that neighbouring blocks go through before the next column of tiles.
     pub group_m: u32,
-    /// Parts of K, each computed by blocks of its own; with 1 the workspace is not used.
-    pub slices: u32,
-    /// Elements along K of a slice but the last, a multiple of the tile's `k`.
-    pub slice_k: u32,
+    /// Splits of K, each computed by CTAs of its own; with 1 the workspace is not used.
+    pub splits: u32,
+    /// Elements along K of a split but the last, a multiple of the tile's `k`.
+    pub k_per_split: u32,
 }
 
 /// How a kernel carves its one dynamic allocation: the slides' `Adz_sz` and `Bdz_sz`, in bytes by type.

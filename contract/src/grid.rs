@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::args::GemmArgs;
-use crate::tile::OutputTile;
+use crate::kernel::Kernel;
 
 /// Blocks along x, at most (CUDA programming guide, "Compute Capabilities"). Along y it is 65535 only, which a tall
 /// matrix exceeds: the grid is one-dimensional.
@@ -17,7 +17,7 @@ pub struct Grid {
     /// Tiles along the columns of C (N).
     pub tiles_n: u32,
     /// Parts of K, each with blocks of its own.
-    pub slices: u32,
+    pub splits: u32,
     /// Blocks at most: with fewer than tiles each block computes several.
     most: u32,
 }
@@ -44,12 +44,12 @@ impl fmt::Display for GridError {
 impl core::error::Error for GridError {}
 
 impl Grid {
-    /// The grid that covers C with tiles of `tile_m x tile_n`, once for each of `slices` parts of K.
+    /// The grid that covers C with tiles of `tile_m x tile_n`, once for each of `splits` splits of K.
     ///
     /// # Errors
     /// [`GridError`] when there are more tiles than blocks in a grid.
-    pub const fn cover(args: GemmArgs, tile_m: u32, tile_n: u32, slices: u32) -> Result<Self, GridError> {
-        Self::checked(args.m.div_ceil(tile_m), args.n.div_ceil(tile_n), slices, u32::MAX)
+    pub const fn cover(args: GemmArgs, tile_m: u32, tile_n: u32, splits: u32) -> Result<Self, GridError> {
+        Self::checked(args.m.div_ceil(tile_m), args.n.div_ceil(tile_n), splits, u32::MAX)
     }
 
     /// The grid of a kernel with this tile: whole clusters, and of a persistent one no more blocks than the device
@@ -57,15 +57,15 @@ impl Grid {
     ///
     /// # Errors
     /// As for [`Self::cover`].
-    pub const fn of_tile(
+    pub const fn of_kernel(
         args: GemmArgs,
-        tile: OutputTile,
-        slices: u32,
-        held_at_once: Option<u32>,
+        kernel: &Kernel,
+        splits: u32,
+        max_resident: Option<u32>,
     ) -> Result<Self, GridError> {
-        let cluster = tile.cluster();
-        let most = match held_at_once {
-            Some(held) if tile.is_persistent() => {
+        let cluster = kernel.cluster;
+        let most = match max_resident {
+            Some(held) if kernel.is_persistent() => {
                 if held < cluster {
                     cluster
                 } else {
@@ -74,18 +74,18 @@ impl Grid {
             }
             _ => u32::MAX,
         };
-        let tiles_m = args.m.div_ceil(tile.m()).next_multiple_of(cluster);
-        Self::checked(tiles_m, args.n.div_ceil(tile.n()), slices, most)
+        let tiles_m = args.m.div_ceil(kernel.tile.m).next_multiple_of(cluster);
+        Self::checked(tiles_m, args.n.div_ceil(kernel.tile.n), splits, most)
     }
 
-    const fn checked(tiles_m: u32, tiles_n: u32, slices: u32, most: u32) -> Result<Self, GridError> {
+    const fn checked(tiles_m: u32, tiles_n: u32, splits: u32, most: u32) -> Result<Self, GridError> {
         let grid = Self {
             tiles_m,
             tiles_n,
-            slices,
+            splits,
             most,
         };
-        let requested = (grid.tiles_m as u64 * grid.tiles_n as u64).saturating_mul(slices as u64);
+        let requested = (grid.tiles_m as u64 * grid.tiles_n as u64).saturating_mul(splits as u64);
         if requested > MAX_BLOCKS {
             return Err(GridError {
                 requested,
@@ -95,9 +95,9 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Tiles of all slices together.
+    /// Tiles of all splits together.
     pub const fn tiles(self) -> u32 {
-        self.tiles_m * self.tiles_n * self.slices
+        self.tiles_m * self.tiles_n * self.splits
     }
 
     /// Blocks of the grid, all along x; 0 for an empty C, which needs no launch.
@@ -140,12 +140,12 @@ pub struct GroupedTile {
     pub tile_m: u32,
     /// The tile's index along N.
     pub tile_n: u32,
-    /// The part of K.
-    pub slice: u32,
+    /// The split of K.
+    pub split: u32,
 }
 
 impl GroupedTile {
-    /// What block `block` (x index) computes: all tiles of slice 0 first. Within a slice the blocks go down `group_m`
+    /// What block `block` (x index) computes: all tiles of split 0 first. Within a split the blocks go down `group_m`
     /// tiles of a column, then to the next column, so that the blocks that run at the same time read few rows of A and
     /// few columns of B, which L2 then holds.
     #[inline(always)]
@@ -156,7 +156,7 @@ impl GroupedTile {
             if number == 0 { 1 } else { number }
         }
         let tiles = some(tiles_m * tiles_n);
-        let (slice, tile) = (block / tiles, block % tiles);
+        let (split, tile) = (block / tiles, block % tiles);
         let group_tiles = some(group_m * tiles_n);
         let (group, within) = (tile / group_tiles, tile % group_tiles);
         let first = group * group_m;
@@ -166,7 +166,7 @@ impl GroupedTile {
         Self {
             tile_m: first + within % rows,
             tile_n: within / rows,
-            slice,
+            split,
         }
     }
 }
@@ -203,15 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn grouped_blocks_go_through_every_tile_of_every_slice_once() {
-        for (tiles_m, tiles_n, slices, group_m) in
+    fn grouped_blocks_go_through_every_tile_of_every_split_once() {
+        for (tiles_m, tiles_n, splits, group_m) in
             [(1, 1, 1, 8), (5, 3, 2, 2), (8, 4, 3, 8), (9, 2, 1, 4), (3, 7, 2, 16)]
         {
-            for block in 0..tiles_m * tiles_n * slices {
+            for block in 0..tiles_m * tiles_n * splits {
                 let at = GroupedTile::of_block(block, tiles_m, tiles_n, group_m);
-                assert!(at.tile_m < tiles_m && at.tile_n < tiles_n && at.slice < slices);
+                assert!(at.tile_m < tiles_m && at.tile_n < tiles_n && at.split < splits);
                 let again = (0..block).any(|other| GroupedTile::of_block(other, tiles_m, tiles_n, group_m) == at);
-                assert!(!again, "{tiles_m} {tiles_n} {slices} {group_m}: {block}");
+                assert!(!again, "{tiles_m} {tiles_n} {splits} {group_m}: {block}");
             }
         }
         // Two rows of tiles at a time.
@@ -220,7 +220,7 @@ mod tests {
             let expected = GroupedTile {
                 tile_m,
                 tile_n,
-                slice: 0,
+                split: 0,
             };
             assert_eq!(GroupedTile::of_block(block, 3, 2, 2), expected);
         }
@@ -228,23 +228,25 @@ mod tests {
 
     #[test]
     fn persistent_blocks_are_whole_clusters_and_no_more_than_are_held_at_once() {
-        use crate::wgmma_tiles::{CLUSTER_128X256, RING_128X256};
+        use crate::Family;
+        let kernel = |family: Family| family.kernels().next().expect("in the table");
+        let (ring, cluster) = (kernel(Family::WgmmaRing), kernel(Family::WgmmaCluster));
         // 5 x 3 tiles of 128 x 256.
         let args = GemmShape::packed(600, 700, 64).expect("small").args();
-        let of = |tile, slices, held| Grid::of_tile(args, OutputTile::Wgmma(tile), slices, held).expect("small");
-        assert_eq!(of(RING_128X256, 1, Some(4)).blocks(), 15, "not persistent");
-        for (slices, held, tiles, blocks) in [
+        let of = |kernel, splits, held| Grid::of_kernel(args, kernel, splits, held).expect("small");
+        assert_eq!(of(ring, 1, Some(4)).blocks(), 15, "not persistent");
+        for (splits, held, tiles, blocks) in [
             (1, None, 18, 18),
             (1, Some(132), 18, 18),
             (1, Some(7), 18, 6),
             (1, Some(1), 18, 2),
             (3, Some(20), 54, 20),
         ] {
-            let grid = of(CLUSTER_128X256, slices, held);
+            let grid = of(cluster, splits, held);
             assert_eq!((grid.tiles_m, grid.tiles(), grid.blocks()), (6, tiles, blocks));
         }
         let empty = GemmShape::packed(0, 700, 64).expect("small").args();
-        let grid = Grid::of_tile(empty, OutputTile::Wgmma(CLUSTER_128X256), 1, Some(132)).expect("small");
+        let grid = Grid::of_kernel(empty, cluster, 1, Some(132)).expect("small");
         assert_eq!(grid.blocks(), 0);
     }
 

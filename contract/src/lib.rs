@@ -10,40 +10,39 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate std;
+
 mod args;
-mod block;
 mod dtype;
 mod epilogue;
 mod grid;
-mod inverse8;
-mod layout;
-mod line;
+mod kernel;
+mod major;
 mod row_copy;
-mod rung;
 mod shape;
-mod spilling;
-mod tensor;
-mod tile;
+mod smem;
 mod units;
-mod variants;
-mod wgmma;
 
-pub mod slices;
+pub mod family;
+pub mod split_k;
 
 pub use args::{GemmArgs, GemmCall, TileParts, span_elems};
-pub use block::BlockTile;
 pub use dtype::DType;
 pub use epilogue::{Activation, Epilogue, Output};
+pub use family::matrix_vector::{LineTile, matrix_of};
+pub use family::mma_sync::{Swizzle, TensorTile, tensor_tiles};
+pub use family::register_tile::RegisterTile;
+pub use family::simt::{BlockTile, tiles};
+pub use family::tiled::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, TileError, TileGeometry, TilePair};
+pub use family::wgmma::{WgmmaTile, wgmma_tiles};
+pub use family::{Family, KERNELS};
 pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
-pub use inverse8::Inverse8;
-pub use layout::{RegisterTile, TilePair};
-pub use line::{LineTile, line_args, lines_of};
+pub use kernel::{
+    Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK, Target, TileShape,
+};
+pub use major::Major;
 pub use row_copy::RowCopy;
-pub use rung::Rung;
 pub use shape::{GemmShape, Operand, ShapeError, Transpose};
-pub use spilling::{Family, Spills, TWINS, Twin};
-pub use tensor::{Swizzle, TensorTile, tensor_tiles};
-pub use tile::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, OutputTile, TileError, TileGeometry};
+pub use smem::{EpilogueBuffers, SmemLayout, Storage};
 pub use units::{Bytes, Elems};
-pub use variants::{Attributes, Copies, SharedMemory, Tile, VARIANTS, Variant, tiles};
-pub use wgmma::{WgmmaTile, wgmma_tiles};

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::args::{GemmArgs, span_elems};
+use crate::major::Major;
 
 /// Which matrix of `C = A · B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -209,6 +210,11 @@ impl GemmShape {
             Operand::B => self.transpose[1],
             Operand::C => Transpose::No,
         }
+    }
+
+    /// The majors of A and B.
+    pub const fn majors(&self) -> [Major; 2] {
+        Major::of_both(self.transpose)
     }
 
     /// Whether neither A nor B is transposed.

@@ -244,8 +244,9 @@ impl Tally {
         if let (0, Some((row, column))) = (mismatches, first_beyond) {
             let sums = T::DTYPE.accumulator();
             return Err(Error::InvalidArgument(format!(
-                "the terms of {beyond_range} elements exceed the range of {sums} ({:e}) when their magnitudes are added up, first at row {row}, column \
-                 {column}: sums may overflow on the way, and what C should be there cannot be said",
+                "the terms of {beyond_range} elements exceed the range of {sums} ({:e}) when their magnitudes are \
+                 added up, first at row {row}, column {column}: sums may overflow on the way, and what C should be \
+                 there cannot be said",
                 <T::Accumulator as Accumulator>::MAX
             )));
         }

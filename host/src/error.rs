@@ -4,8 +4,7 @@ use cust::error::CudaError;
 use tilewright_contract::{Operand, ShapeError};
 
 use crate::check::Verdict;
-use crate::plan::PlanError;
-use crate::spilling::inverse8;
+use crate::dispatch::PlanError;
 
 /// The result of this crate's fallible functions.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -48,9 +47,6 @@ pub enum Error {
     /// A result that differs from the reference by more than rounding explains.
     #[error("{0}")]
     Mismatch(Box<Verdict>),
-    /// Inverses that differ from the reference by more than rounding explains.
-    #[error("{0}")]
-    WrongInverse(inverse8::Verdict),
 }
 
 impl From<ShapeError> for Error {
@@ -77,7 +73,7 @@ impl Error {
         match self {
             Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,
             Error::Unavailable(_) => 3,
-            Error::Mismatch(_) | Error::WrongInverse(_) | Error::Faults(_) => 4,
+            Error::Mismatch(_) | Error::Faults(_) => 4,
             Error::Driver { .. } | Error::Tool { .. } | Error::Resources(_) => 1,
         }
     }

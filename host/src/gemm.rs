@@ -51,7 +51,7 @@ pub fn gemm<T: Element>(
 ///
 /// The kernels that have bias, activation and a C of f32 are those of the tensor cores, of f16 and bf16. Leading
 /// dimensions of A and B are best multiples of 8 elements: operands with others are copied on the device first
-/// ([`Plan::copies`](crate::plan::Plan::copies)). The CPU computes any of it.
+/// ([`Plan::copies`](crate::dispatch::Plan::copies)). The CPU computes any of it.
 ///
 /// ```
 /// use half::f16;

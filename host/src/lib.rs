@@ -22,6 +22,7 @@
 pub mod bench;
 pub mod check;
 pub mod device;
+pub mod dispatch;
 mod element;
 mod error;
 mod gemm;
@@ -36,7 +37,6 @@ pub mod ptx;
 pub mod random;
 pub mod reference;
 pub mod simulate;
-pub mod spilling;
 mod tensor_map;
 pub mod verify;
 
@@ -62,5 +62,4 @@ pub use gemm::{gemm, gemm_finished};
 pub use launch::{Factors, Finish, OutputOf};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul, matmul_finished};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
-pub use tilewright_contract::{Activation, Bytes, DType, GemmShape, Operand, Rung, Transpose, VARIANTS, Variant};
-pub use tilewright_plan::kernels as plan;
+pub use tilewright_contract::{Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};

@@ -3,17 +3,22 @@
 use std::fmt;
 use std::time::Instant;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use tilewright_contract::{Activation, GemmShape, Operand};
 
 use crate::check::Expected;
 use crate::device::DeviceProfile;
-use crate::element::{Accumulator, Element};
+use crate::dispatch::{Plan, PlanError, Policy, plan};
+use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::{Finish, Gpu, OutputOf, activate, activation_name, check_bias};
-use crate::plan::{Plan, PlanError, Policy, plan};
 use crate::reference::{self, check_lengths};
 use crate::simulate::{SimOptions, simulate_finished};
+
+mod report;
+
+pub use report::Report;
+use report::{decimal, gflops};
 
 /// Where to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -74,82 +79,6 @@ pub struct Product<T> {
     pub c: Vec<T>,
     /// How.
     pub report: Report,
-}
-
-/// Writes a factor as a number, or as text where JSON has no such number: `inf`, `-inf`, `NaN`.
-fn number<S: Serializer>(factor: &f64, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    match factor.is_finite() {
-        true => serializer.serialize_f64(*factor),
-        false => serializer.collect_str(factor),
-    }
-}
-
-/// How a product was computed: what `tilewright matmul --json` prints.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// `gpu`, `cpu` or `sim`.
-    pub backend: Backend,
-    /// The device's name, `CPU` with the number of threads, or `simulator` with the architecture whose limits hold.
-    pub device: String,
-    /// The entry point's symbol, or `cpu_tiled`.
-    pub kernel: &'static str,
-    /// Rows of C.
-    pub m: usize,
-    /// Columns of C.
-    pub n: usize,
-    /// The summed extent.
-    pub k: usize,
-    /// Element type.
-    pub dtype: &'static str,
-    /// The factor of the product, by its shortest decimal: an f32 that is written 0.1 is 0.1 here.
-    #[serde(serialize_with = "number")]
-    pub alpha: f64,
-    /// The factor of what C held before.
-    #[serde(serialize_with = "number")]
-    pub beta: f64,
-    /// Whether a bias was added to each row.
-    pub bias: bool,
-    /// What was applied to each element at last: `none`, `relu` or `gelu`.
-    pub activation: &'static str,
-    /// The element type of C.
-    pub output: &'static str,
-    /// Rows and columns of a tile of C, in elements.
-    pub tile: [u32; 2],
-    /// Parts of K with blocks of their own.
-    pub slices: u32,
-    /// Threads of a block along x, y, z (0 on the CPU).
-    pub block: [u32; 3],
-    /// Blocks along x, y, z (0 on the CPU).
-    pub grid: [u32; 3],
-    /// Static shared memory of a block (0 on the CPU).
-    pub static_smem_bytes: u32,
-    /// Dynamic shared memory of a block (0 on the CPU).
-    pub dynamic_smem_bytes: u32,
-    /// Bytes of the part of A_s, static or dynamic (0 without shared memory and on the CPU).
-    pub a_part_bytes: u32,
-    /// Bytes of the part of B_s.
-    pub b_part_bytes: u32,
-    /// What a block may use (0 on the CPU).
-    pub limit_bytes: u32,
-    /// Whether the launch opted in above the default limit.
-    pub opt_in: bool,
-    /// Elements from row to row of the copies of A and B that were made on the device before the product, in rows that
-    /// its kernel takes; `None` for an operand that was taken as it lies.
-    pub copied_ld: [Option<u32>; 2],
-    /// Bytes of device memory of these copies.
-    pub copied_bytes: u64,
-    /// Milliseconds of the product: device time between events, with the copies of `copied_ld`; wall time on the CPU.
-    /// Copies between host and device are not in it. In the simulator, wall time of the simulation: it says nothing of
-    /// a GPU's.
-    pub kernel_ms: f64,
-    /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`; 0 where alpha is 0.
-    pub gflops: f64,
-    /// What was compared with the reference; a report with a mismatch does not exist.
-    pub verified: Verify,
-    /// Why this plan; one line each.
-    pub reasons: Vec<String>,
-    /// Why the CPU was taken although the choice was open; `None` otherwise.
-    pub fallback: Option<String>,
 }
 
 /// Computes `C = op(A) · op(B)`. A and B are row-major with the shape's leading dimensions, and lie transposed where
@@ -270,7 +199,7 @@ pub(crate) fn compute<T: Element, C: OutputOf<T>>(
             Ok(gpu) => match on_gpu(&gpu, problem, &options.policy) {
                 // Where the choice is open, what no kernel computes the CPU does.
                 Err(Error::InvalidPlan(lacking @ (PlanError::NoFactors { .. } | PlanError::NoEpilogue { .. })))
-                    if options.policy.rung.is_none() =>
+                    if options.policy.family.is_none() =>
                 {
                     let mut product = on_cpu(problem, &options.policy)?;
                     product.report.fallback = Some(lacking.to_string());
@@ -279,9 +208,9 @@ pub(crate) fn compute<T: Element, C: OutputOf<T>>(
                 computed => computed?,
             },
             Err(Error::Unavailable(reason)) => {
-                if let Some(rung) = options.policy.rung {
+                if let Some(family) = options.policy.family {
                     return Err(Error::Unavailable(format!(
-                        "{rung} runs on a GPU or, with the backend sim, in the simulator: {reason}"
+                        "{family} runs on a GPU or, with the backend sim, in the simulator: {reason}"
                     )));
                 }
                 let mut product = on_cpu(problem, &options.policy)?;
@@ -360,14 +289,14 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: plan.variant().dtype.name(),
+        dtype: plan.kernel().dtype.name(),
         alpha: decimal(finish.factors.alpha),
         beta: decimal(finish.factors.beta),
         bias: finish.bias.is_some(),
         activation: activation_name(finish.activation),
         output: C::DTYPE.name(),
         tile: summary.tile,
-        slices: summary.slices,
+        slices: summary.splits,
         block: summary.block,
         grid: summary.grid,
         static_smem_bytes: summary.static_smem_bytes,
@@ -390,9 +319,9 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
     let &Problem {
         shape, a, b, finish, ..
     } = problem;
-    if let Some(rung) = policy.rung {
+    if let Some(family) = policy.family {
         return Err(Error::InvalidArgument(format!(
-            "{rung} runs on a GPU or in the simulator; the CPU has its own kernel"
+            "{family} runs on a GPU or in the simulator; the CPU has its own kernel"
         )));
     }
     let tile = policy.tile.map_or(reference::DEFAULT_TILE_WIDTH, |tile| tile as usize);
@@ -494,14 +423,4 @@ pub(crate) fn zeros<T: Element>(len: usize) -> Result<Vec<T>> {
     })?;
     elements.resize(len, T::from_f64(0.0));
     Ok(elements)
-}
-
-/// The f64 of a factor's shortest decimal, which is what its user wrote.
-fn decimal<F: Accumulator>(factor: F) -> f64 {
-    factor.to_string().parse().unwrap_or_else(|_| factor.to_f64())
-}
-
-/// 10⁹ operations a second; 0 for an empty product.
-fn gflops(shape: &GemmShape, ms: f64) -> f64 {
-    if ms > 0.0 { shape.flops() / (ms * 1e6) } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! The kernels' PTX, embedded at build time: one text for each architecture level, and one of the twins that spill.
+//! The kernels' PTX, embedded at build time: one text for each architecture level.
 //!
 //! A general level runs on its architecture and all later ones, and has every kernel that its architecture runs. An
 //! architecture-specific one, such as `sm_90a`, runs on its architecture alone, and has the kernels that no other level
@@ -15,7 +15,7 @@ use std::io::Read;
 use std::sync::LazyLock;
 
 use flate2::read::ZlibDecoder;
-use tilewright_contract::Rung;
+use tilewright_contract::Family;
 
 use crate::{Error, Result};
 
@@ -44,19 +44,19 @@ impl Level {
     #[cfg(feature = "cli")]
     pub fn digests(&'static self) -> &'static BTreeMap<String, String> {
         // Computed once: it reads all of the text.
-        static OF_ALL: [LazyLock<BTreeMap<String, String>>; 4] = [
+        static OF_ALL: [LazyLock<BTreeMap<String, String>>; 3] = [
             LazyLock::new(|| digests(&LEVELS[0].ptx)),
             LazyLock::new(|| digests(&LEVELS[1].ptx)),
             LazyLock::new(|| digests(&LEVELS[2].ptx)),
-            LazyLock::new(|| digests(&SPILLING.ptx)),
         ];
         let at = LEVELS.iter().position(|level| std::ptr::eq(level, self));
-        &OF_ALL[at.unwrap_or(LEVELS.len())]
+        &OF_ALL[at.expect("every level is one of the table")]
     }
 
-    /// Whether it has the kernels of a rung.
-    pub fn has(&self, rung: Rung) -> bool {
-        rung.is_architecture_specific() == self.is_architecture_specific() && rung.runs_on(self.compute_capability)
+    /// Whether it has the kernels of a family.
+    pub fn has(&self, family: Family) -> bool {
+        let target = family.target();
+        target.is_architecture_specific == self.is_architecture_specific() && target.runs_on(self.compute_capability)
     }
 }
 
@@ -100,18 +100,6 @@ static LEVELS: [Level; 3] = [
         ptx: embedded!("sm_90a"),
     },
 ];
-
-/// The twins that spill ([`TWINS`](tilewright_contract::TWINS)), which only drivers from CUDA 12.8 on load.
-static SPILLING: Level = Level {
-    compute_capability: (7, 5),
-    arch: "sm_75",
-    ptx: embedded!("spilling"),
-};
-
-/// The module of the twins that spill. It is none of the [`levels`]: their drivers may be older.
-pub fn spilling() -> &'static Level {
-    &SPILLING
-}
 
 /// Every embedded level, oldest architecture first.
 pub fn levels() -> &'static [Level] {
@@ -193,15 +181,14 @@ pub fn module(level: &Level, symbol: &str) -> Option<String> {
     Some(text)
 }
 
-/// The [digest](digests) of a kernel as a device takes it whose newest general level has this name: from that level,
-/// from the one that is specific to an architecture, or from the module of the twins. `None` where none of them has it.
+/// The [digest](digests) of a kernel as a device takes it whose newest general level has this name: from that level
+/// or from the one that is specific to an architecture. `None` where neither has it.
 #[cfg(feature = "cli")]
 pub fn digest_of(symbol: &str, general_level: &str) -> Option<String> {
     let taken = |level: &&Level| level.arch == general_level || level.is_architecture_specific();
     LEVELS
         .iter()
         .filter(taken)
-        .chain([&SPILLING])
         .find_map(|level| level.digests().get(symbol).cloned())
 }
 
@@ -238,12 +225,12 @@ mod tests {
     #[test]
     fn a_module_of_one_entry_point_has_everything_but_the_others() {
         for level in levels() {
-            for variant in tilewright_contract::VARIANTS.iter().step_by(7) {
-                let Some(text) = module(level, variant.symbol) else {
+            for kernel in tilewright_contract::KERNELS.iter().step_by(7) {
+                let Some(text) = module(level, kernel.symbol) else {
                     continue;
                 };
-                assert_eq!(text.matches(".visible .entry ").count(), 1, "{}", variant.symbol);
-                assert!(text.contains(&format!(".visible .entry {}(", variant.symbol)));
+                assert_eq!(text.matches(".visible .entry ").count(), 1, "{}", kernel.symbol);
+                assert!(text.contains(&format!(".visible .entry {}(", kernel.symbol)));
                 assert!(text.contains(".version ") && text.contains(".extern .shared "));
             }
             assert_eq!(module(level, "r99"), None);
@@ -252,7 +239,8 @@ mod tests {
 
     #[test]
     fn an_entry_point_goes_to_the_brace_that_closes_it() {
-        let first = ".visible .entry a(\n\t.param .u32 p\n)\n{\n\tld.v2.b32 {%r1, %r2}, [%rd1];\n{\n.reg .pred p;\n}\n\tret;\n}\n";
+        let first = ".visible .entry a(\n\t.param .u32 p\n)\n{\n\tld.v2.b32 {%r1, %r2}, [%rd1];\n{\n.reg .pred p;\n}\n\
+                     \tret;\n}\n";
         assert_eq!(
             len(&format!("{first}\n.visible .entry b()\n{{\n}}\n")),
             Some(first.len())
@@ -283,10 +271,10 @@ mod tests {
         ] {
             let taken: Vec<_> = levels_for(device).map(|level| level.arch).collect();
             assert_eq!(taken, archs, "{device:?}");
-            for rung in Rung::ALL {
-                let of = levels_for(device).filter(|level| level.has(rung)).count();
-                let runs = !archs.is_empty() && rung.runs_on(device);
-                assert_eq!(of, usize::from(runs), "{rung} on {device:?}");
+            for family in Family::ALL {
+                let of = levels_for(device).filter(|level| level.has(family)).count();
+                let runs = !archs.is_empty() && family.target().runs_on(device);
+                assert_eq!(of, usize::from(runs), "{family} on {device:?}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use tilewright::simulate::{SimOptions, simulate};
-//! use tilewright::{GemmShape, plan::Policy, random::random_matrix};
+//! use tilewright::{GemmShape, dispatch::Policy, random::random_matrix};
 //!
 //! let shape = GemmShape::packed(20, 30, 10)?;
 //! let (a, b) = (random_matrix::<f32>(1, 20 * 10), random_matrix::<f32>(2, 10 * 30));
@@ -27,13 +27,13 @@ use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
 use kernels_gpu::host;
 use kernels_gpu::row_copy::copy_rows_b16;
-use tilewright_contract::{Epilogue, GemmShape, Operand, OutputTile, RowCopy};
+use tilewright_contract::{Epilogue, GemmShape, Operand, RowCopy, Signature};
 
 use crate::device::DeviceProfile;
+use crate::dispatch::{Plan, Policy, plan};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::{Factors, Finish, OutputOf};
-use crate::plan::{Plan, Policy, plan};
 use crate::reference::check_lengths;
 use crate::tensor_map;
 
@@ -174,7 +174,7 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     before: Option<&[C]>,
     options: &SimOptions,
 ) -> Result<SimulatedProduct<C>> {
-    finish.check::<T, C>(plan.variant(), plan.shape().n(), |bias| bias.len())?;
+    finish.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
     let without_k;
     let plan = match finish.factors.reads_operands() {
         true => plan,
@@ -183,9 +183,9 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
             &without_k
         }
     };
-    let (shape, variant) = (&plan.shape(), plan.variant());
-    let kernel = host::find::<T>(variant.symbol)
-        .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", variant.symbol, T::DTYPE)))?;
+    let (shape, kernel) = (&plan.shape(), plan.kernel());
+    let entry_point = host::find::<T>(kernel.symbol)
+        .ok_or_else(|| Error::InvalidArgument(format!("there is no {} for {}", kernel.symbol, T::DTYPE)))?;
     let c_len = before.map_or(usize::MAX, <[C]>::len);
     check_lengths(
         shape,
@@ -229,12 +229,12 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
         None => GlobalBuffer::<C>::matrix_uninit(rows, columns, ld),
     };
 
-    let [x, y, _] = plan.tile().block();
+    let [x, y] = kernel.block;
     // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are
     // many.
-    let steps = shape.k() as u64 * u64::from(plan.tile().threads());
+    let steps = shape.k() as u64 * u64::from(plan.kernel().threads());
     let mut launch = Launch::new(plan.grid().blocks(), (x, y))
-        .cluster(plan.tile().cluster())
+        .cluster(plan.kernel().cluster)
         .dynamic_shared_bytes(plan.dynamic_bytes().get())
         .limits(Limits::from(options.architecture))
         .schedule(options.schedule)
@@ -244,15 +244,15 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
     if let Some(progress) = options.on_progress.clone() {
         launch = launch.on_progress(move |done, blocks| progress(done, blocks));
     }
-    let maps = match plan.tile() {
-        OutputTile::Wgmma(tile) => {
+    let maps = match kernel.signature {
+        Signature::TensorMaps => {
             let addresses = [
                 a.as_ptr().expose_provenance(),
                 b.as_ptr().expose_provenance(),
                 on_device.as_ptr().expose_provenance(),
             ]
             .map(|address| address as u64);
-            tensor_map::maps(tile, T::DTYPE, &taken, addresses, tensor_map::simulated)?
+            tensor_map::maps(kernel, &taken, addresses, tensor_map::simulated)?
         }
         _ => host::NO_MAPS,
     };
@@ -277,7 +277,7 @@ pub fn simulate_finished<T: Element, C: OutputOf<T>>(
                 output: C::OUTPUT,
             },
         };
-        kernel.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr().cast(), arguments);
+        entry_point.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr().cast(), arguments);
     });
 
     let computed = on_device.to_vec();
@@ -339,8 +339,8 @@ impl Estimate {
 pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     /// Steps along K.
     const STEPS: usize = 8;
-    let tile = plan.tile();
-    let depth = plan.variant().depth(tile) as usize;
+    let tile = plan.kernel().tile;
+    let depth = tile.k as usize;
     let (m, n, k) = (plan.shape().m(), plan.shape().n(), plan.shape().k());
     let steps = k.min(STEPS * depth);
     let runs = match options.schedule {
@@ -358,7 +358,7 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
         workers: workers as u64,
     };
     let transpose = [Operand::A, Operand::B].map(|operand| plan.shape().transpose(operand));
-    let Ok(shape) = GemmShape::packed_transposed(m.min(tile.m() as usize), n.min(tile.n() as usize), steps, transpose)
+    let Ok(shape) = GemmShape::packed_transposed(m.min(tile.m as usize), n.min(tile.n as usize), steps, transpose)
     else {
         return estimate;
     };

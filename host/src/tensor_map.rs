@@ -1,14 +1,14 @@
 //! The tensor maps of a product: what they say of its matrices, for the driver and for the simulator.
 
 use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
-use tilewright_contract::{DType, GemmShape, Operand, WgmmaTile};
+use tilewright_contract::{DType, GemmShape, Kernel, Operand, WgmmaTile};
 
 use crate::error::{Error, Result};
 
 /// What addresses and the distances of rows are multiples of, in bytes (CUDA driver API, `cuTensorMapEncodeTiled`).
 const UNIT: u64 = 16;
 
-/// The tensor maps of A, B and C for a kernel with this tile, each made by `encode`. `addresses`: of A, B and C.
+/// The tensor maps of A, B and C for a kernel, each made by `encode`. `addresses`: of A, B and C.
 ///
 /// Where C is not aligned as a map asks for, the third is A's: the kernel sees from C and its leading dimension that it
 /// has to store without.
@@ -17,28 +17,28 @@ const UNIT: u64 = 16;
 /// [`Error::InvalidArgument`] for an address or a leading dimension of A or B that no tensor map can have, with the
 /// numbers, or for elements that are not of 16 bits; those of `encode`.
 pub(crate) fn maps(
-    tile: WgmmaTile,
-    dtype: DType,
+    kernel: &Kernel,
     shape: &GemmShape,
     addresses: [u64; 3],
     encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,
 ) -> Result<[TensorMap; 3]> {
-    let element = match dtype {
+    let element = match kernel.dtype {
         DType::F16 => TensorElement::F16,
         DType::Bf16 => TensorElement::Bf16,
         DType::F32 | DType::F64 => {
             return Err(Error::InvalidArgument(format!(
-                "kernels with tensor maps take f16 and bf16, not {dtype}"
+                "kernels with tensor maps take f16 and bf16, not {}",
+                kernel.dtype
             )));
         }
     };
-    let transpose = [Operand::A, Operand::B].map(|operand| shape.transpose(operand));
     let args = shape.args();
-    let rows = tile.box_rows(transpose, [args.m, args.n]);
+    let rows = kernel.box_rows([args.m, args.n]);
+    let c_columns = kernel.smem.epilogue.map_or(WgmmaTile::PANEL, |buffers| buffers.n);
     let parts = |operand, box_rows: u32| {
         let box_columns = match operand {
             Operand::A | Operand::B => WgmmaTile::PANEL,
-            Operand::C => tile.c_columns(),
+            Operand::C => c_columns,
         };
         let (rows, columns, ld) = shape.extents(operand);
         let [a, b, c] = addresses;
@@ -87,7 +87,7 @@ pub(crate) fn simulated(parts: &TensorMapParts) -> Result<TensorMap> {
 mod tests {
     use std::cell::RefCell;
 
-    use tilewright_contract::{Transpose, wgmma_tiles};
+    use tilewright_contract::{Family, Operands, Transpose};
 
     use super::*;
 
@@ -104,7 +104,14 @@ mod tests {
             seen.borrow_mut().push(*parts);
             simulated(parts)
         };
-        let maps = maps(wgmma_tiles::T128X256, dtype, &shape, addresses, encode).map_err(|error| error.to_string())?;
+        let with_majors = |kernel: &&Kernel| kernel.operands == Operands::Matrices(shape.majors());
+        let kernel = Family::WgmmaGemm
+            .kernels()
+            .find(with_majors)
+            .expect("one for each layout");
+        assert_eq!((kernel.tile.m, kernel.tile.n, kernel.cluster), (128, 256, 2));
+        let kernel = Kernel { dtype, ..*kernel };
+        let maps = maps(&kernel, &shape, addresses, encode).map_err(|error| error.to_string())?;
         let seen = seen.into_inner();
         assert_eq!(
             seen.len() == 2,

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use tilewright::VARIANTS;
+use tilewright::KERNELS;
 use tilewright::inspect::FOLDER_VARIABLE;
-use tilewright::spilling::{Family, TWINS};
 
 fn tools() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/cuda-tools/bin");
@@ -77,10 +76,10 @@ fn a_table_has_a_line_for_each_kernel_and_architecture() {
             .map(|row| (row[0].to_owned(), row[1].to_owned()))
             .collect::<Vec<_>>()
     };
-    let expected: Vec<_> = VARIANTS
+    let expected: Vec<_> = KERNELS
         .iter()
-        .filter(|variant| variant.symbol.starts_with("r02_tiled_static"))
-        .flat_map(|variant| ["sm_86", "sm_120"].map(|arch| (variant.symbol.to_owned(), arch.to_owned())))
+        .filter(|kernel| kernel.symbol.starts_with("r02_tiled_static"))
+        .flat_map(|kernel| ["sm_86", "sm_120"].map(|arch| (kernel.symbol.to_owned(), arch.to_owned())))
         .collect();
     assert_eq!(named(&rows[1..]), expected);
     // kernel, architecture, registers, barriers, stack, spill stores, loads, tile, static, dynamic, shared, limit
@@ -109,7 +108,7 @@ fn json_has_the_recorded_registers_the_budget_and_the_occupancy() {
     for (kernel, arch) in kernels.iter().zip(&cuda_arch::ARCHITECTURES) {
         assert_eq!(kernel["kernel"], "r03_tiled_dynamic_8x8_f32");
         assert_eq!(kernel["arch"], arch.name);
-        let registers = tilewright::plan::usage("r03_tiled_dynamic_8x8_f32", arch).map(|used| used.registers);
+        let registers = tilewright::dispatch::usage("r03_tiled_dynamic_8x8_f32", arch).map(|used| used.registers);
         assert_eq!(kernel["registers"], registers.expect("on record"), "{}", arch.name);
         for field in [
             "static_smem_bytes",
@@ -200,71 +199,6 @@ fn machine_code_is_that_of_the_one_kernel() {
             .iter()
             .all(|kernel| kernel["sass"].as_str().is_some_and(|sass| sass.contains("FFMA")))
     );
-}
-
-#[test]
-fn twins_that_spill_are_found_by_symbol_and_by_family() {
-    let symbol = "inverse8_128_72_shared_f32";
-    let listing = json(&format!("--kernel {symbol}"));
-    let kernels = listing["kernels"].as_array().expect("a list");
-    assert_eq!(kernels.len(), cuda_arch::ARCHITECTURES.len());
-    for (kernel, arch) in kernels.iter().zip(&cuda_arch::ARCHITECTURES) {
-        assert_eq!(
-            (&kernel["kernel"], &kernel["arch"]),
-            (&symbol.into(), &arch.name.into())
-        );
-        let recorded = tilewright::plan::usage(symbol, arch).expect("on record");
-        assert_eq!(kernel["registers"], recorded.registers);
-        assert_eq!(kernel["static_smem_bytes"], recorded.static_bytes);
-        assert!(recorded.static_bytes > 0);
-        assert_eq!(kernel["max_threads"], 128);
-        let budget = &kernel["budget"];
-        assert!(budget["tile"].is_null() && budget["dynamic_bytes"] == 0 && budget["fits"] == true);
-        assert_eq!(budget["total_bytes"], recorded.static_bytes);
-    }
-    // No store to local memory is left in the machine code; the text of ptxas says 24 bytes less than none.
-    let hopper = kernels.iter().find(|kernel| kernel["arch"] == "sm_90").expect("there");
-    assert_eq!(
-        (&hopper["stack_bytes"], &hopper["spill_store_bytes"]),
-        (&0.into(), &(-24).into())
-    );
-    let text = succeeds(&format!("--usage --kernel {symbol} --arch sm_90"));
-    assert!(text.contains(" -24 "), "{text}");
-
-    let family = json("--kernel register_tile --arch sm_90");
-    let symbols: Vec<_> = family["kernels"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|kernel| &kernel["kernel"])
-        .collect();
-    let of_family = TWINS.iter().filter(|twin| twin.family == Family::RegisterTile);
-    assert_eq!(symbols, of_family.map(|twin| twin.symbol).collect::<Vec<_>>());
-
-    // One PTX for all architectures.
-    let levels = json(&format!("--ptx --kernel {symbol} --arch sm_86,sm_120"));
-    let [level] = &levels["levels"].as_array().expect("a list")[..] else {
-        panic!("{levels}")
-    };
-    assert_eq!(level["level"], "sm_75");
-    let ptx = level["ptx"].as_str().expect("a text");
-    assert!(
-        ptx.contains(".pragma \"enable_smem_spilling\";") && ptx.matches(".entry ").count() == 1,
-        "{ptx}"
-    );
-    // What the one keeps in local memory, the other keeps in shared memory.
-    for (symbol, local) in [("inverse8_128_72_local_f32", true), (symbol, false)] {
-        let code = succeeds(&format!("--sass --kernel {symbol} --arch sm_90"));
-        assert!(code.contains(&format!(".text.{symbol}")));
-        for (word, there) in [("STL", local), ("LDL", local), ("STS", !local), ("LDS", !local)] {
-            assert_eq!(
-                code.contains(&format!("{word} ")) || code.contains(&format!("{word}.")),
-                there,
-                "{symbol}: {word}"
-            );
-        }
-    }
-    assert!(fails(2, "--kernel r99_none").contains("r17_wgmma_gemm, register_tile, inverse8"));
 }
 
 #[test]

@@ -62,7 +62,8 @@ pub fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
-/// [`Activation::Gelu`]: as `tanh u = 2 / (1 + e^-2u) - 1`, it is `x / (1 + e^-2u)`, u = `sqrt(2 / pi) * (x + 0.044715 * x^3)`.
+/// [`Activation::Gelu`]: as `tanh u = 2 / (1 + e^-2u) - 1`, it is `x / (1 + e^-2u)`,
+/// u = `sqrt(2 / pi) * (x + 0.044715 * x^3)`.
 ///
 /// `tanh.approx.f32`, one instruction, is wrong by up to 2^-11, which a C of f32 would show. Here the exponent has 5
 /// roundings, which count as often as it is large, and the rest less than 4 units in the last place: in all 2^-20 of

@@ -1,7 +1,6 @@
 //! The kernels as functions of the host, for the simulator: found by their symbol, as the driver finds them in PTX.
 //!
-//! Each rung's `rows!` adds to the table, so it lists what is compiled and nothing else; the twins that spill have a
-//! table of their own.
+//! Each rung's `rows!` adds to the table, so it lists what is compiled and nothing else.
 
 use core::any::Any;
 
@@ -9,7 +8,7 @@ use tilewright_contract::{Epilogue, GemmArgs, GemmCall, TileParts};
 
 use crate::element::Element;
 use crate::primitives::tensor_map::TensorMap;
-use crate::{rungs, spilling};
+use crate::rungs;
 
 /// A kernel with elements of `E`, by what it takes.
 #[derive(Clone, Copy, Debug)]
@@ -79,15 +78,11 @@ impl<E> EntryPoint<E> {
     }
 }
 
-/// A kernel that inverts matrices of 8 x 8 elements of `E`: from where, to where, how many.
-#[derive(Clone, Copy, Debug)]
-pub struct Inverse8Kernel<E>(pub unsafe fn(*const E, *mut E, u32));
-
 /// A kernel of a table.
 pub(crate) struct Row {
     /// The symbol in PTX.
     pub(crate) symbol: &'static str,
-    /// An [`EntryPoint`] or an [`Inverse8Kernel`] of its element type.
+    /// An [`EntryPoint`] of its element type.
     pub(crate) entry_point: &'static (dyn Any + Send + Sync),
 }
 
@@ -110,14 +105,11 @@ macro_rules! rows {
     (Tensor: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, EntryPoint::Tensor(a, b, c, call, epilogue);)* }
     };
-    (Inverse8: $($symbol:ident: $element:ty;)*) => {
-        $crate::host::rows! { @list $($symbol: $element, Inverse8Kernel(from, to, count);)* }
-    };
-    (@list $($symbol:ident: $element:ty, $($kind:ident)::+($($argument:ident),*);)*) => {
+    (@list $($symbol:ident: $element:ty, $kind:ident::$variant:ident($($argument:ident),*);)*) => {
         /// These kernels as functions of the host.
         pub(crate) const HOST_ROWS: &[$crate::host::Row] = &[$($crate::host::Row {
             symbol: stringify!($symbol),
-            entry_point: &$crate::host::$($kind)::+::<$element>(|$($argument),*| {
+            entry_point: &$crate::host::$kind::$variant::<$element>(|$($argument),*| {
                 // SAFETY: the promise of whoever calls an entry point.
                 unsafe { $symbol($($argument),*) }
             }),
@@ -131,33 +123,13 @@ fn rungs() -> impl Iterator<Item = &'static Row> {
     rungs::HOST_ROWS.into_iter().flatten()
 }
 
-fn twins() -> impl Iterator<Item = &'static Row> {
-    spilling::HOST_ROWS.into_iter().flatten()
-}
-
 /// The symbols of all kernels of the ladder.
 pub fn symbols() -> impl Iterator<Item = &'static str> {
     rungs().map(|row| row.symbol)
 }
 
-/// The symbols of all twins that spill, or could.
-pub fn twin_symbols() -> impl Iterator<Item = &'static str> {
-    twins().map(|row| row.symbol)
-}
-
-/// The kernel of this symbol that multiplies, of the ladder or a twin; `None` where there is none, or one of another
-/// element type.
+/// The kernel of this symbol; `None` where there is none, or one of another element type.
 pub fn find<E: Element>(symbol: &str) -> Option<EntryPoint<E>> {
-    find_as(symbol)
-}
-
-/// The kernel of this symbol that inverts matrices of 8 x 8 elements; `None` where there is none, or one of another
-/// element type.
-pub fn find_inverse8<E: Element>(symbol: &str) -> Option<Inverse8Kernel<E>> {
-    find_as(symbol)
-}
-
-fn find_as<K: Copy + 'static>(symbol: &str) -> Option<K> {
-    let row = rungs().chain(twins()).find(|row| row.symbol == symbol)?;
+    let row = rungs().find(|row| row.symbol == symbol)?;
     row.entry_point.downcast_ref().copied()
 }

@@ -4,9 +4,7 @@
 //! - [`tiled`]: the body that the tiled rungs share; [`register`]: what those with copies of 16 bytes share;
 //!   [`pipeline`]: the body of the pipelined ones. [`tensor`]: a body for tensor cores.
 //! - [`warp`]: how the lanes of a warp share its part of a tile.
-//! - `spilling`: twins that differ only in where the compiler puts the registers that it does not get. With the feature
-//!   `spilling` they are what is compiled for nvptx64, in place of the rungs.
-//! - [`register_tile`](mod@register_tile), [`inverse8`](mod@inverse8): their bodies; the first is rung 5's, too.
+//! - [`register_tile`](mod@register_tile): the body of rung 5.
 //! - [`operands`]: the matrices of a product, as views of global memory.
 //! - `row_copy`: copies an operand into rows that the tensor cores' kernels take; no rung, and compiled beside the
 //!   general ones.
@@ -24,23 +22,17 @@ pub mod element;
 pub mod finish;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
-pub mod inverse8;
 pub mod operands;
 pub mod pipeline;
 pub mod primitives;
 pub mod register;
 pub mod register_tile;
-#[cfg(not(all(
-    target_arch = "nvptx64",
-    any(feature = "spilling", feature = "library", feature = "wgmma")
-)))]
+#[cfg(not(all(target_arch = "nvptx64", any(feature = "library", feature = "wgmma"))))]
 pub mod row_copy;
-// A module of PTX has the rungs or the twins or neither, the host has both.
-#[cfg(not(all(target_arch = "nvptx64", any(feature = "spilling", feature = "library"))))]
+// A module of PTX has the rungs or no entry points, the host has the rungs.
+#[cfg(not(all(target_arch = "nvptx64", feature = "library")))]
 pub mod rungs;
 pub mod slices;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "spilling"))]
-pub mod spilling;
 pub mod tensor;
 pub mod tiled;
 pub mod unroll;

@@ -1,4 +1,4 @@
-//! The body of rung 5 and of its twins that spill: a tile of registers for each thread.
+//! The body of rung 5: a tile of registers for each thread.
 //!
 //! ```text
 //! for each step of DEPTH along K:

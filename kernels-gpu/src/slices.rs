@@ -3,7 +3,7 @@
 use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::thread;
 use cuda_views::GlobalMut;
-use tilewright_contract::slices::{GROUP, GROUP_SHIFT};
+use tilewright_contract::split_k::{GROUP, GROUP_SHIFT};
 
 use crate::unroll::unrolled;
 

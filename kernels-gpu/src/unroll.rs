@@ -20,7 +20,8 @@ macro_rules! unrolled {
     }};
     ($count:expr, |$i:ident| $body:expr) => {
         $crate::unrolled!(@turns $count, $i, $body,
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39)
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19
+            20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39)
     };
     ($count:expr, at most 16, |$i:ident| $body:expr) => {
         $crate::unrolled!(@turns $count, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)

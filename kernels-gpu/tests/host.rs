@@ -6,47 +6,15 @@ use std::collections::BTreeSet;
 use half::{bf16, f16};
 use kernels_gpu::element::Element;
 use kernels_gpu::finish::{gelu, relu};
-use kernels_gpu::host::{EntryPoint, find, find_inverse8, symbols, twin_symbols};
-use tilewright_contract::{DType, Family, SharedMemory, TWINS, VARIANTS};
+use kernels_gpu::host::{EntryPoint, find, symbols};
+use tilewright_contract::{DType, KERNELS, Signature};
 
 #[test]
 fn the_table_has_the_rows_of_the_contract_and_no_others() {
     let listed: Vec<_> = symbols().collect();
-    let of_contract: BTreeSet<_> = VARIANTS.iter().map(|variant| variant.symbol).collect();
+    let of_contract: BTreeSet<_> = KERNELS.iter().map(|kernel| kernel.symbol).collect();
     assert_eq!(listed.len(), of_contract.len(), "each once");
     assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
-}
-
-#[test]
-fn the_twins_are_those_of_the_contract_each_of_its_family_and_element_type() {
-    let listed: Vec<_> = twin_symbols().collect();
-    let of_contract: BTreeSet<_> = TWINS.iter().map(|twin| twin.symbol).collect();
-    assert_eq!(listed.len(), of_contract.len(), "each once");
-    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
-    for twin in TWINS {
-        let found = [
-            (Family::RegisterTile, DType::F32, find::<f32>(twin.symbol).is_some()),
-            (Family::RegisterTile, DType::F64, find::<f64>(twin.symbol).is_some()),
-            (
-                Family::Inverse8,
-                DType::F32,
-                find_inverse8::<f32>(twin.symbol).is_some(),
-            ),
-            (
-                Family::Inverse8,
-                DType::F64,
-                find_inverse8::<f64>(twin.symbol).is_some(),
-            ),
-        ];
-        for (family, dtype, found) in found {
-            assert_eq!(
-                found,
-                (family, dtype) == (twin.family, twin.dtype),
-                "{} as {dtype}",
-                twin.symbol
-            );
-        }
-    }
 }
 
 /// Whether a kernel is there, and whether it takes parts.
@@ -56,17 +24,17 @@ fn takes_parts<E: Element>(symbol: &str) -> Option<bool> {
 
 #[test]
 fn each_is_found_by_its_own_element_type_only_and_takes_parts_if_it_carves() {
-    for variant in &VARIANTS {
+    for kernel in &KERNELS {
         let found = [
-            (DType::F32, takes_parts::<f32>(variant.symbol)),
-            (DType::F64, takes_parts::<f64>(variant.symbol)),
-            (DType::F16, takes_parts::<f16>(variant.symbol)),
-            (DType::Bf16, takes_parts::<bf16>(variant.symbol)),
+            (DType::F32, takes_parts::<f32>(kernel.symbol)),
+            (DType::F64, takes_parts::<f64>(kernel.symbol)),
+            (DType::F16, takes_parts::<f16>(kernel.symbol)),
+            (DType::Bf16, takes_parts::<bf16>(kernel.symbol)),
         ];
         for (dtype, found) in found {
-            let carves = variant.shared == SharedMemory::Dynamic && !variant.rung.takes_call();
-            let expected = (dtype == variant.dtype).then_some(carves);
-            assert_eq!(found, expected, "{} as {dtype}", variant.symbol);
+            let carves = kernel.signature == Signature::ArgsAndParts;
+            let expected = (dtype == kernel.dtype).then_some(carves);
+            assert_eq!(found, expected, "{} as {dtype}", kernel.symbol);
         }
     }
     assert!(find::<f32>("r99").is_none());

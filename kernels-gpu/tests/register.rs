@@ -1,11 +1,11 @@
-//! The rungs with tiles of registers in static shared memory, in the simulator: what their copies of 16 bytes do with
-//! matrices that do not allow them, and what the lanes' order saves. `tests/simulator.rs` of the workspace runs every
-//! kernel over many more shapes.
+//! The families with tiles of registers in static shared memory, in the simulator: what their copies of 16 bytes do
+//! with matrices that do not allow them, and what the lanes' order saves. `tests/simulator.rs` of the workspace runs
+//! every kernel over many more shapes.
 
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{Checks, GlobalBuffer, Launch, LineTraffic, Report, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
-use tilewright_contract::{GemmArgs, Operand, Tile, VARIANTS, Variant};
+use tilewright_contract::{GemmArgs, KERNELS, Kernel, Operand, Storage};
 
 /// A product whose operands begin `offset` elements behind a multiple of 16 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -40,15 +40,13 @@ fn operand(product: Product, operand: Operand) -> Vec<f32> {
 }
 
 /// Simulates the kernel, and asserts that the result is the product and nothing else has been written.
-fn run(variant: &Variant, product: Product, schedule: Schedule, checks: Checks) -> Report {
-    let what = format!("{}: {product:?}", variant.symbol);
+fn run(kernel: &Kernel, product: Product, schedule: Schedule, checks: Checks) -> Report {
+    let what = format!("{}: {product:?}", kernel.symbol);
     let Product { args, offset } = product;
-    let Some(EntryPoint::Plain(kernel)) = host::find::<f32>(variant.symbol) else {
+    let Some(EntryPoint::Plain(entry_point)) = host::find::<f32>(kernel.symbol) else {
         panic!("{what}: no such kernel")
     };
-    let Tile::Block(tile) = variant.tile else {
-        panic!("{what}: no block tile")
-    };
+    let tile = kernel.tile;
     let (a, b) = (operand(product, Operand::A), operand(product, Operand::B));
     const BEFORE: f32 = 0.5;
     let c = vec![BEFORE; offset + args.span_elems(Operand::C)];
@@ -58,7 +56,7 @@ fn run(variant: &Variant, product: Product, schedule: Schedule, checks: Checks) 
         GlobalBuffer::from_slice(&c),
     );
     let blocks = args.m.div_ceil(tile.m) * args.n.div_ceil(tile.n);
-    let report = Launch::new(blocks, tile.threads())
+    let report = Launch::new(blocks, kernel.threads())
         .schedule(schedule)
         .checks(checks)
         .workers(1)
@@ -66,7 +64,7 @@ fn run(variant: &Variant, product: Product, schedule: Schedule, checks: Checks) 
             // SAFETY: the buffers hold the matrices that `args` describes behind the offset; grid and block are the
             // tile's.
             unsafe {
-                kernel(
+                entry_point(
                     on_a.as_ptr().add(offset),
                     on_b.as_ptr().add(offset),
                     on_c.as_mut_ptr().add(offset),
@@ -77,7 +75,7 @@ fn run(variant: &Variant, product: Product, schedule: Schedule, checks: Checks) 
     assert!(report.is_clean(), "{what}:\n{report}");
     assert_eq!(
         report.shared.static_bytes,
-        u64::from(variant.static_bytes().get()),
+        u64::from(kernel.static_bytes().get()),
         "{what}"
     );
     let (m, n, ldc) = args.extents(Operand::C);
@@ -93,16 +91,16 @@ fn run(variant: &Variant, product: Product, schedule: Schedule, checks: Checks) 
     report
 }
 
-fn static_block_tiles() -> impl Iterator<Item = &'static Variant> {
-    VARIANTS
+fn static_block_tiles() -> impl Iterator<Item = &'static Kernel> {
+    KERNELS
         .iter()
-        .filter(|variant| matches!(variant.tile, Tile::Block(_)) && variant.static_bytes().get() > 0)
+        .filter(|kernel| kernel.widths.is_none() && kernel.smem.storage == Storage::Static && kernel.smem.has_tiles())
 }
 
 #[test]
 fn matrices_that_allow_no_vectors_are_computed_too() {
     assert_eq!(static_block_tiles().count(), 4);
-    for variant in static_block_tiles() {
+    for kernel in static_block_tiles() {
         for product in [
             // Vectors, with tiles that end inside and outside the matrices.
             product(132, 68, 20, 0, 0),
@@ -115,19 +113,19 @@ fn matrices_that_allow_no_vectors_are_computed_too() {
             product(1, 1, 1, 0, 0),
             product(3, 4, 0, 4, 0),
         ] {
-            run(variant, product, Schedule::Forward, Checks::Faults);
+            run(kernel, product, Schedule::Forward, Checks::Faults);
         }
-        run(variant, product(12, 130, 20, 0, 0), Schedule::All, Checks::Faults);
+        run(kernel, product(12, 130, 20, 0, 0), Schedule::All, Checks::Faults);
     }
 }
 
 /// Traffic of shared memory by source line, of one block and one step of 8 along K.
 fn shared_lines(symbol: &str, access: AccessKind) -> Vec<LineTraffic> {
-    let variant = VARIANTS
+    let kernel = KERNELS
         .iter()
-        .find(|variant| variant.symbol == symbol)
+        .find(|kernel| kernel.symbol == symbol)
         .expect("in the table");
-    let report = run(variant, product(128, 128, 8, 0, 0), Schedule::Forward, Checks::Full);
+    let report = run(kernel, product(128, 128, 8, 0, 0), Schedule::Forward, Checks::Full);
     let is_wanted = |line: &LineTraffic| line.kind.space == Space::Shared && line.kind.access == access;
     report.lines.into_iter().filter(is_wanted).collect()
 }
@@ -157,7 +155,7 @@ fn lanes_in_a_rectangle_load_fragments_in_two_wavefronts_a_vector() {
 fn stores_of_the_copies_have_no_bank_conflicts() {
     for symbol in ["r06_vector_copy_f32", "r07_warp_tile_f32", "r08_double_buffer_f32"] {
         for line in shared_lines(symbol, AccessKind::Write) {
-            assert_eq!(line.actual, line.ideal, "{symbol}, {:?}", line.site);
+            assert_eq!(line.actual, line.ideal, "{symbol}, {:?}", line.location);
         }
     }
 }

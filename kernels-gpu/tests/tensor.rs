@@ -5,7 +5,8 @@ use cuda_sim::access::Space;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use half::{bf16, f16};
 use kernels_gpu::element::Narrowed;
-use kernels_gpu::tensor::{AlongK, AlongLines, Layout, TensorElement, Tile, product};
+use kernels_gpu::tensor::{AlongK as KMajor, AlongLines as MnMajor, Layout as OperandMajor};
+use kernels_gpu::tensor::{TensorElement, Tile, product};
 use tilewright_contract::{Activation, Epilogue, GemmArgs, GemmCall, Output, TensorTile, span_elems, tensor_tiles};
 
 /// Those that are meant for GPUs.
@@ -32,6 +33,7 @@ impl Tile for T64x32 {
         warp_m: 32,
         warp_n: 16,
         stages: 3,
+        min_blocks: 1,
     };
 }
 
@@ -89,7 +91,7 @@ struct Then {
 }
 
 /// Simulates a product, and asserts that the result is right and nothing else has been written.
-fn run<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
+fn run<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     shape: Shape,
     (alpha, beta): (f32, f32),
     schedule: Schedule,
@@ -116,8 +118,8 @@ where
     E: TensorElement,
     O: Narrowed,
     T: Tile,
-    LA: Layout,
-    LB: Layout,
+    LA: OperandMajor,
+    LB: OperandMajor,
 {
     let Shape { m, n, k, pad, pad_c } = shape;
     let ld = |columns: u32| columns.next_multiple_of(8) + 8 * pad;
@@ -146,8 +148,8 @@ where
         alpha,
         beta,
         group_m: 2,
-        slices: 1,
-        slice_k: k.next_multiple_of(T::TILE.k),
+        splits: 1,
+        k_per_split: k.next_multiple_of(T::TILE.k),
     };
     let (on_a, on_b) = (
         GlobalBuffer::from_slice(&a.elements),
@@ -238,7 +240,7 @@ const SHAPES: [Shape; 9] = [
     shape(70, 3, 0, 0, 4),
 ];
 
-fn every_shape<E: TensorElement, LA: Layout, LB: Layout>() {
+fn every_shape<E: TensorElement, LA: OperandMajor, LB: OperandMajor>() {
     for shape in SHAPES {
         run::<E, T64x32, LA, LB, 2, 2>(shape, (1.0, 0.0), Schedule::Forward, Checks::Faults);
     }
@@ -248,43 +250,43 @@ fn every_shape<E: TensorElement, LA: Layout, LB: Layout>() {
 
 #[test]
 fn f16_nn() {
-    every_shape::<f16, AlongK, AlongLines>();
+    every_shape::<f16, KMajor, MnMajor>();
 }
 
 #[test]
 fn f16_nt() {
-    every_shape::<f16, AlongK, AlongK>();
+    every_shape::<f16, KMajor, KMajor>();
 }
 
 #[test]
 fn bf16_tn() {
-    every_shape::<bf16, AlongLines, AlongLines>();
+    every_shape::<bf16, MnMajor, MnMajor>();
 }
 
 #[test]
 fn bf16_tt() {
-    every_shape::<bf16, AlongLines, AlongK>();
+    every_shape::<bf16, MnMajor, KMajor>();
 }
 
 #[test]
 fn the_large_tiles_multiply_too() {
-    let run_whole = run::<f16, T128x128, AlongK, AlongLines, 4, 8>;
+    let run_whole = run::<f16, T128x128, KMajor, MnMajor, 4, 8>;
     run_whole(shape(136, 136, 72, 0, 8), (0.5, 0.0), Schedule::Forward, Checks::Faults);
     run_whole(shape(136, 130, 76, 0, 0), (1.0, 1.0), Schedule::Forward, Checks::Faults);
-    let run_nt = run::<bf16, T128x128, AlongK, AlongK, 4, 8>;
+    let run_nt = run::<bf16, T128x128, KMajor, KMajor, 4, 8>;
     run_nt(
         shape(100, 144, 264, 1, 0),
         (1.0, 0.0),
         Schedule::Forward,
         Checks::Faults,
     );
-    let run_large = run::<bf16, T256x128, AlongK, AlongLines, 4, 8>;
+    let run_large = run::<bf16, T256x128, KMajor, MnMajor, 4, 8>;
     run_large(shape(260, 72, 40, 0, 0), (1.0, 0.0), Schedule::Forward, Checks::Faults);
 }
 
 #[test]
 fn the_order_of_threads_does_not_matter() {
-    run::<f16, T64x32, AlongK, AlongLines, 2, 2>(shape(70, 40, 200, 0, 0), (1.0, 0.5), Schedule::All, Checks::Faults);
+    run::<f16, T64x32, KMajor, MnMajor, 2, 2>(shape(70, 40, 200, 0, 0), (1.0, 0.5), Schedule::All, Checks::Faults);
 }
 
 /// What is copied and what is loaded, all four sides; only partial chunks could differ, of which these shapes have
@@ -294,10 +296,10 @@ fn shared_memory_is_accessed_without_bank_conflicts() {
     let large = shape(128, 128, 64, 0, 0);
     let small = shape(64, 32, 128, 0, 0);
     for report in [
-        run::<f16, T128x128, AlongK, AlongLines, 4, 8>(large, (1.0, 0.0), Schedule::Forward, Checks::Full),
-        run::<f16, T128x128, AlongLines, AlongK, 4, 8>(large, (1.0, 0.0), Schedule::Forward, Checks::Full),
-        run::<f16, T64x32, AlongK, AlongLines, 2, 2>(small, (1.0, 0.0), Schedule::Forward, Checks::Full),
-        run::<f16, T64x32, AlongLines, AlongK, 2, 2>(small, (1.0, 0.0), Schedule::Forward, Checks::Full),
+        run::<f16, T128x128, KMajor, MnMajor, 4, 8>(large, (1.0, 0.0), Schedule::Forward, Checks::Full),
+        run::<f16, T128x128, MnMajor, KMajor, 4, 8>(large, (1.0, 0.0), Schedule::Forward, Checks::Full),
+        run::<f16, T64x32, KMajor, MnMajor, 2, 2>(small, (1.0, 0.0), Schedule::Forward, Checks::Full),
+        run::<f16, T64x32, MnMajor, KMajor, 2, 2>(small, (1.0, 0.0), Schedule::Forward, Checks::Full),
     ] {
         let shared: Vec<_> = report
             .lines
@@ -329,9 +331,9 @@ fn whatever_follows_the_sums_is_right() {
                         activation,
                     };
                     let (order, checks) = (Schedule::Forward, Checks::Faults);
-                    run_then::<f16, f16, T64x32, AlongK, AlongLines, 2, 2>(shape, then, Output::Same, order, checks);
-                    run_then::<f16, f32, T64x32, AlongK, AlongLines, 2, 2>(shape, then, Output::F32, order, checks);
-                    run_then::<bf16, f32, T64x32, AlongK, AlongK, 2, 2>(shape, then, Output::F32, order, checks);
+                    run_then::<f16, f16, T64x32, KMajor, MnMajor, 2, 2>(shape, then, Output::Same, order, checks);
+                    run_then::<f16, f32, T64x32, KMajor, MnMajor, 2, 2>(shape, then, Output::F32, order, checks);
+                    run_then::<bf16, f32, T64x32, KMajor, KMajor, 2, 2>(shape, then, Output::F32, order, checks);
                 }
             }
         }

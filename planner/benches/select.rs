@@ -3,7 +3,7 @@
 //! `cargo bench -p tilewright-plan --bench select`
 
 use divan::{Bencher, black_box};
-use tilewright_plan::{GemmType, Policy, Product, Shape, select};
+use tilewright_plan::{GemmType, GpuModel, Policy, Shape, select};
 
 const ASKED: [(&str, GemmType); 5] = [
     ("H200", GemmType::Bf16),
@@ -17,15 +17,15 @@ const ASKED: [(&str, GemmType); 5] = [
 fn selections(bencher: Bencher<'_, '_>, asked: &str) {
     let is_asked = |(name, ty): &&(&str, GemmType)| format!("{name} {ty}") == asked;
     let &(name, ty) = ASKED.iter().find(is_asked).expect("one of them");
-    let product = Product::find(name).expect("in the table");
-    let arch = product.architecture().expect("in the table");
+    let gpu = GpuModel::find(name).expect("in the table");
+    let arch = gpu.architecture().expect("in the table");
     let shape = Shape {
         m: 4096,
         n: 4096,
         k: 4096,
     };
     let policy = Policy::default();
-    bencher.bench(|| select(arch, product, black_box(&shape), ty, &policy));
+    bencher.bench(|| select(arch, gpu, black_box(&shape), ty, &policy));
 }
 
 fn main() {

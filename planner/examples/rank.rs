@@ -11,15 +11,15 @@ use std::error::Error;
 use std::io::{BufRead, stdin};
 
 use serde_json::json;
-use tilewright_plan::{Frontend, GemmType, Policy, Product, Shape, select};
+use tilewright_plan::{Frontend, GemmType, GpuModel, Policy, Shape, select};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (Some(product), Some(ty)) = (arguments.next(), arguments.next()) else {
+    let (Some(gpu), Some(ty)) = (arguments.next(), arguments.next()) else {
         return Err("usage: rank PRODUCT TYPE < shapes".into());
     };
-    let product = Product::find(&product).ok_or("unknown product")?;
-    let arch = product.architecture()?;
+    let gpu = GpuModel::find(&gpu).ok_or("unknown GPU")?;
+    let arch = gpu.architecture()?;
     let ty: GemmType = ty.parse()?;
     // The comparison is with CUTLASS's kernels.
     let policy = Policy {
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let &[m, n, k] = extents.as_slice() else {
             return Err("a shape is three numbers: m n k".into());
         };
-        let selection = select(arch, product, &Shape { m, n, k }, ty, &policy);
+        let selection = select(arch, gpu, &Shape { m, n, k }, ty, &policy);
         let ranked: Vec<_> = selection
             .ranked
             .iter()

@@ -15,7 +15,7 @@ fn arguments(request: &Request) -> [(&'static str, Option<String>); 23] {
         ("-n", text(request.n)),
         ("-k", text(request.k)),
         ("--arch", Some(request.arch.clone())),
-        ("--product", request.product.as_ref().map(|name| format!("\"{name}\""))),
+        ("--gpu", request.gpu.as_ref().map(|name| format!("\"{name}\""))),
         ("--dtype", Some(request.dtype.to_string())),
         ("--tile", request.tile.map(|tile| tile.to_string())),
         ("--stages", bytes(request.stages)),

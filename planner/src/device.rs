@@ -7,9 +7,8 @@ use alloc::vec::Vec;
 
 use cuda_arch::{Architecture, ComputeCapability};
 use serde::Serialize;
-use tilewright_contract::Bytes;
 
-use crate::products::Product;
+use crate::gpu_models::GpuModel;
 
 /// The limits of one device or of one architecture. Sizes of shared memory are in bytes; NVIDIA's "KB" of shared memory
 /// is 1024 bytes.
@@ -21,41 +20,41 @@ pub struct DeviceProfile {
     pub name: String,
     /// Compute capability, `(major, minor)`.
     pub compute_capability: (u32, u32),
-    /// Shared memory of a block without opting in: 48 KiB on every architecture (attribute 8, `sharedMemPerBlock`).
+    /// Shared memory of a CTA without opting in: 48 KiB on every architecture (attribute 8, `sharedMemPerBlock`).
     pub smem_per_block: u32,
-    /// Shared memory of a block, static and dynamic together, after opting in (attribute 97).
+    /// Shared memory of a CTA, static and dynamic together, after opting in (attribute 97).
     pub smem_per_block_optin: u32,
-    /// Shared memory of a multiprocessor (attribute 81).
+    /// Shared memory of an SM (attribute 81).
     pub smem_per_sm: u32,
-    /// What the driver takes of the multiprocessor's shared memory for each resident block (attribute 111). The opt-in
-    /// limit does not contain it: it must not be subtracted again.
+    /// What the driver takes of the SM's shared memory for each resident CTA (attribute 111). The opt-in limit does not
+    /// contain it: it must not be subtracted again.
     pub smem_reserved_per_block: u32,
-    /// 32-bit registers of a multiprocessor (attribute 82).
+    /// 32-bit registers of an SM (attribute 82).
     pub registers_per_sm: u32,
-    /// 32-bit registers of a block (attribute 12).
+    /// 32-bit registers of a CTA (attribute 12).
     pub registers_per_block: u32,
-    /// Threads of a block (attribute 1).
+    /// Threads of a CTA (attribute 1).
     pub threads_per_block: u32,
-    /// Resident threads of a multiprocessor (attribute 39).
+    /// Resident threads of an SM (attribute 39).
     pub threads_per_sm: u32,
-    /// Resident blocks of a multiprocessor (attribute 106).
+    /// Resident CTAs of an SM (attribute 106).
     pub blocks_per_sm: u32,
     /// Threads of a warp (attribute 10).
     pub warp_size: u32,
-    /// What the architecture leaves to the product. `None` in a profile of an architecture: products differ by a factor
+    /// What the architecture leaves to the GPU model. `None` in a profile of an architecture: models differ by a factor
     /// of ten.
     #[serde(flatten)]
     pub installed: Option<Installed>,
 }
 
-/// What only a device itself tells: products of one architecture differ in it.
+/// What only a device itself tells: GPU models of one architecture differ in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Installed {
-    /// Multiprocessors (attribute 16).
+    /// SMs (attribute 16).
     pub multiprocessors: u32,
     /// L2 cache in bytes (attribute 38).
     pub l2_bytes: u32,
-    /// The multiprocessors' peak clock in kHz (attribute 13).
+    /// The SMs' peak clock in kHz (attribute 13).
     pub clock_khz: u32,
     /// Device memory in bytes.
     pub memory_bytes: u64,
@@ -104,10 +103,10 @@ impl DeviceProfile {
         format!("{}.{}", self.compute_capability.0, self.compute_capability.1)
     }
 
-    /// What a block may use, static and dynamic together: the opt-in limit, or the user's own if that is lower.
-    pub fn block_limit(&self, user_limit: Option<Bytes>) -> Bytes {
-        let optin = Bytes(self.smem_per_block_optin);
-        user_limit.map_or(optin, |user| user.min(optin))
+    /// Bytes that a CTA may use, static and dynamic together: the opt-in limit, or the user's own if that is lower.
+    pub fn block_limit_bytes(&self, user_limit_bytes: Option<u32>) -> u32 {
+        let optin = self.smem_per_block_optin;
+        user_limit_bytes.map_or(optin, |user| user.min(optin))
     }
 
     /// The table's row for the device, with the driver's numbers wherever it has said one. `None` for an architecture
@@ -159,19 +158,19 @@ impl DeviceProfile {
         ]
     }
 
-    /// What a throughput estimate asks of the product: the device's own numbers, or where only the architecture is
-    /// known the product that stands for it. `None` for an architecture that is not in the table.
-    pub fn product(&self) -> Option<Cow<'static, Product>> {
+    /// What a throughput estimate asks of the GPU: the device's own numbers, or where only the architecture is known
+    /// the model that stands for it. `None` for an architecture that is not in the table.
+    pub fn gpu_model(&self) -> Option<Cow<'static, GpuModel>> {
         let (major, minor) = self.compute_capability;
         let row = Architecture::of(ComputeCapability::new(major, minor))?;
         let Some(installed) = &self.installed else {
-            return Product::assumed(row).map(Cow::Borrowed);
+            return GpuModel::assumed(row).map(Cow::Borrowed);
         };
         let bandwidth = match installed.dram_bytes_per_second {
-            0 => Product::assumed(row)?.dram_bytes_per_second,
+            0 => GpuModel::assumed(row)?.dram_bytes_per_second,
             queried => queried,
         };
-        Some(Cow::Owned(Product {
+        Some(Cow::Owned(GpuModel {
             name: Cow::Owned(self.name.clone()),
             arch: Cow::Borrowed(row.name),
             multiprocessors: installed.multiprocessors,
@@ -194,7 +193,7 @@ mod tests {
             let profile = DeviceProfile::of_arch(row);
             assert_eq!(profile.architecture().as_ref(), Some(row));
             assert_eq!(profile.disagreements(), Some(Vec::new()));
-            assert!(profile.product().is_some(), "{}", row.name);
+            assert!(profile.gpu_model().is_some(), "{}", row.name);
         }
     }
 
@@ -226,6 +225,6 @@ mod tests {
             compute_capability: (10, 7),
             ..DeviceProfile::of_arch(row)
         };
-        assert!(profile.architecture().is_none() && profile.disagreements().is_none() && profile.product().is_none());
+        assert!(profile.architecture().is_none() && profile.disagreements().is_none() && profile.gpu_model().is_none());
     }
 }

@@ -68,7 +68,7 @@ static TILES: [Tiles; 4] = [
 /// 192.
 const LARGE_TILE: u64 = 128 * 192;
 
-/// Clusters of up to 8 blocks; the larger extent along m first, so that B, the wider operand of most tiles, is shared.
+/// Clusters of up to 8 CTAs; the larger extent along m first, so that B, the wider operand of most tiles, is shared.
 const CLUSTERS: [(u32, u32); 8] = [(1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4)];
 
 fn tiles_of(path: Path) -> &'static Tiles {
@@ -100,7 +100,7 @@ pub(crate) fn templates(arch: &Architecture, path: Path, ty: GemmType) -> impl I
             ..template
         };
         match tensor_memory::columns(&double, arch) {
-            Some(columns) if columns.needed <= tensor_memory::COLUMNS => double,
+            Some(columns) if columns.fit() => double,
             _ => template,
         }
     })
@@ -142,7 +142,7 @@ pub(crate) fn clusters(
     shape: &Shape,
     allowed: bool,
 ) -> ArrayVec<(u32, u32), 8> {
-    // Multicast belongs to bulk copies; 12.x has none that is worth it.
+    // Multicast belongs to TMA loads; 12.x has none that is worth it.
     let multicast = allowed
         && arch.clusters
         && arch.compute_capability.major < 12

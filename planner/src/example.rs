@@ -17,11 +17,11 @@ use crate::worksheet::{Worksheet, worksheet};
 /// The example.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Example {
-    /// sm_100: sums in tensor memory.
+    /// sm_100: accumulators in tensor memory.
     pub sm_100: Worksheet,
-    /// sm_120 as the guide has it: sums in shared memory.
+    /// sm_120 as the guide has it: accumulators in shared memory.
     pub sm_120_as_guided: Worksheet,
-    /// sm_120 as kernels are built: sums in registers.
+    /// sm_120 as kernels are built: accumulators in registers.
     pub sm_120: Worksheet,
     /// How the guide's version is made to fit.
     pub moves: Fit,
@@ -38,7 +38,7 @@ pub struct Line {
     pub item: &'static str,
     /// The guide's figures.
     pub guide_bytes: [u64; 2],
-    /// The worksheet's, with sm_120's sums in shared memory as in the guide.
+    /// The worksheet's, with sm_120's accumulators in shared memory as in the guide.
     pub bytes: [u64; 2],
     /// Why they differ, or how they come about.
     pub why: &'static str,
@@ -130,30 +130,32 @@ fn lines(sm_100: &Worksheet, sm_120: &Worksheet) -> Vec<Line> {
             "scales of A and B",
             [4 * KIB; 2],
             of(&["scales of A", "scales of B"]),
-            "512 + 1024 B a stage, and each of the 4 stages has its own: the guide multiplies operands by stages, not scales",
+            "512 + 1024 B a stage, and each of the 4 stages has its own: the guide multiplies operands by stages, not \
+             scales",
             "CUTLASS, detail/sm100_blockscaled_layout.hpp: atoms of 128 rows x 4 scales",
         ),
         line(
             "accumulator: 128 x 256 x 4 B",
             [0, 128 * KIB],
             of(&["accumulator"]),
-            "tensor memory on sm_100: 256 of 512 columns; on sm_120 no kernel of CUTLASS has it in shared memory: 128 registers of each \
-             of 256 threads hold it",
+            "tensor memory on sm_100: 256 of 512 columns; on sm_120 no kernel of CUTLASS has it in shared memory: 128 \
+             registers of each of 256 threads hold it",
             "PTX ISA 9.0, mma: sums are registers; CUTLASS sm120 collectives, 4 x 2 warps",
         ),
         line(
             "barriers",
             [KIB; 2],
             of(&["barriers", "barriers, once"]),
-            "2 mbarriers of 8 B a stage (and on sm_100 four for the sums and an address): 1 KiB is an allowance, not a size; CUTLASS \
-             takes 128 B a stage",
+            "2 mbarriers of 8 B a stage (and on sm_100 four for the sums and an address): 1 KiB is an allowance, not a \
+             size; CUTLASS takes 128 B a stage",
             "PTX ISA 9.0, mbarrier",
         ),
         line(
             "total",
             [53 * KIB, 181 * KIB],
             [sm_100.total_bytes, sm_120.total_bytes],
-            "the sum, alignment included; no epilogue, which in practice is the largest part after the operands (8 to 32 KiB)",
+            "the sum, alignment included; no epilogue, which in practice is the largest part after the operands (8 to \
+             32 KiB)",
             "the worksheet",
         ),
         line(
@@ -175,7 +177,8 @@ static STATEMENTS: [Statement; 8] = [
     },
     Statement {
         guide: "a kernel that uses 100 to 225 KiB cannot be launched on SM120",
-        corrected: "one that uses more than 101376 B (99 KiB) cannot; more than 48 KiB of static memory cannot even be assembled",
+        corrected: "one that uses more than 101376 B (99 KiB) cannot; more than 48 KiB of static memory cannot even be \
+                    assembled",
         source: "CUDA Programming Guide, table 31; ptxas 13.0",
     },
     Statement {
@@ -190,7 +193,8 @@ static STATEMENTS: [Statement; 8] = [
     },
     Statement {
         guide: "above about 96 registers a thread, occupancy drops sharply",
-        corrected: "a staircase without a cliff at 96: on sm_120 full occupancy ends above 40, 96 registers leave 20 of 48 warps, 128 leave 16",
+        corrected: "a staircase without a cliff at 96: on sm_120 full occupancy ends above 40, 96 registers leave 20 \
+                    of 48 warps, 128 leave 16",
         source: "cuda_occupancy.h: 256 registers a warp at a time, 16384 for each quarter",
     },
     Statement {
@@ -200,7 +204,8 @@ static STATEMENTS: [Statement; 8] = [
     },
     Statement {
         guide: "read shared memory from ptxas -v and confirm 99 KiB",
-        corrected: "ptxas reports static memory alone, which ends at 48 KiB: static + dynamic must be held against the limit",
+        corrected: "ptxas reports static memory alone, which ends at 48 KiB: static + dynamic must be held against the \
+                    limit",
         source: "ptxas 13.0: `uses too much shared data (0x10000 bytes, 0xc000 max)`",
     },
     Statement {

@@ -22,6 +22,7 @@ use core::fmt;
 use cuda_arch::Architecture;
 use serde::Serialize;
 
+use crate::footprint::Footprint;
 use crate::moves::{Move, MoveKind, apply, moves, points};
 use crate::rules::{self, Violation};
 use crate::template::{Accumulator, Epilogue, EpilogueTile, Shape, Template, Widening};
@@ -142,13 +143,7 @@ pub fn fit(
     margin_bytes: u64,
     shape: Option<Shape>,
 ) -> Result<Fit, Violation> {
-    if let Some(Shape { m, n, k }) = shape {
-        for (what, extent) in [("m", m), ("n", n), ("k", k)] {
-            if extent == 0 {
-                return Err(Violation::number(&rules::POSITIVE, what, 0, Some(1)));
-            }
-        }
-    }
+    shape.map_or(Ok(()), rules::check_not_empty)?;
     let start = worksheet(template, arch, margin_bytes)?;
     if start.fits {
         return Ok(Fit {
@@ -182,21 +177,8 @@ struct Search<'a> {
 
 /// A template with one buffer, and how it was reached.
 struct Node {
-    template: Template,
-    over_by_bytes: u64,
-    total_bytes: u64,
+    footprint: Footprint,
     from: Option<(usize, MoveKind)>,
-}
-
-impl Node {
-    fn new(sheet: &Worksheet, from: Option<(usize, MoveKind)>) -> Self {
-        Self {
-            template: sheet.template,
-            over_by_bytes: sheet.over_by_bytes,
-            total_bytes: sheet.total_bytes,
-            from,
-        }
-    }
 }
 
 enum Found {
@@ -211,7 +193,10 @@ impl Search<'_> {
             stages: self.start.template.stages - self.droppable(),
             ..self.start.template
         };
-        let mut nodes = vec![Node::new(&self.worksheet(&least)?, None)];
+        let mut nodes = vec![Node {
+            footprint: self.footprint(&least)?,
+            from: None,
+        }];
         // The least points with which a template was reached.
         let mut reached = BTreeMap::from([(key(&least), 0)]);
         let mut open = BinaryHeap::from([Reverse((0, 0))]);
@@ -220,13 +205,16 @@ impl Search<'_> {
             if best.as_ref().is_some_and(|(most, _)| *most <= points_here) {
                 break;
             }
-            let Node { template, from, .. } = nodes[here];
+            let Node {
+                footprint: before,
+                from,
+            } = nodes[here];
+            let template = before.template;
             if reached.get(&key(&template)) != Some(&points_here) {
                 // A shorter way was found since.
                 continue;
             }
-            let before = self.worksheet(&template)?;
-            if before.fits {
+            if before.fits() {
                 // More drops than these are no better than the best that is known.
                 let known = best.as_ref().map_or(u32::MAX, |(known, _)| *known);
                 let better = dropping.partition_point(|dropped| points_here + dropped < known);
@@ -254,7 +242,10 @@ impl Search<'_> {
                 if points < *known {
                     *known = points;
                     open.push(Reverse((points, nodes.len())));
-                    nodes.push(Node::new(&after, Some((here, kind))));
+                    nodes.push(Node {
+                        footprint: after,
+                        from: Some((here, kind)),
+                    });
                 }
             }
         }
@@ -262,11 +253,16 @@ impl Search<'_> {
             return Ok(Found::Sequence(sequence));
         }
         // Of equal ones the first that was found.
-        let smallest = nodes.iter().min_by_key(|node| (node.over_by_bytes, node.total_bytes));
+        let footprints = nodes.iter().map(|node| node.footprint);
+        let smallest = footprints.min_by_key(|footprint| (footprint.over_by_bytes(), footprint.total_bytes));
         Ok(Found::Nothing {
-            smallest: smallest.map_or(least, |node| node.template),
+            smallest: smallest.map_or(least, |footprint| footprint.template),
             templates: reached.len(),
         })
+    }
+
+    fn footprint(&self, template: &Template) -> Result<Footprint, Violation> {
+        Footprint::new(template, self.arch, self.start.margin_bytes)
     }
 
     fn worksheet(&self, template: &Template) -> Result<Worksheet, Violation> {
@@ -297,7 +293,7 @@ impl Search<'_> {
 
     /// How many stages must be dropped so that the template fits after these moves, if fewer than `bound` do.
     fn fewest_drops(&self, kinds: &[MoveKind], bound: usize) -> Option<usize> {
-        let fits = |drops| self.replay(drops, kinds).is_some_and(|sheet| sheet.fits);
+        let fits = |drops| self.replay(drops, kinds).is_some_and(|footprint| footprint.fits());
         // Totals grow with stages, so a bisection finds the edge.
         let (mut least, mut most) = (0, bound.checked_sub(1)? as u32);
         if !fits(most) {
@@ -314,16 +310,17 @@ impl Search<'_> {
         Some(most as usize)
     }
 
-    /// The worksheet after dropping stages and then making these moves; `None` where one of them cannot be made.
-    fn replay(&self, drops: u32, kinds: &[MoveKind]) -> Option<Worksheet> {
+    /// What the template takes after dropping stages and then making these moves; `None` where one of them cannot be
+    /// made.
+    fn replay(&self, drops: u32, kinds: &[MoveKind]) -> Option<Footprint> {
         let template = Template {
             stages: self.start.template.stages - drops,
             ..self.start.template
         };
-        let start = self.worksheet(&template).ok()?;
+        let start = self.footprint(&template).ok()?;
         kinds
             .iter()
-            .try_fold(start, |sheet, kind| apply(*kind, &sheet, self.arch, self.shape).ok())
+            .try_fold(start, |before, kind| apply(*kind, &before, self.arch, self.shape).ok())
     }
 
     /// Makes the moves, and writes down what was passed over.
@@ -352,12 +349,12 @@ impl Search<'_> {
             .filter(|line| UNMOVED.contains(&line.name))
             .map(|line| line.bytes)
             .sum();
-        let usable = smallest.limit_bytes - smallest.margin_bytes;
+        let budget = smallest.footprint().budget;
         let margin = match smallest.margin_bytes {
             0 => String::new(),
             bytes => format!(" less a margin of {bytes} B"),
         };
-        let unmoved = if fixed > usable {
+        let unmoved = if !budget.fits(fixed) {
             format!("; {fixed} B of it, which no move changes (static part, barriers, scratch), are too much alone")
         } else if fixed > 0 {
             format!("; {fixed} B of it no move changes (static part, barriers, scratch)")
@@ -366,8 +363,8 @@ impl Search<'_> {
         };
         Ok(Proof {
             reason: format!(
-                "no sequence of moves makes it fit: the smallest of {templates} templates, {} with one buffer, takes {} B, \
-                 {} B over the limit of {} B{margin}{unmoved}",
+                "no sequence of moves makes it fit: the smallest of {templates} templates, {} with one buffer, takes \
+                 {} B, {} B over the limit of {} B{margin}{unmoved}",
                 smallest.template.tile, smallest.total_bytes, smallest.over_by_bytes, smallest.limit_bytes
             ),
             moves: moves(&smallest, self.arch, self.shape),

@@ -72,7 +72,7 @@ impl Frontend {
         }
     }
 
-    /// What barriers take. `tma`: operands come by bulk copies; `scaled`: the instruction takes block scales.
+    /// What barriers take. `tma`: operands come by TMA loads; `scaled`: the instruction takes block scales.
     pub const fn barriers(self, tma: bool, scaled: bool, path: Path) -> Barriers {
         let none = Barriers {
             per_stage_bytes: 0,
@@ -97,7 +97,8 @@ impl Frontend {
             (Frontend::Cutlass, _) if scaled => Barriers {
                 per_stage_bytes: 128,
                 fixed_bytes: 0,
-                source: "CUTLASS sm100 and sm120 block-scaled builders: the pipeline's storage rounded up to 128 B a stage",
+                source: "CUTLASS sm100 and sm120 block-scaled builders: the pipeline's storage rounded up to 128 B a \
+                         stage",
             },
             (Frontend::Cutlass, _) => Barriers {
                 per_stage_bytes: 16,

@@ -5,8 +5,8 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The types of A and B in `C = A · B`. Sums are f64 for [`GemmType::F64`], s32 for [`GemmType::Int8`] and f32 for the
-/// others.
+/// The types of A and B in `C = A · B`. Accumulators are f64 for [`GemmType::F64`], s32 for [`GemmType::Int8`] and f32
+/// for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GemmType {
@@ -131,7 +131,7 @@ impl GemmType {
         self.row().scale
     }
 
-    /// Bytes of a sum.
+    /// Bytes of an accumulator.
     pub fn accumulator_bytes(self) -> u32 {
         self.row().accumulator_bytes
     }
@@ -156,18 +156,6 @@ impl GemmType {
     }
 }
 
-impl From<tilewright_contract::DType> for GemmType {
-    fn from(dtype: tilewright_contract::DType) -> Self {
-        use tilewright_contract::DType;
-        match dtype {
-            DType::F32 => GemmType::F32,
-            DType::F64 => GemmType::F64,
-            DType::F16 => GemmType::F16,
-            DType::Bf16 => GemmType::Bf16,
-        }
-    }
-}
-
 impl fmt::Display for GemmType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -180,7 +168,8 @@ impl FromStr for GemmType {
     /// Reads a [`GemmType::name`].
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         GemmType::all().find(|ty| ty.name() == name).ok_or(
-            "unknown element type; known: f64, f32, tf32, f16, bf16, e4m3, e5m2, int8, mxfp8, mxfp4, nvfp4, mxfp8xmxfp4",
+            "unknown element type; known: f64, f32, tf32, f16, bf16, e4m3, e5m2, int8, mxfp8, mxfp4, nvfp4, \
+             mxfp8xmxfp4",
         )
     }
 }

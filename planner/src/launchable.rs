@@ -12,7 +12,9 @@ use core::fmt;
 use cuda_arch::{ARCHITECTURES, Architecture};
 use serde::Serialize;
 
-/// Whether a block with some amount of shared memory can be launched.
+use crate::budget::Budget;
+
+/// Whether a CTA with some amount of shared memory can be launched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Launchability {
     /// The architecture.
@@ -23,10 +25,10 @@ pub struct Launchability {
     pub dynamic_bytes: u64,
     /// Both.
     pub total_bytes: u64,
-    /// What a block may have after opting in. The reserved part of each block is not in it, and must not be taken off
+    /// What a CTA may have after opting in. The reserved part of each CTA is not in it, and must not be taken off
     /// again.
     pub limit_bytes: u64,
-    /// What a block may have without opting in, and the most that can be static.
+    /// What a CTA may have without opting in, and the most that can be static.
     pub default_limit_bytes: u64,
     /// Bytes beyond the limit that is broken: that of [`Verdict::StaticTooLarge`] is the default limit.
     pub over_by_bytes: u64,
@@ -68,43 +70,39 @@ impl Verdict {
     }
 }
 
-/// Whether `arch` launches a block with so much static and dynamic shared memory.
+/// Whether `arch` launches a CTA with so much static and dynamic shared memory.
 pub fn launchable(arch: &Architecture, static_bytes: u64, dynamic_bytes: u64) -> Launchability {
     let total_bytes = static_bytes.saturating_add(dynamic_bytes);
-    let (limit_bytes, default_limit_bytes) = (u64::from(arch.smem_per_block_optin), u64::from(arch.smem_per_block));
+    let (without, opted_in) = (Budget::by_default(arch), Budget::opted_in(arch));
     let verdict = verdict(arch, static_bytes, total_bytes);
+    let taken = |other: &&Architecture| {
+        let verdict = self::verdict(other, static_bytes, total_bytes);
+        matches!(verdict, Verdict::Launches | Verdict::NeedsOptIn)
+    };
     Launchability {
         arch: arch.name,
         static_bytes,
         dynamic_bytes,
         total_bytes,
-        limit_bytes,
-        default_limit_bytes,
+        limit_bytes: opted_in.limit_bytes,
+        default_limit_bytes: without.limit_bytes,
         over_by_bytes: match verdict {
-            Verdict::StaticTooLarge => static_bytes - default_limit_bytes,
-            _ => total_bytes.saturating_sub(limit_bytes),
+            Verdict::StaticTooLarge => without.over_by_bytes(static_bytes),
+            _ => opted_in.over_by_bytes(total_bytes),
         },
-        left_bytes: limit_bytes.saturating_sub(total_bytes),
+        left_bytes: opted_in.left_bytes(total_bytes),
         verdict,
-        taken_by: ARCHITECTURES
-            .iter()
-            .filter(|other| {
-                matches!(
-                    self::verdict(other, static_bytes, total_bytes),
-                    Verdict::Launches | Verdict::NeedsOptIn
-                )
-            })
-            .map(|other| other.name)
-            .collect(),
+        taken_by: ARCHITECTURES.iter().filter(taken).map(|other| other.name).collect(),
     }
 }
 
 fn verdict(arch: &Architecture, static_bytes: u64, total_bytes: u64) -> Verdict {
-    if static_bytes > arch.smem_per_block.into() {
+    let (without, opted_in) = (Budget::by_default(arch), Budget::opted_in(arch));
+    if !without.fits(static_bytes) {
         Verdict::StaticTooLarge
-    } else if total_bytes > arch.smem_per_block_optin.into() {
+    } else if !opted_in.fits(total_bytes) {
         Verdict::TooLarge
-    } else if total_bytes > arch.smem_per_block.into() {
+    } else if !without.fits(total_bytes) {
         Verdict::NeedsOptIn
     } else {
         Verdict::Launches
@@ -131,9 +129,9 @@ impl fmt::Display for Launchability {
             Verdict::Launches => write!(f, "launch on {arch}: {left_bytes} B are left of {limit_bytes} B"),
             Verdict::NeedsOptIn => write!(
                 f,
-                "launch on {arch} after cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, {dynamic_bytes}): {left_bytes} B \
-                 are left of {limit_bytes} B; without it the limit is {default_limit_bytes} B and the error \
-                 CUDA_ERROR_INVALID_VALUE"
+                "launch on {arch} after cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, {dynamic_bytes}): \
+                 {left_bytes} B are left of {limit_bytes} B; without it the limit is {default_limit_bytes} B and the \
+                 error CUDA_ERROR_INVALID_VALUE"
             ),
             Verdict::TooLarge => {
                 write!(
@@ -153,8 +151,8 @@ impl fmt::Display for Launchability {
             Verdict::StaticTooLarge => write!(
                 f,
                 "cannot be assembled: {over_by_bytes} B over the {default_limit_bytes} B that can be static on any \
-                 architecture (ptxas: uses too much shared data, 0x{static_bytes:x} bytes, 0x{default_limit_bytes:x} max); \
-                 dynamic shared memory goes up to {limit_bytes} B on {arch}"
+                 architecture (ptxas: uses too much shared data, 0x{static_bytes:x} bytes, 0x{default_limit_bytes:x} \
+                 max); dynamic shared memory goes up to {limit_bytes} B on {arch}"
             ),
         }
     }

@@ -1,30 +1,34 @@
 //! What fits into a GPU's shared memory, by how many bytes it does not, and what must give.
 //!
 //! A [`Template`] is all of a tiled product that decides its shared memory: tile, stages, element types, instructions,
-//! where the sums live, how results leave. [`worksheet`] lays it out and adds it up against an architecture's limit.
+//! where the accumulators live, how results leave. [`worksheet`] lays it out and adds it up against an architecture's
+//! limit.
 //!
-//! Everything here is a pure function of its arguments: no GPU, no driver, no clock.
+//! A CTA is a thread block, an SM a multiprocessor. Everything here is a pure function of its arguments: no GPU, no
+//! driver, no clock.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod arguments;
+mod budget;
 pub mod device;
 mod enumerate;
 pub mod estimate;
 mod example;
 mod fit;
+mod footprint;
 mod frontend;
 mod gemm_type;
-pub mod kernels;
+mod gpu_models;
 mod launchable;
+mod layout;
 mod moves;
 mod nearest;
 pub mod occupancy;
 mod path;
 pub mod picture;
-mod products;
 mod rates;
 mod registers;
 mod report;
@@ -32,20 +36,23 @@ pub mod rules;
 mod select;
 mod template;
 mod tensor_memory;
+mod usual;
 mod worksheet;
 
 pub use arguments::{command, difference};
 pub use estimate::{Bound, Estimate, estimate};
 pub use example::{Example, Line, Statement, example};
 pub use fit::{Fit, Outcome, Proof, Step, fit};
+pub use footprint::dynamic_bytes;
 pub use frontend::{Barriers, Frontend};
 pub use gemm_type::{BlockScale, GemmType};
+pub use gpu_models::{GPU_MODELS, GpuModel};
 pub use launchable::{Launchability, Verdict, launchable};
+pub use layout::{Component, MAX_COMPONENTS};
 pub use moves::{Change, Cost, Move, MoveKind, moves, operand_bytes_per_flop, spill_budget_bytes};
 pub use nearest::{as_usual, nearest};
 pub use occupancy::{BlockUse, Limiter, Occupancy, occupancy};
 pub use path::{Path, Support};
-pub use products::{PRODUCTS, Product};
 pub use rates::{RATES, Rate, rate};
 pub use registers::Registers;
 pub use report::{CandidateRow, Refusal, Report, Request, Sheet, report, report_for};
@@ -53,4 +60,4 @@ pub use rules::{Rule, Value, Violation};
 pub use select::{Candidate, Policy, Reason, Rejected, Selection, select};
 pub use template::{Accumulator, Epilogue, EpilogueTile, Shape, Template, TileShape, Widening};
 pub use tensor_memory::{COLUMNS as TENSOR_MEMORY_COLUMNS, Columns};
-pub use worksheet::{Component, MAX_COMPONENTS, Worksheet, largest_stages, worksheet};
+pub use worksheet::{Worksheet, largest_stages, worksheet};

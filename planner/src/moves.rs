@@ -1,7 +1,7 @@
 //! What can give where a template does not fit: one change of a template at a time, with what it frees and what it
 //! costs.
 //!
-//! [`MoveKind::ALL`] is the ladder: the least invasive first. [`moves`] tries each rung once from where a worksheet
+//! [`MoveKind::ALL`] is the ladder: the least invasive first. [`moves`] tries each move once from where a worksheet
 //! stands; [`fit`](crate::fit()) looks for the least invasive sequence. After every move the worksheet is computed
 //! anew: a saving is never assumed. A pipeline whose buffer is loaded once gains nothing by fewer stages
 //! (1CatAI/1Cat-vLLM#211).
@@ -44,7 +44,7 @@ pub enum MoveKind {
     DirectEpilogue,
     /// Stages of half the depth along K, as many as before.
     HalveK,
-    /// Sums in registers instead of shared memory, with more warps where a thread would have too many.
+    /// Accumulators in registers instead of shared memory, with more warps where a thread would have too many.
     AccumulatorToRegisters,
     /// Narrow elements are widened after they leave shared memory: recomputed by each warp instead of staged once.
     WidenWhileLoading,
@@ -52,9 +52,9 @@ pub enum MoveKind {
     HalveLongerSide,
     /// Half of the tile's other side.
     HalveShorterSide,
-    /// What is not an operand leaves for the second-level cache: blocks share K and write partial sums to a workspace.
+    /// What is not an operand leaves for the L2 cache: CTAs share K and write partial sums to a workspace.
     SplitK,
-    /// Sums in registers beyond what a thread has; the compiler spills the rest into shared memory.
+    /// Accumulators in registers beyond what a thread has; the compiler spills the rest into shared memory.
     SpillRegisters,
 }
 

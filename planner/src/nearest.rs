@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::iter;
 
-use crate::report::{Refusal, Request, keeps_rules, report};
+use crate::report::{Refusal, Request, report};
 use crate::rules::{self, Value, Violation};
 use crate::template::{Epilogue, EpilogueTile, TileShape};
 
@@ -16,7 +16,7 @@ pub fn nearest(request: &Request, violation: &Violation) -> Option<Request> {
     };
     let of_a_tile = Request {
         arch: request.arch.clone(),
-        product: request.product.clone(),
+        gpu: request.gpu.clone(),
         dtype: request.dtype,
         tile: request.tile,
         m: request.m,
@@ -121,7 +121,7 @@ fn with_less(request: &Request, violation: &Violation) -> Option<Request> {
     iter::once(one_accumulator)
         .chain(more_warps)
         .chain(smaller)
-        .find(|candidate| keeps_rules(candidate) && report(candidate).is_ok())
+        .find(|candidate| candidate.keeps_rules() && report(candidate).is_ok())
 }
 
 /// The request with everything left open that may be illegal on another architecture.
@@ -171,7 +171,7 @@ static FIELDS: [Field; 20] = [
     ("epilogue buffers", |request, value| {
         set_epilogue(request, |tile| tile.buffers = value)
     }),
-    // Threads are not chosen by themselves: the warps that multiply give way.
+    // Threads are not chosen by themselves: the math warps give way.
     ("threads", |request, value| {
         let copying = request.producer_warps.unwrap_or(4).min(value / 32 - 1);
         request.producer_warps = request.producer_warps.map(|_| copying);

@@ -1,4 +1,4 @@
-//! How many blocks of a kernel a multiprocessor holds at a time, and what stops it from holding one more.
+//! How many CTAs of a kernel an SM holds at a time, and what stops it from holding one more.
 //!
 //! ```
 //! use tilewright_plan::occupancy::{BlockUse, Limiter, largest_dynamic_bytes, occupancy};
@@ -7,18 +7,18 @@
 //! let block = BlockUse::new(256, 128, 0, 64 << 10);
 //! let resident = occupancy(sm_120, &block);
 //! assert_eq!((resident.blocks_per_sm, resident.limiter), (1, Limiter::SharedMemory));
-//! // What each of two blocks may use: half of 100 KiB, less the KiB that the system reserves in each.
+//! // What each of two CTAs may use: half of 100 KiB, less the KiB that the system reserves in each.
 //! assert_eq!(largest_dynamic_bytes(sm_120, 2, &block), Some(49 << 10));
 //! # Ok::<(), cuda_arch::UnknownArchitecture>(())
 //! ```
 //!
-//! A block takes shares of six resources, and the scarcest decides:
+//! A CTA takes shares of six resources, and the scarcest decides:
 //!
 //! - *shared memory*: static, dynamic and reserved bytes together, rounded up to the allocation granularity, of the
-//!   configuration that the multiprocessor's cache is divided by;
+//!   configuration that the SM's cache is divided by;
 //! - *registers*: given to whole warps, and from the one subpartition that the warp runs on;
-//! - *warps*, *blocks*: slots of the multiprocessor;
-//! - *barriers*: slots that the named barriers of all resident blocks share. `ptxas` gives a kernel all 16 where the
+//! - *warps*, *CTAs*: slots of the SM;
+//! - *barriers*: slots that the named barriers of all resident CTAs share. `ptxas` gives a kernel all 16 where the
 //!   number of one comes from a register;
 //! - *virtual resources*: a further budget from 10.0 on, which ordinary kernels take nothing of.
 //!
@@ -41,10 +41,10 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// What one block of a kernel takes.
+/// What one CTA of a kernel takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockUse {
-    /// Threads of the block.
+    /// Threads of the CTA.
     pub threads: u32,
     /// 32-bit registers of a thread, as `ptxas` reports them.
     pub registers_per_thread: u32,
@@ -52,17 +52,17 @@ pub struct BlockUse {
     pub static_bytes: u64,
     /// Dynamic shared memory, without what the system reserves.
     pub dynamic_bytes: u64,
-    /// The preferred carve-out, in percent of the multiprocessor's shared memory; above 100 is 100. `None` is the
-    /// driver's default, which as far as occupancy goes is all of it.
+    /// The preferred carve-out, in percent of the SM's shared memory; above 100 is 100. `None` is the driver's default,
+    /// which as far as occupancy goes is all of it.
     pub carveout_percent: Option<u32>,
-    /// Barriers of the block, as `ptxas` reports them; 1 where there is only `__syncthreads()`. They count from 9.0 on.
+    /// Barriers of the CTA, as `ptxas` reports them; 1 where there is only `__syncthreads()`. They count from 9.0 on.
     pub barriers: u32,
-    /// Virtual resources of the block; 0 for ordinary kernels. They count where the architecture has them.
+    /// Virtual resources of the CTA; 0 for ordinary kernels. They count where the architecture has them.
     pub virtual_resources: u32,
 }
 
 impl BlockUse {
-    /// A block of an ordinary kernel: the default carve-out, one barrier, no virtual resources.
+    /// A CTA of an ordinary kernel: the default carve-out, one barrier, no virtual resources.
     pub const fn new(threads: u32, registers_per_thread: u32, static_bytes: u64, dynamic_bytes: u64) -> Self {
         Self {
             threads,
@@ -76,7 +76,7 @@ impl BlockUse {
     }
 }
 
-/// A resource that limits how many blocks are resident.
+/// A resource that limits how many CTAs are resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limiter {
@@ -86,7 +86,7 @@ pub enum Limiter {
     Registers,
     /// Slots for warps.
     Warps,
-    /// Slots for blocks.
+    /// Slots for CTAs.
     Blocks,
     /// Barriers.
     Barriers,
@@ -94,42 +94,56 @@ pub enum Limiter {
     VirtualResources,
 }
 
-/// How many blocks are resident, by which resource, and what each takes.
+impl Limiter {
+    /// What reports call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Limiter::SharedMemory => "shared memory",
+            Limiter::Registers => "registers",
+            Limiter::Warps => "warps",
+            Limiter::Blocks => "the number of blocks",
+            Limiter::Barriers => "barriers",
+            Limiter::VirtualResources => "virtual resources",
+        }
+    }
+}
+
+/// How many CTAs are resident, by which resource, and what each takes.
 ///
-/// Where a block cannot be launched at all, `blocks_per_sm` is 0 and so is the limit of every resource that forbids it:
-/// shared memory beyond the opt-in limit, too many registers for a thread or a block, a warp limit of 0 for more
-/// threads than a block may have or none, more barriers or virtual resources than there are.
+/// Where a CTA cannot be launched at all, `blocks_per_sm` is 0 and so is the limit of every resource that forbids it:
+/// shared memory beyond the opt-in limit, too many registers for a thread or a CTA, a warp limit of 0 for more threads
+/// than a CTA may have or none, more barriers or virtual resources than there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupancy {
-    /// Resident blocks of a multiprocessor: the least of the limits.
+    /// Resident CTAs of an SM: the least of the limits.
     pub blocks_per_sm: u32,
     /// The first resource, in the order of [`Limiter`], whose limit that is. [`Self::limiters`] has them all.
     pub limiter: Limiter,
-    /// Blocks that shared memory has room for; `None` if the block takes none, the reserved part included.
+    /// CTAs that shared memory has room for; `None` if the CTA takes none, the reserved part included.
     pub by_shared_memory: Option<u32>,
-    /// Blocks that the registers suffice for; `None` if the block takes none.
+    /// CTAs that the registers suffice for; `None` if the CTA takes none.
     pub by_registers: Option<u32>,
-    /// Blocks that the slots for warps suffice for.
+    /// CTAs that the slots for warps suffice for.
     pub by_warps: u32,
-    /// Slots for blocks.
+    /// Slots for CTAs.
     pub by_blocks: u32,
-    /// Blocks that the barriers suffice for; `None` if the block takes none, and before 9.0.
+    /// CTAs that the barriers suffice for; `None` if the CTA takes none, and before 9.0.
     pub by_barriers: Option<u32>,
-    /// Blocks that the virtual resources suffice for; `None` if the block takes none or the architecture has none.
+    /// CTAs that the virtual resources suffice for; `None` if the CTA takes none or the architecture has none.
     pub by_virtual_resources: Option<u32>,
-    /// Warps of the resident blocks.
+    /// Warps of the resident CTAs.
     pub warps_per_sm: u32,
-    /// The configuration: how much of the multiprocessor's cache is shared memory. 0 where the block's shared memory is
-    /// too much for any.
+    /// The configuration: how much of the SM's cache is shared memory. 0 where the CTA's shared memory is too much for
+    /// any.
     pub carveout_bytes: u64,
-    /// Shared memory that one block takes, the reserved part and the granularity included.
+    /// Shared memory that one CTA takes, the reserved part and the granularity included.
     pub allocated_bytes: u64,
-    /// Registers that one block takes, the granularity included.
+    /// Registers that one CTA takes, the granularity included.
     pub allocated_registers: u64,
 }
 
 impl Occupancy {
-    /// Every resource with the blocks that it allows, in the order of [`Limiter`]; `None` where it sets no limit.
+    /// Every resource with the CTAs that it allows, in the order of [`Limiter`]; `None` where it sets no limit.
     pub const fn limits(&self) -> [(Limiter, Option<u32>); 6] {
         [
             (Limiter::SharedMemory, self.by_shared_memory),
@@ -141,7 +155,7 @@ impl Occupancy {
         ]
     }
 
-    /// The resources that allow no more than the resident blocks: more of all of them is needed for one block more.
+    /// The resources that allow no more than the resident CTAs: more of all of them is needed for one CTA more.
     pub fn limiters(&self) -> impl Iterator<Item = Limiter> {
         let resident = Some(self.blocks_per_sm);
         self.limits()
@@ -151,7 +165,7 @@ impl Occupancy {
     }
 }
 
-/// How many blocks that take `block` a multiprocessor of `arch` holds at a time.
+/// How many CTAs that take `block` an SM of `arch` holds at a time.
 pub fn occupancy(arch: &Architecture, block: &BlockUse) -> Occupancy {
     let warps = block.threads.div_ceil(arch.warp_size);
     let allocated_bytes = allocated_bytes(arch, block.static_bytes.saturating_add(block.dynamic_bytes));
@@ -189,18 +203,17 @@ pub fn occupancy(arch: &Architecture, block: &BlockUse) -> Occupancy {
     result
 }
 
-/// The most dynamic shared memory with which `blocks_per_sm` blocks are still resident: one byte more, and they are
-/// not.
+/// The most dynamic shared memory with which `blocks_per_sm` CTAs are still resident: one byte more, and they are not.
 ///
-/// `block.dynamic_bytes` is passed over; all else of `block` counts, the carve-out too. `None` if that many blocks
-/// cannot be resident even without dynamic shared memory, and for 0 blocks.
+/// `block.dynamic_bytes` is passed over; all else of `block` counts, the carve-out too. `None` if that many CTAs cannot
+/// be resident even without dynamic shared memory, and for 0 CTAs.
 ///
 /// The question is that of `cuOccupancyAvailableDynamicSMemPerBlock`. `cudaOccAvailableDynamicSMemPerBlock` in
 /// `cuda_occupancy.h` of CUDA 13.0 answers it with the reserved bytes in addition (from 8.0 on, 1 KiB): by the same
-/// header's count of resident blocks, one block less fits then.
+/// header's count of resident CTAs, one CTA less fits then.
 pub fn largest_dynamic_bytes(arch: &Architecture, blocks_per_sm: u32, block: &BlockUse) -> Option<u64> {
-    // The largest share that fits uses up an equal part of the configuration that it brings about, or the block's
-    // limit. So there is one candidate a configuration.
+    // The largest share that fits uses up an equal part of the configuration that it brings about, or the CTA's limit.
+    // So there is one candidate a configuration.
     configurations(arch)
         .filter_map(|configuration| {
             let share = configuration.checked_div(blocks_per_sm.into())?.min(block_limit(arch));
@@ -218,8 +231,8 @@ pub fn largest_dynamic_bytes(arch: &Architecture, blocks_per_sm: u32, block: &Bl
         .max()
 }
 
-/// The carve-out to ask for, in percent, so that shared memory has room for `blocks` blocks of `bytes` each (static and
-/// dynamic, without the reserved part) and as much as possible is left to the first-level cache.
+/// The carve-out to ask for, in percent, so that shared memory has room for `blocks` CTAs of `bytes` each (static and
+/// dynamic, without the reserved part) and as much as possible is left to the L1 cache.
 ///
 /// For `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT`. It names the smallest configuration that suffices, from
 /// below, because a percentage is rounded up to a configuration. 100 where none suffices. The driver takes it as a
@@ -230,7 +243,7 @@ pub fn carveout_percent(arch: &Architecture, blocks: u32, bytes: u64) -> u32 {
     u32::try_from(percent).unwrap_or(100)
 }
 
-/// What a block that uses `bytes` of shared memory is given.
+/// What a CTA that uses `bytes` of shared memory is given.
 fn allocated_bytes(arch: &Architecture, bytes: u64) -> u64 {
     let used = bytes.saturating_add(arch.smem_reserved_per_block.into());
     round_up(used, granularity(arch))
@@ -240,7 +253,7 @@ fn granularity(arch: &Architecture) -> u64 {
     arch.smem_allocation_granularity.into()
 }
 
-/// The most that a block can be given, the reserved part included.
+/// The most that a CTA can be given, the reserved part included.
 fn block_limit(arch: &Architecture) -> u64 {
     u64::from(arch.smem_per_block_optin) + u64::from(arch.smem_reserved_per_block)
 }
@@ -257,19 +270,19 @@ fn configuration(arch: &Architecture, bytes: u64) -> u64 {
         .unwrap_or(arch.smem_per_sm.into())
 }
 
-/// The configuration, and how many blocks of `allocated` bytes it holds.
+/// The configuration, and how many CTAs of `allocated` bytes it holds.
 fn shared_memory(arch: &Architecture, preferred_percent: Option<u32>, allocated: u64) -> (u64, Option<u32>) {
     if allocated > block_limit(arch) {
         return (0, Some(0));
     }
     let percent = preferred_percent.map_or(100, |percent| percent.min(100));
     let preferred = configuration(arch, u64::from(arch.smem_per_sm) * u64::from(percent) / 100);
-    // A preference too small for a single block gives way, but no further than to one block.
+    // A preference too small for a single CTA gives way, but no further than to one CTA.
     let configuration = preferred.max(configuration(arch, allocated));
     (configuration, configuration.checked_div(allocated).map(saturating_u32))
 }
 
-/// The registers that a block of `warps` warps is given, and how many such blocks they suffice for.
+/// The registers that a CTA of `warps` warps is given, and how many such CTAs they suffice for.
 fn registers(arch: &Architecture, per_thread: u32, warps: u32) -> (u64, Option<u32>) {
     let subpartitions = u64::from(arch.subpartitions_per_sm);
     let per_warp = round_up(
@@ -290,7 +303,7 @@ fn registers(arch: &Architecture, per_thread: u32, warps: u32) -> (u64, Option<u
     (allocated, blocks.map(saturating_u32))
 }
 
-/// Barriers that limit the resident blocks, which NVIDIA's model has from 9.0 on only.
+/// Barriers that limit the resident CTAs, which NVIDIA's model has from 9.0 on only.
 fn barriers(arch: &Architecture) -> Option<u32> {
     (arch.compute_capability.major >= 9).then_some(arch.block_barriers_per_sm)
 }

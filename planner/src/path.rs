@@ -15,14 +15,14 @@ pub enum Path {
     /// FFMA and its like: one multiplication a thread.
     #[serde(rename = "simt")]
     Simt,
-    /// `mma.sync`: a warp multiplies, operands and sums in registers.
+    /// `mma.sync`: a warp multiplies, operands and accumulators in registers.
     #[serde(rename = "mma.sync")]
     MmaSync,
-    /// `wgmma.mma_async`: four warps multiply, operands in shared memory, sums in registers (compute capability 9.0
-    /// alone).
+    /// `wgmma.mma_async`: four warps multiply, operands in shared memory, accumulators in registers (compute capability
+    /// 9.0 alone).
     #[serde(rename = "wgmma")]
     Wgmma,
-    /// `tcgen05.mma`: one thread starts it, operands in shared memory, sums in tensor memory (10.x, 11.0).
+    /// `tcgen05.mma`: one thread starts it, operands in shared memory, accumulators in tensor memory (10.x, 11.0).
     #[serde(rename = "tcgen05")]
     Tcgen05,
 }
@@ -73,9 +73,9 @@ impl Path {
             .map(|(_, path)| path)
     }
 
-    /// Whether operands come by bulk copies (TMA), which a barrier in shared memory counts: `wgmma` and `tcgen05`
-    /// always, `mma.sync` from 9.0 on. Before, `cp.async` needs no barrier in shared memory.
-    pub fn copies_by_tma(self, arch: &Architecture) -> bool {
+    /// Whether operands come by TMA loads, which a barrier in shared memory counts: `wgmma` and `tcgen05` always,
+    /// `mma.sync` from 9.0 on. Before, `cp.async` needs no barrier in shared memory.
+    pub fn loads_by_tma(self, arch: &Architecture) -> bool {
         self != Path::Simt && arch.compute_capability.major >= 9
     }
 

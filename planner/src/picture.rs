@@ -1,4 +1,4 @@
-//! Worksheets as a picture: what each block takes, part by part, against the limits of the architectures.
+//! Worksheets as a picture: what each CTA takes, part by part, against the limits of the architectures.
 //!
 //! The picture is an SVG that stands alone: in a page, in a README, on paper. Parts differ by colour and by pattern, so
 //! that it can be read in black and white too, and the bytes stand in a table below the bars. Colours of the page's
@@ -70,7 +70,8 @@ fn whole(bars: &[Bar<'_>], frame: &Frame, height: f64, content: &str) -> String 
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tw\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-labelledby=\"tw-title tw-desc\" \
          font-family=\"ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif\" font-size=\"{size}\">\n\
-         <title id=\"tw-title\">Shared memory of a block against the limits of the architectures</title>\n<desc id=\"tw-desc\">",
+         <title id=\"tw-title\">Shared memory of a block against the limits of the architectures</title>\n<desc \
+         id=\"tw-desc\">",
         size = text::SIZE,
     );
     for (index, Bar { label, sheet }) in bars.iter().enumerate() {
@@ -87,7 +88,8 @@ fn whole(bars: &[Bar<'_>], frame: &Frame, height: f64, content: &str) -> String 
     let _ = write!(
         out,
         "</desc>\n<style>{style}</style>\n<defs>\n{patterns}</defs>\n\
-         <rect class=\"tw-page\" x=\"0.5\" y=\"0.5\" width=\"{w:.0}\" height=\"{h:.0}\" rx=\"8\" fill=\"{page}\" stroke=\"{rule}\"/>\n\
+         <rect class=\"tw-page\" x=\"0.5\" y=\"0.5\" width=\"{w:.0}\" height=\"{h:.0}\" rx=\"8\" fill=\"{page}\" \
+         stroke=\"{rule}\"/>\n\
          {content}</svg>\n",
         style = look::STYLE,
         patterns = look::Patterns,

@@ -1,4 +1,4 @@
-//! How many operations a multiprocessor completes in a clock, by architecture, instruction path and element type.
+//! How many operations an SM completes in a clock, by architecture, instruction path and element type.
 //!
 //! The table is also the table of support: an instruction that an architecture lacks has no row. Rows were held against
 //! `ptxas` 13.0 by assembling every instruction for every target; where it splits an instruction (fp8 by `mma.sync` on
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::gemm_type::GemmType::{self, Bf16, E4m3, E5m2, F16, F32, F64, Int8, Mxfp4, Mxfp8, Mxfp8xMxfp4, Nvfp4, Tf32};
 use crate::path::Path::{self, MmaSync, Simt, Tcgen05, Wgmma};
 
-/// What multiprocessors of some architectures do on a path.
+/// What SMs of some architectures do on a path.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Rate {
     /// The compute capabilities that have it, (major, minor).
@@ -20,19 +20,19 @@ pub struct Rate {
     pub path: Path,
     /// The element types.
     pub types: &'static [GemmType],
-    /// Operations of one multiprocessor in one clock, dense; a multiplication and its addition are two.
+    /// Operations of one SM in one clock, dense; a multiplication and its addition are two.
     pub flops_per_clock: u32,
     /// Where the number is from. "derived" marks what no publication states.
     pub source: &'static str,
 }
 
 impl Rate {
-    /// Whether products that NVIDIA sells as GeForce run at half this rate: tensor instructions on floats of one scale
+    /// Whether GPUs that NVIDIA sells as GeForce run at half this rate: tensor instructions on floats of one scale
     /// or none, summed in f32.
     ///
     /// Sources: the GA102, Ada and RTX Blackwell white papers (RTX 5090: 419 TFLOPS with f16 sums, 209.5 with f32 sums;
-    /// int8 838; fp4 1676 whatever the sums); `mmapeak` on an RTX 5090: block-scaled fp8 at twice the rate of plain
-    /// fp8.
+    /// int8 838; fp4 1676 whatever the accumulators); `mmapeak` on an RTX 5090: block-scaled fp8 at twice the rate of
+    /// plain fp8.
     pub fn halved_by_geforce(&self) -> bool {
         self.path == MmaSync && matches!(self.types[0], Tf32 | F16 | Bf16 | E4m3 | E5m2)
     }
@@ -63,8 +63,8 @@ const HOPPER_MMA: &str =
 const HOPPER_FP8_MMA: &str =
     "derived: ptxas 13.0 makes two HMMA.16816 of f16 of one fp8 m16n8k32; conversions not counted";
 const B200: &str = "HGX B200: 2.25 PFLOPS f16, 1.1 tf32, 4.5 fp8 and int8, 9 fp4 dense / (148 SM x 1.86 GHz)";
-const B200_MMA: &str = "measured by third parties: 8.5 clocks an HMMA.16816 and sub-partition on B200, 569-578 TFLOPS on B300; \
-                        tf32 derived as half";
+const B200_MMA: &str = "measured by third parties: 8.5 clocks an HMMA.16816 and sub-partition on B200, 569-578 TFLOPS \
+                        on B300; tf32 derived as half";
 const B200_INT8_MMA: &str = "derived: twice f16, as on 8.0 and 9.0; not measured";
 const B200_F64: &str = "B200: 37 TFLOPS f64 / (148 SM x 1.97 GHz)";
 const B300: &str = "HGX B300: 14 PFLOPS fp4 dense / (148 SM x 1.92 GHz), the kind with 96 elements of k";
@@ -72,8 +72,9 @@ const B300_INT8: &str = "HGX B300: 0.15 POPS int8 / (148 SM x 1.92 GHz); tcgen05
 const THOR: &str =
     "Jetson Thor T5000: 1035 TFLOPS fp4, 517 fp8 dense / (20 SM x 1.575 GHz); the others derived as on 10.0";
 const THOR_MMA: &str = "derived: as on 10.0; not measured";
-const RTX_BLACKWELL: &str = "RTX Blackwell white paper: 419 TFLOPS f16 with f16 sums, 838 fp8 and int8, 1676 fp4 / (170 SM x 2.407 \
-                             GHz); f32 sums at this rate on RTX PRO (504 TFLOPS), see halved_by_geforce";
+const RTX_BLACKWELL: &str = "RTX Blackwell white paper: 419 TFLOPS f16 with f16 sums, 838 fp8 and int8, 1676 fp4 / \
+                             (170 SM x 2.407 GHz); f32 sums at this rate on RTX PRO (504 TFLOPS), see \
+                             halved_by_geforce";
 const RTX_BLACKWELL_MX: &str = "mmapeak on RTX 5090: block-scaled fp8 at the rate of fp8 with f16 sums";
 const SLOW_F64: &str =
     "derived: f64 tensor instructions run at the rate of DFMA where they exist for compatibility alone";
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn peaks_are_those_of_the_data_sheets() {
-        // Multiprocessors, GHz, and dense TFLOPS as published.
+        // SMs, GHz, and dense TFLOPS as published.
         for (capability, path, ty, multiprocessors, ghz, tflops) in [
             ((7, 5), MmaSync, F16, 40.0, 1.59, 65.0),
             ((8, 0), MmaSync, Bf16, 108.0, 1.41, 312.0),

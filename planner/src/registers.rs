@@ -1,4 +1,4 @@
-//! How many registers a thread needs: the sums exactly, the rest by what compilers make of such kernels.
+//! How many registers a thread needs: the accumulators exactly, the rest by what compilers make of such kernels.
 
 use cuda_arch::Architecture;
 use serde::Serialize;
@@ -9,17 +9,17 @@ use crate::template::{Accumulator, Template, warp_grid};
 /// Registers of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Registers {
-    /// For its sums.
+    /// For its accumulators.
     pub accumulator: u32,
     /// In all, of a thread that multiplies.
     pub math: u32,
-    /// In all, as the launch allocates them for every thread of the block.
+    /// In all, as the launch allocates them for every thread of the CTA.
     pub allocated: u32,
-    /// Whether a compiler has said so; else all but the sums is an estimate.
+    /// Whether a compiler has said so; else all but the accumulators is an estimate.
     pub known: bool,
 }
 
-/// Registers that hold a thread's sums.
+/// Registers that hold a thread's accumulators.
 pub(crate) fn accumulator_registers(template: &Template) -> u32 {
     match template.accumulator {
         Accumulator::Registers => {
@@ -31,12 +31,12 @@ pub(crate) fn accumulator_registers(template: &Template) -> u32 {
     }
 }
 
-/// Registers of a thread that multiplies: its sums and what the main loop needs besides.
+/// Registers of a thread that multiplies: its accumulators and what the main loop needs besides.
 ///
-/// What it needs besides, from kernels that were measured: `simt` twice its fragments and 28 (8 x 8 sums: 124,
-/// CUTLASS's 128x128x8 has 122; 16 x 8 sums: 202, cuBLAS's 256x128x8 has 202 to 212); `mma.sync` its fragments for 32
-/// bytes of k and 32 (a warp tile of 64 x 64: 192, measured 186 to 196); `wgmma` 40 (128 sums: 168, as CUTLASS and
-/// DeepGEMM have them); `tcgen05` 96 for the epilogue's pieces.
+/// What it needs besides, from kernels that were measured: `simt` twice its fragments and 28 (8 x 8 accumulators: 124,
+/// CUTLASS's 128x128x8 has 122; 16 x 8 accumulators: 202, cuBLAS's 256x128x8 has 202 to 212); `mma.sync` its fragments
+/// for 32 bytes of k and 32 (a warp tile of 64 x 64: 192, measured 186 to 196); `wgmma` 40 (128 accumulators: 168, as
+/// CUTLASS and DeepGEMM have them); `tcgen05` 96 for the epilogue's pieces.
 pub(crate) fn math_registers(template: &Template) -> u32 {
     if let Some(known) = template.registers_per_thread {
         return known;
@@ -59,12 +59,12 @@ pub(crate) fn math_registers(template: &Template) -> u32 {
     sums.saturating_add(besides)
 }
 
-/// All of it. A producer group hands registers over (`setmaxnreg`, from 9.0 on): it keeps 40 a thread, as CUTLASS has
-/// it.
+/// All of it. A producer warpgroup hands registers over (`setmaxnreg`, from 9.0 on): it keeps 40 a thread, as CUTLASS
+/// has it.
 pub(crate) fn registers(template: &Template, arch: &Architecture) -> Registers {
     const PRODUCER: u32 = 40;
     let hands_over = matches!(template.path, Path::MmaSync | Path::Wgmma)
-        && template.copies_by_tma(arch)
+        && template.loads_by_tma(arch)
         && template.producer_warps > 0;
     let math = math_registers(template);
     let allocated = match template.registers_per_thread {

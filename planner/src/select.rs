@@ -12,13 +12,14 @@ use serde::Serialize;
 
 use crate::enumerate::{clusters, fewest_stages, splits, templates};
 use crate::estimate::{Estimate, Machine, Work};
+use crate::footprint::{Footprint, most_stages};
 use crate::frontend::Frontend;
 use crate::gemm_type::GemmType;
+use crate::gpu_models::GpuModel;
 use crate::path::Path;
-use crate::products::Product;
 use crate::rules::{self, Rule, Violation};
 use crate::template::{Shape, Template};
-use crate::worksheet::{Worksheet, largest_stages, worksheet};
+use crate::worksheet::{Worksheet, worksheet};
 
 /// What the caller wants of the templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub struct Policy {
     pub output_bytes: Option<u32>,
     /// The most parts that k is split into; 1 for none.
     pub max_split_k: u32,
-    /// Whether blocks may form clusters that share loads, where the architecture has them.
+    /// Whether CTAs may form clusters that share loads, where the architecture has them.
     pub clusters: bool,
     /// The most stages.
     pub max_stages: u32,
@@ -74,14 +75,14 @@ pub enum Reason {
     TooLarge {
         /// Those stages.
         stages: u32,
-        /// Shared memory of a block with them.
+        /// Shared memory of a CTA with them.
         total_bytes: u64,
         /// By how much that is too much.
         over_by_bytes: u64,
         /// The rule about stages.
         rule: &'static Rule,
     },
-    /// No block of it is ever resident.
+    /// No CTA of it is ever resident.
     NeverResident,
 }
 
@@ -138,10 +139,10 @@ impl Selection {
 ///
 /// Nothing is ranked where the architecture has no instructions for the type, where no template fits, or where the
 /// shape has a zero extent: such a product needs no multiplications.
-pub fn select(arch: &Architecture, product: &Product, shape: &Shape, ty: GemmType, policy: &Policy) -> Selection {
+pub fn select(arch: &Architecture, gpu: &GpuModel, shape: &Shape, ty: GemmType, policy: &Policy) -> Selection {
     let search = Search {
         arch,
-        product,
+        gpu,
         shape,
         ty,
         policy,
@@ -168,7 +169,7 @@ fn order(candidate: &Candidate) -> (u64, Reverse<u32>, Reverse<u32>, u32) {
 /// The arguments of a selection.
 struct Search<'a> {
     arch: &'a Architecture,
-    product: &'a Product,
+    gpu: &'a GpuModel,
     shape: &'a Shape,
     ty: GemmType,
     policy: &'a Policy,
@@ -191,7 +192,7 @@ impl Search<'_> {
         let Some(support) = path.support(self.arch, self.ty) else {
             return;
         };
-        let machine = Machine::new(self.arch, self.product, support);
+        let machine = Machine::new(self.arch, self.gpu, support);
         for template in templates(self.arch, path, self.ty) {
             let template = Template {
                 frontend: self.policy.frontend,
@@ -218,27 +219,21 @@ impl Search<'_> {
     fn deepest(&self, template: &Template) -> Result<Worksheet, (u32, Reason)> {
         let margin = self.policy.margin_bytes;
         let broken = |violation| (template.stages, Reason::Rule(violation));
-        let with = |stages| worksheet(&Template { stages, ..*template }, self.arch, margin).map_err(broken);
+        let with = |stages| Template { stages, ..*template };
         let fewest = fewest_stages(template);
-        let sheet = match largest_stages(template, self.arch, margin).map_err(broken)? {
-            Some((stages, sheet)) if stages >= fewest => sheet,
-            _ => {
-                let sheet = with(fewest)?;
-                let reason = Reason::TooLarge {
-                    stages: fewest,
-                    total_bytes: sheet.total_bytes,
-                    over_by_bytes: sheet.over_by_bytes,
-                    rule: &rules::FEWEST_STAGES,
-                };
-                return Err((fewest, reason));
-            }
+        let most = most_stages(template, self.arch, margin).map_err(broken)?;
+        let Some(stages) = most.filter(|stages| *stages >= fewest) else {
+            let footprint = Footprint::new(&with(fewest), self.arch, margin).map_err(broken)?;
+            let reason = Reason::TooLarge {
+                stages: fewest,
+                total_bytes: footprint.total_bytes,
+                over_by_bytes: footprint.over_by_bytes(),
+                rule: &rules::FEWEST_STAGES,
+            };
+            return Err((fewest, reason));
         };
-        let most = self.policy.max_stages.max(fewest);
-        let sheet = if sheet.template.stages > most {
-            with(most)?
-        } else {
-            sheet
-        };
+        let stages = stages.min(self.policy.max_stages.max(fewest));
+        let sheet = worksheet(&with(stages), self.arch, margin).map_err(broken)?;
         if sheet.occupancy.blocks_per_sm == 0 {
             return Err((sheet.template.stages, Reason::NeverResident));
         }

@@ -1,17 +1,17 @@
-//! Columns of tensor memory: 512 of 128 lanes of 4 bytes on a multiprocessor that has it.
+//! Columns of tensor memory: 512 of 128 lanes of 4 bytes on an SM that has it.
 
 use cuda_arch::Architecture;
 use serde::Serialize;
 
 use crate::template::{Accumulator, Template};
 
-/// Columns of a multiprocessor (PTX ISA 9.0, "Tensor memory"; CUTLASS, `tmem_allocator_sm100.hpp`).
+/// Columns of an SM (PTX ISA 9.0, "Tensor memory"; CUTLASS, `tmem_allocator_sm100.hpp`).
 pub const COLUMNS: u32 = 512;
 
-/// What a block takes of tensor memory, in columns.
+/// What a CTA takes of tensor memory, in columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Columns {
-    /// For the sums.
+    /// For the accumulators.
     pub accumulator: u32,
     /// For the block scales.
     pub scales: u32,
@@ -21,13 +21,20 @@ pub struct Columns {
     pub allocated: u32,
 }
 
-/// The columns that a template takes; `None` where its sums are elsewhere.
+impl Columns {
+    /// Whether an SM has as many.
+    pub const fn fit(&self) -> bool {
+        self.needed <= COLUMNS
+    }
+}
+
+/// The columns that a template takes; `None` where its accumulators are elsewhere.
 pub(crate) fn columns(template: &Template, arch: &Architecture) -> Option<Columns> {
     if template.accumulator != Accumulator::TensorMemory || arch.tensor_memory_per_sm == 0 {
         return None;
     }
     let tile = template.tile;
-    // A column holds a 32-bit sum of each of 128 rows; 64 rows leave half of the lanes empty.
+    // A column holds a 32-bit accumulator of each of 128 rows; 64 rows leave half of the lanes empty.
     let accumulator = tile
         .n
         .saturating_mul(tile.m.div_ceil(128))

@@ -196,18 +196,18 @@ fn sums_move_into_registers_with_more_warps_if_need_be() {
     };
     let roomy = tried(MoveKind::AccumulatorToRegisters, &staged(8), "sm_89", None);
     assert_eq!((roomy.legal, roomy.template.warps), (true, 8));
-    // 4 warps would hold 256 sums a thread.
+    // 4 warps would hold 256 accumulators a thread.
     let cramped = tried(MoveKind::AccumulatorToRegisters, &staged(4), "sm_89", None);
     assert_eq!((cramped.legal, cramped.template.warps), (true, 8));
     assert!(cramped.reason.ends_with("4 -> 8 warps"), "{cramped}");
-    // Scratch of the further warps may cost more than the sums free.
+    // Scratch of the further warps may cost more than the accumulators free.
     let scratch = Template {
         scratch_per_warp_bytes: 40_000,
         ..staged(4)
     };
     let dear = tried(MoveKind::AccumulatorToRegisters, &scratch, "sm_89", None);
     assert!(!dear.legal && dear.reason.contains("raise the total to"), "{dear}");
-    // 1024 threads cannot hold 512 x 256 sums in 65536 registers.
+    // 1024 threads cannot hold 512 x 256 accumulators in 65536 registers.
     let huge = Template {
         tile: TileShape::new(512, 256, 32),
         ..staged(16)
@@ -278,7 +278,7 @@ fn registers_spill_into_shared_memory_only_where_that_is_legal() {
         assert!(!refused.legal && refused.before_bytes == refused.after_bytes);
         refused.reason
     };
-    // A warp's 64 x 96 sums take 264 registers a thread: 9 too many.
+    // A warp's 64 x 96 accumulators take 264 registers a thread: 9 too many.
     let legal = Template {
         warps: 8,
         accumulator: Accumulator::SharedMemory,
@@ -295,7 +295,7 @@ fn registers_spill_into_shared_memory_only_where_that_is_legal() {
     assert!(spilled.legal && spilled.fits, "{spilled}");
     assert_eq!(spilled.after_bytes, 7168 + 9 * 4 * 256);
     assert!(spilled.reason.contains(".maxntid 256"), "{spilled}");
-    // The multiprocessor of 12.0 is smaller, and so is what ptxas takes of it.
+    // The SM of 12.0 is smaller, and so is what ptxas takes of it.
     let deeper = Template {
         tile: TileShape::new(256, 192, 16),
         ..legal
@@ -407,10 +407,13 @@ fn a_proof_names_the_smallest_template_and_what_no_move_changes() {
     assert_eq!(proof.smallest.total_bytes, 256 + 128 + 110_000);
     assert_eq!(proof.smallest.over_by_bytes, 110_384 - 101_376);
     assert!(proof.moves.iter().all(|tried| tried.before_bytes == tried.after_bytes));
-    assert!(fit.to_string().ends_with(
-        "16x8x8 with one buffer, takes 110384 B, 9008 B over the limit of 101376 B; 110000 B of it, which no move changes \
-         (static part, barriers, scratch), are too much alone"
-    ), "{fit}");
+    assert!(
+        fit.to_string().ends_with(
+            "16x8x8 with one buffer, takes 110384 B, 9008 B over the limit of 101376 B; 110000 B of it, which no move \
+         changes (static part, barriers, scratch), are too much alone"
+        ),
+        "{fit}"
+    );
 }
 
 #[test]

@@ -44,10 +44,10 @@ fn the_budget_guides_example_corrected() {
     }
     let on_blackwell = sheet(&usual("sm_100", GemmType::Nvfp4, (128, 256, 64), 4), "sm_100");
     assert_eq!(on_blackwell.total_bytes, 54 * KIB + 64 + 40);
-    let columns = on_blackwell.tensor_memory.expect("sums in tensor memory");
+    let columns = on_blackwell.tensor_memory.expect("accumulators in tensor memory");
     assert_eq!((columns.accumulator, columns.scales, columns.allocated), (256, 12, 512));
 
-    // With the sums in shared memory, as the guide has it: 128 KiB more, and it does not fit.
+    // With the accumulators in shared memory, as the guide has it: 128 KiB more, and it does not fit.
     let staged = Template {
         accumulator: Accumulator::SharedMemory,
         ..usual("sm_120", GemmType::Nvfp4, (128, 256, 64), 4)

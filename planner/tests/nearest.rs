@@ -3,9 +3,6 @@
 use cuda_arch::ARCHITECTURES;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tilewright_contract::{Bytes, DType, GemmShape, Rung};
-use tilewright_plan::device::DeviceProfile;
-use tilewright_plan::kernels::{PlanError, Policy, plan};
 use tilewright_plan::{
     Accumulator, Epilogue, EpilogueTile, Frontend, GemmType, Path, Refusal, Request, TileShape, Widening, difference,
     nearest, report, rules,
@@ -116,34 +113,6 @@ proptest! {
             prop_assert!(report(&open).is_ok(), "{:?}", report(&open).map(drop));
         }
     }
-
-    #[test]
-    fn a_refused_kernel_leads_to_one_that_works(
-        rung in select(&Rung::ALL[..]),
-        dtype in select(&DType::ALL[..]),
-        width in prop_oneof![4 => 0..300_u32, 1 => any::<u32>()],
-        smem in prop_oneof![4 => Just(None), 1 => (8192..200_000_u32).prop_map(Some)],
-        n in select(vec![1_usize, 64]),
-    ) {
-        let device = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
-        let shape = GemmShape::packed(64, n, 64).expect("small");
-        let (mut rung, mut dtype, mut tile) = (rung, dtype, Some(width));
-        // As many steps as a request can have faults of different kinds: type, operands, width, bytes.
-        for _ in 0..=4 {
-            let policy = Policy { rung: Some(rung), tile, smem_limit: smem.map(Bytes), ..Policy::default() };
-            match plan(&shape, dtype, &device, &policy) {
-                Ok(_) => return Ok(()),
-                Err(PlanError::NoSuchVariant { nearest, .. }) => tile = nearest,
-                Err(PlanError::NoSuchType { nearest, .. }) => dtype = nearest,
-                Err(PlanError::NoVector { .. }) => rung = Rung::Gemm,
-                Err(PlanError::SharedMemory { nearest: Some((nearest, _)), .. }) => tile = Some(nearest.n()),
-                // Nothing of the kernel fits into what the user allows, and that is said.
-                Err(PlanError::SharedMemory { nearest: None, .. }) => return Ok(()),
-                Err(error) => return Err(TestCaseError::fail(error.to_string())),
-            }
-        }
-        Err(TestCaseError::fail("a circle"))?
-    }
 }
 
 #[test]
@@ -157,26 +126,6 @@ fn what_led_in_a_circle_no_longer_does() {
     // Two warps cannot share 5 x 3 instructions; one can.
     let own_default = report(&asked("sm_75", GemmType::F16, "80x24x64")).expect("legal");
     assert_eq!(own_default.sheet.warps, 1);
-    let device = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
-    let shape = GemmShape::packed(64, 64, 64).expect("small");
-    let of = |rung, dtype, tile| {
-        let policy = Policy {
-            rung: Some(rung),
-            tile: Some(tile),
-            ..Policy::default()
-        };
-        plan(&shape, dtype, &device, &policy)
-    };
-    assert_eq!(
-        of(Rung::WgmmaGemm, DType::Bf16, 128).map(|plan| plan.tile().n()),
-        Ok(128)
-    );
-    let narrow = of(Rung::WgmmaGemm, DType::Bf16, 200).expect_err("it has 128");
-    assert!(narrow.to_string().ends_with("nearest: 128"), "{narrow}");
-    let ring = of(Rung::WgmmaRing, DType::Bf16, 256).expect_err("it has 128 x 256");
-    assert!(ring.to_string().ends_with("leave the width open"), "{ring}");
-    let no_square = of(Rung::AsyncCopy, DType::F32, 128).expect_err("it has 256 x 128");
-    assert!(no_square.to_string().ends_with("leave the width open"), "{no_square}");
 }
 
 #[test]

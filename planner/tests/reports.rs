@@ -47,7 +47,7 @@ type Report = (&'static str, &'static str, u64, u64, Verdict, u64);
 
 #[rustfmt::skip]
 const REPORTS: [Report; 19] = [
-    // One KiB too much: what the multiprocessor has, and a block does not.
+    // One KiB too much: what the SM has, and a CTA does not.
     ("https://github.com/NVIDIA/cutlass/issues/3144", "sm_121", 0, 102_400, Verdict::TooLarge, 1024),
     ("https://github.com/vllm-project/vllm/issues/53748", "sm_121", 0, 102_400, Verdict::TooLarge, 1024),
     ("https://github.com/Dao-AILab/flash-attention/pull/2594", "sm_100", 0, 233_472, Verdict::TooLarge, 1024),
@@ -55,7 +55,7 @@ const REPORTS: [Report; 19] = [
     // (vllm-project/vllm#54013).
     ("https://github.com/vllm-project/vllm/pull/54013", "sm_121", 0, 83_968, Verdict::NeedsOptIn, 0),
     ("https://github.com/vllm-project/vllm/pull/54013", "sm_121", 0, 63_488, Verdict::NeedsOptIn, 0),
-    // Blocks made for 9.0.
+    // CTAs sized for 9.0.
     ("https://github.com/sgl-project/sglang/pull/17908", "sm_120", 0, 106_496, Verdict::TooLarge, 5120),
     ("https://github.com/sgl-project/sglang/issues/2847", "sm_86", 0, 106_496, Verdict::TooLarge, 5120),
     ("https://github.com/flashinfer-ai/flashinfer/issues/3807", "sm_120", 0, 118_784, Verdict::TooLarge, 17_408),
@@ -103,8 +103,8 @@ fn the_answer_names_who_would_take_the_kernel() {
     assert_eq!(
         launch.to_string(),
         "102400 B (0 static, 102400 dynamic) do not launch on sm_120: 1024 B over the 101376 B that a block may have; \
-         cuFuncSetAttribute and cuLaunchKernel answer CUDA_ERROR_INVALID_VALUE; sm_80, sm_87, sm_90, sm_100, sm_103, sm_110 \
-         would take it"
+         cuFuncSetAttribute and cuLaunchKernel answer CUDA_ERROR_INVALID_VALUE; sm_80, sm_87, sm_90, sm_100, sm_103, \
+         sm_110 would take it"
     );
     assert_eq!(launch.verdict.error(), Some("CUDA_ERROR_INVALID_VALUE"));
     assert!(
@@ -129,8 +129,8 @@ fn the_answer_names_who_would_take_the_kernel() {
 
 /// <https://github.com/NVIDIA/cutlass/issues/3144>: takes 12.0 for a part of 228 KiB, so that 12.1 seems the exception.
 /// <https://github.com/NVIDIA/TensorRT-LLM/pull/12141> has a threshold of "105 KiB with safety margin" for the same
-/// reason, and <https://github.com/flashinfer-ai/flashinfer/pull/2927> takes the 102400 B of a multiprocessor for the
-/// limit of a block.
+/// reason, and <https://github.com/flashinfer-ai/flashinfer/pull/2927> takes the 102400 B of an SM for the limit of a
+/// CTA.
 #[test]
 fn parts_of_12_0_and_12_1_have_the_same_99_kib() {
     for name in ["sm_86", "sm_89", "sm_120", "sm_121"] {

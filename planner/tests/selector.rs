@@ -1,10 +1,10 @@
-//! Rates, products, the throughput model and the selection.
+//! Rates, GPUs, the throughput model and the selection.
 
 use cuda_arch::ARCHITECTURES;
 use proptest::prelude::*;
 use tilewright_plan::{
-    Bound, Frontend, GemmType, PRODUCTS, Path, Policy, Product, Reason, Shape, Template, TileShape, estimate, select,
-    worksheet,
+    Bound, Frontend, GPU_MODELS, GemmType, GpuModel, Path, Policy, Reason, Shape, Template, TileShape, estimate,
+    select, worksheet,
 };
 
 fn square(extent: u64) -> Shape {
@@ -15,20 +15,14 @@ fn square(extent: u64) -> Shape {
     }
 }
 
-fn product(name: &str) -> &'static Product {
-    Product::find(name).expect("in the table")
+fn gpu(name: &str) -> &'static GpuModel {
+    GpuModel::find(name).expect("in the table")
 }
 
 /// The estimate of the winner, in TFLOPS.
 fn tflops(name: &str, ty: GemmType, shape: &Shape, policy: &Policy) -> f64 {
-    let product = product(name);
-    let selection = select(
-        product.architecture().expect("in the table"),
-        product,
-        shape,
-        ty,
-        policy,
-    );
+    let gpu = gpu(name);
+    let selection = select(gpu.architecture().expect("in the table"), gpu, shape, ty, policy);
     let us = selection.winner().expect("something fits").estimate.us;
     2e-6 * (shape.m * shape.n * shape.k) as f64 / us
 }
@@ -37,9 +31,9 @@ fn tflops(name: &str, ty: GemmType, shape: &Shape, policy: &Policy) -> f64 {
 fn every_architecture_has_an_answer_for_every_type_it_supports() {
     let mut supported = 0;
     for arch in &ARCHITECTURES {
-        let product = Product::assumed(arch).expect("every architecture has a product");
+        let gpu = GpuModel::assumed(arch).expect("every architecture has a GPU");
         for ty in GemmType::all() {
-            let selection = select(arch, product, &square(2048), ty, &Policy::default());
+            let selection = select(arch, gpu, &square(2048), ty, &Policy::default());
             assert_eq!(
                 selection.winner().is_some(),
                 Path::best(arch, ty).is_some(),
@@ -52,7 +46,7 @@ fn every_architecture_has_an_answer_for_every_type_it_supports() {
                     path: Some(path),
                     ..Policy::default()
                 };
-                let selection = select(arch, product, &square(2048), ty, &policy);
+                let selection = select(arch, gpu, &square(2048), ty, &policy);
                 assert_eq!(
                     selection.winner().is_some(),
                     path.support(arch, ty).is_some(),
@@ -88,31 +82,31 @@ fn estimates_are_near_what_was_measured() {
 fn the_bound_is_what_it_should_be() {
     let policy = Policy::default();
     let bound = |name: &str, ty, shape: Shape| {
-        let product = product(name);
-        let arch = product.architecture().expect("in the table");
-        select(arch, product, &shape, ty, &policy).ranked[0].estimate.bound
+        let gpu = gpu(name);
+        let arch = gpu.architecture().expect("in the table");
+        select(arch, gpu, &shape, ty, &policy).ranked[0].estimate.bound
     };
     assert_eq!(bound("H200", GemmType::Bf16, square(8192)), Bound::Compute);
     let (n, k) = (8192, 8192);
     assert_eq!(bound("H200", GemmType::Bf16, Shape { m: 16, n, k }), Bound::Dram);
     assert_eq!(bound("L4", GemmType::E4m3, Shape { m: 1, n, k }), Bound::Dram);
 
-    // One buffer, one block: nothing hides the latency of a load.
-    let product = product("H200");
-    let arch = product.architecture().expect("in the table");
+    // One buffer, one CTA: nothing hides the latency of a load.
+    let gpu = gpu("H200");
+    let arch = gpu.architecture().expect("in the table");
     let single = Template::usual(arch, GemmType::Bf16, TileShape::new(64, 64, 64), 1).expect("supported");
     let sheet = worksheet(&single, arch, 200 * 1024).expect("legal");
     let shape = Shape { m: 64, n: 64, k };
-    assert_eq!(estimate(&sheet, &shape, product).expect("runs").bound, Bound::Latency);
+    assert_eq!(estimate(&sheet, &shape, gpu).expect("runs").bound, Bound::Latency);
 }
 
 #[test]
 fn edges_and_empty_products() {
-    let product = product("H200");
-    let arch = product.architecture().expect("in the table");
+    let gpu = gpu("H200");
+    let arch = gpu.architecture().expect("in the table");
     let policy = Policy::default();
     for (m, n, k) in [(0, 8, 8), (8, 0, 8), (8, 8, 0)] {
-        let selection = select(arch, product, &Shape { m, n, k }, GemmType::F16, &policy);
+        let selection = select(arch, gpu, &Shape { m, n, k }, GemmType::F16, &policy);
         assert!(selection.winner().is_none() && selection.runners_up().is_empty());
     }
     for shape in [
@@ -129,27 +123,24 @@ fn edges_and_empty_products() {
         },
         square(u64::MAX),
     ] {
-        let selection = select(arch, product, &shape, GemmType::F16, &policy);
+        let selection = select(arch, gpu, &shape, GemmType::F16, &policy);
         let estimate = selection.winner().expect("something fits").estimate;
         assert!(estimate.us.is_finite() && estimate.us > 0.0, "{shape:?} {estimate:?}");
     }
     // A tile of 128 x 128 for one element: the rest is waste.
     let template = Template::usual(arch, GemmType::F16, TileShape::new(128, 128, 64), 4).expect("supported");
     let sheet = worksheet(&template, arch, 0).expect("legal");
-    let waste = estimate(&sheet, &square(1), product).expect("runs").useful_fraction;
+    let waste = estimate(&sheet, &square(1), gpu).expect("runs").useful_fraction;
     assert!((waste - 1.0 / f64::from(128 * 128 * 64)).abs() < 1e-12);
-    assert_eq!(
-        estimate(&sheet, &square(1024), product).expect("runs").useful_fraction,
-        1.0
-    );
+    assert_eq!(estimate(&sheet, &square(1024), gpu).expect("runs").useful_fraction, 1.0);
 }
 
 #[test]
 fn splitting_k_helps_where_there_are_few_tiles_and_nowhere_else() {
-    let product = product("H200");
-    let arch = product.architecture().expect("in the table");
+    let gpu = gpu("H200");
+    let arch = gpu.architecture().expect("in the table");
     let split = |shape: Shape| {
-        let selection = select(arch, product, &shape, GemmType::Bf16, &Policy::default());
+        let selection = select(arch, gpu, &shape, GemmType::Bf16, &Policy::default());
         selection.ranked[0].sheet.template.split_k
     };
     let deep = Shape {
@@ -163,7 +154,7 @@ fn splitting_k_helps_where_there_are_few_tiles_and_nowhere_else() {
         max_split_k: 1,
         ..Policy::default()
     };
-    let selection = select(arch, product, &deep, GemmType::Bf16, &never);
+    let selection = select(arch, gpu, &deep, GemmType::Bf16, &never);
     assert!(
         selection
             .ranked
@@ -174,14 +165,14 @@ fn splitting_k_helps_where_there_are_few_tiles_and_nowhere_else() {
 
 #[test]
 fn clusters_lower_the_traffic_and_can_be_forbidden() {
-    let product = product("H200");
-    let arch = product.architecture().expect("in the table");
+    let gpu = gpu("H200");
+    let arch = gpu.architecture().expect("in the table");
     let with = |clusters| {
         let policy = Policy {
             clusters,
             ..Policy::default()
         };
-        select(arch, product, &square(4096), GemmType::Bf16, &policy)
+        select(arch, gpu, &square(4096), GemmType::Bf16, &policy)
     };
     let (alone, together) = (with(false), with(true));
     assert!(
@@ -196,9 +187,9 @@ fn clusters_lower_the_traffic_and_can_be_forbidden() {
 
 #[test]
 fn rejects_say_by_how_much_and_why() {
-    let product = product("RTX PRO 6000");
-    let arch = product.architecture().expect("in the table");
-    let selection = select(arch, product, &square(4096), GemmType::Nvfp4, &Policy::default());
+    let gpu = gpu("RTX PRO 6000");
+    let arch = gpu.architecture().expect("in the table");
+    let selection = select(arch, gpu, &square(4096), GemmType::Nvfp4, &Policy::default());
     // 64 rows are no scale atom; 256 x 256 x 512 does not fit into 99 KiB.
     assert!(selection.rejected.iter().any(|rejected| {
         rejected.template.tile.m == 64
@@ -253,11 +244,11 @@ proptest! {
     /// Nothing that is ranked breaks a rule, fails to fit or can never be resident; nothing that is rejected is ranked.
     #[test]
     fn selections_hold_what_they_promise(
-        product in prop::sample::select(PRODUCTS.iter().collect::<Vec<_>>()),
+        gpu in prop::sample::select(GPU_MODELS.iter().collect::<Vec<_>>()),
         ty in types(), shape in shapes(), policy in policies(),
     ) {
-        let arch = product.architecture().expect("in the table");
-        let selection = select(arch, product, &shape, ty, &policy);
+        let arch = gpu.architecture().expect("in the table");
+        let selection = select(arch, gpu, &shape, ty, &policy);
         let mut before = 0.0;
         for candidate in &selection.ranked {
             let template = &candidate.sheet.template;
@@ -273,46 +264,48 @@ proptest! {
             let estimate = candidate.estimate;
             prop_assert!(estimate.us.is_finite() && estimate.us >= before);
             before = estimate.us;
-            prop_assert!(estimate.us >= estimate.compute_us.max(estimate.dram_us).max(estimate.l2_us).max(estimate.smem_us));
+            let resources = [estimate.compute_us, estimate.dram_us, estimate.l2_us, estimate.smem_us];
+            prop_assert!(resources.into_iter().all(|us| estimate.us >= us));
             prop_assert!(estimate.useful_fraction > 0.0 && estimate.useful_fraction <= 1.0 + 1e-9);
-            prop_assert_eq!(Some(estimate), tilewright_plan::estimate(&candidate.sheet, &shape, product));
+            prop_assert_eq!(Some(estimate), tilewright_plan::estimate(&candidate.sheet, &shape, gpu));
         }
         for rejected in &selection.rejected {
             let key = |template: &Template| (template.tile, template.path);
-            let ranked = selection.ranked.iter().any(|candidate| key(&candidate.sheet.template) == key(&rejected.template));
+            let same = |ranked: &Template| key(ranked) == key(&rejected.template);
+            let ranked = selection.ranked.iter().any(|candidate| same(&candidate.sheet.template));
             prop_assert!(!ranked);
         }
-        prop_assert_eq!(&selection, &select(arch, product, &shape, ty, &policy));
+        prop_assert_eq!(&selection, &select(arch, gpu, &shape, ty, &policy));
     }
 
     /// A device that is better in one respect is not slower with the same template.
     #[test]
     fn more_of_a_device_is_never_slower(
-        product in prop::sample::select(PRODUCTS.iter().collect::<Vec<_>>()),
+        gpu in prop::sample::select(GPU_MODELS.iter().collect::<Vec<_>>()),
         ty in types(), shape in shapes(), factor in 1.0f64..4.0, pick in 0usize..64,
     ) {
-        let arch = product.architecture().expect("in the table");
-        let selection = select(arch, product, &shape, ty, &Policy::default());
+        let arch = gpu.architecture().expect("in the table");
+        let selection = select(arch, gpu, &shape, ty, &Policy::default());
         prop_assume!(!selection.ranked.is_empty());
         let candidate = &selection.ranked[pick % selection.ranked.len()];
-        let time = |product: &Product| estimate(&candidate.sheet, &shape, product).expect("it runs").us;
-        let base = time(product);
+        let time = |gpu: &GpuModel| estimate(&candidate.sheet, &shape, gpu).expect("it runs").us;
+        let base = time(gpu);
         let grown = |value: u64| (value as f64 * factor) as u64;
 
-        let mut better = product.clone();
+        let mut better = gpu.clone();
         better.dram_bytes_per_second = grown(better.dram_bytes_per_second);
         prop_assert!(time(&better) <= base * 1.000_001, "memory");
-        let mut better = product.clone();
+        let mut better = gpu.clone();
         better.l2_bytes = grown(better.l2_bytes);
         prop_assert!(time(&better) <= base * 1.000_001, "cache");
-        let mut better = product.clone();
+        let mut better = gpu.clone();
         better.clock_khz = grown(better.clock_khz.into()) as u32;
         prop_assert!(time(&better) <= base * 1.000_001, "clock");
-        // With more multiprocessors a wave is wider, and its rows of A may no longer stay in the cache for the next.
-        let mut better = product.clone();
+        // With more SMs a wave is wider, and its rows of A may no longer stay in the cache for the next.
+        let mut better = gpu.clone();
         better.multiprocessors = grown(better.multiprocessors.into()) as u32;
         better.l2_bytes = u64::MAX;
-        let mut base = product.clone();
+        let mut base = gpu.clone();
         base.l2_bytes = u64::MAX;
         prop_assert!(time(&better) <= time(&base) * 1.000_001, "multiprocessors");
     }
@@ -320,14 +313,14 @@ proptest! {
     /// More work is never faster with the same template.
     #[test]
     fn a_larger_product_is_never_faster(
-        product in prop::sample::select(PRODUCTS.iter().collect::<Vec<_>>()),
+        gpu in prop::sample::select(GPU_MODELS.iter().collect::<Vec<_>>()),
         ty in types(), shape in shapes(), pick in 0usize..64, times in 2u64..5,
     ) {
-        let arch = product.architecture().expect("in the table");
-        let selection = select(arch, product, &shape, ty, &Policy::default());
+        let arch = gpu.architecture().expect("in the table");
+        let selection = select(arch, gpu, &shape, ty, &Policy::default());
         prop_assume!(!selection.ranked.is_empty());
         let candidate = &selection.ranked[pick % selection.ranked.len()];
-        let time = |shape: &Shape| estimate(&candidate.sheet, shape, product).expect("it runs").us;
+        let time = |shape: &Shape| estimate(&candidate.sheet, shape, gpu).expect("it runs").us;
         for larger in [
             Shape { m: shape.m * times, ..shape },
             Shape { n: shape.n * times, ..shape },

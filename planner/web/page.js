@@ -293,7 +293,7 @@ const options = (list, entries) => list.replaceChildren(...entries.map(([value, 
 let products;
 let defaults;
 
-/** The products of an architecture; another one's is given up. */
+/** The GPUs of an architecture; another one's is given up. */
 function offerProducts(arch) {
   const list = form.elements.product;
   const chosen = list.value;

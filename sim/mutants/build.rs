@@ -1,7 +1,7 @@
-//! Makes the mutants' sources: a copy of each kernel's files for every row of the table, with the row's change, and a
-//! module around them. Also one copy of each kernel without a change, which every tool must find nothing in.
+//! Generates the mutants' sources: a copy of each kernel's files for every row of the table, with the row's edits, and
+//! a module around them. Also one unchanged copy of each kernel, which every tool must find clean.
 //!
-//! A text that is not found exactly once stops the build: the table then describes a kernel that is no more.
+//! A text that does not occur exactly once stops the build: the table is out of date.
 
 use std::env;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ fn main() {
     let repository = folder.join("../..").canonicalize().expect("two folders above this one");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it for build scripts"));
     let on_device = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "nvptx64");
-    // On a device one module of PTX, on the host all that there is.
+    // For a device one PTX module, for the host all kernels.
     let module = match env::var_os("CARGO_FEATURE_WGMMA") {
         Some(_) => Module::Wgmma,
         None => Module::General,
@@ -132,8 +132,8 @@ impl Generator {
                 ))
             });
         }
-        let mut text = one_kernel(&one_entry_point(&text, kernel.symbol), kernel.symbol);
-        // What is copied uses what is copied. Whatever else it uses stands beside the copies, once for all mutants.
+        let mut text = one_kernel(&self.one_entry_point(&text, kernel.symbol), kernel.symbol);
+        // Copies use the copied modules. All other modules are shared by all mutants.
         for module in kernel
             .files
             .iter()
@@ -142,7 +142,7 @@ impl Generator {
             let original = format!("crate::{}", module.trim_end_matches(".rs").replace('/', "::"));
             text = replace_word(&text, &original, &format!("crate::copies::{id}::{}", stem(module)));
         }
-        // The entry point has the mutant's name: one may occur once in a PTX module.
+        // The entry point has the mutant's name, which is unique in a PTX module.
         let text = replace_word(&text, kernel.symbol, id);
         let folder = kernel
             .files
@@ -156,7 +156,7 @@ impl Generator {
     }
 }
 
-/// Whether the edit is of the file at `path`.
+/// Whether the edit applies to the file at `path`.
 fn is_of(edit: &Edit, path: &str) -> bool {
     path.strip_suffix(edit.file).is_some_and(|folder| folder.ends_with('/'))
 }
@@ -171,7 +171,7 @@ fn name_of_copy(path: &str) -> String {
     format!("{}{extension}", stem(path))
 }
 
-/// `sim/classics/src/scan.rs` is `scan`, and so is `src/scan`.
+/// `sim/sample-kernels/src/scan.rs` is `scan`, and so is `src/scan`.
 fn stem(path: &str) -> &str {
     Path::new(path)
         .file_stem()
@@ -187,40 +187,30 @@ fn replace_once(text: &str, find: &str, replace: &str) -> Result<String, String>
     }
 }
 
-/// Leaves only one line in the table of entry points that ends a rung's file, and the tile that it is listed under:
-/// compiling the others would take time for nothing. A file without a table stays as it is.
-fn one_entry_point(text: &str, symbol: &str) -> String {
-    const HEAD: &str = "entry_points! {\n";
-    let starts = |(at, _): &(usize, &str)| {
-        let line = text[..*at].rfind('\n').map_or(0, |end| end + 1);
-        text[line..*at].is_empty() || &text[line..*at] == "crate::wgmma::"
-    };
-    let Some((start, _)) = text.rmatch_indices(HEAD).find(starts) else {
-        return text.to_owned();
-    };
-    let (before, table) = text.split_at(start + HEAD.len());
-    let is_row = |line: &&str| {
-        let rest = line.trim_start().strip_prefix(symbol);
-        rest.is_some_and(|rest| rest.starts_with(':'))
-    };
-    let mut heading = None;
-    let row = table
-        .lines()
-        .inspect(|line| heading = line.ends_with('{').then_some(*line).or(heading))
-        .find(is_row)
-        .unwrap_or_else(|| fail(&format!("no entry point {symbol}")));
-    let end = table
-        .find("\n}\n")
-        .unwrap_or_else(|| fail("the table of entry points does not end"));
-    let row = match heading {
-        Some(heading) => format!("{heading}\n{row}\n    }}"),
-        None => row.to_owned(),
-    };
-    format!("{before}{row}{}", &table[end..])
+impl Generator {
+    /// Replaces the instance list at the end of a file by the kernel's row alone, to save compile time. A file without
+    /// a list is unchanged.
+    fn one_entry_point(&self, text: &str, symbol: &str) -> String {
+        const LIST: &str = "_kernels!(entry_points);";
+        let line = |line: &&str| line.starts_with("tilewright_contract::") && line.ends_with(LIST);
+        let Some(list) = text.lines().find(line) else {
+            return text.to_owned();
+        };
+        let folders = ["contract/src/family", "contract/src/family/wgmma"];
+        let families: Vec<String> = folders.iter().flat_map(|folder| self.files_of(folder)).collect();
+        let row = families.iter().find_map(|family| {
+            let text = fs::read_to_string(self.repository.join(family)).unwrap_or_default();
+            println!("cargo::rerun-if-changed={}", self.repository.join(family).display());
+            let mut rows = text.lines().map(str::trim);
+            rows.find(|row| row.strip_prefix(symbol).is_some_and(|rest| rest.starts_with(": ")))
+                .map(str::to_owned)
+        });
+        let row = row.unwrap_or_else(|| fail(&format!("no instance {symbol}")));
+        text.replace(list, &format!("entry_points! {{ {row} }}"))
+    }
 }
 
-/// Blanks the other kernels of the file, line by line, so that places keep their numbers: compiling them would take
-/// time for nothing.
+/// Blanks the other kernels of the file, line by line, so that line numbers stay, to save compile time.
 fn one_kernel(text: &str, name: &str) -> String {
     const ATTRIBUTE: &str = "#[kernel";
     const HEAD: &str = "\npub unsafe fn ";
@@ -265,7 +255,7 @@ fn replace_word(text: &str, from: &str, to: &str) -> String {
 fn write(path: &Path, text: &str) {
     let folder = path.parent().expect("a file is in a folder");
     fs::create_dir_all(folder).unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
-    // An unchanged file keeps its time, so that nothing is compiled again.
+    // An unchanged file keeps its modification time, so it is not compiled again.
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Where the views of `cuda_views` report the accesses of a simulated thread.
+//! Interface for `cuda_views`: its views report a simulated thread's accesses here.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use serde::Serialize;
 use crate::analysis::Op;
 use crate::engine;
 
-/// A memory that threads have in common.
+/// A memory that threads share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Space {
-    /// The block's.
+    /// Shared memory of a block.
     Shared,
-    /// The grid's.
+    /// Global memory.
     Global,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Space {
     }
 }
 
-/// What an access does.
+/// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessKind {
@@ -61,8 +61,8 @@ impl From<Op> for AccessKind {
 }
 
 /// Reports an access of `bytes` bytes (1 to 16, a power of two) at `address` in `space`, through a view that covers the
-/// addresses `part`. Returns if the access may be done; where it may not (out of bounds, misaligned) the simulated
-/// thread unwinds from here, with the fault recorded.
+/// addresses `part`. Returns if the access is allowed. Otherwise (out of bounds, misaligned) the fault is recorded and
+/// the simulated thread unwinds.
 ///
 /// # Panics
 /// Outside a launch.
@@ -73,22 +73,23 @@ pub fn access(
     address: usize,
     bytes: usize,
     part: Range<usize>,
-    site: &'static Location<'static>,
+    location: &'static Location<'static>,
 ) {
-    engine::current("a view's access").access(space, kind, address, bytes, part, site);
+    engine::current("a view's access").access(space, kind, address, bytes, part, location);
 }
 
-/// Reports that the running thread passes over an access of `bytes` bytes at `site`, because of a guard. The traffic
-/// report needs it to know which accesses of a warp's lanes belong together.
+/// Reports that a guard makes the running thread skip an access of `bytes` bytes at `location`. The traffic report
+/// needs it to combine the accesses of a warp's lanes.
 ///
 /// # Panics
 /// Outside a launch.
 #[inline]
-pub fn skip(space: Space, kind: AccessKind, bytes: usize, site: &'static Location<'static>) {
-    engine::current("a view's access").skip(space, kind, bytes, site);
+pub fn skip(space: Space, kind: AccessKind, bytes: usize, location: &'static Location<'static>) {
+    engine::current("a view's access").skip(space, kind, bytes, location);
 }
 
-/// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory, and what the views at both ends cover.
+/// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory, and the addresses that the views at both ends
+/// cover.
 #[derive(Clone, Debug)]
 pub struct AsyncCopyAccess {
     /// The first byte that it writes.
@@ -99,15 +100,15 @@ pub struct AsyncCopyAccess {
     pub from: *const u8,
     /// The addresses that the view of global memory covers.
     pub from_part: Range<usize>,
-    /// How many bytes it writes.
+    /// Bytes that it writes.
     pub bytes: usize,
-    /// How many it reads, at most as many; zeros follow.
+    /// Bytes that it reads, at most `bytes`. The rest is filled with zeros.
     pub valid: usize,
 }
 
-/// Starts an asynchronous copy by the running thread; where it may not be started (out of bounds, misaligned) the
-/// thread unwinds from here, with the fault recorded. Its bytes arrive when
-/// [`device::async_wait`](crate::device::async_wait) covers them.
+/// Starts an asynchronous copy of the running thread. If it is not allowed (out of bounds, misaligned), the fault is
+/// recorded and the thread unwinds. Its bytes arrive when [`device::async_wait`](crate::device::async_wait) covers
+/// them.
 ///
 /// # Safety
 /// Without the simulator's checks: `valid` bytes may be read at `from`, and `bytes` bytes written at `to` until the
@@ -115,50 +116,50 @@ pub struct AsyncCopyAccess {
 ///
 /// # Panics
 /// Outside a launch.
-pub unsafe fn async_copy(copy: AsyncCopyAccess, site: &'static Location<'static>) {
+pub unsafe fn async_copy(copy: AsyncCopyAccess, location: &'static Location<'static>) {
     // SAFETY: the caller's promise.
-    unsafe { engine::current("an asynchronous copy").async_copy(copy, site) };
+    unsafe { engine::current("an asynchronous copy").async_copy(copy, location) };
 }
 
-/// A warp's access to 1, 2 or 4 matrices of 8 x 8 elements of 2 bytes in shared memory: what one lane brings to
-/// `ldmatrix` or `stmatrix`. Lane `8 i + r` brings row `r` of matrix `i`.
+/// A lane's operands of `ldmatrix` or `stmatrix`: a warp's access to 1, 2 or 4 matrices of 8 x 8 elements of 2 bytes in
+/// shared memory. Lane `8 i + r` passes row `r` of matrix `i`.
 #[derive(Clone, Debug)]
 pub struct MatrixAccess {
     /// The first byte of the lane's row of 16 bytes.
     pub row: *mut u8,
     /// The addresses that the view covers.
     pub part: Range<usize>,
-    /// How many matrices.
+    /// Number of matrices: 1, 2 or 4.
     pub matrices: usize,
-    /// Whether a lane's two elements of a matrix are of one column, and not of one row.
+    /// Whether a lane's two elements of a matrix are in one column instead of one row.
     pub transposed: bool,
 }
 
-/// Loads matrices by all lanes of the warp; where that may not be done (out of bounds, misaligned) the thread unwinds
-/// from here, with the fault recorded.
+/// `ldmatrix` of the whole warp. If it is not allowed (out of bounds, misaligned), the fault is recorded and the thread
+/// unwinds.
 ///
-/// Of each matrix the lane gets two elements, the first one in the lower half: those at row `lane / 4`, columns `2
-/// (lane % 4)` and the next, or, transposed, at column `lane / 4`, rows `2 (lane % 4)` and the next. Elements of
-/// matrices that are not there are 0.
+/// The lane receives two elements of each matrix, the first one in the lower half: those at row `lane / 4`, columns `2
+/// (lane % 4)` and the next, or, transposed, at column `lane / 4`, rows `2 (lane % 4)` and the next. Elements of absent
+/// matrices are 0.
 ///
 /// # Safety
 /// Without the simulator's checks: every lane's 16 bytes may be read.
 ///
 /// # Panics
 /// Outside a launch.
-pub unsafe fn load_matrices(access: &MatrixAccess, site: &'static Location<'static>) -> [u32; 4] {
+pub unsafe fn load_matrices(access: &MatrixAccess, location: &'static Location<'static>) -> [u32; 4] {
     // SAFETY: the caller's promise.
-    unsafe { engine::current("ldmatrix").load_matrices(access, site) }
+    unsafe { engine::current("ldmatrix").load_matrices(access, location) }
 }
 
-/// Stores matrices by all lanes of the warp, elements as [`load_matrices`] gets them.
+/// `stmatrix` of the whole warp, with the elements distributed as by [`load_matrices`].
 ///
 /// # Safety
-/// Without the simulator's checks: 16 bytes of every lane that brings a row may be written.
+/// Without the simulator's checks: 16 bytes of every lane that passes a row may be written.
 ///
 /// # Panics
 /// Outside a launch.
-pub unsafe fn store_matrices(access: &MatrixAccess, elements: [u32; 4], site: &'static Location<'static>) {
+pub unsafe fn store_matrices(access: &MatrixAccess, elements: [u32; 4], location: &'static Location<'static>) {
     // SAFETY: the caller's promise.
-    unsafe { engine::current("stmatrix").store_matrices(access, elements, site) };
+    unsafe { engine::current("stmatrix").store_matrices(access, elements, location) };
 }

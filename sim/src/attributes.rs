@@ -1,8 +1,8 @@
-//! What a kernel says of its launches, `#[kernel(max_threads = ..)]`, and whether a launch is among them.
+//! Launch bounds of a kernel, `#[kernel(max_threads = ..)]`, and the check of a launch against them.
 
 use crate::dim::Dim3;
 
-/// The options of a `#[kernel(..)]`, as the host keeps them.
+/// The options of a `#[kernel(..)]`.
 ///
 /// [`kernels`](crate::device::kernels) lists those of the program. An option that was not written is `None`; an extent
 /// that was not written is 1.
@@ -14,24 +14,24 @@ pub struct KernelAttributes {
     pub path: &'static str,
     /// `max_threads`, PTX's `.maxntid`: the product is the most threads that a block may have.
     pub max_threads: Option<[u32; 3]>,
-    /// `min_blocks`, PTX's `.minnctapersm`: the blocks for which a multiprocessor shall have registers.
+    /// `min_blocks`, PTX's `.minnctapersm`: resident blocks that an SM must have registers for.
     pub min_blocks: Option<u32>,
     /// `max_registers`, PTX's `.maxnreg`: registers of a thread.
     pub max_registers: Option<u32>,
-    /// `cluster`, PTX's `.reqnctapercluster`: blocks of a cluster, of which the grid is made.
+    /// `cluster`, PTX's `.reqnctapercluster`: blocks of a cluster along each axis.
     pub cluster: Option<[u32; 3]>,
     /// `smem_spilling`, PTX's `.pragma "enable_smem_spilling"`: registers are spilled into shared memory first.
     pub smem_spilling: bool,
-    /// `assume_max_threads`: spills into shared memory although the threads of a block are not known.
+    /// `assume_max_threads`: spills into shared memory although `max_threads` is not given.
     pub assume_max_threads: bool,
 }
 
 impl KernelAttributes {
-    /// Whether `grid` blocks of `block` threads are a launch that a GPU of this compute capability (times a hundred:
-    /// 900 for 9.0) would take.
+    /// Checks whether a GPU of this compute capability (times a hundred: 900 for 9.0) accepts a launch of `grid` blocks
+    /// of `block` threads.
     ///
     /// # Errors
-    /// The reason why not, with both numbers.
+    /// The reason for the refusal, with both numbers.
     pub fn check_launch(&self, grid: Dim3, block: Dim3, compute_capability: u32) -> Result<(), String> {
         let name = self.name;
         if let Some(most) = self.max_threads.map(Dim3::from) {
@@ -40,7 +40,8 @@ impl KernelAttributes {
             if threads > most.count() {
                 let most = most.count();
                 return Err(format!(
-                    "a block of {block} = {threads} threads, kernel `{name}` is compiled for at most {most} (max_threads)"
+                    "a block of {block} = {threads} threads, kernel `{name}` is compiled for at most {most} \
+                     (max_threads)"
                 ));
             }
         }
@@ -48,7 +49,8 @@ impl KernelAttributes {
             if compute_capability < 900 {
                 let (major, minor) = (compute_capability / 100, compute_capability / 10 % 10);
                 return Err(format!(
-                    "clusters of {cluster} blocks for kernel `{name}`, compute capability {major}.{minor} has none: 9.0 is the first"
+                    "clusters of {cluster} blocks for kernel `{name}`, compute capability {major}.{minor} has none: \
+                     9.0 is the first"
                 ));
             }
             let axes = grid.to_array().into_iter().zip(cluster.to_array()).zip(["x", "y", "z"]);

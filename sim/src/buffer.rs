@@ -1,4 +1,4 @@
-//! Global memory that the simulator knows: its bounds, what of it was written, and where a matrix has padding.
+//! Simulated global memory: bounds, written bytes, and padding of matrices.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -9,16 +9,16 @@ use std::sync::{Arc, Weak};
 use bytemuck::Pod;
 use parking_lot::RwLock;
 
-/// What fresh memory holds: NaN in every floating-point type, and a large negative integer.
+/// The value of unwritten bytes: NaN in every floating-point type, and a large negative integer.
 const POISON: u8 = 0xff;
 /// A GPU's allocations are aligned to at least this (CUDA C++ Programming Guide, "Device Memory Accesses").
 const ALIGNMENT: usize = 256;
 
-/// Device memory: what a kernel's pointers point to. It belongs to the thread that made it.
+/// Device memory for a kernel's pointers. It belongs to the thread that created it.
 ///
 /// Kernels get its address from [`GlobalBuffer::as_ptr`] or [`GlobalBuffer::as_mut_ptr`] and may write to it although
-/// they hold a shared reference: as on a GPU, what they do with it is their responsibility. Reading it from another
-/// thread during a launch is a data race like any other.
+/// they hold a shared reference: as on a GPU, they are responsible for its use. Reading it from another thread during a
+/// launch is a data race like any other.
 pub struct GlobalBuffer<T> {
     allocation: Arc<Allocation>,
     len: usize,
@@ -40,19 +40,19 @@ impl<T: Pod> GlobalBuffer<T> {
     /// `len` elements of all-zero bits.
     pub fn zeroed(len: usize) -> Self {
         let buffer = Self::allocate(len, Fill::Written, None);
-        // SAFETY: the allocation's own bytes; nobody else has its address yet.
+        // SAFETY: the allocation's own bytes; its address is not shared yet.
         unsafe { buffer.allocation.base.as_ptr().write_bytes(0, buffer.allocation.bytes) };
         buffer
     }
 
-    /// `len` elements that nobody has written: reading one is a fault.
+    /// `len` unwritten elements: reading one is a fault.
     pub fn uninit(len: usize) -> Self {
         Self::allocate(len, Fill::Unwritten, None)
     }
 
-    /// A row-major matrix of `rows` x `columns` with `ld` elements from row to row. `elements` holds at least `(rows -
-    /// 1) * ld + columns` of them; what lies between the columns and `ld` is not part of the matrix, and any access to
-    /// it is a fault.
+    /// A row-major matrix of `rows` x `columns` with leading dimension `ld`, in elements. `elements` has at least
+    /// `(rows - 1) * ld + columns` elements. The padding between `columns` and `ld` is not part of the matrix: any
+    /// access to it is a fault.
     ///
     /// # Panics
     /// If `ld < columns` or `elements` is too short.
@@ -68,7 +68,7 @@ impl<T: Pod> GlobalBuffer<T> {
         buffer
     }
 
-    /// As [`GlobalBuffer::matrix`], with elements that nobody has written.
+    /// As [`GlobalBuffer::matrix`], with unwritten elements.
     ///
     /// # Panics
     /// If `ld < columns`.
@@ -87,7 +87,7 @@ impl<T: Pod> GlobalBuffer<T> {
 
     fn copy_from(&self, elements: &[T]) {
         let source: &[u8] = bytemuck::cast_slice(elements);
-        // SAFETY: the allocation has this many bytes; it is new, so nobody else accesses it.
+        // SAFETY: the allocation has this many bytes; it is new and not shared.
         unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), self.allocation.base.as_ptr(), source.len()) };
     }
 
@@ -111,11 +111,11 @@ impl<T: Pod> GlobalBuffer<T> {
         self.len == 0
     }
 
-    /// The elements as they are. What was never written holds bytes of 0xff.
+    /// The elements. Unwritten ones have bytes of 0xff.
     pub fn to_vec(&self) -> Vec<T> {
         let mut elements = vec![T::zeroed(); self.len];
         let target: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
-        // SAFETY: as many bytes as the allocation has, all of them initialised since it was made.
+        // SAFETY: as many bytes as the allocation has, all of them initialized since it was made.
         unsafe { std::ptr::copy_nonoverlapping(self.allocation.base.as_ptr(), target.as_mut_ptr(), target.len()) };
         elements
     }
@@ -210,7 +210,7 @@ impl Allocation {
         std::alloc::Layout::from_size_align(bytes.max(1), ALIGNMENT).expect("a buffer below 2^63 bytes")
     }
 
-    /// The allocation that `address` lies in.
+    /// The allocation that contains `address`.
     pub(crate) fn containing(address: usize) -> Option<Arc<Self>> {
         let allocations = ALLOCATIONS.read();
         let (_, candidate) = allocations.range(..=address).next_back()?;

@@ -1,5 +1,6 @@
-//! Bulk copies of boxes between global and shared memory by the tensor memory accelerator, for kernels on the host (PTX
-//! ISA, "Data Movement and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a launch.
+//! Bulk copies of boxes between global and shared memory by the Tensor Memory Accelerator (TMA), for kernels on the
+//! host (PTX ISA, "Data Movement and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a
+//! launch.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -9,7 +10,7 @@ use crate::tensor_map::TensorMapWords;
 
 pub use crate::engine::MbarrierAccess;
 
-/// A box of a matrix, and its place in shared memory.
+/// A box of a matrix, and its address in shared memory.
 #[derive(Clone, Debug)]
 pub struct TensorBox {
     /// The tensor map: [`TensorMapParts::encode_simulated`](crate::tensor_map::TensorMapParts::encode_simulated).
@@ -23,7 +24,7 @@ pub struct TensorBox {
     pub shared_part: Range<usize>,
 }
 
-/// Starts a copy into shared memory that completes the box's bytes on an mbarrier.
+/// TMA load: starts a copy into shared memory that completes the box's bytes on an mbarrier.
 ///
 /// # Safety
 /// Without the simulator's checks: the matrix may be read, and the box written, until the phase is complete.
@@ -33,8 +34,8 @@ pub unsafe fn load(tensor: &TensorBox, mbarrier: &MbarrierAccess) {
     unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, None, Location::caller()) };
 }
 
-/// [`load`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same places in their shared memory,
-/// and their mbarriers.
+/// TMA load with multicast: [`load`] to all blocks of the cluster whose ranks are bits of `ranks`, at the same offsets
+/// of shared memory and mbarrier.
 ///
 /// # Safety
 /// As for [`load`], in each of them.
@@ -44,7 +45,7 @@ pub unsafe fn load_multicast(tensor: &TensorBox, mbarrier: &MbarrierAccess, rank
     unsafe { engine::current("a bulk copy").bulk_load(tensor, mbarrier, Some(ranks), Location::caller()) };
 }
 
-/// Starts a copy out of shared memory, which is in no group yet.
+/// TMA store: starts a copy out of shared memory in the thread's open group.
 ///
 /// # Safety
 /// Without the simulator's checks: the matrix may be written, and the box read, until the thread has waited.
@@ -54,18 +55,19 @@ pub unsafe fn store(tensor: &TensorBox) {
     unsafe { engine::current("a bulk copy").bulk_store(tensor, Location::caller()) };
 }
 
-/// Makes a group of the thread's copies out of shared memory that are in none.
+/// `cp.async.bulk.commit_group`: commits the thread's open group of stores.
 pub fn commit() {
     engine::current("a commit of bulk copies").bulk_commit();
 }
 
-/// Waits for the thread's groups but the latest `pending`: until they have read shared memory, and unless `only_reads`
-/// until they have written global memory.
+/// `cp.async.bulk.wait_group`: waits for all of the thread's groups but the latest `pending`, until they have read
+/// shared memory and, unless `only_reads`, written global memory.
 pub fn wait(pending: u32, only_reads: bool) {
     engine::current("a wait for bulk copies").bulk_wait(pending, only_reads);
 }
 
-/// Makes what the thread has written to shared memory visible to the async proxy: bulk copies and matrix products.
+/// `fence.proxy.async`: makes the thread's writes to shared memory visible to the async proxy, that is, to bulk copies
+/// and `wgmma`.
 pub fn proxy_fence() {
     engine::current("a proxy fence").proxy_fence();
 }

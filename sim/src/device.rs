@@ -1,7 +1,6 @@
-//! What `cuda_std` calls on the host, name by name: the functions that exist only on a GPU, for the simulated thread
-//! that runs.
+//! Interface for `cuda_std` on the host: the functions that exist only on a GPU, for the running simulated thread.
 //!
-//! Except where a function says otherwise it panics outside a launch.
+//! A function panics outside a launch unless its documentation says otherwise.
 
 use std::fmt;
 use std::panic::Location;
@@ -16,43 +15,43 @@ use crate::fault::FaultKind;
 #[doc(hidden)]
 pub use linkme;
 
-/// What a barrier tells the threads of the block about their predicates (PTX ISA, "barrier{.cta}").
+/// The reduction of a barrier over the threads' predicates (PTX ISA, "barrier{.cta}").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierOp {
-    /// In how many threads it holds.
+    /// The number of threads whose predicate holds.
     Count,
-    /// Whether it holds in all: 1 or 0.
+    /// Whether all predicates hold: 1 or 0.
     And,
-    /// Whether it holds in any: 1 or 0.
+    /// Whether any predicate holds: 1 or 0.
     Or,
 }
 
-/// The values that lanes of a warp have exchanged.
+/// The values of an exchange between lanes of a warp.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpValues {
-    /// The lane that asks.
+    /// The calling lane.
     pub lane: u32,
-    /// The lanes that take part: those of the mask that have not exited.
+    /// The participating lanes: those of the mask that have not exited.
     pub mask: u32,
-    /// By lane what it brought; only of lanes that take part.
+    /// The values by lane; valid for participating lanes only.
     pub values: [u64; 32],
 }
 
-/// What a lane brings to an instruction of the whole warp.
+/// A lane's operands of an instruction of the whole warp.
 pub type LaneWords = [u64; 3];
 
-/// The threads among which an atomic operation or a fence counts (PTX ISA, "Scope").
+/// Scope of an atomic operation or a fence (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of the block.
+    /// The threads of the block.
     Block,
-    /// Those of the GPU.
+    /// The threads of the GPU.
     Device,
-    /// Those of host and GPUs.
+    /// The threads of host and GPUs.
     System,
 }
 
-/// A memory, as `isspacep` tells them apart.
+/// A state space, as `isspacep` distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// The block's shared memory.
@@ -116,7 +115,7 @@ pub fn sync_threads() {
     engine::current("sync_threads").barrier(None, Location::caller());
 }
 
-/// Waits for all threads of the block, and tells each about the predicates (not 0: it holds).
+/// Waits for all threads of the block; returns the reduction of their predicates (a predicate holds if it is not 0).
 #[track_caller]
 pub fn sync_threads_reduce(op: BarrierOp, predicate: u32) -> u32 {
     engine::current("sync_threads").barrier(Some((op, predicate)), Location::caller())
@@ -128,14 +127,15 @@ pub fn sync_warp(mask: u32) {
     engine::current("sync_warp").sync_warp(mask, Location::caller());
 }
 
-/// Makes a group of the asynchronous copies that the thread has started since it last did
+/// `cp.async.commit_group`: commits the asynchronous copies that the thread has started since its last commit
 /// ([`access::async_copy`](crate::access::async_copy)).
 #[track_caller]
 pub fn async_commit() {
     engine::current("async_commit").async_commit();
 }
 
-/// Finishes the thread's asynchronous copies, but for those of its latest `pending` groups and those in no group.
+/// `cp.async.wait_group`: completes the thread's asynchronous copies except those of its latest `pending` groups and
+/// uncommitted ones.
 #[track_caller]
 pub fn async_wait(pending: u32) {
     engine::current("async_wait").async_wait(pending);
@@ -148,64 +148,64 @@ pub fn active_mask() -> u32 {
     engine::current("active_mask").active_mask()
 }
 
-/// Meets the lanes of `mask`, each of which brings a value, and lets `read` see them. The one primitive under shuffles,
-/// votes, matches and reductions. It orders no memory.
+/// Warp rendezvous of the lanes of `mask`: each passes a value, and `read` receives all of them. It is the one
+/// primitive of shuffles, votes, matches and reductions. It orders no memory.
 #[track_caller]
 pub fn warp_exchange<R>(mask: u32, value: u64, read: impl FnOnce(&WarpValues) -> R) -> R {
     let values = engine::current("a warp function").exchange(mask, value, Location::caller());
     read(&values)
 }
 
-/// Meets all 32 lanes of the warp at one place of the source, as an instruction that is `.sync.aligned` does, and lets
-/// `read` see what each of them brought, by lane. It orders no memory.
+/// Warp rendezvous of all 32 lanes at one source location, like a `.sync.aligned` instruction; `read` receives their
+/// operands by lane. It orders no memory.
 #[track_caller]
 pub fn warp_gather<R>(words: LaneWords, read: impl FnOnce(&[LaneWords; 32]) -> R) -> R {
     let gathered = engine::current("a matrix instruction").gather(words, Location::caller());
     read(&gathered)
 }
 
-/// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and waits for the others: `bar.sync`.
+/// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and waits for the others (`bar.sync`).
 #[track_caller]
 pub fn named_barrier_sync(id: u32, threads: u32) {
     engine::current("a named barrier").named_barrier(id, threads, true, Location::caller());
 }
 
-/// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and goes on: `bar.arrive`.
+/// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and continues (`bar.arrive`).
 #[track_caller]
 pub fn named_barrier_arrive(id: u32, threads: u32) {
     engine::current("a named barrier").named_barrier(id, threads, false, Location::caller());
 }
 
-/// Orders the thread's memory accesses as others in `scope` see them. Outside a launch it is a fence of the host.
+/// Orders the thread's memory accesses for the other threads of `scope`. Outside a launch it is a fence of the host.
 #[track_caller]
 pub fn fence(order: Ordering, scope: Scope) {
     match engine::try_current() {
-        Some(slot) => {
+        Some(context) => {
             compiler_fence(order);
-            slot.fence(order, scope);
+            context.fence(order, scope);
         }
         None => std::sync::atomic::fence(order),
     }
 }
 
-/// A word that atomics work on: `u32` or `u64`.
+/// A word for atomics: `u32` or `u64`.
 pub trait AtomicWord: Copy + Eq + sealed::Sealed {
     /// The word, widened.
     #[doc(hidden)]
     fn bits(self) -> u64;
-    /// The word at an address as the host's atomic: load.
+    /// Loads the word at an address with the host's atomic.
     ///
     /// # Safety
     /// `ptr` is valid for an atomic access.
     #[doc(hidden)]
     unsafe fn load(ptr: *const Self, order: Ordering) -> Self;
-    /// As above: store.
+    /// Stores the word at an address with the host's atomic.
     ///
     /// # Safety
     /// `ptr` is valid for an atomic access.
     #[doc(hidden)]
     unsafe fn store(ptr: *mut Self, value: Self, order: Ordering);
-    /// As above: read-modify-write; the old value.
+    /// Updates the word at an address with the host's atomic; returns the old value.
     ///
     /// # Safety
     /// `ptr` is valid for an atomic access.
@@ -263,7 +263,7 @@ pub unsafe fn atomic_load<W: AtomicWord>(ptr: *const W, order: Ordering, scope: 
     // SAFETY: the caller's promise.
     let load = || unsafe { W::load(ptr, order) };
     match engine::try_current() {
-        Some(slot) => slot.atomic(
+        Some(context) => context.atomic(
             Op::AtomicLoad,
             ptr.addr(),
             size_of::<W>(),
@@ -287,7 +287,7 @@ pub unsafe fn atomic_store<W: AtomicWord>(ptr: *mut W, value: W, order: Ordering
     // SAFETY: the caller's promise.
     let store = || unsafe { W::store(ptr, value, order) };
     match engine::try_current() {
-        Some(slot) => slot.atomic(
+        Some(context) => context.atomic(
             Op::AtomicStore,
             ptr.addr(),
             size_of::<W>(),
@@ -311,7 +311,7 @@ pub unsafe fn atomic_update<W: AtomicWord>(ptr: *mut W, order: Ordering, scope: 
     // SAFETY: the caller's promise.
     let update = || unsafe { W::update(ptr, order, &f) };
     match engine::try_current() {
-        Some(slot) => slot.atomic(
+        Some(context) => context.atomic(
             Op::AtomicUpdate,
             ptr.addr(),
             size_of::<W>(),
@@ -326,14 +326,14 @@ pub unsafe fn atomic_update<W: AtomicWord>(ptr: *mut W, order: Ordering, scope: 
     }
 }
 
-/// A place in the source that reserves static shared memory: one `static` each.
+/// The identity of a static shared array: one `static` for each place in the source that reserves one.
 pub struct SharedPlace {
-    // Not all zeros, and not immutable: no two may end up at one address.
+    // Not all zeros, and not immutable: no two may share an address.
     _distinct: AtomicBool,
 }
 
 impl SharedPlace {
-    /// A place.
+    /// A new identity.
     #[expect(
         clippy::new_without_default,
         reason = "a place is a static of its own, never a default of something"
@@ -364,7 +364,7 @@ pub fn dynamic_shared_bytes() -> u32 {
     engine::current("dynamic_smem_size").dynamic_shared_bytes()
 }
 
-/// Bytes of shared memory of a block, static and dynamic. Static arrays count from when the kernel first reaches one.
+/// Bytes of shared memory of a block, static and dynamic. Static arrays count from their first use on.
 #[track_caller]
 pub fn total_shared_bytes() -> u32 {
     // Limits keep the sum far below 2^32.
@@ -373,7 +373,7 @@ pub fn total_shared_bytes() -> u32 {
 
 /// A `#[address_space(shared)] static` of the program.
 ///
-/// There is one on the host where a GPU has one a block. A program that has any runs the blocks of its launches one at
+/// The host has one, a GPU has one for each block. A program with shared statics runs the blocks of its launches one at
 /// a time.
 pub struct SharedStatic {
     /// Its name.
@@ -382,12 +382,12 @@ pub struct SharedStatic {
     pub address: fn() -> *mut u8,
     /// Its size in bytes.
     pub bytes: usize,
-    /// Whether it is a `static mut`. Only such a one is made to look uninitialised at the start of every block: another
-    /// may lie in memory that nobody can write.
+    /// Whether it is a `static mut`. Only a `static mut` is made to look uninitialized at the start of every block: any
+    /// other may be in read-only memory.
     pub is_mut: bool,
-    /// Where it stands.
+    /// Its source location.
     pub file: &'static str,
-    /// Where it stands.
+    /// Its source location.
     pub line: u32,
 }
 
@@ -396,7 +396,7 @@ pub struct SharedStatic {
 #[linkme::distributed_slice]
 pub static SHARED_STATICS: [SharedStatic];
 
-/// Every shared static of the program. Miri has no linker that could collect them.
+/// Every shared static of the program. Miri has no linker to collect them.
 pub(crate) fn shared_statics() -> &'static [SharedStatic] {
     #[cfg(not(miri))]
     return &SHARED_STATICS;
@@ -409,8 +409,8 @@ pub(crate) fn shared_statics() -> &'static [SharedStatic] {
 #[linkme::distributed_slice]
 pub static KERNELS: [KernelAttributes];
 
-/// Every kernel of the program whose `#[kernel(..)]` has options, in no particular order. Miri has no linker that could
-/// collect them.
+/// Every kernel of the program whose `#[kernel(..)]` has options, in no particular order. Miri has no linker to collect
+/// them.
 pub fn kernels() -> &'static [KernelAttributes] {
     #[cfg(not(miri))]
     return &KERNELS;
@@ -418,25 +418,25 @@ pub fn kernels() -> &'static [KernelAttributes] {
     &[]
 }
 
-/// What a kernel whose `#[kernel(..)]` has options calls first. A launch outside of them ends here; outside a launch it
+/// First call of a kernel whose `#[kernel(..)]` has options. It ends a launch that violates them; outside a launch it
 /// does nothing.
 #[inline]
 pub fn enter_kernel(attributes: &KernelAttributes) {
-    if let Some(slot) = engine::try_current() {
-        slot.enter_kernel(attributes);
+    if let Some(context) = engine::try_current() {
+        context.enter_kernel(attributes);
     }
 }
 
-/// Prints. During a launch the text goes to the report, and to standard output at the launch's end. Outside a launch it
+/// Prints text. During a launch it goes to the report, and to standard output at the launch's end. Outside a launch it
 /// is `std`'s `print!`.
 pub fn print(text: fmt::Arguments<'_>) {
     match engine::try_current() {
-        Some(slot) => slot.print(text),
+        Some(context) => context.print(text),
         None => std::print!("{text}"),
     }
 }
 
-/// Ends the launch as a trap does: a fault with this text.
+/// `trap`: ends the launch with a fault with this text.
 #[track_caller]
 pub fn trap(what: &'static str) -> ! {
     engine::current(what).trap(
@@ -447,7 +447,7 @@ pub fn trap(what: &'static str) -> ! {
     )
 }
 
-/// The memory that an address lies in, as far as the simulator knows it.
+/// The state space that contains an address, as far as the simulator knows it.
 #[track_caller]
 pub fn space_of(ptr: *const u8) -> Option<Space> {
     engine::current("is_in_address_space").space_of(ptr.addr())

@@ -14,7 +14,7 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// How many there are in all.
+    /// The product of the extents.
     pub fn count(self) -> u64 {
         // Three extents of a valid launch have a product below 2^64 (grids: 2^31 * 65535 * 65535); others are refused,
         // here they saturate.
@@ -29,7 +29,7 @@ impl Dim3 {
         [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
     }
 
-    /// What [`Dim3::position`] is the position of.
+    /// The inverse of [`Dim3::position`].
     pub(crate) fn linear(self, [x, y, z]: [u32; 3]) -> u64 {
         u64::from(x) + u64::from(self.x) * (u64::from(y) + u64::from(self.y) * u64::from(z))
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a kernel, as values.
+//! Faults of a kernel, as values.
 
 mod mbarrier;
 
@@ -11,10 +11,10 @@ use crate::access::{AccessKind, Space};
 
 pub use mbarrier::MbarrierProblem;
 
-/// A place in the source.
+/// A source location.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Site {
-    /// The file as the compiler was given it.
+pub struct SourceLocation {
+    /// The file's path, as passed to the compiler.
     pub file: &'static str,
     /// The line, from 1.
     pub line: u32,
@@ -22,7 +22,7 @@ pub struct Site {
     pub column: u32,
 }
 
-impl From<&'static Location<'static>> for Site {
+impl From<&'static Location<'static>> for SourceLocation {
     fn from(location: &'static Location<'static>) -> Self {
         Self {
             file: location.file(),
@@ -32,52 +32,51 @@ impl From<&'static Location<'static>> for Site {
     }
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
 }
 
-/// What is wrong.
+/// The kind of a fault, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Two threads of a block access the same shared memory, at least one writes, and nothing orders the two.
+    /// Two threads of a block access the same shared memory, at least one writes, and they are not ordered.
     SharedRace {
-        /// What this thread does; the other access is in [`SimFault::other`].
+        /// The access of this thread; the other one is in [`SimFault::other`].
         access: AccessKind,
         /// Offset of the access from the start of the block's shared memory, in bytes.
         offset: u64,
     },
-    /// Two threads access the same global memory, at least one writes, and nothing orders the two.
+    /// Two threads access the same global memory, at least one writes, and they are not ordered.
     GlobalRace {
-        /// What this thread does.
+        /// The access of this thread.
         access: AccessKind,
         /// Offset of the access from the start of its buffer, in bytes.
         offset: u64,
     },
-    /// Shared memory is accessed that an asynchronous copy is writing: its thread has not waited for it. Where the copy
-    /// was started is in [`SimFault::other`].
+    /// An access to shared memory that a pending asynchronous copy writes: its thread has not waited for it. The start
+    /// of the copy is in [`SimFault::other`].
     AsyncPending {
-        /// What this thread does.
+        /// The access of this thread.
         access: AccessKind,
         /// Offset of the access from the start of the block's shared memory, in bytes.
         offset: u64,
-        /// What the copying thread has not done.
+        /// The missing step of the copying thread.
         missing: AsyncStep,
     },
     /// The async proxy reads shared memory that a thread wrote without a fence between the two (`fence.proxy.async`): a
-    /// bulk copy out of shared memory, or a matrix product. The write is in [`SimFault::other`].
+    /// TMA store, or `wgmma`. The write is in [`SimFault::other`].
     MissingProxyFence {
         /// Offset of the bytes from the start of the block's shared memory.
         offset: u64,
     },
-    /// An mbarrier is not used as it may be. Where it was initialised is in [`SimFault::other`], for an ordinary
-    /// access.
+    /// An invalid use of an mbarrier. For an ordinary access, its initialization is in [`SimFault::other`].
     Mbarrier {
         /// Offset of the mbarrier from the start of the block's shared memory, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The kind of a fault, with its numbers.
         #[serde(flatten)]
         problem: MbarrierProblem,
     },
@@ -86,45 +85,43 @@ pub enum FaultKind {
         /// Why, with both numbers.
         problem: String,
     },
-    /// The threads of a warpgroup do not execute an instruction together as it asks for, or with operands that it does
-    /// not take.
+    /// The threads of a warpgroup do not execute an instruction together, or its operands are invalid.
     Warpgroup {
         /// Why, with both numbers.
         problem: String,
     },
-    /// What a thread asks of its cluster cannot be.
+    /// An impossible request of a thread to its cluster.
     Cluster {
         /// Why, with both numbers.
         problem: String,
     },
-    /// Some threads of the block are at a barrier, the others have ended: they will never come.
+    /// Some threads of the block wait at a barrier; the others have exited and can never arrive.
     BarrierDivergence {
         /// Threads at the barrier.
         waiting: u32,
-        /// Threads that ended before it.
+        /// Threads that exited before it.
         exited: u32,
     },
-    /// Threads of the block are at different barriers at the same time: a barrier stands in a branch that only some
-    /// take.
+    /// Threads of the block wait at different barriers at the same time: a barrier is in a branch that only some take.
     BarrierMismatch {
         /// Threads at this barrier.
         here: u32,
         /// Threads at the other one.
         there: u32,
     },
-    /// A named barrier's number or count is none that the block can have, or its threads do not agree on the count.
+    /// A named barrier with an invalid number or count, or whose threads disagree on the count.
     NamedBarrier {
         /// Its number.
         id: u32,
-        /// What is wrong, with both numbers.
+        /// The problem, with both numbers.
         problem: String,
     },
-    /// Nobody can go on: each thread waits for one that waits too.
+    /// No thread can make progress: each waits for one that waits, too.
     Deadlock {
-        /// Who waits for what.
+        /// The waiting threads, by operation and source location.
         waiting: String,
     },
-    /// Memory is read that nobody has written: in this block for shared memory, at all for global memory.
+    /// A read of memory that was never written: in this block for shared memory, at all for global memory.
     UninitializedRead {
         /// The memory.
         space: Space,
@@ -135,11 +132,11 @@ pub enum FaultKind {
     OutOfBounds {
         /// The memory.
         space: Space,
-        /// What the thread does.
+        /// The access of the thread.
         access: AccessKind,
         /// Bytes accessed.
         bytes: u32,
-        /// What is left, and by how much.
+        /// The bound that is exceeded, and by how much.
         bound: String,
     },
     /// The address is no multiple of the access's size.
@@ -151,7 +148,7 @@ pub enum FaultKind {
         /// The address modulo the alignment.
         remainder: u32,
     },
-    /// Static and dynamic shared memory together, or the static part, exceed what the architecture gives a block.
+    /// Static and dynamic shared memory together, or the static part, exceed the architecture's limit for a block.
     SharedLimit {
         /// Static bytes.
         static_bytes: u64,
@@ -162,12 +159,12 @@ pub enum FaultKind {
         /// Its name.
         limit: String,
     },
-    /// An access beyond the dynamic shared memory of the launch: the kernel's layout is larger than what the launch
-    /// asked for.
+    /// An access beyond the dynamic shared memory of the launch: the kernel's layout is larger than the launch's
+    /// dynamic shared memory.
     DynamicSharedTooSmall {
-        /// What the launch gave, in bytes.
+        /// Dynamic shared memory of the launch, in bytes.
         given_bytes: u64,
-        /// What the access would need, in bytes.
+        /// Dynamic shared memory that the access needs, in bytes.
         needed_bytes: u64,
     },
     /// The launch is outside the limits of the architecture.
@@ -175,9 +172,9 @@ pub enum FaultKind {
         /// Which, with both numbers.
         problem: String,
     },
-    /// The machine that simulates has no memory or no thread for it. It says nothing of the kernel.
+    /// This machine lacks the memory or the threads to simulate the launch. Nothing is known of the kernel.
     Resources {
-        /// What is missing.
+        /// The missing resource.
         problem: String,
     },
     /// The kernel panicked: an assertion, an index out of range, a trap.
@@ -190,22 +187,22 @@ pub enum FaultKind {
         /// The stack of a simulated thread, in bytes.
         stack_bytes: u64,
     },
-    /// A raw pointer was followed to an address where there is nothing.
+    /// A raw pointer to unmapped memory was dereferenced.
     BadAddress {
-        /// What is known of the address.
+        /// A description of the address.
         address: String,
     },
-    /// A raw pointer overwrote the space behind a static shared array.
+    /// A raw pointer overwrote the bytes after a static shared array.
     Overrun {
         /// The array's length in bytes.
         bytes: u64,
     },
-    /// A thread ran for so long without meeting the others that it is taken to run for ever.
+    /// The threads of a block ran for the time limit without synchronizing: the watchdog takes them to run forever.
     TimeLimit {
         /// The limit, in milliseconds.
         milliseconds: u64,
     },
-    /// The result depends on the order in which threads run, or on what uninitialised shared memory holds.
+    /// The result depends on the order in which threads run, or on the contents of uninitialized shared memory.
     ScheduleDependent {
         /// The two schedules.
         schedules: [String; 2],
@@ -213,7 +210,7 @@ pub enum FaultKind {
         buffer: u32,
         /// Offset of the first differing byte in the buffer.
         offset: u64,
-        /// How many bytes of it differ.
+        /// The number of bytes that differ.
         bytes: u64,
     },
     /// A warp function was called with a mask that does not contain the calling lane.
@@ -225,13 +222,13 @@ pub enum FaultKind {
     },
 }
 
-/// A step between the start of an asynchronous copy and its end.
+/// A step between the start and the end of an asynchronous copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AsyncStep {
-    /// Making a group of it.
+    /// The commit of its group.
     Commit,
-    /// Waiting for its group.
+    /// The wait for its group.
     Wait,
 }
 
@@ -334,14 +331,16 @@ impl fmt::Display for FaultKind {
                 limit,
             } => write!(
                 f,
-                "too much shared memory: {static_bytes} bytes static + {dynamic_bytes} bytes dynamic, {limit} is {limit_bytes} bytes"
+                "too much shared memory: {static_bytes} bytes static + {dynamic_bytes} bytes dynamic, {limit} is \
+                 {limit_bytes} bytes"
             ),
             FaultKind::DynamicSharedTooSmall {
                 given_bytes,
                 needed_bytes,
             } => write!(
                 f,
-                "dynamic shared memory too small: the launch gives {given_bytes} bytes, this access needs {needed_bytes}"
+                "dynamic shared memory too small: the launch gives {given_bytes} bytes, this access needs \
+                 {needed_bytes}"
             ),
             FaultKind::LaunchShape { problem } => write!(f, "launch outside the limits: {problem}"),
             FaultKind::Resources { problem } => write!(f, "the simulation could not go on: {problem}"),
@@ -350,10 +349,10 @@ impl fmt::Display for FaultKind {
                 write!(f, "stack overflow: a simulated thread has {stack_bytes} bytes")
             }
             FaultKind::BadAddress { address } => write!(f, "bad address: {address}"),
-            FaultKind::Overrun { bytes } => write!(f, "memory behind a shared array of {bytes} bytes was overwritten"),
+            FaultKind::Overrun { bytes } => write!(f, "memory after a shared array of {bytes} bytes was overwritten"),
             FaultKind::TimeLimit { milliseconds } => write!(
                 f,
-                "still running after {} s without meeting the block",
+                "still running after {} s without synchronizing with the block",
                 *milliseconds as f64 / 1e3
             ),
             FaultKind::ScheduleDependent {
@@ -363,7 +362,8 @@ impl fmt::Display for FaultKind {
                 bytes,
             } => write!(
                 f,
-                "the result depends on the schedule: {first} and {second} leave buffer {buffer} different, first at byte {offset} (differing bytes: {bytes})"
+                "the result depends on the schedule: {first} and {second} leave buffer {buffer} different, first at \
+                 byte {offset} (differing bytes: {bytes})"
             ),
             FaultKind::WarpMask { mask, lane } => {
                 write!(f, "mask {mask:#010x} does not contain the calling lane {lane}")
@@ -375,34 +375,34 @@ impl fmt::Display for FaultKind {
 /// The other side of a race or of a barrier mismatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OtherAccess {
-    /// What it does; `None` for a barrier.
+    /// Its access; `None` for a barrier.
     pub access: Option<AccessKind>,
     /// Its block, x, y, z.
     pub block: [u32; 3],
     /// Its thread in the block, x, y, z.
     pub thread: [u32; 3],
     /// Its source line.
-    pub site: Site,
+    pub location: SourceLocation,
 }
 
-/// Something wrong with a kernel or its launch: what, where, and by which thread.
+/// A fault of a kernel or its launch: kind, source location, thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SimFault {
-    /// What is wrong.
+    /// The kind of a fault, with its numbers.
     #[serde(flatten)]
     pub kind: FaultKind,
     /// The block, x, y, z.
     pub block: [u32; 3],
     /// The thread in the block, x, y, z.
     pub thread: [u32; 3],
-    /// The source line; `None` where no single line is at fault (a launch's shape) or none is
-    /// known (an access through a raw pointer in a program without debug information).
-    pub site: Option<Site>,
-    /// Barriers of the block that were complete before, so that the first interval is 0.
+    /// The source line; `None` if no single line is at fault (a launch's shape) or none is known (an access through a
+    /// raw pointer in a program without debug information).
+    pub location: Option<SourceLocation>,
+    /// Number of barriers that the block had completed; 0 in the first interval.
     pub interval: u32,
     /// The other access of a race, the other barrier of a mismatch.
     pub other: Option<OtherAccess>,
-    /// How often the same was seen: same kind, same lines. The first in the order of the schedule is shown.
+    /// Number of occurrences with the same kind and lines. The first one in the order of the schedule is shown.
     pub count: u64,
 }
 
@@ -422,8 +422,8 @@ impl fmt::Display for SimFault {
             Position(self.block),
             self.interval
         )?;
-        if let Some(site) = &self.site {
-            write!(f, "\n    at {site}")?;
+        if let Some(location) = &self.location {
+            write!(f, "\n    at {location}")?;
         }
         if let Some(other) = &self.other {
             match other.access {
@@ -439,7 +439,7 @@ impl fmt::Display for SimFault {
                 Position(other.thread),
                 Position(other.block)
             )?;
-            write!(f, "\n    at {}", other.site)?;
+            write!(f, "\n    at {}", other.location)?;
         }
         if self.count > 1 {
             write!(f, "\n    seen {} times", self.count)?;

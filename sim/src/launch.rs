@@ -13,20 +13,20 @@ use crate::limits::Limits;
 use crate::report::{Report, SharedUsage};
 use crate::schedule::Schedule;
 
-/// What is looked at.
+/// The checks of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checks {
-    /// Barriers, warp functions, atomics' order among blocks, panics; no single access.
+    /// Barriers, warp functions, the order of atomics between blocks, panics; no single access.
     Off,
-    /// Also every access through a view: bounds, alignment, races, reads of memory never written.
+    /// Also every access through a view: bounds, alignment, races, uninitialized reads.
     Faults,
-    /// Also what each source line costs in wavefronts and sectors.
+    /// Also the wavefronts and sectors of each source line.
     #[default]
     Full,
 }
 
-/// How a kernel is launched: its grid, its block, its dynamic shared memory, and how the simulator is to treat it.
+/// How a kernel is launched: its grid, its block, its dynamic shared memory, and the options of the simulation.
 #[derive(Clone)]
 pub struct Launch {
     grid: Dim3,
@@ -43,7 +43,7 @@ pub struct Launch {
     progress: Option<Arc<Progress>>,
 }
 
-/// Told how many blocks of how many are done.
+/// Receives the number of blocks done and of all blocks.
 pub(crate) type Progress = dyn Fn(u64, u64) + Send + Sync;
 
 impl Launch {
@@ -66,7 +66,7 @@ impl Launch {
         }
     }
 
-    /// Blocks of a cluster, which run together: the grid is a multiple of them along each axis. One at first.
+    /// Blocks of a cluster along each axis, which run together; the grid must be a multiple of them. Default: one.
     pub fn cluster(mut self, cluster: impl Into<Dim3>) -> Self {
         self.cluster = cluster.into();
         self
@@ -78,7 +78,7 @@ impl Launch {
         self
     }
 
-    /// The architecture's limits.
+    /// The limits of the launch.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -90,37 +90,37 @@ impl Launch {
         self
     }
 
-    /// What is looked at.
+    /// The checks of a launch.
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
         self
     }
 
-    /// Blocks that run at one time; 0 is as many as there are cores. The outcome does not depend on it.
+    /// Blocks that run at one time; 0 means one for each core. The outcome does not depend on it.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
 
-    /// Different faults to report; faults of the same kind at the same lines count as one.
+    /// The most distinct faults to report; faults of the same kind at the same lines count as one.
     pub fn max_faults(mut self, faults: usize) -> Self {
         self.max_faults = faults;
         self
     }
 
-    /// How long the threads of a block may run without meeting before that is a fault: 60 s at first.
+    /// The longest time that the threads of a block may run without synchronizing; more is a fault. Default: 60 s.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
     }
 
-    /// Runs only the block with this linear index, for an estimate of what the whole takes.
+    /// Runs only the block with this linear index, for an estimate of the whole grid's time.
     pub fn only_block(mut self, block: u64) -> Self {
         self.only_block = Some(block);
         self
     }
 
-    /// Calls `progress` now and then during a run with the number of blocks done and of all blocks.
+    /// Calls `progress` repeatedly during a run with the number of blocks done and of all blocks.
     pub fn on_progress(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
         self
@@ -128,9 +128,9 @@ impl Launch {
 
     /// Calls `kernel` once for each thread of the grid.
     ///
-    /// Whatever the kernel does wrong is a fault in the report. With [`Schedule::All`] it runs several times, each time
-    /// from the present contents of the calling thread's [buffers](crate::GlobalBuffer); the last contents stay. What
-    /// the kernel prints goes to standard output at the end, block by block.
+    /// Every error of the kernel is a fault in the report. With [`Schedule::All`] it runs several times, each time from
+    /// the present contents of the calling thread's [buffers](crate::GlobalBuffer); the last contents remain. The
+    /// kernel's output goes to standard output at the end, block by block.
     pub fn run(&self, kernel: impl Fn() + Sync) -> Report {
         let started = Instant::now();
         let mut report = self.empty_report();
@@ -146,8 +146,7 @@ impl Launch {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        // Needed again where the run has to be repeated: for another schedule, or for one that does not depend on
-        // timing.
+        // For repeated runs: another schedule, or a second run that does not depend on timing.
         let before = (schedules.len() > 1 || workers > 1 && self.checks != Checks::Off).then(snapshots);
         let mut first: Option<(Schedule, Vec<Snapshot>)> = None;
         for (number, &schedule) in schedules.iter().enumerate() {
@@ -161,7 +160,7 @@ impl Launch {
                 dynamic_bytes: self.dynamic_bytes,
                 limits: &self.limits,
                 schedule,
-                // NaN in every type first, and then other things, which show where a result depends on them.
+                // NaN in every type first, then other values: a result that depends on them differs.
                 poison: [0xff, 0x00, 0x5a, 0xc3, 0x3c][number % 5],
                 checks: self.checks,
                 workers,
@@ -171,7 +170,7 @@ impl Launch {
             };
             let mut outcome = engine::run(&request(workers), &kernel);
             if outcome.blocks_race && workers > 1 {
-                // Which of the two came first was a matter of chance. With one worker it is not.
+                // The order of the two depended on timing. With one worker it does not.
                 if let Some(before) = &before {
                     restore(before);
                     outcome = engine::run(&request(1), &kernel);
@@ -251,7 +250,7 @@ impl Launch {
         }
     }
 
-    /// Whether the architecture could launch this.
+    /// Checks the launch against the limits.
     fn check_shape(&self) -> Result<(), FaultKind> {
         let limits = &self.limits;
         let refuse = |problem: String| Err(FaultKind::LaunchShape { problem });

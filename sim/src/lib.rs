@@ -1,9 +1,9 @@
-//! Runs GPU kernels on the CPU and finds what is wrong with them.
+//! Simulator of CUDA kernels on the CPU. It finds races and other faults, and counts memory traffic.
 //!
 //! A kernel written with `cuda_std` compiles for the host as well. [`Launch::run`] calls it once for every thread of a
-//! grid, with the meaning that it has on a GPU: barriers wait, shuffles exchange, every block has shared memory of its
-//! own. Each CUDA thread is a coroutine; the threads of a block take turns on one core, blocks run in parallel on all
-//! cores.
+//! grid, with the semantics of a GPU: barriers wait, shuffles exchange, every block has its own shared memory. Each
+//! CUDA thread is a coroutine; the threads of a block take turns on one core, blocks run in parallel on all cores. A
+//! *block* is a thread block, the PTX ISA's CTA.
 //!
 //! ```
 //! use cuda_sim::{GlobalBuffer, Launch};
@@ -20,25 +20,25 @@
 //! assert_eq!(data.to_vec(), [2.0, 4.0, 6.0, 8.0]);
 //! ```
 //!
-//! # What is found
+//! # Detected faults
 //!
-//! Barriers, warp functions, atomics, shared-memory sizes, launch shapes, panics and stack overflows are seen in every
-//! kernel. Single accesses are seen where the kernel makes them through the views of `cuda_views`: then races, reads of
-//! memory never written, and accesses out of bounds are faults with the source lines of both sides, and
-//! [`Report::lines`] says what each line costs in shared-memory wavefronts and global sectors. Through raw pointers the
-//! simulator sees only what the hardware of the host sees: an address outside shared memory's end (a guard page),
-//! overwritten space between static arrays (a canary), and results that change with the [schedule](Schedule) or with
-//! what uninitialised memory happens to hold.
+//! Barriers, warp functions, atomics, shared-memory sizes, launch shapes, panics and stack overflows are checked in
+//! every kernel. Single accesses are checked if the kernel makes them through the views of `cuda_views`: races,
+//! uninitialized reads and accesses out of bounds are then faults with the source lines of both sides, and
+//! [`Report::lines`] has the shared-memory wavefronts and global sectors of each line. Through raw pointers the
+//! simulator detects only accesses past the end of shared memory (a guard page), overwritten bytes between static
+//! arrays (a canary), and results that change with the [schedule](Schedule) or with the contents of uninitialized
+//! memory.
 //!
-//! # What it does not do
+//! # Limits
 //!
-//! It predicts no time, and it runs one interleaving for each [`Schedule`]: what a correct kernel computes does not
-//! depend on it, and a race is found from the order that barriers and atomics guarantee, not from the order that
-//! happened.
+//! It predicts no time, and it runs one interleaving for each [`Schedule`]. The result of a correct kernel does not
+//! depend on the interleaving, and races follow from the order that barriers and atomics guarantee, not from the order
+//! of execution.
 //!
 //! # Source
 //!
-//! The meaning of each operation is the PTX ISA's, <https://docs.nvidia.com/cuda/parallel-thread-execution/>; race
+//! The semantics of each operation is the PTX ISA's, <https://docs.nvidia.com/cuda/parallel-thread-execution/>; race
 //! detection follows "FastTrack: Efficient and Precise Dynamic Race Detection" (Flanagan, Freund, PLDI 2009) with
 //! barriers as its main order.
 
@@ -64,7 +64,7 @@ pub use analysis::banks;
 pub use attributes::KernelAttributes;
 pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
-pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, Site};
+pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, SourceLocation};
 pub use launch::{Checks, Launch};
 pub use limits::Limits;
 pub use report::{LineTraffic, Report, SharedUsage, TrafficKind};

@@ -1,10 +1,10 @@
-//! What an architecture allows a launch.
+//! Limits of an architecture on launches.
 
 use cuda_arch::Architecture;
 
 use crate::dim::Dim3;
 
-/// The limits that launches are held to.
+/// Limits that launches are checked against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The architecture, such as `sm_90`.
@@ -35,7 +35,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Those of `sm_90`.
+    /// The limits of `sm_90`.
     fn default() -> Self {
         Self::of_arch("sm_90").expect("in the table")
     }

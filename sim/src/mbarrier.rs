@@ -7,25 +7,25 @@ use crate::engine;
 
 pub use crate::engine::MbarrierAccess;
 
-/// Makes an mbarrier of 8 bytes, whose phases expect `count` arrivals each.
+/// `mbarrier.init`: initializes an mbarrier whose phases expect `count` arrivals each.
 #[track_caller]
 pub fn init(mbarrier: &MbarrierAccess, count: u32) {
     engine::current("mbarrier.init").mbarrier_init(mbarrier, count, Location::caller());
 }
 
-/// Makes ordinary memory of an mbarrier.
+/// `mbarrier.inval`: makes an mbarrier ordinary memory again.
 #[track_caller]
 pub fn invalidate(mbarrier: &MbarrierAccess) {
     engine::current("mbarrier.inval").mbarrier_invalidate(mbarrier, Location::caller());
 }
 
-/// Arrives at the current phase, and releases what the thread has done.
+/// `mbarrier.arrive` at the current phase, with release semantics.
 #[track_caller]
 pub fn arrive(mbarrier: &MbarrierAccess) {
     engine::current("mbarrier.arrive").mbarrier_arrive(mbarrier, None, true, Location::caller());
 }
 
-/// Lets the current phase expect `bytes` more bytes.
+/// `mbarrier.expect_tx`: the current phase expects `bytes` more bytes.
 #[track_caller]
 pub fn expect_tx(mbarrier: &MbarrierAccess, bytes: u32) {
     engine::current("mbarrier.expect_tx").mbarrier_arrive(mbarrier, Some(bytes), false, Location::caller());
@@ -37,20 +37,20 @@ pub fn arrive_expect_tx(mbarrier: &MbarrierAccess, bytes: u32) {
     engine::current("mbarrier.arrive").mbarrier_arrive(mbarrier, Some(bytes), true, Location::caller());
 }
 
-/// Whether the phase of this parity is complete; if so, the thread acquires what it has released. If not, other threads
-/// have had a turn.
+/// `mbarrier.try_wait.parity`: whether the phase of this parity is complete; if so, with acquire semantics. If not,
+/// other threads have had a turn.
 #[track_caller]
 pub fn try_wait(mbarrier: &MbarrierAccess, parity: u32) -> bool {
     engine::current("mbarrier.try_wait").mbarrier_try_wait(mbarrier, parity, Location::caller())
 }
 
-/// Waits until the phase of this parity is complete, and acquires what it has released.
+/// Waits until the phase of this parity is complete, with acquire semantics.
 #[track_caller]
 pub fn wait(mbarrier: &MbarrierAccess, parity: u32) {
     engine::current("mbarrier.try_wait").mbarrier_wait(mbarrier, parity, Location::caller());
 }
 
-/// Makes the thread's initialisations visible to bulk copies.
+/// `fence.mbarrier_init`: makes the thread's initializations visible to bulk copies.
 pub fn fence_init() {
     engine::current("fence.mbarrier_init").mbarrier_fence();
 }

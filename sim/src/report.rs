@@ -1,4 +1,4 @@
-//! What a launch on the CPU tells.
+//! The report of a launch on the CPU.
 
 use std::fmt;
 
@@ -7,28 +7,28 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
 use crate::access::{AccessKind, Space};
-use crate::fault::{FaultKind, SimFault, Site};
+use crate::fault::{FaultKind, SimFault, SourceLocation};
 use crate::launch::Checks;
 
 /// Shared memory of a block, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SharedUsage {
-    /// Static arrays that the run has met, as a compiler would lay them out.
+    /// Static arrays that the run has used, as a compiler lays them out.
     pub static_bytes: u64,
-    /// What the launch asked for.
+    /// Dynamic shared memory of the launch.
     pub dynamic_bytes: u64,
-    /// Both together: the most that any block had.
+    /// Static and dynamic together: the most of any block.
     pub high_water_bytes: u64,
-    /// What the architecture gives a block.
+    /// The architecture's limit for a block.
     pub limit_bytes: u64,
 }
 
-/// Which accesses a line of the traffic report counts.
+/// The accesses that a line of the traffic report counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct TrafficKind {
     /// The memory.
     pub space: Space,
-    /// What the accesses do.
+    /// The operation of the accesses.
     pub access: AccessKind,
 }
 
@@ -43,15 +43,15 @@ impl fmt::Display for TrafficKind {
     }
 }
 
-/// What a source line asks of the memory system.
+/// The memory traffic of a source line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LineTraffic {
     /// The line.
-    pub site: Site,
-    /// Which accesses.
+    pub location: SourceLocation,
+    /// The accesses.
     #[serde(flatten)]
     pub kind: TrafficKind,
-    /// Instructions of a warp: the n-th executions of the line by its lanes count as one.
+    /// Warp instructions: the n-th executions of the line by a warp's lanes count as one.
     pub requests: u64,
     /// Accesses of single lanes.
     pub lanes: u64,
@@ -64,7 +64,7 @@ pub struct LineTraffic {
 /// The outcome of a launch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Whose limits held.
+    /// The architecture whose limits applied.
     pub architecture: String,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
@@ -72,37 +72,37 @@ pub struct Report {
     pub block: [u32; 3],
     /// The schedule.
     pub schedule: String,
-    /// What was looked at.
+    /// The checks that ran.
     pub checks: Checks,
-    /// Blocks that ran.
+    /// Number of blocks that ran.
     pub blocks: u64,
-    /// Threads that ran.
+    /// Number of threads that ran.
     pub threads: u64,
-    /// What is wrong, in the order of the schedule.
+    /// Faults, in the order of the schedule.
     pub faults: Vec<SimFault>,
     /// Faults beyond the limit of [`Launch::max_faults`](crate::Launch::max_faults).
     pub faults_left_out: u64,
     /// Shared memory.
     pub shared: SharedUsage,
-    /// Barriers that the threads of a block pass: the fewest and the most of any block.
+    /// Barriers that a thread passes: the fewest and the most of any block.
     pub barriers_per_thread: (u32, u32),
-    /// By source line what the memory system has to do. Of the first schedule; empty unless [`Checks::Full`].
+    /// Memory traffic by source line. Of the first schedule; empty unless [`Checks::Full`].
     pub lines: Vec<LineTraffic>,
-    /// Accesses in `lines` of lanes that were so far behind their warp that each counts as a request of its own.
+    /// Accesses in `lines` of lanes too far apart from their warp: each counts as a request of its own.
     pub approximate_accesses: u64,
-    /// What the kernel printed, block by block. Of the first schedule.
+    /// The kernel's output, block by block. Of the first schedule.
     pub output: String,
-    /// Wall time. It says nothing of a GPU's.
+    /// Wall time of the simulation, which is unrelated to a GPU's.
     pub seconds: f64,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there are no faults.
     pub fn is_clean(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// What the machine that simulates lacked, where it lacked something: then the report says nothing of the kernel.
+    /// The resource that this machine lacked, if any: the report then says nothing of the kernel.
     pub fn lacks(&self) -> Option<&str> {
         self.faults.iter().find_map(|fault| match &fault.kind {
             FaultKind::Resources { problem } => Some(problem.as_str()),
@@ -111,13 +111,13 @@ impl Report {
     }
 
     /// # Panics
-    /// If something is wrong, with the text of every fault.
+    /// If there are faults, with the text of each.
     #[track_caller]
     pub fn assert_clean(&self) {
         assert!(self.is_clean(), "{}", Faults(self));
     }
 
-    /// What of one kind of traffic the kernel causes in all: actual and ideal.
+    /// The kernel's total traffic of one kind: actual and ideal.
     pub fn traffic(&self, space: Space, access: AccessKind) -> (u64, u64) {
         let lines = self.lines.iter();
         lines
@@ -142,17 +142,17 @@ impl SimFault {
             kind,
             block: [0; 3],
             thread: [0; 3],
-            site: None,
+            location: None,
             interval: 0,
             other: None,
             count: 1,
         }
     }
 
-    /// Whether both say the same of the same lines.
+    /// Whether both have the same kind and lines.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let site = |fault: &Self| fault.other.as_ref().map(|other| other.site.clone());
-        self.kind.name() == other.kind.name() && self.site == other.site && site(self) == site(other)
+        let location = |fault: &Self| fault.other.as_ref().map(|other| other.location.clone());
+        self.kind.name() == other.kind.name() && self.location == other.location && location(self) == location(other)
     }
 }
 
@@ -203,7 +203,7 @@ impl fmt::Display for Report {
                 let count = self.approximate_accesses;
                 writeln!(
                     f,
-                    "{count} accesses of lanes far behind their warp count as requests of their own"
+                    "{count} accesses of lanes too far apart from their warp count as requests of their own"
                 )?;
             }
         }
@@ -229,7 +229,7 @@ impl Report {
             };
             let ratio = line.actual as f64 / line.ideal.max(1) as f64;
             table.add_row([
-                format!("{}:{}", line.site.file, line.site.line),
+                format!("{}:{}", line.location.file, line.location.line),
                 line.kind.to_string(),
                 line.requests.to_string(),
                 format!("{} {unit}", line.actual),

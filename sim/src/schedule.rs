@@ -1,4 +1,4 @@
-//! The order in which the threads of a block and the blocks of a grid take their turns.
+//! The order in which the threads of a block and the blocks of a grid run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,7 @@ use std::str::FromStr;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The order of blocks in the grid, of warps in a block and of lanes in a warp. A turn lasts until the thread has to
-/// wait.
+/// The order of blocks in the grid, of warps in a block and of lanes in a warp. A turn lasts until the thread waits.
 ///
 /// One schedule always gives the same run. The result of a correct kernel does not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,13 +18,13 @@ pub enum Schedule {
     Reverse,
     /// Shuffled, anew between any two barriers, from this seed.
     Random(u64),
-    /// [`Schedule::EVERY`], one after the other from the same contents of the [buffers](crate::GlobalBuffer); results
-    /// that differ are a fault.
+    /// [`Schedule::EVERY`], one after the other from the same contents of the [buffers](crate::GlobalBuffer); different
+    /// results are a fault.
     All,
 }
 
 impl Schedule {
-    /// What [`Schedule::All`] consists of.
+    /// The schedules of [`Schedule::All`].
     pub const EVERY: [Schedule; 5] = [
         Schedule::Forward,
         Schedule::Reverse,
@@ -98,7 +97,7 @@ impl Turns {
             items.reverse();
         }
         if let Some(rng) = &mut self.rng {
-            // Fisher-Yates. The bias of the remainder is of no account here.
+            // Fisher-Yates. The bias of the remainder is negligible here.
             for i in (1..items.len()).rev() {
                 items.swap(i, rng.next_u32() as usize % (i + 1));
             }
@@ -111,7 +110,7 @@ impl Turns {
     }
 }
 
-/// The linear index of the block whose turn it is at `position` of `blocks`.
+/// The linear index of the block at `position` in the order of `blocks` blocks.
 pub(crate) fn block_at(schedule: Schedule, position: u64, blocks: u64) -> u64 {
     match schedule {
         Schedule::Forward | Schedule::All => position,

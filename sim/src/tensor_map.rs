@@ -1,4 +1,4 @@
-//! Descriptions of matrices for bulk copies: what `cuTensorMapEncodeTiled` is told, its rules, and the simulator's
+//! Descriptions of matrices for bulk copies: the parameters and rules of `cuTensorMapEncodeTiled`, and the simulator's
 //! encoding.
 //!
 //! A GPU's tensor map is 128 bytes that only the driver can make. The simulator's has the same size and alignment and
@@ -40,12 +40,12 @@ pub enum TensorSwizzle {
 }
 
 impl TensorSwizzle {
-    /// What the address of a box in shared memory must be a multiple of, in bytes.
+    /// Alignment of a box in shared memory, in bytes.
     pub const ALIGNMENT: usize = 128;
 
-    /// Where the byte at `offset` of a box at `address` lies, counted from there. The pattern is one of addresses, not
-    /// of boxes: a box that begins within the 1,024 bytes begins with a later row of it (CUDA C++ Programming Guide,
-    /// "Shared Memory Bank Swizzling"; seen on an H200 with boxes 84 rows apart).
+    /// The swizzled offset of the byte at `offset` of a box at `address`. The pattern follows addresses, not boxes: a
+    /// box that starts within the 1,024 bytes starts with a later row of it (CUDA C++ Programming Guide, "Shared Memory
+    /// Bank Swizzling"; observed on an H200 with boxes 84 rows apart).
     pub const fn place(self, address: usize, offset: usize) -> usize {
         match self {
             Self::None => offset,
@@ -54,7 +54,7 @@ impl TensorSwizzle {
     }
 }
 
-/// A matrix in global memory, and the boxes of it that copies move. In pairs the extent along a row comes first.
+/// A matrix in global memory, and the boxes of it that copies transfer. In pairs the extent along a row comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMapParts {
     /// The address of the first element.
@@ -71,8 +71,7 @@ pub struct TensorMapParts {
     pub swizzle: TensorSwizzle,
 }
 
-/// Why a [`TensorMapParts`] describes nothing that a bulk copy can work on. Each names what was given and what is
-/// allowed.
+/// Why a [`TensorMapParts`] is invalid. Each variant names the given value and the allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorMapError {
     /// The matrix's address is no multiple of 16.
@@ -124,7 +123,7 @@ impl fmt::Display for TensorMapError {
 impl std::error::Error for TensorMapError {}
 
 impl TensorMapParts {
-    /// What the first word of a simulated map holds: no tensor map of a driver begins so by chance.
+    /// The first word of a simulated map, which no driver's tensor map starts with.
     const TAG: u64 = 0x7469_6c65_6d61_7031;
 
     /// Bytes of a row of the box.
@@ -132,8 +131,8 @@ impl TensorMapParts {
         self.box_extents[0] as u64 * self.element.bytes()
     }
 
-    /// Bytes of a box: what a copy writes to shared memory, and completes on its mbarrier, wherever in the matrix it
-    /// lies.
+    /// Bytes of a box. Every copy writes that many to shared memory and completes them on its mbarrier, also at the
+    /// matrix's edges.
     pub const fn box_bytes(&self) -> u64 {
         self.box_row_bytes() * self.box_extents[1] as u64
     }
@@ -193,7 +192,7 @@ impl TensorMapParts {
         Ok(words)
     }
 
-    /// What a simulated tensor map says; `None` where it is none.
+    /// The fields of a simulated tensor map; `None` if it is not one.
     pub fn decode_simulated(words: &TensorMapWords) -> Option<Self> {
         let [tag, address, columns, rows, stride_bytes, boxes, element, swizzle, ..] = *words;
         let parts = Self {
@@ -300,7 +299,7 @@ mod tests {
             chunks.sort_unstable();
             assert!(chunks.into_iter().eq(0..8));
         }
-        // Two halves of a box are what the whole one is.
+        // Two halves of a box equal the whole.
         for offset in 0..512 {
             assert_eq!(512 + swizzle.place(512, offset), swizzle.place(0, 512 + offset));
         }

@@ -1,4 +1,4 @@
-//! Asynchronous copies: when their bytes arrive, and which accesses meet them.
+//! `cp.async`: arrival of the bytes, and accesses to pending copies.
 
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::device::{self, Scope, dynamic_shared_mem, sync_threads};
@@ -46,7 +46,7 @@ fn copy_4(shared: Shared<u32>, to: usize, global: GlobalMut<u32>, from: usize) {
 
 #[track_caller]
 fn get(shared: Shared<u32>, index: usize) -> u32 {
-    // SAFETY: inside; what else may be wrong with it is a fault of the simulator's.
+    // SAFETY: inside; any other mistake is a fault of the simulator's.
     unsafe { shared.get(index) }
 }
 
@@ -67,7 +67,7 @@ fn kinds(report: &Report) -> Vec<&'static str> {
     report.faults.iter().map(|fault| fault.kind.name()).collect()
 }
 
-/// What is missing by the report's only fault, which is one of an access that comes too early.
+/// The missing step in the report's only fault, an access to a pending copy.
 #[track_caller]
 fn missing(report: &Report) -> (AccessKind, AsyncStep) {
     match report.faults[..] {
@@ -84,17 +84,17 @@ fn bytes_arrive_at_the_wait_and_not_before() {
     for checks in [Checks::Off, Checks::Faults, Checks::Full] {
         let (report, _) = run_checked(checks, 1, |_, global, shared| {
             set(shared, 5, 7);
-            let behind_the_view = || {
+            let past_the_view = || {
                 // SAFETY: inside shared memory. A bare pointer, which the simulator does not see.
                 unsafe { shared.as_mut_ptr().add(5).read() }
             };
             copy_4(shared, 4, global, 8);
             commit();
-            assert_eq!(behind_the_view(), 7);
+            assert_eq!(past_the_view(), 7);
             wait(1);
-            assert_eq!(behind_the_view(), 7);
+            assert_eq!(past_the_view(), 7);
             wait(0);
-            assert_eq!(behind_the_view(), 109);
+            assert_eq!(past_the_view(), 109);
             assert_eq!([4, 5, 6, 7].map(|i| get(shared, i)), [108, 109, 110, 111]);
         });
         report.assert_clean();
@@ -125,7 +125,7 @@ fn a_wait_covers_all_groups_but_the_latest_and_an_empty_one_counts() {
 }
 
 #[test]
-fn any_access_meets_a_copy_that_is_under_way() {
+fn any_access_to_a_pending_copy_is_a_fault() {
     type Access = fn(GlobalMut<u32>, Shared<u32>);
     let accesses: [(Access, AccessKind); 5] = [
         (|_, shared| _ = get(shared, 7), AccessKind::Read),
@@ -160,7 +160,7 @@ fn any_access_meets_a_copy_that_is_under_way() {
             access(global, shared);
         });
         assert_eq!(missing(&report), (kind, AsyncStep::Commit));
-        // Of another thread's, behind a barrier.
+        // Of another thread's, after a barrier.
         let (report, _) = run(2, |t, global, shared| {
             if t == 1 {
                 copy_4(shared, 4, global, 8);
@@ -177,7 +177,7 @@ fn any_access_meets_a_copy_that_is_under_way() {
         let fault = &report.faults[0];
         let other = fault.other.as_ref().expect("the copy");
         assert_eq!((fault.thread, other.thread), ([0; 3], [1, 0, 0]));
-        assert_ne!(fault.site.as_ref(), Some(&other.site));
+        assert_ne!(fault.location.as_ref(), Some(&other.location));
     }
 }
 
@@ -244,7 +244,7 @@ fn a_copy_writes_from_its_start_on() {
 }
 
 #[test]
-fn nobody_may_write_the_source_of_a_copy_that_is_under_way() {
+fn no_thread_may_write_the_source_of_a_pending_copy() {
     // The thread's own writes, and those of a thread that a barrier puts between start and wait.
     for writer in [0, 1] {
         for value in [1, 108] {
@@ -287,7 +287,7 @@ fn nobody_may_write_the_source_of_a_copy_that_is_under_way() {
         wait(0);
     });
     assert_eq!(kinds(&report), ["GlobalRace"]);
-    // Behind the wait, and beside what is read.
+    // After the wait, and beside the source.
     let (report, buffer) = run(2, |t, global, shared| {
         if t == 0 {
             // SAFETY: three elements inside the buffer, four of shared memory.
@@ -366,7 +366,7 @@ fn both_ends_are_checked_where_the_copy_starts() {
         |from, to| unsafe { copy::<u32, 4>(to, 0, Global::from(from).part(4, 2), || 0, 3) },
     ];
     assert_eq!(parts.map(|part| wrong(part).0), ["OutOfBounds"; 3]);
-    // Only what is valid has to be there.
+    // Only the valid elements must exist.
     let (report, _) = run(1, |_, from, to| {
         // SAFETY: two elements.
         unsafe { copy::<u32, 4>(to, 0, Global::from(from).part(4, 2), || 0, 2) };
@@ -406,7 +406,7 @@ fn what_was_never_waited_for_ends_with_its_block() {
     let buffer = GlobalBuffer::from_slice(&[1_u32; 4]);
     let report = Launch::new(3, 2).workers(1).dynamic_shared_bytes(32).run(|| {
         let t = device::thread_idx()[0] as usize;
-        // SAFETY: four elements for each thread; the other half of shared memory is nobody's.
+        // SAFETY: four elements for each thread; the other half of shared memory is unused.
         unsafe {
             let to = Shared::new(dynamic_shared_mem().cast::<u32>(), 8);
             to.set(4 * t, 7);

@@ -95,7 +95,7 @@ fn lanes_exchange_values() {
                 .sum()
         });
         assert_eq!(sum, if warp == 2 { 120 } else { 496 });
-        // Two halves that meet at different lines.
+        // Two halves that synchronize at different lines.
         let half = if lane < 16 { 0xffff } else { 0xffff_0000 };
         let low = if lane < 16 {
             device::warp_exchange(half & live, 1, |values| values.values[0])
@@ -185,7 +185,7 @@ fn a_spin_lock_within_a_block_is_passed_on() {
 }
 
 #[test]
-fn waiting_for_nobody_is_a_deadlock() {
+fn a_wait_without_progress_is_a_deadlock() {
     let flag = GlobalBuffer::<u32>::zeroed(1);
     let report = Launch::new(4, 32).run(|| {
         // SAFETY: inside the buffer.
@@ -224,9 +224,9 @@ fn a_barrier_that_some_never_reach() {
     );
     assert!(
         report.faults[0]
-            .site
+            .location
             .as_ref()
-            .is_some_and(|site| site.file.ends_with("engine.rs"))
+            .is_some_and(|location| location.file.ends_with("engine.rs"))
     );
 }
 
@@ -243,7 +243,7 @@ fn different_barriers_at_once() {
     assert_eq!(kinds(&report), ["BarrierMismatch"]);
     let fault = &report.faults[0];
     let other = fault.other.as_ref().expect("the other barrier");
-    assert_eq!(other.site.line, fault.site.as_ref().expect("a line").line + 2);
+    assert_eq!(other.location.line, fault.location.as_ref().expect("a line").line + 2);
 }
 
 #[test]
@@ -306,8 +306,8 @@ fn a_full_stack_and_a_wild_pointer_are_faults() {
     });
     assert_eq!(kinds(&report), ["BadAddress"]);
     // Where the program has debug information.
-    if let Some(site) = &report.faults[0].site {
-        assert!(site.file.ends_with("tests/engine.rs"), "{site}");
+    if let Some(location) = &report.faults[0].location {
+        assert!(location.file.ends_with("tests/engine.rs"), "{location}");
     }
 
     let report = Launch::new(1, 2).dynamic_shared_bytes(100).run(|| {

@@ -1,4 +1,4 @@
-//! Matrices that a warp loads and stores: which lane gets what, what an access needs, and what it costs.
+//! `ldmatrix` and `stmatrix`: distribution of elements, faults, traffic.
 
 use std::array;
 
@@ -99,7 +99,7 @@ fn every_lane_gets_its_elements_of_every_matrix() {
 }
 
 fn stores_by_definition<const N: usize>(transposed: bool) {
-    // Lane by lane: what its words hold.
+    // By lane, the contents of its words.
     let element = |matrix: usize, word: usize, half: usize| (100 * matrix + 2 * word + half + 1) as u16;
     let result = GlobalBuffer::<u16>::uninit(LEN);
     let report = launch(32).run(|| {
@@ -161,9 +161,9 @@ fn fault(report: &Report) -> (&'static str, u32) {
         !names.is_empty() && names.iter().all(|name| *name == names[0]),
         "{report}"
     );
-    let site = report.faults[0].site.as_ref().expect("a line");
-    assert!(site.file.ends_with("matrix.rs"), "{site}");
-    (names[0], site.line)
+    let location = report.faults[0].location.as_ref().expect("a line");
+    assert!(location.file.ends_with("matrix.rs"), "{location}");
+    (names[0], location.line)
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn rows_are_inside_and_aligned_whatever_they_feed() {
 }
 
 #[test]
-fn what_nobody_wrote_is_not_loaded() {
+fn unwritten_memory_is_not_loaded() {
     for transposed in [false, true] {
         let report = launch(32).run(|| {
             if lane() != 9 {

@@ -1,4 +1,4 @@
-//! Named barriers: who waits for whom, what they order, and which counts are none.
+//! Named barriers: completion, order, invalid counts.
 
 use cuda_sim::device::{dynamic_shared_mem, sync_threads, thread_idx};
 use cuda_sim::{FaultKind, Launch, Report, Schedule};
@@ -108,7 +108,7 @@ fn who_only_arrives_sees_nothing_and_who_is_elsewhere_neither() {
         }
     });
     assert!(names(&report).contains(&"SharedRace"), "{report}");
-    // What is done after arriving is not ordered.
+    // Accesses after the arrival are not ordered.
     let report = run(2, || {
         if warp() == 0 {
             arrive(1, 64);
@@ -156,7 +156,7 @@ fn who_comes_too_late_or_not_at_all_is_a_deadlock() {
     assert_eq!(names(&report), ["Deadlock"]);
 }
 
-/// What is wrong with a barrier, by the report's only fault.
+/// The problem in the report's only fault.
 #[track_caller]
 fn problem(report: &Report) -> (u32, &str) {
     match &report.faults[..] {

@@ -3,11 +3,11 @@
 use std::ffi::c_void;
 
 use ::mutants::products::map_parts;
-use classics::case::{Argument, Buffer, Case, Map, MapMatrix};
 use cust::error::CudaError;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
+use sample_kernels::case::{Argument, Buffer, Case, Map, MapMatrix};
 use tilewright::launch::encode_tensor_map;
 
 /// Why a launch did not end as it should.

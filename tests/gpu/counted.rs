@@ -39,10 +39,10 @@ pub fn run_as_child() -> Option<i32> {
 fn launch_all(report: bool) -> Outcome {
     // Everything here uses its context, and the level of PTX that the library takes on this device.
     let gpu = Gpu::open(0)?;
-    let rungs = Module::from_ptx(&gpu.level().ptx[..], &[])?;
-    let classics = Module::from_ptx(mutants::PTX, &[])?;
+    let families = Module::from_ptx(&gpu.level().ptx[..], &[])?;
+    let mutants = Module::from_ptx(mutants::PTX, &[])?;
     for (number, counted) in traffic::launches().iter().enumerate() {
-        launch(counted, &rungs, &classics).map_err(|problem| format!("{}: {problem:?}", counted.name))?;
+        launch(counted, &families, &mutants).map_err(|problem| format!("{}: {problem:?}", counted.name))?;
         if report {
             println!("{number} {}", counted.name);
         }
@@ -50,19 +50,19 @@ fn launch_all(report: bool) -> Outcome {
     Ok(())
 }
 
-fn launch(counted: &Counted, rungs: &Module, classics: &Module) -> Result<(), Problem> {
+fn launch(counted: &Counted, families: &Module, mutants: &Module) -> Result<(), Problem> {
     let module = match counted.module {
-        traffic::Module::Rungs => rungs,
-        traffic::Module::Mutants => classics,
+        traffic::Module::Rungs => families,
+        traffic::Module::Mutants => mutants,
     };
     cases::run(module, counted.symbol, &counted.case)
 }
 
 fn write_ptx(folder: &str) -> Outcome {
     let folder = std::path::Path::new(folder);
-    // The level that has the rungs that are launched, and that the launches take.
+    // The level that has the families that are launched, and that the launches take.
     let level = Gpu::open(0)?.level();
-    std::fs::write(folder.join("rungs.ptx"), level.ptx.as_bytes())?;
+    std::fs::write(folder.join("families.ptx"), level.ptx.as_bytes())?;
     std::fs::write(folder.join("mutants.ptx"), mutants::PTX)?;
     Ok(())
 }

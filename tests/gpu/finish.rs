@@ -2,12 +2,12 @@
 
 use half::{bf16, f16};
 use tilewright::check::Expected;
+use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
-use tilewright::plan::{Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, DType, Element, Error, Factors, Finish, GemmShape, Operand, Options, OutputOf, Rung,
-    Transpose, VARIANTS, Variant, Verify, gemm_finished,
+    Activation, Backend, DType, Element, Error, Factors, Family, Finish, GemmShape, KERNELS, Kernel, Operand, Options,
+    OutputOf, Transpose, Verify, gemm_finished,
 };
 
 use crate::Outcome;
@@ -26,7 +26,7 @@ const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activa
 /// Launches on random operands, with the elements between the rows of C full of NaN, and compares.
 fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     gpu: &Gpu,
-    variant: &'static Variant,
+    kernel: &'static Kernel,
     shape: &GemmShape,
     finish: Finish<()>,
 ) -> Outcome {
@@ -44,8 +44,8 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
         row[end..].fill(C::from_f64(f64::NAN));
     }
     let policy = Policy {
-        rung: Some(variant.rung),
-        entry_point: Some(variant),
+        family: Some(kernel.family),
+        kernel: Some(kernel),
         epilogue: true,
         ..Policy::default()
     };
@@ -72,7 +72,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
         bias: finish.bias.map(|()| &bias[..]),
         activation,
     };
-    let what = || format!("{} {shape} to {}, {finish:?}", variant.symbol, C::DTYPE);
+    let what = || format!("{} {shape} to {}, {finish:?}", kernel.symbol, C::DTYPE);
     let verdict = Expected::product(shape, &a, &b)?.finished(on_host, &before)?.full(&c)?;
     if !verdict.passed() {
         return Err(format!("{}: {verdict}", what()).into());
@@ -88,20 +88,19 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
 fn every_kernel_finishes_its_sums() -> Outcome {
     let gpu = Gpu::open(0)?;
     let available = gpu.profile().compute_capability;
-    let of_tensor_cores =
-        |variant: &&Variant| variant.rung.takes_epilogue() && variant.rung.compute_capability() <= available;
-    for variant in VARIANTS.iter().filter(of_tensor_cores) {
+    let of_tensor_cores = |kernel: &&Kernel| kernel.supports.epilogue && kernel.target.runs_on(available);
+    for kernel in KERNELS.iter().filter(of_tensor_cores) {
         // Rows of C that take vectors of 16 bytes, pairs, and neither.
         for (n, pad_c) in [(264, 8), (266, 0), (263, 2)] {
-            let [a, b] = variant.copies.transpose;
+            let [a, b] = kernel.transposes();
             let (m, k) = (300, 136_usize);
             let row = |transpose, plain: usize, transposed: usize| match transpose {
                 Transpose::No => plain.next_multiple_of(8),
                 Transpose::Yes => transposed.next_multiple_of(8),
             };
             let lds = [row(a, k, m) + 8, row(b, n, k), n + pad_c];
-            let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds)?;
-            if !variant.accepts(&shape) {
+            let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds)?;
+            if !kernel.accepts(&shape) {
                 continue;
             }
             for activation in ACTIVATIONS {
@@ -112,14 +111,14 @@ fn every_kernel_finishes_its_sums() -> Outcome {
                             bias,
                             activation,
                         };
-                        match variant.dtype {
+                        match kernel.dtype {
                             DType::F16 => {
-                                is_right::<f16, f16>(&gpu, variant, &shape, finish)?;
-                                is_right::<f16, f32>(&gpu, variant, &shape, finish)?;
+                                is_right::<f16, f16>(&gpu, kernel, &shape, finish)?;
+                                is_right::<f16, f32>(&gpu, kernel, &shape, finish)?;
                             }
                             _ => {
-                                is_right::<bf16, bf16>(&gpu, variant, &shape, finish)?;
-                                is_right::<bf16, f32>(&gpu, variant, &shape, finish)?;
+                                is_right::<bf16, bf16>(&gpu, kernel, &shape, finish)?;
+                                is_right::<bf16, f32>(&gpu, kernel, &shape, finish)?;
                             }
                         }
                     }
@@ -160,7 +159,7 @@ fn refuses_kernels_without() -> Outcome {
     let gpu = Gpu::open(0)?;
     let shape = GemmShape::packed(16, 16, 16)?;
     let policy = Policy {
-        rung: Some(Rung::TiledStatic),
+        family: Some(Family::TiledStatic),
         ..Policy::default()
     };
     let plain = plan(&shape, DType::F16, gpu.profile(), &policy)?;

@@ -1,15 +1,15 @@
-//! Alpha, beta, layouts and slices of K on the GPU: the kernels of rungs 9 and 10 as the library launches them.
+//! Alpha, beta, layouts and slices of K on the GPU: the kernels of families 9 and 10 as the library launches them.
 
 use libtest_mimic::Failed;
 use tilewright::check::Expected;
+use tilewright::dispatch::{PlanError, Policy, plan};
 use tilewright::launch::Gpu;
-use tilewright::plan::{PlanError, Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::{
-    Backend, DType, Element, Error, Factors, GemmShape, Operand, Options, Rung, Transpose, VARIANTS, Variant, Verify,
+    Backend, DType, Element, Error, Factors, Family, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify,
     gemm, verify,
 };
-use tilewright_contract::Tile;
+use tilewright_contract::Operands;
 
 use crate::Outcome;
 use crate::trial::Trial;
@@ -69,7 +69,7 @@ pub fn is_right<T: Element<Accumulator = f32>>(
     let plan = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
     let what = || {
         let summary = plan.summary();
-        format!("{} {shape}, {} slices, {factors:?}", summary.kernel, summary.slices)
+        format!("{} {shape}, {} slices, {factors:?}", summary.kernel, summary.splits)
     };
     let (a_device, b_device, mut c_device) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.upload(&before)?);
     gpu.launch_scaled(&plan, factors, &a_device, &b_device, &mut c_device)?;
@@ -88,37 +88,37 @@ pub fn is_right<T: Element<Accumulator = f32>>(
     }
 }
 
-pub fn of_variant(variant: &'static Variant, slices: u32) -> Policy {
+pub fn of_variant(kernel: &'static Kernel, slices: u32) -> Policy {
     Policy {
-        rung: Some(variant.rung),
-        entry_point: Some(variant),
-        slices: Some(slices),
+        family: Some(kernel.family),
+        kernel: Some(kernel),
+        splits: Some(slices),
         ..Policy::default()
     }
 }
 
 /// The pipelined entry points, each with the numbers of slices to try.
-fn pipelined() -> impl Iterator<Item = (&'static Variant, u32)> {
-    VARIANTS
+fn pipelined() -> impl Iterator<Item = (&'static Kernel, u32)> {
+    KERNELS
         .iter()
-        .filter(|variant| matches!(variant.rung, Rung::AsyncCopy | Rung::Gemm))
-        .flat_map(|variant| match variant.takes_slices() {
-            true => vec![(variant, 1), (variant, 3)],
-            false => vec![(variant, 1)],
+        .filter(|kernel| matches!(kernel.family, Family::AsyncCopy | Family::Gemm))
+        .flat_map(|kernel| match kernel.split_k.is_some() {
+            true => vec![(kernel, 1), (kernel, 3)],
+            false => vec![(kernel, 1)],
         })
 }
 
 fn every_kernel_scales_and_adds() -> Outcome {
     let gpu = Gpu::open(0)?;
-    for (variant, slices) in pipelined() {
+    for (kernel, slices) in pipelined() {
         // Of every operand the rows are longer than the matrix, in vectors of 4 elements; C's are not.
-        let [a, b] = variant.copies.transpose;
+        let [a, b] = kernel.transposes();
         let (m, n, k) = (300, 268, 132);
         let row = |transpose, plain, transposed| if transpose == Transpose::No { plain } else { transposed };
         let lds = [row(a, k, m) + 8, row(b, n, k) + 4, n + 3];
-        let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds)?;
+        let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds)?;
         for (alpha, beta) in [(1.0, 0.0), (-2.5, 0.0), (1.0, 1.0), (0.5, -3.0), (0.0, 2.0)] {
-            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
+            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(kernel, slices))?;
         }
     }
     Ok(())
@@ -126,32 +126,35 @@ fn every_kernel_scales_and_adds() -> Outcome {
 
 fn nothing_to_sum_scales_c() -> Outcome {
     let gpu = Gpu::open(0)?;
-    for (variant, slices) in pipelined() {
-        let shape = GemmShape::packed_transposed(132, 36, 0, variant.copies.transpose)?;
+    for (kernel, slices) in pipelined() {
+        let shape = GemmShape::packed_transposed(132, 36, 0, kernel.transposes())?;
         for (alpha, beta) in [(1.0, 0.0), (2.0, 1.0), (1.0, -0.5)] {
-            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(variant, slices))?;
+            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(kernel, slices))?;
         }
     }
     Ok(())
 }
 
-/// Every case of rung 11, whole and in slices, scaled and added to what C holds.
+/// Every case of family 11, whole and in slices, scaled and added to what C holds.
 fn products_with_vectors() -> Outcome {
     let gpu = Gpu::open(0)?;
-    for variant in &VARIANTS {
-        let Tile::Lines(tile) = variant.tile else { continue };
-        let cases = verify::vector_cases(tile, variant.copies.vector[0] as usize);
+    for kernel in &KERNELS {
+        let Operands::MatrixAndVector(major) = kernel.operands else {
+            continue;
+        };
+        let tile = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(|extent| extent as usize);
+        let cases = verify::vector_cases(tile, major, kernel.alignment.elems[0] as usize);
         // And larger ones, of many slices.
         let large = [(700, 1, 3000), (1, 700, 3000), (100, 1, 40_000), (1, 100, 40_000)]
             .into_iter()
             .flat_map(|(m, n, k)| LAYOUTS.map(|layout| GemmShape::packed_transposed(m, n, k, layout)))
             .collect::<Result<Vec<_>, _>>()?;
         let shapes = cases.into_iter().map(|case| case.shape).chain(large);
-        for shape in shapes.filter(|shape| variant.accepts(shape)) {
+        for shape in shapes.filter(|shape| kernel.accepts(shape)) {
             for slices in [1, 3, 8, 9, 70] {
                 let factors = Factors { alpha: -2.5, beta: 0.5 };
-                is_right::<f32>(&gpu, &shape, Factors::default(), &of_variant(variant, slices))?;
-                is_right::<f32>(&gpu, &shape, factors, &of_variant(variant, slices))?;
+                is_right::<f32>(&gpu, &shape, Factors::default(), &of_variant(kernel, slices))?;
+                is_right::<f32>(&gpu, &shape, factors, &of_variant(kernel, slices))?;
             }
         }
     }
@@ -164,15 +167,15 @@ fn nan_stays_out_of_an_unread_c() -> Outcome {
     let (a, b) = (random_matrix::<f32>(1, 200 * 300), random_matrix::<f32>(2, 300 * 100));
     let (a_device, b_device) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let factors = Factors { alpha: 3.0, beta: 0.0 };
-    for (variant, slices) in pipelined().filter(|(variant, _)| variant.accepts(&shape)) {
-        let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(variant, slices))?;
+    for (kernel, slices) in pipelined().filter(|(kernel, _)| kernel.accepts(&shape)) {
+        let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, slices))?;
         let mut c_device = gpu.upload(&[f32::NAN; 200 * 100])?;
         gpu.launch_scaled(&plan, factors, &a_device, &b_device, &mut c_device)?;
         let mut c = vec![0.0; 200 * 100];
         c_device.download(&mut c)?;
         let verdict = Expected::product(&shape, &a, &b)?.scaled(factors, &[])?.full(&c)?;
         if !verdict.passed() {
-            return Err(format!("{}, {slices} slices: {verdict}", variant.symbol).into());
+            return Err(format!("{}, {slices} slices: {verdict}", kernel.symbol).into());
         }
     }
     Ok(())
@@ -194,8 +197,8 @@ fn the_workspace_is_reused() -> Outcome {
     ] {
         let shape = GemmShape::packed(m, n, k)?;
         let policy = Policy {
-            rung: Some(Rung::Gemm),
-            slices: Some(slices),
+            family: Some(Family::Gemm),
+            splits: Some(slices),
             ..Policy::default()
         };
         is_right::<f32>(&gpu, &shape, Factors { alpha: 1.0, beta: 1.0 }, &policy)?;
@@ -209,8 +212,8 @@ fn slices_give_the_same_bits_each_time() -> Outcome {
     let (a, b) = (random_matrix::<f32>(1, 300 * 8000), random_matrix::<f32>(2, 8000 * 200));
     let (a, b) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let policy = Policy {
-        rung: Some(Rung::Gemm),
-        slices: Some(12),
+        family: Some(Family::Gemm),
+        splits: Some(12),
         ..Policy::default()
     };
     let plan = plan(&shape, DType::F32, gpu.profile(), &policy)?;
@@ -242,7 +245,7 @@ fn large_products_of_every_layout() -> Outcome {
             };
             let report = gemm(&shape, Factors { alpha: 0.5, beta: 2.0 }, &a, &b, &mut c, &options)
                 .map_err(|error| Failed::from(format!("{shape} {transpose:?}: {error}")))?;
-            if !report.kernel.starts_with(Rung::Gemm.name()) {
+            if !report.kernel.starts_with(Family::Gemm.name()) {
                 return Err(format!("{shape} {transpose:?}: {} has no alpha and beta", report.kernel).into());
             }
         }
@@ -253,27 +256,23 @@ fn large_products_of_every_layout() -> Outcome {
 /// A and B are NaN throughout; every kernel with factors, with K cut and not.
 fn with_alpha_0_no_operand_is_read() -> Outcome {
     let gpu = Gpu::open(0)?;
-    let runs = |variant: &&Variant| {
-        variant.dtype == DType::F32
-            && variant.rung.takes_call()
-            && variant.rung.runs_on(gpu.profile().compute_capability)
+    let runs = |kernel: &&Kernel| {
+        kernel.dtype == DType::F32
+            && kernel.supports.alpha_beta
+            && kernel.target.runs_on(gpu.profile().compute_capability)
     };
     let factors = Factors { alpha: 0.0, beta: 2.0 };
-    for variant in VARIANTS.iter().filter(runs) {
-        let (m, n) = if matches!(variant.tile, Tile::Lines(_)) {
-            (200, 1)
-        } else {
-            (200, 72)
-        };
-        let shape = GemmShape::packed_transposed(m, n, 512, variant.copies.transpose)?;
-        if !variant.accepts(&shape) {
+    for kernel in KERNELS.iter().filter(runs) {
+        let (m, n) = if kernel.takes_vector() { (200, 1) } else { (200, 72) };
+        let shape = GemmShape::packed_transposed(m, n, 512, kernel.transposes())?;
+        if !kernel.accepts(&shape) {
             continue;
         }
         for slices in [1, 3]
             .into_iter()
-            .filter(|&slices| slices == 1 || variant.takes_slices())
+            .filter(|&slices| slices == 1 || kernel.split_k.is_some())
         {
-            let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(variant, slices))?;
+            let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, slices))?;
             let nan = vec![f32::NAN; 512 * 200];
             let before = random_matrix::<f32>(3, shape.span_elems(Operand::C));
             let (a, b, mut c_device) = (gpu.upload(&nan)?, gpu.upload(&nan)?, gpu.upload(&before)?);
@@ -282,7 +281,7 @@ fn with_alpha_0_no_operand_is_read() -> Outcome {
             let mut c = before.clone();
             c_device.download(&mut c)?;
             if let Some(at) = (0..c.len()).find(|&at| c[at] != 2.0 * before[at]) {
-                return Err(format!("{}, {slices} slices: element {at} is {}", variant.symbol, c[at]).into());
+                return Err(format!("{}, {slices} slices: element {at} is {}", kernel.symbol, c[at]).into());
             }
         }
     }
@@ -310,7 +309,7 @@ fn refuses_factors_without_a_kernel() -> Outcome {
     let shape = GemmShape::packed(16, 16, 16)?;
     let factors = Factors { alpha: 2.0, beta: 0.0 };
     let policy = Policy {
-        rung: Some(Rung::TiledStatic),
+        family: Some(Family::TiledStatic),
         ..Policy::default()
     };
     let ones = [1.0_f32; 256];

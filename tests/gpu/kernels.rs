@@ -3,7 +3,7 @@
 use libtest_mimic::Failed;
 use tilewright::launch::Gpu;
 use tilewright::verify::{self, Case};
-use tilewright_contract::{OutputTile, Tile, Variant};
+use tilewright_contract::Kernel;
 
 use crate::Outcome;
 use crate::trial::Trial;
@@ -17,27 +17,27 @@ pub fn small() -> bool {
 /// steps along K than a kernel has stages, so that each is used again.
 const SMALL: [&str; 2] = ["above one tile", "deep"];
 
-pub fn trials(variants: &[&'static Variant]) -> Vec<Trial> {
-    variants
+pub fn trials(kernels: &[&'static Kernel]) -> Vec<Trial> {
+    kernels
         .iter()
-        .flat_map(|&variant| {
+        .flat_map(|&kernel| {
             [
-                Trial::test(format!("kernels::{}", variant.symbol), move || {
-                    agrees_with_the_reference(variant)
+                Trial::test(format!("kernels::{}", kernel.symbol), move || {
+                    agrees_with_the_reference(kernel)
                 }),
-                Trial::test(format!("usage::{}", variant.symbol), move || {
-                    uses_what_the_contract_says(variant)
+                Trial::test(format!("usage::{}", kernel.symbol), move || {
+                    uses_what_the_contract_says(kernel)
                 }),
             ]
         })
         .collect()
 }
 
-fn agrees_with_the_reference(variant: &'static Variant) -> Outcome {
+fn agrees_with_the_reference(kernel: &'static Kernel) -> Outcome {
     let gpu = Gpu::open(0)?;
     let small = small();
     let wanted = |case: &Case| !small || SMALL.contains(&case.name);
-    let results = verify::run(&gpu, |other| other.symbol == variant.symbol, wanted, |_| {});
+    let results = verify::run(&gpu, |other| other.symbol == kernel.symbol, wanted, |_| {});
     if results.is_empty() {
         return Err(Failed::from("no case was run"));
     }
@@ -61,33 +61,28 @@ fn agrees_with_the_reference(variant: &'static Variant) -> Outcome {
     }
 }
 
-fn uses_what_the_contract_says(variant: &'static Variant) -> Outcome {
+fn uses_what_the_contract_says(kernel: &'static Kernel) -> Outcome {
     let gpu = Gpu::open(0)?;
-    let usage = gpu.usage(variant)?;
-    if usage.static_smem_bytes != variant.static_bytes().get() {
+    let usage = gpu.usage(kernel)?;
+    if usage.static_smem_bytes != kernel.static_bytes().get() {
         return Err(format!(
             "{} static bytes, the contract says {}",
             usage.static_smem_bytes,
-            variant.static_bytes()
+            kernel.static_bytes()
         )
         .into());
     }
     if usage.local_bytes != 0 {
         return Err(format!("{} bytes of local memory a thread", usage.local_bytes).into());
     }
-    let tiles: Vec<OutputTile> = match variant.tile {
-        Tile::Fixed(width) => vec![variant.tile_of_width(width)?],
-        Tile::Runtime { min, max } => (min..=max)
-            .map(|width| variant.tile_of_width(width))
-            .collect::<Result<_, _>>()?,
-        Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => variant.tile.only().into_iter().collect(),
-    };
-    for tile in tiles {
-        let threads = tile.threads();
+    for kernel in kernel.with_every_tile() {
+        let threads = kernel.threads();
         if threads > usage.max_threads_per_block {
             return Err(format!(
-                "{tile} needs {threads} threads, {} registers allow {}",
-                usage.registers, usage.max_threads_per_block
+                "{} needs {threads} threads, {} registers allow {}",
+                kernel.tile_name(),
+                usage.registers,
+                usage.max_threads_per_block
             )
             .into());
         }

@@ -1,9 +1,9 @@
 //! The library's own way to the device.
 
 use libtest_mimic::Failed;
+use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
-use tilewright::plan::{Policy, plan};
-use tilewright::{Backend, DType, Error, GemmShape, Operand, Options, Rung, VARIANTS, Variant, Verify, matmul, random};
+use tilewright::{Backend, DType, Error, Family, GemmShape, KERNELS, Kernel, Operand, Options, Verify, matmul, random};
 
 use crate::Outcome;
 use crate::trial::Trial;
@@ -24,14 +24,14 @@ fn matmul_in_one_call() -> Outcome {
     let a: Vec<f32> = random::random_matrix(1, shape.span_elems(Operand::A));
     let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
     let gpu = Gpu::open(0)?;
-    let of_shape = |variant: &&Variant| variant.dtype == DType::F32 && variant.accepts(&shape);
-    let computes = |rung: &Rung| {
-        rung.runs_on(gpu.profile().compute_capability)
-            && VARIANTS.iter().filter(of_shape).any(|variant| variant.rung == *rung)
+    let of_shape = |kernel: &&Kernel| kernel.dtype == DType::F32 && kernel.accepts(&shape);
+    let computes = |family: &Family| {
+        family.target().runs_on(gpu.profile().compute_capability)
+            && KERNELS.iter().filter(of_shape).any(|kernel| kernel.family == *family)
     };
-    for rung in Rung::ALL.into_iter().filter(computes).map(Some).chain([None]) {
+    for family in Family::ALL.into_iter().filter(computes).map(Some).chain([None]) {
         let policy = Policy {
-            rung,
+            family,
             ..Policy::default()
         };
         let options = Options {
@@ -54,19 +54,19 @@ fn large_products() -> Outcome {
     let a: Vec<f32> = random::random_matrix(3, shape.span_elems(Operand::A));
     let b: Vec<f32> = random::random_matrix(4, shape.span_elems(Operand::B));
     let policies = [
-        (Rung::Naive, 16),
-        (Rung::TiledStatic, 16),
-        (Rung::TiledStatic, 32),
-        (Rung::TiledDynamic, 32),
-        (Rung::TiledDynamic, 64),
-        (Rung::TiledDynamic, 112),
-        (Rung::TiledDynamic, 128),
-        (Rung::RegisterTile, 128),
-        (Rung::Gemm, 64),
+        (Family::Naive, 16),
+        (Family::TiledStatic, 16),
+        (Family::TiledStatic, 32),
+        (Family::TiledDynamic, 32),
+        (Family::TiledDynamic, 64),
+        (Family::TiledDynamic, 112),
+        (Family::TiledDynamic, 128),
+        (Family::RegisterTile, 128),
+        (Family::Gemm, 64),
     ];
-    for (rung, tile) in policies {
+    for (family, tile) in policies {
         let policy = Policy {
-            rung: Some(rung),
+            family: Some(family),
             tile: Some(tile),
             ..Policy::default()
         };
@@ -76,7 +76,7 @@ fn large_products() -> Outcome {
             verify: Verify::Sample,
             ..Options::default()
         };
-        matmul(&shape, &a, &b, &options).map_err(|error| Failed::from(format!("{rung}, tile {tile}: {error}")))?;
+        matmul(&shape, &a, &b, &options).map_err(|error| Failed::from(format!("{family}, tile {tile}: {error}")))?;
     }
     Ok(())
 }

@@ -12,9 +12,9 @@
 //! - `spans`: matrices that span more than 4 GiB
 //! - `corpus`: kernels over the whole surface of `cuda_std`
 //! - `differential`: functions that host and GPU must compute alike, from the bundle
-//! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless variants
+//! - `mutants`: the kernels that the simulator's mutants are made from, and their harmless kernels
 //! - `occupancy`: the planner's occupancy and limits against the driver's
-//! - `spilling`: the twins that spill registers: results equal to the bit, and the driver's numbers
+//! - `spilling`: the kernels of `examples/smem-spilling`: results equal to the bit, and the driver's numbers
 //! - `counted`: the launches whose memory accesses are compared with the simulator's count
 
 mod cases;
@@ -37,7 +37,7 @@ mod wgmma;
 
 use libtest_mimic::{Arguments, Failed};
 use tilewright::launch::Gpu;
-use tilewright::{Error, VARIANTS, Variant};
+use tilewright::{Error, KERNELS, Kernel};
 use trial::Trial;
 
 /// What a test ends with: any error is a failure.
@@ -95,9 +95,9 @@ const MADE_OF_MUTANTS: [&str; 2] = ["mutants::", "counted::"];
 
 /// Every test that a device of this compute capability runs. Without one it is 9.0, which runs all.
 fn all(capability: (u32, u32)) -> Vec<Trial> {
-    let runs = |variant: &&Variant| variant.rung.runs_on(capability);
-    let variants: Vec<&'static Variant> = VARIANTS.iter().filter(runs).collect();
-    let mut trials: Vec<Trial> = kernels::trials(&variants);
+    let runs = |kernel: &&Kernel| kernel.target.runs_on(capability);
+    let kernels: Vec<&'static Kernel> = KERNELS.iter().filter(runs).collect();
+    let mut trials: Vec<Trial> = kernels::trials(&kernels);
     trials.extend(library::trials());
     trials.extend(gemm::trials());
     trials.extend(finish::trials());
@@ -108,7 +108,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(differential::trials());
     trials.extend(mutants::trials(capability));
     trials.extend(counted::trials());
-    trials.extend(occupancy::trials(&variants));
+    trials.extend(occupancy::trials(&kernels));
     trials.extend(spilling::trials());
     trials.extend(wgmma::trials(runs));
     // Some of them by their whole names, where one filter cannot say which.

@@ -2,11 +2,11 @@
 
 use half::{bf16, f16};
 use tilewright::check::Expected;
+use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
-use tilewright::plan::{Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, Element, Factors, Finish, GemmShape, Operand, Options, OutputOf, Rung, Transpose, Verify,
+    Activation, Backend, Element, Factors, Family, Finish, GemmShape, Operand, Options, OutputOf, Transpose, Verify,
     gemm_finished, matmul,
 };
 
@@ -161,7 +161,7 @@ fn operands_stay_as_they_are() -> Outcome {
     let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let mut c = gpu.uninitialized(shape.span_elems(Operand::C))?;
     let policy = Policy {
-        rung: Some(Rung::MmaSync),
+        family: Some(Family::MmaSync),
         ..Policy::default()
     };
     let plan = plan(&shape, f16::DTYPE, gpu.profile(), &policy)?;

@@ -3,8 +3,8 @@
 use half::{bf16, f16};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use tilewright::dispatch::Policy;
 use tilewright::launch::Gpu;
-use tilewright::plan::Policy;
 use tilewright::{Element, Factors, GemmShape, Operand, Transpose};
 
 use crate::Outcome;

@@ -3,22 +3,26 @@
 
 use half::f16;
 use tilewright::check::Expected;
+use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::{DeviceMatrix, Gpu};
-use tilewright::plan::{Policy, plan};
 use tilewright::random::random_matrix;
-use tilewright::{Element, GemmShape, Operand, Rung, Transpose};
+use tilewright::{Element, Family, GemmShape, Operand, Transpose};
 
 use crate::Outcome;
 use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("spans::f32_by_rung_10", || each_layout::<f32>(Some(Rung::Gemm), FAR)),
-        Trial::test("spans::f16_by_rung_12", || each_layout::<f16>(Some(Rung::MmaSync), FAR)),
+        Trial::test("spans::f32_by_rung_10", || each_layout::<f32>(Some(Family::Gemm), FAR)),
+        Trial::test("spans::f16_by_rung_12", || {
+            each_layout::<f16>(Some(Family::MmaSync), FAR)
+        }),
         Trial::test("spans::f32_by_the_planner", || each_layout::<f32>(None, FAR)),
         Trial::test("spans::f16_by_the_planner", || each_layout::<f16>(None, FAR)),
         // Rows at odd elements: copied first.
-        Trial::test("spans::f16_copied", || each_layout::<f16>(Some(Rung::MmaSync), FAR - 1)),
+        Trial::test("spans::f16_copied", || {
+            each_layout::<f16>(Some(Family::MmaSync), FAR - 1)
+        }),
     ]
 }
 
@@ -29,7 +33,7 @@ const FAR: usize = u32::MAX as usize / 256 / 8 * 8;
 const BEHIND: usize = 64;
 
 /// A of 264 rows spans more than 2^32 elements, every other operand more than 4 GiB; transposed operands do, too.
-fn each_layout<T: Element>(rung: Option<Rung>, far: usize) -> Outcome {
+fn each_layout<T: Element>(family: Option<Family>, far: usize) -> Outcome {
     let gpu = Gpu::open(0)?;
     for transpose in [[Transpose::No; 2], [Transpose::No, Transpose::Yes], [Transpose::Yes; 2]] {
         let (m, n, k) = (264, 136, 144);
@@ -50,7 +54,7 @@ fn each_layout<T: Element>(rung: Option<Rung>, far: usize) -> Outcome {
             continue;
         }
         let policy = Policy {
-            rung,
+            family,
             ..Policy::default()
         };
         let plan = plan(&shape, T::DTYPE, gpu.profile(), &policy)?;
@@ -66,14 +70,14 @@ fn each_layout<T: Element>(rung: Option<Rung>, far: usize) -> Outcome {
             on_c.download_at(first, &mut row)?;
             c.extend_from_slice(&row[..n]);
             if let Some(at) = (n..row.len()).find(|&at| !row[at].to_f64().is_nan()) {
-                let what = plan.variant().symbol;
+                let what = plan.kernel().symbol;
                 return Err(format!("{what} {transpose:?}: element {} outside of C was written", first + at).into());
             }
         }
         let packed = GemmShape::packed_transposed(m, n, k, transpose)?;
         let verdict = Expected::product(&packed, &a, &b)?.full(&c)?;
         if !verdict.passed() {
-            return Err(format!("{} {transpose:?}: {verdict}", plan.variant().symbol).into());
+            return Err(format!("{} {transpose:?}: {verdict}", plan.kernel().symbol).into());
         }
     }
     Ok(())

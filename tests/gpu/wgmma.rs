@@ -3,33 +3,33 @@
 
 use half::{bf16, f16};
 use tilewright::launch::Gpu;
-use tilewright::{DType, Factors, GemmShape, Operand, VARIANTS, Variant};
+use tilewright::{DType, Factors, GemmShape, KERNELS, Kernel, Operand};
 
 use crate::Outcome;
 use crate::gemm::{is_right, of_variant};
 use crate::trial::Trial;
 
-pub fn trials(runs: impl Fn(&&Variant) -> bool) -> Vec<Trial> {
-    let with_wgmma = |variant: &&'static Variant| variant.rung.multiplies_by_wgmma() && runs(variant);
-    let trial = |variant: &'static Variant| {
-        Trial::test(format!("wgmma::{}", variant.symbol), move || {
+pub fn trials(runs: impl Fn(&&Kernel) -> bool) -> Vec<Trial> {
+    let with_wgmma = |kernel: &&'static Kernel| kernel.loads == tilewright_contract::Loads::Tma && runs(kernel);
+    let trial = |kernel: &'static Kernel| {
+        Trial::test(format!("wgmma::{}", kernel.symbol), move || {
             let gpu = Gpu::open(0)?;
-            match variant.dtype {
-                DType::F16 => every_kind_of_product(variant, |shape, factors, slices| {
-                    is_right::<f16>(&gpu, shape, factors, &of_variant(variant, slices))
+            match kernel.dtype {
+                DType::F16 => every_kind_of_product(kernel, |shape, factors, slices| {
+                    is_right::<f16>(&gpu, shape, factors, &of_variant(kernel, slices))
                 }),
-                _ => every_kind_of_product(variant, |shape, factors, slices| {
-                    is_right::<bf16>(&gpu, shape, factors, &of_variant(variant, slices))
+                _ => every_kind_of_product(kernel, |shape, factors, slices| {
+                    is_right::<bf16>(&gpu, shape, factors, &of_variant(kernel, slices))
                 }),
             }
         })
     };
-    VARIANTS.iter().filter(with_wgmma).map(trial).collect()
+    KERNELS.iter().filter(with_wgmma).map(trial).collect()
 }
 
 /// `check`: of a shape, factors and slices.
-fn every_kind_of_product(variant: &'static Variant, check: impl Fn(&GemmShape, Factors, u32) -> Outcome) -> Outcome {
-    let slices: &[u32] = if variant.takes_slices() { &[1, 3, 9] } else { &[1] };
+fn every_kind_of_product(kernel: &'static Kernel, check: impl Fn(&GemmShape, Factors, u32) -> Outcome) -> Outcome {
+    let slices: &[u32] = if kernel.split_k.is_some() { &[1, 3, 9] } else { &[1] };
     // Elements behind each row of C: 8 of 16 bytes, or such that no tensor map of C can be.
     for ([m, n, k], gap_c) in [
         ([300, 264, 133], 8),
@@ -40,10 +40,10 @@ fn every_kind_of_product(variant: &'static Variant, check: impl Fn(&GemmShape, F
         // More tiles than blocks that stay.
         ([2100, 2056, 72], 0),
     ] {
-        let packed = GemmShape::packed_transposed(m, n, k, variant.copies.transpose)?;
+        let packed = GemmShape::packed_transposed(m, n, k, kernel.transposes())?;
         let ld = |operand| packed.extents(operand).2.next_multiple_of(8);
         let lds = [ld(Operand::A), ld(Operand::B), n + gap_c];
-        let shape = GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds)?;
+        let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds)?;
         for &slices in slices {
             for (alpha, beta) in [(1.0, 0.0), (-2.5, 0.5)] {
                 check(&shape, Factors { alpha, beta }, slices)?;

@@ -175,6 +175,7 @@ fn with_driver(page: &str, steps: &[Step]) -> String {
         .replace('<', "\\u003c");
     let (before, after) = page.split_once("</title>").expect("the page has a title");
     format!(
-        "{before}</title>\n<script>{DRIVER}</script>\n<script id=\"steps\" type=\"application/json\">{steps}</script>{after}"
+        "{before}</title>\n<script>{DRIVER}</script>\n<script id=\"steps\" \
+         type=\"application/json\">{steps}</script>{after}"
     )
 }

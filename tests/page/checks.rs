@@ -145,7 +145,7 @@ fn tables(runs: &Runs) -> Outcome {
         );
         fitting[usize::from(sheet.fits)] += 1;
 
-        let blocks = format!("Blocks of a multiprocessor{}", sheet.occupancy.blocks_per_sm);
+        let blocks = format!("CTAs of an SM{}", sheet.occupancy.blocks_per_sm);
         let registers = sheet.registers.math.to_string();
         let fact = |begin: &str, within: &str| {
             let mut facts = sight.facts.iter();
@@ -203,7 +203,7 @@ fn bars(runs: &Runs) -> Outcome {
         alone.parts.len() < compared.parts.len(),
         "no bars of other architectures"
     );
-    // sm_100 has no sums in shared memory: it gets what is usual there. sm_75 and sm_90 widen.
+    // sm_100 has no accumulators in shared memory: it gets what is usual there. sm_75 and sm_90 widen.
     hold!(compared.others.is_empty(), "{:?}", compared.others);
     hold!(
         runs.after("compared no more")?.parts == alone.parts,
@@ -357,7 +357,7 @@ fn candidates(runs: &Runs) -> Outcome {
     );
     let elsewhere = runs.after("another product")?;
     hold!(
-        elsewhere.request()?.product.as_deref() == Some("H100 SXM") && elsewhere.facts != taken.facts,
+        elsewhere.request()?.gpu.as_deref() == Some("H100 SXM") && elsewhere.facts != taken.facts,
         "{:?}",
         elsewhere.facts
     );

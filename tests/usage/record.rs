@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tilewright::inspect::{Inspected, Ptxas, Target, Usage};
+use tilewright::inspect::{Ptxas, Target, Usage};
 use tilewright::ptx;
 
 /// The second line of a file.
@@ -22,10 +22,9 @@ pub fn blesses() -> bool {
     std::env::var_os("BLESS").is_some_and(|value| value == "1")
 }
 
-/// The first line of a record: what assembled, and the digest of what was assembled.
+/// The first line of a record of the kernels that ship.
 pub fn origin(ptxas: &Ptxas, target: &Target) -> String {
-    let version = ptxas.version().unwrap_or_else(|error| panic!("{error}"));
-    let kernels: BTreeMap<String, String> = target
+    let kernels = target
         .modules()
         .flat_map(|level| {
             level
@@ -35,10 +34,16 @@ pub fn origin(ptxas: &Ptxas, target: &Target) -> String {
         })
         .map(|(level, symbol, digest)| (format!("{} {symbol}", level.arch), digest.clone()))
         .collect();
-    format!("# ptxas {version}, PTX {}\n", ptx::combined_digest(&kernels))
+    origin_of(ptxas, &kernels)
 }
 
-/// One of the planner's files, `planner/src/kernels/FOLDER/ARCH.txt`.
+/// The first line of a record: what assembled, and the digest of what was assembled.
+pub fn origin_of(ptxas: &Ptxas, kernels: &BTreeMap<String, String>) -> String {
+    let version = ptxas.version().unwrap_or_else(|error| panic!("{error}"));
+    format!("# ptxas {version}, PTX {}\n", ptx::combined_digest(kernels))
+}
+
+/// A file `ARCH.txt` of a folder.
 pub struct Record {
     path: PathBuf,
     arch: String,
@@ -47,17 +52,15 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads it.
-    pub fn of(folder: &str, target: &Target, ptxas: &Ptxas) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("planner/src/kernels")
-            .join(folder)
-            .join(format!("{}.txt", target.name));
+    /// Reads that of a folder of the repository. `origin`: the first line, if it is of what ships.
+    pub fn of(folder: &str, arch: &str, origin: String) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let path = folder.join(format!("{arch}.txt"));
         Self {
             text: std::fs::read_to_string(&path).expect("a file for every architecture"),
             path,
-            arch: target.name.clone(),
-            origin: origin(ptxas, target),
+            arch: arch.to_owned(),
+            origin,
         }
     }
 
@@ -80,10 +83,10 @@ impl Record {
     }
 
     /// Holds all kernels, or where the record [`holds`](Self::holds) some, against it; with `BLESS=1` writes it.
-    pub fn compare<'a>(&self, kernels: impl IntoIterator<Item = &'a Inspected>) {
+    pub fn compare<'a>(&self, kernels: impl IntoIterator<Item = (&'a Usage, Option<u32>)>) {
         let lines: String = kernels
             .into_iter()
-            .map(|kernel| line(&kernel.usage, kernel.max_threads))
+            .map(|(usage, max_threads)| line(usage, max_threads))
             .collect();
         if self.holds() {
             let changed: Vec<&str> = lines

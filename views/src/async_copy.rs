@@ -1,7 +1,7 @@
-//! Asynchronous copies in the simulator: what a function that is `cp.async` on a GPU is on the host.
+//! Asynchronous copies in the simulator: the host side of `cp.async`.
 //!
-//! A kernel crate has that function, with the instruction in it; on the host it calls what is here. The simulator
-//! reports who accesses what a copy writes before the copying thread has waited for it, or changes what it reads.
+//! The function with the instruction is in the kernel crate; on the host it calls this module. The simulator reports
+//! accesses to a copy's destination, and changes of its source, before the copying thread has waited for it.
 
 use core::panic::Location;
 
@@ -12,13 +12,13 @@ use cuda_sim::device;
 use crate::{Global, Shared};
 
 /// Starts a copy of `N` elements from element `from_index()` of `from` on to those from element `to_index` of `to` on,
-/// all of them 4, 8 or 16 bytes. The first `valid` are read, zeros take the place of the others; with 0 `from_index` is
-/// not called.
+/// all of them 4, 8 or 16 bytes. The first `valid` are read, the others are zero-filled; with 0 `from_index` is not
+/// called.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to elements `from_index() ..+ valid` of `from` a
-/// read, and to elements `to_index ..+ N` of `to` a write, that go on until the thread has waited. `valid` is at most
-/// `N`, and both addresses are multiples of the bytes of `N` elements.
+/// As for [every access](crate#safety-of-accesses): a read of elements `from_index() ..+ valid` of `from`, and a write
+/// of elements `to_index ..+ N` of `to`, both until the thread has waited. `valid` is at most `N`, and both addresses
+/// are multiples of the bytes of `N` elements.
 #[track_caller]
 pub unsafe fn copy<T: Pod, const N: usize>(
     to: Shared<T>,
@@ -45,13 +45,13 @@ pub unsafe fn copy<T: Pod, const N: usize>(
     unsafe { access::async_copy(copy, Location::caller()) };
 }
 
-/// Makes a group of the copies that the thread has started since it last did.
+/// Commits the copies that the thread has started since its last commit.
 #[track_caller]
 pub fn commit() {
     device::async_commit();
 }
 
-/// Finishes the thread's copies, but for those of its latest `pending` groups and those in no group.
+/// Completes the thread's copies except those of its latest `pending` groups and uncommitted ones.
 #[track_caller]
 pub fn wait(pending: u32) {
     device::async_wait(pending);

@@ -1,4 +1,4 @@
-//! Bulk copies in the simulator: what functions that are `cp.async.bulk.tensor` on a GPU are on the host.
+//! TMA loads and stores in the simulator: the host side of `cp.async.bulk.tensor`.
 
 use bytemuck::Pod;
 use cuda_sim::bulk_copy::{self, TensorBox};
@@ -18,12 +18,12 @@ fn tensor_box<T: Pod>(shared: Shared<T>, index: u32, map: &TensorMapWords, coord
     }
 }
 
-/// Starts a copy of the box at `coordinates` (along a row, then the row) to where element `to_index` of `to` is. It
-/// completes the box's bytes on barrier `barrier` of `barriers`.
+/// TMA load of the box at `coordinates` (along a row, then the row) to element `to_index` of `to`. It completes the
+/// box's bytes on mbarrier `barrier` of `barriers`.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to the matrix a read, to the box a write, that go
-/// on until the phase is complete.
+/// As for [every access](crate#safety-of-accesses): a read of the matrix and a write of the box until the phase is
+/// complete.
 #[track_caller]
 pub unsafe fn load_2d<T: Pod>(
     to: Shared<T>,
@@ -41,7 +41,7 @@ pub unsafe fn load_2d<T: Pod>(
     };
 }
 
-/// [`load_2d`] to all blocks of the cluster whose ranks are bits of `ranks`, on the barriers of each.
+/// [`load_2d`] with multicast to all blocks of the cluster whose ranks are bits of `ranks`, on the mbarriers of each.
 ///
 /// # Safety
 /// As for [`load_2d`], in each of them.
@@ -59,11 +59,11 @@ pub unsafe fn load_2d_multicast<T: Pod>(
     unsafe { bulk_copy::load_multicast(&tensor, &mbarrier::at(barriers, barrier), ranks) };
 }
 
-/// Starts a copy of a box, which begins at element `from_index` of `from`, to `coordinates`.
+/// TMA store of the box that starts at element `from_index` of `from` to `coordinates`.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to the box a read, to the matrix a write, that go
-/// on until the thread has waited.
+/// As for [every access](crate#safety-of-accesses): a read of the box and a write of the matrix until the thread has
+/// waited.
 #[track_caller]
 pub unsafe fn store_2d<T: Pod>(map: &TensorMapWords, coordinates: [i32; 2], from: Shared<T>, from_index: u32) {
     // SAFETY: the caller's promise.

@@ -1,4 +1,4 @@
-//! Clusters of blocks in the simulator: what functions that are instructions of clusters on a GPU are on the host.
+//! Clusters in the simulator: the host side of the cluster instructions.
 
 use bytemuck::Pod;
 use cuda_sim::cluster;

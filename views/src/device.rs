@@ -38,7 +38,7 @@ impl<T: Pod> Span<T> {
     }
 
     /// # Safety
-    /// `start` lies inside the memory or at its end.
+    /// `start` is inside the memory or at its end.
     #[inline(always)]
     pub(crate) unsafe fn part(self, start: usize, _len: usize) -> Self {
         // SAFETY: the caller's promise.
@@ -126,7 +126,7 @@ impl<I: Copy, const N: usize> Clone for Vector<I, N> {
     }
 }
 
-/// Loads a vector. `target` is a local array, which vanishes when the compiler optimises.
+/// Loads a vector. `target` is a local array, which vanishes when the compiler optimizes.
 ///
 /// # Safety
 /// So many bytes may be read at `source`, which is aligned to them, and written at `target`.
@@ -136,7 +136,7 @@ unsafe fn load<T, V: Copy>(source: *const T, target: *mut T) {
     unsafe { target.cast::<V>().write_unaligned(*source.cast::<V>()) }
 }
 
-/// Stores a vector. `source` is a local array, which vanishes when the compiler optimises.
+/// Stores a vector. `source` is a local array, which vanishes when the compiler optimizes.
 ///
 /// # Safety
 /// So many bytes may be read at `source`, and written at `target`, which is aligned to them.

@@ -69,7 +69,7 @@ impl<T: Pod> Span<T> {
     }
 
     /// # Safety
-    /// None here: what lies outside this part does not become accessible.
+    /// None: memory outside this part does not become accessible.
     #[inline(always)]
     pub(crate) unsafe fn part(self, start: usize, len: usize) -> Self {
         let part = Self::new(self.ptr.wrapping_add(start), len);

@@ -1,10 +1,9 @@
 //! Typed views of a kernel's memory: [`Shared`] for a block's shared memory, [`Global`] and [`GlobalMut`] for device
 //! memory.
 //!
-//! On a GPU a view is a bare pointer and an access is one load or store: the length that a view is made with is
-//! dropped, and nothing is checked. On the host, where `cuda_sim` runs the same source, a view knows its part of the
-//! memory, and every access is checked and attributed to the line of the kernel that makes it: who accesses what, in
-//! which order with others, whether it was ever written, and how a warp's accesses fall into banks and sectors.
+//! On a GPU a view is a bare pointer and an access is one load or store: the view's length is dropped, and nothing is
+//! checked. On the host, where `cuda_sim` runs the same source, a view knows its bounds, and every access is attributed
+//! to its source line and checked: bounds, races, uninitialized reads, and the banks and sectors of a warp's accesses.
 //!
 //! ```
 //! use cuda_sim::{GlobalBuffer, Launch};
@@ -25,34 +24,34 @@
 //! assert_eq!(to.to_vec(), [42.0]);
 //! ```
 //!
-//! # What every access asks of its caller
+//! # Safety of accesses
 //!
-//! The functions are unsafe because on a GPU nothing stands between them and the memory:
-//! - the view was made from memory that it describes: its length, and the alignment of its element type;
-//! - the element lies inside the view;
-//! - no other thread writes it at the same time, or, for a write, accesses it at all: a barrier stands between them.
+//! The functions are unsafe because a GPU checks nothing. The caller promises:
+//! - the view's memory has the view's length, and the alignment of its element type;
+//! - the element is inside the view;
+//! - no other thread writes it at the same time, or, for a write, accesses it at all: a barrier is between the two.
 //!
-//! Each breach is a fault of the simulator's report, and an access that leaves the view does not happen. (Without the
+//! Each violation is a fault in the simulator's report, and an access outside the view is not executed. (Without the
 //! simulator's checks, `Checks::Off`, the host too relies on the caller.)
 //!
 //! # Indices and vectors
 //!
-//! Indices and lengths count elements. `get_vec` and `set_vec` move `N` neighbours, 2 or 4, at once: `ld.shared.v4.b32`
-//! for four `f32`. The first one's address must be a multiple of all their bytes, at most 16; more than 16 bytes are
-//! moved in 16s.
+//! Indices and lengths count elements. `get_vec` and `set_vec` access `N` adjacent elements, 2 or 4, at once:
+//! `ld.shared.v4.b32` for four `f32`. The first one's address must be a multiple of all their bytes, at most 16; more
+//! than 16 bytes are several accesses of 16.
 //!
 //! # Guards
 //!
-//! `get_if` and `set_if` are an access behind a guard, as at the edge of a matrix. An `if` around `get` computes the
-//! same. The difference is what the simulator can say of a loop in which lanes skip different turns: it takes the n-th
-//! executions of a line by the lanes of a warp for one instruction, and a skipped turn has to be counted for that.
+//! `get_if` and `set_if` are predicated accesses, as at the edge of a matrix. An `if` around `get` computes the same.
+//! They differ in the simulator's traffic report for loops where lanes skip different iterations: the n-th executions
+//! of a line by the lanes of a warp count as one instruction, so skipped iterations must be counted.
 //!
-//! # What is not here
+//! # Limits
 //!
-//! No atomic operation, no view of local memory, and no iterator: a kernel's loops say which thread accesses what. Of
-//! asynchronous copies, matrix instructions, barriers other than the block's and clusters only the simulator's side is
-//! here (`async_copy`, `bulk_copy`, `cluster`, `matrix`, `mbarrier`, `named_barrier`, `wgmma`, on the host): the
-//! instructions take assembly, which a kernel crate has.
+//! There are no atomics, no views of local memory, and no iterators. For asynchronous copies, matrix instructions,
+//! clusters, and barriers other than the block's, this crate has only the simulator's side (`async_copy`, `bulk_copy`,
+//! `cluster`, `matrix`, `mbarrier`, `named_barrier`, `wgmma`, on the host): the instructions need inline assembly,
+//! which is in the kernel crate.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(repr_simd))]
 
@@ -78,7 +77,7 @@ pub mod wgmma;
 use bytemuck::Pod;
 use span::{Memory, Span};
 
-/// The methods that all views have, and those of views that may be written.
+/// The methods of all views, and those of writable views.
 macro_rules! accesses {
     (read $view:ident, $memory:expr) => {
         impl<T: Pod> $view<T> {
@@ -95,7 +94,7 @@ macro_rules! accesses {
             /// Element `index`.
             ///
             /// # Safety
-            /// As for [every access](crate#what-every-access-asks-of-its-caller).
+            /// As for [every access](crate#safety-of-accesses).
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub unsafe fn get(self, index: usize) -> T {
@@ -103,13 +102,13 @@ macro_rules! accesses {
                 unsafe { self.0.load($memory, index) }
             }
 
-            /// Element `index()` if `inside`, else `otherwise`: a load behind a guard.
+            /// Element `index()` if `inside`, else `otherwise`: a predicated load.
             ///
-            /// On a GPU it is `if inside { view.get(index()) } else { otherwise }`. The simulator is told of the lanes
-            /// that do not load, too, and so knows in a loop which loads of a warp belong together.
+            /// On a GPU it is `if inside { view.get(index()) } else { otherwise }`. The simulator also counts the lanes
+            /// that do not load, so that it can combine the loads of a warp in a loop.
             ///
             /// # Safety
-            /// If `inside`, as for [every access](crate#what-every-access-asks-of-its-caller).
+            /// If `inside`, as for [every access](crate#safety-of-accesses).
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub unsafe fn get_if(self, inside: bool, index: impl FnOnce() -> usize, otherwise: T) -> T {
@@ -125,7 +124,7 @@ macro_rules! accesses {
             /// The `N` elements, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety
-            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's
+            /// As for [every access](crate#safety-of-accesses), for all of them; and the first one's
             /// address is a multiple of their bytes, at most 16.
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -140,7 +139,7 @@ macro_rules! accesses {
             /// Sets element `index`.
             ///
             /// # Safety
-            /// As for [every access](crate#what-every-access-asks-of-its-caller).
+            /// As for [every access](crate#safety-of-accesses).
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub unsafe fn set(self, index: usize, value: T) {
@@ -148,10 +147,10 @@ macro_rules! accesses {
                 unsafe { self.0.store($memory, index, value) }
             }
 
-            /// Sets element `index()` to `value()` if `inside`: a store behind a guard; see `get_if`.
+            /// Sets element `index()` to `value()` if `inside`: a predicated store; see `get_if`.
             ///
             /// # Safety
-            /// If `inside`, as for [every access](crate#what-every-access-asks-of-its-caller).
+            /// If `inside`, as for [every access](crate#safety-of-accesses).
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub unsafe fn set_if(self, inside: bool, index: impl FnOnce() -> usize, value: impl FnOnce() -> T) {
@@ -167,7 +166,7 @@ macro_rules! accesses {
             /// Sets the `N` elements, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety
-            /// As for [every access](crate#what-every-access-asks-of-its-caller), for all of them; and the first one's
+            /// As for [every access](crate#safety-of-accesses), for all of them; and the first one's
             /// address is a multiple of their bytes, at most 16.
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -184,17 +183,17 @@ macro_rules! accesses {
 pub struct Shared<T>(Span<T>);
 
 impl<T: Pod> Shared<T> {
-    /// The `len` elements from `ptr` on, which is what `shared_array!` or `dynamic_shared_mem` gave or lies inside it.
+    /// The `len` elements from `ptr` on, a pointer from or into `shared_array!` or `dynamic_shared_mem`.
     ///
     /// # Safety
-    /// They lie in the block's shared memory, `ptr` is aligned for `T`.
+    /// The elements are in the block's shared memory, and `ptr` is aligned for `T`.
     #[inline(always)]
     pub unsafe fn new(ptr: *mut T, len: usize) -> Self {
         Self(Span::new(ptr, len))
     }
 
     /// [`Shared::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead
-    /// computation is left, which can lead the compiler to other code.
+    /// computation remains, which could change the generated code.
     ///
     /// # Safety
     /// As for [`Shared::new`].
@@ -230,14 +229,14 @@ impl<T: Pod> Global<T> {
     /// The `len` elements from `ptr` on.
     ///
     /// # Safety
-    /// They lie in global memory, `ptr` is aligned for `T`.
+    /// The elements are in global memory, and `ptr` is aligned for `T`.
     #[inline(always)]
     pub unsafe fn new(ptr: *const T, len: usize) -> Self {
         Self(Span::new(ptr.cast_mut(), len))
     }
 
     /// [`Global::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead
-    /// computation is left, which can lead the compiler to other code.
+    /// computation remains, which could change the generated code.
     ///
     /// # Safety
     /// As for [`Global::new`].
@@ -272,14 +271,14 @@ impl<T: Pod> GlobalMut<T> {
     /// The `len` elements from `ptr` on.
     ///
     /// # Safety
-    /// They lie in global memory that may be written, `ptr` is aligned for `T`.
+    /// The elements are in writable global memory, and `ptr` is aligned for `T`.
     #[inline(always)]
     pub unsafe fn new(ptr: *mut T, len: usize) -> Self {
         Self(Span::new(ptr, len))
     }
 
     /// [`GlobalMut::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead
-    /// computation is left, which can lead the compiler to other code.
+    /// computation remains, which could change the generated code.
     ///
     /// # Safety
     /// As for [`GlobalMut::new`].
@@ -291,7 +290,7 @@ impl<T: Pod> GlobalMut<T> {
     /// [`GlobalMut::new`] where the length is not known: in the simulator the buffer is the only bound.
     ///
     /// # Safety
-    /// `ptr` points into global memory that may be written and is aligned for `T`.
+    /// `ptr` points into writable global memory and is aligned for `T`.
     #[inline(always)]
     pub unsafe fn new_unbounded(ptr: *mut T) -> Self {
         Self(Span::unbounded(ptr))

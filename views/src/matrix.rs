@@ -1,9 +1,8 @@
-//! Matrices that a warp loads, stores and multiplies together, in the simulator: what functions that are `ldmatrix`,
-//! `stmatrix` and `mma.sync` on a GPU are on the host.
+//! Warp matrix instructions in the simulator: the host side of `ldmatrix`, `stmatrix` and `mma.sync`.
 //!
-//! A kernel crate has those functions, with the instructions in them; on the host they call what is here. All 32 lanes
-//! of a warp must come to the same place of the source: where one does not, the others wait for ever, which the
-//! simulator reports as a deadlock. None of this orders memory accesses.
+//! The functions with the instructions are in the kernel crate; on the host they call this module. All 32 lanes of a
+//! warp must reach the same source location; if one does not, the others wait forever, which the simulator reports as a
+//! deadlock. Nothing here orders memory accesses.
 
 use core::panic::Location;
 
@@ -14,14 +13,14 @@ use crate::Shared;
 
 pub use cuda_sim::device::{LaneWords, warp_gather};
 
-/// Loads `N` matrices, 1, 2 or 4, of 8 x 8 elements of 2 bytes. Lane `8 i + r` brings element `index` of `from`, with
-/// which row `r` of matrix `i` begins. Each lane gets two elements of each matrix, the first one in the lower half: row
+/// Loads `N` matrices, 1, 2 or 4, of 8 x 8 elements of 2 bytes. Lane `8 i + r` passes element `index` of `from`, the
+/// start of row `r` of matrix `i`. Each lane receives two elements of each matrix, the first one in the lower half: row
 /// `lane / 4`, columns `2 (lane % 4)` and the next; or, `transposed`, column `lane / 4`, rows `2 (lane % 4)` and the
 /// next.
 ///
 /// # Safety
-/// As for [every access](crate#what-every-access-asks-of-its-caller): to elements `index ..+ 8` of `from` of every
-/// lane, also of those that feed no matrix, a read. Their address is a multiple of 16.
+/// As for [every access](crate#safety-of-accesses): a read of elements `index ..+ 8` of `from` by every lane, also by
+/// lanes whose row no matrix uses. Their address is a multiple of 16.
 #[track_caller]
 pub unsafe fn load<T: Pod, const N: usize>(from: Shared<T>, index: usize, transposed: bool) -> [u32; N] {
     let access = row::<T, N>(from, index, transposed);
@@ -33,7 +32,7 @@ pub unsafe fn load<T: Pod, const N: usize>(from: Shared<T>, index: usize, transp
 /// Stores `N` matrices, 1, 2 or 4, with rows and elements as for [`load`].
 ///
 /// # Safety
-/// As for [`load`]; to the rows of the matrices a write.
+/// As for [`load`], with a write of the matrices' rows.
 #[track_caller]
 pub unsafe fn store<T: Pod, const N: usize>(to: Shared<T>, index: usize, elements: [u32; N], transposed: bool) {
     let access = row::<T, N>(to, index, transposed);

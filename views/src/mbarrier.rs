@@ -1,7 +1,6 @@
-//! Barriers in shared memory in the simulator: what functions that are `mbarrier` instructions on a GPU are on the
-//! host.
+//! mbarriers in the simulator: the host side of the `mbarrier` instructions.
 //!
-//! Each takes a view of barriers and the index of one of them.
+//! Each function takes a view of mbarriers and the index of one of them.
 
 use core::ops::Range;
 
@@ -11,20 +10,20 @@ use crate::Shared;
 
 pub use cuda_sim::mbarrier::fence_init;
 
-/// Barrier `index` of a view, as the simulator wants it.
+/// mbarrier `index` of a view, in the simulator's form.
 pub(crate) fn at(barriers: Shared<u64>, index: u32) -> MbarrierAccess {
     let part: Range<usize> = barriers.0.addresses();
     let address = barriers.as_mut_ptr().wrapping_add(index as usize).addr();
     MbarrierAccess { address, part }
 }
 
-/// Makes an mbarrier, whose phases expect `count` arrivals each.
+/// Initializes an mbarrier whose phases expect `count` arrivals each.
 #[track_caller]
 pub fn init(barriers: Shared<u64>, index: u32, count: u32) {
     mbarrier::init(&at(barriers, index), count);
 }
 
-/// Makes ordinary memory of an mbarrier.
+/// Makes an mbarrier ordinary memory again.
 #[track_caller]
 pub fn invalidate(barriers: Shared<u64>, index: u32) {
     mbarrier::invalidate(&at(barriers, index));
@@ -36,7 +35,7 @@ pub fn arrive(barriers: Shared<u64>, index: u32) {
     mbarrier::arrive(&at(barriers, index));
 }
 
-/// Lets the current phase expect `bytes` more bytes.
+/// The current phase expects `bytes` more bytes.
 #[track_caller]
 pub fn expect_tx(barriers: Shared<u64>, index: u32, bytes: u32) {
     mbarrier::expect_tx(&at(barriers, index), bytes);

@@ -1,5 +1,4 @@
-//! Matrix products of a warpgroup in the simulator: what functions that are `wgmma` instructions on a GPU are on the
-//! host.
+//! Warpgroup MMA (`wgmma`) in the simulator.
 
 use bytemuck::Pod;
 use cuda_sim::wgmma;
@@ -7,10 +6,10 @@ use cuda_sim::wgmma;
 use crate::Shared;
 
 pub use cuda_sim::wgmma::{
-    WgmmaElement, WgmmaProduct, commit, element_of_sums, fence, product, set_max_registers, wait,
+    MmaAsync, WgmmaElement, accumulator_element, commit, fence, mma_async, set_max_registers, wait,
 };
 
-/// The address of element `index` in shared memory, as a GPU has it.
+/// The shared address of element `index`.
 #[track_caller]
 pub fn shared_address<T: Pod>(view: Shared<T>, index: u32) -> u32 {
     wgmma::shared_address(view.as_mut_ptr().wrapping_add(index as usize).addr())

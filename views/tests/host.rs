@@ -25,9 +25,9 @@ fn fault_of(report: &Report) -> (&'static str, u32) {
     let [fault] = &report.faults[..] else {
         panic!("{report}")
     };
-    let site = fault.site.as_ref().expect("a view knows the line");
-    assert!(site.file.ends_with("host.rs"), "{site}");
-    (fault.kind.name(), site.line)
+    let location = fault.location.as_ref().expect("a view knows the line");
+    assert!(location.file.ends_with("host.rs"), "{location}");
+    (fault.kind.name(), location.line)
 }
 
 #[test]

@@ -26,7 +26,7 @@ differential|30|functions that host and GPU must compute alike
 memcheck|120|no kernel accesses what is not its own, or leaks
 initcheck|120|no kernel reads what nobody wrote
 synccheck|120|no kernel misuses a barrier
-racecheck-tiled|200|no race in shared memory: rungs 1 to 9 and 11, twins, the copy of rows
+racecheck-tiled|200|no race in shared memory: rungs 1 to 9 and 11, the register-budget variants, the copy of rows
 racecheck-gemm|60|the same: rung 10
 racecheck-tensor|20|the same: rung 12
 racecheck-wgmma|210|the same: rungs 13 to 17
@@ -34,7 +34,7 @@ racecheck-slow|500|the same, by name alone: those that came to no end, again, as
 mutants|720|what compute-sanitizer says of every mutant; cut off, it goes on when it is run again
 wavefronts|15|accesses that ncu counts, against the simulator
 banks|10|wavefronts of single instructions
-spilling|40|times and counters of the twins that spill
+spilling|40|times and counters of the register-budget variants (examples/smem-spilling)
 calibrate-f32|50|the speeds that dispatch knows, f32
 calibrate-f64|15|the same, f64
 calibrate-f16|40|the same, f16
@@ -136,6 +136,8 @@ printf '{"date": "%s", "device": "%s", "driver": "%s", "commit": "%s"}\n' "$date
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
 cp "$bundle/digests.txt" "$work/"
 "$bundle/tilewright" ptx --digests --arch "sm_${capability:-90}" | cut -d' ' -f1,3 >"$work/kernels.txt"
+# Those of examples/smem-spilling are the same for every device.
+awk '$2 == "spilling" { print $1, $3 }' "$bundle/digests.txt" >>"$work/kernels.txt"
 
 is_done() { grep -qs '^0 ' "$work/done/$1"; }
 

@@ -90,7 +90,8 @@ fn of_mutants(sh: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The digests of the kernels, which must be those of the programs, and of the results that are filed.
+/// The digests of the kernels, which must be those of the programs, and of the results that are filed. Those of
+/// `examples/smem-spilling` [`of_mutants`] has compared with its PTX.
 fn digests(sh: &Shell, program: &Path, bundle: &Path) -> anyhow::Result<()> {
     let record = root().join("docs/results/digests.txt");
     let shipped = cmd!(sh, "{program} ptx --digests").quiet().read()?;

@@ -1,12 +1,17 @@
-//! Evidence, format, lints and documentation, warnings denied.
+//! Sizes, evidence, format, lints and documentation, warnings denied.
 
 use anyhow::Context;
 use xshell::{Shell, cmd};
 
-use crate::{device_toolchain, evidence, root};
+use crate::{device_toolchain, evidence, root, sizes};
 
 /// Workspaces of their own, which the root's commands do not reach.
-const SATELLITES: [&str; 3] = ["examples/hello-shared", "compat/corpus-published", "compat/corpus-main"];
+const SATELLITES: [&str; 4] = [
+    "examples/hello-shared",
+    "examples/smem-spilling",
+    "compat/corpus-published",
+    "compat/corpus-main",
+];
 
 /// Adds rustfmt and clippy where a minimal toolchain lacks them.
 pub fn ensure_tools(sh: &Shell) -> anyhow::Result<()> {
@@ -29,6 +34,7 @@ pub fn ensure_tools(sh: &Shell) -> anyhow::Result<()> {
 
 /// Runs the checks, the cheapest first.
 pub fn run(sh: &Shell) -> anyhow::Result<()> {
+    sizes::check(sh)?;
     evidence::run(root(), false)?;
     device_toolchain::ensure(sh)?;
     ensure_tools(sh)?;

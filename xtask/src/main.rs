@@ -15,6 +15,7 @@ mod mutants;
 mod ptx;
 mod results;
 mod sanitize;
+mod sizes;
 mod test;
 mod wasm_linker;
 mod wavefronts;
@@ -57,7 +58,7 @@ enum Chore {
     },
     /// Build the kernels' PTX and say where it is, how large, and how long it took
     Ptx,
-    /// Check evidence, format, clippy's lints and the documentation, warnings denied
+    /// Check sizes, evidence, format, clippy's lints and the documentation, warnings denied
     Lint,
     /// Run the simulator's tests under AddressSanitizer, ThreadSanitizer or Miri
     Sanitize {

@@ -199,14 +199,16 @@ fn markdown(
     let mut page = format!("# Mutants: the simulator against compute-sanitizer\n\n{about}\n\n");
     writeln!(
         page,
-        "{count} kernels, {wrong} of them wrong. The simulator, with the comparison of the result, reports {reported} of these and \
-         {reported_right} of the others; compute-sanitizer reports {seen} and {seen_right}, {false_reports} reports not counted that are false. {alone_right} wrong ones leave the right result on \
-         this GPU, where only a checker can tell. Differences from what the table of mutants expects of the tools that are not explained: \
-         {unexplained}.\n"
+        "{count} kernels, {wrong} of them wrong. The simulator, with the comparison of the result, reports {reported} \
+         of these and {reported_right} of the others; compute-sanitizer reports {seen} and {seen_right}, \
+         {false_reports} reports not counted that are false. {alone_right} wrong ones leave the right result on this \
+         GPU, where only a checker can tell. Differences from what the table of mutants expects of the tools that are \
+         not explained: {unexplained}.\n"
     )?;
     writeln!(
         page,
-        "| kernel | mistake | simulator | GPU alone | memcheck | racecheck | initcheck | synccheck | tools as expected |"
+        "| kernel | mistake | simulator | GPU alone | memcheck | racecheck | initcheck | synccheck \
+         | tools as expected |"
     )?;
     writeln!(page, "|---|---|---|---|---|---|---|---|---|")?;
     page += &rows;
@@ -259,9 +261,18 @@ a_original: right
     #[test]
     fn differences_are_listed_with_their_reason_or_without() {
         let verdicts = serde_json::json!([
-            { "id": "a_original", "what": "unchanged", "simulator": "clean", "reported": false, "wrong": false, "seen_by": [] },
-            { "id": "a_mutant", "what": "no barrier", "simulator": "SharedRace", "reported": true, "wrong": true, "seen_by": ["racecheck", "synccheck"] },
-            { "id": "b_mutant", "what": "too much", "simulator": "SharedLimit", "reported": true, "wrong": true, "seen_by": [], "refused": "does not compile" },
+            {
+                "id": "a_original", "what": "unchanged", "simulator": "clean",
+                "reported": false, "wrong": false, "seen_by": [],
+            },
+            {
+                "id": "a_mutant", "what": "no barrier", "simulator": "SharedRace",
+                "reported": true, "wrong": true, "seen_by": ["racecheck", "synccheck"],
+            },
+            {
+                "id": "b_mutant", "what": "too much", "simulator": "SharedLimit",
+                "reported": true, "wrong": true, "seen_by": [], "refused": "does not compile",
+            },
         ]);
         let explained = explanations(
             "# reasons\na_mutant synccheck: it never ends there\na_original initcheck: false: it was written\n",

@@ -147,7 +147,7 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
     // What the planner knows of our kernels' speed, measured anew.
     let speed = folder.join("speed.txt");
     if speed.exists() {
-        let target = root.join("planner/src/kernels/speed.txt");
+        let target = root.join("host/src/dispatch/speed.txt");
         sh.copy_file(&speed, &target)?;
         println!("{}", target.display());
         filed += 1;

@@ -17,7 +17,7 @@ const COMPILER: [&str; 4] = ["cuda_builder", "device_rust", "device_fuzz", "ptx_
 /// Test programs of other packages that belong to them, or build what an outside project would.
 const OF_COMPILER: [&str; 3] = [
     "kernels-gpu/tests/device.rs",
-    "tests/hello_shared.rs",
+    "tests/examples.rs",
     "tests/your_project.rs",
 ];
 

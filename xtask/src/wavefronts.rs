@@ -170,8 +170,9 @@ fn markdown(
     let mut page = format!("# Wavefronts and sectors: the simulator against the counters\n\n{about}\n\n");
     writeln!(
         page,
-        "{compared} counts of {} launches, {equal} of them equal, {unexplained} of the others not explained. Predicted: by the \
-         simulator from the source. Counted: by `ncu`, of the machine code. Counters that are 0 on both sides are left out.\n",
+        "{compared} counts of {} launches, {equal} of them equal, {unexplained} of the others not explained. \
+         Predicted: by the simulator from the source. Counted: by `ncu`, of the machine code. Counters that are 0 on \
+         both sides are left out.\n",
         predictions.len()
     )?;
     writeln!(page, "| launch | counter | predicted | counted | difference | why |")?;
@@ -180,7 +181,8 @@ fn markdown(
     if !sass.trim().is_empty() {
         writeln!(
             page,
-            "\n## Instructions in the machine code\n\nHow often each instruction occurs in a kernel's code (not how often it is executed).\n"
+            "\n## Instructions in the machine code\n\nHow often each instruction occurs in a kernel's code (not how \
+             often it is executed).\n"
         )?;
         writeln!(page, "| kernel | instruction | occurs |\n|---|---|---:|")?;
         for line in sass.lines() {

@@ -138,9 +138,10 @@ impl WheelFile {
             "{}=={} --hash=sha256:{x86_64} --hash=sha256:{aarch64}",
             self.wheel, self.version
         );
+        let pinned = ["--no-deps", "--only-binary=:all:", "--require-hashes"];
         cmd!(
             sh,
-            "python3 -m pip download --quiet --no-deps --only-binary=:all: --require-hashes --dest {into} --requirement /dev/stdin"
+            "python3 -m pip download --quiet {pinned...} --dest {into} --requirement /dev/stdin"
         )
         .stdin(requirement)
         .run()?;

@@ -42,12 +42,16 @@ fn case(case: &Case) -> String {
     };
     let arguments: Vec<String> = case.arguments.iter().map(argument).collect();
     format!(
-        r#"{{"kernel": "{}", "grid": {:?}, "block": {:?}, "dynamic_smem_bytes": {}, "stack_bytes": {}, "outcome": {outcome}, "arguments": [{}]}}"#,
+        concat!(
+            r#"{{"kernel": "{}", "grid": {:?}, "block": {:?}, "dynamic_smem_bytes": {}, "stack_bytes": {}, "#,
+            r#""outcome": {}, "arguments": [{}]}}"#
+        ),
         case.kernel,
         case.grid,
         case.block,
         case.dynamic_smem_bytes,
         case.stack_bytes,
+        outcome,
         arguments.join(", ")
     )
 }

@@ -37,11 +37,14 @@ macro_rules! common_operations {
             $tally.expect(intrinsics::[<atomic_fetch_and_ $order _ $type _ $scope>]($cell, $number(10)) == $number(12));
             $tally.expect(intrinsics::[<atomic_fetch_or_ $order _ $type _ $scope>]($cell, $number(3)) == $number(8));
             $tally.expect(intrinsics::[<atomic_fetch_xor_ $order _ $type _ $scope>]($cell, $number(5)) == $number(11));
-            $tally.expect(intrinsics::[<atomic_fetch_exch_ $order _ $type _ $scope>]($cell, 20 as $type) == $number(14));
+            let old = intrinsics::[<atomic_fetch_exch_ $order _ $type _ $scope>]($cell, 20 as $type);
+            $tally.expect(old == $number(14));
             $tally.expect(intrinsics::[<atomic_fetch_add_ $order _ $type _ $scope>]($cell, 7 as $type) == 20 as $type);
             $tally.expect(intrinsics::[<atomic_fetch_sub_ $order _ $type _ $scope>]($cell, 1 as $type) == 27 as $type);
-            $tally.expect(intrinsics::[<atomic_fetch_cas_ $order _ $type _ $scope>]($cell, 25 as $type, 0 as $type) == 26 as $type);
-            $tally.expect(intrinsics::[<atomic_fetch_cas_ $order _ $type _ $scope>]($cell, 26 as $type, 99 as $type) == 26 as $type);
+            let old = intrinsics::[<atomic_fetch_cas_ $order _ $type _ $scope>]($cell, 25 as $type, 0 as $type);
+            $tally.expect(old == 26 as $type);
+            let old = intrinsics::[<atomic_fetch_cas_ $order _ $type _ $scope>]($cell, 26 as $type, 99 as $type);
+            $tally.expect(old == 26 as $type);
             $tally.expect(*$cell == 99 as $type);
         }
     };
@@ -110,7 +113,8 @@ const ORDERINGS: [Ordering; 5] = [Relaxed, Acquire, Release, AcqRel, SeqCst];
 /// One kernel for a type.
 macro_rules! instruction_kernel {
     ($kernel:ident, $type:ident, |$bits:ident| $number:expr, $only_integers:tt) => {
-        #[doc = concat!("Every read-modify-write function on `", stringify!($type), "`. One thread; `cell` is any one element.")]
+        #[doc = concat!("Every read-modify-write function on `", stringify!($type), "`. One thread; `cell` is any one")]
+        #[doc = "element."]
         #[kernel]
         pub unsafe fn $kernel(cell: *mut $type, out: *mut u32) {
             fn number($bits: u8) -> $type {

@@ -51,26 +51,36 @@ macro_rules! functions_of {
             calculations! {
                 /// Every function of this type that the host can calculate as well, for an argument from 0.1 to 0.9.
                 $kernel, $host, $count, $float, |x| [
-                    nv::[<acos $($f)?>](x), nv::[<acosh $($f)?>](x + 1.0), nv::[<asin $($f)?>](x), nv::[<asinh $($f)?>](x),
-                    nv::[<atan $($f)?>](x), nv::[<atan2 $($f)?>](x, -2.0), nv::[<atanh $($f)?>](x), nv::[<cbrt $($f)?>](x),
-                    nv::[<ceil $($f)?>](x * 9.0), nv::[<copysign $($f)?>](x, -1.0), nv::[<cos $($f)?>](x), nv::[<cosh $($f)?>](x),
-                    nv::[<cospi $($f)?>](x), nv::[<erf $($f)?>](x), nv::[<erfc $($f)?>](x), nv::[<erfcinv $($f)?>](x), nv::[<erfcx $($f)?>](x),
-                    nv::[<erfinv $($f)?>](x), nv::[<exp $($f)?>](x), nv::[<exp10 $($f)?>](x), nv::[<exp2 $($f)?>](x), nv::[<expm1 $($f)?>](x),
-                    nv::[<fabs $($f)?>](-x), nv::[<fdim $($f)?>](x, 0.5), nv::[<floor $($f)?>](x * 9.0), nv::[<fma $($f)?>](x, 3.0, 0.5),
-                    nv::[<fmax $($f)?>](x, 0.5), nv::[<fmin $($f)?>](x, 0.5), nv::[<fmod $($f)?>](x, 0.25), nv::[<hypot $($f)?>](x, 2.0),
-                    nv::[<ilogb $($f)?>](x), nv::[<j0 $($f)?>](x), nv::[<j1 $($f)?>](x), nv::[<jn $($f)?>](3, x), nv::[<ldexp $($f)?>](x, 3),
-                    nv::[<lgamma $($f)?>](x), nv::[<llrint $($f)?>](x * 9.0), nv::[<llround $($f)?>](x * 9.0), nv::[<log $($f)?>](x),
+                    nv::[<acos $($f)?>](x), nv::[<acosh $($f)?>](x + 1.0), nv::[<asin $($f)?>](x),
+                    nv::[<asinh $($f)?>](x), nv::[<atan $($f)?>](x), nv::[<atan2 $($f)?>](x, -2.0),
+                    nv::[<atanh $($f)?>](x), nv::[<cbrt $($f)?>](x), nv::[<ceil $($f)?>](x * 9.0),
+                    nv::[<copysign $($f)?>](x, -1.0), nv::[<cos $($f)?>](x), nv::[<cosh $($f)?>](x),
+                    nv::[<cospi $($f)?>](x), nv::[<erf $($f)?>](x), nv::[<erfc $($f)?>](x), nv::[<erfcinv $($f)?>](x),
+                    nv::[<erfcx $($f)?>](x), nv::[<erfinv $($f)?>](x), nv::[<exp $($f)?>](x), nv::[<exp10 $($f)?>](x),
+                    nv::[<exp2 $($f)?>](x), nv::[<expm1 $($f)?>](x), nv::[<fabs $($f)?>](-x),
+                    nv::[<fdim $($f)?>](x, 0.5), nv::[<floor $($f)?>](x * 9.0), nv::[<fma $($f)?>](x, 3.0, 0.5),
+                    nv::[<fmax $($f)?>](x, 0.5), nv::[<fmin $($f)?>](x, 0.5), nv::[<fmod $($f)?>](x, 0.25),
+                    nv::[<hypot $($f)?>](x, 2.0), nv::[<ilogb $($f)?>](x), nv::[<j0 $($f)?>](x), nv::[<j1 $($f)?>](x),
+                    nv::[<jn $($f)?>](3, x), nv::[<ldexp $($f)?>](x, 3), nv::[<lgamma $($f)?>](x),
+                    nv::[<llrint $($f)?>](x * 9.0), nv::[<llround $($f)?>](x * 9.0), nv::[<log $($f)?>](x),
                     nv::[<log10 $($f)?>](x), nv::[<log1p $($f)?>](x), nv::[<log2 $($f)?>](x), nv::[<logb $($f)?>](x),
-                    nv::[<nearbyint $($f)?>](x * 9.0), nv::[<nextafter $($f)?>](x, 1.0), nv::[<normcdf $($f)?>](x), nv::[<normcdfinv $($f)?>](x),
-                    nv::[<pow $($f)?>](x, 2.5), nv::[<powi $($f)?>](x, 5), nv::[<rcbrt $($f)?>](x), nv::[<remainder $($f)?>](x, 0.25),
-                    nv::[<rint $($f)?>](x * 9.0), nv::[<round $($f)?>](x * 9.0), nv::[<rsqrt $($f)?>](x), nv::[<scalbn $($f)?>](x, -2),
-                    nv::[<sin $($f)?>](x), nv::[<sinh $($f)?>](x), nv::[<sinpi $($f)?>](x), nv::[<sqrt $($f)?>](x), nv::[<tan $($f)?>](x),
-                    nv::[<tanh $($f)?>](x), nv::[<tgamma $($f)?>](x), nv::[<trunc $($f)?>](x * -9.0), nv::[<y0 $($f)?>](x), nv::[<y1 $($f)?>](x),
-                    nv::[<yn $($f)?>](2, x), nv::[<nan $($f)?>](core::ptr::null_mut()),
-                    through_pointer!(0, |at| nv::[<frexp $($f)?>](x, at)).0, through_pointer!(0, |at| nv::[<frexp $($f)?>](x, at)).1,
-                    through_pointer!(0.0, |at| nv::[<modf $($f)?>](x * 9.0, at)).1, through_pointer!(0, |at| nv::[<remquo $($f)?>](x, 0.25, at)).1,
-                    through_pointer!([0.0; 2], |at| nv::[<sincos $($f)?>](x, at.cast(), at.cast::<$float>().add(1))).1[1],
-                    through_pointer!([0.0; 2], |at| nv::[<sincospi $($f)?>](x, at.cast(), at.cast::<$float>().add(1))).1[0],
+                    nv::[<nearbyint $($f)?>](x * 9.0), nv::[<nextafter $($f)?>](x, 1.0), nv::[<normcdf $($f)?>](x),
+                    nv::[<normcdfinv $($f)?>](x), nv::[<pow $($f)?>](x, 2.5), nv::[<powi $($f)?>](x, 5),
+                    nv::[<rcbrt $($f)?>](x), nv::[<remainder $($f)?>](x, 0.25), nv::[<rint $($f)?>](x * 9.0),
+                    nv::[<round $($f)?>](x * 9.0), nv::[<rsqrt $($f)?>](x), nv::[<scalbn $($f)?>](x, -2),
+                    nv::[<sin $($f)?>](x), nv::[<sinh $($f)?>](x), nv::[<sinpi $($f)?>](x), nv::[<sqrt $($f)?>](x),
+                    nv::[<tan $($f)?>](x), nv::[<tanh $($f)?>](x), nv::[<tgamma $($f)?>](x),
+                    nv::[<trunc $($f)?>](x * -9.0), nv::[<y0 $($f)?>](x), nv::[<y1 $($f)?>](x), nv::[<yn $($f)?>](2, x),
+                    nv::[<nan $($f)?>](core::ptr::null_mut()), through_pointer!(0, |at| nv::[<frexp $($f)?>](x, at)).0,
+                    through_pointer!(0, |at| nv::[<frexp $($f)?>](x, at)).1,
+                    through_pointer!(0.0, |at| nv::[<modf $($f)?>](x * 9.0, at)).1,
+                    through_pointer!(0, |at| nv::[<remquo $($f)?>](x, 0.25, at)).1,
+                    through_pointer!([0.0; 2], |at| {
+                        nv::[<sincos $($f)?>](x, at.cast(), at.cast::<$float>().add(1))
+                    }).1[1],
+                    through_pointer!([0.0; 2], |at| {
+                        nv::[<sincospi $($f)?>](x, at.cast(), at.cast::<$float>().add(1))
+                    }).1[0],
                 ]
             }
         }
@@ -116,7 +126,8 @@ macro_rules! inexact {
             let (down, up) = (nv::[<$name _rd>]($($argument),*), nv::[<$name _ru>]($($argument),*));
             let (nearest, inward) = (nv::[<$name _rn>]($($argument),*), nv::[<$name _rz>]($($argument),*));
             let zero = down - down;
-            $tally.expect(down < up && (nearest == down || nearest == up) && inward == if down < zero { up } else { down });
+            let towards_zero = if down < zero { up } else { down };
+            $tally.expect(down < up && (nearest == down || nearest == up) && inward == towards_zero);
         )*}
     };
 }
@@ -133,7 +144,8 @@ pub unsafe fn libdevice_directions(third: f64, out: *mut u32) {
         dadd(third, 1000.0); dmul(third, -third); ddiv(third, 11.0); fma(third, third, 5.0); drcp(third); dsqrt(third);
         double2float(third); double2int(-third); double2uint(third); double2ll(-third); double2ull(third);
         float2int(-x); float2uint(x); float2ll(-x); float2ull(x);
-        int2float((odd >> 32) as i32 + 1); uint2float((odd >> 32) as i32 + 1); ll2float(-odd); ull2float(odd); ll2double(-odd); ull2double(odd);
+        int2float((odd >> 32) as i32 + 1); uint2float((odd >> 32) as i32 + 1);
+        ll2float(-odd); ull2float(odd); ll2double(-odd); ull2double(odd);
     }
     tally.expect(nv::int2double_rn(-5) == -5.0 && nv::uint2double_rn(-1) == 4_294_967_295.0);
     tally.expect(nv::frsqrt_rn(x * 0.75) == 2.0);

@@ -100,9 +100,9 @@ fn fails_in_the_corpus(report: &Report) -> Result<(), String> {
 
 fn is_panic_of_the_corpus(fault: &cuda_sim::SimFault) -> bool {
     let here = fault
-        .site
+        .location
         .as_ref()
-        .is_some_and(|site| site.file.ends_with("corpus/src/printing.rs"));
+        .is_some_and(|location| location.file.ends_with("corpus/src/printing.rs"));
     matches!(fault.kind, FaultKind::Panic { .. }) && here
 }
 

@@ -110,7 +110,8 @@ fn missing_components_give_the_command() {
     std::fs::create_dir_all(&sysroot).unwrap();
     let rustc = folder.path().join("rustc");
     let script = format!(
-        "#!/bin/sh\ncase \"$1\" in\n-vV) printf 'rustc 9.9.9\\nhost: host\\nrelease: 9.9.9\\nLLVM version: 22.0.0\\n' ;;\n\
+        "#!/bin/sh\ncase \"$1\" in\n\
+         -vV) printf 'rustc 9.9.9\\nhost: host\\nrelease: 9.9.9\\nLLVM version: 22.0.0\\n' ;;\n\
          *) echo '{}' ;;\nesac\n",
         sysroot.display()
     );

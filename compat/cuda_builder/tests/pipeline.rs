@@ -172,7 +172,8 @@ fn every_architecture_is_assembled() {
 }
 
 #[test]
-#[ignore = "compiles Debian's standard library (half a minute); needs its packages rustc-web cargo-web rust-web-src llvm-22"]
+#[ignore = "compiles Debian's standard library (half a minute); needs its packages rustc-web cargo-web rust-web-src \
+            llvm-22"]
 fn debians_packages_will_do() {
     // A variable of this process would meet the other tests: build in another process.
     let folder = tempfile::tempdir().unwrap();

@@ -45,12 +45,16 @@ macro_rules! safety {
         ""
     };
     (unsafe) => {
-        "# Safety\n\nOnly threads of one block may access the value at the same time: the operation is not atomic towards other blocks."
+        "# Safety\n\nOnly threads of one block may access the value at the same time: the operation is not atomic \
+         towards other blocks."
     };
 }
 
 macro_rules! atomic_float {
-    ($(#[$doc:meta])* $name:ident: $float:ident $width:literal aligned $align:literal, $scope:ident ($($unsafety:ident)?)) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident: $float:ident $width:literal aligned $align:literal, $scope:ident ($($unsafety:ident)?)
+    ) => {
         $(#[$doc])*
         #[repr(C, align($align))]
         pub struct $name {

@@ -163,7 +163,10 @@ macro_rules! __assert_compare {
             (left, right) => {
                 if !(*left $operator *right) {
                     $crate::io::__assertion_failed(
-                        ::core::concat!(::core::stringify!($left), " ", ::core::stringify!($operator), " ", ::core::stringify!($right)),
+                        ::core::concat!(
+                            ::core::stringify!($left), " ", ::core::stringify!($operator), " ",
+                            ::core::stringify!($right)
+                        ),
                         left,
                         right,
                         &$crate::io::__Place {

@@ -33,7 +33,9 @@ pub fn profiler_counter(counter: u32) {
         ($($number:literal)*) => {
             match counter {
                 // SAFETY: a counter is no memory of the program.
-                $($number => unsafe { asm!(concat!("pmevent ", $number, ";"), options(nomem, nostack, preserves_flags)) },)*
+                $($number => unsafe {
+                    asm!(concat!("pmevent ", $number, ";"), options(nomem, nostack, preserves_flags));
+                },)*
                 _ => panic!("a profiler counter is a number from 0 to 7"),
             }
         };

@@ -33,19 +33,21 @@ use crate::gpu_only;
 ///     unsafe { *data.add(i) = *tile.add(63 - i) };
 /// }
 /// ```
+// Each run of rustfmt would indent the attribute's block further.
+#[rustfmt::skip]
 #[macro_export]
 macro_rules! shared_array {
     ($array_type:ty; $len:expr) => {{
         // A function, so that no name of the caller's can be captured, and so that the static is one per place. On the
         // host, the static is the place's identity, and every block of a launch has a buffer for it.
         #[$crate::gpu_only(sim = {
-                static PLACE: $crate::__host::SharedPlace = $crate::__host::SharedPlace::new();
-                $crate::__host::shared_array(
-                    &PLACE,
-                    ::core::mem::size_of::<[$array_type; $len]>(),
-                    ::core::mem::align_of::<$array_type>(),
-                ) as *mut $array_type
-            })]
+            static PLACE: $crate::__host::SharedPlace = $crate::__host::SharedPlace::new();
+            $crate::__host::shared_array(
+                &PLACE,
+                ::core::mem::size_of::<[$array_type; $len]>(),
+                ::core::mem::align_of::<$array_type>(),
+            ) as *mut $array_type
+        })]
         #[inline(always)]
         fn shared_array() -> *mut $array_type {
             struct Buffer(::core::cell::UnsafeCell<::core::mem::MaybeUninit<[$array_type; $len]>>);

@@ -30,9 +30,9 @@ fn faults_at(name: &str, kernel: impl Fn(&AtomicU32) + Sync) -> String {
         panic!("not one fault: {report}")
     };
     assert_eq!(fault.kind.name(), name, "{fault}");
-    let site = fault.site.as_ref().expect("a fault with a place");
+    let location = fault.location.as_ref().expect("a fault with a place");
     assert_eq!(
-        (site.file, site.line),
+        (location.file, location.line),
         (file!(), line.load(Ordering::Relaxed)),
         "{fault}"
     );

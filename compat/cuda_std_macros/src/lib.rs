@@ -77,7 +77,7 @@ mod statics;
 /// | `max_threads = 256`, `(16, 16)`, `(8, 8, 4)` | `.maxntid` | no block has more threads than the product, at most 1024. A larger launch fails |
 /// | `min_blocks = 2` | `.minnctapersm` | number of blocks that must fit on an SM: registers are limited to that. Needs `max_threads`; together at most 2048 threads |
 /// | `max_registers = 64` | `.maxnreg` | registers of a thread, 24 to 255; what does not fit is spilled |
-/// | `cluster = (2, 1, 1)` | `.explicitcluster`, `.reqnctapercluster` | the grid is made of clusters of these extents, at most 8 blocks. From 9.0 on |
+/// | `cluster = (2, 1, 1)` | `.explicitcluster`, `.reqnctapercluster` | the grid is made of clusters of these extents, at most 8 blocks; an expression that is 0 asks for none. From 9.0 on |
 /// | `smem_spilling` | `.pragma "enable_smem_spilling"` | registers are spilled into shared memory first. From 7.5 on, in PTX 8.7; needs `max_threads` |
 /// | `assume_max_threads` | | `smem_spilling` without `max_threads`: as much shared memory as a block of as many threads as an SM has registers for would need |
 /// | `grid_dim = 2d`, `block_dim = 1d` | | the dimensions that the kernel is meant for; as in the published crate they have no effect |

@@ -52,6 +52,8 @@ struct Rule<'a> {
     factors: Vec<&'a Value>,
     range: RangeInclusive<u32>,
     reason: &'static str,
+    /// Whether an expression may be 0, which is as if nothing were written: a kernel's geometry then says both.
+    may_be_none: bool,
 }
 
 /// Threads of a block: the CUDA programming guide's table of technical specifications, the same for every compute
@@ -79,7 +81,8 @@ const REGISTERS_REASON: &str = "`max_registers` is 24 to 255: ptxas raises fewer
 /// portable cluster size". More, up to the 16 that some GPUs have, fail at the launch unless the host has set
 /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
 const CLUSTER: RangeInclusive<u32> = 1..=8;
-const CLUSTER_REASON: &str = "`cluster` is 1 to 8 blocks, the product of its extents: more are not portable, and the launch would have to opt in";
+const CLUSTER_REASON: &str = "`cluster` is 1 to 8 blocks, the product of its extents: more are not portable, and the \
+                              launch would have to opt in";
 
 impl Options {
     /// Reads and checks the options; the error combines all that is wrong with them.
@@ -148,7 +151,12 @@ impl Options {
     }
 
     fn rules(&self) -> Vec<Rule<'_>> {
-        let rule = |factors: Vec<_>, range, reason| Rule { factors, range, reason };
+        let rule = |factors: Vec<_>, range, reason| Rule {
+            factors,
+            range,
+            reason,
+            may_be_none: false,
+        };
         let mut rules = Vec::new();
         if let Some(threads) = &self.max_threads {
             rules.push(rule(threads.iter().collect(), THREADS, THREADS_REASON));
@@ -164,7 +172,10 @@ impl Options {
             rules.push(rule(vec![registers], REGISTERS, REGISTERS_REASON));
         }
         if let Some(blocks) = &self.cluster {
-            rules.push(rule(blocks.iter().collect(), CLUSTER, CLUSTER_REASON));
+            rules.push(Rule {
+                may_be_none: true,
+                ..rule(blocks.iter().collect(), CLUSTER, CLUSTER_REASON)
+            });
         }
         rules
     }
@@ -212,6 +223,16 @@ impl Options {
         };
         let number = |value: &Option<Value>| some(value.as_ref().map(|value| value.expr.to_token_stream()));
         let (max_threads, cluster) = (extents(&self.max_threads), extents(&self.cluster));
+        // An expression may be 0, which is none.
+        let cluster = match &self.cluster {
+            Some(extents) if extents.iter().any(|extent| extent.known.is_none()) => {
+                quote!(match #cluster {
+                    ::core::option::Option::Some([0, ..]) => ::core::option::Option::None,
+                    some => some,
+                })
+            }
+            _ => cluster,
+        };
         let (min_blocks, max_registers) = (number(&self.min_blocks), number(&self.max_registers));
         let Self {
             smem_spilling,
@@ -242,6 +263,7 @@ impl Rule<'_> {
 
     fn assertion(&self) -> TokenStream {
         let (low, high) = (self.range.start(), self.range.end());
+        let none = self.may_be_none.then(|| quote!(product == 0 ||));
         let reason = self.reason;
         let factors = self.factors.iter().map(|factor| &factor.expr);
         let at = self.factors[0].expr.span();
@@ -253,7 +275,7 @@ impl Rule<'_> {
                     product = factors[i].saturating_mul(product);
                     i += 1;
                 }
-                ::core::assert!(#low <= product && product <= #high, #reason);
+                ::core::assert!(#none #low <= product && product <= #high, #reason);
             };
         }
     }

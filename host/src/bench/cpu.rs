@@ -11,9 +11,9 @@ use super::rows::{Baseline, Row, Subject};
 use super::timing::Schedule;
 use super::{Options, Progress};
 use crate::check;
+use crate::dispatch::PlanSummary;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::plan::PlanSummary;
 use crate::random::random_matrix;
 use crate::reference::{DEFAULT_TILE_WIDTH, tiled_parallel};
 

@@ -1,4 +1,4 @@
-//! Rows on the GPU: the planner's choice or a rung, against the better of cuBLAS and cublasLt.
+//! Rows on the GPU: the planner's choice or a family, against the better of cuBLAS and cublasLt.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -18,10 +18,10 @@ use super::telemetry::Observer;
 use super::timing::{Schedule, Timer};
 use super::twins::{Twin, Twins};
 use super::{Options, Progress};
+use crate::dispatch::PlanSummary;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-use crate::plan::PlanSummary;
 use crate::ptx;
 
 /// A device with everything that a row needs.
@@ -91,17 +91,15 @@ pub fn load_peer<'gpu>(gpu: &'gpu Gpu, folder: Option<&Path>, about: &mut About)
 
 /// What the device can do at most.
 pub fn ceilings(gpu: &Gpu) -> Option<Ceilings> {
-    let (architecture, product) = gpu.profile().architecture().zip(gpu.profile().product())?;
-    let rate = InstructionPath::Simt
-        .support(&architecture, GemmType::from(DType::F32))?
-        .rate;
-    let half = GemmType::from(DType::F16);
+    let (architecture, model) = gpu.profile().architecture().zip(gpu.profile().gpu_model())?;
+    let rate = InstructionPath::Simt.support(&architecture, GemmType::F32)?.rate;
+    let half = GemmType::F16;
     let on_tensor_cores = InstructionPath::best(&architecture, half).and_then(|path| path.support(&architecture, half));
     Some(Ceilings {
-        f32_tflops: product.flops_per_second(rate) / 1e12,
-        half_tflops: on_tensor_cores.map(|support| product.flops_per_second(support.rate) / 1e12),
-        clock_mhz: f64::from(product.clock_khz) / 1e3,
-        dram_gb_per_second: product.dram_bytes_per_second as f64 / 1e9,
+        f32_tflops: model.flops_per_second(rate) / 1e12,
+        half_tflops: on_tensor_cores.map(|support| model.flops_per_second(support.rate) / 1e12),
+        clock_mhz: f64::from(model.clock_khz) / 1e3,
+        dram_gb_per_second: model.dram_bytes_per_second as f64 / 1e9,
     })
 }
 
@@ -145,7 +143,7 @@ impl<'b> Bench<'b> {
     fn rows_of_product<T: Element>(&mut self, rows: &[Row], on_row: &mut dyn FnMut(usize)) -> Vec<RowResult> {
         let (options, gpu) = (self.options, self.gpu);
         let plan = |row: &Row| {
-            let subject = options.rung.map_or(row.subject, Subject::Rung);
+            let subject = options.family.map_or(row.subject, Subject::Family);
             Ok(OnGpu::Ours(Kernel::plan(row, subject, options.speeds, gpu.profile())?))
         };
         method::rows_of_product(
@@ -168,7 +166,7 @@ impl<'b> Bench<'b> {
             let how = "--twins FILE: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU";
             Error::InvalidArgument(format!("{} needs {how}", row.name))
         };
-        let subject = self.options.rung.map_or(row.subject, Subject::Rung);
+        let subject = self.options.family.map_or(row.subject, Subject::Family);
         let ours = Kernel::plan(row, subject, self.options.speeds, self.gpu.profile())?;
         self.twins.ok_or_else(missing)?.of(ours.launch_plan().clone())
     }

@@ -2,10 +2,10 @@
 
 use super::rows::{Row, Subject};
 use crate::device::DeviceProfile;
+use crate::dispatch::{Plan, PlanSummary, Policy, Speeds, plan};
 use crate::element::Element;
 use crate::error::Result;
 use crate::launch::{DeviceMatrix, Gpu};
-use crate::plan::{Plan, PlanSummary, Policy, Speeds, plan};
 
 /// A kernel for one row's product.
 pub struct Kernel {
@@ -17,15 +17,15 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for extents that the kernels cannot index,
-    /// [`Error::InvalidPlan`](crate::Error::InvalidPlan) for a rung that does not fit the row.
+    /// [`Error::InvalidPlan`](crate::Error::InvalidPlan) for a family that does not fit the row.
     pub fn plan(row: &Row, subject: Subject, speeds: Speeds, profile: &DeviceProfile) -> Result<Self> {
-        let (rung, tile) = match subject {
+        let (family, tile) = match subject {
             Subject::Auto => (None, None),
-            Subject::Rung(rung) => (Some(rung), None),
-            Subject::Tile(rung, width) => (Some(rung), Some(width)),
+            Subject::Family(family) => (Some(family), None),
+            Subject::Tile(family, width) => (Some(family), Some(width)),
         };
         let policy = Policy {
-            rung,
+            family,
             tile,
             speeds,
             ..Policy::default()
@@ -38,8 +38,8 @@ impl Kernel {
     /// The entry point, its tile, its slices, and which operands it needs a copy of.
     pub fn name(&self) -> String {
         let plan = &self.plan;
-        let mut name = format!("{}, {}", plan.variant().symbol, plan.tile());
-        let slices = plan.summary().slices;
+        let mut name = format!("{}, {}", plan.kernel().symbol, plan.kernel().tile_name());
+        let slices = plan.summary().splits;
         if slices != 1 {
             name += &format!(", {slices} slices");
         }

@@ -10,8 +10,8 @@ use super::stats::{Quartiles, ratios};
 use super::telemetry::Telemetry;
 use super::timing::{Schedule, WARM_UP};
 use super::{Options, Progress};
+use crate::dispatch::PlanSummary;
 use crate::error::{Error, Result};
-use crate::plan::PlanSummary;
 
 /// A candidate that took longer at first than the fastest by this factor is timed no further.
 const STILL_IN: f64 = 1.15;

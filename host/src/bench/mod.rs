@@ -19,7 +19,7 @@ mod twins;
 
 use std::path::PathBuf;
 
-use tilewright_contract::Rung;
+use tilewright_contract::Family;
 
 pub use parse::Selection;
 pub use report::{Table, json, markdown, plots, rows_on_lines, table};
@@ -31,17 +31,17 @@ pub use stats::{Quartiles, geometric_mean, quantile};
 pub use suites::Suite;
 pub use telemetry::Telemetry;
 
+use crate::dispatch::Speeds;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-use crate::plan::Speeds;
 
 /// What the caller leaves open and what not.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The rows, all of which are measured.
     pub suite: Suite,
-    /// One rung for every row, in place of the row's own choice.
-    pub rung: Option<Rung>,
+    /// One family for every row, in place of the row's own choice.
+    pub family: Option<Family>,
     /// What the planner takes for the kernels' speed.
     pub speeds: Speeds,
     /// Whether the turns are taken on zeros too.
@@ -99,9 +99,9 @@ pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<R
         ..About::default()
     };
     if suite.name == Suite::CPU {
-        if let Some(rung) = options.rung {
+        if let Some(family) = options.family {
             return Err(Error::InvalidArgument(format!(
-                "{rung} runs on a GPU; suite {} times the CPU's product",
+                "{family} runs on a GPU; suite {} times the CPU's product",
                 suite.name
             )));
         }

@@ -1,14 +1,14 @@
 //! Rows as CSV: `m,n,k[,dtype][,layout][,name]`, with a header line or without, the suites of this crate and a user's
 //! file alike.
 //!
-//! Lines that begin with `#` are comments. A header names the columns in any order, and may name `kernel` (a rung),
-//! `tile` (its width in elements) and `against` (`twin`, or a rung) besides. An empty cell is one that is not there.
+//! Lines that begin with `#` are comments. A header names the columns in any order, and may name `kernel` (a family),
+//! `tile` (its width in elements) and `against` (`twin`, or a family) besides. An empty cell is one that is not there.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
-use tilewright_contract::{DType, Rung};
+use tilewright_contract::{DType, Family};
 
 use super::rows::{Baseline, Layout, Row, Subject};
 use crate::error::{Error, Result};
@@ -179,14 +179,17 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         let number = cell.parse().ok().filter(|extent| *extent > 0);
         number.ok_or_else(|| format!("{name} is `{cell}`, not a number from 1 on"))
     };
-    let rung = |name: &str, cell: &str| {
+    let family = |name: &str, cell: &str| {
         let known = || {
             format!(
                 "{name} `{cell}` is unknown; known: {}",
-                Rung::ALL.map(Rung::name).join(", ")
+                Family::ALL.map(Family::name).join(", ")
             )
         };
-        Rung::ALL.into_iter().find(|rung| rung.name() == cell).ok_or_else(known)
+        Family::ALL
+            .into_iter()
+            .find(|family| family.name() == cell)
+            .ok_or_else(known)
     };
     let width = match cell("tile") {
         None => None,
@@ -195,11 +198,11 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
                 .map_err(|_| format!("tile is `{cell}`, not a width in elements"))?,
         ),
     };
-    let of_rung = |rung| width.map_or(Subject::Rung(rung), |width| Subject::Tile(rung, width));
+    let of_rung = |family| width.map_or(Subject::Family(family), |width| Subject::Tile(family, width));
     let subject = match (cell("kernel").filter(|name| *name != "auto"), width) {
-        (Some(name), _) => of_rung(rung("kernel", name)?),
+        (Some(name), _) => of_rung(family("kernel", name)?),
         (None, None) => Subject::Auto,
-        (None, Some(width)) => return Err(format!("tile {width} of no kernel: name its rung")),
+        (None, Some(width)) => return Err(format!("tile {width} of no kernel: name its family")),
     };
     Ok(OpenRow {
         extents: [extent("m")?, extent("n")?, extent("k")?],
@@ -210,7 +213,7 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         baseline: match cell("against") {
             None => Baseline::Library,
             Some("twin") => Baseline::Twin,
-            Some(name) => Baseline::Kernel(of_rung(rung("against", name)?)),
+            Some(name) => Baseline::Kernel(of_rung(family("against", name)?)),
         },
     })
 }
@@ -283,18 +286,22 @@ mod tests {
 
     #[test]
     fn kernel_tile_and_baseline_are_columns_of_a_header() {
-        let text = "m,n,k,kernel,tile,against\n1,1,1,auto\n1,1,1,r10_gemm\n1,1,1,r03_tiled_dynamic,32,r02_tiled_static\n\
+        let text = "m,n,k,kernel,tile,against\n1,1,1,auto\n1,1,1,r10_gemm\n\
+                    1,1,1,r03_tiled_dynamic,32,r02_tiled_static\n\
                     1,1,1,r03_tiled_dynamic,64,twin\n1,1,1,r09_async_copy,,r10_gemm\n";
         let found: Vec<_> = read(text).iter().map(|row| (row.subject, row.baseline)).collect();
-        let of_32 = |rung| Subject::Tile(rung, 32);
+        let of_32 = |family| Subject::Tile(family, 32);
         let expected = [
             (Subject::Auto, Baseline::Library),
-            (Subject::Rung(Rung::Gemm), Baseline::Library),
-            (of_32(Rung::TiledDynamic), Baseline::Kernel(of_32(Rung::TiledStatic))),
-            (Subject::Tile(Rung::TiledDynamic, 64), Baseline::Twin),
+            (Subject::Family(Family::Gemm), Baseline::Library),
             (
-                Subject::Rung(Rung::AsyncCopy),
-                Baseline::Kernel(Subject::Rung(Rung::Gemm)),
+                of_32(Family::TiledDynamic),
+                Baseline::Kernel(of_32(Family::TiledStatic)),
+            ),
+            (Subject::Tile(Family::TiledDynamic, 64), Baseline::Twin),
+            (
+                Subject::Family(Family::AsyncCopy),
+                Baseline::Kernel(Subject::Family(Family::Gemm)),
             ),
         ];
         assert_eq!(found, expected);
@@ -358,7 +365,7 @@ mod tests {
                 "line 1: 7 fields, the columns are m, n, k, dtype, layout, name",
             ),
             ("m,n,k\n1,2,3,4", "line 2: 4 fields, the columns are m, n, k"),
-            ("m,n,k,tile\n1,2,3,16", "line 2: tile 16 of no kernel: name its rung"),
+            ("m,n,k,tile\n1,2,3,16", "line 2: tile 16 of no kernel: name its family"),
             (
                 "m,n,k,kernel,tile\n1,2,3,r10_gemm,wide",
                 "line 2: tile is `wide`, not a width in elements",

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::rows::Row;
 use super::stats::{Quartiles, geometric_mean};
 use super::telemetry::Telemetry;
+use crate::dispatch::PlanSummary;
 use crate::error::Error;
-use crate::plan::PlanSummary;
 
 /// A suite's results.
 #[derive(Clone, Debug, Serialize)]

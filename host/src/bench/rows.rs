@@ -1,7 +1,7 @@
 //! What is measured: one product, and what is timed on it.
 
 use serde::Serialize;
-use tilewright_contract::{DType, GemmShape, Rung, Transpose};
+use tilewright_contract::{DType, Family, GemmShape, Transpose};
 
 use crate::error::Result;
 
@@ -56,10 +56,10 @@ impl Row {
 pub enum Subject {
     /// The kernel that the planner picks; on the CPU its tiled product.
     Auto,
-    /// A rung of the ladder with the tile that the planner picks for it.
-    Rung(Rung),
-    /// A rung with a tile of this width in elements.
-    Tile(Rung, u32),
+    /// A family of the ladder with the tile that the planner picks for it.
+    Family(Family),
+    /// A family with a tile of this width in elements.
+    Tile(Family, u32),
 }
 
 /// What the subject of a row is compared with.

@@ -7,13 +7,13 @@ use std::path::Path;
 use cust::function::Function;
 use cust::module::Module;
 use cust_raw::{CUfunction_attribute, CUresult};
-use tilewright_contract::SharedMemory;
+use tilewright_contract::Signature;
 
 use super::operands::Set;
+use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
 use crate::launch::Gpu;
-use crate::plan::Plan;
 
 /// A module of twins: `peer_` and the symbol of ours.
 pub struct Twins<'gpu> {
@@ -51,7 +51,7 @@ impl<'gpu> Twins<'gpu> {
     /// # Errors
     /// [`Error::Unavailable`] where there is none, [`Error::Driver`].
     pub fn of(&self, plan: Plan) -> Result<Twin<'_>> {
-        let name = format!("peer_{}", plan.variant().symbol);
+        let name = format!("peer_{}", plan.kernel().symbol);
         let missing = |_| Error::Unavailable(format!("no twin `{name}` in the module"));
         let function = self.module.get_function(&name).map_err(missing)?;
         if plan.dynamic_bytes().get() > 0 {
@@ -95,7 +95,7 @@ impl Twin<'_> {
             address((&raw const c).cast()),
             address((&raw const args).cast()),
         ];
-        if matches!(self.plan.variant().shared, SharedMemory::Dynamic) {
+        if self.plan.kernel().signature == Signature::ArgsAndParts {
             arguments.push(address((&raw const parts).cast()));
         }
         // SAFETY: the twin takes the arguments of our kernel; operands and geometry are those of the plan, whose type

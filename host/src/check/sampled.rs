@@ -206,8 +206,8 @@ fn accumulate(sums: &mut [f64; VECTORS], element: f64, x: &[f64; VECTORS]) {
 
 fn unusable(operand: impl fmt::Display) -> Error {
     Error::InvalidArgument(format!(
-        "{operand} holds an infinity, a NaN or numbers whose f64 sums overflow, which the sampled check cannot see past: \
-         compare in full"
+        "{operand} holds an infinity, a NaN or numbers whose f64 sums overflow, which the sampled check cannot see \
+         past: compare in full"
     ))
 }
 

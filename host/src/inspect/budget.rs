@@ -2,10 +2,10 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{Family, OutputTile, RegisterTile, RowCopy, Tile, TileGeometry, Twin, Variant};
+use tilewright_contract::{Kernel, RowCopy};
 
 use crate::device::DeviceProfile;
-use crate::plan::{Policy, plan};
+use crate::dispatch::{Policy, plan};
 
 /// The shared memory of a block: what `ptxas` found and what the launch adds.
 ///
@@ -32,24 +32,14 @@ pub struct Budget {
 impl Budget {
     /// The block of a launch with this tile. `static_bytes` is what the assembled kernel has, whatever the contract
     /// says.
-    pub fn new(variant: &Variant, tile: OutputTile, arch: &Architecture, static_bytes: u32) -> Self {
-        let dynamic_bytes = variant.dynamic_bytes(tile).get();
+    pub fn new(kernel: &Kernel, arch: &Architecture, static_bytes: u32) -> Self {
         Self::of_block(
-            Some([tile.m(), tile.n()]),
-            tile.threads(),
+            Some([kernel.tile.m, kernel.tile.n]),
+            kernel.threads(),
             static_bytes,
-            dynamic_bytes,
+            kernel.dynamic_bytes().get(),
             arch,
         )
-    }
-
-    /// A twin's own block. It has no dynamic shared memory: `ptxas` spills into shared memory beside none.
-    pub fn of_twin(twin: &Twin, arch: &Architecture, static_bytes: u32) -> Self {
-        let tile = match twin.family {
-            Family::RegisterTile => Some([RegisterTile::WIDTH; 2]),
-            Family::Inverse8 => None,
-        };
-        Self::of_block(tile, twin.threads, static_bytes, 0, arch)
     }
 
     /// The block of the copy of rows, which has no dynamic shared memory.
@@ -78,34 +68,31 @@ impl Budget {
     }
 
     /// The same with the largest tile that the planner launches this entry point with; `None` if there is none.
-    pub fn of_widest_tile(variant: &'static Variant, arch: &Architecture, static_bytes: u32) -> Option<Self> {
+    pub fn of_widest_tile(kernel: &'static Kernel, arch: &Architecture, static_bytes: u32) -> Option<Self> {
         let device = DeviceProfile::of_arch(arch);
         let planned = |width: Option<u32>| {
             let policy = Policy {
-                rung: Some(variant.rung),
-                entry_point: Some(variant),
+                family: Some(kernel.family),
+                kernel: Some(kernel),
                 tile: width,
-                slices: Some(1),
+                splits: Some(1),
                 ..Policy::default()
             };
-            plan(&variant.small_shape(), variant.dtype, &device, &policy)
+            plan(&kernel.small_shape(), kernel.dtype, &device, &policy)
                 .ok()
-                .map(|plan| plan.tile())
+                .map(|plan| *plan.kernel())
         };
-        let tile = match variant.tile {
-            Tile::Block(_) | Tile::Lines(_) | Tile::Tensor(_) | Tile::Wgmma(_) => planned(None),
-            Tile::Fixed(_) | Tile::Runtime { .. } => (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
-                .rev()
-                .filter(|&width| variant.computes(width))
-                .find_map(|width| planned(Some(width))),
+        let widest = match kernel.widths {
+            Some([min, max]) => (min..=max).rev().find_map(|width| planned(Some(width))),
+            None => planned(None),
         };
-        Some(Self::new(variant, tile?, arch, static_bytes))
+        Some(Self::new(&widest?, arch, static_bytes))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tilewright_contract::VARIANTS;
+    use tilewright_contract::KERNELS;
 
     use super::*;
 
@@ -118,10 +105,10 @@ mod tests {
             ("r02_tiled_static_32_f64", "sm_75", 32, 16_384),
             ("r01_naive_f32", "sm_75", 16, 0),
         ] {
-            let variant = VARIANTS.iter().find(|variant| variant.symbol == symbol).expect(symbol);
+            let kernel = KERNELS.iter().find(|kernel| kernel.symbol == symbol).expect(symbol);
             let arch = cuda_arch::find(arch).expect("in the table");
-            let static_bytes = variant.static_bytes().get();
-            let budget = Budget::of_widest_tile(variant, arch, static_bytes).expect("one fits");
+            let static_bytes = kernel.static_bytes().get();
+            let budget = Budget::of_widest_tile(kernel, arch, static_bytes).expect("one fits");
             assert_eq!(
                 (budget.tile, budget.total_bytes),
                 (Some([tile; 2]), total_bytes),
@@ -133,13 +120,12 @@ mod tests {
 
     #[test]
     fn what_the_compiler_adds_counts() {
-        let variant = VARIANTS
+        let kernel = KERNELS
             .iter()
-            .find(|variant| variant.symbol == "r03_tiled_dynamic_8x8_f32");
+            .find(|kernel| kernel.symbol == "r03_tiled_dynamic_8x8_f32");
         let arch = cuda_arch::find("sm_120").expect("in the table");
-        let variant = variant.expect("there");
-        let tile = variant.tile_of_width(112).expect("a width");
-        let budget = |added| Budget::new(variant, tile, arch, added);
+        let kernel = kernel.and_then(|kernel| kernel.with_width(112)).expect("a width");
+        let budget = |added| Budget::new(&kernel, arch, added);
         assert!(budget(1024).fits);
         assert!(!budget(1025).fits);
         assert_eq!(budget(1025).total_bytes, 101_377);

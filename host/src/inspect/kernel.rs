@@ -1,28 +1,25 @@
 //! What can be inspected.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{RowCopy, Twin, Variant};
+use tilewright_contract::{Kernel, RowCopy};
 
 use super::Budget;
 
-/// A kernel of this project: an entry point of a rung, a twin that spills, or the copy of rows.
+/// A kernel of this project: an entry point of a family, or the copy of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// An entry point of the ladder.
-    EntryPoint(&'static Variant),
-    /// One of [`TWINS`](tilewright_contract::TWINS).
-    Twin(&'static Twin),
+pub enum Subject {
+    /// A kernel of the table.
+    Kernel(&'static Kernel),
     /// The one that copies operands before a product ([`RowCopy`]).
     RowCopy,
 }
 
-impl Kernel {
+impl Subject {
     /// The symbol in PTX.
     pub fn symbol(self) -> &'static str {
         match self {
-            Kernel::EntryPoint(variant) => variant.symbol,
-            Kernel::Twin(twin) => twin.symbol,
-            Kernel::RowCopy => RowCopy::SYMBOL,
+            Subject::Kernel(kernel) => kernel.symbol,
+            Subject::RowCopy => RowCopy::SYMBOL,
         }
     }
 
@@ -30,21 +27,14 @@ impl Kernel {
     /// block that another kernel has. `None` where no tile fits.
     pub(super) fn budget(self, arch: &Architecture, static_bytes: u32) -> Option<Budget> {
         match self {
-            Kernel::EntryPoint(variant) => Budget::of_widest_tile(variant, arch, static_bytes),
-            Kernel::Twin(twin) => Some(Budget::of_twin(twin, arch, static_bytes)),
-            Kernel::RowCopy => Some(Budget::of_row_copy(arch, static_bytes)),
+            Subject::Kernel(kernel) => Budget::of_widest_tile(kernel, arch, static_bytes),
+            Subject::RowCopy => Some(Budget::of_row_copy(arch, static_bytes)),
         }
     }
 }
 
-impl From<&'static Variant> for Kernel {
-    fn from(variant: &'static Variant) -> Self {
-        Kernel::EntryPoint(variant)
-    }
-}
-
-impl From<&'static Twin> for Kernel {
-    fn from(twin: &'static Twin) -> Self {
-        Kernel::Twin(twin)
+impl From<&'static Kernel> for Subject {
+    fn from(kernel: &'static Kernel) -> Self {
+        Subject::Kernel(kernel)
     }
 }

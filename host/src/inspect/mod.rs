@@ -1,11 +1,11 @@
 //! What NVIDIA's assembler makes of the kernels: registers, shared memory, spills, machine code, for any architecture.
 //!
 //! ```no_run
-//! use tilewright::VARIANTS;
+//! use tilewright::KERNELS;
 //! use tilewright::inspect::{Ptxas, Target, inspect};
 //!
 //! let target = Target::parse("sm_120")?;
-//! for kernel in inspect(&Ptxas::find()?, &target, &[&VARIANTS[0]])? {
+//! for kernel in inspect(&Ptxas::find()?, &target, &[&KERNELS[0]])? {
 //!     println!("{}: {} registers", kernel.usage.symbol, kernel.usage.registers);
 //! }
 //! # Ok::<(), tilewright::Error>(())
@@ -28,7 +28,7 @@ use serde::Serialize;
 use tilewright_plan::{BlockUse, Occupancy, occupancy};
 
 pub use budget::Budget;
-pub use kernel::Kernel;
+pub use kernel::Subject;
 pub use report::{ConstantBank, Frame, Remark, Report, Severity, UnreadableReport, Usage};
 pub use target::Target;
 pub use tools::{Assembled, FOLDER_VARIABLE, Nvdisasm, Ptxas};
@@ -53,20 +53,20 @@ pub struct Inspected {
     /// The threads of a block that the kernel declares as its most; `None` where it declares none.
     pub max_threads: Option<u32>,
     /// A block with the widest tile that the planner launches this entry point with, `None` where none fits; or the one
-    /// block of a kernel that is no rung.
+    /// block of a kernel that is no family.
     pub budget: Option<Budget>,
     /// How many such blocks a multiprocessor holds, and why no more.
     pub occupancy: Option<Occupancy>,
 }
 
-/// Assembles kernels for an architecture: those of the general module first, then those of just this architecture, then
-/// twins. Those that it does not run are left out.
+/// Assembles kernels for an architecture: those of the general module first, then those of just this architecture.
+/// Those that it does not run are left out.
 ///
 /// # Errors
 /// [`Error::Tool`] when `ptxas` refuses.
 pub fn inspect<K>(ptxas: &Ptxas, target: &Target, kernels: &[K]) -> Result<Vec<Inspected>>
 where
-    K: Copy + Into<Kernel>,
+    K: Copy + Into<Subject>,
 {
     let mut inspected = Vec::new();
     for level in target.modules() {
@@ -78,7 +78,7 @@ where
 /// Those of the kernels that one module has.
 fn inspect_module<K>(ptxas: &Ptxas, target: &Target, level: &'static Level, kernels: &[K]) -> Result<Vec<Inspected>>
 where
-    K: Copy + Into<Kernel>,
+    K: Copy + Into<Subject>,
 {
     let present: Vec<_> = kernels
         .iter()

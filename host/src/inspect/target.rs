@@ -53,11 +53,10 @@ impl Target {
         })
     }
 
-    /// The modules that have the kernels, each kernel in one: the levels of the rungs, then the twins, which are no
-    /// part of a level.
+    /// The modules that have the kernels, each kernel in one.
     pub fn modules(&self) -> impl Iterator<Item = &'static Level> {
         let capability = self.architecture.compute_capability;
-        ptx::levels_for((capability.major, capability.minor)).chain([ptx::spilling()])
+        ptx::levels_for((capability.major, capability.minor))
     }
 
     /// The module that has this kernel; `None` where none has.
@@ -104,16 +103,9 @@ mod tests {
             each.collect::<Vec<_>>()
         };
         let of = |arch, name: &str| (arch, name.to_owned());
-        let spilling = |name| of("sm_75", name);
-        assert_eq!(
-            modules("sm_90"),
-            [of("sm_80", "sm_90"), of("sm_90a", "sm_90a"), spilling("sm_90")]
-        );
-        assert_eq!(
-            modules("sm_90a"),
-            [of("sm_80", "sm_90a"), of("sm_90a", "sm_90a"), spilling("sm_90a")]
-        );
-        assert_eq!(modules("sm_100a"), [of("sm_80", "sm_100a"), spilling("sm_100a")]);
+        assert_eq!(modules("sm_90"), [of("sm_80", "sm_90"), of("sm_90a", "sm_90a")]);
+        assert_eq!(modules("sm_90a"), [of("sm_80", "sm_90a"), of("sm_90a", "sm_90a")]);
+        assert_eq!(modules("sm_100a"), [of("sm_80", "sm_100a")]);
     }
 
     #[test]

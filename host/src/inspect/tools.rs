@@ -261,7 +261,8 @@ fn find(tool: &str, surroundings: &Surroundings) -> Result<PathBuf> {
     let places = match &surroundings.folder {
         Some(folder) => format!("in {}", folder.display()),
         None => format!(
-            "in target/cuda-tools/bin, PATH, $CUDA_HOME/bin and /usr/local/cuda/bin, and {FOLDER_VARIABLE} names no folder"
+            "in target/cuda-tools/bin, PATH, $CUDA_HOME/bin and /usr/local/cuda/bin, and {FOLDER_VARIABLE} names no \
+             folder"
         ),
     };
     Err(Error::Unavailable(format!(

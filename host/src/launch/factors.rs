@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tilewright_contract::{Rung, Variant};
+use tilewright_contract::{Family, Kernel};
 
 use crate::element::Accumulator;
 use crate::error::{Error, Result};
@@ -53,16 +53,16 @@ impl<F: Accumulator> Factors<F> {
     }
 
     /// Refuses a kernel that cannot scale.
-    pub(crate) fn check(self, variant: &Variant) -> Result<()> {
-        if self.is_product() || variant.rung.takes_call() {
+    pub(crate) fn check(self, kernel: &Kernel) -> Result<()> {
+        if self.is_product() || kernel.supports.alpha_beta {
             return Ok(());
         }
         Err(Error::InvalidArgument(format!(
             "{} computes with alpha 1 and beta 0 only, not {} and {}; {} takes any",
-            variant.symbol,
+            kernel.symbol,
             self.alpha,
             self.beta,
-            Rung::Gemm
+            Family::Gemm
         )))
     }
 }

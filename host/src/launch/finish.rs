@@ -1,7 +1,7 @@
 //! What follows a product: the factors, a bias, an activation, the type of C.
 
 use half::{bf16, f16};
-use tilewright_contract::{Activation, Output, Rung, Variant};
+use tilewright_contract::{Activation, Family, Kernel, Output};
 
 use super::Factors;
 use crate::element::{Accumulator, Element};
@@ -39,7 +39,8 @@ impl<B, F> From<Factors<F>> for Finish<B, F> {
 }
 
 impl<B, F: Accumulator> Finish<B, F> {
-    /// Whether a kernel of [`Rung::takes_epilogue`] is needed for A and B of `T` and C of `C`.
+    /// Whether a kernel of [`epilogue`](tilewright_contract::Features::epilogue) is needed for A and B of `T` and C of
+    /// `C`.
     pub(crate) fn needs_epilogue<T: Element, C: OutputOf<T>>(&self) -> bool {
         self.bias.is_some() || self.activation != Activation::None || C::OUTPUT != Output::Same
     }
@@ -48,16 +49,16 @@ impl<B, F: Accumulator> Finish<B, F> {
     /// C.
     pub(crate) fn check<T: Element, C: OutputOf<T>>(
         &self,
-        variant: &Variant,
+        kernel: &Kernel,
         n: usize,
         bias_len: impl FnOnce(&B) -> usize,
     ) -> Result<()> {
-        self.factors.check(variant)?;
-        if self.needs_epilogue::<T, C>() && !variant.rung.takes_epilogue() {
+        self.factors.check(kernel)?;
+        if self.needs_epilogue::<T, C>() && !kernel.supports.epilogue {
             return Err(Error::InvalidArgument(format!(
                 "{} computes no bias, no activation and no C of another type; {} does, in f16 and bf16",
-                variant.symbol,
-                Rung::MmaSync
+                kernel.symbol,
+                Family::MmaSync
             )));
         }
         check_bias(n, self.bias.as_ref().map(bias_len))

@@ -1,7 +1,7 @@
 //! Running a plan on a GPU through `cust`.
 //!
-//! What this module does not do: it chooses nothing (that is [`plan`](crate::plan)) and checks no result (that is
-//! [`check`](crate::check)).
+//! What this module does not do: it chooses nothing (that is [`dispatch`](crate::dispatch)) and checks no result (that
+//! is [`check`](crate::check)).
 
 mod dependent;
 mod factors;
@@ -24,7 +24,7 @@ use cust::memory::DevicePointer;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use kernels_gpu::host::NO_MAPS;
-use tilewright_contract::{Bytes, Epilogue, Operand, OutputTile, RowCopy, SharedMemory, VARIANTS, Variant};
+use tilewright_contract::{Bytes, Epilogue, KERNELS, Kernel, Operand, RowCopy, Signature};
 
 pub use factors::Factors;
 pub use finish::{Finish, OutputOf};
@@ -34,9 +34,9 @@ pub use memory::DeviceMatrix;
 pub use tensor_map::encode as encode_tensor_map;
 
 use crate::device::{self, DeviceProfile};
+use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
-use crate::plan::Plan;
 use crate::{ptx, tensor_map as maps};
 use workspace::Workspace;
 
@@ -45,7 +45,7 @@ use workspace::Workspace;
 /// Bound to the thread that opened it: a CUDA context is current to one thread. The fields are in the order in which
 /// they must go: what a context owns before the context.
 pub struct Gpu {
-    /// The entry points that were used, each a module of its own, in the order of the variant table.
+    /// The entry points that were used, each a module of its own, in the order of the kernel table.
     modules: Vec<OnceCell<Module>>,
     /// That of [`RowCopy`].
     row_copy: OnceCell<Module>,
@@ -82,7 +82,7 @@ impl Gpu {
         // stream of the default kind waits for the null stream, and the null stream for it.
         let stream = Stream::new(StreamFlags::DEFAULT, None).of_call("cuStreamCreateWithPriority")?;
         Ok(Self {
-            modules: VARIANTS.iter().map(|_| OnceCell::new()).collect(),
+            modules: KERNELS.iter().map(|_| OnceCell::new()).collect(),
             row_copy: OnceCell::new(),
             workspace: RefCell::default(),
             stream,
@@ -146,7 +146,7 @@ impl Gpu {
     ///
     /// # Errors
     /// As for [`Gpu::launch`]; [`Error::InvalidArgument`] for factors other than 1 and 0 and a kernel that has none
-    /// (plan with [`Policy::factors`](crate::plan::Policy::factors)).
+    /// (plan with [`Policy::factors`](crate::dispatch::Policy::factors)).
     pub fn launch_scaled<T: Element>(
         &self,
         plan: &Plan,
@@ -163,8 +163,8 @@ impl Gpu {
     ///
     /// # Errors
     /// As for [`Gpu::launch_scaled`]; [`Error::InvalidArgument`] for a bias, an activation or a C of another type and a
-    /// kernel that has none of these (plan with [`Policy::epilogue`](crate::plan::Policy::epilogue)), and for a bias
-    /// shorter than a row of C.
+    /// kernel that has none of these (plan with [`Policy::epilogue`](crate::dispatch::Policy::epilogue)), and for a
+    /// bias shorter than a row of C.
     pub fn launch_finished<T: Element, C: OutputOf<T>>(
         &self,
         plan: &Plan,
@@ -187,21 +187,21 @@ impl Gpu {
                 return Err(Error::short_slice(operand, needed, len));
             }
         }
-        let variant = plan.variant();
-        if variant.dtype != T::DTYPE {
+        let kernel = plan.kernel();
+        if kernel.dtype != T::DTYPE {
             return Err(Error::InvalidArgument(format!(
                 "{} takes {}, not {}",
-                variant.symbol,
-                variant.dtype,
+                kernel.symbol,
+                kernel.dtype,
                 T::DTYPE
             )));
         }
-        finish.check::<T, C>(variant, plan.shape().n(), |bias| bias.len())?;
+        finish.check::<T, C>(kernel, plan.shape().n(), |bias| bias.len())?;
         let blocks = plan.grid().blocks();
         if blocks == 0 {
             return Ok(());
         }
-        let function = self.function(variant)?;
+        let function = self.function(kernel)?;
         if plan.opt_in() {
             function::raise_dynamic_limit(&function, plan.dynamic_bytes())?;
         }
@@ -214,10 +214,10 @@ impl Gpu {
         );
         let [alpha, beta] = finish.factors.of_call();
         let (args, parts, call) = (plan.shape().args(), plan.parts(), plan.call(alpha, beta));
-        let maps = match plan.tile() {
-            OutputTile::Wgmma(tile) => {
+        let maps = match kernel.signature {
+            Signature::TensorMaps => {
                 let addresses = [a.as_raw(), b.as_raw(), c.as_raw()];
-                maps::maps(tile, T::DTYPE, &plan.taken(), addresses, tensor_map::encode)?
+                maps::maps(kernel, &plan.taken(), addresses, tensor_map::encode)?
             }
             _ => NO_MAPS,
         };
@@ -229,33 +229,25 @@ impl Gpu {
             output: C::OUTPUT,
         };
         let address = |argument: *const c_void| argument.cast_mut();
-        let operands = [
+        let [a, b, c] = [
             address((&raw const a).cast()),
             address((&raw const b).cast()),
             address((&raw const c).cast()),
         ];
-        let mut arguments = operands.to_vec();
-        if variant.rung.multiplies_by_wgmma() {
-            arguments = maps.iter().map(|map| address((&raw const *map).cast())).collect();
-            arguments.push(operands[2]);
-            arguments.push(address((&raw const call).cast()));
-            arguments.push(address((&raw const epilogue).cast()));
-            arguments.push(address((&raw const sums).cast()));
-            arguments.push(address((&raw const counters).cast()));
-        } else if variant.rung.takes_epilogue() {
-            arguments.push(address((&raw const call).cast()));
-            arguments.push(address((&raw const epilogue).cast()));
-        } else if variant.rung.takes_call() {
-            arguments.push(address((&raw const call).cast()));
-            arguments.push(address((&raw const sums).cast()));
-            arguments.push(address((&raw const counters).cast()));
-        } else {
-            arguments.push(address((&raw const args).cast()));
-            if matches!(variant.shared, SharedMemory::Dynamic) {
-                arguments.push(address((&raw const parts).cast()));
+        let (args, parts) = (address((&raw const args).cast()), address((&raw const parts).cast()));
+        let (call, epilogue) = (address((&raw const call).cast()), address((&raw const epilogue).cast()));
+        let (sums, counters) = (address((&raw const sums).cast()), address((&raw const counters).cast()));
+        let arguments = match kernel.signature {
+            Signature::Args => vec![a, b, c, args],
+            Signature::ArgsAndParts => vec![a, b, c, args, parts],
+            Signature::Call => vec![a, b, c, call, sums, counters],
+            Signature::CallAndEpilogue => vec![a, b, c, call, epilogue],
+            Signature::TensorMaps => {
+                let [map_a, map_b, map_c] = maps.each_ref().map(|map| address((&raw const *map).cast()));
+                vec![map_a, map_b, map_c, c, call, epilogue, sums, counters]
             }
-        }
-        let block = plan.tile().block();
+        };
+        let [x, y] = kernel.block;
         let dynamic_bytes = plan.dynamic_bytes().get();
         // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, or three
         // tensor maps, C and what a kernel with maps takes; each alive until the call has copied it.
@@ -264,19 +256,18 @@ impl Gpu {
         //    launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are those of the plan,
         //    which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
-            if variant.rung.multiplies_by_wgmma() {
+            if kernel.signature == Signature::TensorMaps {
                 // 4. These wait for the launch before them by themselves.
                 return dependent::launch(
                     &self.stream,
                     &function,
                     [blocks, 1, 1],
-                    block,
+                    [x, y, 1],
                     dynamic_bytes,
                     &arguments,
                 );
             }
-            self.stream
-                .launch(&function, blocks, (block[0], block[1]), dynamic_bytes, &arguments)
+            self.stream.launch(&function, blocks, (x, y), dynamic_bytes, &arguments)
         }
         .of_call("cuLaunchKernel")
     }
@@ -338,8 +329,8 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Error::Driver`].
-    pub fn usage(&self, variant: &Variant) -> Result<FunctionUsage> {
-        FunctionUsage::query(&self.function(variant)?)
+    pub fn usage(&self, kernel: &Kernel) -> Result<FunctionUsage> {
+        FunctionUsage::query(&self.function(kernel)?)
     }
 
     /// What the driver says of the kernel that copies operands ([`Plan::copies`]).
@@ -356,9 +347,9 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Error::Driver`], with `InvalidValue` for more dynamic shared memory than a block may have.
-    pub fn blocks_per_multiprocessor(&self, variant: &Variant, threads: u32, dynamic_bytes: Bytes) -> Result<u32> {
-        let function = self.function(variant)?;
-        if variant.static_bytes().get() + dynamic_bytes.get() > self.profile.smem_per_block {
+    pub fn blocks_per_multiprocessor(&self, kernel: &Kernel, threads: u32, dynamic_bytes: Bytes) -> Result<u32> {
+        let function = self.function(kernel)?;
+        if kernel.static_bytes().get() + dynamic_bytes.get() > self.profile.smem_per_block {
             function::raise_dynamic_limit(&function, dynamic_bytes)?;
         }
         function
@@ -367,12 +358,12 @@ impl Gpu {
     }
 
     /// The function of an entry point; compiles its module when it is used first.
-    fn function(&self, variant: &Variant) -> Result<Function<'_>> {
-        let at = VARIANTS
+    fn function(&self, kernel: &Kernel) -> Result<Function<'_>> {
+        let at = KERNELS
             .iter()
-            .position(|row| row.symbol == variant.symbol)
-            .ok_or_else(|| self.missing(variant.symbol))?;
-        self.loaded(&self.modules[at], variant.symbol)
+            .position(|row| row.symbol == kernel.symbol)
+            .ok_or_else(|| self.missing(kernel.symbol))?;
+        self.loaded(&self.modules[at], kernel.symbol)
     }
 
     /// The function of a symbol, whose module `cell` holds.

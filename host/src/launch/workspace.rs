@@ -4,8 +4,8 @@ use cust::memory::{DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::stream::Stream;
 use tilewright_contract::RowCopy;
 
+use crate::dispatch::Plan;
 use crate::error::{DriverCall, Result};
-use crate::plan::Plan;
 
 /// Partial sums, a counter for each tile, and copies of A and B. Kept from launch to launch, and made larger where one
 /// needs more: all launches are on one stream, so one has done with it before the next begins.

@@ -1,5 +1,7 @@
 //! Files as users have them: what the program reads, what it leaves, and what it leaves alone.
 
+use half::bf16;
+
 use super::*;
 
 /// Runs a line of the shell with the program as `$0`; `None` where a signal ended it.

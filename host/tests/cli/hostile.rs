@@ -106,7 +106,7 @@ fn option() -> impl Strategy<Value = String> {
         "--widening",
         "--cluster",
         "--tile",
-        "--product",
+        "--gpu",
         "--suite",
         "--layout",
         "--add",
@@ -181,8 +181,9 @@ proptest! {
     #[test]
     fn any_arguments_end_in_an_answer_or_a_line(
         command in select(vec![
-            "matmul a.npy b.npy -o c.npy", "matmul a.npy b.npy -o c.npy --backend sim", "plan", "plan --arch sm_120 --tile 128x128x64", "sim auto -m 9 -n 8 -k 7",
-            "sim r10_gemm -m 3 -n 4 -k 5", "bench --list", "ptx", "ptx r01_naive --arch sm_80", "device", "verify --backend cpu --dtype f32",
+            "matmul a.npy b.npy -o c.npy", "matmul a.npy b.npy -o c.npy --backend sim", "plan",
+            "plan --arch sm_120 --tile 128x128x64", "sim auto -m 9 -n 8 -k 7", "sim r10_gemm -m 3 -n 4 -k 5",
+            "bench --list", "ptx", "ptx r01_naive --arch sm_80", "device", "verify --backend cpu --dtype f32",
         ]),
         options in vec(option(), 0..4),
     ) {
@@ -198,7 +199,9 @@ proptest! {
     fn any_file_is_multiplied_or_refused(
         at in vec((0..160_usize, any::<u8>()), 0..4),
         cut in prop_oneof![4 => Just(None), 1 => (0..160_usize).prop_map(Some)],
-        descr in select(vec!["<f4", ">f4", "=f4", "|f4", "<f8", "<i4", "<f2", "<u2", "|V2", "<c8", "O", "", "<f4', 'x': '"]),
+        descr in select(vec![
+            "<f4", ">f4", "=f4", "|f4", "<f8", "<i4", "<f2", "<u2", "|V2", "<c8", "O", "", "<f4', 'x': '",
+        ]),
         fortran_order: bool,
         shape in (0..5_usize, 0..5_usize),
     ) {
@@ -224,7 +227,10 @@ proptest! {
 
     #[test]
     fn a_lack_of_resources_blames_no_kernel(
-        command in select(vec!["matmul a.npy b.npy -o c.npy --verify full", "sim r03_tiled_dynamic -m 40 -n 40 -k 40 --tile 16", "demo --json"]),
+        command in select(vec![
+            "matmul a.npy b.npy -o c.npy --verify full", "sim r03_tiled_dynamic -m 40 -n 40 -k 40 --tile 16",
+            "demo --json",
+        ]),
         limit in prop_oneof![
             (10_000..600_000_u64).prop_map(|kib| format!("-v {kib}")),
             (0..64_u64).prop_map(|blocks| format!("-f {blocks}")),

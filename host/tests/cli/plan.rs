@@ -219,8 +219,8 @@ fn bad_input_names_the_rule_its_source_and_the_nearest_value() {
             ],
         ),
         (
-            "--arch sm_120 --product T4 --tile 128x128x64",
-            &["unknown sm_120 product `T4`", "RTX 5090"],
+            "--arch sm_120 --gpu T4 --tile 128x128x64",
+            &["unknown sm_120 GPU `T4`", "RTX 5090"],
         ),
     ] {
         let line = place.fails(2, &format!("plan {arguments}"));
@@ -228,6 +228,12 @@ fn bad_input_names_the_rule_its_source_and_the_nearest_value() {
             assert!(line.contains(part), "`{arguments}`: {line}");
         }
     }
+    // The option's name before this one.
+    assert!(
+        place
+            .fails(2, "plan --arch sm_120 --product T4 --tile 128x128x64")
+            .contains("`T4`")
+    );
     // Its own choice of warps is legal.
     place.succeeds("plan --arch sm_75 --dtype f16 --tile 80x24x64");
     // Without a device there is nothing to ask.

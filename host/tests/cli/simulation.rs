@@ -61,7 +61,7 @@ fn sim_json_has_everything() {
             assert!(line[key].as_u64().is_some_and(|count| count > 0), "{key} in {line}");
         }
         assert!(
-            line["site"]["file"]
+            line["location"]["file"]
                 .as_str()
                 .is_some_and(|file| file.ends_with("tiled.rs")),
             "{line}"

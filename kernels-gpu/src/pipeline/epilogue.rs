@@ -30,8 +30,8 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     results: Results,
     call: GemmCall,
 ) {
-    let slices = const { T::TILE.takes_slices() };
-    if slices && call.slices > 1 {
+    let slices = const { T::TILE.supports_split_k() };
+    if slices && call.splits > 1 {
         let tile = const { T::TILE };
         // Computed again: kept since the start, these numbers would take registers that the products need.
         let block = thread::block_idx_x() + opaque::zero();
@@ -40,7 +40,7 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
             tile: block % tiles.max(1),
             tiles,
             slice: block / tiles.max(1),
-            slices: call.slices,
+            slices: call.splits,
             threads: tile.threads(),
         };
         // SAFETY: the caller's promise.

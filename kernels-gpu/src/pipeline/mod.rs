@@ -68,8 +68,8 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
     let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, call.group_m);
     let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
-    let k_begin = at.slice * call.slice_k;
-    let k_end = args.k.min(k_begin + call.slice_k);
+    let k_begin = at.split * call.k_per_split;
+    let k_end = args.k.min(k_begin + call.k_per_split);
 
     let elems = const { T::TILE.stages * T::TILE.stage_elems() };
     // SAFETY: the allocation holds all stages, aligned for vectors.

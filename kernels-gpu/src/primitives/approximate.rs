@@ -9,7 +9,12 @@ pub fn exp2(x: f32) -> f32 {
         let power: f32;
         // SAFETY: reads one register, writes one register.
         unsafe {
-            core::arch::asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) power, in(reg32) x, options(pure, nomem, nostack));
+            core::arch::asm!(
+                "ex2.approx.ftz.f32 {}, {};",
+                out(reg32) power,
+                in(reg32) x,
+                options(pure, nomem, nostack),
+            );
         }
         power
     }
@@ -26,7 +31,12 @@ pub fn reciprocal(x: f32) -> f32 {
         let quotient: f32;
         // SAFETY: reads one register, writes one register.
         unsafe {
-            core::arch::asm!("rcp.approx.ftz.f32 {}, {};", out(reg32) quotient, in(reg32) x, options(pure, nomem, nostack));
+            core::arch::asm!(
+                "rcp.approx.ftz.f32 {}, {};",
+                out(reg32) quotient,
+                in(reg32) x,
+                options(pure, nomem, nostack),
+            );
         }
         quotient
     }

@@ -239,7 +239,11 @@ pub fn prefetch(map: &TensorMap) {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: a prefetch of what the reference is valid for.
     unsafe {
-        core::arch::asm!("prefetch.tensormap [{}];", in(reg64) core::ptr::from_ref(map), options(nostack, preserves_flags));
+        core::arch::asm!(
+            "prefetch.tensormap [{}];",
+            in(reg64) core::ptr::from_ref(map),
+            options(nostack, preserves_flags),
+        );
     }
     #[cfg(not(target_arch = "nvptx64"))]
     let _ = map;

@@ -10,7 +10,12 @@ pub fn f16_to_f32(value: f16) -> f32 {
         let widened: f32;
         // SAFETY: reads one register, writes one register.
         unsafe {
-            core::arch::asm!("cvt.f32.f16 {}, {};", out(reg32) widened, in(reg16) value.to_bits(), options(pure, nomem, nostack));
+            core::arch::asm!(
+                "cvt.f32.f16 {}, {};",
+                out(reg32) widened,
+                in(reg16) value.to_bits(),
+                options(pure, nomem, nostack),
+            );
         }
         widened
     }
@@ -42,7 +47,13 @@ pub fn f32_to_f16x2([first, second]: [f32; 2]) -> [f16; 2] {
         let bits: u32;
         // SAFETY: reads two registers, writes one register.
         unsafe {
-            core::arch::asm!("cvt.rn.f16x2.f32 {}, {}, {};", out(reg32) bits, in(reg32) second, in(reg32) first, options(pure, nomem, nostack));
+            core::arch::asm!(
+                "cvt.rn.f16x2.f32 {}, {}, {};",
+                out(reg32) bits,
+                in(reg32) second,
+                in(reg32) first,
+                options(pure, nomem, nostack),
+            );
         }
         [bits as u16, (bits >> 16) as u16].map(f16::from_bits)
     }
@@ -58,7 +69,13 @@ pub fn f32_to_bf16x2([first, second]: [f32; 2]) -> [bf16; 2] {
         let bits: u32;
         // SAFETY: reads two registers, writes one register.
         unsafe {
-            core::arch::asm!("cvt.rn.bf16x2.f32 {}, {}, {};", out(reg32) bits, in(reg32) second, in(reg32) first, options(pure, nomem, nostack));
+            core::arch::asm!(
+                "cvt.rn.bf16x2.f32 {}, {}, {};",
+                out(reg32) bits,
+                in(reg32) second,
+                in(reg32) first,
+                options(pure, nomem, nostack),
+            );
         }
         [bits as u16, (bits >> 16) as u16].map(bf16::from_bits)
     }

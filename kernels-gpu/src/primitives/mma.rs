@@ -92,7 +92,8 @@ macro_rules! factors {
                     core::arch::asm!(
                         concat!(
                             "mma.sync.aligned.m16n8k16.row.col.f32.", $name, ".", $name, ".f32 ",
-                            "{{{c0}, {c1}, {c2}, {c3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{c0}, {c1}, {c2}, {c3}}};"
+                            "{{{c0}, {c1}, {c2}, {c3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, ",
+                            "{{{c0}, {c1}, {c2}, {c3}}};"
                         ),
                         c0 = inout(reg32) c[0],
                         c1 = inout(reg32) c[1],

@@ -21,7 +21,7 @@
 //! | [`r17_wgmma_gemm`] | C by bulk copies, every layout, several tiles | dynamic, 4 or 6 stages and panels of C |
 //!
 //! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global
-//! memory, and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in [`VARIANTS`](tilewright_contract::VARIANTS) says
+//! memory, and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in [`KERNELS`](tilewright_contract::KERNELS) says
 //! which tile widths and how much shared memory it takes.
 
 #[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]

@@ -61,7 +61,7 @@ macro_rules! entry_points {
             #[doc = concat!("The body above with elements of `", stringify!($element), "`.")]
             ///
             /// # Safety
-            /// As for the body: operands as `args` describes them, grid and block of the variant table.
+            /// As for the body: operands as `args` describes them, grid and block of the table of kernels.
             #[kernel]
             pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
                 // SAFETY: the caller's promise.
@@ -74,9 +74,4 @@ macro_rules! entry_points {
     };
 }
 
-entry_points! {
-    r01_naive_f32: f32;
-    r01_naive_f64: f64;
-    r01_naive_f16: f16;
-    r01_naive_bf16: bf16;
-}
+tilewright_contract::naive_kernels!(entry_points);

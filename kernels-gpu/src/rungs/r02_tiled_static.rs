@@ -17,12 +17,12 @@ use crate::operands::Operands;
 use crate::tiled::{Fixed, Tiles, tiled};
 
 macro_rules! entry_points {
-    ($($symbol:ident: $width:literal, $element:ty;)*) => {
+    ($($symbol:ident: $element:ty, $width:literal;)*) => {
         $(
             #[doc = concat!("[`tiled`], ", stringify!($width), " wide, with elements of `", stringify!($element), "`.")]
             ///
             /// # Safety
-            /// As for the body: operands as `args` describes them, grid and block of the variant table.
+            /// As for the body: operands as `args` describes them, grid and block of the table of kernels.
             #[kernel]
             pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
                 const ELEMS: usize = $width * $width;
@@ -43,13 +43,4 @@ macro_rules! entry_points {
     };
 }
 
-entry_points! {
-    r02_tiled_static_16_f32: 16, f32;
-    r02_tiled_static_32_f32: 32, f32;
-    r02_tiled_static_16_f64: 16, f64;
-    r02_tiled_static_32_f64: 32, f64;
-    r02_tiled_static_16_f16: 16, f16;
-    r02_tiled_static_32_f16: 32, f16;
-    r02_tiled_static_16_bf16: 16, bf16;
-    r02_tiled_static_32_bf16: 32, bf16;
-}
+tilewright_contract::tiled_static_kernels!(entry_points);

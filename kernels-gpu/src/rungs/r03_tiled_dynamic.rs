@@ -49,13 +49,13 @@ unsafe fn carve<E: Element>(a_part: Bytes, width: impl Width) -> Tiles<E> {
 }
 
 macro_rules! entry_points {
-    ($($symbol:ident: $outputs:literal, $element:ty, $width:expr;)*) => {
+    ($($symbol:ident: $element:ty, $outputs:literal, $kind:ident $($width:literal)?;)*) => {
         $(
-            #[doc = concat!("[`tiled`] with `", stringify!($element), "`, ", stringify!($outputs), " elements of C a thread and side.")]
+            #[doc = concat!("[`tiled`], ", stringify!($outputs), " elements of C a thread and side.")]
             ///
             /// # Safety
-            /// As for the body: operands as `args` describes them, grid and block of the variant table, dynamic shared
-            /// memory as `parts` lays it out.
+            /// As for the body: operands as `args` describes them, grid and block of the table of kernels, dynamic
+            /// shared memory as `parts` lays it out.
             #[kernel]
             pub unsafe fn $symbol(
                 a: *const $element,
@@ -64,39 +64,20 @@ macro_rules! entry_points {
                 args: GemmArgs,
                 parts: TileParts,
             ) {
-                let width = ($width)(parts.tile_width);
+                let width = entry_points!(@width parts.tile_width, $kind $($width)?);
                 // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's
                 // promise.
-                unsafe { tiled::<$element, _, $outputs>(Operands::new(a, b, c, args), carve(parts.a_part, width), width) }
+                unsafe {
+                    tiled::<$element, _, $outputs>(Operands::new(a, b, c, args), carve(parts.a_part, width), width)
+                }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
         crate::host::rows! { Parts: $($symbol: $element;)* }
     };
+    (@width $given:expr, Fixed $width:literal) => { Fixed::<$width> };
+    (@width $given:expr, Runtime) => { Runtime($given) };
 }
 
-// Two widths have entry points of their own, in which the width is a constant: a fair comparison with the static rung,
-// where it always is. That the allocation is dynamic is then the only difference.
-entry_points! {
-    r03_tiled_dynamic_16_f32: 1, f32, |_| Fixed::<16>;
-    r03_tiled_dynamic_32_f32: 1, f32, |_| Fixed::<32>;
-    r03_tiled_dynamic_1x1_f32: 1, f32, Runtime;
-    r03_tiled_dynamic_4x4_f32: 4, f32, Runtime;
-    r03_tiled_dynamic_8x8_f32: 8, f32, Runtime;
-    r03_tiled_dynamic_16_f64: 1, f64, |_| Fixed::<16>;
-    r03_tiled_dynamic_32_f64: 1, f64, |_| Fixed::<32>;
-    r03_tiled_dynamic_1x1_f64: 1, f64, Runtime;
-    r03_tiled_dynamic_4x4_f64: 4, f64, Runtime;
-    r03_tiled_dynamic_8x8_f64: 8, f64, Runtime;
-    r03_tiled_dynamic_16_f16: 1, f16, |_| Fixed::<16>;
-    r03_tiled_dynamic_32_f16: 1, f16, |_| Fixed::<32>;
-    r03_tiled_dynamic_1x1_f16: 1, f16, Runtime;
-    r03_tiled_dynamic_4x4_f16: 4, f16, Runtime;
-    r03_tiled_dynamic_8x8_f16: 8, f16, Runtime;
-    r03_tiled_dynamic_16_bf16: 1, bf16, |_| Fixed::<16>;
-    r03_tiled_dynamic_32_bf16: 1, bf16, |_| Fixed::<32>;
-    r03_tiled_dynamic_1x1_bf16: 1, bf16, Runtime;
-    r03_tiled_dynamic_4x4_bf16: 4, bf16, Runtime;
-    r03_tiled_dynamic_8x8_bf16: 8, bf16, Runtime;
-}
+tilewright_contract::tiled_dynamic_kernels!(entry_points);

@@ -4,7 +4,7 @@
 //! 3 ties both to one width, and its shared memory grows with the square. Here 16 elements loaded from shared memory
 //! feed 64 multiplications, four a load instead of one, and the tiles take 8320 bytes.
 //!
-//! Shapes and steps: [`register_tile`](mod@crate::register_tile), the body, which rung 5's twins that spill share.
+//! Shapes and steps: [`register_tile`](mod@crate::register_tile), the body.
 //!
 //! Costs: 64 sums and 16 operands a thread: 118 registers on sm_90, so two blocks of 256 threads share a
 //! multiprocessor. `max_threads` tells the compiler so much.

@@ -23,14 +23,13 @@ impl Tile for T256x128 {
 }
 
 macro_rules! entry_points {
-    ($($symbol:ident: $copy_b:literal;)*) => {
+    ($($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
         $(
-            #[doc = concat!("[`pipeline`] with copies of ", stringify!($copy_b), " elements of B.")]
+            #[doc = concat!("[`pipeline`], `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), ".")]
             ///
             /// # Safety
             /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the plan.
-            /// `slices` is 1.
-            #[kernel(max_threads = 256, min_blocks = 1)]
+            #[kernel(max_threads = tiles::$tile.threads(), min_blocks = tiles::$tile.min_blocks)]
             pub unsafe fn $symbol(
                 a: *const f32,
                 b: *const f32,
@@ -39,21 +38,26 @@ macro_rules! entry_points {
                 workspace: *mut f32,
                 counters: *mut u32,
             ) {
+                const M: usize = tiles::$tile.thread_m as usize;
+                const N: usize = tiles::$tile.thread_n as usize;
                 let results = Results {
- c,
- meeting: Meeting { workspace, counters },
- };
+                    c,
+                    meeting: Meeting { workspace, counters },
+                };
                 // SAFETY: the caller's promise.
-                unsafe { pipeline::<T256x128, AcrossK, AlongTile<$copy_b>, 16, 8>(a, b, results, call) }
+                unsafe {
+                    pipeline::<T256x128, entry_points!(@layout $a $a_elems), entry_points!(@layout $b $b_elems), M, N>(
+                        a, b, results, call,
+                    )
+                }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
         crate::host::rows! { Call: $($symbol: f32;)* }
     };
+    (@layout KMajor $elems:literal) => { AcrossK };
+    (@layout MnMajor $elems:literal) => { AlongTile<$elems> };
 }
 
-entry_points! {
-    r09_async_copy_nn4_256x128_f32: 4;
-    r09_async_copy_nn_256x128_f32: 1;
-}
+tilewright_contract::async_copy_kernels!(entry_points);

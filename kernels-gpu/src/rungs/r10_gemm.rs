@@ -17,99 +17,54 @@ use tilewright_contract::{BlockTile, GemmCall, tiles};
 use crate::pipeline::{AcrossK, AlongTile, Tile, pipeline};
 use crate::slices::{Meeting, Results};
 
+macro_rules! tile_types {
+    ($($tile:ident)*) => {$(
+        struct $tile;
+
+        impl Tile for $tile {
+            const TILE: BlockTile = tiles::$tile;
+        }
+    )*};
+}
+
+tile_types! { T256X128 T128X128 T128X64 T64X64 T32X128 T128X32 T16X128 }
+
 macro_rules! entry_points {
-    ($($tile:ident, $m:literal x $n:literal, $threads:literal threads, $blocks:literal blocks {
-        $($symbol:ident: $layout_a:ty, $layout_b:ty;)*
-    })*) => {
+    ($($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
         $(
-            struct $tile;
-
-            impl Tile for $tile {
-                const TILE: BlockTile = tiles::$tile;
-            }
-
-            $(
-                #[doc = concat!("[`pipeline`] with A laid out as `", stringify!($layout_a), "`, B as `", stringify!($layout_b), "`.")]
-                ///
-                /// # Safety
-                /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the
-                /// plan.
-                #[kernel(max_threads = $threads, min_blocks = $blocks)]
-                pub unsafe fn $symbol(
-                    a: *const f32,
-                    b: *const f32,
-                    c: *mut f32,
-                    call: GemmCall,
-                    workspace: *mut f32,
-                    counters: *mut u32,
-                ) {
-                    let results = Results {
- c,
- meeting: Meeting { workspace, counters },
- };
-                    // SAFETY: the caller's promise.
-                    unsafe { pipeline::<$tile, $layout_a, $layout_b, $m, $n>(a, b, results, call) }
+            #[doc = concat!("[`pipeline`], `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), ".")]
+            ///
+            /// # Safety
+            /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the plan.
+            #[kernel(max_threads = tiles::$tile.threads(), min_blocks = tiles::$tile.min_blocks)]
+            pub unsafe fn $symbol(
+                a: *const f32,
+                b: *const f32,
+                c: *mut f32,
+                call: GemmCall,
+                workspace: *mut f32,
+                counters: *mut u32,
+            ) {
+                const M: usize = tiles::$tile.thread_m as usize;
+                const N: usize = tiles::$tile.thread_n as usize;
+                let results = Results {
+                    c,
+                    meeting: Meeting { workspace, counters },
+                };
+                // SAFETY: the caller's promise.
+                unsafe {
+                    pipeline::<$tile, entry_points!(@layout $a $a_elems), entry_points!(@layout $b $b_elems), M, N>(
+                        a, b, results, call,
+                    )
                 }
-            )*
+            }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Call: $($($symbol: f32;)*)* }
+        crate::host::rows! { Call: $($symbol: f32;)* }
     };
+    (@layout KMajor $elems:literal) => { AcrossK };
+    (@layout MnMajor $elems:literal) => { AlongTile<$elems> };
 }
 
-entry_points! {
-    T256X128, 16 x 8, 256 threads, 1 blocks {
-        r10_gemm_nn4_256x128_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nt_256x128_f32: AcrossK, AcrossK;
-        r10_gemm_tn4_256x128_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tt4_256x128_f32: AlongTile<4>, AcrossK;
-    }
-    T128X128, 8 x 8, 256 threads, 2 blocks {
-        r10_gemm_nn4_128x128_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nt_128x128_f32: AcrossK, AcrossK;
-    }
-    T128X64, 8 x 8, 128 threads, 3 blocks {
-        r10_gemm_nn4_128x64_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nt_128x64_f32: AcrossK, AcrossK;
-        r10_gemm_tn4_128x64_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tt4_128x64_f32: AlongTile<4>, AcrossK;
-        r10_gemm_nn_128x64_f32: AcrossK, AlongTile<1>;
-        r10_gemm_tn_128x64_f32: AlongTile<1>, AlongTile<1>;
-        r10_gemm_tt_128x64_f32: AlongTile<1>, AcrossK;
-    }
-    T64X64, 8 x 8, 64 threads, 6 blocks {
-        r10_gemm_nn4_64x64_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nt_64x64_f32: AcrossK, AcrossK;
-        r10_gemm_tn4_64x64_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tt4_64x64_f32: AlongTile<4>, AcrossK;
-        r10_gemm_nn_64x64_f32: AcrossK, AlongTile<1>;
-        r10_gemm_tt_64x64_f32: AlongTile<1>, AcrossK;
-    }
-    T32X128, 4 x 8, 128 threads, 4 blocks {
-        r10_gemm_nn4_32x128_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nt_32x128_f32: AcrossK, AcrossK;
-        r10_gemm_tn4_32x128_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tt4_32x128_f32: AlongTile<4>, AcrossK;
-        r10_gemm_nn_32x128_f32: AcrossK, AlongTile<1>;
-        r10_gemm_tn_32x128_f32: AlongTile<1>, AlongTile<1>;
-        r10_gemm_tt_32x128_f32: AlongTile<1>, AcrossK;
-    }
-    T128X32, 8 x 4, 128 threads, 4 blocks {
-        r10_gemm_nn4_128x32_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nt_128x32_f32: AcrossK, AcrossK;
-        r10_gemm_tn4_128x32_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tt4_128x32_f32: AlongTile<4>, AcrossK;
-        r10_gemm_nn_128x32_f32: AcrossK, AlongTile<1>;
-        r10_gemm_tn_128x32_f32: AlongTile<1>, AlongTile<1>;
-    }
-    T16X128, 4 x 4, 128 threads, 4 blocks {
-        r10_gemm_nn4_16x128_f32: AcrossK, AlongTile<4>;
-        r10_gemm_nt_16x128_f32: AcrossK, AcrossK;
-        r10_gemm_tn4_16x128_f32: AlongTile<4>, AlongTile<4>;
-        r10_gemm_tt4_16x128_f32: AlongTile<4>, AcrossK;
-        r10_gemm_nn_16x128_f32: AcrossK, AlongTile<1>;
-        r10_gemm_tn_16x128_f32: AlongTile<1>, AlongTile<1>;
-        r10_gemm_tt_16x128_f32: AlongTile<1>, AcrossK;
-    }
-}
+tilewright_contract::gemm_kernels!(entry_points);

@@ -1,9 +1,9 @@
 //! Rung 11: C of one column or one row.
 //!
 //! ```text
-//! lines along K in memory:  each warp has a line          lines across K:  each lane has 4 lines, each warp every 8th k
-//!     sum += line[k] * vector[k], lanes along K               sums += matrix[k][lines] * vector[k], 8 rows loaded ahead
-//!     sum over the lanes, by shuffles                         sums over the warps, through shared memory
+//! lines along K in memory:  each warp has a line       lines across K:  each lane has 4 lines, each warp every 8th k
+//!     sum += line[k] * vector[k], lanes along K            sums += matrix[k][lines] * vector[k], 8 rows loaded ahead
+//!     sum over the lanes, by shuffles                      sums over the warps, through shared memory
 //! C = alpha * sum + beta * C
 //! ```
 //!
@@ -23,7 +23,9 @@
 use cuda_std::warp::warp_shuffle_xor;
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};
-use tilewright_contract::{GemmCall, LineTile, span_elems};
+#[cfg(doc)]
+use tilewright_contract::family::matrix_vector;
+use tilewright_contract::{GemmCall, LineTile, Major, span_elems};
 
 use crate::slices::{Meeting, Results, Share, WholeBlock, meet};
 use crate::unroll::unrolled;
@@ -52,10 +54,10 @@ impl Problem {
     /// Of this block.
     ///
     /// # Safety
-    /// `a`, `b` and `results` are the operands that `call` describes, in the form of `line_args`; the matrix lies as
-    /// `tile` says.
+    /// `a`, `b` and `results` are the operands that `call` describes, in the form of `matrix_vector::args`; the matrix
+    /// lies as `tile` says.
     #[inline(always)]
-    unsafe fn new(tile: LineTile, a: *const f32, b: *const f32, results: Results, call: GemmCall) -> Self {
+    unsafe fn new(major: Major, a: *const f32, b: *const f32, results: Results, call: GemmCall) -> Self {
         let args = call.args;
         let k = args.k as usize;
         let (matrix, ld, lines, vector, vector_stride, c_stride) = if args.n == 1 {
@@ -63,13 +65,13 @@ impl Problem {
         } else {
             (b, args.ldb, args.n, a, args.lda as usize, 1)
         };
-        let tiles = lines.div_ceil(tile.lines());
+        let tiles = lines.div_ceil(LineTile::lines(major));
         let block = thread::block_idx_x();
         let (slice, tile_of_c) = (block / tiles.max(1), block % tiles.max(1));
-        let k_begin = slice * call.slice_k;
-        let span = || match tile {
-            LineTile::AlongK => span_elems(lines as usize, k, ld as usize),
-            LineTile::AcrossK => span_elems(k, lines as usize, ld as usize),
+        let k_begin = slice * call.k_per_split;
+        let span = || match major {
+            Major::K => span_elems(lines as usize, k, ld as usize),
+            Major::Mn => span_elems(k, lines as usize, ld as usize),
         };
         // SAFETY: the caller's promise.
         unsafe {
@@ -85,11 +87,11 @@ impl Problem {
                     tile: tile_of_c,
                     tiles,
                     slice,
-                    slices: call.slices,
+                    slices: call.splits,
                     threads: LineTile::THREADS,
                 },
                 k_begin,
-                k_end: args.k.min(k_begin + call.slice_k),
+                k_end: args.k.min(k_begin + call.k_per_split),
             }
         }
     }
@@ -103,7 +105,7 @@ impl Problem {
     unsafe fn store(self, sum: f32, line: Option<u32>, results: Results, call: GemmCall) {
         let mut sums = [[sum]];
         // SAFETY: the caller's promise.
-        if call.slices > 1 && !unsafe { meet(&WholeBlock, &mut sums, self.share, results.meeting) } {
+        if call.splits > 1 && !unsafe { meet(&WholeBlock, &mut sums, self.share, results.meeting) } {
             return;
         }
         let inside = line.is_some_and(|line| line < self.lines);
@@ -127,12 +129,12 @@ impl Problem {
 /// # Safety
 /// As for the entry points.
 #[inline(always)]
-unsafe fn along_k<const V: usize>(a: *const f32, b: *const f32, results: Results, call: GemmCall) {
+unsafe fn k_major<const V: usize>(a: *const f32, b: *const f32, results: Results, call: GemmCall) {
     // SAFETY: the caller's promise.
-    let problem = unsafe { Problem::new(LineTile::AlongK, a, b, results, call) };
+    let problem = unsafe { Problem::new(Major::K, a, b, results, call) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
-    let line = problem.share.tile * LineTile::AlongK.lines() + warp;
+    let line = problem.share.tile * LineTile::lines(Major::K) + warp;
     // A warp without a line reads the last one: all lanes take part in what follows.
     let row = line.min(problem.lines - 1) as usize * problem.ld;
     let step = 32 * V as u32;
@@ -183,13 +185,13 @@ unsafe fn along_k<const V: usize>(a: *const f32, b: *const f32, results: Results
 /// # Safety
 /// As for the entry points; `warps` holds 128 elements for each warp, in this block's shared memory.
 #[inline(always)]
-unsafe fn across_k<const V: usize>(a: *const f32, b: *const f32, results: Results, call: GemmCall, warps: Shared<f32>) {
+unsafe fn mn_major<const V: usize>(a: *const f32, b: *const f32, results: Results, call: GemmCall, warps: Shared<f32>) {
     const LOADS: [usize; 2] = [LineTile::LANE_LINES as usize, 1];
     // SAFETY: the caller's promise.
-    let problem = unsafe { Problem::new(LineTile::AcrossK, a, b, results, call) };
+    let problem = unsafe { Problem::new(Major::Mn, a, b, results, call) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
-    let first = problem.share.tile * LineTile::AcrossK.lines();
+    let first = problem.share.tile * LineTile::lines(Major::Mn);
     let loads = const { if V == 1 { LOADS[0] } else { LOADS[1] } };
     // The lines of a lane: 4 neighbours, or 4 that are 32 apart.
     let line_of = |load: usize| first + lane * V as u32 + load as u32 * 32;
@@ -230,7 +232,7 @@ unsafe fn across_k<const V: usize>(a: *const f32, b: *const f32, results: Result
         multiply(row(k), from_vector(k));
         k += LineTile::WARPS;
     }
-    let lines = LineTile::AcrossK.lines();
+    let lines = LineTile::lines(Major::Mn);
     // SAFETY: the warp's 128 elements.
     unsafe {
         unrolled!(loads, at most 8, |load| {
@@ -270,16 +272,25 @@ unsafe fn load<const V: usize>(from: Global<f32>, index: usize) -> [f32; V] {
     elements
 }
 
+/// The shared memory of [`mn_major`].
+#[inline(always)]
+fn sums_of_warps() -> Shared<f32> {
+    const ELEMS: usize = LineTile::static_bytes(Major::Mn).get() as usize / size_of::<f32>();
+    let sums = shared_array![f32; ELEMS];
+    // SAFETY: an array of so many elements.
+    unsafe { Shared::new(sums, ELEMS) }
+}
+
 macro_rules! entry_points {
-    ($($symbol:ident: $body:ident $vector:literal $(, $shared:ident)?;)*) => {
+    ($($symbol:ident: $major:ident, $elems:literal;)*) => {
         $(
-            #[doc = concat!("Lines as in `", stringify!($body), "`, in vectors of ", stringify!($vector), ".")]
+            #[doc = concat!("The matrix is ", stringify!($major), ", loaded in vectors of ", stringify!($elems), ".")]
             ///
             /// # Safety
-            /// Operands as `call` describes them in the form of [`line_args`](tilewright_contract::line_args), the
-            /// matrix laid out as the tile says, with rows and address multiples of the vector's bytes; grid and block
-            /// of the plan; workspace and counters as [`Results`] says.
-            #[kernel(max_threads = 256, min_blocks = 4)]
+            /// Operands as `call` describes them in the form of [`matrix_vector::args`], the matrix with this major,
+            /// rows and address multiples of the vector's bytes; grid and block of the plan; workspace and counters as
+            /// [`Results`] says.
+            #[kernel(max_threads = LineTile::THREADS, min_blocks = LineTile::MIN_BLOCKS)]
             pub unsafe fn $symbol(
                 a: *const f32,
                 b: *const f32,
@@ -289,31 +300,21 @@ macro_rules! entry_points {
                 counters: *mut u32,
             ) {
                 let results = Results {
- c,
- meeting: Meeting { workspace, counters },
- };
+                    c,
+                    meeting: Meeting { workspace, counters },
+                };
                 // SAFETY: the caller's promise; the array has the elements that the body asks for.
-                unsafe { $body::<$vector>(a, b, results, call $(, $shared())?) }
+                unsafe { entry_points!(@body $major, $elems)(a, b, results, call) }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
         crate::host::rows! { Call: $($symbol: f32;)* }
     };
+    (@body KMajor, $elems:literal) => { k_major::<$elems> };
+    (@body MnMajor, $elems:literal) => {
+        |a, b, results, call| mn_major::<$elems>(a, b, results, call, sums_of_warps())
+    };
 }
 
-/// The shared memory of [`across_k`].
-#[inline(always)]
-fn sums_of_warps() -> Shared<f32> {
-    const ELEMS: usize = LineTile::AcrossK.static_bytes().get() as usize / size_of::<f32>();
-    let sums = shared_array![f32; ELEMS];
-    // SAFETY: an array of so many elements.
-    unsafe { Shared::new(sums, ELEMS) }
-}
-
-entry_points! {
-    r11_matrix_vector_along_k4_f32: along_k 4;
-    r11_matrix_vector_along_k_f32: along_k 1;
-    r11_matrix_vector_across_k4_f32: across_k 4, sums_of_warps;
-    r11_matrix_vector_across_k_f32: across_k 1, sums_of_warps;
-}
+tilewright_contract::matrix_vector_kernels!(entry_points);

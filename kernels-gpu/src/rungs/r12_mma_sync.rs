@@ -17,59 +17,48 @@ use cuda_std::kernel;
 use half::{bf16, f16};
 use tilewright_contract::{Epilogue, GemmCall, TensorTile, tensor_tiles};
 
-use crate::tensor::{self, AlongK, AlongLines, Tile};
+use crate::tensor::{self, AlongK as KMajor, AlongLines as MnMajor, Tile};
+
+macro_rules! tile_types {
+    ($($tile:ident)*) => {$(
+        struct $tile;
+
+        impl Tile for $tile {
+            const TILE: TensorTile = tensor_tiles::$tile;
+        }
+    )*};
+}
+
+tile_types! { T128X128 T256X128 }
 
 macro_rules! entry_points {
-    ($($tile:ident, $threads:literal threads, $blocks:literal blocks {
-        $($symbol:ident: $element:ty, $layout_a:ty, $layout_b:ty;)*
-    })*) => {
+    ($($symbol:ident: $tile:ident, $element:ty, $a:ident, $b:ident;)*) => {
         $(
-            struct $tile;
-
-            impl Tile for $tile {
-                const TILE: TensorTile = tensor_tiles::$tile;
+            #[doc = concat!(
+                "`", stringify!($element), "`, `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), "."
+            )]
+            ///
+            /// # Safety
+            /// As for the body: operands as `call` and `epilogue` describe them, grid, block and dynamic shared memory
+            /// of the plan, no split-K.
+            #[kernel(max_threads = tensor_tiles::$tile.threads(), min_blocks = tensor_tiles::$tile.min_blocks)]
+            pub unsafe fn $symbol(
+                a: *const $element,
+                b: *const $element,
+                c: *mut $element,
+                call: GemmCall,
+                epilogue: Epilogue<$element>,
+            ) {
+                const M: usize = tensor_tiles::$tile.warp_m as usize / 16;
+                const N: usize = tensor_tiles::$tile.warp_n as usize / 8;
+                // SAFETY: the caller's promise.
+                unsafe { tensor::product::<$element, $tile, $a, $b, M, N>(a, b, c, call, epilogue) }
             }
-
-            $(
-                #[doc = concat!("Elements of `", stringify!($element), "`, A laid out as `", stringify!($layout_a), "`, B as `", stringify!($layout_b), "`.")]
-                ///
-                /// # Safety
-                /// As for the body: operands as `call` and `epilogue` describe them, grid, block and dynamic shared
-                /// memory of the plan, one slice.
-                #[kernel(max_threads = $threads, min_blocks = $blocks)]
-                pub unsafe fn $symbol(
-                    a: *const $element,
-                    b: *const $element,
-                    c: *mut $element,
-                    call: GemmCall,
-                    epilogue: Epilogue<$element>,
-                ) {
-                    // SAFETY: the caller's promise.
-                    unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(a, b, c, call, epilogue) }
-                }
-            )*
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Tensor: $($($symbol: $element;)*)* }
+        crate::host::rows! { Tensor: $($symbol: $element;)* }
     };
 }
 
-entry_points! {
-    T128X128, 128 threads, 2 blocks {
-        r12_mma_sync_nn_128x128_f16: f16, AlongK, AlongLines;
-        r12_mma_sync_nt_128x128_f16: f16, AlongK, AlongK;
-        r12_mma_sync_tn_128x128_f16: f16, AlongLines, AlongLines;
-        r12_mma_sync_tt_128x128_f16: f16, AlongLines, AlongK;
-        r12_mma_sync_nn_128x128_bf16: bf16, AlongK, AlongLines;
-        r12_mma_sync_nt_128x128_bf16: bf16, AlongK, AlongK;
-        r12_mma_sync_tn_128x128_bf16: bf16, AlongLines, AlongLines;
-        r12_mma_sync_tt_128x128_bf16: bf16, AlongLines, AlongK;
-    }
-    T256X128, 256 threads, 1 blocks {
-        r12_mma_sync_nn_256x128_f16: f16, AlongK, AlongLines;
-        r12_mma_sync_nt_256x128_f16: f16, AlongK, AlongK;
-        r12_mma_sync_nn_256x128_bf16: bf16, AlongK, AlongLines;
-        r12_mma_sync_nt_256x128_bf16: bf16, AlongK, AlongK;
-    }
-}
+tilewright_contract::mma_sync_kernels!(entry_points);

@@ -18,9 +18,8 @@
 
 use half::{bf16, f16};
 
-crate::wgmma::entry_points! {
-    ONE_STAGE_128X128, 384 threads, 1 blocks, (no clusters), 1 x 64 sums {
-        r13_wgmma_nn_128x128_f16: f16, false, true;
-        r13_wgmma_nn_128x128_bf16: bf16, false, true;
-    }
-}
+use crate::wgmma::entry_points;
+
+entry_points! { tiles: ONE_STAGE_128X128 }
+
+tilewright_contract::wgmma_one_stage_kernels!(entry_points);

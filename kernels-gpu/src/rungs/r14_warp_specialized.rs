@@ -11,9 +11,8 @@
 
 use half::{bf16, f16};
 
-crate::wgmma::entry_points! {
-    RING_128X256, 384 threads, 1 blocks, (no clusters), 1 x 128 sums {
-        r14_warp_specialized_nn_128x256_f16: f16, false, true;
-        r14_warp_specialized_nn_128x256_bf16: bf16, false, true;
-    }
-}
+use crate::wgmma::entry_points;
+
+entry_points! { tiles: RING_128X256 }
+
+tilewright_contract::wgmma_ring_kernels!(entry_points);

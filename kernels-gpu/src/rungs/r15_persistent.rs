@@ -10,9 +10,8 @@
 
 use half::{bf16, f16};
 
-crate::wgmma::entry_points! {
-    PERSISTENT_128X256, 384 threads, 1 blocks, (no clusters), 1 x 128 sums {
-        r15_persistent_nn_128x256_f16: f16, false, true;
-        r15_persistent_nn_128x256_bf16: bf16, false, true;
-    }
-}
+use crate::wgmma::entry_points;
+
+entry_points! { tiles: PERSISTENT_128X256 }
+
+tilewright_contract::wgmma_persistent_kernels!(entry_points);

@@ -10,9 +10,8 @@
 
 use half::{bf16, f16};
 
-crate::wgmma::entry_points! {
-    CLUSTER_128X256, 384 threads, 1 blocks, (cluster = 2), 1 x 128 sums {
-        r16_cluster_nn_128x256_f16: f16, false, true;
-        r16_cluster_nn_128x256_bf16: bf16, false, true;
-    }
-}
+use crate::wgmma::entry_points;
+
+entry_points! { tiles: CLUSTER_128X256 }
+
+tilewright_contract::wgmma_cluster_kernels!(entry_points);

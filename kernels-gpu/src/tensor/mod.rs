@@ -53,7 +53,7 @@ impl TensorElement for bf16 {}
 /// - A and B begin at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span
 ///   less than 2^32 elements.
 /// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
-///   `call.slices` is 1.
+///   `call.splits` is 1.
 #[inline(always)]
 pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
     a: *const E,

@@ -107,8 +107,8 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     unsafe {
         let panels = ring.part((tile.ring_elems() + number * elems) as usize, elems as usize);
         let warpgroup = Warpgroup { number, group, panels };
-        if const { T::TILE.takes_slices() } && share.slices > 1 {
-            const { assert!(!T::TILE.takes_slices() || matches!(SUMS, 32 | 64 | 96)) };
+        if const { T::TILE.supports_split_k() } && share.slices > 1 {
+            const { assert!(!T::TILE.supports_split_k() || matches!(SUMS, 32 | 64 | 96)) };
             // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first
             // barrier before it uses them.
             bulk_copy::wait_read::<0>();

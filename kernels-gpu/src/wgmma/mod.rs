@@ -131,7 +131,7 @@ pub unsafe fn product<
 ) where
     [f32; SUMS]: Sums,
 {
-    const { assert!(GROUPS as u32 == T::TILE.row_groups() && 2 * SUMS as u32 == T::TILE.n) };
+    const { assert!(GROUPS as u32 == T::TILE.m_tiles_per_warpgroup() && 2 * SUMS as u32 == T::TILE.n) };
     const {
         assert!(
             !B_IS_N_MAJOR || (T::TILE.n / T::TILE.cluster).is_multiple_of(WgmmaTile::PANEL),
@@ -195,7 +195,7 @@ pub unsafe fn product<
     // way as a whole.
     unsafe {
         if warpgroup == tile.consumers() {
-            if const { T::TILE.moves_registers() } {
+            if const { T::TILE.reallocates_registers() } {
                 setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
             }
             if const { T::TILE.cluster > 1 } {
@@ -213,7 +213,7 @@ pub unsafe fn product<
             // registers.
             warp::sync_warp(u32::MAX);
         } else {
-            if const { T::TILE.moves_registers() } {
+            if const { T::TILE.reallocates_registers() } {
                 setmaxnreg::increase::<{ WgmmaTile::MULTIPLY_REGISTERS }>();
             }
             multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, GROUPS, SUMS>(warpgroup, ring, first, work, target);

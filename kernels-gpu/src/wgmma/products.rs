@@ -136,7 +136,8 @@ pub(super) unsafe fn multiply<
             let share = work.share::<T>(item, warpgroup);
             unrolled!(const GROUPS, |group| {
                 let at = [item.row + (rows + group as u32) * WgmmaTile::ROWS, item.column];
-                epilogue::store::<E, T, SUMS>(sums[group], [warpgroup, group as u32], share, at, next.is_none(), target, ring.elems);
+                let groups = [warpgroup, group as u32];
+                epilogue::store::<E, T, SUMS>(sums[group], groups, share, at, next.is_none(), target, ring.elems);
             });
         }
     }

@@ -54,8 +54,8 @@ impl Work {
         let tile = const { T::TILE };
         let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
         let k = call.args.k;
-        let (slice_k, slices) = if const { T::TILE.takes_slices() } {
-            (call.slice_k, call.slices)
+        let (slice_k, slices) = if const { T::TILE.supports_split_k() } {
+            (call.k_per_split, call.splits)
         } else {
             (k, 1)
         };
@@ -89,21 +89,21 @@ impl Work {
             GroupedTile {
                 tile_m: self.next % groups_m,
                 tile_n: self.next / groups_m,
-                slice: 0,
+                split: 0,
             }
         } else {
             GroupedTile::of_block(self.next, self.groups_m, self.tiles_n, self.order_m)
         };
         let number = self.next;
         self.next += self.stride;
-        let k = at.slice * self.slice_k;
+        let k = at.split * self.slice_k;
         let steps = self.slice_k.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K);
         Some(Item {
             row: (at.tile_m * tile.cluster + self.rank) * tile.m,
             column: at.tile_n * tile.n,
             k,
             steps,
-            slice: at.slice,
+            slice: at.split,
             number,
         })
     }

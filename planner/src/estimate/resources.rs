@@ -31,9 +31,9 @@ pub(super) struct Operands {
     /// Bytes of A that a row of tiles needs, and of B that a column needs, over all of k.
     pub(super) panel: [f64; 2],
     pub(super) split: f64,
-    /// Blocks at work at a time.
+    /// CTAs at work at a time.
     pub(super) wave: f64,
-    /// Bytes that the second-level cache keeps.
+    /// Bytes that the L2 cache keeps.
     pub(super) cache: f64,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn operands_from_dram(operands: Operands) -> f64 {
     streamed.min(keep_a).min(keep_b).max(once)
 }
 
-/// Clocks that one block's step keeps the multiplying units busy, and shared memory.
+/// Clocks that one CTA's step keeps the multiplying units busy, and shared memory.
 pub(super) fn step_clocks(template: &Template, machine: &Machine<'_>) -> (f64, f64) {
     let (compute, shared) = operand_clocks(template, machine);
     let sums = match template.accumulator {
@@ -84,7 +84,7 @@ pub(super) fn step_clocks(template: &Template, machine: &Machine<'_>) -> (f64, f
     (compute, shared + sums / SHARED_MEMORY_BYTES)
 }
 
-/// The same with sums in registers or tensor memory.
+/// The same with accumulators in registers or tensor memory.
 fn operand_clocks(template: &Template, machine: &Machine<'_>) -> (f64, f64) {
     let [m, n, k] = [template.tile.m, template.tile.n, template.tile.k].map(f64::from);
     let bits = if machine.support.widens(template.ty) {
@@ -118,8 +118,8 @@ fn operand_clocks(template: &Template, machine: &Machine<'_>) -> (f64, f64) {
         Path::MmaSync => {
             let (along_m, along_n) = warp_grid(template.tile, template.warps, [8, 8]).unwrap_or((1, template.warps));
             let reads = (m * f64::from(along_n) * a + n * f64::from(along_m) * b) * k;
-            // cp.async and stores share the way with the reads; a bulk copy has its own.
-            let writes = if template.copies_by_tma(machine.arch) {
+            // cp.async and stores share the way with the reads; a TMA load has its own.
+            let writes = if template.loads_by_tma(machine.arch) {
                 0.0
             } else {
                 (m * a + n * b) * k

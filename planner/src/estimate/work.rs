@@ -13,25 +13,25 @@ use crate::worksheet::Worksheet;
 
 /// What a template does for a shape, in units of the machine.
 pub(crate) struct Work {
-    /// Blocks, split parts counted.
+    /// CTAs, split parts counted.
     blocks: f64,
-    /// Multiprocessors that work, and blocks that each holds.
+    /// SMs that work, and CTAs that each holds.
     reach: f64,
     resident: f64,
-    /// Steps of the main loop in a block.
+    /// Steps of the main loop in a CTA.
     steps: f64,
     compute: f64,
     shared: f64,
-    /// Bytes that a step brings to a multiprocessor, and takes from the second-level cache.
+    /// Bytes that a step brings to an SM, and takes from the L2 cache.
     load: f64,
     l2: f64,
     /// Bytes of device memory in all.
     dram: f64,
     buffers: f64,
     step_overhead: f64,
-    /// Warps of a block that multiply; no limit where they need not wait for it.
+    /// Warps of a CTA that multiply; no limit where they need not wait for it.
     warps: f64,
-    /// Clocks of a block's beginning and end, and what of them its own multiplications do not cover.
+    /// Clocks of a CTA's beginning and end, and what of them its own multiplications do not cover.
     end: f64,
     uncovered_end: f64,
     split: f64,
@@ -60,7 +60,7 @@ impl Work {
         let depth = (k / split / steps).min(tile_k);
         let [a_bytes, b_bytes] = bytes_per_element(template);
         let (load_a, load_b) = (rows * depth * a_bytes, columns * depth * b_bytes);
-        // Multicast: the blocks of a cluster along n share A, those along m share B.
+        // Multicast: the CTAs of a cluster along n share A, those along m share B.
         let l2 = load_a / cluster_n + load_b / cluster_m;
         let load = load_a + load_b;
 
@@ -91,7 +91,7 @@ impl Work {
             buffers: f64::from(sheet.buffers),
             step_overhead: match (asynchronous, sheet.buffers) {
                 (true, _) => ASYNC_STEP_CLOCKS,
-                // The block waits twice: for the tile to be filled, and to be drained.
+                // The CTA waits twice: for the tile to be filled, and to be drained.
                 (false, 1) => 2.0 * STEP_CLOCKS,
                 (false, _) => STEP_CLOCKS,
             },
@@ -111,12 +111,12 @@ impl Work {
 
     pub(crate) fn estimate(&self, machine: &Machine<'_>) -> Option<Estimate> {
         let clocks_to_us = 1e6 / machine.clock_hz;
-        // Blocks that the busiest multiprocessor computes, and how often it is filled.
+        // CTAs that the busiest SM computes, and how often it is filled.
         let rounds = ceil(self.blocks / self.reach);
         let waves = ceil(self.blocks / (self.reach * self.resident));
         let together = self.resident.min(rounds);
 
-        // Warps are dealt to four subpartitions. A block takes its own time for a step, and all resident ones share the
+        // Warps are dealt to four subpartitions. A CTA takes its own time for a step, and all resident ones share the
         // units; they cover each other's waits and ends.
         let math = |blocks: f64| self.compute / filled(self.warps * blocks / 4.0);
         let own = self.steps * (math(1.0) + self.step_overhead) + self.uncovered_end;
@@ -158,8 +158,8 @@ impl Work {
         })
     }
 
-    /// Summing split parts: each is written and read once as 32-bit sums, by way of the second-level cache where they
-    /// fit, and a second kernel does it.
+    /// Summing split parts: each is written and read once as 32-bit sums, by way of the L2 cache where they fit, and a
+    /// second kernel does it.
     fn split_us(&self, machine: &Machine<'_>) -> f64 {
         if self.split == 1.0 {
             return 0.0;

@@ -6,11 +6,11 @@ use cuda_arch::Architecture;
 
 use super::MoveKind;
 use super::spilling::spill_budget_bytes;
+use crate::footprint::Footprint;
 use crate::path::Path;
 use crate::registers::math_registers;
 use crate::rules::{self, Violation};
 use crate::template::{Accumulator, Epilogue, EpilogueTile, Shape, Template, TileShape, Widening};
-use crate::worksheet::{Worksheet, worksheet};
 
 /// Why a move cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,22 +39,22 @@ impl fmt::Display for Refusal {
             Refusal::Raises(bytes) => write!(f, "it would raise the total to {bytes} B"),
             Refusal::SpillBudget { needed, budget } => write!(
                 f,
-                "{needed} B would be spilled, of which ptxas takes {budget} B at most into shared memory at this block size \
-                 (static shared memory counts) and the rest into local memory (measured, ptxas 13.0)"
+                "{needed} B would be spilled, of which ptxas takes {budget} B at most into shared memory at this block \
+                 size (static shared memory counts) and the rest into local memory (measured, ptxas 13.0)"
             ),
         }
     }
 }
 
-/// The worksheet after a move.
+/// What a template takes after a move.
 pub(crate) fn apply(
     kind: MoveKind,
-    before: &Worksheet,
+    before: &Footprint,
     arch: &Architecture,
     shape: Option<Shape>,
-) -> Result<Worksheet, Refusal> {
+) -> Result<Footprint, Refusal> {
     let template = change(kind, &before.template, arch, shape)?;
-    let after = worksheet(&template, arch, before.margin_bytes)?;
+    let after = Footprint::new(&template, arch, before.budget.margin_bytes)?;
     if after.total_bytes > before.total_bytes {
         return Err(Refusal::Raises(after.total_bytes));
     }
@@ -191,8 +191,8 @@ fn sums_in_registers(t: Template, arch: &Architecture) -> Result<Template, Viola
         .ok_or(refused)
 }
 
-/// Half of n or of m. The warps stay, which halves a thread's sums, unless the smaller tile has no equal parts for so
-/// many.
+/// Half of n or of m. The warps stay, which halves a thread's accumulators, unless the smaller tile has no equal parts
+/// for so many.
 fn halve_side(t: Template, along_n: bool, arch: &Architecture) -> Result<Template, Refusal> {
     let tile = if along_n {
         TileShape {
@@ -252,13 +252,14 @@ fn split_k(t: Template, arch: &Architecture, shape: Option<Shape>) -> Result<Tem
         ..t
     };
     match t.accumulator {
-        // A block's sums are as many as before: what a workspace can take over is adding up, not the sums of one pass.
+        // A CTA's sums are as many as before: what a workspace can take over is adding up, not the accumulators of one
+        // pass.
         Accumulator::SharedMemory => Ok(sums_in_registers(t, arch)?),
         Accumulator::Registers | Accumulator::TensorMemory => Ok(t),
     }
 }
 
-/// Sums into registers, what is beyond a thread's registers back into shared memory.
+/// Accumulators into registers, what is beyond a thread's registers back into shared memory.
 fn spill_registers(t: Template, arch: &Architecture) -> Result<Template, Refusal> {
     if !t.operands_static {
         return Err(Refusal::Nothing(
@@ -267,14 +268,14 @@ fn spill_registers(t: Template, arch: &Architecture) -> Result<Template, Refusal
     }
     if t.producer_warps > 0 && matches!(t.path, Path::MmaSync | Path::Wgmma) {
         return Err(Refusal::Nothing(
-            "`enable_smem_spilling` is not allowed with setmaxnreg, by which warps hand registers over (PTX ISA 9.0; ptxas 13.0 \
-             does not notice)",
+            "`enable_smem_spilling` is not allowed with setmaxnreg, by which warps hand registers over (PTX ISA 9.0; \
+             ptxas 13.0 does not notice)",
         ));
     }
     if t.accumulator != Accumulator::SharedMemory {
         return Err(Refusal::Nothing(
-            "the kernel could spill into shared memory (whole-program, static memory alone, PTX ISA 8.7 on), but that takes \
-             memory and frees none",
+            "the kernel could spill into shared memory (whole-program, static memory alone, PTX ISA 8.7 on), but that \
+             takes memory and frees none",
         ));
     }
     let wished = Template {
@@ -290,7 +291,7 @@ fn spill_registers(t: Template, arch: &Architecture) -> Result<Template, Refusal
         registers_per_thread: Some(arch.registers_per_thread),
         ..wished
     };
-    let others = worksheet(&capped, arch, 0)?.total_bytes;
+    let others = Footprint::new(&capped, arch, 0)?.total_bytes;
     let needed = 4 * u64::from(excess) * u64::from(t.threads());
     let budget = spill_budget_bytes(arch, t.threads(), others);
     if needed > budget {

@@ -35,7 +35,7 @@ pub struct Cost {
     /// | epilogue's tile halved | 14 |
     /// | results straight from registers | 25 |
     /// | depth of a stage halved | 30; 100 where a row of it becomes shorter than a sector of 32 B |
-    /// | sums into registers | 35 |
+    /// | accumulators into registers | 35 |
     /// | widening while loading | 40 |
     /// | a tile side halved | 20 and 1 for every percent of operand traffic that it adds |
     /// | split-K | 90, and the traffic likewise |
@@ -52,9 +52,9 @@ pub struct Cost {
     pub traffic_ratio: f64,
     /// Buffers of operands.
     pub buffers: Change,
-    /// Resident blocks of a multiprocessor. Before is 0 where the template did not fit.
+    /// Resident CTAs of an SM. Before is 0 where the template did not fit.
     pub blocks_per_sm: Change,
-    /// Resident warps of a multiprocessor.
+    /// Resident warps of an SM.
     pub warps_per_sm: Change,
     /// Registers of a thread that multiplies.
     pub registers_per_thread: Change,
@@ -97,7 +97,7 @@ pub(crate) fn points(kind: MoveKind, before: &Template, after: &Template, shape:
     }
 }
 
-/// Whether the last buffer is ever filled: a block whose part of K has fewer steps leaves it empty.
+/// Whether the last buffer is ever filled: a CTA whose part of K has fewer steps leaves it empty.
 pub(super) fn is_filled(template: &Template, shape: Option<Shape>) -> bool {
     shape.is_none_or(|shape| {
         let steps = shape
@@ -119,9 +119,9 @@ fn added_percent(before: &Template, after: &Template, shape: Option<Shape>) -> u
     percent as u32
 }
 
-/// Bytes of A and B, scales included, that blocks load for each operation of the product (a multiplication and its
+/// Bytes of A and B, scales included, that CTAs load for each operation of the product (a multiplication and its
 /// addition are two). With a shape: with the rows and columns that it has, and with the partial sums of split-K,
-/// written and read; without: of whole tiles. Blocks of a cluster load what they share once.
+/// written and read; without: of whole tiles. CTAs of a cluster load what they share once.
 pub fn operand_bytes_per_flop(template: &Template, shape: Option<Shape>) -> f64 {
     let [a_bytes, b_bytes] = template.ty.stored_bits().map(|bits| {
         let scale = template

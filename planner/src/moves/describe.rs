@@ -9,15 +9,16 @@ use super::cost::{is_filled, traffic_ratio};
 use super::{Change, Cost, Move, MoveKind, apply, points, spill_budget_bytes};
 use crate::path::Path;
 use crate::template::{Accumulator, Shape, Template, warp_grid};
-use crate::worksheet::Worksheet;
+use crate::worksheet::{Worksheet, worksheet};
 
-/// Latencies: arXiv 2606.22588 (L40: 222 to 339 cycles) and Chips and Cheese (GB202, B200: 130 and 150 ns) for the
-/// second-level cache; the same for shared memory.
+/// Latencies: arXiv 2606.22588 (L40: 222 to 339 cycles) and Chips and Cheese (GB202, B200: 130 and 150 ns) for the L2
+/// cache; the same for shared memory.
 const L2_LATENCY: &str = "250 to 350 cycles away where shared memory is 30";
 
 /// Tries a move.
 pub(crate) fn attempt(kind: MoveKind, before: &Worksheet, arch: &Architecture, shape: Option<Shape>) -> Move {
-    let tried = apply(kind, before, arch, shape);
+    let tried = apply(kind, &before.footprint(), arch, shape)
+        .and_then(|after| Ok(worksheet(&after.template, arch, before.margin_bytes)?));
     let after = tried.as_ref().unwrap_or(before);
     let (legal, reason) = match &tried {
         Ok(after) => (true, reason(kind, before, after, arch, shape)),
@@ -71,8 +72,8 @@ fn reason(kind: MoveKind, before: &Worksheet, after: &Worksheet, arch: &Architec
             let spilled = new.static_bytes - old.static_bytes;
             let budget = spill_budget_bytes(arch, new.threads(), after.total_bytes - u64::from(spilled));
             format!(
-                "{} of {} B that ptxas takes; by `.pragma \"enable_smem_spilling\"` with .maxntid {} in a whole-program \
-                 kernel with static shared memory alone (PTX ISA 8.7 on)",
+                "{} of {} B that ptxas takes; by `.pragma \"enable_smem_spilling\"` with .maxntid {} in a \
+                 whole-program kernel with static shared memory alone (PTX ISA 8.7 on)",
                 spilled,
                 budget,
                 new.threads()

@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 
-/// The most shared memory that `ptxas` gives to spilled registers of a block of `threads` threads which has
+/// The most shared memory that `ptxas` gives to spilled registers of a CTA of `threads` threads which has
 /// `static_bytes` of its own (`.pragma "enable_smem_spilling"`), by [`cuda_arch::spill_budget_bytes`].
 ///
 /// `threads` is what `.maxntid` declares. 0 for 0 threads.
@@ -15,7 +15,7 @@ pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u64) 
 mod tests {
     use super::*;
 
-    /// The numbers themselves are tested where the law is; here, that a block's static memory and its threads arrive
+    /// The numbers themselves are tested where the law is; here, that a CTA's static memory and its threads arrive
     /// there.
     #[test]
     fn the_budget_is_that_of_the_law() {

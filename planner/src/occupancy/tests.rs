@@ -10,14 +10,14 @@ fn arch(name: &str) -> &'static Architecture {
     cuda_arch::find(name).expect("in the table")
 }
 
-/// A block that leaves every resource but shared memory idle.
+/// A CTA that leaves every resource but shared memory idle.
 fn small(static_bytes: u64, dynamic_bytes: u64) -> BlockUse {
     BlockUse::new(32, 16, static_bytes, dynamic_bytes)
 }
 
 #[test]
 fn budgets_of_several_resident_blocks() {
-    // floor(multiprocessor / blocks, to the granularity) - reserved
+    // floor(SM / CTAs, to the granularity) - reserved
     for (names, one, two, three) in [
         (&["sm_75"][..], 65536, 32768, 21760),
         (&["sm_80", "sm_87"], 166_912, 82944, 54912),
@@ -56,7 +56,7 @@ fn the_largest_dynamic_part_leaves_room_for_all_else() {
     assert_eq!(largest(2, small(50176, 0)), Some(0));
     assert_eq!(largest(2, small(50177, 0)), None);
     assert_eq!(largest(0, small(0, 0)), None, "no block takes nothing");
-    // 48 warps: one block of 32, not two.
+    // 48 warps: one CTA of 32, not two.
     assert_eq!(largest(2, BlockUse::new(1024, 16, 0, 0)), None);
     assert_eq!(largest(25, small(0, 0)), None, "24 slots for blocks");
     assert_eq!(largest(1, small(u64::MAX, 0)), None);
@@ -166,11 +166,11 @@ fn a_carve_out_is_rounded_up_and_gives_way_to_one_block() {
     };
     // The guide's example: half of 100 KiB is no configuration, 64 KiB is the next.
     assert_eq!(with("sm_120", 50, 0), (64, Some(64)));
-    // 57 KiB become 64, which hold three blocks of 17.
+    // 57 KiB become 64, which hold three CTAs of 17.
     assert_eq!(with("sm_90", 25, 16 << 10), (64, Some(3)));
-    // A block of 71 KiB does not fit into 64: the next is 100, and one block.
+    // A CTA of 71 KiB does not fit into 64: the next is 100, and one CTA.
     assert_eq!(with("sm_90", 25, 70 << 10), (100, Some(1)));
-    // As little as possible is 8 KiB where a block reserves one, 32 where there is no less, nothing where nothing is
+    // As little as possible is 8 KiB where a CTA reserves one, 32 where there is no less, nothing where nothing is
     // used.
     assert_eq!(with("sm_90", 0, 1 << 10), (8, Some(4)));
     assert_eq!(with("sm_75", 0, 0), (32, None));
@@ -187,7 +187,7 @@ fn the_largest_dynamic_part_respects_a_carve_out() {
         };
         largest_dynamic_bytes(arch("sm_90"), blocks, &block)
     };
-    // One block makes the carve-out grow as far as it needs; two do not.
+    // One CTA makes the carve-out grow as far as it needs; two do not.
     assert_eq!(largest(0, 1), Some(232_448));
     assert_eq!(largest(0, 2), Some(3072));
     assert_eq!(largest(25, 1), Some(232_448));
@@ -270,7 +270,7 @@ fn barriers_and_virtual_resources_count_on_newer_architectures() {
 
 #[test]
 fn of_equal_limits_the_first_is_named() {
-    // 32 slots for blocks, 64 for warps, and registers for 64 warps.
+    // 32 slots for CTAs, 64 for warps, and registers for 64 warps.
     let tie = occupancy(arch("sm_90"), &BlockUse::new(64, 32, 0, 0));
     assert_eq!((tie.blocks_per_sm, tie.limiter), (32, Limiter::Registers));
     assert_eq!(

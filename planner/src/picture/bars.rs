@@ -7,7 +7,8 @@ use super::canvas::{Anchor, Area, Canvas, Type};
 use super::frame::{Frame, MARGIN};
 use super::text::{self, Kib, SIZE, SMALL};
 use super::{Bar, look};
-use crate::worksheet::{Component, Worksheet};
+use crate::layout::Component;
+use crate::worksheet::Worksheet;
 use look::Look;
 
 const HEIGHT: f64 = 28.0;
@@ -122,7 +123,7 @@ fn details(sheet: &Worksheet) -> String {
         buffers => format!("{buffers} buffers"),
     };
     format!(
-        "{} · {} {} · {buffers} · {} · sums in {}",
+        "{} · {} {} · {buffers} · {} · accumulators in {}",
         sheet.arch,
         template.ty,
         template.tile,

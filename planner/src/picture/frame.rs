@@ -18,7 +18,7 @@ pub const MARGIN: f64 = 16.0;
 const LEAST_WIDTH: f64 = 320.0;
 /// Below this, the names of architectures take more lines.
 const NARROW: f64 = 640.0;
-/// Space on the left for what the system reserves, which lies before zero: it is none of the block's own.
+/// Space on the left for what the system reserves, which lies before zero: it is none of the CTA's own.
 const BEFORE_ZERO: f64 = 12.0;
 /// The longest scale: a bar beyond it is cut, or the others could not be read.
 const LONGEST_BYTES: u64 = 512 << 10;

@@ -176,7 +176,8 @@ impl fmt::Display for Patterns {
         // Black or grey, so that they are what they are on any page.
         f.write_str(
             "<pattern id=\"tw-reserve\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">\
-             <rect width=\"4\" height=\"4\" fill=\"#8c959f\"/><path d=\"M0 0L4 4M4 0L0 4\" stroke=\"#1f2328\" stroke-width=\"0.8\"/></pattern>\n\
+             <rect width=\"4\" height=\"4\" fill=\"#8c959f\"/><path d=\"M0 0L4 4M4 0L0 4\" stroke=\"#1f2328\" \
+             stroke-width=\"0.8\"/></pattern>\n\
              <pattern id=\"tw-margin\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
              <path d=\"M-1 1L1 -1M0 6L6 0M5 7L7 5\" stroke=\"#8c959f\" stroke-width=\"1\"/></pattern>\n\
              <pattern id=\"tw-too-much\" width=\"10\" height=\"10\" patternUnits=\"userSpaceOnUse\">\

@@ -2,17 +2,19 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
 
 use cuda_arch::Architecture;
 use serde::{Deserialize, Serialize};
 use tilewright_plan::picture::{self, Bar};
-use tilewright_plan::{Path, Policy, Product, Refusal, Report, Request, Worksheet, as_usual, report, select};
+use tilewright_plan::{Path, Refusal, Report, Request, Worksheet, as_usual, report};
 
 use crate::problem::{Problem, problem};
 use crate::requests;
 use crate::words::{self, Fact, Resource};
+
+/// The fastest candidates that the page lets choose.
+const SHOWN_CANDIDATES: usize = 12;
 
 /// What the page asks.
 #[derive(Deserialize)]
@@ -41,7 +43,7 @@ struct Answer {
     verdict: String,
     /// What matters besides.
     facts: Vec<Fact>,
-    /// The resources of a multiprocessor.
+    /// The resources of an SM.
     resources: Vec<Resource>,
     /// The request with everything that it left open.
     chosen: Option<Request>,
@@ -96,7 +98,7 @@ fn answer_to(question: &Question) -> Answer {
         }
     };
     let chosen = Request {
-        product: Some(report.product.clone()),
+        gpu: Some(report.gpu.clone()),
         ..requests::of_template(&report.worksheet.template, request)
     };
     let (compared, others) = compare(question, &chosen, arch);
@@ -107,7 +109,11 @@ fn answer_to(question: &Question) -> Answer {
         facts: words::facts(&report),
         resources: words::resources(&report.worksheet.occupancy, &report.worksheet.template, arch),
         after_moves: after.map(|sheet| requests::after_moves(request, &report.worksheet, sheet)),
-        candidates: candidates(request, &report, arch),
+        candidates: report
+            .ranked()
+            .take(SHOWN_CANDIDATES)
+            .map(|template| requests::of_template(template, request))
+            .collect(),
         chosen: Some(chosen),
         others,
         paths,
@@ -126,31 +132,6 @@ fn paths(arch: &Architecture, request: &Request) -> Vec<&'static str> {
         .collect()
 }
 
-/// Requests for the fastest templates, where one was selected: a report's rows do not have all of a template.
-fn candidates(request: &Request, report: &Report, arch: &Architecture) -> Vec<Request> {
-    const SHOWN: usize = 12;
-    let (false, Some(shape), Some(product)) = (
-        report.candidates.is_empty(),
-        report.shape,
-        Product::find(&report.product),
-    ) else {
-        return Vec::new();
-    };
-    let policy = Policy {
-        margin_bytes: request.margin_bytes,
-        path: request.path,
-        frontend: request.frontend.unwrap_or_default(),
-        output_bytes: request.output_bytes,
-        ..Policy::default()
-    };
-    let selection = select(arch, product, &shape, request.dtype, &policy);
-    let templates = selection.ranked.iter().map(|candidate| &candidate.sheet.template);
-    templates
-        .take(SHOWN)
-        .map(|template| requests::of_template(template, request))
-        .collect()
-}
-
 /// The same tile and stages on other architectures: with everything else as asked, or where that is illegal there, as
 /// is usual.
 fn compare(question: &Question, chosen: &Request, own: &Architecture) -> (Vec<(String, Worksheet)>, Vec<Other>) {
@@ -159,7 +140,7 @@ fn compare(question: &Question, chosen: &Request, own: &Architecture) -> (Vec<(S
     for arch in question.compare.iter().filter(|arch| *arch != own.name) {
         let asked = Request {
             arch: arch.clone(),
-            product: None,
+            gpu: None,
             tile: chosen.tile,
             stages: chosen.stages,
             ..question.request.clone()
@@ -176,21 +157,7 @@ fn compare(question: &Question, chosen: &Request, own: &Architecture) -> (Vec<(S
 }
 
 fn draw(report: &Report, compared: &[(String, Worksheet)], width: Option<u32>) -> String {
-    let label = if report.candidates.is_empty() {
-        "as asked"
-    } else {
-        "selected"
-    };
-    let mut bars = vec![Bar {
-        label,
-        sheet: &report.worksheet,
-    }];
-    if let Some(sheet) = &report.worksheet_after_moves {
-        bars.push(Bar {
-            label: "after the moves",
-            sheet,
-        });
-    }
+    let mut bars = report.bars();
     bars.extend(compared.iter().map(|(label, sheet)| Bar { label, sheet }));
     picture::svg_of_width(&bars, width.unwrap_or(picture::USUAL_WIDTH))
 }

@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 
 use cuda_arch::ARCHITECTURES;
 use serde::Serialize;
-use tilewright_plan::{Accumulator, Frontend, GemmType, Path, Product, Request, Widening};
+use tilewright_plan::{Accumulator, Frontend, GemmType, GpuModel, Path, Request, Widening};
 
 /// A value and what the page calls it.
 type Choice = (&'static str, String);
 
 #[derive(Serialize)]
 struct Choices {
-    /// Every list of the page but the products.
+    /// Every list of the page but the GPUs.
     lists: Lists,
-    /// The products of each architecture, by its name.
+    /// The GPUs of each architecture, by its name.
     products: Vec<(&'static str, Vec<Choice>)>,
     /// What is asked where nothing is said.
     defaults: Request,
@@ -68,7 +68,7 @@ pub fn choices() -> String {
         products: ARCHITECTURES
             .iter()
             .map(|arch| {
-                let names = Product::of_architecture(arch).filter_map(|product| match &product.name {
+                let names = GpuModel::of_architecture(arch).filter_map(|gpu| match &gpu.name {
                     alloc::borrow::Cow::Borrowed(name) => Some((*name, String::from(*name))),
                     alloc::borrow::Cow::Owned(_) => None,
                 });

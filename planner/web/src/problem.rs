@@ -62,7 +62,7 @@ static FIELDS: [(&str, &str); 20] = [
     ("epilogue m", "epilogue.m"),
     ("epilogue n", "epilogue.n"),
     ("epilogue buffers", "epilogue.buffers"),
-    // Threads are not chosen by themselves: the warps that multiply give way.
+    // Threads are not chosen by themselves: the math warps give way.
     ("threads", "warps"),
     ("registers per thread", "registers_per_thread"),
 ];
@@ -80,7 +80,7 @@ pub fn problem(request: &Request, refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::Violation(violation) => of_rule(request, violation),
         Refusal::UnknownArchitecture(_) => plain("architecture", Some("arch")),
-        Refusal::UnknownProduct(_) => plain("product", Some("product")),
+        Refusal::UnknownGpu(_) => plain("GPU", Some("product")),
         Refusal::Incomplete(_) => plain("more is needed", None),
         _ => plain("nothing fits", None),
     }

@@ -16,27 +16,16 @@ pub struct Fact {
     note: String,
 }
 
-/// A resource of a multiprocessor.
+/// A resource of an SM.
 #[derive(Serialize)]
 pub struct Resource {
     name: &'static str,
-    /// Blocks that it has room for; `None` where it sets no limit.
+    /// CTAs that it has room for; `None` where it sets no limit.
     blocks: Option<u32>,
-    /// What a block takes, and what there is.
+    /// What a CTA takes, and what there is.
     taken: String,
-    /// Whether it is what limits the blocks.
+    /// Whether it is what limits the CTAs.
     limits: bool,
-}
-
-const fn name(limiter: Limiter) -> &'static str {
-    match limiter {
-        Limiter::SharedMemory => "shared memory",
-        Limiter::Registers => "registers",
-        Limiter::Warps => "warps",
-        Limiter::Blocks => "number of blocks",
-        Limiter::Barriers => "barriers",
-        Limiter::VirtualResources => "virtual resources",
-    }
 }
 
 /// What matters besides whether it fits.
@@ -56,24 +45,24 @@ pub fn facts(report: &Report) -> Vec<Fact> {
         Fact {
             name: "Instructions",
             value: template.path.to_string(),
-            note: format!("sums in {}", template.accumulator),
+            note: format!("accumulators in {}", template.accumulator),
         },
         Fact {
-            name: "Blocks of a multiprocessor",
+            name: "CTAs of an SM",
             value: occupancy.blocks_per_sm.to_string(),
-            note: format!("limited by {}", name(occupancy.limiter)),
+            note: format!("limited by {}", occupancy.limiter.name()),
         },
         Fact {
             name: "Registers of a thread",
             value: format!("{}{}", if registers.known { "" } else { "about " }, registers.math),
-            note: format!("{} for sums", registers.accumulator),
+            note: format!("{} for accumulators", registers.accumulator),
         },
         Fact {
-            name: "Warps of a block",
+            name: "Warps of a CTA",
             value: template.warps.to_string(),
             note: match template.producer_warps {
                 0 => String::new(),
-                copying => format!("and {copying} that copy"),
+                producers => format!("and {producers} producers"),
             },
         },
     ]);
@@ -82,7 +71,7 @@ pub fn facts(report: &Report) -> Vec<Fact> {
             name: "Tensor memory",
             value: format!("{} of {TENSOR_MEMORY_COLUMNS} columns", columns.needed),
             note: format!(
-                "{} for sums, {} for scales; {} allocated",
+                "{} for accumulators, {} for scales; {} allocated",
                 columns.accumulator, columns.scales, columns.allocated
             ),
         });
@@ -96,13 +85,13 @@ pub fn facts(report: &Report) -> Vec<Fact> {
         facts.push(Fact {
             name: "Estimated time",
             value: format!("{:.1} µs", estimate.us),
-            note: format!("{when}on {}, bound by {}", report.product, estimate.bound.name()),
+            note: format!("{when}on {}, bound by {}", report.gpu, estimate.bound.name()),
         });
     }
     facts
 }
 
-/// Every resource that counts, with the blocks that it allows.
+/// Every resource that counts, with the CTAs that it allows.
 pub fn resources(occupancy: &Occupancy, template: &Template, arch: &Architecture) -> Vec<Resource> {
     let limiting: Vec<Limiter> = occupancy.limiters().collect();
     occupancy
@@ -110,7 +99,7 @@ pub fn resources(occupancy: &Occupancy, template: &Template, arch: &Architecture
         .into_iter()
         .filter(|(_, blocks)| blocks.is_some())
         .map(|(limiter, blocks)| Resource {
-            name: name(limiter),
+            name: limiter.name(),
             blocks,
             taken: taken(limiter, occupancy, template, arch),
             limits: limiting.contains(&limiter),

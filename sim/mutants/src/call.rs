@@ -88,13 +88,13 @@ impl Parameter<'_> for GemmArgs {
 impl Parameter<'_> for GemmCall {
     fn from_value(value: &Value) -> Option<Self> {
         words(value).map(
-            |[m, n, k, lda, ldb, ldc, alpha, beta, group_m, slices, slice_k]| GemmCall {
+            |[m, n, k, lda, ldb, ldc, alpha, beta, group_m, splits, k_per_split]| GemmCall {
                 args: GemmArgs { m, n, k, lda, ldb, ldc },
                 alpha: f32::from_bits(alpha),
                 beta: f32::from_bits(beta),
                 group_m,
-                slices,
-                slice_k,
+                splits,
+                k_per_split,
             },
         )
     }

@@ -1,18 +1,18 @@
-//! Kernels with one mistake each, made from the real ones, and what a checker must say of them.
+//! Kernels with one mistake each, made from the real ones, and the expected verdict of a checker.
 //!
-//! [`table`] has a row for each mutant: a text in the source of a kernel of `kernels-gpu` or of `classics`, what
-//! replaces it, and what the simulator must report. The build script applies each change to a copy of the source and
-//! stops where the text is not found, so that the table follows the kernels. From the same copies come the functions
-//! for the simulator and the entry points for a GPU, where compute-sanitizer says what it sees.
+//! [`table`] has a row for each mutant: a text in the source of a kernel of `kernels-gpu` or of `sample_kernels`, its
+//! replacement, and the verdict of the simulator. The build script applies each change to a copy of the source and
+//! stops if the text is missing, so the table follows the kernels. The same copies are functions for the simulator and
+//! entry points for a GPU, where compute-sanitizer checks them.
 //!
 //! - [`all`]: every mutant, and every kernel without a change
 //! - [`verdict`]: runs one under the simulator and judges what it reports
-//! - [`products`]: launches of the matrix products
-//! - [`traffic`]: launches whose memory accesses a GPU's counters are compared with
+//! - [`products`]: launches of the matrix multiplications
+//! - [`traffic`]: launches whose traffic is compared with a GPU's counters
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
-/// What the copies of rungs share: the files of `kernels-gpu` themselves.
+/// Files of `kernels-gpu` that the copies of rungs share.
 #[path = "../../../kernels-gpu/src/element.rs"]
 pub mod element;
 #[path = "../../../kernels-gpu/src/finish.rs"]

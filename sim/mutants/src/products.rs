@@ -1,13 +1,13 @@
 //! Launches of the matrix products and of the copy of rows, with the result that plain loops expect.
 
-use classics::case::{Argument, Buffer, Case, Data, Map, MapMatrix, Rows};
 use half::f16;
 use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMapParts, TensorSwizzle};
+use sample_kernels::case::{Argument, Buffer, Case, Data, Map, MapMatrix, Rows};
+use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright_contract::{
-    Bytes, DType, GemmArgs, GemmCall, GemmShape, Operand, OutputTile, RowCopy, Transpose, Variant, WgmmaTile,
+    DType, GemmArgs, GemmCall, GemmShape, Kernel, Operand, RowCopy, Signature, Transpose, WgmmaTile,
 };
 use tilewright_plan::device::{DeviceProfile, Installed};
-use tilewright_plan::kernels::{Plan, Policy, plan};
 
 use crate::table::Product;
 
@@ -18,22 +18,20 @@ const EXACT_IN_F32: f32 = 16_777_216.0;
 /// The launch of an entry point of `f32` or `f16`, as it is planned for a device of 9.0.
 ///
 /// The elements are small integers, so that every order of the sum gives the same result, and none of them is 0, so
-/// that none can be left out unseen. Outside the matrices' columns, up to the leading dimensions, stands what no
-/// product has.
+/// that a skipped element shows. The padding up to the leading dimensions has values that no element has.
 ///
 /// # Errors
-/// Where the entry point does not compute the product as it is asked to, or not without copying an operand first, or in
-/// another type.
-pub fn case(variant: &'static Variant, product: &Product) -> Result<Case, String> {
-    let shape = shape(variant, product)?;
-    let plan = planned(variant, product, &shape)?;
-    let data: fn(Vec<f32>) -> Data = match variant.dtype {
+/// The entry point does not support the problem, or not without padding an operand first, or not in this type.
+pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> {
+    let shape = shape(kernel, product)?;
+    let plan = planned(kernel, product, &shape)?;
+    let data: fn(Vec<f32>) -> Data = match kernel.dtype {
         DType::F32 => Data::F32,
         DType::F16 => |data| Data::F16(data.into_iter().map(f16::from_f32).collect()),
-        other => return Err(format!("{} is of {other}", variant.symbol)),
+        other => return Err(format!("{} is of {other}", kernel.symbol)),
     };
     // Four or two on either side of 0.
-    let (side, exact) = if variant.dtype == DType::F16 {
+    let (side, exact) = if kernel.dtype == DType::F16 {
         (2, EXACT_IN_F16)
     } else {
         (4, EXACT_IN_F32)
@@ -41,31 +39,31 @@ pub fn case(variant: &'static Variant, product: &Product) -> Result<Case, String
     let (a, b) = (elements(&shape, Operand::A, side), elements(&shape, Operand::B, side));
     let c = sums(&shape, &a, &b);
     if c.iter().any(|c| c.abs() > exact) {
-        return Err(format!("{}: a sum beyond {exact}", variant.symbol));
+        return Err(format!("{}: a sum beyond {exact}", kernel.symbol));
     }
     let a = Buffer::input(data(a)).with_rows(rows(&shape, Operand::A));
     let b = Buffer::input(data(b)).with_rows(rows(&shape, Operand::B));
     let c = Buffer::output(data(c)).with_rows(rows(&shape, Operand::C));
     Ok(Case {
-        kernel: variant.symbol,
+        kernel: kernel.symbol,
         grid: [plan.grid().blocks(), 1, 1],
-        block: plan.tile().block(),
-        cluster: plan.tile().cluster(),
+        block: plan.summary().block,
+        cluster: plan.kernel().cluster,
         dynamic_shared_bytes: plan.dynamic_bytes().get(),
         arguments: arguments(&plan, [a, b, c]),
     })
 }
 
-fn shape(variant: &Variant, product: &Product) -> Result<GemmShape, String> {
+fn shape(kernel: &Kernel, product: &Product) -> Result<GemmShape, String> {
     let [m, n, k] = product.extents;
-    let packed = GemmShape::packed_transposed(m, n, k, variant.copies.transpose).map_err(|error| error.to_string())?;
+    let packed = GemmShape::packed_transposed(m, n, k, kernel.transposes()).map_err(|error| error.to_string())?;
     let [a, b, c] = product.gaps;
     let ld = |operand, gap| packed.extents(operand).1 + gap;
     let lds = [ld(Operand::A, a), ld(Operand::B, b), ld(Operand::C, c)];
-    GemmShape::with_transposes(m, n, k, variant.copies.transpose, lds).map_err(|error| error.to_string())
+    GemmShape::with_transposes(m, n, k, kernel.transposes(), lds).map_err(|error| error.to_string())
 }
 
-fn planned(variant: &'static Variant, product: &Product, shape: &GemmShape) -> Result<Plan, String> {
+fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Result<Plan, String> {
     let device = DeviceProfile {
         installed: Some(Installed {
             multiprocessors: product.multiprocessors,
@@ -78,14 +76,14 @@ fn planned(variant: &'static Variant, product: &Product, shape: &GemmShape) -> R
         ..DeviceProfile::of_arch(cuda_arch::find("sm_90").map_err(|error| error.to_string())?)
     };
     let policy = Policy {
-        entry_point: Some(variant),
+        kernel: Some(kernel),
         tile: product.tile,
-        slices: variant.takes_slices().then_some(product.slices),
+        splits: kernel.split_k.is_some().then_some(product.slices),
         ..Policy::default()
     };
-    let plan = plan(shape, variant.dtype, &device, &policy).map_err(|error| error.to_string())?;
-    if plan.summary().slices != product.slices || plan.copies().iter().any(Option::is_some) {
-        return Err(format!("{}: planned as {:?}", variant.symbol, plan.summary()));
+    let plan = plan(shape, kernel.dtype, &device, &policy).map_err(|error| error.to_string())?;
+    if plan.summary().splits != product.slices || plan.copies().iter().any(Option::is_some) {
+        return Err(format!("{}: planned as {:?}", kernel.symbol, plan.summary()));
     }
     Ok(plan)
 }
@@ -95,11 +93,14 @@ fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
     /// No bias, no activation, C of the type of A and B.
     const PLAIN: [u32; 4] = [0; 4];
     let call = || Argument::Words(call_words(plan.call(1.0, 0.0)));
-    let maps = |tile: WgmmaTile, [a, b]: [Buffer; 2], c: &Buffer| {
-        let shape = plan.shape();
-        let args = shape.args();
-        let transpose = [Operand::A, Operand::B].map(|operand| shape.transpose(operand));
-        let [a_rows, b_rows, c_rows] = tile.box_rows(transpose, [args.m, args.n]);
+    let maps = |[a, b]: [Buffer; 2], c: &Buffer| {
+        let args = plan.shape().args();
+        let [a_rows, b_rows, c_rows] = plan.kernel().box_rows([args.m, args.n]);
+        let c_columns = plan
+            .kernel()
+            .smem
+            .epilogue
+            .map_or(WgmmaTile::PANEL, |buffers| buffers.n);
         let operand = |buffer, rows| Map {
             matrix: MapMatrix::Own(buffer),
             box_extents: [WgmmaTile::PANEL, rows],
@@ -107,11 +108,11 @@ fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
         };
         let of_c = Map {
             matrix: MapMatrix::Argument(3),
-            box_extents: [tile.c_columns(), c_rows],
-            swizzled: tile.c_columns() == WgmmaTile::PANEL,
+            box_extents: [c_columns, c_rows],
+            swizzled: c_columns == WgmmaTile::PANEL,
         };
         let a = operand(a, a_rows);
-        // Rows of C at other multiples have no map, and the kernel does not look at what it gets in its place.
+        // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
         let takes_map = c
             .rows
             .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
@@ -121,7 +122,7 @@ fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
         };
         [a, operand(b, b_rows), if takes_map { of_c } else { in_place }].map(Argument::Map)
     };
-    let meeting = || {
+    let split_k = || {
         let scratch = |bytes: usize| match bytes {
             0 => Argument::Words(vec![0; 2]),
             _ => Buffer::scratch(bytes).into(),
@@ -132,30 +133,22 @@ fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
         };
         [scratch(size_of::<f32>() * plan.workspace_elems()), counters]
     };
-    match plan.tile() {
-        OutputTile::Wgmma(tile) => {
-            let maps = maps(tile, [a, b], &c);
-            let epilogue = Argument::Words(PLAIN.to_vec());
-            maps.into_iter()
-                .chain([c.into(), call(), epilogue])
-                .chain(meeting())
-                .collect()
+    let epilogue = || Argument::Words(PLAIN.to_vec());
+    let args = || Argument::Words(args_words(plan.shape().args()).to_vec());
+    if plan.kernel().signature == Signature::TensorMaps {
+        let maps = maps([a, b], &c).into_iter();
+        return maps.chain([c.into(), call(), epilogue()]).chain(split_k()).collect();
+    }
+    let operands = [a.into(), b.into(), c.into()].into_iter();
+    match plan.kernel().signature {
+        Signature::Args => operands.chain([args()]).collect(),
+        Signature::ArgsAndParts => {
+            let parts = plan.parts();
+            let words = vec![parts.tile_width, parts.a_part.get(), parts.b_part.get()];
+            operands.chain([args(), Argument::Words(words)]).collect()
         }
-        OutputTile::Tensor(_) => vec![a.into(), b.into(), c.into(), call(), Argument::Words(PLAIN.to_vec())],
-        _ if plan.variant().rung.takes_call() => {
-            let first = [a.into(), b.into(), c.into(), call()];
-            first.into_iter().chain(meeting()).collect()
-        }
-        _ => {
-            let args = Argument::Words(args_words(plan.shape().args()).to_vec());
-            let mut arguments = vec![a.into(), b.into(), c.into(), args];
-            if plan.dynamic_bytes() != Bytes(0) {
-                let parts = plan.parts();
-                let words = vec![parts.tile_width, parts.a_part.get(), parts.b_part.get()];
-                arguments.push(Argument::Words(words));
-            }
-            arguments
-        }
+        Signature::CallAndEpilogue => operands.chain([call(), epilogue()]).collect(),
+        Signature::Call | Signature::TensorMaps => operands.chain([call()]).chain(split_k()).collect(),
     }
 }
 
@@ -168,14 +161,13 @@ fn call_words(call: GemmCall) -> Vec<u32> {
         call.alpha.to_bits(),
         call.beta.to_bits(),
         call.group_m,
-        call.slices,
-        call.slice_k,
+        call.splits,
+        call.k_per_split,
     ];
     [&args_words(call.args)[..], &rest].concat()
 }
 
-/// What a tensor map of a case says, of a matrix at `address`. Nothing where the matrix is none of 16-bit elements in
-/// rows.
+/// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements.
 pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts> {
     let buffer = match &map.matrix {
         MapMatrix::Own(buffer) => buffer,
@@ -200,7 +192,7 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
     })
 }
 
-/// The launch that copies `rows` rows of `columns` 16-bit words, with `gap` words behind each.
+/// The launch that copies `rows` rows of `columns` 16-bit words, each followed by `gap` words of padding.
 pub fn row_copy([rows, columns, gap]: [u32; 3]) -> Case {
     let copy = RowCopy {
         rows,
@@ -264,10 +256,10 @@ fn elements(shape: &GemmShape, operand: Operand, side: u32) -> Vec<f32> {
         let from_zero = if small < side { 0.0 } else { 1.0 };
         small as f32 - side as f32 + from_zero
     };
-    // In every type.
+    // Representable in every type.
     let pad = 32768.0;
-    // Of the last row's gap nothing is needed. compute-sanitizer takes a copy of less than 16 bytes by `cp.async` for
-    // one of all 16, which then lie in the allocation.
+    // The last row's padding is not needed, but compute-sanitizer counts a `cp.async` of less than 16 bytes as one of
+    // 16, which are then inside the allocation.
     (0..rows.rows * rows.ld)
         .map(|offset| if rows.contains(offset) { at(offset) } else { pad })
         .collect()

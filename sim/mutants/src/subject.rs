@@ -1,7 +1,6 @@
-//! What is run: a mutant or an unchanged kernel, with its launch.
+//! A mutant or an unchanged kernel, with its launch.
 
-use classics::case::Case;
-use tilewright_contract::VARIANTS;
+use sample_kernels::case::Case;
 
 use crate::call::Call;
 use crate::table::{self, Device, Expect, Kernel, Launch, Row, Task, Tool};
@@ -12,7 +11,7 @@ use crate::{copies, products};
 pub struct Subject {
     /// Its name.
     pub id: &'static str,
-    /// The kernel that it is made from.
+    /// The original kernel.
     pub kernel: &'static Kernel,
     /// Its row; `None` for a kernel without a change.
     pub row: Option<&'static Row>,
@@ -23,7 +22,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// What the simulator must say.
+    /// The expected verdict of the simulator.
     pub fn expect(&self) -> Expect {
         self.row.map_or(Expect::Clean, |row| row.expect)
     }
@@ -43,7 +42,7 @@ impl Subject {
         self.row.map_or("unchanged", |row| row.what)
     }
 
-    /// Its launch and what must come out: the kernel's own result, which a mutant need not give.
+    /// Its launch, with the result of the unchanged kernel.
     ///
     /// # Panics
     /// Where the table names a kernel that has no case: a test sees to it that none does.
@@ -109,12 +108,12 @@ fn copy_of(symbol: &str) -> (&'static str, Call) {
 /// The launch of a kernel.
 fn case_of(kernel: &Kernel) -> Case {
     let case = match kernel.task {
-        Task::Classic => classics::cases::of(kernel.symbol).ok_or_else(|| "no classic".to_owned()),
+        Task::Sample => sample_kernels::cases::of(kernel.symbol).ok_or_else(|| "no sample kernel".to_owned()),
         Task::RowCopy(extents) => Ok(products::row_copy(extents)),
         Task::Product(product) => {
-            let variant = VARIANTS.iter().find(|variant| variant.symbol == kernel.symbol);
-            let variant = variant.ok_or_else(|| "not in the variant table".to_owned());
-            variant.and_then(|variant| products::case(variant, &product))
+            let planned = tilewright_contract::Kernel::named(kernel.symbol);
+            let planned = planned.ok_or_else(|| "not in the kernel table".to_owned());
+            planned.and_then(|planned| products::case(planned, &product))
         }
     };
     case.unwrap_or_else(|problem| panic!("the case of {}: {problem}", kernel.name))

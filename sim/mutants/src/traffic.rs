@@ -1,15 +1,15 @@
 //! Launches whose accesses are counted twice: by the simulator from the source, and on a GPU by its performance
 //! counters.
 //!
-//! The matrix products, each at shapes that its tiles divide and one that they do not; the transposes, with and without
-//! padding; and the classic with 16-byte accesses.
+//! The matrix multiplications, each at shapes with and without residue tiles; the transposes, with and without padding;
+//! and the sample kernel with 16-byte accesses.
 
-use classics::case::Case;
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{LineTraffic, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
+use sample_kernels::case::Case;
 use serde::Serialize;
-use tilewright_contract::{DType, Epilogue, GemmCall, TileParts, Variant};
+use tilewright_contract::{Epilogue, GemmCall, TileParts};
 
 use crate::call::{Call, Value};
 use crate::table::{Product, product};
@@ -27,7 +27,7 @@ pub enum Module {
 /// One launch to count.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// What it is: kernel, shape, tile.
+    /// Kernel, shape and tile.
     pub name: String,
     /// The PTX that its entry point is in.
     pub module: Module,
@@ -42,7 +42,7 @@ pub struct Counted {
 #[derive(Clone, Copy, Debug)]
 enum Kernel {
     Product(EntryPoint<f32>),
-    Classic(Call),
+    Sample(Call),
 }
 
 /// The products' kernels with the tile widths that they are launched with.
@@ -70,14 +70,14 @@ const TRANSPOSED: [(usize, usize); 2] = [(256, 256), (70, 50)];
 pub fn launches() -> Vec<Counted> {
     let mut launches = Vec::new();
     for (symbol, width) in PRODUCTS {
-        let variant = variant(symbol).unwrap_or_else(|| panic!("no variant {symbol}"));
+        let kernel = tilewright_contract::Kernel::named(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"));
         let entry_point = host::find::<f32>(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"));
         for (m, n, k) in SHAPES {
             let product = Product {
                 tile: Some(width),
                 ..product([m, n, k])
             };
-            let case = products::case(variant, &product).unwrap_or_else(|problem| panic!("{symbol}: {problem}"));
+            let case = products::case(kernel, &product).unwrap_or_else(|problem| panic!("{symbol}: {problem}"));
             launches.push(Counted {
                 name: format!("{symbol}, tile {width}, {m} x {n} x {k}"),
                 module: Module::Rungs,
@@ -89,31 +89,25 @@ pub fn launches() -> Vec<Counted> {
     }
     for kernel in ["transpose_tile", "transpose_padded"] {
         for (rows, columns) in TRANSPOSED {
-            launches.push(Counted::classic(
+            launches.push(Counted::sample(
                 format!("{kernel}, {rows} x {columns}"),
-                classics::cases::transposed(kernel, rows, columns),
+                sample_kernels::cases::transposed(kernel, rows, columns),
             ));
         }
     }
-    let row_sums = classics::cases::of("row_sums").expect("a classic");
-    launches.push(Counted::classic("row_sums, 40 x 52".to_owned(), row_sums));
+    let row_sums = sample_kernels::cases::of("row_sums").expect("a sample kernel");
+    launches.push(Counted::sample("row_sums, 40 x 52".to_owned(), row_sums));
     launches
 }
 
-fn variant(symbol: &str) -> Option<&'static Variant> {
-    tilewright_contract::VARIANTS
-        .iter()
-        .find(|variant| variant.symbol == symbol && variant.dtype == DType::F32)
-}
-
 impl Counted {
-    fn classic(name: String, case: Case) -> Self {
-        let subject = subject::find(&subject::original(case.kernel)).expect("every classic has a copy");
+    fn sample(name: String, case: Case) -> Self {
+        let subject = subject::find(&subject::original(case.kernel)).expect("every sample kernel has a copy");
         Self {
             name,
             module: Module::Mutants,
             symbol: subject.symbol,
-            kernel: Kernel::Classic(subject.call),
+            kernel: Kernel::Sample(subject.call),
             case,
         }
     }
@@ -124,7 +118,7 @@ impl Counted {
     /// Where the kernel is reported or its result is wrong: then there is nothing to compare.
     pub fn predict(&self) -> Result<Prediction, String> {
         let call = |values: &[Value]| match self.kernel {
-            Kernel::Classic(call) => call(values),
+            Kernel::Sample(call) => call(values),
             Kernel::Product(entry_point) => {
                 // A kernel without parts passes these over.
                 let none = TileParts {
@@ -138,8 +132,8 @@ impl Counted {
                     alpha: 1.0,
                     beta: 0.0,
                     group_m: 1,
-                    slices: 1,
-                    slice_k: 0,
+                    splits: 1,
+                    k_per_split: 0,
                 };
                 let arguments = host::Arguments {
                     call,
@@ -177,7 +171,7 @@ impl Counted {
     }
 }
 
-/// What a launch asks of one memory in one direction.
+/// The traffic of a launch with one memory in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Instructions of a warp.
@@ -198,7 +192,7 @@ impl Traffic {
     }
 }
 
-/// What the simulator counts of a launch.
+/// The simulator's counts of a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Prediction {
     /// The launch.

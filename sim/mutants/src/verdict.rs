@@ -1,10 +1,10 @@
-//! Runs a mutant or an unchanged kernel under the simulator and says what it reports.
+//! Runs a mutant or an unchanged kernel under the simulator; returns and judges the verdict.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use classics::case::{Argument, Buffer, Case, Map, MapMatrix};
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
+use sample_kernels::case::{Argument, Buffer, Case, Map, MapMatrix};
 
 use crate::call::Value;
 use crate::primitives::tensor_map::TensorMap;
@@ -12,10 +12,10 @@ use crate::products::map_parts;
 use crate::subject::{self, Subject};
 use crate::table::Expect;
 
-/// How long a block may run before it is taken to run for ever. The kernels here take less.
+/// The simulator's time limit. The kernels here take less.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// What came out of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The simulator's report.
@@ -119,7 +119,7 @@ fn allocate(buffer: &Buffer) -> GlobalBuffer<u8> {
 /// Whether the verdict is the one that the table expects.
 ///
 /// # Errors
-/// What is missing or too much, with the faults' texts.
+/// The missing or surplus faults, with their texts.
 pub fn judge(subject: &Subject, verdict: &Verdict) -> Result<(), String> {
     let kinds = verdict.kinds();
     let problem = match subject.expect() {

@@ -1,20 +1,21 @@
-//! Asynchronous operations as pseudo-threads: bulk copies, and reads of shared memory by matrix products.
+//! Asynchronous operations as pseudo-threads: bulk copies, and shared-memory reads of `wgmma`.
 //!
-//! An operation that goes on while its thread does is an *agent* with a clock of its own. It starts with what its
-//! issuers know, and what it accesses is looked at when it starts; whoever waits for its end acquires it. An access
-//! that nothing orders with it is thus a race like that of two threads.
+//! An operation that runs beside its thread is an *agent* with a clock of its own. It starts with its issuers'
+//! knowledge, and its accesses are checked when it starts; a thread that waits for its end acquires it. An access that
+//! is not ordered with it is thus a race like that of two threads.
 //!
 //! A barrier of the block waits for no agent. It orders an agent's accesses only if some thread had acquired it before;
-//! the others get a new stamp, and their accesses are entered into the shadow once more, so that they do not count as
-//! before the barrier.
+//! the other agents get a new epoch, and their accesses are entered into the shadow once more, so that they do not
+//! count as before the barrier.
 //!
-//! Numbers are used again: an agent's for another operation of the same issuer, once that knows its end. What the new
-//! one does is ordered after the old one, as with two accesses of one thread. Of more than 1,024 operations that go on
-//! at once, or that nobody has waited for, some share a number, and races among those are not seen.
+//! Numbers are reused: an agent's number serves another operation of the same issuer once the issuer knows the agent's
+//! end. The new operation is ordered after the old one, like two accesses of one thread. With more than 1,024
+//! operations that run at once, or that no thread has waited for, some share a number, and races among those are not
+//! found.
 //!
-//! Also here: which writes the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through the
-//! generic proxy and accesses through the async proxy). A write counts as fenced when its own thread has executed the
-//! fence after it.
+//! Also here: the writes that the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through
+//! the generic proxy and accesses through the async proxy). A write counts as fenced when its own thread has executed
+//! the fence after it.
 
 use super::clock::Clocks;
 use super::sync_vars::{Publication, Synchronization};
@@ -25,7 +26,7 @@ pub(crate) struct Operation {
     /// The agent's number among the threads of its block.
     pub(crate) agent: u16,
     incarnation: u32,
-    /// Of one that another block has issued: it knows of this block's barriers those before this stamp
+    /// For an operation of another block: it knows of this block's barriers those before this epoch
     /// ([`Clocks::as_remote`]).
     pub(crate) below: Option<u32>,
 }
@@ -40,10 +41,10 @@ pub(crate) struct Mark {
     /// It writes them; otherwise it reads them.
     pub(crate) writes: bool,
     /// The source line of the operation.
-    pub(crate) site: &'static std::panic::Location<'static>,
+    pub(crate) location: &'static std::panic::Location<'static>,
 }
 
-/// Where a [`Mark`] lies.
+/// The memory of a [`Mark`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// An offset in the block's shared memory.
@@ -56,8 +57,8 @@ struct Agent {
     issuer: u16,
     /// The issuer is a thread of another block.
     is_remote: bool,
-    /// By incarnation, the stamp of what it did.
-    stamps: Vec<u32>,
+    /// By incarnation, the epoch of its accesses.
+    epochs: Vec<u32>,
     marks: Vec<Mark>,
     /// The latest operation may still have to be carried over a barrier.
     is_live: bool,
@@ -68,7 +69,7 @@ struct Agent {
 pub(crate) struct Agents {
     first: u16,
     agents: Vec<Agent>,
-    /// By thread, the stamps that began with its fences of the async proxy, ascending.
+    /// By thread, the epochs that began with its fences of the async proxy, ascending.
     fences: Vec<Vec<u32>>,
 }
 
@@ -82,36 +83,36 @@ impl Agents {
         self.fences.clear();
     }
 
-    /// An operation starts that `issuers` have issued together, each of them after all that it did.
+    /// Starts an operation that `issuers` issue together, ordered after all earlier accesses of each of them.
     pub(crate) fn start(
         &mut self,
         sync: &mut Synchronization,
         issuers: impl Iterator<Item = u16> + Clone,
     ) -> Operation {
         let issuer = issuers.clone().next().unwrap_or_default();
-        let index = self.number(issuer, false, |agent, stamp| sync.clocks.ordered(agent, stamp, issuer));
-        let stamp = sync.fork(self.first + index as u16, issuers);
-        self.begin(index, stamp, None)
+        let index = self.number(issuer, false, |agent, epoch| sync.clocks.ordered(agent, epoch, issuer));
+        let epoch = sync.fork(self.first + index as u16, issuers);
+        self.begin(index, epoch, None)
     }
 
-    /// An operation starts that `issuer` of another block has issued, after all that it has published.
+    /// Starts an operation that `issuer` of another block issues, ordered after its publication.
     pub(crate) fn start_remote(
         &mut self,
         sync: &mut Synchronization,
         issuer: u16,
         published: &Publication,
     ) -> Operation {
-        let index = self.number(issuer, true, |agent, stamp| sync.is_published(published, agent, stamp));
-        let stamp = sync.fork_from(self.first + index as u16, published);
-        self.begin(index, stamp, Some(sync.published_below(published)))
+        let index = self.number(issuer, true, |agent, epoch| sync.is_published(published, agent, epoch));
+        let epoch = sync.fork_from(self.first + index as u16, published);
+        self.begin(index, epoch, Some(sync.published_below(published)))
     }
 
-    /// An agent for an operation: one of the issuer whose last operation it knows the end of, or a new one.
+    /// An agent for an operation: one of the issuer's whose last operation it knows to be over, or a new one.
     fn number(&mut self, issuer: u16, is_remote: bool, is_over: impl Fn(u16, u32) -> bool) -> usize {
         let first = self.first;
         let fits = |(index, of): (usize, &Agent)| {
-            let stamp = of.stamps.last().copied().unwrap_or_default();
-            (of.issuer, of.is_remote) == (issuer, is_remote) && is_over(first + index as u16, stamp)
+            let epoch = of.epochs.last().copied().unwrap_or_default();
+            (of.issuer, of.is_remote) == (issuer, is_remote) && is_over(first + index as u16, epoch)
         };
         self.agents.iter().enumerate().position(fits).unwrap_or_else(|| {
             if self.agents.len() == Self::MOST {
@@ -120,7 +121,7 @@ impl Agents {
             self.agents.push(Agent {
                 issuer,
                 is_remote,
-                stamps: Vec::new(),
+                epochs: Vec::new(),
                 marks: Vec::new(),
                 is_live: false,
             });
@@ -128,30 +129,30 @@ impl Agents {
         })
     }
 
-    fn begin(&mut self, index: usize, stamp: u32, below: Option<u32>) -> Operation {
+    fn begin(&mut self, index: usize, epoch: u32, below: Option<u32>) -> Operation {
         let of = &mut self.agents[index];
-        of.stamps.push(stamp);
+        of.epochs.push(epoch);
         of.marks.clear();
         of.is_live = true;
         Operation {
             agent: self.first + index as u16,
-            incarnation: (of.stamps.len() - 1) as u32,
+            incarnation: (of.epochs.len() - 1) as u32,
             below,
         }
     }
 
-    /// The operation accesses a range of memory.
+    /// Records an access of the operation.
     pub(crate) fn mark(&mut self, operation: Operation, mark: Mark) {
         self.agents[usize::from(operation.agent - self.first)].marks.push(mark);
     }
 
-    /// `thread` learns that the operation has ended.
+    /// Orders the operation before the later accesses of `thread`: it has waited for its end.
     pub(crate) fn acquire(&self, clocks: &mut Clocks, thread: u16, operation: Operation) {
-        let stamps = &self.agents[usize::from(operation.agent - self.first)].stamps;
-        clocks.acquire_agent(thread, operation.agent, stamps[operation.incarnation as usize]);
+        let epochs = &self.agents[usize::from(operation.agent - self.first)].epochs;
+        clocks.acquire_agent(thread, operation.agent, epochs[operation.incarnation as usize]);
     }
 
-    /// The thread that `thread` did something for: itself, or the issuer of an agent.
+    /// The thread itself, or the issuer if `thread` is an agent.
     pub(crate) fn issuer(&self, thread: u16) -> u16 {
         match thread
             .checked_sub(self.first)
@@ -162,26 +163,26 @@ impl Agents {
         }
     }
 
-    /// Before a barrier of `threads` threads: forgets what one of them has waited for, which the barrier orders for
-    /// all.
+    /// Before a barrier of `threads` threads: forgets the operations that one of them has waited for, which the barrier
+    /// orders for all.
     pub(crate) fn before_barrier(&mut self, clocks: &Clocks, threads: u16) {
         for (index, of) in self.agents.iter_mut().enumerate().filter(|(_, of)| of.is_live) {
-            let (agent, stamp) = (self.first + index as u16, of.stamps[of.stamps.len() - 1]);
-            if (0..threads).any(|thread| clocks.ordered(agent, stamp, thread)) {
+            let (agent, epoch) = (self.first + index as u16, of.epochs[of.epochs.len() - 1]);
+            if (0..threads).any(|thread| clocks.ordered(agent, epoch, thread)) {
                 of.is_live = false;
                 of.marks.clear();
             }
         }
     }
 
-    /// After a barrier: gives the others a new stamp. Returns what they access, with their numbers, to be entered into
-    /// the shadow again.
+    /// After a barrier: gives the other agents a new epoch. Returns their accesses, to be entered into the shadow
+    /// again.
     pub(crate) fn after_barrier(&mut self, clocks: &mut Clocks) -> Vec<(u16, Mark)> {
         let mut marks = Vec::new();
         for (index, of) in self.agents.iter_mut().enumerate().filter(|(_, of)| of.is_live) {
             let agent = self.first + index as u16;
-            let latest = of.stamps.len() - 1;
-            of.stamps[latest] = clocks.restamp(agent);
+            let latest = of.epochs.len() - 1;
+            of.epochs[latest] = clocks.advance_epoch(agent);
             marks.extend(of.marks.iter().map(|&mark| (agent, mark)));
         }
         marks
@@ -192,23 +193,23 @@ impl Agents {
         self.agents.is_empty()
     }
 
-    /// `thread` executes a fence between the generic and the async proxy.
+    /// Executes `fence.proxy.async` of `thread`.
     pub(crate) fn fence(&mut self, clocks: &mut Clocks, thread: u16) {
         let index = usize::from(thread);
         if self.fences.len() <= index {
             self.fences.resize_with(index + 1, Vec::new);
         }
-        self.fences[index].push(clocks.restamp(thread));
+        self.fences[index].push(clocks.advance_epoch(thread));
     }
 
-    /// Whether the async proxy sees, in what `agent` does, what `writer` wrote at `stamp`: if that is a thread it has
-    /// executed a fence since, and the agent is ordered after it.
-    pub(crate) fn sees(&self, clocks: &Clocks, agent: u16, writer: u16, stamp: u32) -> bool {
+    /// Whether the accesses of `agent` through the async proxy see the write of `writer` at `epoch`: if the writer is a
+    /// thread, it must have executed a fence since, and the agent must be ordered after that fence.
+    pub(crate) fn sees(&self, clocks: &Clocks, agent: u16, writer: u16, epoch: u32) -> bool {
         if writer >= self.first {
             return true;
         }
         let fences = self.fences.get(usize::from(writer)).map_or(&[][..], Vec::as_slice);
-        let first = fences.partition_point(|&fence| fence <= stamp);
+        let first = fences.partition_point(|&fence| fence <= epoch);
         fences
             .get(first)
             .is_some_and(|&fence| clocks.ordered(writer, fence, agent))

@@ -1,25 +1,25 @@
-//! What one memory instruction of a warp costs: wavefronts of shared memory, sectors of global memory.
+//! Cost of one memory instruction of a warp: wavefronts of shared memory, sectors of global memory.
 //!
 //! # Shared memory
 //!
-//! Shared memory has 32 banks; successive words of 4 bytes lie in successive banks, and each bank yields one word a
+//! Shared memory has 32 banks; successive words of 4 bytes are in successive banks, and each bank yields one word a
 //! cycle. A *wavefront* is one pass through all banks, at most 128 bytes. Lanes that touch the same word share it, read
 //! or written (CUDA Programming Guide, "Shared Memory" of compute capability 5.x and all later ones, which refer to it:
 //! no conflict between threads that access the same 32-bit word; the word is broadcast, of several writes one wins).
-//! What a warp's instruction takes:
+//! The wavefronts of a warp's instruction:
 //!
 //! 1. The lanes are served in groups so that a group asks for at most 32 words: all 32 lanes up to 4 bytes a lane,
 //!    half-warps (lanes 0-15, 16-31) for 8 bytes, quarter-warps (0-7, 8-15, 16-23, 24-31) for 16 bytes. Groups with no
 //!    active lane cost nothing.
-//! 2. A group takes as many wavefronts as the most distinct words of it that lie in one bank.
+//! 2. A group takes as many wavefronts as the most distinct words of it in one bank.
 //! 3. *Merging*, 8- and 16-byte loads only: if every active lane `n` has the same address as lane `n ^ 1` or that lane
 //!    is inactive - or the same with `n ^ 2`, of one of the two for the whole warp - neighbouring groups are served as
 //!    one, halves as the whole warp, quarters as halves. Stores never merge. A broadcast of 16 bytes thus takes 2
 //!    wavefronts, not 4: a wavefront returns at most 64 bits a lane.
 //! 4. Atomic read-modify-writes to one word cannot share it: every lane counts as a word of its own.
 //!
-//! [`Wavefronts::ideal`] is the number of groups with an active lane, after merging. What is above it is what `ncu`
-//! calls bank conflicts: it is one less than the wavefronts of each group, summed.
+//! [`Wavefronts::ideal`] is the number of groups with an active lane, after merging. The excess over it is `ncu`'s bank
+//! conflicts: the wavefronts of each group less one, summed.
 //!
 //! In terms of `ncu`: `actual` is `memory_l1_wavefronts_shared` of one instruction (source counters), and in a kernel
 //! that does nothing else, `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld` or `_op_st`; `actual - ideal` is
@@ -50,7 +50,7 @@ const SECTOR_BYTES: u64 = 32;
 /// A lane touches at most this many words: 16 bytes, and one more where it is not aligned.
 const WORDS_OF_LANE: usize = 5;
 
-/// What an instruction does to shared memory.
+/// The operation of an instruction on shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SharedAccess {
     /// Reads: `ld.shared`, and atomic loads.
@@ -66,7 +66,7 @@ pub enum SharedAccess {
 pub struct Wavefronts {
     /// How many the instruction takes.
     pub actual: u32,
-    /// How many it would take if no two words lay in the same bank.
+    /// How many it would take if no two words were in the same bank.
     pub ideal: u32,
 }
 
@@ -81,8 +81,8 @@ pub struct Sectors {
 
 /// The wavefronts of one instruction of a warp on shared memory; the rules are the [module's](self).
 ///
-/// `addresses` are byte offsets by lane, `None` for lanes that do not take part; `bytes` is what each lane accesses: 1,
-/// 2, 4, 8 or 16.
+/// `addresses` are byte offsets by lane, `None` for lanes that do not take part; `bytes` is the width of each lane's
+/// access: 1, 2, 4, 8 or 16.
 #[must_use]
 pub fn shared_wavefronts(addresses: &[Option<u32>; 32], bytes: u32, access: SharedAccess) -> Wavefronts {
     let (addresses, active) = split(addresses);
@@ -91,8 +91,8 @@ pub fn shared_wavefronts(addresses: &[Option<u32>; 32], bytes: u32, access: Shar
 
 /// The sectors of one instruction of a warp on global memory.
 ///
-/// `addresses` are by lane, `None` for lanes that do not take part; `bytes` is what each lane accesses: 1, 2, 4, 8 or
-/// 16.
+/// `addresses` are by lane, `None` for lanes that do not take part; `bytes` is the width of each lane's access: 1, 2,
+/// 4, 8 or 16.
 #[must_use]
 pub fn global_sectors(addresses: &[Option<u64>; 32], bytes: u32) -> Sectors {
     let (addresses, active) = split(addresses);

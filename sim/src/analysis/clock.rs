@@ -1,38 +1,38 @@
-//! Which accesses of one block's threads are ordered.
+//! Order among the accesses of one block's threads.
 //!
-//! Every access carries a *stamp*: a number from one counter of the worker that runs the block, which never goes back.
-//! Almost all order in a kernel comes from barriers of the whole block, and for those one comparison is enough: what
-//! has a stamp from before the last barrier is ordered before everything after it. Finer order - a barrier of a warp,
-//! an atomic that publishes what its thread did - is kept in vector clocks: for each thread, the last stamp of every
-//! other thread that it knows of. A thread's own stamp changes when others may learn of it, so that what it does next
-//! is told apart from what they know.
+//! Every access has an *epoch*: a number from one counter of the worker that runs the block, which never decreases.
+//! Almost all order in a kernel comes from barriers of the whole block, and for those one comparison is enough: an
+//! access with an epoch from before the last barrier is ordered before everything after it. Finer order - a barrier of
+//! a warp, an atomic that publishes its thread's accesses - is kept in vector clocks: for each thread, the last epoch
+//! of every other thread that it knows of. A thread's own epoch advances when others may learn of it, so that its later
+//! accesses differ from those that they know.
 //!
 //! This is FastTrack's representation ("FastTrack: Efficient and Precise Dynamic Race Detection", Flanagan and Freund,
-//! PLDI 2009; epochs where they suffice, vectors where not), with two changes: barriers order through a common stamp,
-//! and stamps grow over blocks, so that neither vectors nor shadow memory are ever cleared: what is left in them from
-//! earlier is smaller than any stamp of now.
+//! PLDI 2009; epochs where they suffice, vectors where not), with two changes: barriers order through a common epoch,
+//! and epochs grow over blocks, so that neither vectors nor shadow memory are ever cleared: entries of earlier blocks
+//! are smaller than any current epoch.
 //!
-//! *Agents* are pseudo-threads: an asynchronous operation that goes on while its thread does is one, with a clock of
-//! its own. Their numbers follow those of the threads, from a multiple of 32 on. A barrier of the block does not wait
-//! for them: see [`Agents`](super::agents::Agents).
+//! *Agents* are pseudo-threads with clocks of their own: asynchronous operations that run beside their thread. Their
+//! numbers follow those of the threads, from a multiple of 32 on. A barrier of the block does not wait for them: see
+//! [`Agents`](super::agents::Agents).
 //!
-//! Memory: 4 bytes per pair of threads (4 MiB for 1,024 threads), from the first finer synchronisation on.
+//! Memory: 4 bytes per pair of threads (4 MiB for 1,024 threads), from the first finer synchronization on.
 
 use super::LANES;
 
 /// The order among the threads of the block that a worker runs.
 pub(crate) struct Clocks {
-    /// The last stamp given out.
+    /// The last epoch in use.
     counter: u32,
-    /// No stamp is left: everything counts as ordered.
+    /// No epoch is left: everything counts as ordered.
     exhausted: bool,
     block_start: u32,
     interval_start: u32,
     /// Something finer than a barrier happened in this interval.
     fine: bool,
-    /// The stamp of each thread, unless the interval began later.
+    /// The epoch of each thread, unless the interval began later.
     own: Vec<u32>,
-    /// `known[t * width + e]`: the last stamp of thread `e` that `t` knows of; empty until first used.
+    /// `known[t * width + e]`: the last epoch of thread `e` that `t` knows of; empty until first used.
     known: Vec<u32>,
     /// Entries of a row of `known`: the threads and the agents, each rounded up to whole warps.
     width: usize,
@@ -42,13 +42,13 @@ pub(crate) struct Clocks {
     columns: Vec<(u32, u64)>,
 }
 
-/// What one thread knew of its block when it published it: for some warps, the last stamp of each thread.
+/// A thread's knowledge of its block at a publication: for some warps, the last epoch of each thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockClock {
     /// Bit `w`: there is an entry for warp `w`.
     warps: u64,
     /// One entry for each bit of `warps`, in order.
-    stamps: Vec<[u32; LANES]>,
+    epochs: Vec<[u32; LANES]>,
 }
 
 impl Clocks {
@@ -68,7 +68,7 @@ impl Clocks {
         }
     }
 
-    /// Starts a block of at most 1,024 threads. Nothing of it is ordered with what the worker ran before.
+    /// Starts a block of at most 1,024 threads. Its accesses are not ordered with those of earlier blocks.
     pub(crate) fn start_block(&mut self, threads: usize) {
         debug_assert!(threads <= LANES * 32, "a block has at most 1,024 threads");
         self.own.clear();
@@ -85,21 +85,21 @@ impl Clocks {
         self.block_start = self.interval_start;
     }
 
-    /// The first stamp of the block. Smaller ones are from blocks before it.
+    /// The first epoch of the block. Smaller ones are from blocks before it.
     #[inline]
     pub(crate) fn block_start(&self) -> u32 {
         self.block_start
     }
 
-    /// The first stamp since the last barrier. Smaller ones are ordered before everything from now on.
+    /// The first epoch since the last barrier. Smaller ones are ordered before everything from now on.
     #[inline]
     pub(crate) fn interval_start(&self) -> u32 {
         self.interval_start
     }
 
-    /// The stamp of what `thread` does now.
+    /// The epoch of the next access of `thread`.
     #[inline]
-    pub(crate) fn stamp(&self, thread: u16) -> u32 {
+    pub(crate) fn epoch(&self, thread: u16) -> u32 {
         self.own[usize::from(thread)].max(self.interval_start)
     }
 
@@ -109,27 +109,28 @@ impl Clocks {
         self.fine
     }
 
-    /// Whether an access of this block, by `earlier_thread` at `earlier_stamp`, is ordered before what `thread` does
-    /// now.
+    /// Whether an access of this block, by `earlier_thread` at `earlier_epoch`, is ordered before the next access of
+    /// `thread`.
     #[inline]
-    pub(crate) fn ordered(&self, earlier_thread: u16, earlier_stamp: u32, thread: u16) -> bool {
+    pub(crate) fn ordered(&self, earlier_thread: u16, earlier_epoch: u32, thread: u16) -> bool {
         earlier_thread == thread
-            || earlier_stamp < self.interval_start
-            || self.fine && self.knows(thread, earlier_thread, earlier_stamp)
+            || earlier_epoch < self.interval_start
+            || self.fine && self.knows(thread, earlier_thread, earlier_epoch)
     }
 
-    fn knows(&self, thread: u16, earlier_thread: u16, earlier_stamp: u32) -> bool {
+    fn knows(&self, thread: u16, earlier_thread: u16, earlier_epoch: u32) -> bool {
         let entry = usize::from(thread) * self.width + usize::from(earlier_thread);
-        self.exhausted || self.known.get(entry).is_some_and(|&known| known >= earlier_stamp)
+        self.exhausted || self.known.get(entry).is_some_and(|&known| known >= earlier_epoch)
     }
 
-    /// All threads of the block have met: orders everything before with everything after.
+    /// Completes a barrier of the block: orders everything before with everything after.
     pub(crate) fn barrier(&mut self) {
         self.interval_start = self.tick();
         self.fine = self.exhausted;
     }
 
-    /// Some threads have met, each once: orders what they did before with what they do after.
+    /// Completes a barrier of some threads, each given once: orders everything that they did before with everything
+    /// that they do after.
     pub(crate) fn join(&mut self, threads: impl Iterator<Item = u16> + Clone) {
         let mut columns = 0;
         self.ensure_rows();
@@ -146,45 +147,45 @@ impl Clocks {
                 *self.entry_mut(thread, column) = most;
             }
         }
-        let stamp = self.tick();
+        let epoch = self.tick();
         for thread in threads {
-            self.own[usize::from(thread)] = stamp;
+            self.own[usize::from(thread)] = epoch;
             self.columns[usize::from(thread)] = (self.interval_start, columns);
         }
         self.fine = true;
     }
 
-    /// What `thread` knows now, itself included; what it does from now on is not part of it.
+    /// The knowledge of `thread`, itself included. Its later accesses are not part of it.
     pub(crate) fn release(&mut self, thread: u16) -> BlockClock {
         let clock = if self.known.is_empty() {
-            let mut stamps = [0; LANES];
-            stamps[usize::from(thread) % LANES] = self.stamp(thread);
+            let mut epochs = [0; LANES];
+            epochs[usize::from(thread) % LANES] = self.epoch(thread);
             BlockClock {
                 warps: 1 << warp(thread),
-                stamps: vec![stamps],
+                epochs: vec![epochs],
             }
         } else {
             self.know_self(thread);
             let warps = self.columns_of(thread);
             BlockClock {
                 warps,
-                stamps: bits(warps).map(|column| *self.entry(thread, column)).collect(),
+                epochs: bits(warps).map(|column| *self.entry(thread, column)).collect(),
             }
         };
-        let stamp = self.tick();
-        self.own[usize::from(thread)] = stamp;
+        let epoch = self.tick();
+        self.own[usize::from(thread)] = epoch;
         clock
     }
 
-    /// `thread` learns what another thread of its block knew.
+    /// Adds `clock`, of the same block, to the knowledge of `thread`.
     pub(crate) fn acquire(&mut self, thread: u16, clock: &BlockClock) {
         if clock.warps == 0 {
             return;
         }
         self.ensure_rows();
         let columns = self.columns_of(thread) | clock.warps;
-        for (column, stamps) in bits(clock.warps).zip(&clock.stamps) {
-            raise(self.entry_mut(thread, column), stamps);
+        for (column, epochs) in bits(clock.warps).zip(&clock.epochs) {
+            raise(self.entry_mut(thread, column), epochs);
         }
         self.columns[usize::from(thread)] = (self.interval_start, columns);
         self.fine = true;
@@ -195,8 +196,8 @@ impl Clocks {
         self.thread_width as u16
     }
 
-    /// `agent` starts: it knows what all of `parents` know, each of them itself included, and what they do from now on
-    /// is not part of it. Returns its stamp.
+    /// Starts `agent` with the knowledge that all of `parents` have in common, each of them itself included. Their
+    /// later accesses are not part of it. Returns its epoch.
     pub(crate) fn fork(&mut self, agent: u16, parents: impl Iterator<Item = u16>) -> u32 {
         let common = parents
             .map(|parent| self.release(parent))
@@ -209,18 +210,18 @@ impl Clocks {
         }
         self.widen(needed.next_multiple_of(LANES));
         self.acquire(agent, &common);
-        self.restamp(agent)
+        self.advance_epoch(agent)
     }
 
-    /// What `agent` does from now on is told apart from what it did before. Returns its stamp.
-    pub(crate) fn restamp(&mut self, agent: u16) -> u32 {
-        let stamp = self.tick();
-        self.own[usize::from(agent)] = stamp;
-        stamp
+    /// Gives the agent's or thread's later accesses a new epoch, and returns it.
+    pub(crate) fn advance_epoch(&mut self, agent: u16) -> u32 {
+        let epoch = self.tick();
+        self.own[usize::from(agent)] = epoch;
+        epoch
     }
 
-    /// Looks at an access on behalf of another block, which knows of this one's barriers only those before `below`: the
-    /// later ones order nothing for it.
+    /// Calls `look` on behalf of another block, which knows only the barriers before `below` of this one: later ones
+    /// order nothing for it.
     pub(crate) fn as_remote<R>(&mut self, below: Option<u32>, look: impl FnOnce(&Self) -> R) -> R {
         let Some(below) = below else { return look(self) };
         let own = (self.interval_start, self.fine);
@@ -230,13 +231,13 @@ impl Clocks {
         result
     }
 
-    /// `thread` learns that `agent` has done what it did up to `stamp`.
-    pub(crate) fn acquire_agent(&mut self, thread: u16, agent: u16, stamp: u32) {
-        let mut stamps = [0; LANES];
-        stamps[usize::from(agent) % LANES] = stamp;
+    /// Adds the accesses of `agent` up to `epoch` to the knowledge of `thread`.
+    pub(crate) fn acquire_agent(&mut self, thread: u16, agent: u16, epoch: u32) {
+        let mut epochs = [0; LANES];
+        epochs[usize::from(agent) % LANES] = epoch;
         let warps = 1 << warp(agent);
-        let stamps = vec![stamps];
-        self.acquire(thread, &BlockClock { warps, stamps });
+        let epochs = vec![epochs];
+        self.acquire(thread, &BlockClock { warps, epochs });
     }
 
     /// Gives rows of `known` at least `width` entries.
@@ -254,7 +255,7 @@ impl Clocks {
         self.width = width;
     }
 
-    /// Whether most stamps are used up: then, between two blocks, everything that holds stamps should be replaced, and
+    /// Whether most epochs are used up: then, between two blocks, everything that holds epochs should be replaced, and
     /// this by [`Clocks::new`]. A block that uses up the last ones is not checked further.
     pub(crate) fn needs_reset(&self) -> bool {
         self.counter > u32::MAX / 2
@@ -284,8 +285,8 @@ impl Clocks {
     }
 
     fn know_self(&mut self, thread: u16) {
-        let stamp = self.stamp(thread);
-        self.known[usize::from(thread) * self.width + usize::from(thread)] = stamp;
+        let epoch = self.epoch(thread);
+        self.known[usize::from(thread) * self.width + usize::from(thread)] = epoch;
     }
 
     fn entry(&self, thread: u16, column: usize) -> &[u32; LANES] {
@@ -305,19 +306,19 @@ impl Clocks {
 }
 
 impl BlockClock {
-    /// Whether it includes what `thread` did at `stamp`.
-    pub(crate) fn includes(&self, thread: u16, stamp: u32) -> bool {
+    /// Whether it includes the accesses of `thread` at `epoch`.
+    pub(crate) fn includes(&self, thread: u16, epoch: u32) -> bool {
         let bit = 1 << warp(thread);
         if self.warps & bit == 0 {
             return false;
         }
         let entry = (self.warps & (bit - 1)).count_ones() as usize;
-        self.stamps[entry][usize::from(thread) % LANES] >= stamp
+        self.epochs[entry][usize::from(thread) % LANES] >= epoch
     }
 
-    /// What both of two clocks of the same block include.
+    /// The intersection of two clocks of the same block.
     pub(crate) fn intersected(&self, other: &Self) -> Self {
-        let (mut mine, mut theirs) = (self.stamps.iter(), other.stamps.iter());
+        let (mut mine, mut theirs) = (self.epochs.iter(), other.epochs.iter());
         let mut common = Self::default();
         for column in bits(self.warps | other.warps) {
             let next = |warps: u64, entries: &mut std::slice::Iter<'_, [u32; LANES]>| {
@@ -325,16 +326,16 @@ impl BlockClock {
             };
             if let (Some(a), Some(b)) = (next(self.warps, &mut mine), next(other.warps, &mut theirs)) {
                 common.warps |= 1 << column;
-                common.stamps.push(std::array::from_fn(|i| a[i].min(b[i])));
+                common.epochs.push(std::array::from_fn(|i| a[i].min(b[i])));
             }
         }
         common
     }
 
-    /// What either of two clocks of the same block includes.
+    /// The union of two clocks of the same block.
     pub(crate) fn merged(&self, other: &Self) -> Self {
         let warps = self.warps | other.warps;
-        let (mut mine, mut theirs) = (self.stamps.iter(), other.stamps.iter());
+        let (mut mine, mut theirs) = (self.epochs.iter(), other.epochs.iter());
         let entry = |column: usize| {
             let mut entry = [0; LANES];
             for (warps, entries) in [(self.warps, &mut mine), (other.warps, &mut theirs)] {
@@ -348,7 +349,7 @@ impl BlockClock {
         };
         Self {
             warps,
-            stamps: bits(warps).map(entry).collect(),
+            epochs: bits(warps).map(entry).collect(),
         }
     }
 }
@@ -365,8 +366,8 @@ fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-fn raise(stamps: &mut [u32; LANES], by: &[u32; LANES]) {
-    for (stamp, &by) in stamps.iter_mut().zip(by) {
-        *stamp = (*stamp).max(by);
+fn raise(epochs: &mut [u32; LANES], by: &[u32; LANES]) {
+    for (epoch, &by) in epochs.iter_mut().zip(by) {
+        *epoch = (*epoch).max(by);
     }
 }

@@ -1,22 +1,21 @@
-//! Who accessed each word of a buffer in device memory last, in one run.
+//! The last accesses of one run to each word of a buffer in global memory.
 //!
 //! The same state as in [`shadow`](super::shadow), with the block added: for each cell the last plain write, two plain
-//! reads, and where there are any, two atomic loads and two atomic writes. Blocks are not ordered but by atomics, so
-//! two reads of different blocks are kept if there are any: whoever writes then races with one of them.
+//! reads, and where there are any, two atomic loads and two atomic writes. Only atomics order blocks, so two reads of
+//! different blocks are kept if there are any: a later write races with one of them.
 //!
-//! # What is found
+//! # Detected faults
 //!
-//! No race is reported that is not one. Without order between blocks, and with barriers of blocks and whole warps
-//! within them, the first race on each cell is always found. With finer order a race can be missed as in shared memory;
-//! and where atomics order blocks, one with a read of a third block when both reads that were kept are ordered. As
-//! there, what a race was reported with is not reported again.
+//! There are no false positives. Without order between blocks, and with barriers of blocks and whole warps within them,
+//! the first race on each cell is always found. With finer order a race can be missed as in shared memory; and where
+//! atomics order blocks, one with a read of a third block when both kept reads are ordered. As there, a record is
+//! reported only once.
 //!
 //! # Threads
 //!
-//! Workers share a shadow. Chunks of 4 KiB of the buffer come into being when first accessed; each has its lock. The
-//! most frequent access of all, another read of what nobody writes and blocks have read before, takes no lock: two
-//! reads by different blocks stand there already, and this one adds nothing. A write that comes at the same time either
-//! is seen, or finds those two.
+//! Workers share a shadow. Chunks of 4 KiB of the buffer are allocated when first accessed; each has a lock. The most
+//! frequent access, another read of words that are never written, takes no lock: two reads by different blocks are
+//! recorded, and this one adds nothing. A concurrent write either is seen, or finds those two.
 //!
 //! # Memory
 //!
@@ -38,31 +37,31 @@ const WIDEST_SHIFT: u8 = 2;
 /// An access to device memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GlobalAccess {
-    /// Linear index of the block. Blocks from 2^48 - 2 on are not told apart.
+    /// Linear index of the block. Blocks from 2^48 - 2 on are not distinguished.
     pub(crate) block: u64,
     /// The thread within the block.
     pub(crate) thread: u16,
-    /// The thread's stamp, [`Clocks::stamp`](super::clock::Clocks::stamp).
-    pub(crate) stamp: u32,
-    /// What it does.
+    /// The thread's epoch, [`Clocks::epoch`](super::clock::Clocks::epoch).
+    pub(crate) epoch: u32,
+    /// Its operation.
     pub(crate) op: Op,
-    /// Its site, in the numbering of the caller.
-    pub(crate) site: u32,
+    /// Its location, in the numbering of the caller.
+    pub(crate) location: u32,
     /// Whether the thread knows anything of other blocks at all: if not, `other_block_ordered` would always say no.
     pub(crate) knows_blocks: bool,
 }
 
-/// An earlier access that nothing orders with the one at hand.
+/// An earlier access that is not ordered with the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GlobalConflict {
     /// Its block.
     pub(crate) block: u64,
     /// Its thread.
     pub(crate) thread: u16,
-    /// What it did.
+    /// Its operation.
     pub(crate) op: Op,
-    /// Its site.
-    pub(crate) site: u32,
+    /// Its location.
+    pub(crate) location: u32,
 }
 
 /// The shadow of one buffer.
@@ -82,78 +81,78 @@ struct Chunk {
 /// The cells of a chunk, all of one width.
 #[derive(Default)]
 struct Cells {
-    writes: OnceLock<Box<[Slot]>>,
-    reads: OnceLock<Box<[[Slot; 2]]>>,
-    atomics: OnceLock<Box<[AtomicSlots]>>,
+    writes: OnceLock<Box<[AtomicRecord]>>,
+    reads: OnceLock<Box<[[AtomicRecord; 2]]>>,
+    atomics: OnceLock<Box<[AtomicCell]>>,
 }
 
 #[derive(Default)]
-struct AtomicSlots {
-    loads: [Slot; 2],
-    writes: [Slot; 2],
+struct AtomicCell {
+    loads: [AtomicRecord; 2],
+    writes: [AtomicRecord; 2],
 }
 
-/// A [`Record`] in memory that several workers look at.
+/// A [`Record`] that several workers read.
 #[derive(Default)]
-struct Slot {
-    who: AtomicU64,
-    what: AtomicU64,
+struct AtomicRecord {
+    accessor: AtomicU64,
+    event: AtomicU64,
 }
 
-/// What is known of an access; all 0 where there is none.
+/// A recorded access; all 0 if there is none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Record {
     /// `(block + 1) << 16 | op << 12 | thread`.
-    who: u64,
-    /// `stamp << 32 | site`.
-    what: u64,
+    accessor: u64,
+    /// `epoch << 32 | location`.
+    event: u64,
 }
 
 impl GlobalShadow {
-    /// Of a buffer of `bytes` bytes that nobody has accessed.
+    /// The shadow of a buffer of `bytes` bytes without accesses.
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
             chunks: (0..bytes.div_ceil(CHUNK_BYTES)).map(|_| OnceLock::new()).collect(),
         }
     }
 
-    /// Looks whether an access to `bytes` bytes from `offset` on races, and remembers it.
+    /// Checks and records an access to `bytes` bytes from `offset` on; returns the access that it races with.
     ///
-    /// `same_block_ordered(thread, stamp)` and `other_block_ordered(block, thread, stamp)` tell whether an earlier
-    /// access is ordered before this one. Where it races in several cells, the first one is told. Bytes outside the
+    /// `same_block_ordered(thread, epoch)` and `other_block_ordered(block, thread, epoch)` tell whether an earlier
+    /// access is ordered before this one. If it races in several cells, the first race is returned. Bytes outside the
     /// buffer have no cells.
     #[inline]
     pub(crate) fn access(
         &self,
-        who: GlobalAccess,
+        access: GlobalAccess,
         offset: usize,
         bytes: usize,
         same_block_ordered: impl Fn(u16, u32) -> bool,
         other_block_ordered: impl Fn(u64, u16, u32) -> bool,
     ) -> Option<GlobalConflict> {
-        if who.op == Op::Read && !who.knows_blocks && self.is_old_news(who.block, offset, bytes) {
+        if access.op == Op::Read && !access.knows_blocks && self.is_old_news(access.block, offset, bytes) {
             return None;
         }
-        self.access_cells(who, offset, bytes, same_block_ordered, other_block_ordered)
+        self.access_cells(access, offset, bytes, same_block_ordered, other_block_ordered)
     }
 
     /// [`Self::access`] in general.
     #[inline(never)]
     fn access_cells(
         &self,
-        who: GlobalAccess,
+        access: GlobalAccess,
         offset: usize,
         bytes: usize,
         same_block_ordered: impl Fn(u16, u32) -> bool,
         other_block_ordered: impl Fn(u64, u16, u32) -> bool,
     ) -> Option<GlobalConflict> {
         let ordered = |earlier: Record| {
-            if earlier.who == 0 {
+            if earlier.accessor == 0 {
                 true
-            } else if earlier.is_of_block(who.block) {
-                earlier.thread() == who.thread || same_block_ordered(earlier.thread(), earlier.stamp())
+            } else if earlier.is_of_block(access.block) {
+                earlier.thread() == access.thread || same_block_ordered(earlier.thread(), earlier.epoch())
             } else {
-                other_block_ordered(earlier.block(), earlier.thread(), earlier.stamp())
+                other_block_ordered(earlier.block(), earlier.thread(), earlier.epoch())
             }
         };
         let end = offset + bytes;
@@ -162,7 +161,7 @@ impl GlobalShadow {
             let chunk = self.chunks[index].get_or_init(Box::default);
             let start = index << CHUNK_SHIFT;
             let (from, to) = (offset.max(start) - start, (end - start).min(CHUNK_BYTES));
-            let conflict = chunk.access(who, from, to, &ordered);
+            let conflict = chunk.access(access, from, to, &ordered);
             found = found.or(conflict);
         }
         found
@@ -176,15 +175,15 @@ impl GlobalShadow {
         let level = chunk.level.load(Ordering::Relaxed);
         let cell = (offset & (CHUNK_BYTES - 1)) >> (WIDEST_SHIFT - level);
         let write = chunk.levels[usize::from(level)].writes.get()?[cell].load();
-        // A race may have been reported with it, which takes the place of what it did.
-        (write.who != 0).then(|| GlobalConflict {
+        // A reported race replaces the operation.
+        (write.accessor != 0).then(|| GlobalConflict {
             op: Op::Write,
             ..write.conflict()
         })
     }
 
-    /// Whether a plain read by `block` adds nothing: nobody has ever written these cells, and two other blocks have
-    /// read each.
+    /// Whether a plain read by `block` adds nothing: these cells were never written, and two other blocks have read
+    /// each.
     #[inline]
     fn is_old_news(&self, block: u64, offset: usize, bytes: usize) -> bool {
         let Some(chunk) = self.chunks.get(offset >> CHUNK_SHIFT).and_then(OnceLock::get) else {
@@ -201,23 +200,27 @@ impl GlobalShadow {
         };
         // The reads are looked at first: if they are from after a write, that write is seen below.
         let block = Record::block_bits(block);
-        let two_blocks = |[a, b]: &[Slot; 2]| {
-            let (a, b) = (a.who.load(Ordering::Acquire) >> 16, b.who.load(Ordering::Acquire) >> 16);
+        let two_blocks = |[a, b]: &[AtomicRecord; 2]| {
+            let (a, b) = (
+                a.accessor.load(Ordering::Acquire) >> 16,
+                b.accessor.load(Ordering::Acquire) >> 16,
+            );
             a != 0 && b != 0 && a != b && a != block && b != block
         };
         if !reads.iter().all(two_blocks) {
             return false;
         }
-        let untouched = |slot: &Slot| slot.who.load(Ordering::Acquire) == 0;
+        let untouched = |record: &AtomicRecord| record.accessor.load(Ordering::Acquire) == 0;
         let unwritten = cells
             .writes
             .get()
             .is_none_or(|writes| writes[range.clone()].iter().all(untouched));
         unwritten
-            && cells
-                .atomics
-                .get()
-                .is_none_or(|atomics| atomics[range].iter().all(|slots| slots.writes.iter().all(untouched)))
+            && cells.atomics.get().is_none_or(|atomics| {
+                atomics[range]
+                    .iter()
+                    .all(|records| records.writes.iter().all(untouched))
+            })
     }
 }
 
@@ -225,7 +228,7 @@ impl Chunk {
     /// [`GlobalShadow::access`] to the bytes `from..to` of the chunk.
     fn access(
         &self,
-        who: GlobalAccess,
+        access: GlobalAccess,
         from: usize,
         to: usize,
         ordered: &impl Fn(Record) -> bool,
@@ -243,38 +246,42 @@ impl Chunk {
         let count = CHUNK_BYTES >> shift;
         let mut found = None;
         for index in from >> shift..to >> shift {
-            let conflict = cells.judge(who, index, count, ordered);
+            let conflict = cells.judge(access, index, count, ordered);
             found = found.or(conflict);
         }
         found.map(Record::conflict)
     }
 
-    /// Goes from one level to a finer one; what was known of a cell holds for its parts.
+    /// Goes from one level to a finer one. Each part inherits its cell's records.
     #[cold]
     fn refine(&self, from: u8, to: u8) {
         let (coarse, fine) = (&self.levels[usize::from(from)], &self.levels[usize::from(to)]);
         let parts = 1 << (to - from);
         if let Some(writes) = coarse.writes.get() {
-            fine.writes
-                .get_or_init(|| writes.iter().flat_map(|slot| (0..parts).map(|_| slot.copy())).collect());
+            fine.writes.get_or_init(|| {
+                writes
+                    .iter()
+                    .flat_map(|record| (0..parts).map(|_| record.copy()))
+                    .collect()
+            });
         }
         if let Some(reads) = coarse.reads.get() {
             fine.reads.get_or_init(|| {
                 reads
                     .iter()
-                    .flat_map(|slots| (0..parts).map(|_| copies(slots)))
+                    .flat_map(|records| (0..parts).map(|_| copies(records)))
                     .collect()
             });
         }
         if let Some(atomics) = coarse.atomics.get() {
-            let copy = |slots: &AtomicSlots| AtomicSlots {
-                loads: copies(&slots.loads),
-                writes: copies(&slots.writes),
+            let copy = |records: &AtomicCell| AtomicCell {
+                loads: copies(&records.loads),
+                writes: copies(&records.writes),
             };
             fine.atomics.get_or_init(|| {
                 atomics
                     .iter()
-                    .flat_map(|slots| (0..parts).map(move |_| copy(slots)))
+                    .flat_map(|records| (0..parts).map(move |_| copy(records)))
                     .collect()
             });
         }
@@ -282,7 +289,7 @@ impl Chunk {
     }
 }
 
-fn copies([a, b]: &[Slot; 2]) -> [Slot; 2] {
+fn copies([a, b]: &[AtomicRecord; 2]) -> [AtomicRecord; 2] {
     [a.copy(), b.copy()]
 }
 
@@ -291,25 +298,28 @@ fn fresh<T: Default>(count: usize) -> Box<[T]> {
 }
 
 impl Cells {
-    /// Looks whether an access races in cell `index` of `count`, and remembers it. The chunk's lock is held.
+    /// Checks and records an access to cell `index` of `count`. The chunk's lock is held.
     fn judge(
         &self,
-        who: GlobalAccess,
+        access: GlobalAccess,
         index: usize,
         count: usize,
         ordered: &impl Fn(Record) -> bool,
     ) -> Option<Record> {
         let mut found: Option<Record> = None;
         let races = |earlier: Record| {
-            earlier.who != 0 && !earlier.is_settled() && who.op.conflicts_with(earlier.op()) && !ordered(earlier)
+            earlier.accessor != 0
+                && !earlier.is_settled()
+                && access.op.conflicts_with(earlier.op())
+                && !ordered(earlier)
         };
-        // What a race is reported with is not reported again.
-        let mut check_writes = |slots: &[Slot]| {
-            for slot in slots {
-                let write = slot.load();
+        // A record is reported only once.
+        let mut check_writes = |records: &[AtomicRecord]| {
+            for record in records {
+                let write = record.load();
                 if races(write) {
                     found = found.or(Some(write));
-                    slot.store(write.settled());
+                    record.store(write.settled());
                 }
             }
         };
@@ -320,12 +330,12 @@ impl Cells {
         if let Some(atomics) = atomics {
             check_writes(&atomics.writes);
         }
-        let mut check_reads = |slots: &[Slot]| {
-            for slot in slots {
-                let read = slot.load();
+        let mut check_reads = |records: &[AtomicRecord]| {
+            for record in records {
+                let read = record.load();
                 if races(read) {
                     found = found.or(Some(read));
-                    slot.store(Record::default());
+                    record.store(Record::default());
                 }
             }
         };
@@ -337,8 +347,8 @@ impl Cells {
             check_reads(&atomics.loads);
         }
 
-        let record = Record::new(who);
-        match who.op {
+        let record = Record::new(access);
+        match access.op {
             Op::Read => keep(&self.reads.get_or_init(|| fresh(count))[index], record, ordered),
             Op::AtomicLoad => keep(&self.atomics.get_or_init(|| fresh(count))[index].loads, record, ordered),
             Op::AtomicStore | Op::AtomicUpdate => {
@@ -351,15 +361,15 @@ impl Cells {
             Op::Write => {
                 // The write comes first: see `is_old_news`.
                 self.writes.get_or_init(|| fresh(count))[index].store(record);
-                for slot in reads.into_iter().flatten() {
-                    slot.store(Record::default());
+                for record in reads.into_iter().flatten() {
+                    record.store(Record::default());
                 }
                 if let Some(atomics) = atomics {
                     atomics
                         .loads
                         .iter()
                         .chain(&atomics.writes)
-                        .for_each(|slot| slot.store(Record::default()));
+                        .for_each(|record| record.store(Record::default()));
                 }
             }
         }
@@ -367,8 +377,8 @@ impl Cells {
     }
 }
 
-/// Remembers an access among two of its kind: see [`shadow`](super::shadow), with blocks farther apart than warps.
-fn keep([a, b]: &[Slot; 2], record: Record, ordered: &impl Fn(Record) -> bool) {
+/// Records an access among two of its kind: see [`shadow`](super::shadow), with blocks farther apart than warps.
+fn keep([a, b]: &[AtomicRecord; 2], record: Record, ordered: &impl Fn(Record) -> bool) {
     let replaces = |earlier: Record| earlier.is_settled() || ordered(earlier);
     let (first, second) = (a.load(), b.load());
     match (replaces(first), replaces(second)) {
@@ -383,37 +393,37 @@ fn keep([a, b]: &[Slot; 2], record: Record, ordered: &impl Fn(Record) -> bool) {
     }
 }
 
-impl Slot {
+impl AtomicRecord {
     fn load(&self) -> Record {
         Record {
-            who: self.who.load(Ordering::Relaxed),
-            what: self.what.load(Ordering::Relaxed),
+            accessor: self.accessor.load(Ordering::Relaxed),
+            event: self.event.load(Ordering::Relaxed),
         }
     }
 
     fn store(&self, record: Record) {
-        self.what.store(record.what, Ordering::Relaxed);
-        self.who.store(record.who, Ordering::Release);
+        self.event.store(record.event, Ordering::Relaxed);
+        self.accessor.store(record.accessor, Ordering::Release);
     }
 
     fn copy(&self) -> Self {
-        let Record { who, what } = self.load();
+        let Record { accessor, event } = self.load();
         Self {
-            who: AtomicU64::new(who),
-            what: AtomicU64::new(what),
+            accessor: AtomicU64::new(accessor),
+            event: AtomicU64::new(event),
         }
     }
 }
 
 impl Record {
-    /// Instead of an [`Op`]: a write that a race was reported with.
+    /// In place of an [`Op`]: a write whose race was reported.
     const SETTLED: u64 = 15;
 
     fn new(access: GlobalAccess) -> Self {
         debug_assert!(access.thread < 1 << 12, "thread {}", access.thread);
         Self {
-            who: Self::block_bits(access.block) << 16 | (access.op as u64) << 12 | u64::from(access.thread),
-            what: u64::from(access.stamp) << 32 | u64::from(access.site),
+            accessor: Self::block_bits(access.block) << 16 | (access.op as u64) << 12 | u64::from(access.thread),
+            event: u64::from(access.epoch) << 32 | u64::from(access.location),
         }
     }
 
@@ -423,39 +433,39 @@ impl Record {
     }
 
     fn is_of_block(self, block: u64) -> bool {
-        self.who >> 16 == Self::block_bits(block)
+        self.accessor >> 16 == Self::block_bits(block)
     }
 
     fn block(self) -> u64 {
-        (self.who >> 16).saturating_sub(1)
+        (self.accessor >> 16).saturating_sub(1)
     }
 
     fn thread(self) -> u16 {
-        self.who as u16 & 0xfff
+        self.accessor as u16 & 0xfff
     }
 
-    fn stamp(self) -> u32 {
-        (self.what >> 32) as u32
+    fn epoch(self) -> u32 {
+        (self.event >> 32) as u32
     }
 
     fn op(self) -> Op {
-        Op::from_code(self.who >> 12 & 15)
+        Op::from_code(self.accessor >> 12 & 15)
     }
 
     fn is_settled(self) -> bool {
-        self.who >> 12 & 15 == Self::SETTLED
+        self.accessor >> 12 & 15 == Self::SETTLED
     }
 
     fn settled(self) -> Self {
         Self {
-            who: self.who | Self::SETTLED << 12,
+            accessor: self.accessor | Self::SETTLED << 12,
             ..self
         }
     }
 
     /// 2 for different blocks, 1 for different warps of a block, 0 for the same warp.
     fn distance(self, other: Self) -> u8 {
-        let other_block = self.who >> 16 != other.who >> 16;
+        let other_block = self.accessor >> 16 != other.accessor >> 16;
         let other_warp = self.thread() / LANES as u16 != other.thread() / LANES as u16;
         if other_block { 2 } else { other_warp.into() }
     }
@@ -465,7 +475,7 @@ impl Record {
             block: self.block(),
             thread: self.thread(),
             op: self.op(),
-            site: self.what as u32,
+            location: self.event as u32,
         }
     }
 }

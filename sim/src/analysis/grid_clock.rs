@@ -1,29 +1,29 @@
-//! What a block's threads know of other blocks: the order that device-wide atomics and fences make.
+//! Order between blocks, from device-wide atomics and fences: the knowledge of a block's threads about other blocks.
 //!
-//! [`GridClock`] is a set of [`Known`]s, one for each block that something is known of. Clocks are handed on along
-//! chains of atomics - a counter that every block raises, a flag that each block passes to the next - and each link
-//! keeps its own version, so versions share what they have in common: a clock is a list of immutable, sorted runs of
-//! decreasing length, as in a log-structured merge tree. Copying one costs a reference for each of its at most 64 runs;
-//! adding a block costs O(log n) on average; a question, a binary search in each run.
+//! [`GridClock`] is a set of [`Known`]s, one for each known block. Clocks are passed along chains of atomics - a
+//! counter that every block raises, a flag that each block passes to the next - and each link keeps its own version, so
+//! versions share their common parts: a clock is a list of immutable, sorted runs of decreasing length, as in a
+//! log-structured merge tree. Copying one costs a reference for each of its at most 64 runs; adding a block costs O(log
+//! n) on average; a question, a binary search in each run.
 
 use std::sync::Arc;
 
 use super::clock::BlockClock;
 
-/// What is known of one block.
+/// Knowledge of one block.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     /// The block's linear index.
     pub(crate) block: u64,
-    /// Everything with a smaller stamp is known: the block's last barrier before the publication.
+    /// All accesses with a smaller epoch are known: the epoch of the block's last barrier before the publication.
     pub(crate) below: u32,
-    /// What is known of single threads beyond that.
+    /// Knowledge of single threads beyond that.
     pub(crate) clock: Arc<BlockClock>,
 }
 
 impl Known {
-    fn includes(&self, thread: u16, stamp: u32) -> bool {
-        stamp < self.below || self.clock.includes(thread, stamp)
+    fn includes(&self, thread: u16, epoch: u32) -> bool {
+        epoch < self.below || self.clock.includes(thread, epoch)
     }
 
     fn merged(&self, other: &Self) -> Self {
@@ -37,7 +37,7 @@ impl Known {
 
 type Run = Arc<[Arc<Known>]>;
 
-/// What is known of all blocks.
+/// Knowledge of all blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GridClock {
     /// Sorted by block within a run; a block may be in several.
@@ -50,12 +50,12 @@ impl GridClock {
         self.runs.is_empty()
     }
 
-    /// Whether what `thread` of `block` did at `stamp` is known.
-    pub(crate) fn ordered(&self, block: u64, thread: u16, stamp: u32) -> bool {
-        self.of_block(block).any(|known| known.includes(thread, stamp))
+    /// Whether the accesses of `thread` of `block` at `epoch` are known.
+    pub(crate) fn ordered(&self, block: u64, thread: u16, epoch: u32) -> bool {
+        self.of_block(block).any(|known| known.includes(thread, epoch))
     }
 
-    /// What is known of `block`, in parts.
+    /// Knowledge of `block`, in parts.
     pub(crate) fn of_block(&self, block: u64) -> impl Iterator<Item = &Known> {
         self.runs.iter().filter_map(move |run| {
             let index = run.binary_search_by_key(&block, |known| known.block).ok()?;
@@ -69,7 +69,7 @@ impl GridClock {
         self.compact();
     }
 
-    /// Adds all that `other` knows.
+    /// Adds the knowledge of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         let mine = self.runs.len();
         for run in &other.runs {
@@ -132,13 +132,13 @@ fn merge_runs(a: &[Arc<Known>], b: &[Arc<Known>]) -> Run {
     }
 }
 
-/// What each thread of the block that a worker runs knows of other blocks.
+/// Knowledge about other blocks, for each thread of the block that a worker runs.
 #[derive(Default)]
 pub(crate) struct GridKnowledge {
-    /// What all threads know.
+    /// Knowledge that all threads share.
     common: GridClock,
-    /// What single threads know beyond that, `common` included; empty where it is no more, and shorter than the block
-    /// if nobody needed it.
+    /// By thread, its knowledge including `common`; empty where there is no more than `common`. Threads beyond the end
+    /// have no more either.
     own: Vec<GridClock>,
 }
 
@@ -149,7 +149,7 @@ impl GridKnowledge {
         self.own.clear();
     }
 
-    /// What `thread` knows.
+    /// The knowledge of `thread`.
     pub(crate) fn of(&self, thread: u16) -> &GridClock {
         match self.own.get(usize::from(thread)) {
             Some(own) if !own.is_empty() => own,
@@ -173,7 +173,7 @@ impl GridKnowledge {
         own.merge(clock);
     }
 
-    /// Some threads have met: each learns what the others know.
+    /// Completes a barrier of some threads: each acquires the others' knowledge.
     pub(crate) fn join(&mut self, threads: impl Iterator<Item = u16> + Clone) {
         if self.own.is_empty() {
             return;
@@ -187,7 +187,7 @@ impl GridKnowledge {
         }
     }
 
-    /// All threads of the block have met.
+    /// Completes a barrier of the block.
     pub(crate) fn barrier(&mut self) {
         for own in self.own.drain(..) {
             self.common.merge(&own);

@@ -1,59 +1,60 @@
-//! Asynchronous copies into a block's shared memory that their threads have not waited for (PTX ISA, "cp.async").
+//! Pending asynchronous copies into a block's shared memory: those that their threads have not waited for (PTX ISA,
+//! "cp.async").
 //!
 //! A thread's copies since its last commit become a group with the next one; a wait finishes all groups but the latest
-//! few. The bytes that a copy writes are its own until then.
+//! few. Until then no other access may touch the bytes that a copy writes.
 //!
-//! Copies are of whole, aligned words of 4 bytes, and no two of those here have a word in common: who starts one looks
-//! first.
+//! Copies are of whole, aligned words of 4 bytes, and no two pending ones have a word in common: the caller checks
+//! before it starts one.
 //!
-//! The words of an mbarrier are kept here, too: nothing but its own operations may access them.
+//! The words of an mbarrier are kept here, too: only mbarrier operations may access them.
 
 use std::panic::Location;
 
-/// A copy that is under way.
+/// A pending copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AsyncCopy {
-    /// Offset in shared memory of the first byte that it writes; `None` where accesses are not looked at.
+    /// Offset in shared memory of the first byte that it writes; `None` if accesses are not checked.
     pub(crate) offset: Option<usize>,
     /// The address of that byte.
     pub(crate) to: *mut u8,
-    /// How many it writes: 4, 8 or 16.
+    /// Bytes that it writes: 4, 8 or 16.
     pub(crate) bytes: usize,
     /// The address of the first byte that it reads.
     pub(crate) from: *const u8,
-    /// How many it reads, at most `bytes`.
+    /// Bytes that it reads, at most `bytes`.
     pub(crate) valid: usize,
-    /// What it writes.
+    /// The bytes that it writes.
     pub(crate) data: [u8; 16],
     /// Where it was started.
-    pub(crate) site: &'static Location<'static>,
+    pub(crate) location: &'static Location<'static>,
 }
 
-/// The copy, or the mbarrier, that an access meets.
+/// The pending copy, or the mbarrier, that an access overlaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// Its thread.
     pub(crate) thread: u16,
     /// Where it was started.
-    pub(crate) site: &'static Location<'static>,
-    /// Whether its thread has made a group of it.
+    pub(crate) location: &'static Location<'static>,
+    /// Whether its thread has committed it to a group.
     pub(crate) committed: bool,
-    /// It is no copy but an mbarrier, of which thread and site are those of its initialisation.
+    /// It is an mbarrier; thread and location are those of its initialization.
     pub(crate) is_mbarrier: bool,
 }
 
-/// An mbarrier that was initialised and not invalidated.
+/// An mbarrier that was initialized and not invalidated.
 struct Claim {
     offset: usize,
     thread: u16,
-    site: &'static Location<'static>,
+    location: &'static Location<'static>,
 }
 
-/// The copies of a block that are under way.
+/// The pending copies of a block.
 pub(crate) struct InFlight {
     /// By thread.
     threads: Vec<Thread>,
-    /// How many copies and mbarriers there are.
+    /// Number of copies and mbarriers.
     count: usize,
     /// By word of shared memory, the thread that copies to it, plus 1, or [`InFlight::MBARRIER`]; 0 where neither is.
     words: Vec<u16>,
@@ -62,9 +63,9 @@ pub(crate) struct InFlight {
 
 #[derive(Default)]
 struct Thread {
-    /// In the order of their starts, each with the number of its group.
+    /// Copies in the order of their starts, each with the number of its group.
     copies: Vec<(u32, AsyncCopy)>,
-    /// Groups that were committed: the number of the next one.
+    /// Committed groups: the number of the next one.
     groups: u32,
 }
 
@@ -74,7 +75,7 @@ impl InFlight {
     /// Bytes of an mbarrier.
     const MBARRIER_BYTES: usize = 8;
 
-    /// Of a block of `threads` threads: none.
+    /// No pending copies of a block of `threads` threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self {
             threads: (0..threads).map(|_| Thread::default()).collect(),
@@ -84,7 +85,7 @@ impl InFlight {
         }
     }
 
-    /// Starts a block: the copies that the last one did not wait for are forgotten.
+    /// Starts a block: forgets the pending copies of the last one.
     pub(crate) fn start_block(&mut self) {
         if self.count > 0 {
             self.words.fill(0);
@@ -118,7 +119,7 @@ impl InFlight {
                 .find(|claim| claim.offset / Self::MBARRIER_BYTES == word * Self::WORD / Self::MBARRIER_BYTES)?;
             return Some(Pending {
                 thread: claim.thread,
-                site: claim.site,
+                location: claim.location,
                 committed: false,
                 is_mbarrier: true,
             });
@@ -132,20 +133,24 @@ impl InFlight {
         let (group, copy) = of.copies.iter().find(|(_, copy)| writes(copy))?;
         Some(Pending {
             thread,
-            site: copy.site,
+            location: copy.location,
             committed: *group < of.groups,
             is_mbarrier: false,
         })
     }
 
-    /// `thread` makes an mbarrier of the 8 bytes from `offset` on, which no copy writes.
-    pub(crate) fn claim(&mut self, offset: usize, thread: u16, site: &'static Location<'static>) {
-        self.mbarriers.push(Claim { offset, thread, site });
+    /// `thread` initializes an mbarrier at `offset`, whose 8 bytes no copy writes.
+    pub(crate) fn claim(&mut self, offset: usize, thread: u16, location: &'static Location<'static>) {
+        self.mbarriers.push(Claim {
+            offset,
+            thread,
+            location,
+        });
         self.mark(offset, Self::MBARRIER_BYTES, Self::MBARRIER);
         self.count += 1;
     }
 
-    /// The mbarrier at `offset` is one no longer.
+    /// The mbarrier at `offset` is invalidated.
     pub(crate) fn give_up(&mut self, offset: usize) {
         self.mbarriers.retain(|claim| claim.offset != offset);
         self.mark(offset, Self::MBARRIER_BYTES, 0);
@@ -160,13 +165,13 @@ impl InFlight {
         of.copies.push((of.groups, copy));
     }
 
-    /// `thread` makes a group of the copies that are in none, be there any or not.
+    /// `thread` commits its open group, which may be empty.
     pub(crate) fn commit(&mut self, thread: u16) {
         self.threads[usize::from(thread)].groups += 1;
     }
 
-    /// `thread` waits until at most `pending` of its latest groups are under way: the copies of the others, in the
-    /// order of their starts.
+    /// `thread` waits until at most `pending` of its latest groups are pending. Returns the copies of the others, in
+    /// the order of their starts.
     pub(crate) fn wait(&mut self, thread: u16, pending: u32) -> Vec<AsyncCopy> {
         let of = &mut self.threads[usize::from(thread)];
         let first_open = of.groups.saturating_sub(pending);

@@ -1,15 +1,14 @@
-//! Where the elements of a matrix product's operand lie in shared memory (PTX ISA, "Asynchronous warpgroup level matrix
-//! instructions: Shared Memory Matrix Layout" and "Matrix Descriptor Format").
+//! Shared-memory layout of `wgmma` operands (PTX ISA, "Asynchronous warpgroup level matrix instructions: Shared Memory
+//! Matrix Layout" and "Matrix Descriptor Format").
 //!
 //! Operands are made of chunks of 16 bytes, 8 elements. With swizzle a row of chunks has 2, 4 or 8 of them (32, 64 or
 //! 128 bytes), 8 rows follow each other, and in row r chunk c takes the place c XOR r, of as many bits as it has; the
-//! bits are taken from the address, so that a pattern that does not begin at a multiple of 8 rows is not what its
-//! description says.
+//! bits are taken from the address, so a pattern must begin at a multiple of 8 rows.
 
 /// Which of an operand's dimensions is contiguous in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Major {
-    /// The dimension that is summed over.
+    /// The K dimension.
     K,
     /// The rows of A, the columns of B.
     Mn,

@@ -2,8 +2,7 @@
 //! Instructions: mbarrier").
 //!
 //! A phase is complete when no arrival and no byte is pending; then the next one begins, which expects as many
-//! arrivals. What is released by the arrivals of a phase, and what its copies have written, is learnt by whoever waits
-//! for that phase.
+//! arrivals. A thread that waits for a phase acquires the releases of its arrivals and the writes of its copies.
 
 use std::collections::HashMap;
 
@@ -12,10 +11,10 @@ use crate::fault::MbarrierProblem;
 use super::agents::Operation;
 use super::sync_vars::Publication;
 
-/// What is learnt from a complete phase.
+/// The releases of a phase.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Released {
-    /// By the arrivals.
+    /// Those of the arrivals.
     pub(crate) published: Publication,
     /// The bulk copies that have completed.
     pub(crate) operations: Vec<Operation>,
@@ -26,17 +25,17 @@ pub(crate) struct Released {
 pub(crate) struct Mbarrier {
     /// Arrivals of each phase.
     expected: u32,
-    /// Arrivals that the current phase lacks.
+    /// Arrivals that the current phase still expects.
     pending: u32,
-    /// Bytes that it lacks; negative where more have come than were expected.
+    /// Bytes that it still expects; negative if more have arrived than were expected.
     bytes: i64,
     /// The number of the current phase, from 0.
     phase: u64,
-    /// What the current phase has been given.
+    /// Releases of the current phase.
     current: Released,
-    /// What the last complete one was given.
+    /// Releases of the last complete phase.
     complete: Released,
-    /// Who initialised it, while no fence of that thread has made it visible to the async proxy.
+    /// The thread that initialized it, until a fence of that thread makes it visible to the async proxy.
     unfenced: Option<u16>,
 }
 
@@ -44,7 +43,7 @@ impl Mbarrier {
     /// The most arrivals and the most bytes of a phase (PTX ISA, "Contents of the mbarrier object").
     pub(crate) const MOST: u32 = (1 << 20) - 1;
 
-    /// Initialised by `thread` for `count` arrivals a phase.
+    /// An mbarrier that `thread` initializes for `count` arrivals a phase.
     pub(crate) fn new(thread: u16, count: u32) -> Result<Self, MbarrierProblem> {
         if !(1..=Self::MOST).contains(&count) {
             return Err(MbarrierProblem::Count {
@@ -68,7 +67,7 @@ impl Mbarrier {
         self.add(bytes.into())
     }
 
-    /// A thread arrives and releases what it knows. Tells whether that completes the phase.
+    /// A thread arrives and releases its knowledge. Returns whether that completes the phase.
     pub(crate) fn arrive(&mut self, published: &Publication) -> Result<bool, MbarrierProblem> {
         if self.pending == 0 {
             return Err(MbarrierProblem::TooManyArrivals {
@@ -81,7 +80,7 @@ impl Mbarrier {
         Ok(self.turn())
     }
 
-    /// A bulk copy has written `bytes` bytes. Tells whether that completes the phase.
+    /// A bulk copy has written `bytes` bytes. Returns whether that completes the phase.
     pub(crate) fn complete(&mut self, bytes: u32, operation: Operation) -> Result<bool, MbarrierProblem> {
         self.add(-i64::from(bytes))?;
         self.current.operations.push(operation);
@@ -110,13 +109,12 @@ impl Mbarrier {
         is_complete
     }
 
-    /// What is learnt by a wait for the phase of parity `parity`, if that is complete: the one before the current phase
-    /// is meant.
+    /// The releases of the phase of parity `parity`, if it is complete: it is the one before the current phase.
     pub(crate) fn completed(&self, parity: u32) -> Option<&Released> {
         (self.phase & 1 != u64::from(parity & 1)).then_some(&self.complete)
     }
 
-    /// What the current phase lacks.
+    /// The arrivals and bytes that the current phase still expects.
     pub(crate) fn missing(&self) -> Missing {
         Missing {
             phase: self.phase,
@@ -126,27 +124,27 @@ impl Mbarrier {
         }
     }
 
-    /// Whether the async proxy sees that it was initialised.
+    /// Whether its initialization is visible to the async proxy.
     pub(crate) fn is_fenced(&self) -> bool {
         self.unfenced.is_none()
     }
 
-    /// `thread` has executed a fence that makes its initialisations visible.
+    /// `thread` executes a fence that makes its initializations visible.
     pub(crate) fn fence(&mut self, thread: u16) {
         self.unfenced = self.unfenced.filter(|&by| by != thread);
     }
 }
 
-/// What a phase waits for.
+/// The arrivals and bytes that a phase still expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     /// Its number, from 0.
     pub(crate) phase: u64,
-    /// Arrivals that are missing.
+    /// Missing arrivals.
     pub(crate) arrivals: u32,
-    /// Of how many.
+    /// Expected arrivals.
     pub(crate) expected: u32,
-    /// Bytes that are missing; negative where more have come than were expected.
+    /// Missing bytes; negative if more have arrived than were expected.
     pub(crate) bytes: i64,
 }
 

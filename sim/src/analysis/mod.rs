@@ -1,13 +1,13 @@
-//! What accesses mean: data structures without an engine.
+//! Analysis of accesses: order, races, pending copies, traffic. The data structures know nothing of the engine.
 //!
-//! - [`sites`]: a small number for each source line that accesses memory.
+//! - [`source_locations`]: numbers for the source locations that access memory.
 //! - [`clock`], [`grid_clock`], [`sync_vars`]: which accesses are ordered, within a block, between blocks, through
 //!   atomics and fences.
 //! - [`agents`]: asynchronous operations as pseudo-threads. [`mbarrier`]: phases of barriers in shared memory.
-//! - [`matrix_descriptor`]: where the operands of a matrix product lie.
-//! - [`in_flight`]: asynchronous copies that nobody has waited for.
-//! - [`shadow`], [`global_shadow`]: who accessed what last, and whether that races with the access at hand.
-//! - [`banks`], [`traffic`]: what the accesses of a warp cost the memory system.
+//! - [`matrix_descriptor`]: the layout of `wgmma` operands.
+//! - [`in_flight`]: pending `cp.async` copies.
+//! - [`shadow`], [`global_shadow`]: the last accesses to each word, and races with them.
+//! - [`banks`], [`traffic`]: the cost of a warp's accesses in wavefronts and sectors.
 //!
 //! Threads are numbered linearly within their block; thread `t` is lane `t % 32` of warp `t / 32`.
 
@@ -20,7 +20,7 @@ pub(crate) mod in_flight;
 pub(crate) mod matrix_descriptor;
 pub(crate) mod mbarrier;
 pub(crate) mod shadow;
-pub(crate) mod sites;
+pub(crate) mod source_locations;
 pub(crate) mod sync_vars;
 pub(crate) mod traffic;
 
@@ -30,7 +30,7 @@ mod tests;
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
-/// What an access does.
+/// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub(crate) enum Op {
@@ -47,27 +47,27 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Whether the access depends on what is in memory.
+    /// Whether the access reads memory.
     pub(crate) const fn reads(self) -> bool {
         matches!(self, Self::Read | Self::AtomicLoad | Self::AtomicUpdate)
     }
 
-    /// Whether the access changes what is in memory.
+    /// Whether the access writes memory.
     pub(crate) const fn writes(self) -> bool {
         matches!(self, Self::Write | Self::AtomicStore | Self::AtomicUpdate)
     }
 
-    /// Whether the access is an atomic one.
+    /// Whether the access is atomic.
     pub(crate) const fn is_atomic(self) -> bool {
         matches!(self, Self::AtomicLoad | Self::AtomicStore | Self::AtomicUpdate)
     }
 
-    /// Whether two accesses to one place need an order: one of them writes, and not both are atomic.
+    /// Whether two accesses to one word need an order: at least one writes, and at least one is not atomic.
     pub(crate) const fn conflicts_with(self, other: Self) -> bool {
         (self.writes() || other.writes()) && !(self.is_atomic() && other.is_atomic())
     }
 
-    /// The operation of number `code`, which has to be one of an [`Op`].
+    /// The operation with the discriminant `code`.
     const fn from_code(code: u64) -> Self {
         match code {
             1 => Self::Read,

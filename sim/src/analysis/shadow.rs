@@ -1,22 +1,22 @@
-//! Who accessed each word of a block's shared memory last.
+//! The last accesses to each word of a block's shared memory.
 //!
 //! For each cell of memory the shadow keeps the last plain write, two plain reads, and, where there are any, two atomic
-//! loads and two atomic writes (stores and updates), each with stamp, thread and site. That is enough:
+//! loads and two atomic writes (stores and updates), each with epoch, thread and source location. That is enough:
 //!
 //! - One write, because everything that is ordered after a later write is ordered after an earlier one - as long as
 //!   writes were themselves ordered, that is, until the first race on the cell.
-//! - Two reads, by different threads, for the next writer may be one of them. Of three reads that nothing orders, two
-//!   are kept that lie in different warps if any do; a read that is ordered before a later one is replaced by it.
+//! - Two reads, by different threads, since the next writer may be one of them. Of three unordered reads, two by
+//!   different warps are kept if there are any; a read that is ordered before a later one is replaced by it.
 //!
-//! # What is found
+//! # Detected faults
 //!
-//! No race is reported that is not one. In a kernel whose threads are ordered by barriers of the block, and barriers of
+//! There are no false positives. In a kernel whose threads are ordered by barriers of the block, and barriers of
 //! whole warps, the first race on each cell is always found. With finer order (barriers of some lanes, release and
 //! acquire) a race can be missed: between a write and a read by a third thread of one interval that was not kept, when
 //! both reads that were kept are ordered before the write.
 //!
-//! After a race the newer access takes the cell: a write replaces all that was there, and a read is set against the
-//! same write only once, whoever reads next. One mistake in a loop is not reported for ever.
+//! After a race the newer access takes the cell: a write replaces all records, and a read is reported against the same
+//! write only once, by any thread. One mistake in a loop is not reported forever.
 //!
 //! # Cells
 //!
@@ -30,23 +30,23 @@
 use super::clock::Clocks;
 use super::{LANES, Op};
 
-/// What is known of an access: `stamp << 32 | op << 28 | thread << 16 | site`; 0 where there is none.
+/// A recorded access: `epoch << 32 | op << 28 | thread << 16 | location`; 0 if there is none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Record(u64);
 
 impl Record {
     const THREAD: u64 = 0xfff << 16;
     const WARP: u64 = Self::THREAD & !((LANES as u64 - 1) << 16);
-    /// Instead of an [`Op`]: a write that a race was reported with.
+    /// In place of an [`Op`]: a write whose race was reported.
     const SETTLED: u64 = 15 << 28;
 
     #[inline]
-    fn new(stamp: u32, op: Op, thread: u16, site: u16) -> Self {
+    fn new(epoch: u32, op: Op, thread: u16, location: u16) -> Self {
         debug_assert!(thread < 1 << 12, "thread {thread}");
-        Self(u64::from(stamp) << 32 | (op as u64) << 28 | u64::from(thread) << 16 | u64::from(site))
+        Self(u64::from(epoch) << 32 | (op as u64) << 28 | u64::from(thread) << 16 | u64::from(location))
     }
 
-    fn stamp(self) -> u32 {
+    fn epoch(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
@@ -58,10 +58,10 @@ impl Record {
         Op::from_code(self.0 >> 28 & 15)
     }
 
-    /// Whether it is from before `stamp`.
+    /// Whether it is from before `epoch`.
     #[inline]
-    fn is_before(self, stamp: u32) -> bool {
-        self.0 < u64::from(stamp) << 32
+    fn is_before(self, epoch: u32) -> bool {
+        self.0 < u64::from(epoch) << 32
     }
 
     #[inline]
@@ -85,7 +85,7 @@ impl Record {
     fn conflict(self) -> Conflict {
         Conflict {
             thread: self.thread(),
-            site: self.0 as u16,
+            location: self.0 as u16,
             op: self.op(),
         }
     }
@@ -103,21 +103,21 @@ struct AtomicCell {
     writes: [Record; 2],
 }
 
-/// An earlier access that nothing orders with the one at hand.
+/// An earlier access that is not ordered with the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
     /// Its thread.
     pub(crate) thread: u16,
-    /// Its site.
-    pub(crate) site: u16,
-    /// What it did.
+    /// The number of its source location.
+    pub(crate) location: u16,
+    /// Its operation.
     pub(crate) op: Op,
 }
 
-/// What is wrong with an access.
+/// The verdict on an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// It reads bytes that nobody has written in this block.
+    /// It reads bytes that no thread of this block has written.
     pub(crate) uninitialized: bool,
     /// It races with this one.
     pub(crate) conflict: Option<Conflict>,
@@ -131,9 +131,9 @@ pub(crate) struct SharedShadow {
     /// A cell is `1 << cell_shift` bytes.
     cell_shift: u32,
     block_start: u32,
-    /// The block has executed atomics: only then what is in `atomics` matters.
+    /// The block has executed atomics: `atomics` is valid.
     has_atomics: bool,
-    /// Bytes of an access to one cell that can do without a look at `atomics`: 0 if none can.
+    /// Bytes of an access to one cell that need not check `atomics`: 0 if all must.
     plain_bytes: usize,
 }
 
@@ -150,7 +150,7 @@ impl SharedShadow {
         }
     }
 
-    /// Starts a block with `bytes` of shared memory, none of it written. Stamps below `block_start`
+    /// Starts a block with `bytes` of shared memory, none of it written. Epochs below `block_start`
     /// ([`Clocks::block_start`]) are not of it.
     pub(crate) fn start_block(&mut self, bytes: usize, block_start: u32) {
         self.block_start = block_start;
@@ -159,9 +159,9 @@ impl SharedShadow {
         self.grow(bytes);
     }
 
-    /// `thread` accesses `bytes` bytes from `offset` on, at `site`: tells what is wrong with that, and remembers it.
+    /// Checks and records an access of `thread` to `bytes` bytes from `offset` on, at `location`.
     ///
-    /// Where an access is wrong in several cells, the first one is told. Bounds are not checked here: the shadow grows
+    /// If several cells have faults, the first one is returned. Bounds are not checked here: the shadow grows
     /// as needed.
     #[inline]
     pub(crate) fn access(
@@ -171,7 +171,7 @@ impl SharedShadow {
         bytes: usize,
         thread: u16,
         op: Op,
-        site: u16,
+        location: u16,
     ) -> Verdict {
         if bytes == self.plain_bytes
             && offset & (bytes - 1) == 0
@@ -179,29 +179,37 @@ impl SharedShadow {
             && !clocks.is_fine()
             && let Some(cell) = self.cells.get_mut(offset >> self.cell_shift)
         {
-            let now = Now::new(clocks, thread, op, site, self.block_start);
+            let now = Now::new(clocks, thread, op, location, self.block_start);
             if now.is_common(cell, |earlier| now.certainly_follows(earlier)) {
                 return Verdict::default();
             }
         }
-        self.access_any(clocks, offset, bytes, thread, op, site)
+        self.access_any(clocks, offset, bytes, thread, op, location)
     }
 
-    /// The last plain writes of this block to the `bytes` bytes from `offset` on, each with its stamp.
+    /// The last plain writes of this block to the `bytes` bytes from `offset` on, each with its epoch.
     pub(crate) fn last_writes(&self, offset: usize, bytes: usize) -> impl Iterator<Item = (Conflict, u32)> {
         let cells = offset >> self.cell_shift..(offset + bytes).div_ceil(1 << self.cell_shift);
         let writes = cells.filter_map(|cell| Some(self.cells.get(cell)?.write));
         let of_block = writes.filter(|write| !write.is_before(self.block_start));
-        // A race may have been reported with it, which takes the place of what it did.
+        // A reported race replaces the operation.
         of_block.map(|write| {
             let op = Op::Write;
-            (Conflict { op, ..write.conflict() }, write.stamp())
+            (Conflict { op, ..write.conflict() }, write.epoch())
         })
     }
 
     /// [`Self::access`] in general.
     #[inline(never)]
-    fn access_any(&mut self, clocks: &Clocks, offset: usize, bytes: usize, thread: u16, op: Op, site: u16) -> Verdict {
+    fn access_any(
+        &mut self,
+        clocks: &Clocks,
+        offset: usize,
+        bytes: usize,
+        thread: u16,
+        op: Op,
+        location: u16,
+    ) -> Verdict {
         let mut verdict = Verdict::default();
         if bytes == 0 {
             return verdict;
@@ -217,7 +225,7 @@ impl SharedShadow {
             self.plain_bytes = 0;
             self.atomics.resize(self.cells.len(), AtomicCell::default());
         }
-        let now = Now::new(clocks, thread, op, site, self.block_start);
+        let now = Now::new(clocks, thread, op, location, self.block_start);
         for index in offset >> self.cell_shift..end >> self.cell_shift {
             let cell = &mut self.cells[index];
             let atomics = if self.has_atomics {
@@ -232,7 +240,7 @@ impl SharedShadow {
         verdict
     }
 
-    /// Makes the cells `1 << shift` bytes wide; what was known of a cell holds for its parts.
+    /// Makes the cells `1 << shift` bytes wide. Each part inherits its cell's records.
     fn refine(&mut self, shift: u32) {
         let parts = 1 << (self.cell_shift - shift);
         self.cells = self
@@ -262,7 +270,7 @@ impl SharedShadow {
     }
 }
 
-/// The access at hand.
+/// The current access.
 struct Now<'a> {
     clocks: &'a Clocks,
     record: Record,
@@ -273,17 +281,17 @@ struct Now<'a> {
 
 impl<'a> Now<'a> {
     #[inline]
-    fn new(clocks: &'a Clocks, thread: u16, op: Op, site: u16, block_start: u32) -> Self {
+    fn new(clocks: &'a Clocks, thread: u16, op: Op, location: u16, block_start: u32) -> Self {
         Self {
             clocks,
-            record: Record::new(clocks.stamp(thread), op, thread, site),
+            record: Record::new(clocks.epoch(thread), op, thread, location),
             op,
             block_start,
             interval_start: clocks.interval_start(),
         }
     }
 
-    /// Whether an earlier access is ordered before this one by a barrier or by being of the same thread.
+    /// Whether an earlier access is ordered before this one by a barrier or by program order.
     #[inline]
     fn certainly_follows(&self, earlier: Record) -> bool {
         earlier.is_before(self.interval_start) || earlier.same_thread(self.record)
@@ -294,12 +302,12 @@ impl<'a> Now<'a> {
         self.certainly_follows(earlier)
             || self.clocks.is_fine() && {
                 let thread = self.record.thread();
-                self.clocks.ordered(earlier.thread(), earlier.stamp(), thread)
+                self.clocks.ordered(earlier.thread(), earlier.epoch(), thread)
             }
     }
 
-    /// The common case of a plain access, with what `follows` says of the order: remembers the access, or tells that
-    /// the cell has to be judged.
+    /// The common case of a plain access, with `follows` for the order. Records the access, or returns false: the cell
+    /// must be judged.
     #[inline]
     fn is_common(&self, cell: &mut Cell, follows: impl Fn(Record) -> bool) -> bool {
         let Cell { write, reads: [a, b] } = *cell;
@@ -320,7 +328,7 @@ impl<'a> Now<'a> {
             return false;
         }
         if follows(a) {
-            // Both slots are never of one thread: the other would be forgotten that reads next.
+            // The two reads are never of one thread: else the next reader's would be lost.
             cell.reads = [self.record, if follows(b) { Record::default() } else { b }];
         } else if follows(b) || a.same_warp(b) && !a.same_warp(self.record) {
             cell.reads[1] = self.record;
@@ -328,7 +336,7 @@ impl<'a> Now<'a> {
         true
     }
 
-    /// Looks at everything, reports into `verdict`, and remembers the access.
+    /// Checks all records of the cell, reports into `verdict`, and records the access.
     #[cold]
     fn judge(&self, cell: &mut Cell, atomics: Option<&mut AtomicCell>, verdict: &mut Verdict) {
         let mut none = AtomicCell::default();
@@ -337,8 +345,7 @@ impl<'a> Now<'a> {
         let written = writes.any(|write| !write.is_before(self.block_start));
         verdict.uninitialized |= self.op.reads() && !written;
 
-        // In the order in which a reader of the report would name them. What a race is reported with is not reported
-        // again.
+        // Writes come first in reports. A record is reported only once.
         let mut found: Option<Record> = None;
         let races = |earlier: Record| !earlier.is_settled() && !self.follows(earlier);
         for write in std::iter::once(&mut cell.write).chain(&mut atomics.writes) {
@@ -372,7 +379,7 @@ impl<'a> Now<'a> {
         }
     }
 
-    /// Remembers the access among two of its kind.
+    /// Records the access among two of its kind.
     fn keep(&self, [a, b]: &mut [Record; 2]) {
         let replaces = |earlier: Record| earlier.is_settled() || self.follows(earlier);
         match (replaces(*a), replaces(*b)) {

@@ -1,18 +1,17 @@
 //! Order through atomics and fences, by the rules of the PTX ISA, which order all that C++20 and Rust order.
 //!
-//! - A *release* store publishes at its address what its thread has done and knows; it replaces what was published
-//!   there before.
-//! - A read-modify-write continues the release sequence: what was published stays, and what it releases itself is
-//!   added.
-//! - A relaxed store or read-modify-write publishes in the same way what its thread's last release *fence* saw, and
-//!   what its thread's last release at the same address did. If there was neither, a relaxed store publishes nothing,
-//!   and ends the release sequence.
-//! - An *acquire* load or read-modify-write learns what is published at its address. What a relaxed one would have
-//!   learnt is learnt at its thread's next acquire at that address, or next acquire fence.
+//! - A *release* store publishes at its address its thread's accesses and knowledge; it replaces the earlier
+//!   publication.
+//! - A read-modify-write continues the release sequence: the publication remains, and its own release is added.
+//! - A relaxed store or read-modify-write publishes in the same way the knowledge of its thread's last release *fence*,
+//!   and of its thread's last release at the same address. If there was neither, a relaxed store publishes nothing, and
+//!   ends the release sequence.
+//! - An *acquire* load or read-modify-write acquires the publication at its address. A relaxed one defers that to its
+//!   thread's next acquire at that address, or next acquire fence.
 //!
-//! Scopes: an operation of block scope neither publishes to other blocks nor learns from them; between threads of one
+//! Scopes: an operation of block scope neither publishes to other blocks nor acquires from them; between threads of one
 //! block the scope does not matter. One approximation: two blocks that publish through one address at block scope,
-//! which is a mistake in itself, overwrite each other's publications.
+//! which is a bug in itself, overwrite each other's publications.
 //!
 //! Each answer follows the order in which the engine executed the atomics. That `fence.sc` instructions of different
 //! threads are themselves ordered is not used: which one comes first is up to the run.
@@ -30,9 +29,9 @@ use parking_lot::Mutex;
 use super::Op;
 use super::clock::{BlockClock, Clocks};
 use super::grid_clock::{GridClock, GridKnowledge, Known};
-use super::sites::SiteSpace;
+use crate::access::Space;
 
-/// Who an atomic or a fence is meant for.
+/// Scope of an atomic or a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SyncScope {
     /// The threads of the own block.
@@ -41,22 +40,22 @@ pub(crate) enum SyncScope {
     Grid,
 }
 
-/// What an atomic access does, and where.
+/// An atomic access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtomicAccess {
     /// The memory.
-    pub(crate) space: SiteSpace,
+    pub(crate) space: Space,
     /// The address; one variable is always accessed at the same one.
     pub(crate) address: usize,
     /// [`Op::AtomicLoad`], [`Op::AtomicStore`] or [`Op::AtomicUpdate`]. A compare-and-exchange that fails is a load.
     pub(crate) op: Op,
     /// As in `core::sync::atomic`.
     pub(crate) order: Ordering,
-    /// For whom it synchronises.
+    /// For whom it synchronizes.
     pub(crate) scope: SyncScope,
 }
 
-/// What a thread knew when it published.
+/// A thread's knowledge at a publication.
 #[derive(Clone, Debug)]
 struct Snapshot {
     /// Of its own block, in this interval.
@@ -65,7 +64,7 @@ struct Snapshot {
     grid: GridClock,
 }
 
-/// What a thread knew when it published, for those that may learn it.
+/// A thread's knowledge at a publication, by scope.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Publication {
     /// For threads of its block.
@@ -74,44 +73,44 @@ pub(crate) struct Publication {
     grid: GridClock,
 }
 
-/// What threads knew that have arrived at a barrier without waiting there.
+/// Knowledge of the threads that have arrived at a barrier without waiting.
 #[derive(Default)]
 pub(crate) struct Arrivals(Publication);
 
-/// What is published at one address.
+/// The publication at one address.
 #[derive(Default)]
 struct Variable {
-    /// The block that the local part is of.
+    /// The block of the local part.
     block: u64,
     published: Publication,
 }
 
 /// An address in one of the memories.
-type Place = (SiteSpace, usize);
+type Place = (Space, usize);
 
-/// What a thread's fences and relaxed atomics have to do with each other and with what it did at the same address.
+/// A thread's fences, releases and relaxed reads that later atomics may combine with.
 #[derive(Default)]
 struct Patterns {
-    /// What the last release fence saw.
+    /// Knowledge at the last release fence.
     fence: Publication,
-    /// What the last release at each address published.
+    /// Publication of the last release at each address.
     released: HashMap<Place, Publication>,
-    /// What relaxed reads saw published, since the last acquire at the address or acquire fence.
+    /// Publications that relaxed reads saw, since the last acquire at the address or acquire fence.
     pending: HashMap<Place, Publication>,
 }
 
-/// What atomics on global memory have published in one run; shared by its workers.
+/// Publications of one run's atomics on global memory; shared by its workers.
 ///
 /// Only the block that may execute device-wide atomics calls in here at grid scope, so that the order of the calls is
 /// the order of the atomics.
 #[derive(Default)]
 pub(crate) struct GridSync {
     variables: Mutex<HashMap<usize, Variable>>,
-    /// Something was published: until then relaxed atomics need not look.
+    /// There was a publication: until then relaxed atomics have nothing to acquire.
     used: AtomicBool,
 }
 
-/// All order of the block that a worker runs: barriers, meetings, atomics, fences.
+/// All order of the block that a worker runs: barriers, warp rendezvous, atomics, fences.
 pub(crate) struct Synchronization {
     /// The order within the block. Its `start_block`, `barrier` and `join` are called from here only.
     pub(crate) clocks: Clocks,
@@ -142,20 +141,20 @@ impl Synchronization {
         self.shared.clear();
     }
 
-    /// All threads of the block have met.
+    /// Completes a barrier of the block.
     pub(crate) fn barrier(&mut self) {
         self.clocks.barrier();
         self.knowledge.barrier();
     }
 
-    /// Some threads of the block have met, each once.
+    /// Completes a barrier of some threads, each given once.
     pub(crate) fn join(&mut self, threads: impl Iterator<Item = u16> + Clone) {
         self.clocks.join(threads.clone());
         self.knowledge.join(threads);
     }
 
-    /// `agent` starts, with what all of `parents` know. Returns its stamp. Of other blocks it knows what the first one
-    /// knows.
+    /// Starts `agent` with the knowledge that all of `parents` have in common; about other blocks, with that of the
+    /// first one. Returns its epoch.
     pub(crate) fn fork(&mut self, agent: u16, parents: impl Iterator<Item = u16> + Clone) -> u32 {
         if let Some(first) = parents.clone().next() {
             let known = self.knowledge.of(first).clone();
@@ -164,12 +163,12 @@ impl Synchronization {
         self.clocks.fork(agent, parents)
     }
 
-    /// What `thread` knows now, itself included, for threads of its block.
+    /// Publishes the knowledge of `thread`, itself included, to its block.
     pub(crate) fn release_to_block(&mut self, thread: u16) -> Publication {
         self.publish(thread, SyncScope::Block)
     }
 
-    /// What `thread` knows now, itself included, for threads of all blocks.
+    /// Publishes the knowledge of `thread`, itself included, to all blocks.
     pub(crate) fn release_to_cluster(&mut self, thread: u16) -> Publication {
         let local = None;
         Publication {
@@ -178,57 +177,58 @@ impl Synchronization {
         }
     }
 
-    /// `agent` starts for a thread of another block, with what that has released. Returns its stamp.
+    /// Starts `agent` for a thread of another block, with its publication. Returns the agent's epoch.
     pub(crate) fn fork_from(&mut self, agent: u16, published: &Publication) -> u32 {
         self.fork(agent, std::iter::empty());
         self.learn(agent, published);
-        self.clocks.restamp(agent)
+        self.clocks.advance_epoch(agent)
     }
 
-    /// The barriers of this block that who has published knows of: those before this stamp.
+    /// The publisher knows of this block's barriers those before the returned epoch.
     pub(crate) fn published_below(&self, published: &Publication) -> u32 {
         let known = published.grid.of_block(self.block).map(|known| known.below);
         known.max().unwrap_or_else(|| self.clocks.block_start())
     }
 
-    /// Whether what is published includes what `agent` of this block did at `stamp`.
-    pub(crate) fn is_published(&self, published: &Publication, agent: u16, stamp: u32) -> bool {
-        published.grid.ordered(self.block, agent, stamp)
+    /// Whether the publication includes the accesses of this block's `agent` at `epoch`.
+    pub(crate) fn is_published(&self, published: &Publication, agent: u16, epoch: u32) -> bool {
+        published.grid.ordered(self.block, agent, epoch)
     }
 
-    /// `thread` learns what others, of its block or of its cluster, have released.
+    /// Adds a publication, of the block or the cluster, to the knowledge of `thread`.
     pub(crate) fn acquire(&mut self, thread: u16, published: &Publication) {
         self.learn(thread, published);
     }
 
-    /// `thread` has arrived at a barrier and goes on: those who wait there learn what it knows now.
+    /// `thread` arrives at a barrier without waiting: the threads that wait there acquire its knowledge.
     pub(crate) fn arrive(&mut self, thread: u16, arrivals: &mut Arrivals) {
         let published = self.publish(thread, SyncScope::Block);
         arrivals.0.merge(&published);
     }
 
-    /// Some threads of the block, at least one, have met at a barrier; others had arrived there.
-    pub(crate) fn meet(&mut self, threads: &[u16], arrivals: &Arrivals) {
+    /// Completes a named barrier where `threads`, at least one, wait; others have arrived.
+    pub(crate) fn complete_named_barrier(&mut self, threads: &[u16], arrivals: &Arrivals) {
         self.join(threads.iter().copied());
         for &thread in threads {
             self.learn(thread, &arrivals.0);
         }
     }
 
-    /// Whether what `other` of another block did at `stamp` is ordered before what `thread` does now.
-    pub(crate) fn ordered_in_grid(&self, thread: u16, block: u64, other: u16, stamp: u32) -> bool {
-        self.knowledge.of(thread).ordered(block, other, stamp)
+    /// Whether the accesses of thread `other` of another block at `epoch` are ordered before the next access of
+    /// `thread`.
+    pub(crate) fn ordered_in_grid(&self, thread: u16, block: u64, other: u16, epoch: u32) -> bool {
+        self.knowledge.of(thread).ordered(block, other, epoch)
     }
 
-    /// Whether `thread` knows anything of other blocks.
+    /// Whether `thread` knows any access of other blocks.
     pub(crate) fn knows_blocks(&self, thread: u16) -> bool {
         !self.knowledge.of(thread).is_empty()
     }
 
-    /// `thread` executes an atomic access; `check` looks whether it races.
+    /// Executes an atomic access of `thread`; `check` looks for a race.
     ///
-    /// `check` is called between the two halves: what the access acquires is ordered before it, and it is itself part
-    /// of what it releases.
+    /// `check` is called between the acquiring and the releasing half: acquired accesses are ordered before this one,
+    /// and this one is part of the release.
     pub(crate) fn atomic<R>(
         &mut self,
         grid: &GridSync,
@@ -239,7 +239,7 @@ impl Synchronization {
         debug_assert!(access.op.is_atomic(), "an atomic access at {:#x}", access.address);
         let silent = access.order == Ordering::Relaxed && !self.has_released(thread);
         match access.space {
-            SiteSpace::Shared => {
+            Space::Shared => {
                 if silent && self.shared.is_empty() {
                     return check(self);
                 }
@@ -250,7 +250,7 @@ impl Synchronization {
                 self.shared = variables;
                 result
             }
-            SiteSpace::Global => {
+            Space::Global => {
                 if silent && !grid.used.load(Ordering::Relaxed) {
                     return check(self);
                 }
@@ -266,7 +266,7 @@ impl Synchronization {
         }
     }
 
-    /// `thread` executes a fence.
+    /// Executes a fence of `thread`.
     pub(crate) fn fence(&mut self, thread: u16, order: Ordering, scope: SyncScope) {
         if acquires(order)
             && let Some(patterns) = self.patterns.get_mut(&thread)
@@ -346,7 +346,7 @@ impl Synchronization {
             }
             published
         };
-        // What this operation has itself acquired, its thread knows, and has published again.
+        // The thread knows everything that this operation acquired, and has published it again.
         let replaces = access.op == Op::AtomicStore || acquires(access.order) && releases(access.order);
         let variable = variables.entry(access.address).or_default();
         if access.op == Op::AtomicStore {
@@ -365,7 +365,7 @@ impl Synchronization {
         }
     }
 
-    /// What `thread` knows now, itself included, for its block and, at grid scope, for all.
+    /// The knowledge of `thread`, itself included, for its block and, at grid scope, for all blocks.
     fn publish(&mut self, thread: u16, scope: SyncScope) -> Publication {
         let clock = Arc::new(self.clocks.release(thread));
         let known = self.knowledge.of(thread).clone();
@@ -392,7 +392,7 @@ impl Synchronization {
             self.clocks.acquire(thread, &snapshot.clock);
             self.knowledge.acquire(thread, &snapshot.grid);
         }
-        // The own block's doings may come back by way of others.
+        // Knowledge of the own block may return through others.
         for known in published.grid.of_block(self.block) {
             self.clocks.acquire(thread, &known.clock);
         }
@@ -422,8 +422,8 @@ impl Publication {
         self.grid.merge(&other.grid);
     }
 
-    /// Takes the place of what the same thread published earlier; what it published for all blocks stays if this is
-    /// for its own block only.
+    /// Replaces an earlier publication of the same thread. The part for all blocks remains if `later` is for the own
+    /// block only.
     fn succeed(&mut self, later: Self) {
         self.local = later.local;
         if !later.grid.is_empty() {
@@ -431,7 +431,7 @@ impl Publication {
         }
     }
 
-    /// What an acquire of `scope` learns of it, and what is then no longer pending.
+    /// Takes the part that an acquire of `scope` acquires.
     fn take_for(&mut self, scope: SyncScope) -> Self {
         match scope {
             SyncScope::Grid => std::mem::take(self),

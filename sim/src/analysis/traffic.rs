@@ -1,79 +1,80 @@
-//! What the accesses of a block's warps cost the memory system, per site.
+//! Cost of the accesses of a block's warps, by source location.
 //!
 //! The simulator runs threads one after another; the hardware executes one instruction for all lanes of a warp. To
-//! count as the hardware does, accesses are put together again: the `n`-th execution of a site by one lane and the
-//! `n`-th by another are the same instruction, counted from the last point where all lanes of the warp met. For each
-//! warp and site the executions that are not complete are kept, in windows of [`Traffic::WINDOW`]; one is complete when
-//! every lane has passed it or waits, and is then evaluated as [`banks`] says.
+//! count as the hardware does, accesses are combined: the `n`-th execution of a location by one lane and the `n`-th by
+//! another are the same instruction, counted from the last rendezvous of the whole warp. For each warp and location the
+//! executions that are not complete are kept, in windows of [`Traffic::WINDOW`]. An execution is complete when every
+//! lane has passed it or waits; [`banks`] then evaluates it.
 //!
-//! This is exact as long as lanes that execute a site equally often do it together, as they do on hardware where
+//! This is exact as long as lanes that execute a location equally often do it together, as they do on hardware where
 //! branches reconverge. When all of a warp's windows are in use, the oldest executions are closed although some lanes
-//! have not passed them. A lane that comes to one of these is evaluated alone and counted in [`Traffic::approximate`].
-//! Accesses at sites beyond the bound below are only counted there.
+//! have not passed them. A lane that reaches one of these is evaluated alone and counted in [`Traffic::approximate`].
+//! Accesses at locations beyond the bound below are only counted there.
 //!
 //! # Memory
 //!
-//! For each warp, 148 bytes for each site, up to [`Traffic::SITES`], and 8.25 KiB for each window, up to
-//! [`Traffic::WINDOWS`]: 5.3 KiB a thread for a kernel of 20 sites, never more than 35 KiB a thread.
+//! For each warp, 148 bytes for each location, up to [`Traffic::LOCATIONS`], and 8.25 KiB for each window, up to
+//! [`Traffic::WINDOWS`]: 5.3 KiB a thread for a kernel of 20 locations, never more than 35 KiB a thread.
 
 use super::banks::{self, SharedAccess};
-use super::sites::{SiteKind, SiteSpace};
+use super::source_locations::AccessClass;
 use super::{LANES, Op};
+use crate::access::Space;
 
 /// The accesses of a worker's blocks.
 pub(crate) struct Traffic {
     warps: Vec<Warp>,
-    /// At `site << warp_bits | warp`.
-    slots: Vec<Slot>,
+    /// At `location << warp_bits | warp`.
+    executions: Vec<Executions>,
     warp_bits: u32,
     /// The windows, [`Traffic::WINDOW`] entries each.
     entries: Vec<Entry>,
-    /// For each window, the next one of the same slot.
+    /// For each window, the next one of the same own.
     following: Vec<u32>,
     /// Windows that are not in use.
     free: Vec<u32>,
-    totals: Vec<SiteTraffic>,
+    totals: Vec<LocationTraffic>,
     approximate: u64,
 }
 
 #[derive(Default)]
 struct Warp {
-    /// Lanes that do not exist.
+    /// Mask of lanes that do not exist.
     missing: u32,
-    /// Slots with counters that are not 0.
+    /// Locations with counters that are not 0.
     touched: Vec<u32>,
     /// Windows in use.
     windows: usize,
 }
 
-/// The executions of one site by one warp.
+/// The executions of one source location by one warp.
 #[derive(Clone)]
-struct Slot {
-    /// How often each lane has executed the site.
+struct Executions {
+    /// How often each lane has executed the location.
     executed: [u32; LANES],
     /// The first execution that is not complete.
     first: u32,
-    /// The first that nobody has come to.
+    /// The first that no lane has reached.
     next: u32,
     /// The first window, if any execution is open; the others follow it.
     window: u32,
     /// The execution that is the first entry of the first window.
     base: u32,
     touched: bool,
-    kind: SiteKind,
+    class: AccessClass,
 }
 
 /// One execution.
 #[derive(Clone)]
 struct Entry {
-    /// Lanes that have come to it, or do not exist.
+    /// Lanes that have reached it, or do not exist.
     lanes: u32,
     addresses: [u64; LANES],
 }
 
-/// What one site costs.
+/// Cost of one source location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SiteTraffic {
+pub(crate) struct LocationTraffic {
     /// Instructions of warps.
     pub(crate) requests: u64,
     /// Lanes that took part, over all requests.
@@ -85,8 +86,8 @@ pub(crate) struct SiteTraffic {
     pub(crate) ideal: u64,
 }
 
-impl SiteTraffic {
-    /// Adds what another worker counted at the same site.
+impl LocationTraffic {
+    /// Adds another worker's counts of the same location.
     pub(crate) fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.lanes += other.lanes;
@@ -94,16 +95,16 @@ impl SiteTraffic {
         self.ideal += other.ideal;
     }
 
-    fn count(&mut self, kind: SiteKind, missing: u32, Entry { lanes, addresses }: &Entry) {
+    fn count(&mut self, class: AccessClass, missing: u32, Entry { lanes, addresses }: &Entry) {
         let here = |lane: &usize| lanes & !missing & 1 << lane != 0 && addresses[*lane] != Traffic::SKIPPED;
         let lanes = (0..LANES).filter(here).fold(0_u32, |lanes, lane| lanes | 1 << lane);
         if lanes == 0 {
             return;
         }
-        let bytes = u32::from(kind.bytes);
-        let (actual, ideal) = match kind.space {
-            SiteSpace::Shared => {
-                let access = match kind.op {
+        let bytes = u32::from(class.bytes);
+        let (actual, ideal) = match class.space {
+            Space::Shared => {
+                let access = match class.op {
                     Op::Read | Op::AtomicLoad => SharedAccess::Load,
                     Op::Write | Op::AtomicStore => SharedAccess::Store,
                     Op::AtomicUpdate => SharedAccess::Atomic,
@@ -111,7 +112,7 @@ impl SiteTraffic {
                 let wavefronts = banks::wavefronts(addresses, lanes, bytes, access);
                 (wavefronts.actual, wavefronts.ideal)
             }
-            SiteSpace::Global => {
+            Space::Global => {
                 let sectors = banks::sectors(addresses, lanes, bytes);
                 (sectors.actual, sectors.ideal)
             }
@@ -126,14 +127,14 @@ impl SiteTraffic {
 }
 
 impl Traffic {
-    /// In place of an address: the lane comes to the site and passes over it, because of a guard.
+    /// In place of an address: a guard makes the lane skip the location.
     pub(crate) const SKIPPED: u64 = u64::MAX;
     /// Executions in a window: when a lane has filled one, the others should catch up.
     pub(crate) const WINDOW: u32 = 32;
-    /// Windows of a warp, over all sites.
+    /// Windows of a warp, over all locations.
     pub(crate) const WINDOWS: usize = 64;
-    /// Sites that are evaluated.
-    pub(crate) const SITES: usize = 4096;
+    /// SourceLocations that are evaluated.
+    pub(crate) const LOCATIONS: usize = 4096;
 
     /// For blocks of `threads` threads.
     pub(crate) fn new(threads: usize) -> Self {
@@ -148,7 +149,7 @@ impl Traffic {
                     ..Warp::default()
                 })
                 .collect(),
-            slots: Vec::new(),
+            executions: Vec::new(),
             warp_bits: threads.div_ceil(LANES).next_power_of_two().trailing_zeros(),
             entries: Vec::new(),
             following: Vec::new(),
@@ -158,30 +159,30 @@ impl Traffic {
         }
     }
 
-    /// `thread` executes `site`, which is of `kind`, at `address`: an offset into shared memory, or an address in
+    /// `thread` executes `location`, of class `class`, at `address`: an offset into shared memory, or an address in
     /// global memory.
     ///
     /// Returns whether the thread has run far ahead of its warp: the other lanes should run before it goes on, and
     /// [`Traffic::settle`] be called.
     #[inline]
-    pub(crate) fn record(&mut self, thread: u16, site: u16, kind: SiteKind, address: u64) -> bool {
+    pub(crate) fn record(&mut self, thread: u16, location: u16, class: AccessClass, address: u64) -> bool {
         let (warp, lane) = (usize::from(thread) / LANES, usize::from(thread) % LANES);
-        let index = usize::from(site) << self.warp_bits | warp;
-        let Some(slot) = self.slots.get_mut(index) else {
-            return self.record_new(thread, site, kind, address);
+        let index = usize::from(location) << self.warp_bits | warp;
+        let Some(own) = self.executions.get_mut(index) else {
+            return self.record_new(thread, location, class, address);
         };
-        let execution = slot.executed[lane];
-        let ahead = execution.wrapping_sub(slot.first);
-        if ahead >= slot.next.wrapping_sub(slot.first) {
-            return self.record_first(thread, site, kind, address);
+        let execution = own.executed[lane];
+        let ahead = execution.wrapping_sub(own.first);
+        if ahead >= own.next.wrapping_sub(own.first) {
+            return self.record_first(thread, location, class, address);
         }
-        slot.executed[lane] = execution.wrapping_add(1);
-        let (mut window, mut offset) = (slot.window, execution.wrapping_sub(slot.base));
+        own.executed[lane] = execution.wrapping_add(1);
+        let (mut window, mut offset) = (own.window, execution.wrapping_sub(own.base));
         while offset >= Self::WINDOW {
             window = self.following[window as usize];
             offset -= Self::WINDOW;
         }
-        let is_last = offset == Self::WINDOW - 1 && slot.next == slot.executed[lane];
+        let is_last = offset == Self::WINDOW - 1 && own.next == own.executed[lane];
         let entry = &mut self.entries[(window * Self::WINDOW + offset) as usize];
         entry.addresses[lane] = address;
         entry.lanes |= 1 << lane;
@@ -192,33 +193,33 @@ impl Traffic {
         is_last
     }
 
-    /// [`Traffic::record`] at a site that has no slots yet.
+    /// [`Traffic::record`] at a new location.
     #[cold]
-    fn record_new(&mut self, thread: u16, site: u16, kind: SiteKind, address: u64) -> bool {
-        if usize::from(site) >= Self::SITES {
+    fn record_new(&mut self, thread: u16, location: u16, class: AccessClass, address: u64) -> bool {
+        if usize::from(location) >= Self::LOCATIONS {
             self.approximate += 1;
             return false;
         }
-        let slot = Slot {
+        let own = Executions {
             executed: [0; LANES],
             first: 0,
             next: 0,
             window: 0,
             base: 0,
             touched: false,
-            kind,
+            class,
         };
-        let sites = usize::from(site) + 1;
-        self.slots.resize(sites << self.warp_bits, slot);
-        self.totals.resize(sites, SiteTraffic::default());
-        self.record_first(thread, site, kind, address)
+        let locations = usize::from(location) + 1;
+        self.executions.resize(locations << self.warp_bits, own);
+        self.totals.resize(locations, LocationTraffic::default());
+        self.record_first(thread, location, class, address)
     }
 
-    /// [`Traffic::record`] for an execution that no other lane has come to, or that is closed.
+    /// [`Traffic::record`] for an execution that no other lane has reached, or that is closed.
     #[inline(never)]
-    fn record_first(&mut self, thread: u16, site: u16, kind: SiteKind, address: u64) -> bool {
+    fn record_first(&mut self, thread: u16, location: u16, class: AccessClass, address: u64) -> bool {
         let (warp, lane) = (usize::from(thread) / LANES, usize::from(thread) % LANES);
-        let index = usize::from(site) << self.warp_bits | warp;
+        let index = usize::from(location) << self.warp_bits | warp;
         let mut addresses = [0; LANES];
         addresses[lane] = address;
         let missing = self.warps[warp].missing;
@@ -226,59 +227,59 @@ impl Traffic {
             lanes: missing | 1 << lane,
             addresses,
         };
-        let slot = &mut self.slots[index];
-        let execution = slot.executed[lane];
-        slot.executed[lane] = execution.wrapping_add(1);
-        if execution != slot.next {
-            // Closed: nobody can be beyond the last one that somebody came to.
+        let own = &mut self.executions[index];
+        let execution = own.executed[lane];
+        own.executed[lane] = execution.wrapping_add(1);
+        if execution != own.next {
+            // Closed: no lane is beyond the last execution that any lane has reached.
             self.approximate += 1;
-            self.totals[usize::from(site)].count(kind, missing, &entry);
+            self.totals[usize::from(location)].count(class, missing, &entry);
             return false;
         }
-        slot.next = execution.wrapping_add(1);
-        if !slot.touched {
-            slot.touched = true;
-            slot.kind = kind;
+        own.next = execution.wrapping_add(1);
+        if !own.touched {
+            own.touched = true;
+            own.class = class;
             self.warps[warp].touched.push(index as u32);
         }
-        if slot.first == execution {
+        if own.first == execution {
             if entry.lanes == u32::MAX {
-                slot.first = slot.next;
-                self.totals[usize::from(site)].count(kind, missing, &entry);
+                own.first = own.next;
+                self.totals[usize::from(location)].count(class, missing, &entry);
                 return false;
             }
-            slot.base = execution;
+            own.base = execution;
         }
-        let offset = execution.wrapping_sub(slot.base);
+        let offset = execution.wrapping_sub(own.base);
         if offset.is_multiple_of(Self::WINDOW) {
             self.open_window(warp, index);
         }
-        let slot = &self.slots[index];
-        let window = self.window_at(slot, execution);
-        let offset = execution.wrapping_sub(slot.base) % Self::WINDOW;
+        let own = &self.executions[index];
+        let window = self.window_at(own, execution);
+        let offset = execution.wrapping_sub(own.base) % Self::WINDOW;
         self.entries[(window * Self::WINDOW + offset) as usize] = entry;
         offset == Self::WINDOW - 1 || self.warps[warp].windows + 4 > Self::WINDOWS
     }
 
     /// The window of an open execution.
-    fn window_at(&self, slot: &Slot, execution: u32) -> u32 {
-        let windows = execution.wrapping_sub(slot.base) / Self::WINDOW;
-        (0..windows).fold(slot.window, |window, _| self.following[window as usize])
+    fn window_at(&self, own: &Executions, execution: u32) -> u32 {
+        let windows = execution.wrapping_sub(own.base) / Self::WINDOW;
+        (0..windows).fold(own.window, |window, _| self.following[window as usize])
     }
 
-    /// Gives a slot a window for its last execution, the first one in it.
+    /// Opens a window for the last execution, which is its first entry.
     fn open_window(&mut self, warp: usize, index: usize) {
         if self.warps[warp].windows == Self::WINDOWS {
-            // Nobody let the other lanes catch up.
-            let slot = &mut self.slots[index];
-            let last = slot.next.wrapping_sub(1);
-            if slot.first == last {
-                // All windows are with other sites.
-                slot.next = last;
+            // The other lanes were not given a chance to catch up.
+            let own = &mut self.executions[index];
+            let last = own.next.wrapping_sub(1);
+            if own.first == last {
+                // All windows are with other locations.
+                own.next = last;
                 self.close(warp, u32::MAX);
-                self.slots[index].next = last.wrapping_add(1);
+                self.executions[index].next = last.wrapping_add(1);
             } else {
-                let closed = slot.base.wrapping_add(Self::WINDOW).wrapping_sub(slot.first);
+                let closed = own.base.wrapping_add(Self::WINDOW).wrapping_sub(own.first);
                 self.complete(index, closed);
             }
         }
@@ -293,33 +294,37 @@ impl Traffic {
             window as u32
         });
         self.warps[warp].windows += 1;
-        let slot = &self.slots[index];
-        let last = slot.next.wrapping_sub(1);
-        if last == slot.base {
-            self.slots[index].window = window;
+        let own = &self.executions[index];
+        let last = own.next.wrapping_sub(1);
+        if last == own.base {
+            self.executions[index].window = window;
         } else {
-            let before = self.window_at(slot, last.wrapping_sub(1));
+            let before = self.window_at(own, last.wrapping_sub(1));
             self.following[before as usize] = window;
         }
     }
 
-    /// Evaluates the first `count` open executions of a slot.
+    /// Evaluates the first `count` open executions.
     fn complete(&mut self, index: usize, count: u32) {
-        let (site, warp) = (index >> self.warp_bits, index & ((1 << self.warp_bits) - 1));
-        let (slot, warp, total) = (&mut self.slots[index], &mut self.warps[warp], &mut self.totals[site]);
+        let (location, warp) = (index >> self.warp_bits, index & ((1 << self.warp_bits) - 1));
+        let (own, warp, total) = (
+            &mut self.executions[index],
+            &mut self.warps[warp],
+            &mut self.totals[location],
+        );
         for _ in 0..count {
-            let offset = slot.first.wrapping_sub(slot.base);
+            let offset = own.first.wrapping_sub(own.base);
             total.count(
-                slot.kind,
+                own.class,
                 warp.missing,
-                &self.entries[(slot.window * Self::WINDOW + offset) as usize],
+                &self.entries[(own.window * Self::WINDOW + offset) as usize],
             );
-            slot.first = slot.first.wrapping_add(1);
-            if offset + 1 == Self::WINDOW || slot.first == slot.next {
-                self.free.push(slot.window);
+            own.first = own.first.wrapping_add(1);
+            if offset + 1 == Self::WINDOW || own.first == own.next {
+                self.free.push(own.window);
                 warp.windows -= 1;
-                slot.window = self.following[slot.window as usize];
-                slot.base = slot.base.wrapping_add(Self::WINDOW);
+                own.window = self.following[own.window as usize];
+                own.base = own.base.wrapping_add(Self::WINDOW);
             }
         }
     }
@@ -327,7 +332,7 @@ impl Traffic {
     /// The lanes of `warp` have run as far as they can; those in `waiting` wait at a barrier or for other lanes, have
     /// exited or do not exist.
     ///
-    /// Evaluates what all other lanes have passed. If all lanes wait, they have met: executions count from 0 again.
+    /// Evaluates the executions that all other lanes have passed. If all lanes wait, executions count from 0 again.
     pub(crate) fn settle(&mut self, warp: u16, waiting: u32) {
         let warp = usize::from(warp);
         if self.warps[warp].touched.is_empty() {
@@ -335,34 +340,34 @@ impl Traffic {
         }
         self.close(warp, waiting);
         if waiting | self.warps[warp].missing == u32::MAX {
-            self.meet(warp);
+            self.restart(warp);
         }
     }
 
-    /// All threads of the block have met, or ended.
+    /// All threads of the block have reached its barrier, or exited.
     pub(crate) fn barrier(&mut self) {
         for warp in 0..self.warps.len() {
             if !self.warps[warp].touched.is_empty() {
                 self.close(warp, u32::MAX);
-                self.meet(warp);
+                self.restart(warp);
             }
         }
     }
 
-    /// Evaluates what the lanes of a warp that are not in `waiting` have passed.
+    /// Evaluates the executions that all lanes of a warp outside `waiting` have passed.
     fn close(&mut self, warp: usize, waiting: u32) {
         let waiting = waiting | self.warps[warp].missing;
         let touched = std::mem::take(&mut self.warps[warp].touched);
         for &index in &touched {
             let index = index as usize;
-            let slot = &self.slots[index];
-            let open = slot.next.wrapping_sub(slot.first);
+            let own = &self.executions[index];
+            let open = own.next.wrapping_sub(own.first);
             if open == 0 {
                 continue;
             }
-            // A lane that came to closed executions may still be at one: it keeps all others open.
+            // A lane that reached closed executions may still be at one: it keeps all others open.
             let passed = (0..LANES).filter(|lane| waiting >> lane & 1 == 0).map(|lane| {
-                let ahead = slot.executed[lane].wrapping_sub(slot.first);
+                let ahead = own.executed[lane].wrapping_sub(own.first);
                 if ahead > open { 0 } else { ahead }
             });
             let count = passed.min().unwrap_or(open);
@@ -371,24 +376,24 @@ impl Traffic {
         self.warps[warp].touched = touched;
     }
 
-    /// Lets the counters of a warp without open executions begin again.
-    fn meet(&mut self, warp: usize) {
-        let Self { warps, slots, .. } = self;
+    /// Restarts the counters of a warp without open executions.
+    fn restart(&mut self, warp: usize) {
+        let Self { warps, executions, .. } = self;
         for index in warps[warp].touched.drain(..) {
-            let slot = &mut slots[index as usize];
-            slot.executed = [0; LANES];
-            (slot.first, slot.next) = (0, 0);
-            slot.touched = false;
+            let own = &mut executions[index as usize];
+            own.executed = [0; LANES];
+            (own.first, own.next) = (0, 0);
+            own.touched = false;
         }
     }
 
-    /// What each site cost so far, in the order of their numbers; a site without a complete execution has no requests.
-    pub(crate) fn totals(&self) -> &[SiteTraffic] {
+    /// Cost of each location so far, by number. A location without a complete execution has no requests.
+    pub(crate) fn totals(&self) -> &[LocationTraffic] {
         &self.totals
     }
 
-    /// Accesses that could not be put together with those of other lanes: evaluated alone, or at sites from
-    /// [`Traffic::SITES`] on and not evaluated.
+    /// Accesses that could not be combined with those of other lanes: evaluated alone, or at locations from
+    /// [`Traffic::LOCATIONS`] on and not evaluated.
     pub(crate) fn approximate(&self) -> u64 {
         self.approximate
     }

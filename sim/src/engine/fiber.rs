@@ -1,4 +1,4 @@
-//! The flow of control of one simulated thread: it runs until it suspends itself, and later goes on from there.
+//! The control flow of one simulated thread: it runs until it suspends itself, and is resumed there later.
 //!
 //! The one seam over which the engine touches coroutines. `Fiber::resume` and [`suspend`] switch; everything else is
 //! ordinary code, so that Miri and ThreadSanitizer can run it with operating-system threads in their place
@@ -9,7 +9,7 @@ pub(super) use coroutine::{Fiber, Stacks, running_handler, suspend};
 #[cfg(any(miri, cuda_sim_os_threads))]
 pub(super) use os_thread::{Fiber, Stacks, suspend};
 
-/// How a fiber came back.
+/// How a fiber returned control for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     /// Its function returned.
@@ -23,18 +23,18 @@ pub(super) enum Exit {
     },
 }
 
-/// What a signal said.
+/// The cause of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trap {
     /// The guard page below the stack was touched.
     StackOverflow,
-    /// Memory that is not there was touched, at this address.
+    /// Unmapped memory was accessed, at this address.
     BadAddress(usize),
-    /// The watch ended it.
+    /// The watchdog killed it.
     TimeLimit,
 }
 
-/// Whether what unwound a fiber came from the fiber itself, and not from its being dropped.
+/// Whether a fiber's unwinding started in the fiber itself, and not because the fiber was dropped.
 pub(super) fn is_panic(payload: &(dyn std::any::Any + Send)) -> bool {
     #[cfg(any(miri, cuda_sim_os_threads))]
     return !payload.is::<os_thread::Cancelled>();
@@ -57,7 +57,7 @@ pub(super) fn is_on_stack(address: usize) -> bool {
     coroutine::running_handler(address).is_some()
 }
 
-/// Bytes of stack that a simulated thread has. With everything else that a live thread takes it stays below 64 KiB.
+/// Stack of a simulated thread, in bytes. All memory of a live thread stays below 64 KiB.
 pub(super) const STACK_BYTES: usize = 48 << 10;
 
 #[cfg(not(any(miri, cuda_sim_os_threads)))]
@@ -73,14 +73,14 @@ mod coroutine {
 
     type Inner = Coroutine<(), (), Exit, DefaultStack>;
 
-    /// Stacks that are free.
+    /// Free stacks.
     #[derive(Default)]
     pub(in crate::engine) struct Stacks(Vec<DefaultStack>);
 
     /// See the module.
     pub(in crate::engine) struct Fiber {
         inner: Inner,
-        /// Where the fiber's yielder is while it is suspended or runs.
+        /// The fiber's yielder, while it is suspended or runs.
         yielder: Cell<*const Yielder<(), ()>>,
     }
 
@@ -97,7 +97,8 @@ mod coroutine {
         /// A fiber that will run `body`.
         ///
         /// # Safety
-        /// What `body` borrows lives until the fiber has returned or is dropped, and the fiber stays on this thread.
+        /// Everything that `body` borrows lives until the fiber has returned or is dropped, and the fiber stays on this
+        /// thread.
         pub(in crate::engine) unsafe fn new<'body>(
             stacks: &mut Stacks,
             body: impl FnOnce() + 'body,
@@ -106,7 +107,7 @@ mod coroutine {
                 Some(stack) => stack,
                 None => DefaultStack::new(STACK_BYTES)?,
             };
-            // SAFETY: the caller keeps alive what the closure borrows.
+            // SAFETY: the caller keeps alive everything that the closure borrows.
             let inner = unsafe {
                 Inner::with_stack_unchecked(stack, move |yielder: &Yielder<(), ()>, ()| {
                     RUNNING.set(yielder);
@@ -133,7 +134,7 @@ mod coroutine {
             }
         }
 
-        /// Ends the fiber, unwinding what it has not finished, and frees its stack.
+        /// Ends the fiber, unwinding its frames, and frees its stack.
         pub(in crate::engine) fn recycle(mut self, stacks: &mut Stacks) {
             if !self.inner.done() {
                 RUNNING.set(self.yielder.get());
@@ -146,7 +147,7 @@ mod coroutine {
         }
     }
 
-    /// Gives control back to whoever resumed the fiber that calls this.
+    /// Returns control to the caller of [`Fiber::resume`].
     ///
     /// # Panics
     /// Outside a fiber.
@@ -180,11 +181,11 @@ mod os_thread {
 
     use super::Exit;
 
-    /// Nothing: each thread of the operating system has its stack.
+    /// Nothing: each thread of the operating system has its own stack.
     #[derive(Default)]
     pub(in crate::engine) struct Stacks;
 
-    /// Whose turn it is.
+    /// The side that runs.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Turn {
         Parent,
@@ -194,7 +195,7 @@ mod os_thread {
         Ended,
     }
 
-    /// The baton between a fiber and whoever resumes it.
+    /// The baton between a fiber and its scheduler.
     struct Baton {
         turn: Mutex<Turn>,
         changed: Condvar,
@@ -219,7 +220,7 @@ mod os_thread {
         static OWN: RefCell<Option<Arc<Baton>>> = const { RefCell::new(None) };
     }
 
-    /// What unwinds a fiber that is dropped.
+    /// The payload that unwinds a fiber that is dropped.
     pub(super) struct Cancelled;
 
     /// See the module.
@@ -232,7 +233,7 @@ mod os_thread {
         /// A fiber that will run `body`.
         ///
         /// # Safety
-        /// What `body` borrows lives until the fiber has returned or is recycled.
+        /// Everything that `body` borrows lives until the fiber has returned or is recycled.
         pub(in crate::engine) unsafe fn new<'body>(
             _: &mut Stacks,
             body: impl FnOnce() + 'body,
@@ -241,7 +242,7 @@ mod os_thread {
             // SAFETY: the baton lets one of the two threads run at a time.
             unsafe impl<T> Send for AssertSend<T> {}
             let boxed: Box<dyn FnOnce() + 'body> = Box::new(body);
-            // SAFETY: the caller keeps alive what the closure borrows.
+            // SAFETY: the caller keeps alive everything that the closure borrows.
             let boxed =
                 AssertSend(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'body>, Box<dyn FnOnce()>>(boxed) });
             let baton = Arc::new(Baton {
@@ -255,7 +256,7 @@ mod os_thread {
                 OWN.set(Some(Arc::clone(&own)));
                 if first == Turn::Fiber {
                     let AssertSend(body) = boxed;
-                    // The body reports what it panics with; what is left is a cancellation.
+                    // The body records its own panics; any other payload is a cancellation.
                     let _ = catch_unwind(AssertUnwindSafe(body));
                 }
                 own.pass(Turn::Ended);
@@ -273,7 +274,7 @@ mod os_thread {
             (turn == Turn::Ended).then_some(Exit::Returned)
         }
 
-        /// Ends the fiber, unwinding what it has not finished.
+        /// Ends the fiber, unwinding its frames.
         pub(in crate::engine) fn recycle(mut self, _: &mut Stacks) {
             self.end();
         }
@@ -298,7 +299,7 @@ mod os_thread {
         }
     }
 
-    /// Gives control back to whoever resumed the fiber that calls this.
+    /// Returns control to the caller of [`Fiber::resume`].
     ///
     /// # Panics
     /// Outside a fiber.

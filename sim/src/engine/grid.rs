@@ -1,20 +1,20 @@
-//! Which block runs when, and which one may touch what the blocks of a grid have in common.
+//! The order of a grid's blocks, and the token for atomics on global memory.
 //!
 //! Blocks run in parallel, started in the order of the schedule. Atomics on global memory would make the outcome depend
 //! on which core was faster; therefore only the block that holds the *token* may execute one: the first, in the order
 //! of the schedule, that has not ended. A block that waits for another (it polls, and nothing changes) goes to the back
-//! of the order, and so lets the others go on. One schedule thus gives one run, whatever the number of cores.
+//! of the order, so that the others run first. One schedule thus gives one run, whatever the number of cores.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How often and how long a block may go on polling while nothing at all happens elsewhere. Both, since a kernel may
-/// poll a number of times and then give up.
+/// Turns and time that a block may poll while no other block makes progress. Both must pass, since a kernel may poll a
+/// number of times and then give up.
 const FRUITLESS_TURNS: u32 = 10_000;
 const FRUITLESS_TIME: Duration = Duration::from_secs(1);
-/// Blocks that may wait for others at one time; each has its threads' stacks and a thread of the operating system.
+/// Blocks that may wait for others at one time; each holds its threads' stacks and a thread of the operating system.
 const PARKED_BLOCKS: usize = 512;
 
 /// The blocks of one run.
@@ -25,19 +25,19 @@ pub(super) struct Grid {
 }
 
 struct State {
-    /// The position that starts next.
+    /// The position of the next block to start.
     next: u64,
-    /// Blocks that have started and not ended, by their place in the order.
+    /// Running blocks, by their place in the order.
     running: BTreeSet<u64>,
-    /// Of these, the ones that gave way to others.
+    /// Running blocks that have given way to others.
     parked: usize,
-    /// The last place in the order that was given to one that gave way.
+    /// The last place given to a block that gave way.
     last_place: u64,
-    /// What happened that others could have waited for.
+    /// Counts the events that blocks may wait for.
     progress: u64,
-    /// What had happened when a block was found to wait for nobody.
+    /// The value of `progress` when a block was found to be stuck.
     stuck_at: Option<u64>,
-    /// Threads that wait for a change.
+    /// Workers that wait for a change.
     waiting: usize,
     stopped: bool,
 }
@@ -51,10 +51,10 @@ pub(super) struct Place {
     seen_progress: u64,
 }
 
-/// Nobody can go on.
+/// No block can make progress.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stuck {
-    /// All that run wait for something that nobody does any more.
+    /// All running blocks wait for an event that cannot happen any more.
     NoProgress,
     /// More blocks wait than can be resident.
     TooMany,
@@ -78,7 +78,7 @@ impl Grid {
         }
     }
 
-    /// The next block to start: its position in the order and its place.
+    /// Starts the next block; returns its position in the order and its place.
     pub(super) fn start(&self) -> Option<(u64, Place)> {
         let mut state = self.state.lock();
         if state.next == self.blocks || state.stopped {
@@ -104,13 +104,13 @@ impl Grid {
         self.changed.notify_all();
     }
 
-    /// Blocks that have ended.
+    /// The number of blocks that have ended.
     pub(super) fn done(&self) -> u64 {
         let state = self.state.lock();
         state.next - state.running.len() as u64
     }
 
-    /// A block has ended.
+    /// Ends a block.
     pub(super) fn finish(&self, place: &Place) {
         let mut state = self.state.lock();
         state.running.remove(&place.key);
@@ -123,7 +123,7 @@ impl Grid {
         self.tell(&state);
     }
 
-    /// Waits until the block holds the token. It keeps it until it ends or gives way.
+    /// Waits until the block holds the token, which it keeps until it ends or gives way.
     pub(super) fn take_token(&self, place: &Place) {
         let mut state = self.state.lock();
         while !self.holds_token(&state, place) {
@@ -131,13 +131,13 @@ impl Grid {
         }
     }
 
-    /// Notes that something happened that another block may wait for.
+    /// Counts an event that another block may wait for.
     pub(super) fn note_progress(&self) {
         self.state.lock().progress += 1;
     }
 
-    /// Lets all other blocks go on first, and returns when it is this one's turn again. `spawn` is called when another
-    /// worker has to take over what this one would have started.
+    /// Lets all other blocks run first, and returns when it is this one's turn again. Calls `spawn` if another worker
+    /// is needed for the blocks that this one would have started.
     pub(super) fn give_way(&self, place: &mut Place, spawn: impl FnOnce()) -> Result<(), Stuck> {
         let mut state = self.state.lock();
         if state.progress == place.seen_progress {
@@ -147,7 +147,7 @@ impl Grid {
             place.fruitless_since = Instant::now();
             place.seen_progress = state.progress;
         }
-        // Where one waits for nobody, and nothing has happened since, the others that poll do so too.
+        // If one block is stuck, and nothing has happened since, the other polling blocks are, too.
         let hopeless = state.stuck_at == Some(state.progress) && place.fruitless > 1;
         if hopeless || place.fruitless > FRUITLESS_TURNS && place.fruitless_since.elapsed() > FRUITLESS_TIME {
             state.stuck_at = Some(state.progress);
@@ -177,7 +177,7 @@ impl Grid {
     }
 
     fn holds_token(&self, state: &State, place: &Place) -> bool {
-        // A block that has not started comes before those that gave way.
+        // A block that has not started precedes those that gave way.
         let unstarted = if state.next < self.blocks && !state.stopped {
             state.next
         } else {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_waits_for_a_later_one_gets_there() {
+    fn a_block_that_waits_for_a_later_one_completes() {
         let grid = Grid::new(3);
         let flag = AtomicU64::new(0);
         std::thread::scope(|scope| {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_nobody_ends() {
+    fn a_wait_without_progress_ends() {
         let grid = Grid::new(1);
         let (_, mut place) = grid.start().expect("one block");
         let mut turns = 0;

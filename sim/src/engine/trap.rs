@@ -1,31 +1,31 @@
-//! Signals that end a simulated thread: its stack is full, it followed a pointer to nowhere, or the watch gave it up.
+//! Signals that end a simulated thread: stack overflow, access to unmapped memory, or a kill by the watchdog.
 //!
-//! The handler looks whether the signal came from a fiber's stack. If so it lets the fiber return to the scheduler with
-//! what happened; else it hands on to whoever handled the signal before. What the fiber had on its stack is abandoned,
-//! so a kernel that allocates may leak.
+//! If the signal came from a fiber's stack, the handler makes the fiber return to the scheduler with the cause. Else it
+//! calls the handler that was installed before. The fiber's stack is abandoned without unwinding, so a kernel that
+//! allocates may leak.
 
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
     not(any(miri, cuda_sim_os_threads))
 ))]
-pub(super) use linux::{Target, install, strike, target};
+pub(super) use linux::{Target, install, kill, target};
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
     not(any(miri, cuda_sim_os_threads))
 )))]
-pub(super) use none::{Target, install, strike, target};
+pub(super) use none::{Target, install, kill, target};
 
-/// Elsewhere a stack overflow or a wild pointer ends the process, by a guard page, and an endless loop without a call
-/// of the simulator's goes on.
+/// On other systems a stack overflow or a wild pointer ends the process, by a guard page, and an endless loop without a
+/// call into the simulator continues.
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
     not(any(miri, cuda_sim_os_threads))
 )))]
 mod none {
-    /// A thread of the operating system that could be struck.
+    /// A thread of the operating system that could be killed.
     #[derive(Clone, Copy)]
     pub(in crate::engine) struct Target;
 
@@ -35,7 +35,7 @@ mod none {
         Target
     }
 
-    pub(in crate::engine) fn strike(_: Target) {}
+    pub(in crate::engine) fn kill(_: Target) {}
 }
 
 #[cfg(all(
@@ -53,7 +53,7 @@ mod linux {
 
     use crate::engine::fiber::{Exit, Trap, running_handler};
 
-    /// A thread of the operating system that can be struck.
+    /// A thread of the operating system that can be killed.
     #[derive(Clone, Copy)]
     pub(in crate::engine) struct Target(libc::pthread_t);
 
@@ -63,19 +63,19 @@ mod linux {
         Target(unsafe { libc::pthread_self() })
     }
 
-    /// The signal that the watch sends: one that nobody else uses by default.
-    fn watch_signal() -> c_int {
+    /// The watchdog's signal, which is unused by default.
+    fn kill_signal() -> c_int {
         libc::SIGRTMAX() - 3
     }
 
     /// Ends the simulated thread that runs on `target`, if one does. `target` is a thread that has not ended.
-    pub(in crate::engine) fn strike(target: Target) {
-        // SAFETY: the caller promises that the thread lives; the handler is installed. A thread that takes no signals
-        // any more loses nothing.
-        unsafe { libc::pthread_kill(target.0, watch_signal()) };
+    pub(in crate::engine) fn kill(target: Target) {
+        // SAFETY: the caller promises that the thread lives; the handler is installed. A thread that is about to end
+        // ignores the signal.
+        unsafe { libc::pthread_kill(target.0, kill_signal()) };
     }
 
-    /// What handled a signal before.
+    /// The previous signal handlers.
     struct Previous {
         segv: libc::sigaction,
         bus: libc::sigaction,
@@ -99,7 +99,7 @@ mod linux {
                 segv: previous(libc::SIGSEGV),
                 bus: previous(libc::SIGBUS),
             });
-            for signal in [libc::SIGSEGV, libc::SIGBUS, watch_signal()] {
+            for signal in [libc::SIGSEGV, libc::SIGBUS, kill_signal()] {
                 // SAFETY: the handler has the form that SA_SIGINFO asks for; it runs on the alternate stack that `std`
                 // gives each of its threads.
                 unsafe {
@@ -119,7 +119,7 @@ mod linux {
         // SAFETY: the kernel passes the interrupted thread's context and, for these signals, the address.
         let ((instruction, stack_pointer), address) = unsafe { (pointers(&*context), (*info).si_addr().addr()) };
         if let Some(handler) = running_handler(stack_pointer) {
-            let trap = if signal == watch_signal() {
+            let trap = if signal == kill_signal() {
                 Trap::TimeLimit
             } else if handler.stack_ptr_in_bounds(address) {
                 // The rest of the stack is accessible: this is its guard page.
@@ -128,14 +128,14 @@ mod linux {
                 Trap::BadAddress(address)
             };
             // SAFETY: the stack pointer is in the fiber, and the registers are set below. That the fiber writes to
-            // memory outside of itself is what kernels do; the scheduler reads none of it but through volatile, atomic
-            // or later accesses of its own.
+            // kernels write memory outside of their own stack; the scheduler reads it only through volatile, atomic or
+            // later accesses of its own.
             let registers = unsafe { handler.setup_trap_handler(move || Exit::Trapped { trap, instruction }) };
             // SAFETY: the context of the interrupted thread, to which the kernel returns from here.
             unsafe { set_registers(&mut *context, registers) };
             return;
         }
-        if signal == watch_signal() {
+        if signal == kill_signal() {
             return;
         }
         let Some(previous) = PREVIOUS.get() else { return };
@@ -164,7 +164,7 @@ mod linux {
         }
     }
 
-    /// Of the instruction and of the stack.
+    /// Instruction pointer and stack pointer.
     #[cfg(target_arch = "x86_64")]
     fn pointers(context: &libc::ucontext_t) -> (usize, usize) {
         let register = |number| context.uc_mcontext.gregs[number as usize] as usize;
@@ -192,7 +192,7 @@ mod linux {
         }
     }
 
-    /// Of the instruction and of the stack.
+    /// Instruction pointer and stack pointer.
     #[cfg(target_arch = "aarch64")]
     fn pointers(context: &libc::ucontext_t) -> (usize, usize) {
         (context.uc_mcontext.pc as usize, context.uc_mcontext.sp as usize)

@@ -1,4 +1,4 @@
-//! What can be wrong with the use of an mbarrier.
+//! Faults in the use of mbarriers.
 
 use std::fmt;
 
@@ -6,42 +6,41 @@ use serde::Serialize;
 
 use crate::access::AccessKind;
 
-/// What is wrong with an operation on an mbarrier (PTX ISA, "Parallel Synchronization and Communication Instructions:
-/// mbarrier").
+/// The problem of an mbarrier operation (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 pub enum MbarrierProblem {
-    /// Nobody has initialised it in this block, or it was invalidated.
+    /// It was not initialized in this block, or it was invalidated.
     NotInitialized,
-    /// It is initialised again without having been invalidated.
+    /// It is initialized again without having been invalidated.
     InitializedAgain,
-    /// It is initialised for no arrivals, or for too many.
+    /// It is initialized for no arrivals, or for too many.
     Count {
-        /// The arrivals of a phase that it is initialised for.
+        /// Arrivals of a phase.
         count: u32,
         /// The most that are allowed.
         most: u32,
     },
     /// More threads arrive than the phase expects.
     TooManyArrivals {
-        /// How many it expects.
+        /// Expected arrivals.
         expected: u32,
         /// Its number, from 0.
         phase: u64,
     },
-    /// The bytes that a phase waits for, or has too many, exceed what the object can count.
+    /// The missing or surplus bytes of a phase exceed the range of the object's counter.
     Bytes {
-        /// The bytes; negative where more have come than were expected.
+        /// Missing bytes; negative if more have arrived than were expected.
         bytes: i64,
-        /// The most that it can count, in either direction.
+        /// The limit of the counter, in either direction.
         most: u32,
     },
-    /// An access that is no operation on mbarriers.
+    /// An access that is not an mbarrier operation.
     OrdinaryAccess {
-        /// What the thread does.
+        /// The access.
         access: AccessKind,
     },
-    /// A bulk copy is to complete on it, and no fence of the thread that has initialised it makes that visible to the
+    /// A bulk copy completes on it, but no fence of the initializing thread has made the initialization visible to the
     /// copy.
     NotFenced,
 }
@@ -49,9 +48,9 @@ pub enum MbarrierProblem {
 impl fmt::Display for MbarrierProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotInitialized => write!(f, "it is not initialised"),
-            Self::InitializedAgain => write!(f, "it is initialised again and was not invalidated"),
-            Self::Count { count, most } => write!(f, "it is initialised for {count} arrivals, 1 to {most} are allowed"),
+            Self::NotInitialized => write!(f, "it is not initialized"),
+            Self::InitializedAgain => write!(f, "it is initialized again and was not invalidated"),
+            Self::Count { count, most } => write!(f, "it is initialized for {count} arrivals, 1 to {most} are allowed"),
             Self::TooManyArrivals { expected, phase } => {
                 write!(f, "phase {phase} expects {expected} arrivals, this is one more")
             }
@@ -61,7 +60,8 @@ impl fmt::Display for MbarrierProblem {
             Self::OrdinaryAccess { access } => write!(f, "an ordinary {access} to its 8 bytes"),
             Self::NotFenced => write!(
                 f,
-                "a bulk copy completes on it, and the thread that has initialised it has executed no fence since (fence.mbarrier_init)"
+                "a bulk copy completes on it, and the thread that has initialized it has executed no fence since \
+                 (fence.mbarrier_init)"
             ),
         }
     }

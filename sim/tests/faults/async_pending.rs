@@ -1,4 +1,4 @@
-//! Each thread waits for one group too few, and reads what the last one brings.
+//! Each thread waits for one group too few, and reads the last group's destination.
 
 use cuda_sim::{GlobalBuffer, Launch, Report};
 use cuda_std::{kernel, shared_array, thread};

@@ -1,4 +1,4 @@
-//! A copy out of shared memory with a tensor map that nobody has encoded.
+//! A TMA store with a tensor map that was not encoded.
 
 use cuda_sim::{Launch, Report};
 use cuda_std::{kernel, shared_array};

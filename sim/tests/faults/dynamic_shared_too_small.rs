@@ -11,7 +11,7 @@ unsafe fn dynamic_shared_too_small(len: usize) {
 }
 
 pub fn run() -> Report {
-    // SAFETY: the simulator stops accesses behind the memory that there is.
+    // SAFETY: the simulator stops accesses past the end of the memory.
     Launch::new(1, 32)
         .dynamic_shared_bytes(32)
         .run(|| unsafe { dynamic_shared_too_small(32) })

@@ -13,7 +13,9 @@ macro_rules! programs {
         $(mod $module;)*
 
         /// Name, kind and program.
-        const PROGRAMS: &[(&str, &str, fn() -> Report)] = &[$((stringify!($module), stringify!($kind), $module::run)),*];
+        const PROGRAMS: &[(&str, &str, fn() -> Report)] = &[
+            $((stringify!($module), stringify!($kind), $module::run)),*
+        ];
 
         /// A kind without a program does not compile here.
         const fn _has_a_program(kind: &FaultKind) {
@@ -63,7 +65,7 @@ fn text(report: &Report) -> String {
             fault.kind,
             FaultKind::BadAddress { .. } | FaultKind::StackOverflow { .. } | FaultKind::TimeLimit { .. }
         ) {
-            fault.site = None;
+            fault.location = None;
         }
     }
     faults.iter().map(|fault| format!("{fault}\n")).collect()

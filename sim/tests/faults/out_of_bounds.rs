@@ -12,6 +12,6 @@ unsafe fn out_of_bounds(out: *mut u32, len: usize) {
 
 pub fn run() -> Report {
     let out = GlobalBuffer::uninit(4);
-    // SAFETY: the simulator stops the access behind the end.
+    // SAFETY: the simulator stops the access past the end.
     Launch::new(1, 5).run(|| unsafe { out_of_bounds(out.as_mut_ptr(), 4) })
 }

@@ -1,4 +1,4 @@
-//! A raw pointer writes one element behind a static array.
+//! A raw pointer writes one element past a static array.
 
 use std::hint::black_box;
 
@@ -8,8 +8,7 @@ use cuda_std::{kernel, shared_array, thread};
 #[kernel]
 unsafe fn overrun() {
     let array = shared_array![u32; 4];
-    // SAFETY: the last thread's element lies in the space that the simulator keeps behind the array, which is the
-    // fault.
+    // SAFETY: the last thread's element is in the canary that the simulator keeps after the array, which is the fault.
     unsafe { black_box(array).add(thread::thread_idx_x() as usize).write_volatile(1) };
 }
 

@@ -1,4 +1,4 @@
-//! A slice is indexed behind its end.
+//! A slice is indexed past its end.
 
 use cuda_sim::{GlobalBuffer, Launch, Report};
 use cuda_std::{kernel, thread};

@@ -1,4 +1,4 @@
-//! Thread 1 reads what thread 0 writes, without a barrier between.
+//! Thread 1 reads a word that thread 0 writes, without a barrier between.
 
 use cuda_sim::{GlobalBuffer, Launch, Report};
 use cuda_std::{kernel, shared_array, thread};

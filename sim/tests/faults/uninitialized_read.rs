@@ -1,4 +1,4 @@
-//! Shared memory is read that nobody has written.
+//! A read of shared memory that no thread has written.
 
 use cuda_sim::{GlobalBuffer, Launch, Report};
 use cuda_std::{kernel, shared_array};

@@ -1,4 +1,4 @@
-//! Bulk copies of boxes: against plain copies, and what is found where nothing orders them.
+//! TMA loads and stores: results against plain copies, and faults without order.
 
 use cuda_sim::device::{sync_threads, thread_idx};
 use cuda_sim::tensor_map::{TensorElement, TensorSwizzle};
@@ -15,7 +15,7 @@ const LD: u64 = 88;
 const BOX: [u32; 2] = [64, 8];
 const BOX_BYTES: u32 = 2 * BOX[0] * BOX[1];
 
-/// Element `offset` of a box as it lies in shared memory.
+/// Element `offset` of a box in shared memory.
 fn place(swizzle: TensorSwizzle, offset: u32) -> usize {
     swizzle.place(0, 2 * offset as usize) / 2
 }
@@ -40,7 +40,7 @@ fn run(swizzle: TensorSwizzle, body: impl Fn(cuda_views::Shared<u16>) + Sync) ->
             init(full, 0, 1);
             fence_init();
             arrive_expect_tx(full, 0, BOX_BYTES);
-            // SAFETY: the box fits the tile; who reads it waits.
+            // SAFETY: the box fits the tile; readers wait.
             unsafe { load_2d(tile, 0, &from_map, at, (full, 0)) };
         }
         // The barrier is there.
@@ -59,7 +59,7 @@ fn run(swizzle: TensorSwizzle, body: impl Fn(cuda_views::Shared<u16>) + Sync) ->
                 assert_eq!(unsafe { tile.get(place(swizzle, offset)) }, expected, "{row}, {column}");
             }
             body(tile);
-            // SAFETY: the box fits the tile, which nobody writes before the wait.
+            // SAFETY: the box fits the tile, which no thread writes before the wait.
             unsafe { store_2d(&to_map, at, tile, 0) };
             commit();
             wait_for_stores(0, false);
@@ -242,7 +242,7 @@ fn a_store_to_rows_of_no_whole_16_bytes_is_a_fault() {
                 unsafe { tile.set(i, 2.0) };
             }
             proxy_fence();
-            // SAFETY: the box fits the tile, which nobody writes before the wait.
+            // SAFETY: the box fits the tile, which no thread writes before the wait.
             unsafe { store_2d(&map, [0, 0], tile, 0) };
             commit();
             wait_for_stores(0, false);

@@ -131,13 +131,13 @@ fn a_kernel_made_for_clusters_needs_a_launch_with_them() {
     assert_finds(&run(Launch::new(2, 1)), "Cluster", text);
 }
 
-/// What is broken.
+/// The mistake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Broken {
     Nothing,
     /// The first block waits for its own consumers only.
     OwnEmpty,
-    /// No barrier of the cluster stands behind the initialisation.
+    /// No barrier of the cluster follows the initialization.
     FirstSync,
     /// None stands at the end.
     LastSync,

@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Helpers of the tests.
 
 use cuda_sim::device::dynamic_shared_mem;
 use cuda_sim::tensor_map::{TensorElement, TensorMapParts, TensorMapWords, TensorSwizzle};

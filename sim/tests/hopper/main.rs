@@ -1,5 +1,4 @@
-//! Barriers in shared memory, bulk copies and matrix products: what they compute, and what is found where they are used
-//! wrongly.
+//! mbarriers, bulk copies, clusters and `wgmma`: results, and faults where they are used wrongly.
 
 mod bulk_copies;
 mod clusters;

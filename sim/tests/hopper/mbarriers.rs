@@ -1,4 +1,4 @@
-//! One mbarrier: phases, order, and what may not be done with it.
+//! One mbarrier: phases, order, invalid uses.
 
 use cuda_sim::device::{sync_threads, thread_idx};
 use cuda_sim::{FaultKind, Launch, MbarrierProblem, Report, Schedule};
@@ -34,7 +34,7 @@ fn problem(report: &Report) -> &MbarrierProblem {
 
 #[test]
 fn a_phase_orders_those_that_arrive_before_those_that_wait() {
-    // Warp 1 sums what warp 0 has written, ten times over.
+    // Warp 1 sums the elements that warp 0 has written, ten times.
     let report = run(64, 32, |thread, full, words| {
         // A second one, for the way back.
         let empty = shared::<u64>(8, 1);
@@ -43,7 +43,7 @@ fn a_phase_orders_those_that_arrive_before_those_that_wait() {
         }
         sync_threads();
         for round in 0..10_u32 {
-            // SAFETY: inside; what orders the accesses are the two mbarriers.
+            // SAFETY: inside; the two mbarriers order the accesses.
             unsafe {
                 if thread < 32 {
                     if round > 0 {
@@ -172,7 +172,7 @@ fn an_ordinary_access_to_its_bytes_is_a_fault_until_it_is_invalidated() {
 }
 
 #[test]
-fn initialising_without_a_barrier_of_the_block_is_a_race() {
+fn initializing_without_a_barrier_of_the_block_is_a_race() {
     let report = Launch::new(1, 2).dynamic_shared_bytes(64).run(|| {
         let barrier = shared(0, 1);
         if thread_idx()[0] == 0 {

@@ -1,11 +1,10 @@
-//! Matrix products of a warpgroup: what is found where they are used wrongly. What they compute is tested with
-//! kernels-gpu's.
+//! `wgmma`: faults of wrong uses. Its results are tested with kernels-gpu's.
 
 use cuda_sim::device::{sync_threads, thread_idx};
 use cuda_sim::{Launch, Report};
 use cuda_views::bulk_copy::proxy_fence;
 use cuda_views::wgmma::{
-    WgmmaElement, WgmmaProduct, commit, element_of_sums, fence, product, set_max_registers, shared_address, wait,
+    MmaAsync, WgmmaElement, accumulator_element, commit, fence, mma_async, set_max_registers, shared_address, wait,
 };
 use cuda_views::{Shared, mbarrier};
 
@@ -22,13 +21,13 @@ fn descriptor(offset: usize) -> u64 {
     start >> 4 | (128 >> 4) << 16 | (256 >> 4) << 32
 }
 
-/// Where element `k` of a row lies, in elements.
+/// The offset of element `k` of a row, in elements.
 fn element(row: usize, k: usize) -> usize {
     row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8
 }
 
-fn operands() -> WgmmaProduct {
-    WgmmaProduct {
+fn operands() -> MmaAsync {
+    MmaAsync {
         a: descriptor(A),
         b: descriptor(B),
         columns: 64,
@@ -69,9 +68,9 @@ fn run(body: impl Fn(usize, &mut [f32; 32], Shared<u16>) + Sync) -> Report {
 }
 
 #[track_caller]
-fn multiply(sums: &mut [f32; 32], operands: WgmmaProduct) {
+fn multiply(sums: &mut [f32; 32], operands: MmaAsync) {
     // SAFETY: 32 sums for 64 columns.
-    unsafe { product(operands, sums.as_mut_ptr()) };
+    unsafe { mma_async(operands, sums.as_mut_ptr()) };
 }
 
 #[test]
@@ -82,7 +81,7 @@ fn the_sums_are_where_they_are_said_to_be() {
         let accumulate = true;
         multiply(
             sums,
-            WgmmaProduct {
+            MmaAsync {
                 accumulate,
                 ..operands()
             },
@@ -90,7 +89,7 @@ fn the_sums_are_where_they_are_said_to_be() {
         commit();
         wait(0);
         for (index, &sum) in sums.iter().enumerate() {
-            let (row, _) = element_of_sums(thread as u32, index as u32);
+            let (row, _) = accumulator_element(thread as u32, index as u32);
             // Every column of B is 0 + 1 + .. + 15.
             assert_eq!(sum, 2.0 * 120.0 * row as f32);
         }
@@ -199,7 +198,7 @@ fn threads_of_a_warpgroup_execute_the_same() {
         let accumulate = thread == 77;
         multiply(
             sums,
-            WgmmaProduct {
+            MmaAsync {
                 accumulate,
                 ..operands()
             },
@@ -226,7 +225,7 @@ fn operands_outside_of_shared_memory_are_refused() {
     let report = run(|_, sums, _| {
         fence();
         let b = operands().b + (2048 >> 4);
-        multiply(sums, WgmmaProduct { b, ..operands() });
+        multiply(sums, MmaAsync { b, ..operands() });
     });
     assert_eq!(kinds(&report), ["OutOfBounds"]);
 }

@@ -9,13 +9,13 @@ use cuda_views::mbarrier::{arrive, arrive_expect_tx, fence_init, init, wait};
 
 use crate::common::{assert_finds, kinds, map, shared};
 
-/// What is broken.
+/// The mistake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Broken {
     Nothing,
     /// The consumers do not wait for a stage to be full.
     FullWait,
-    /// They wait for a barrier of the block instead, behind the copy's start.
+    /// They wait for a barrier of the block instead, after the copy's start.
     BlockBarrier,
     /// The producer does not wait for a stage to be empty.
     EmptyWait,
@@ -25,7 +25,7 @@ enum Broken {
     Expected(i32),
     /// The consumers wait with the other parity.
     Parity,
-    /// Nothing makes the initialisation visible to the copies.
+    /// Nothing makes the initialization visible to the copies.
     Fence,
 }
 

@@ -48,7 +48,7 @@ spilling_counters=(
     smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio
 )
 
-# Times the twins that spill, with the counters of one launch of each beside the times.
+# Times the register-budget variants, with the counters of one launch of each beside the times.
 part_spilling() {
     local folder counter known=() counted=() status=0
     folder=$(mktemp -d)

@@ -28,14 +28,18 @@ esac"#,
     ),
     (
         "tilewright",
-        r#"case "$*" in *--digests*) printf '%s\n' "k_a sm_80 aa" "k_bad sm_80 bb" "r10_slow sm_80 cc" ;; *) echo "ran $*" ;; esac"#,
+        r#"case "$*" in
+*--digests*) printf '%s\n' "k_a sm_80 aa" "k_bad sm_80 bb" "r10_slow sm_80 cc" ;;
+*) echo "ran $*" ;;
+esac"#,
     ),
     (
         "tests/gpu",
         r#"for test in $TILEWRIGHT_TESTS; do
     kernel=${test#kernels::}
     digest=$(awk -v kernel="$kernel" '$1 == kernel { print $2 }' "$TILEWRIGHT_WORK/kernels.txt")
-    echo "${TILEWRIGHT_CHECK:-test},$kernel,$digest,passed,$TILEWRIGHT_DATE,$TILEWRIGHT_COMMIT,NVIDIA H200,$TILEWRIGHT_DRIVER,0.1 s" >>"$TILEWRIGHT_ROWS"
+    row="${TILEWRIGHT_CHECK:-test},$kernel,$digest,passed,$TILEWRIGHT_DATE,$TILEWRIGHT_COMMIT"
+    echo "$row,NVIDIA H200,$TILEWRIGHT_DRIVER,0.1 s" >>"$TILEWRIGHT_ROWS"
 done
 echo "test result: ok. 1 passed; 0 failed""#,
     ),
@@ -168,8 +172,10 @@ fn what_is_done_or_filed_is_not_run_again() {
     let bundle = Bundle::new();
     bundle.write(
         "filed.txt",
-        "NVIDIA H200\tsquares\tk_a\taa\nNVIDIA H200\tshapes\tk_a\tchanged\nNVIDIA H100\thalf\tk_a\taa\nNVIDIA H200\tmutants\tmutants\tee\n\
-         NVIDIA H200\tinitcheck\tk_a\taa\nNVIDIA H200\tinitcheck\tk_bad\tbb\nNVIDIA H200\tinitcheck\tr10_slow\tcc\nNVIDIA H200\tsynccheck\tk_a\taa\n",
+        "NVIDIA H200\tsquares\tk_a\taa\nNVIDIA H200\tshapes\tk_a\tchanged\nNVIDIA H100\thalf\tk_a\taa\n\
+         NVIDIA H200\tmutants\tmutants\tee\n\
+         NVIDIA H200\tinitcheck\tk_a\taa\nNVIDIA H200\tinitcheck\tk_bad\tbb\nNVIDIA H200\tinitcheck\tr10_slow\tcc\n\
+         NVIDIA H200\tsynccheck\tk_a\taa\n",
     );
     for (part, state) in [
         ("squares", "filed"),

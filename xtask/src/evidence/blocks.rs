@@ -98,7 +98,7 @@ pub fn shared_memory(plan: &Value) -> String {
     }
 }
 
-/// What each rung gained.
+/// What each family gained.
 fn ladder(evidence: &Evidence) -> String {
     let Some(topic) = evidence.topics.get("ladder") else {
         return missing("ladder");
@@ -111,7 +111,8 @@ fn ladder(evidence: &Evidence) -> String {
         let _ = writeln!(text, "{m} x {n} x {k} in {dtype}, {}.\n", about(topic));
     }
     text.push_str(
-        "| rung | tile | shared memory | TFLOP/s | over previous rung | of cuBLAS |\n|---|---:|---|---:|---:|---:|\n",
+        "| rung | tile | shared memory | TFLOP/s | over previous rung | of cuBLAS |\n\
+         |---|---:|---|---:|---:|---:|\n",
     );
     let (mut before, mut of_peer) = (None, None);
     for row in Row::of(topic) {
@@ -171,7 +172,8 @@ fn twins(evidence: &Evidence) -> String {
         return missing("twins");
     };
     let mut text = format!(
-        "4096 x 4096 x 4096 in f32, {}.\n\n| kernel | tile | shared memory | TFLOP/s | nvcc's time / ours |\n|---|---:|---|---:|---:|\n",
+        "4096 x 4096 x 4096 in f32, {}.\n\n| kernel | tile | shared memory | TFLOP/s | nvcc's time / ours |\n\
+         |---|---:|---|---:|---:|\n",
         about(topic)
     );
     let shown = Row::of(topic).filter(|row| ["m", "n", "k"].iter().all(|extent| row.field(extent) == 4096));
@@ -242,7 +244,8 @@ pub fn stale_checks(evidence: &Evidence) -> (Option<String>, bool) {
 fn checks(evidence: &Evidence) -> String {
     let kernels = &evidence.shipped.kernels;
     let mut text = format!(
-        "{} kernels ship.\n\n| check | passed | excused, with a reason | failed | stale | never run |\n|---|---:|---:|---:|---:|---:|\n",
+        "{} kernels ship.\n\n| check | passed | excused, with a reason | failed | stale | never run |\n\
+         |---|---:|---:|---:|---:|---:|\n",
         kernels.len()
     );
     for check in OF_EACH {
@@ -266,13 +269,14 @@ fn checks(evidence: &Evidence) -> String {
     text
 }
 
-/// Each pair of twins with the largest of its sizes.
+/// Each register budget with the largest of its sizes.
 fn spilling(evidence: &Evidence) -> String {
     let Some(topic) = evidence.topics.get("spilling") else {
         return missing("spilling");
     };
     let mut text = format!(
-        "{}.\n\n| problem | size | threads, cap | kept | local | shared | unbounded | local / shared | kept / shared |\n\
+        "{}.\n\n| problem | size | threads, cap | kept | local | shared | unbounded | local / shared \
+         | kept / shared |\n\
          |---|---|---|---:|---:|---:|---:|---:|---:|\n",
         about(topic)
     );

@@ -160,7 +160,7 @@ impl Evidence {
         let folder = root.join("docs/results");
         let mut evidence = Self {
             shipped: Shipped::read(&folder.join("digests.txt"))?,
-            speeds: speeds(&std::fs::read_to_string(root.join("planner/src/kernels/speed.txt"))?),
+            speeds: speeds(&std::fs::read_to_string(root.join("host/src/dispatch/speed.txt"))?),
             ..Self::default()
         };
         let mut files: Vec<_> = std::fs::read_dir(&folder)?

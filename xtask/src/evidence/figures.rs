@@ -247,7 +247,10 @@ mod tests {
 
     #[test]
     fn a_suite_is_summed_up_by_its_ratios() {
-        let row = |m: u64, ratio: f64| json!({"name": format!("{m}"), "m": m, "measured": {"ratio": {"median": ratio}, "ours": {"name": "k", "us": {"median": 2.0}, "tflops": 3.5}}});
+        let row = |m: u64, ratio: f64| {
+            let ours = json!({"name": "k", "us": {"median": 2.0}, "tflops": 3.5});
+            json!({"name": format!("{m}"), "m": m, "measured": {"ratio": {"median": ratio}, "ours": ours}})
+        };
         let suite = topic(json!({"topic": "squares", "digests": {}, "rows": [row(1, 0.5), row(2, 2.0), row(4, 8.0)]}));
         let figures = suite_of(&suite);
         for (name, value) in [
@@ -271,8 +274,9 @@ mod tests {
 
     #[test]
     fn numbers_are_read_from_sentences_and_tables() {
-        let text = "124 kernels, 102 of them wrong. The simulator, with the comparison of the result, reports 101 of these and 0 of the others; \
-                    compute-sanitizer reports 70 and 0, 2 reports not counted that are false. 34 wrong ones leave the right result.";
+        let text = "124 kernels, 102 of them wrong. The simulator, with the comparison of the result, reports 101 of \
+                    these and 0 of the others; compute-sanitizer reports 70 and 0, 2 reports not counted that are \
+                    false. 34 wrong ones leave the right result.";
         let figures = mutants(&topic(json!({"topic": "mutants", "digests": {}, "text": [text]})));
         let values: Vec<_> = figures.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         assert_eq!(
@@ -285,7 +289,12 @@ mod tests {
                 ("wrong", 102.0)
             ]
         );
-        let table = json!({"topic": "matmul-heuristics", "digests": {}, "columns": ["GPU", "all: median", "first five", "mnk: median", "first five"], "rows": [["x", "9", "1 %", "9", "2 %"], ["all", "2", "77 %", "1", "92 %"]]});
+        let table = json!({
+            "topic": "matmul-heuristics",
+            "digests": {},
+            "columns": ["GPU", "all: median", "first five", "mnk: median", "first five"],
+            "rows": [["x", "9", "1 %", "9", "2 %"], ["all", "2", "77 %", "1", "92 %"]],
+        });
         let figures = heuristics(&topic(table));
         assert_eq!((figures["all: first five"], figures["mnk: first five"]), (77.0, 92.0));
     }

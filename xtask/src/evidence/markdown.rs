@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn a_page_becomes_data() {
-        let page = "# Title\n\nDevice, commit 1.\n\n3 of\n4.\n\n| a | b |\n|---|---:|\n| x \\| y |  |\n\n## Why\n\n- one\n- two\n";
+        let page = "# Title\n\nDevice, commit 1.\n\n3 of\n4.\n\n| a | b |\n|---|---:|\n| x \\| y |  |\n\n\
+                    ## Why\n\n- one\n- two\n";
         let fields = table(page, |text| text.contains("commit"));
         assert_eq!(fields["text"], json!(["3 of 4."]));
         assert_eq!(fields["columns"], json!(["a", "b"]));

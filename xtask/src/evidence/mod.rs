@@ -50,7 +50,8 @@ pub fn run(root: &Path, write: bool) -> anyhow::Result<()> {
         eprintln!("{problem}");
     }
     bail!(
-        "{} place(s) say what the results do not; `cargo xtask evidence --write` writes figures, tables and what is stale",
+        "{} place(s) say what the results do not; `cargo xtask evidence --write` writes figures, tables and what is \
+         stale",
         problems.len()
     )
 }

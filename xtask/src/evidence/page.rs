@@ -12,9 +12,9 @@ use super::shipped::{Kernel, UNKNOWN};
 /// The page.
 pub fn page(evidence: &Evidence) -> String {
     let mut text = String::from(
-        "# Results\n\nWritten by `cargo xtask evidence --write` from the files beside it; not to be edited. What a digest is, and what must have a result: \
-         [decision 25](../decisions/0025-evidence-belongs-to-digests.md). How it is measured: [benchmarks](../benchmarks.md). Earlier results are in the history \
-         of this folder.\n\n",
+        "# Results\n\nWritten by `cargo xtask evidence --write` from the files beside it; not to be edited. What a \
+         digest is, and what must have a result: [decision 25](../decisions/0025-evidence-belongs-to-digests.md). How \
+         it is measured: [benchmarks](../benchmarks.md). Earlier results are in the history of this folder.\n\n",
     );
     overview(&mut text, evidence);
     kernels(&mut text, evidence);
@@ -57,7 +57,8 @@ pub fn page(evidence: &Evidence) -> String {
         &mut text,
         evidence,
         "spilling",
-        "Twins that spill registers. Ratios above 1: the second is faster.",
+        "Register-budget variants: the same kernel with other limits on registers. Ratios above 1: the second is \
+         faster.",
         spilling,
     );
     for topic in ["banks", "matmul-heuristics"] {
@@ -104,11 +105,12 @@ fn kernels(text: &mut String, evidence: &Evidence) {
     let [same, other] = evidence.shipped.older;
     let _ = writeln!(
         text,
-        "## checks\n\nOf each kernel that ships: its newest level of PTX, its digest, and the commit at which a check passed with this digest. `stale`: the last one \
-         that passed was of another digest, or of none that is known. test: results over the shape table; occupancy: the driver's resident CTAs against the planner's; \
-         speed: dispatch's coefficients were fitted to times of this digest, or held against them, where dispatch may pick it. \
-         {same} kernels of an older level have the digest of the newest and share its results; \
-         {other} differ, and have run on no GPU.\n"
+        "## checks\n\nOf each kernel that ships: its newest level of PTX, its digest, and the commit at which a check \
+         passed with this digest. `stale`: the last one that passed was of another digest, or of none that is known. \
+         test: results over the shape table; occupancy: the driver's resident CTAs against the planner's; speed: \
+         dispatch's coefficients were fitted to times of this digest, or held against them, where dispatch may pick \
+         it. {same} kernels of an older level have the digest of the newest and share its results; {other} differ, and \
+         have run on no GPU.\n"
     );
     let _ = writeln!(text, "| kernel | level | digest | {} | speed |", OF_EACH.join(" | "));
     let _ = writeln!(text, "|---|---|---|{}---|", "---|".repeat(OF_EACH.len()));
@@ -203,7 +205,8 @@ fn products(text: &mut String, topic: &Topic) {
         let _ = writeln!(text, "{}\n", note.as_str().unwrap_or_default());
     }
     text.push_str(
-        "| row | m x n x k | layout | ours | us | TFLOP/s | peer | us | TFLOP/s | ratio | MHz | W |\n|---|---|---|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
+        "| row | m x n x k | layout | ours | us | TFLOP/s | peer | us | TFLOP/s | ratio | MHz | W |\n\
+         |---|---|---|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
     );
     for row in Row::of(topic) {
         let side = |side: &str| {
@@ -297,10 +300,11 @@ fn table(text: &mut String, topic: &Topic) {
     }
 }
 
-/// Every twin's times.
+/// The times of every register-budget variant.
 fn spilling(text: &mut String, topic: &Topic) {
     text.push_str(
-        "| problem | size | threads, cap | kept ms | local ms | shared ms | unbounded ms | local / shared | kept / shared |\n|---|---|---|---:|---:|---:|---:|---:|---:|\n",
+        "| problem | size | threads, cap | kept ms | local ms | shared ms | unbounded ms | local / shared \
+         | kept / shared |\n|---|---|---|---:|---:|---:|---:|---:|---:|\n",
     );
     for row in topic.list("rows") {
         let ms = |name: &str| {

@@ -21,7 +21,7 @@ pub const UNKNOWN: &str = "unknown";
 pub struct Kernel {
     /// Its symbol.
     pub symbol: String,
-    /// The level: `sm_80`, `sm_90a`, `spilling`.
+    /// The level: `sm_80`, `sm_90a`, or `spilling` for a kernel of `examples/smem-spilling`.
     pub level: String,
     /// Its digest.
     pub digest: String,

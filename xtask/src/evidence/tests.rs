@@ -18,10 +18,10 @@ impl Copy {
     pub(crate) fn new() -> Self {
         let sh = Shell::new().expect("a shell");
         let copy = Self(sh.create_temp_dir().expect("a folder"));
-        for folder in ["docs/results", "planner/src/kernels"] {
+        for folder in ["docs/results", "host/src/dispatch"] {
             std::fs::create_dir_all(copy.path(folder)).expect("writable");
         }
-        for folder in [".", "docs", "docs/results", "planner/src/kernels"] {
+        for folder in [".", "docs", "docs/results", "host/src/dispatch"] {
             for entry in std::fs::read_dir(crate::root().join(folder)).expect("readable") {
                 let path = entry.expect("an entry").path();
                 let name = path.file_name().expect("it has a name").to_owned();
@@ -111,7 +111,7 @@ impl Copy {
             }
         }
         std::fs::write(self.path("docs/results/h200-checks.csv"), checks).expect("writable");
-        let speeds = self.read("planner/src/kernels/speed.txt");
+        let speeds = self.read("host/src/dispatch/speed.txt");
         let mut lines = speeds.lines();
         let mut text = format!("{}\n", lines.next().expect("a head"));
         for line in lines {
@@ -119,7 +119,7 @@ impl Copy {
             let digest = shipped.digest(words[0]).expect("it ships");
             text += &format!("{} {digest}\n", words.join(" "));
         }
-        std::fs::write(self.path("planner/src/kernels/speed.txt"), text).expect("writable");
+        std::fs::write(self.path("host/src/dispatch/speed.txt"), text).expect("writable");
     }
 }
 
@@ -224,7 +224,7 @@ fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
     assert!(!row("r01_naive_f32").contains("stale"));
     assert!(
         !copy.read("docs/spilling.md").contains("tale since"),
-        "twins have not changed"
+        "the register-budget variants have not changed"
     );
 }
 

@@ -26,7 +26,10 @@ fn rows_of_one_type_replace_those_of_the_same() {
 
 /// A suite as `tilewright bench` writes it, with one product.
 fn squares(kernel: &str, digest: &str, ratio: f64) -> Value {
-    let side = |name: &str| json!({"name": name, "us": {"q1": 1.0, "median": 2.0, "q3": 3.0}, "tflops": 41.25, "error_over_bound": 0.1});
+    let side = |name: &str| {
+        let us = json!({"q1": 1.0, "median": 2.0, "q3": 3.0});
+        json!({"name": name, "us": us, "tflops": 41.25, "error_over_bound": 0.1})
+    };
     json!({
         "suite": "squares",
         "about": {"date": "x", "commit": "x", "device": "x", "peer": "cuBLAS 14", "notes": []},
@@ -69,7 +72,7 @@ fn a_run_is_filed_from_its_tar_and_its_pages_follow() {
         &format!("{CHECKS_HEAD}\n{}{}", row("test", "passed"), row("racecheck", "no end")),
     );
     let speed = sh
-        .read_file(copy.path("planner/src/kernels/speed.txt"))
+        .read_file(copy.path("host/src/dispatch/speed.txt"))
         .expect("readable");
     let own = speed
         .lines()

@@ -20,7 +20,7 @@ const LONGEST: [&str; 11] = [
     "compat/cuda_builder/tests/upstream.rs",
     "kernels-gpu/tests/device.rs",
     "tests/your_project.rs",
-    "tests/hello_shared.rs",
+    "tests/examples.rs",
     "tests/usage.rs",
     "tests/mutants.rs",
     "compat/cuda_builder/tests/library.rs",

@@ -281,7 +281,8 @@ mod tests {
         assert_eq!(
             groups.render(&edit),
             "attributes #1 = { nounwind memory(argmem: read) \"target-cpu\"=\"sm_90a\" convergent }\n\
-             attributes #2 = { nounwind memory(argmem: read) \"target-cpu\"=\"sm_90a\" convergent \"nvvm.maxnreg\"=\"64\" }\n"
+             attributes #2 = { nounwind memory(argmem: read) \"target-cpu\"=\"sm_90a\" \
+             convergent \"nvvm.maxnreg\"=\"64\" }\n"
         );
     }
 }

@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn definition_comes_apart() {
-        let line = r#"@"X y" = internal unnamed_addr global <{ [4 x i8], ptr }> <{ [4 x i8] undef, ptr null }>, section ".shared", align 16, !dbg !3"#;
+        let line = "@\"X y\" = internal unnamed_addr global <{ [4 x i8], ptr }> <{ [4 x i8] undef, ptr null }>, \
+                    section \".shared\", align 16, !dbg !3";
         let global = Global::parse(line).unwrap();
         assert_eq!(global.name(), "X y");
         assert_eq!(global.prefix, ["internal", "unnamed_addr"]);

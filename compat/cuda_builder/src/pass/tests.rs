@@ -47,7 +47,8 @@ fn shared_static_moves_and_its_uses_are_cast() {
         "@text = private constant [2 x i8] c\"@X\", align 1",
         "@table = private constant [2 x ptr] [ptr @X2, ptr @text]",
         "  %1 = load i32, ptr addrspacecast (ptr addrspace(3) @X to ptr), align 4, !noundef !2 ; @X",
-        "  store i32 %1, ptr getelementptr inbounds (i8, ptr addrspacecast (ptr addrspace(3) @X to ptr), i64 4), align 4",
+        "  store i32 %1, ptr getelementptr inbounds (i8, ptr addrspacecast (ptr addrspace(3) @X to ptr), i64 4), \
+         align 4",
         "  store i32 %1, ptr @X2, align 4",
         "  store i32 0, ptr addrspacecast (ptr addrspace(3) @\"X y\" to ptr), align 4",
     ] {
@@ -154,7 +155,8 @@ fn marker(name: &str) -> String {
         "\\01\\00\\00\\00@\\00\\00\\00{zeros}{zeros}\\02\\00\\00\\00{zeros}{zeros}{zeros}{zeros}\\01\\00\\00\\00"
     );
     format!(
-        "@__cuda_std_kernel_{name} = constant <{{ [40 x i8] }}> <{{ [40 x i8] c\"{words}\" }}>, section \".nvptx.kernel\", align 4"
+        "@__cuda_std_kernel_{name} = constant <{{ [40 x i8] }}> <{{ [40 x i8] c\"{words}\" }}>, \
+         section \".nvptx.kernel\", align 4"
     )
 }
 

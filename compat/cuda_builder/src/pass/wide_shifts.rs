@@ -24,7 +24,8 @@ fn hide_amount(line: &str) -> Option<String> {
     let at = line.rfind(&format!(" {amount}"))? + 1;
     let (before, after) = (&line[..at], &line[at + amount.len()..]);
     Some(format!(
-        "  {narrow} = trunc {ty} {amount} to i32\n  {hidden} = call i32 asm \"mov.b32 $0, $1;\", \"=r,r\"(i32 {narrow})\n  \
+        "  {narrow} = trunc {ty} {amount} to i32\n  \
+         {hidden} = call i32 asm \"mov.b32 $0, $1;\", \"=r,r\"(i32 {narrow})\n  \
          {wide} = zext i32 {hidden} to {ty}\n{before}{wide}{after}"
     ))
 }

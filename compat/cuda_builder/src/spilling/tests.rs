@@ -131,7 +131,8 @@ fn calls_are_named_and_recursion_is_told_apart() {
     );
     assert_eq!(
         calls(
-            "\t{ // callseq 0, 0\n\tcall (retval0), %rd1, (param0), prototype_0;\n\t} // callseq 0\n\tcall.uni trap_handler;"
+            "\t{ // callseq 0, 0\n\tcall (retval0), %rd1, (param0), prototype_0;\n\t} // callseq 0\n\
+             \tcall.uni trap_handler;"
         ),
         ("%rd1 trap_handler".to_owned(), false)
     );

@@ -45,10 +45,14 @@ fences! {
     membar_system, SeqCst system, "membar.sys", "A fence among all threads of host and GPUs";
     fence_sc_block, SeqCst block, "fence.sc.cta", "A sequentially consistent fence among the threads of the block";
     fence_sc_device, SeqCst device, "fence.sc.gpu", "A sequentially consistent fence among the threads of the GPU";
-    fence_sc_system, SeqCst system, "fence.sc.sys", "A sequentially consistent fence among all threads of host and GPUs";
-    fence_acqrel_block, AcqRel block, "fence.acq_rel.cta", "An acquire and release fence among the threads of the block";
-    fence_acqrel_device, AcqRel device, "fence.acq_rel.gpu", "An acquire and release fence among the threads of the GPU";
-    fence_acqrel_system, AcqRel system, "fence.acq_rel.sys", "An acquire and release fence among all threads of host and GPUs";
+    fence_sc_system, SeqCst system, "fence.sc.sys",
+        "A sequentially consistent fence among all threads of host and GPUs";
+    fence_acqrel_block, AcqRel block, "fence.acq_rel.cta",
+        "An acquire and release fence among the threads of the block";
+    fence_acqrel_device, AcqRel device, "fence.acq_rel.gpu",
+        "An acquire and release fence among the threads of the GPU";
+    fence_acqrel_system, AcqRel system, "fence.acq_rel.sys",
+        "An acquire and release fence among all threads of host and GPUs";
 }
 
 /// Calls `$make!` once for each scope, which it gets in front of its arguments: the name, and PTX's qualifier.
@@ -74,7 +78,10 @@ macro_rules! access_safety {
 macro_rules! load {
     ($scope:ident $scope_ptx:literal $order:ident $sem:literal $width:literal) => {
         paste! {
-            #[doc = concat!("Loads ", $width, " bits: ", stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width))]
+            #[doc = concat!(
+                "Loads ", $width, " bits: ", stringify!($order), ", ", stringify!($scope), " scope.",
+                access_safety!($width)
+            )]
             #[gpu_only(sim = {
                 // SAFETY: as the caller promises.
                 unsafe { host::load(ptr, order!($order), access_scope!($order $scope)) }
@@ -100,7 +107,10 @@ macro_rules! load {
 macro_rules! store {
     ($scope:ident $scope_ptx:literal $order:ident $sem:literal $width:literal) => {
         paste! {
-            #[doc = concat!("Stores ", $width, " bits: ", stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width))]
+            #[doc = concat!(
+                "Stores ", $width, " bits: ", stringify!($order), ", ", stringify!($scope), " scope.",
+                access_safety!($width)
+            )]
             #[gpu_only(sim = {
                 // SAFETY: as the caller promises.
                 unsafe { host::store(ptr, order!($order), access_scope!($order $scope), val) }
@@ -170,10 +180,15 @@ macro_rules! fetch {
             )]
             #[gpu_only(sim = {
                 // SAFETY: as the caller promises.
-                unsafe { host::update(ptr, order!($order), scope!($scope), |old| $number::$operation(old $(, $operand)?)) }
+                unsafe {
+                    host::update(ptr, order!($order), scope!($scope), |old| $number::$operation(old $(, $operand)?))
+                }
             })]
             #[inline(always)]
-            pub unsafe fn [<atomic_fetch_ $operation _ $order _ $type _ $scope>](ptr: *mut $type $(, $operand: $type)?) -> $type {
+            pub unsafe fn [<atomic_fetch_ $operation _ $order _ $type _ $scope>](
+                ptr: *mut $type
+                $(, $operand: $type)?
+            ) -> $type {
                 let old;
                 // SAFETY: as the caller promises.
                 unsafe {
@@ -195,15 +210,20 @@ macro_rules! compare_and_swap {
     ($scope:ident $scope_ptx:literal $order:ident $sem:literal $type:ident $width:literal) => {
         paste! {
             #[doc = concat!(
-                "Stores `new` if the bits of the `", stringify!($type), "` are those of `expected`, and returns the old value: ",
-                stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width)
+                "Stores `new` if the bits of the `", stringify!($type), "` are those of `expected`, and returns the \
+old ",
+                "value: ", stringify!($order), ", ", stringify!($scope), " scope.", access_safety!($width)
             )]
             #[gpu_only(sim = {
                 // SAFETY: as the caller promises.
                 unsafe { host::compare_and_swap(ptr, order!($order), scope!($scope), expected, new) }
             })]
             #[inline(always)]
-            pub unsafe fn [<atomic_fetch_cas_ $order _ $type _ $scope>](ptr: *mut $type, expected: $type, new: $type) -> $type {
+            pub unsafe fn [<atomic_fetch_cas_ $order _ $type _ $scope>](
+                ptr: *mut $type,
+                expected: $type,
+                new: $type,
+            ) -> $type {
                 let old;
                 // SAFETY: as the caller promises.
                 unsafe {

@@ -64,7 +64,9 @@ macro_rules! instructions {
             /// # Safety
             ///
             /// As for [`warp_match_any`].
-            #[gpu_only(sim = { warp_exchange(mask, value.into(), |warp| lanes_where(warp, |other| other == u64::from(value))) })]
+            #[gpu_only(sim = {
+                warp_exchange(mask, value.into(), |warp| lanes_where(warp, |other| other == u64::from(value)))
+            })]
             #[inline(always)]
             unsafe fn [<match_any_ $width>](mask: u32, value: [<u $width>]) -> u32 {
                 let lanes: u32;

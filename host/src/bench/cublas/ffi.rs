@@ -87,13 +87,13 @@ functions! {
         set_workspace = "cublasSetWorkspace_v2": fn(Opaque, *mut c_void, usize);
         // handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc
         sgemm = "cublasSgemm_v2": fn(
-            Opaque, c_int, c_int, c_int, c_int, c_int, *const f32, *const f32, c_int, *const f32, c_int, *const f32, *mut f32,
-            c_int,
+            Opaque, c_int, c_int, c_int, c_int, c_int, *const f32, *const f32, c_int, *const f32, c_int, *const f32,
+            *mut f32, c_int,
         );
         // handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo
         gemm_ex = "cublasGemmEx": fn(
-            Opaque, c_int, c_int, c_int, c_int, c_int, *const c_void, *const c_void, c_int, c_int, *const c_void, c_int, c_int,
-            *const c_void, *mut c_void, c_int, c_int, c_int, c_int,
+            Opaque, c_int, c_int, c_int, c_int, c_int, *const c_void, *const c_void, c_int, c_int, *const c_void, c_int,
+            c_int, *const c_void, *mut c_void, c_int, c_int, c_int, c_int,
         );
     }
 }
@@ -119,8 +119,8 @@ functions! {
         );
         // handle, desc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo, workspace, workspaceBytes, stream
         matmul = "cublasLtMatmul": fn(
-            Opaque, Opaque, *const c_void, *const c_void, Opaque, *const c_void, Opaque, *const c_void, *const c_void, Opaque,
-            *mut c_void, Opaque, *const Algo, *mut c_void, usize, Opaque,
+            Opaque, Opaque, *const c_void, *const c_void, Opaque, *const c_void, Opaque, *const c_void, *const c_void,
+            Opaque, *mut c_void, Opaque, *const Algo, *mut c_void, usize, Opaque,
         );
     }
 }

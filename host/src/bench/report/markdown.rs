@@ -48,8 +48,8 @@ fn conditions(results: &Results) -> String {
     }
     let _ = write!(
         text,
-        ". Commit {}, {}. Random data, every side checked before it is timed, in turns; medians. Ratio: peer time over ours, median of \
-         pairs [quartiles]; above 1, ours is faster.",
+        ". Commit {}, {}. Random data, every side checked before it is timed, in turns; medians. Ratio: peer time over \
+         ours, median of pairs [quartiles]; above 1, ours is faster.",
         about.commit, about.date
     );
     if let Some(bytes) = about.flushed_bytes {
@@ -105,7 +105,7 @@ fn rows(results: &Results) -> String {
     text
 }
 
-/// What each rung gained: the table of `docs/ladder.md`.
+/// What each family gained: the table of `docs/ladder.md`.
 fn ladder(results: &Results) -> String {
     let about = &results.about;
     let mut text = String::new();
@@ -123,11 +123,14 @@ fn ladder(results: &Results) -> String {
             about.date
         );
     }
-    text.push_str("| rung | tile | shared memory | TFLOP/s | times the rung before | of cuBLAS |\n|---|---:|---|---:|---:|---:|\n");
+    text.push_str(
+        "| family | tile | shared memory | TFLOP/s | times the family before | of cuBLAS |\n\
+                   |---|---:|---|---:|---:|---:|\n",
+    );
     let mut before: Option<f64> = None;
     for result in &results.rows {
         let name = match result.row.subject {
-            Subject::Rung(rung) | Subject::Tile(rung, _) => rung.name(),
+            Subject::Family(family) | Subject::Tile(family, _) => family.name(),
             Subject::Auto => &result.row.name,
         };
         let Some(measured) = result.measured() else {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tilewright::bench::{self, Options, Progress, Results, Selection, Suite};
-use tilewright::plan::Speeds;
+use tilewright::dispatch::Speeds;
 
 use crate::choice::OnDevice;
 use crate::destination::Destination;
@@ -40,7 +40,7 @@ pub struct Command {
     /// Layouts, of nn, nt, tn, tt: t for an operand that is stored transposed; as --dtype, without it nn
     #[arg(long, value_name = "LAYOUTS", value_delimiter = ',')]
     layout: Vec<String>,
-    /// One rung for every row, in place of the row's own choice
+    /// One family for every row, in place of the row's own choice
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// Time every row on zeros too, in columns of their own: what it would take were power no limit
@@ -105,7 +105,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     resources::settle()?;
     let options = Options {
         suite: suite(command)?,
-        rung: kernels::rung(&command.kernel)?,
+        family: kernels::family(&command.kernel)?,
         speeds: command.speeds.as_deref().map_or(Ok(Speeds::default()), speeds)?,
         zeros: command.zeros,
         device: command.device.named(),

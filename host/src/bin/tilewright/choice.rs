@@ -1,7 +1,7 @@
 //! What the user leaves open about a product and what not: arguments that several commands share.
 
 use clap::{Args, ValueEnum};
-use tilewright::plan::Policy;
+use tilewright::dispatch::Policy;
 use tilewright::{Backend, Bytes, Options, Verify};
 
 use crate::failure::{Failure, Result};
@@ -15,7 +15,7 @@ pub struct Choice {
     backend: On,
     #[command(flatten)]
     device: OnDevice,
-    /// The kernel, by the name of its rung
+    /// The kernel, by the name of its family
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// Tile width in elements; without it, the best that fits
@@ -33,7 +33,7 @@ impl Choice {
     /// The library's form.
     pub fn options(&self, verify: Verify) -> Result<Options> {
         let policy = Policy {
-            rung: kernels::rung(&self.kernel)?,
+            family: kernels::family(&self.kernel)?,
             tile: self.tile,
             smem_limit: self.smem_limit.map(Bytes),
             ..Policy::default()

@@ -10,9 +10,9 @@ use clap::Args;
 use flate2::read::GzDecoder;
 use serde::Serialize;
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{Policy, plan};
+use tilewright::dispatch::{Policy, plan};
 use tilewright::simulate::SimOptions;
-use tilewright::{Backend, DType, GemmShape, Report, Rung, Verify, check};
+use tilewright::{Backend, DType, Family, GemmShape, Report, Verify, check};
 
 use crate::choice::Choice;
 use crate::failure::{Failure, Result};
@@ -21,7 +21,8 @@ use crate::{matmul, output, sim, simulation};
 /// One image a line: 64 pixels, then the digit. Origin and licence are in `data/README.md`.
 static DIGITS: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/data/digits.csv.gz"));
 
-const CREDIT: &str = "Data: E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning\n\
+const CREDIT: &str = "Data: E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits, \
+                      UCI Machine Learning\n\
                       Repository, https://doi.org/10.24432/C50P49, CC BY 4.0.\n";
 
 /// Pixels along each side of an image.
@@ -87,7 +88,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         });
     }
     let mut text = format!(
-        "{images} handwritten digits of {SIDE} x {SIDE} pixels, one a row of X; G = X · Xᵀ holds every inner product.\n\n{}\n",
+        "{images} handwritten digits of {SIDE} x {SIDE} pixels, one a row of X; G = X · Xᵀ holds every inner \
+         product.\n\n{}\n",
         matmul::describe(&product.report)
     );
     let pair = |i: usize| (i, neighbours[i]);
@@ -111,7 +113,7 @@ fn small_simulation() -> Result<sim::Listing> {
     let options = SimOptions::default();
     let shape = GemmShape::packed(EXTENT, EXTENT, EXTENT).map_err(tilewright::Error::from)?;
     let policy = Policy {
-        rung: Some(Rung::TiledDynamic),
+        family: Some(Family::TiledDynamic),
         tile: Some(TILE),
         ..Policy::default()
     };

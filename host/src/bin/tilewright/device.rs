@@ -5,7 +5,7 @@ use serde::Serialize;
 use tilewright::device::{self, DeviceProfile, Disagreement};
 use tilewright::launch::{FunctionUsage, Gpu};
 use tilewright::ptx;
-use tilewright_contract::{VARIANTS, Variant};
+use tilewright_contract::{KERNELS, Kernel};
 
 use crate::choice::OnDevice;
 use crate::failure::Result;
@@ -29,12 +29,12 @@ struct Listing {
     disagreements: Option<Vec<Disagreement>>,
     /// The PTX level that was loaded.
     level: Option<&'static str>,
-    kernels: Vec<Kernel>,
+    kernels: Vec<KernelRow>,
 }
 
 /// An entry point as the driver loaded it.
 #[derive(Serialize)]
-struct Kernel {
+struct KernelRow {
     kernel: &'static str,
     /// The digest of its PTX.
     digest: Option<String>,
@@ -49,12 +49,12 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let opened = Gpu::open(command.device.ordinal());
     let mut kernels = Vec::new();
     if let Ok(gpu) = &opened {
-        let runs = |variant: &&Variant| variant.rung.runs_on(profile.compute_capability);
-        for variant in VARIANTS.iter().filter(runs) {
-            kernels.push(Kernel {
-                kernel: variant.symbol,
-                digest: ptx::digest_of(variant.symbol, gpu.level().arch),
-                usage: gpu.usage(variant)?,
+        let runs = |kernel: &&Kernel| kernel.target.runs_on(profile.compute_capability);
+        for kernel in KERNELS.iter().filter(runs) {
+            kernels.push(KernelRow {
+                kernel: kernel.symbol,
+                digest: ptx::digest_of(kernel.symbol, gpu.level().arch),
+                usage: gpu.usage(kernel)?,
             });
         }
     }
@@ -122,7 +122,8 @@ fn describe(listing: &Listing) -> String {
     let mut text = output::render(output::pairs(rows));
     if !listing.smem_identity_holds {
         text.push_str(
-            "\nOn every known architecture since 8.0 a multiprocessor's shared memory is the opt-in limit of a block plus what the\n\
+            "\nOn every known architecture since 8.0 a multiprocessor's shared memory is the opt-in limit of a block \
+             plus what the\n\
              driver takes for it. Here it is not: trust the limit of a block.\n",
         );
     }
@@ -131,7 +132,7 @@ fn describe(listing: &Listing) -> String {
         text.push_str(&format!("\nKernels, loaded from the PTX for {level}:\n"));
         let mut table = output::table();
         table.add_row(["kernel", "registers", "static shared", "local", "max threads"]);
-        for Kernel { kernel, usage, .. } in &listing.kernels {
+        for KernelRow { kernel, usage, .. } in &listing.kernels {
             table.add_row([
                 (*kernel).to_owned(),
                 usage.registers.to_string(),
@@ -151,7 +152,8 @@ fn against_the_table(listing: &Listing) -> String {
     let architecture = listing.profile.compute_capability_name();
     match listing.disagreements.as_deref() {
         None => format!(
-            "\nCompute capability {architecture} is not in the planner's table: `plan` and estimates know nothing of it.\n"
+            "\nCompute capability {architecture} is not in the planner's table: `plan` and estimates know nothing \
+             of it.\n"
         ),
         Some([]) => format!("\nThe driver's numbers are those of the planner's table for {architecture}.\n"),
         Some(disagreements) => {

@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
-use tilewright::inspect::{self, Inspected, Kernel, Nvdisasm, Ptxas, Target};
+use tilewright::inspect::{self, Inspected, Nvdisasm, Ptxas, Subject, Target};
 use tilewright::launch::{FunctionUsage, Gpu};
-use tilewright::spilling::Twins;
+use tilewright_plan::Limiter;
 
 use crate::choice::OnDevice;
 use crate::failure::{Failure, Result};
-use crate::plan::limiter;
 use crate::{kernels, output, ptx};
 
 /// Show what ptxas makes of the kernels: registers, shared memory, spills, blocks of a multiprocessor, machine code
@@ -22,8 +21,7 @@ use crate::{kernels, output, ptx};
 /// /usr/local/cuda/bin.
 #[derive(Args)]
 pub struct Command {
-    /// A rung (all its entry points), a family of twins that spill (register_tile, inverse8), or one kernel's symbol,
-    /// also copy_rows_b16; without it, all rungs
+    /// A family (all its entry points), or one kernel's symbol, also copy_rows_b16; without it, all families
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// The architectures, such as sm_120 or sm_90a,sm_100; without it, all that the kernels run on
@@ -110,7 +108,7 @@ struct MachineCode {
     sass: String,
 }
 
-fn print_machine_code(kernel: &str, chosen: &[Kernel], targets: &[Target], json: bool) -> Result<()> {
+fn print_machine_code(kernel: &str, chosen: &[Subject], targets: &[Target], json: bool) -> Result<()> {
     let (ptxas, nvdisasm) = (Ptxas::find()?, Nvdisasm::find()?);
     let pairs: Vec<_> = targets
         .iter()
@@ -177,7 +175,7 @@ struct Row {
     driver: Option<FunctionUsage>,
 }
 
-fn print_usage(command: &Command, chosen: &[Kernel], targets: &[Target], json: bool) -> Result<()> {
+fn print_usage(command: &Command, chosen: &[Subject], targets: &[Target], json: bool) -> Result<()> {
     let ptxas = Ptxas::find()?;
     let assembling = output::spinner();
     assembling.set_message("assembling");
@@ -227,7 +225,7 @@ fn print_usage(command: &Command, chosen: &[Kernel], targets: &[Target], json: b
 }
 
 /// A device and what its driver says of the kernels.
-fn ask_driver(ordinal: u32, chosen: &[Kernel]) -> tilewright::Result<(Device, BTreeMap<&'static str, FunctionUsage>)> {
+fn ask_driver(ordinal: u32, chosen: &[Subject]) -> tilewright::Result<(Device, BTreeMap<&'static str, FunctionUsage>)> {
     let gpu = Gpu::open(ordinal)?;
     let architecture = gpu.profile().architecture();
     let device = Device {
@@ -235,25 +233,15 @@ fn ask_driver(ordinal: u32, chosen: &[Kernel]) -> tilewright::Result<(Device, BT
         arch: architecture.map_or("", |architecture| architecture.name),
     };
     let mut usage = BTreeMap::new();
-    let (mut variants, mut twins) = (Vec::new(), Vec::new());
     for kernel in chosen {
         match *kernel {
-            Kernel::EntryPoint(variant) => variants.push(variant),
-            Kernel::Twin(twin) => twins.push(twin),
-            Kernel::RowCopy => {
+            Subject::Kernel(kernel) if kernel.target.runs_on(gpu.profile().compute_capability) => {
+                usage.insert(kernel.symbol, gpu.usage(kernel)?);
+            }
+            Subject::Kernel(_) => {}
+            Subject::RowCopy => {
                 usage.insert(kernel.symbol(), gpu.row_copy_usage()?);
             }
-        }
-    }
-    for variant in variants {
-        if variant.rung.runs_on(gpu.profile().compute_capability) {
-            usage.insert(variant.symbol, gpu.usage(variant)?);
-        }
-    }
-    if !twins.is_empty() {
-        let loaded = Twins::load(&gpu)?;
-        for twin in twins {
-            usage.insert(twin.symbol, loaded.usage(twin)?);
         }
     }
     Ok((device, usage))
@@ -296,7 +284,7 @@ fn describe(listing: &Listing) -> String {
                 budget.total_bytes.to_string(),
                 format!("{}{}", if budget.fits { "" } else { "EXCEEDS " }, budget.limit_bytes),
                 occupancy.blocks_per_sm.to_string(),
-                occupancy.limiters().map(limiter).collect::<Vec<_>>().join(", "),
+                occupancy.limiters().map(Limiter::name).collect::<Vec<_>>().join(", "),
             ]),
             _ => row.extend(["none fits".to_owned(), usage.static_smem_bytes.to_string()]),
         }
@@ -305,8 +293,9 @@ fn describe(listing: &Listing) -> String {
     output::right_align(&mut table, 2..13);
     let mut text = output::render(table);
     text.push_str(&format!(
-        "\nBytes, by ptxas {}, of a thread (stack, spills) or a block. tile: the widest that the planner launches, or a twin's; shared: static \
-         by ptxas and\ndynamic by the plan, of the opt-in limit; blocks: how many such blocks a multiprocessor holds.\n",
+        "\nBytes, by ptxas {}, of a thread (stack, spills) or a block. tile: the widest that the planner launches; \
+         shared: static by ptxas and\ndynamic by the plan, of the opt-in limit; blocks: how many such blocks a \
+         multiprocessor holds.\n",
         listing.ptxas
     ));
     text.push_str(&remarks(&listing.kernels));

@@ -1,31 +1,31 @@
 //! Kernels by the names that users type.
 
-use tilewright::inspect::Kernel;
-use tilewright::plan::Policy;
-use tilewright::{DType, Rung};
-use tilewright_contract::{Family, RowCopy, TWINS, VARIANTS, Variant};
+use tilewright::dispatch::Policy;
+use tilewright::inspect::Subject;
+use tilewright::{DType, Family};
+use tilewright_contract::{KERNELS, Kernel, RowCopy};
 
 use crate::failure::{Failure, Result};
 
 /// What leaves the choice to the program.
 pub const AUTO: &str = "auto";
 
-/// The rung of this name, or `None` for [`AUTO`].
-pub fn rung(name: &str) -> Result<Option<Rung>> {
+/// The family of this name, or `None` for [`AUTO`].
+pub fn family(name: &str) -> Result<Option<Family>> {
     if name == AUTO {
         return Ok(None);
     }
-    match Rung::ALL.into_iter().find(|rung| rung.name() == name) {
-        Some(rung) => Ok(Some(rung)),
+    match Family::ALL.into_iter().find(|family| family.name() == name) {
+        Some(family) => Ok(Some(family)),
         None => Err(unknown(name)),
     }
 }
 
-/// The entry points of this name: all for [`AUTO`], those of a rung, or the one of a symbol.
-pub fn entry_points(name: &str) -> Result<Vec<&'static Variant>> {
-    let found: Vec<_> = VARIANTS
+/// The entry points of this name: all for [`AUTO`], those of a family, or the one of a symbol.
+pub fn entry_points(name: &str) -> Result<Vec<&'static Kernel>> {
+    let found: Vec<_> = KERNELS
         .iter()
-        .filter(|variant| name == AUTO || variant.rung.name() == name || variant.symbol == name)
+        .filter(|kernel| name == AUTO || kernel.family.name() == name || kernel.symbol == name)
         .collect();
     if found.is_empty() {
         Err(unknown(name))
@@ -34,85 +34,66 @@ pub fn entry_points(name: &str) -> Result<Vec<&'static Variant>> {
     }
 }
 
-/// What can be looked at but not always planned: as [`entry_points`], besides the twins of a family, the one twin of a
-/// symbol, or the copy of rows.
-pub fn inspectable(name: &str) -> Result<Vec<Kernel>> {
+/// What can be looked at but not always planned: as [`entry_points`], or the copy of rows.
+pub fn inspectable(name: &str) -> Result<Vec<Subject>> {
     if name == RowCopy::SYMBOL {
-        return Ok(vec![Kernel::RowCopy]);
+        return Ok(vec![Subject::RowCopy]);
     }
-    let twins: Vec<_> = TWINS
-        .iter()
-        .filter(|twin| twin.symbol == name || twin.family.name() == name)
-        .map(Kernel::from)
-        .collect();
-    if !twins.is_empty() {
-        return Ok(twins);
-    }
-    let families = Family::ALL.map(Family::name).join(", ");
     match entry_points(name) {
-        Ok(variants) => Ok(variants.into_iter().map(Kernel::from).collect()),
-        Err(error) => Err(Failure::input(format!(
-            "{}, {families}, {}",
-            error.message,
-            RowCopy::SYMBOL
-        ))),
+        Ok(kernels) => Ok(kernels.into_iter().map(Subject::from).collect()),
+        Err(error) => Err(Failure::input(format!("{}, {}", error.message, RowCopy::SYMBOL))),
     }
 }
 
 /// A kernel and an element type, as far as the user settled them.
 pub struct Choice {
     /// `None` where the program chooses.
-    rung: Option<Rung>,
+    family: Option<Family>,
     /// The one entry point that was named, if one was.
-    entry_point: Option<&'static Variant>,
+    kernel: Option<&'static Kernel>,
     /// The element type.
     pub dtype: DType,
 }
 
 impl Choice {
-    /// Reads the name of a rung or an entry point, or [`AUTO`], and of an element type. Without one it is the entry
-    /// point's, f32, or the first that the rung has.
+    /// Reads the name of a family or an entry point, or [`AUTO`], and of an element type. Without one it is the entry
+    /// point's, f32, or the first that the family has.
     pub fn of(name: &str, dtype: Option<&str>) -> Result<Self> {
         let dtype = dtype.map(parse_dtype).transpose()?;
-        let entry_point = VARIANTS.iter().find(|variant| variant.symbol == name);
-        let rung = match entry_point {
-            Some(variant) => Some(variant.rung),
-            None => rung(name)?,
+        let kernel = Kernel::named(name);
+        let family = match kernel {
+            Some(kernel) => Some(kernel.family),
+            None => family(name)?,
         };
-        if let (Some(variant), Some(dtype)) = (entry_point, dtype)
-            && variant.dtype != dtype
+        if let (Some(kernel), Some(dtype)) = (kernel, dtype)
+            && kernel.dtype != dtype
         {
-            return Err(Failure::input(format!("{name} takes {}, not {dtype}", variant.dtype)));
+            return Err(Failure::input(format!("{name} takes {}, not {dtype}", kernel.dtype)));
         }
         Ok(Self {
-            rung,
-            entry_point,
-            dtype: entry_point
-                .map(|variant| variant.dtype)
+            family,
+            kernel,
+            dtype: kernel
+                .map(|kernel| kernel.dtype)
                 .or(dtype)
-                .unwrap_or_else(|| usual(rung)),
+                .unwrap_or_else(|| usual(family)),
         })
     }
 
     /// The policy for this choice.
     pub fn policy(&self, tile: Option<u32>) -> Policy {
         Policy {
-            rung: self.rung,
-            entry_point: self.entry_point,
+            family: self.family,
+            kernel: self.kernel,
             tile,
             ..Policy::default()
         }
     }
 }
 
-/// The element type of a rung where none is named.
-fn usual(rung: Option<Rung>) -> DType {
-    let has = |dtype: &DType| {
-        rung.is_none_or(|rung| {
-            let mut of_rung = VARIANTS.iter().filter(|variant| variant.rung == rung);
-            of_rung.any(|variant| variant.dtype == *dtype)
-        })
-    };
+/// The element type of a family where none is named.
+fn usual(family: Option<Family>) -> DType {
+    let has = |dtype: &DType| family.is_none_or(|family| family.kernels().any(|kernel| kernel.dtype == *dtype));
     DType::ALL.into_iter().find(has).unwrap_or(DType::F32)
 }
 
@@ -123,6 +104,6 @@ pub fn parse_dtype(name: &str) -> Result<DType> {
 }
 
 fn unknown(name: &str) -> Failure {
-    let known = Rung::ALL.map(Rung::name).join(", ");
+    let known = Family::ALL.map(Family::name).join(", ");
     Failure::input(format!("unknown kernel `{name}`; known: {AUTO}, {known}"))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde::Serialize;
-use tilewright::inspect::{Kernel, Target};
+use tilewright::inspect::{Subject, Target};
 use tilewright::ptx::{self, Level};
 
 use crate::failure::{Failure, Result};
@@ -16,7 +16,7 @@ pub struct Command {
     /// The architecture to run on, such as sm_90; without it, the oldest that the kernels are compiled for
     #[arg(long)]
     arch: Option<String>,
-    /// A rung (all its entry points), a family of twins that spill, or one kernel's symbol; without it, all rungs
+    /// A family (all its entry points), or one kernel's symbol; without it, all families
     #[arg(long, default_value = kernels::AUTO)]
     kernel: String,
     /// Print a line for each kernel in place of its text: symbol, level, and the digest of its PTX that results carry
@@ -55,7 +55,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     }
     let levels = match &command.arch {
         Some(arch) => levels_for(arch)?,
-        None => vec![oldest()?, ptx::spilling()],
+        None => vec![oldest()?],
     };
     let arch = command.arch.as_deref().unwrap_or(levels[0].arch);
     let listing = listing(&levels, arch, &command.kernel)?;
@@ -70,22 +70,16 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
 fn print_digests(command: &Command, json: bool) -> Result<()> {
     let levels = match &command.arch {
         Some(arch) => levels_for(arch)?,
-        None => ptx::levels().iter().chain([ptx::spilling()]).collect(),
+        None => ptx::levels().iter().collect(),
     };
     let chosen = kernels::inspectable(&command.kernel)?;
     let asked = |symbol: &str| command.kernel == kernels::AUTO || chosen.iter().any(|kernel| kernel.symbol() == symbol);
     let mut kernels = Vec::new();
     for level in levels {
-        // The module of the twins is for the oldest level, too, but it is another.
-        let name = if std::ptr::eq(level, ptx::spilling()) {
-            "spilling"
-        } else {
-            level.arch
-        };
         let digests = level.digests().iter().filter(|(symbol, _)| asked(symbol));
         kernels.extend(digests.map(|(kernel, digest)| Digested {
             kernel,
-            level: name,
+            level: level.arch,
             digest,
         }));
     }
@@ -102,7 +96,7 @@ fn print_digests(command: &Command, json: bool) -> Result<()> {
 /// all of the first module.
 pub fn listing(levels: &[&'static Level], arch: &str, kernel: &str) -> Result<Listing> {
     let mut chosen = kernels::inspectable(kernel)?;
-    let has = |level: &Level, kernel: &Kernel| ptx::entry(level, kernel.symbol()).is_some();
+    let has = |level: &Level, kernel: &Subject| ptx::entry(level, kernel.symbol()).is_some();
     let level = levels
         .iter()
         .find(|level| chosen.iter().any(|kernel| has(level, kernel)))
@@ -114,7 +108,7 @@ pub fn listing(levels: &[&'static Level], arch: &str, kernel: &str) -> Result<Li
         let entries = chosen.iter().filter_map(|kernel| ptx::entry(level, kernel.symbol()));
         entries.collect::<Vec<_>>().join("\n")
     };
-    let digest = |kernel: &Kernel| Some((kernel.symbol(), level.digests().get(kernel.symbol())?.as_str()));
+    let digest = |kernel: &Subject| Some((kernel.symbol(), level.digests().get(kernel.symbol())?.as_str()));
     let digests = chosen.iter().filter_map(digest).collect();
     Ok(Listing {
         arch: arch.to_owned(),
@@ -131,13 +125,10 @@ fn oldest() -> Result<&'static Level> {
         .ok_or_else(|| Failure::input("this program contains no kernels"))
 }
 
-/// The modules that an architecture of this name runs, that of its own name first, that of the twins last.
+/// The modules that an architecture of this name runs, that of its own name first.
 fn levels_for(arch: &str) -> Result<Vec<&'static Level>> {
     let target = Target::parse(arch)?;
     let mut levels: Vec<_> = target.modules().collect();
-    // The twins' module stays the last: it is as old as the oldest level.
-    let twins = levels.pop();
     levels.sort_by_key(|level| level.arch != arch);
-    levels.extend(twins);
     Ok(levels)
 }

@@ -48,7 +48,8 @@ pub fn settle() -> Result<()> {
         return Err(Failure {
             exit_code: 1,
             message: format!(
-                "not enough resources: the address space is limited to {bytes} B (ulimit -v), {LEAST_ADDRESS_SPACE} B are needed"
+                "not enough resources: the address space is limited to {bytes} B (ulimit -v), {LEAST_ADDRESS_SPACE} B \
+                 are needed"
             ),
         });
     }

@@ -6,7 +6,7 @@ use cuda_sim::{Checks, Report, Schedule};
 use half::{bf16, f16};
 use serde::Serialize;
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{Plan, PlanSummary, plan};
+use tilewright::dispatch::{Plan, PlanSummary, plan};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{DEFAULT_ARCHITECTURE, SimOptions, simulate_plan};
 use tilewright::{DType, Element, GemmShape, Operand, check};
@@ -21,7 +21,7 @@ use crate::{kernels, output, simulation};
 /// each source line costs is counted in wavefronts of shared memory and sectors of global memory.
 #[derive(Args)]
 pub struct Command {
-    /// The kernel: a rung, the symbol of one entry point, or auto
+    /// The kernel: a family, the symbol of one entry point, or auto
     #[arg(value_name = "KERNEL")]
     kernel: String,
     /// Rows of A and C
@@ -215,7 +215,7 @@ impl Listing {
         for line in loads.into_iter().take(LINES) {
             text.push_str(&format!(
                 "  {}:{}: {} warp-wide reads of shared memory take {} wavefronts, without bank conflicts {}\n",
-                line.site.file, line.site.line, line.requests, line.actual, line.ideal
+                line.location.file, line.location.line, line.requests, line.actual, line.ideal
             ));
         }
         text.push_str(&format!(
@@ -271,7 +271,7 @@ fn describe(listing: &Listing) -> String {
 #[cfg(test)]
 mod tests {
     use cuda_sim::Launch;
-    use tilewright::plan::Policy;
+    use tilewright::dispatch::Policy;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tilewright::device::DeviceProfile;
-use tilewright::plan::{Plan, plan};
+use tilewright::dispatch::{Plan, plan};
 use tilewright::simulate::{Estimate, SimOptions, estimate};
 use tilewright::{Backend, Element, GemmShape, Operand, Options};
 
@@ -26,7 +26,7 @@ pub fn ensure_affordable<T: Element>(plan: &Plan, options: &SimOptions, yes: boo
     if products.into_iter().product::<f64>() < SHORT_PRODUCTS {
         return Ok(None);
     }
-    let what = || format!("simulating {} for {shape}", plan.variant().symbol);
+    let what = || format!("simulating {} for {shape}", plan.kernel().symbol);
     memory::ensure(what, memory_bytes::<T>(&shape), yes)?;
     let estimate = estimate::<T>(plan, options);
     if estimate.seconds() > LONG_SECONDS && !yes {
@@ -36,8 +36,9 @@ pub fn ensure_affordable<T: Element>(plan: &Plan, options: &SimOptions, yes: boo
             String::new()
         };
         return Err(Failure::input(format!(
-            "simulating {} for {shape} takes about {}: {} blocks of about {}, {} at a time{runs}; --yes does it all the same",
-            plan.variant().symbol,
+            "simulating {} for {shape} takes about {}: {} blocks of about {}, {} at a time{runs}; --yes does it all \
+             the same",
+            plan.kernel().symbol,
             duration(estimate.seconds()),
             estimate.blocks,
             duration(estimate.block_seconds),

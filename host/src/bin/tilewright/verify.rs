@@ -7,7 +7,7 @@ use tilewright::launch::Gpu;
 use tilewright::simulate::SimOptions;
 use tilewright::verify::{self, CaseResult, Outcome, Progress};
 use tilewright::{DType, Error};
-use tilewright_contract::Variant;
+use tilewright_contract::Kernel;
 
 use crate::choice::{On, OnDevice};
 use crate::failure::{Failure, Result};
@@ -18,7 +18,7 @@ use crate::{kernels, output};
 /// The shapes reach every edge of a tile; C is poisoned before and its padding checked after.
 #[derive(Args)]
 pub struct Command {
-    /// A rung or one entry point's symbol
+    /// A family or one entry point's symbol
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// One element type: f32, f64, f16 or bf16
@@ -38,14 +38,14 @@ struct Listing {
     device: String,
     passed: usize,
     failed: usize,
-    kernels: Vec<Kernel>,
+    kernels: Vec<KernelRow>,
     /// The cases that did not pass.
     problems: Vec<CaseResult>,
 }
 
 /// The cases of one kernel and element type.
 #[derive(Serialize)]
-struct Kernel {
+struct KernelRow {
     kernel: &'static str,
     dtype: &'static str,
     tiles: Vec<[u32; 2]>,
@@ -63,7 +63,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         bar.set_position(progress.done as u64);
         bar.set_message(progress.kernel);
     };
-    chosen.retain(|variant| dtype.is_none_or(|dtype| variant.dtype == dtype));
+    chosen.retain(|kernel| dtype.is_none_or(|dtype| kernel.dtype == dtype));
     if chosen.is_empty() {
         return Err(Failure::input(format!(
             "{} is not a kernel for {}",
@@ -71,7 +71,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             dtype.map_or("", DType::name)
         )));
     }
-    let is_chosen = |variant: &Variant| chosen.iter().any(|one| one.symbol == variant.symbol);
+    let is_chosen = |kernel: &Kernel| chosen.iter().any(|one| one.symbol == kernel.symbol);
     let backend = command.device.settle(command.backend)?;
     let (device, results) = match backend {
         On::Cpu if command.kernel != kernels::AUTO => {
@@ -97,7 +97,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             // What was named is refused with the reason; of all kernels those are tried that the device runs.
             let capability = gpu.profile().compute_capability;
             let all = command.kernel == kernels::AUTO;
-            let is_chosen = |variant: &Variant| is_chosen(variant) && (!all || variant.rung.runs_on(capability));
+            let is_chosen = |kernel: &Kernel| is_chosen(kernel) && (!all || kernel.target.runs_on(capability));
             let results = verify::run(&gpu, is_chosen, |_| true, on_progress);
             (gpu.profile().name.clone(), results)
         }
@@ -160,17 +160,17 @@ fn open_gpu(device: u32) -> Result<Gpu> {
 }
 
 /// The results in order, one row a kernel and element type; also for kernels of which nothing fits the device.
-fn by_kernel(asked_for: &[&Variant], results: &[CaseResult]) -> Vec<Kernel> {
-    let row = |kernel, dtype| Kernel {
+fn by_kernel(asked_for: &[&Kernel], results: &[CaseResult]) -> Vec<KernelRow> {
+    let row = |kernel, dtype| KernelRow {
         kernel,
         dtype,
         tiles: Vec::new(),
         passed: 0,
         failed: 0,
     };
-    let mut kernels: Vec<Kernel> = asked_for
+    let mut kernels: Vec<KernelRow> = asked_for
         .iter()
-        .map(|variant| row(variant.symbol, variant.dtype.name()))
+        .map(|kernel| row(kernel.symbol, kernel.dtype.name()))
         .collect();
     for result in results {
         let (kernel, dtype) = (result.kernel, result.dtype);

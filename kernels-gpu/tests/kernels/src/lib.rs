@@ -7,7 +7,8 @@ use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
 use kernels_gpu::primitives::mma::{Factor, mma};
 use kernels_gpu::primitives::{ldmatrix, named_barrier};
-use kernels_gpu::tensor::{self, AlongK, AlongLines, Tile};
+use kernels_gpu::tensor::{AlongK as KMajor, AlongLines as MnMajor};
+use kernels_gpu::tensor::{self, Tile};
 use tilewright_contract::{Epilogue, GemmCall, TensorTile, tensor_tiles};
 
 /// Elements of the shared memory of each kernel.
@@ -149,14 +150,14 @@ macro_rules! products {
 
 products! {
     T128X128, 128 threads, 2 blocks {
-        gemm_nn_f16: f16, AlongK, AlongLines;
-        gemm_nt_f16: f16, AlongK, AlongK;
-        gemm_nn_bf16: bf16, AlongK, AlongLines;
-        gemm_nt_bf16: bf16, AlongK, AlongK;
+        gemm_nn_f16: f16, KMajor, MnMajor;
+        gemm_nt_f16: f16, KMajor, KMajor;
+        gemm_nn_bf16: bf16, KMajor, MnMajor;
+        gemm_nt_bf16: bf16, KMajor, KMajor;
     }
     T256X128, 256 threads, 1 blocks {
-        gemm_256x128_nn_f16: f16, AlongK, AlongLines;
-        gemm_256x128_nt_f16: f16, AlongK, AlongK;
+        gemm_256x128_nn_f16: f16, KMajor, MnMajor;
+        gemm_256x128_nt_f16: f16, KMajor, KMajor;
     }
 }
 
@@ -175,7 +176,8 @@ mod hopper {
                 unsafe {
                     let tile = Shared::<u16>::new(shared_array![u64; LEN / 4].cast(), LEN);
                     let t = thread::thread_idx_x();
-                    stmatrix::$function(tile, row(), core::array::from_fn::<u32, $n, _>(|matrix| t + 32 * matrix as u32));
+                    let matrices = core::array::from_fn::<u32, $n, _>(|matrix| t + 32 * matrix as u32);
+                    stmatrix::$function(tile, row(), matrices);
                     // RAW: the matrices are there.
                     thread::sync_threads();
                     for i in 0..8 {

@@ -67,7 +67,7 @@ fn the_nearest_value_is_legal() {
 
 #[test]
 fn what_follows_from_others_is_relieved_by_them() {
-    // 128 x 256 sums of 4 warps are 256 registers each.
+    // 128 x 256 accumulators of 4 warps are 256 registers each.
     let wrong = Request {
         tile: Some(TileShape::new(128, 256, 64)),
         warps: Some(4),

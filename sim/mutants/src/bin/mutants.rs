@@ -1,9 +1,8 @@
-//! What the simulator says, for tables that compare it with a GPU's tools: JSON on standard output.
+//! The simulator's verdicts, for tables that compare them with a GPU's tools: JSON on standard output.
 //!
-//!     mutants verdicts     every mutant and unchanged kernel: what is reported
-//!     mutants traffic      the counted launches: wavefronts and sectors
-//!     mutants try PART     those with PART in their name, under three schedules, as text: what is reported, and how
-//! long it took
+//!     mutants verdicts     the verdict on every mutant and unchanged kernel
+//!     mutants traffic      wavefronts and sectors of the counted launches
+//!     mutants try PART     verdicts and times of subjects with PART in their name, under three schedules, as text
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -20,11 +19,11 @@ struct Line {
     what: &'static str,
     /// The kinds of the faults, `wrong result` or `clean`.
     simulator: String,
-    /// The first fault, where it is.
+    /// The first fault and its source line.
     first: Option<String>,
     /// Whether anything is reported.
     reported: bool,
-    /// Whether it is what the table expects.
+    /// Whether the verdict is the expected one.
     as_expected: bool,
     /// Whether the table calls it wrong.
     wrong: bool,
@@ -39,11 +38,12 @@ fn line(subject: &Subject) -> Line {
     let verdict = verdict::of(subject, Schedule::Forward);
     let summary = verdict.summary();
     let first = verdict.report.faults.first().map(|fault| {
-        let place = fault.site.as_ref().map(|site| {
+        let place = fault.location.as_ref().map(|location| {
             // The copies keep names and line numbers of the kernels' own files, each below the mutant's name.
-            let below = site.file.rsplit_once(&format!("/{}/", subject.symbol));
-            let file = below.map_or_else(|| site.file.rsplit('/').next().unwrap_or(site.file), |(_, file)| file);
-            format!(", {file}:{}", site.line)
+            let below = location.file.rsplit_once(&format!("/{}/", subject.symbol));
+            let name = || location.file.rsplit('/').next().unwrap_or(location.file);
+            let file = below.map_or_else(name, |(_, file)| file);
+            format!(", {file}:{}", location.line)
         });
         format!("{}{}", fault.kind, place.unwrap_or_default())
     });
@@ -65,7 +65,7 @@ fn line(subject: &Subject) -> Line {
     }
 }
 
-/// What the simulator says of the subjects with `part` in their name, for who writes a row of the table.
+/// Prints the verdicts on the subjects with `part` in their name, for authors of table rows.
 fn try_out(part: &str) -> ExitCode {
     let mut unexpected = 0;
     for subject in all().iter().filter(|subject| subject.id.contains(part)) {

@@ -1,4 +1,4 @@
-//! Mistakes with asynchronous copies, in the pipelined stencil and the padded sequences.
+//! The pipelined stencil and the padded sequences with one `cp.async` mistake each.
 
 use super::Tool::{Memcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, faults};
@@ -11,7 +11,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_no_wait",
         kernel: "stencil_pipelined",
-        what: "nobody waits for a copy",
+        what: "no thread waits for a copy",
         edits: &[edit(WAIT, "")],
         expect: faults(&["AsyncPending"]),
         seen_by: &[Racecheck],
@@ -20,7 +20,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_waits_for_one_less",
         kernel: "stencil_pipelined",
-        what: "the wait leaves the tile's own group under way",
+        what: "the wait leaves the tile's own group pending",
         edits: &[edit("wait::<{ STAGES as u32 - 2 }>", "wait::<{ STAGES as u32 - 1 }>")],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -33,7 +33,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_no_commit",
         kernel: "stencil_pipelined",
-        what: "copies are in no group, so that no wait covers them",
+        what: "the copies are not committed, so no wait covers them",
         edits: &[edit("        async_copy::commit();\n", "")],
         expect: faults(&["AsyncPending"]),
         seen_by: &[Racecheck],
@@ -42,7 +42,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_commit_only_copies",
         kernel: "stencil_pipelined",
-        what: "steps without copies make no group, and the last waits cover too little",
+        what: "iterations without copies commit no group, so the last waits cover too little",
         edits: &[edit(
             "        }
         // Also where nothing was left to copy: the n-th group is the n-th tile's.
@@ -59,7 +59,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_no_barrier",
         kernel: "stencil_pipelined",
-        what: "threads wait for their own copies only, and read those of others",
+        what: "threads wait for their own copies only, and read those of other threads",
         edits: &[edit(BARRIER, "")],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -71,7 +71,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_barrier_before_wait",
         kernel: "stencil_pipelined",
-        what: "the barrier comes before the wait",
+        what: "the barrier precedes the wait",
         edits: &[
             edit(WAIT, ""),
             edit(
@@ -89,7 +89,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_starts_before_barrier",
         kernel: "stencil_pipelined",
-        what: "copies start into a stage that other threads may still read",
+        what: "copies write a stage that other threads may still read",
         edits: &[
             edit(
                 WAIT,
@@ -110,7 +110,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_one_stage_too_deep",
         kernel: "stencil_pipelined",
-        what: "copies start into the stage that is read",
+        what: "copies write the stage that is read",
         edits: &[edit(
             "        thread::sync_threads();\n        start(step + STAGES - 1);\n",
             "        thread::sync_threads();\n        start(step + STAGES);\n",
@@ -125,7 +125,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_no_end",
         kernel: "stencil_pipelined",
-        what: "copies read on behind the last element",
+        what: "copies read past the last element",
         edits: &[edit(VALID, "VECTOR")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -134,7 +134,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_whole_vectors_only",
         kernel: "stencil_pipelined",
-        what: "of the vector that the end cuts nothing is copied",
+        what: "the residue vector is not copied",
         edits: &[edit(VALID, "(len.saturating_sub(mine) / VECTOR * VECTOR).min(VECTOR)")],
         expect: Expect::Mismatch,
         ..ROW
@@ -142,7 +142,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_no_halo",
         kernel: "stencil_pipelined",
-        what: "nobody copies the element behind the tile",
+        what: "the element after the tile is not copied",
         edits: &[edit("if t == THREADS - 1 {", "if t == THREADS {")],
         expect: faults(&["UninitializedRead"]),
         ..ROW
@@ -150,7 +150,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_misaligned",
         kernel: "stencil_pipelined",
-        what: "the tile starts behind one unused element instead of three",
+        what: "the tile starts after one unused element instead of three",
         edits: &[edit("const START: usize = VECTOR;", "const START: usize = 2;")],
         expect: faults(&["Misaligned"]),
         seen_by: &[Memcheck],
@@ -159,7 +159,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pipeline_waits_for_all",
         kernel: "stencil_pipelined",
-        what: "each wait is for all copies: nothing overlaps, and nothing is wrong",
+        what: "each wait covers all copies: no overlap, harmless",
         edits: &[edit("wait::<{ STAGES as u32 - 2 }>", "wait::<0>")],
         expect: Expect::Clean,
         ..ROW
@@ -167,7 +167,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pad_no_wait",
         kernel: "pad_16_bytes",
-        what: "each thread reads what it copies without waiting for it",
+        what: "each thread reads its own copies without a wait",
         edits: &[pad("        async_copy::wait::<0>();\n", "")],
         expect: faults(&["AsyncPending"]),
         seen_by: &[Racecheck],
@@ -176,7 +176,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pad_wait_before_commit",
         kernel: "pad_8_bytes",
-        what: "the wait stands before the commit",
+        what: "the wait precedes the commit",
         edits: &[pad(
             "        async_copy::commit();\n        async_copy::wait::<0>();\n",
             "        async_copy::wait::<0>();\n        async_copy::commit();\n",
@@ -188,7 +188,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "pad_one_too_many",
         kernel: "pad_4_bytes",
-        what: "one element behind the sequence is copied too",
+        what: "one element after the sequence is copied, too",
         edits: &[pad("len.saturating_sub(N * t)", "(len + 1).saturating_sub(N * t)")],
         expect: Expect::Mismatch,
         ..ROW

@@ -1,4 +1,4 @@
-//! The classics with mistakes in what orders their threads: barriers, fences, atomics.
+//! Sample kernels with one mistake each in barriers, fences or atomics.
 
 use super::Tool::{Racecheck, Synccheck};
 use super::{Device, Edit, Expect, Launch, ROW, Row, faults};
@@ -27,7 +27,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_tree_barrier_in_branch",
         kernel: "reduce_tree",
-        what: "the barrier moved into the branch of the threads that add",
+        what: "the barrier is in the branch of the threads that add",
         edits: &[Edit {
             file: "reduction.rs",
             find: "        while half > 0 {
@@ -79,7 +79,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "transpose_barrier_in_guard",
         kernel: "transpose_padded",
-        what: "the barrier stands in the guard of the matrix's edge, so that some threads of the last blocks never reach it",
+        what: "the barrier is inside the guard of the matrix's edge: some threads of the last blocks skip it",
         edits: &[Edit {
             file: "transpose.rs",
             find: "        thread::sync_threads();",
@@ -92,7 +92,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "scan_no_barrier",
         kernel: "scan_inclusive",
-        what: "no barrier between the steps",
+        what: "no barrier between the iterations",
         edits: &[Edit {
             file: "scan.rs",
             find: "            thread::sync_threads();",
@@ -108,7 +108,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "scan_one_buffer",
         kernel: "scan_inclusive",
-        what: "one buffer instead of two: a step overwrites what it still reads",
+        what: "one buffer instead of two: an iteration overwrites elements that it still reads",
         edits: &[Edit {
             file: "scan.rs",
             find: "buffers.part(THREADS, THREADS)",
@@ -134,7 +134,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "histogram_not_atomic",
         kernel: "histogram",
-        what: "bins are counted by a load and a store instead of an atomic addition",
+        what: "bins are incremented by a load and a store instead of an atomic",
         edits: &[Edit {
             file: "histogram.rs",
             find: "            atomic_fetch_add_relaxed_u32_block(bins.add(value), 1);",
@@ -180,11 +180,12 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "histogram_global_not_atomic",
         kernel: "histogram",
-        what: "blocks add to the counts in global memory by a load and a store",
+        what: "blocks add to the global counts by a load and a store instead of an atomic",
         edits: &[Edit {
             file: "histogram.rs",
             find: "            atomic_fetch_add_relaxed_u32_device(counts.add(t), Shared::new(bins, BINS).get(t));",
-            replace: "            { let counts = cuda_views::GlobalMut::new(counts, BINS); counts.set(t, counts.get(t) + Shared::new(bins, BINS).get(t)) };",
+            replace: "            { let counts = cuda_views::GlobalMut::new(counts, BINS); \
+                      counts.set(t, counts.get(t) + Shared::new(bins, BINS).get(t)) };",
         }],
         expect: faults(&["GlobalRace"]),
         ..ROW
@@ -272,7 +273,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "last_block_no_barrier",
         kernel: "reduce_last_block",
-        what: "no barrier between thread 0's verdict and the other threads that read it",
+        what: "no barrier between thread 0's flag and the threads that read it",
         edits: &[Edit {
             file: "last_block.rs",
             find: "        // RAW: is_last is written. WAR: the tile is drained.
@@ -290,7 +291,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "last_block_one_too_early",
         kernel: "reduce_last_block",
-        what: "the last block but one adds up",
+        what: "the last block but one reduces",
         edits: &[Edit {
             file: "last_block.rs",
             find: "before as usize == blocks - 1",
@@ -310,7 +311,8 @@ pub const ROWS: &[Row] = &[
         edits: &[Edit {
             file: "last_block.rs",
             find: "            is_last.set(0, ",
-            replace: "            while cuda_std::atomic::intrinsics::atomic_load_relaxed_32_device(counter) as usize <= blocks {} is_last.set(0, ",
+            replace: "            while cuda_std::atomic::intrinsics::atomic_load_relaxed_32_device(counter) as usize \
+                      <= blocks {} is_last.set(0, ",
         }],
         // One block: each takes the simulator a second to give up.
         launch: Launch::Grid([1, 1, 1]),
@@ -354,7 +356,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "row_sums_second_barrier_in_branch",
         kernel: "row_sums",
-        what: "only the threads that add up wait before the tile is overwritten",
+        what: "only the threads that add wait before the tile is overwritten",
         edits: &[Edit {
             file: "row_sums.rs",
             find: "            // WAR: the tile is drained before the next step overwrites it.

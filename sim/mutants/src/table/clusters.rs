@@ -1,4 +1,4 @@
-//! Rung 16 with one mistake each: clusters of two blocks, which copy halves of B for both.
+//! Rung 16 with one mistake each: clusters of two CTAs, each of which multicasts half of B.
 
 use super::{Device, Edit, Expect, ROW, Row, edit, faults};
 
@@ -8,7 +8,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_no_barrier_at_the_end",
         kernel: KERNEL,
-        what: "a block ends while the other still arrives at its barriers",
+        what: "a CTA exits while the other still arrives at its mbarriers",
         edits: &[producer(
             "            unsafe { cluster::wait_for(ring.barriers, empty::<T>(turn.stage), turn.parity ^ 1) };\n",
             "\n",
@@ -19,14 +19,14 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_no_barrier_at_the_start",
         kernel: KERNEL,
-        what: "copies go to the other block before its barriers are there",
+        what: "loads are multicast to the other CTA before its mbarriers are initialized",
         edits: &[block(
-            "later than that.
-                cluster::wait();
-",
-            "later than that.
-
-",
+            "COPY_REGISTERS }>();
+            }
+            if const { T::TILE.cluster > 1 } {",
+            "COPY_REGISTERS }>();
+            }
+            if const { false } {",
         )],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -37,7 +37,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_nobody_arrives",
         kernel: KERNEL,
-        what: "the cluster's barrier is waited for and not arrived at",
+        what: "a wait at the cluster's barrier without an arrival",
         edits: &[block("            cluster::arrive();\n", "\n")],
         expect: faults(&["Cluster"]),
         ..ROW
@@ -45,7 +45,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_wrong_mask",
         kernel: KERNEL,
-        what: "the halves of B go to the first block alone",
+        what: "the halves of B go to the first CTA alone",
         edits: &[producer("(1 << blocks) - 1", "1")],
         expect: faults(&["Deadlock"]),
         device: Device::Hangs,
@@ -54,7 +54,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_mask_of_a_block_too_many",
         kernel: KERNEL,
-        what: "the mask has a bit for a third block",
+        what: "the multicast mask has a bit for a third CTA",
         edits: &[producer("(1 << blocks) - 1", "(2 << blocks) - 1")],
         expect: faults(&["Cluster"]),
         ..ROW
@@ -62,7 +62,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_same_half_twice",
         kernel: KERNEL,
-        what: "both blocks copy to the first half of B's part of the stage",
+        what: "both CTAs load into the first half of B's stage",
         edits: &[producer("tile.a_elems() + own * WgmmaTile::K;", "tile.a_elems();")],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -73,7 +73,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_same_columns_twice",
         kernel: KERNEL,
-        what: "both blocks copy the first half of B",
+        what: "both CTAs load the first half of B",
         edits: &[producer("[column + own, k]", "[column, k]")],
         expect: Expect::Mismatch,
         ..ROW
@@ -81,7 +81,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_arrives_at_the_first_block",
         kernel: KERNEL,
-        what: "both arrivals at an empty barrier go to the first block",
+        what: "both arrivals at an empty barrier go to the first CTA",
         edits: &[consumer(
             "map(ring.barriers, empty::<T>(stage), t)",
             "map(ring.barriers, empty::<T>(stage), 0)",
@@ -96,7 +96,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_arrives_at_its_own_block",
         kernel: KERNEL,
-        what: "a warpgroup tells its own block alone that it is done with a stage",
+        what: "a warpgroup releases a stage to its own CTA alone",
         edits: &[consumer(
             "            if t < T::TILE.cluster {
                 cluster::arrive_at_after_products(cluster::map(ring.barriers, empty::<T>(stage), t));
@@ -114,7 +114,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_counts_one_block",
         kernel: KERNEL,
-        what: "the empty barriers expect the arrivals of one block",
+        what: "the empty barriers expect the arrivals of one CTA",
         edits: &[block(
             "empty::<T>(stage), tile.readers() * tile.cluster);",
             "empty::<T>(stage), tile.readers());",
@@ -128,7 +128,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_expects_its_own_half",
         kernel: KERNEL,
-        what: "the phase expects the half of B that the block itself copies",
+        what: "the phase expects only the half of B that the CTA itself loads",
         edits: &[producer(
             "let bytes = (a_rows + b_rows) *",
             "let bytes = (a_rows + b_rows / tile.cluster) *",
@@ -143,7 +143,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "cluster_empty_not_awaited",
         kernel: KERNEL,
-        what: "without waiting for readers the producer expects the next bytes in a phase that is not complete",
+        what: "no producer_acquire: the producer expects the next bytes in a phase that is not complete",
         edits: &[producer(
             "                    cluster::wait_for(ring.barriers, empty::<T>(stage), parity ^ 1);\n",
             "\n",

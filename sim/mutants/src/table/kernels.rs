@@ -1,24 +1,24 @@
 //! The kernels that mutants are made from, and their launches.
 //!
-//! Of the element types one stands for all: it changes no access. Shapes are small, and no tile divides them; rows have
-//! a gap behind them wherever the kernel takes one.
+//! One element type stands for all: the type changes no access. Shapes are small and have residue tiles; rows are
+//! padded wherever the kernel allows it.
 
 use super::{Kernel, Module, Product, Task, product};
 
-macro_rules! classic {
+macro_rules! sample {
     ($name:literal, $file:literal, $parameters:literal) => {
         Kernel {
             name: $name,
             symbol: $name,
-            files: &[concat!("sim/classics/src/", $file)],
+            files: &[concat!("sim/sample-kernels/src/", $file)],
             parameters: $parameters,
             module: Module::General,
-            task: Task::Classic,
+            task: Task::Sample,
         }
     };
 }
 
-/// The files of a rung: those of its body, which stand first, and its own.
+/// A rung: the files of its body, then its own.
 macro_rules! rung {
     ($name:literal, $($body:literal)*, $file:literal, $parameters:literal, $product:expr) => {
         Kernel {
@@ -35,12 +35,10 @@ macro_rules! rung {
     };
 }
 
-/// A rung that multiplies by `wgmma`: what it is called, and its entry point.
+/// A rung with `wgmma`: its name, and its file.
 macro_rules! wgmma {
-    ($name:literal, $symbol:literal, $file:literal, $product:expr) => {
+    ($name:literal, $file:literal, $product:expr) => {
         Kernel {
-            name: $name,
-            symbol: $symbol,
             module: Module::Wgmma,
             ..rung!($name, "slices.rs" "wgmma", $file, 8, $product)
         }
@@ -52,7 +50,7 @@ const TILED: Product = Product {
     tile: Some(16),
     ..product([37, 43, 35])
 };
-/// One output a thread, or a width that four outputs do not divide.
+/// One output a thread, or a width that is no multiple of four outputs.
 const TILED_12: Product = Product {
     tile: Some(12),
     ..TILED
@@ -75,22 +73,22 @@ const ODD_ROWS: Product = Product {
 
 /// Every kernel.
 pub static KERNELS: &[Kernel] = &[
-    classic!("reduce_tree", "reduction.rs", 3),
-    classic!("reduce_warp", "reduction.rs", 3),
-    classic!("reduce_shuffle", "reduction.rs", 3),
-    classic!("transpose_tile", "transpose.rs", 4),
-    classic!("transpose_padded", "transpose.rs", 4),
-    classic!("scan_inclusive", "scan.rs", 3),
-    classic!("histogram", "histogram.rs", 3),
-    classic!("reverse_static", "reverse.rs", 1),
-    classic!("reverse_dynamic", "reverse.rs", 2),
-    classic!("stencil", "stencil.rs", 3),
-    classic!("stencil_pipelined", "stencil_pipelined.rs", 3),
-    classic!("pad_4_bytes", "padding.rs", 3),
-    classic!("pad_8_bytes", "padding.rs", 3),
-    classic!("pad_16_bytes", "padding.rs", 3),
-    classic!("reduce_last_block", "last_block.rs", 5),
-    classic!("row_sums", "row_sums.rs", 4),
+    sample!("reduce_tree", "reduction.rs", 3),
+    sample!("reduce_warp", "reduction.rs", 3),
+    sample!("reduce_shuffle", "reduction.rs", 3),
+    sample!("transpose_tile", "transpose.rs", 4),
+    sample!("transpose_padded", "transpose.rs", 4),
+    sample!("scan_inclusive", "scan.rs", 3),
+    sample!("histogram", "histogram.rs", 3),
+    sample!("reverse_static", "reverse.rs", 1),
+    sample!("reverse_dynamic", "reverse.rs", 2),
+    sample!("stencil", "stencil.rs", 3),
+    sample!("stencil_pipelined", "stencil_pipelined.rs", 3),
+    sample!("pad_4_bytes", "padding.rs", 3),
+    sample!("pad_8_bytes", "padding.rs", 3),
+    sample!("pad_16_bytes", "padding.rs", 3),
+    sample!("reduce_last_block", "last_block.rs", 5),
+    sample!("row_sums", "row_sums.rs", 4),
     rung!("r01_naive_f32", , "r01_naive.rs", 4, TILED),
     rung!("r02_tiled_static_16_f32", "tiled.rs", "r02_tiled_static.rs", 4, TILED),
     rung!(
@@ -122,7 +120,7 @@ pub static KERNELS: &[Kernel] = &[
         gaps: [1, 4, 3],
         ..product([20, 24, 70])
     }),
-    // 9 slices meet in two rounds: 8 and 1, then these two.
+    // 9 splits are reduced in two rounds: 8 and 1, then these two.
     rung!("r10_gemm_nn4_64x64_f32", "slices.rs" "pipeline", "r10_gemm.rs", 6, Product {
         gaps: [1, 4, 3],
         slices: 9,
@@ -166,9 +164,8 @@ pub static KERNELS: &[Kernel] = &[
             ..product([70, 40, 165])
         }
     ),
-    // More steps than stages; C's rows take no bulk copies.
+    // More k-tiles than stages; C's rows do not allow TMA stores.
     wgmma!(
-        "r13_wgmma_nn_128x128_f16",
         "r13_wgmma_nn_128x128_f16",
         "r13_wgmma.rs",
         Product {
@@ -177,7 +174,6 @@ pub static KERNELS: &[Kernel] = &[
         }
     ),
     wgmma!(
-        "r14_warp_specialized_nn_128x256_f16",
         "r14_warp_specialized_nn_128x256_f16",
         "r14_warp_specialized.rs",
         Product {
@@ -188,7 +184,6 @@ pub static KERNELS: &[Kernel] = &[
     // Three tiles on two SMs.
     wgmma!(
         "r15_persistent_nn_128x256_f16",
-        "r15_persistent_nn_128x256_f16",
         "r15_persistent.rs",
         Product {
             gaps: [4, 4, 0],
@@ -198,17 +193,15 @@ pub static KERNELS: &[Kernel] = &[
     ),
     wgmma!(
         "r16_cluster_nn_128x256_f16",
-        "r16_cluster_nn_128x256_f16",
         "r16_cluster.rs",
         Product {
             gaps: [4, 4, 0],
             ..product([140, 140, 300])
         }
     ),
-    // Three tiles on one SM, C by bulk copies; the last tile begins with the first stage, where its panels
-    // go.
+    // Three tiles on one SM, C by TMA stores; the last tile starts with the first stage, which also holds its epilogue
+    // subtiles.
     wgmma!(
-        "r17_wgmma_gemm_nn_128x128_f16",
         "r17_wgmma_gemm_nn_128x128_f16",
         "r17_wgmma_gemm.rs",
         Product {
@@ -217,9 +210,8 @@ pub static KERNELS: &[Kernel] = &[
             ..product([70, 264, 130])
         }
     ),
-    // Three slices, which threads store: rows of C take no bulk copies.
+    // Three splits, stored by threads: rows of C do not allow TMA stores.
     wgmma!(
-        "r17_wgmma_gemm_nn_64x64_f16",
         "r17_wgmma_gemm_nn_64x64_f16",
         "r17_wgmma_gemm.rs",
         Product {
@@ -228,10 +220,9 @@ pub static KERNELS: &[Kernel] = &[
             ..product([20, 40, 192])
         }
     ),
-    // Three tiles of a cluster of two blocks, of which the first warpgroup has two. A tile takes each stage once: a
-    // turn later the parity is another.
+    // Three tiles of a cluster of two CTAs; the first warpgroup computes two. A tile uses each stage once: the next
+    // tile has the other phase.
     wgmma!(
-        "r17_wgmma_gemm_nt_128x168_f16",
         "r17_wgmma_gemm_nt_128x168_f16",
         "r17_wgmma_gemm.rs",
         Product {

@@ -1,4 +1,4 @@
-//! Right kernels, launched wrongly.
+//! Correct kernels with a mistake in the launch.
 
 use super::Tool::{Initcheck, Memcheck};
 use super::{Expect, Launch, ROW, Row, faults};
@@ -16,7 +16,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reverse_dynamic_elements_for_bytes",
         kernel: "reverse_dynamic",
-        what: "the number of elements where the launch takes bytes",
+        what: "the number of elements instead of bytes",
         launch: Launch::DynamicBytes(200),
         expect: faults(&["DynamicSharedTooSmall"]),
         seen_by: &[Memcheck],
@@ -70,7 +70,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "transpose_grid_axes_swapped",
         kernel: "transpose_tile",
-        what: "the grid's x and y are exchanged: some tiles are not copied",
+        what: "the grid's x and y are swapped: some tiles are not copied",
         launch: Launch::Grid([3, 2, 1]),
         expect: Expect::Mismatch,
         seen_by: &[Initcheck],

@@ -1,4 +1,4 @@
-//! Rung 11, products with a vector, and the copy of rows, with one mistake each.
+//! Rung 11 (matrix-vector) and the row padding kernel with one mistake each.
 
 use super::Tool::{Memcheck, Racecheck, Synccheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
@@ -11,7 +11,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_shuffle_wrong_mask",
         kernel: ALONG,
-        what: "a mask that leaves out half of the lanes that call",
+        what: "a mask without half of the calling lanes",
         edits: &[lines("warp_shuffle_xor(u32::MAX, sum", "warp_shuffle_xor(0xffff, sum")],
         expect: faults(&["WarpMask"]),
         ..ROW
@@ -19,7 +19,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_shuffle_too_short",
         kernel: ALONG,
-        what: "four rounds of shuffles, which add up half a warp",
+        what: "four rounds of shuffles, which reduce half a warp",
         edits: &[lines("unrolled!(5_u32, at most 8", "unrolled!(4_u32, at most 8")],
         expect: Expect::Mismatch,
         ..ROW
@@ -27,7 +27,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_shuffle_of_some_lanes",
         kernel: ALONG,
-        what: "only lanes that had elements of the last step shuffle, with a mask of all",
+        what: "only lanes with elements in the last iteration shuffle, with a full mask",
         edits: &[lines(
             "        sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0;",
             "        if lane < 16 { sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0; }",
@@ -39,7 +39,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_behind_the_last",
         kernel: ALONG,
-        what: "a warp without a line reads one behind the last",
+        what: "a warp without a row reads one after the last",
         edits: &[lines(
             "let row = line.min(problem.lines - 1) as usize",
             "let row = line as usize",
@@ -51,7 +51,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_all_ahead",
         kernel: ALONG,
-        what: "the loop that loads ahead goes on where it has fewer vectors left",
+        what: "the prefetch loop continues with fewer vectors left than it loads",
         edits: &[lines(
             "while k + (AHEAD as u32 - 1) * step < problem.k_end {",
             "while k < problem.k_end {",
@@ -63,7 +63,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_no_barrier",
         kernel: ACROSS,
-        what: "no barrier between the warps' sums and their sum",
+        what: "no barrier between the warps' partial sums and their reduction",
         edits: &[lines(
             "    // RAW: the sums of all warps are there.
     thread::sync_threads();
@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_columns_not_clamped",
         kernel: ACROSS,
-        what: "lanes behind the last line read on",
+        what: "lanes past the last row read on",
         edits: &[lines(
             "line_of(load).min(problem.lines - V as u32) as usize",
             "line_of(load) as usize",
@@ -107,7 +107,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "copy_rows_no_guard",
         kernel: COPY,
-        what: "threads behind the last row copy too",
+        what: "threads past the last row copy, too",
         edits: &[copy(
             "    if row >= copy.rows {
         return;
@@ -122,7 +122,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "copy_rows_word_before_the_row",
         kernel: COPY,
-        what: "the word that begins before its row is loaded",
+        what: "the word that starts before its row is loaded",
         edits: &[copy("let is_inside = column >= before && ", "let is_inside = ")],
         expect: faults(&["OutOfBounds"]),
         ..ROW
@@ -130,7 +130,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "copy_rows_behind_the_row",
         kernel: COPY,
-        what: "elements behind the end of a row are loaded",
+        what: "elements past the end of a row are loaded",
         edits: &[copy("first + i.min(left - 1) as usize", "first + i as usize")],
         expect: faults(&["OutOfBounds"]),
         ..ROW

@@ -1,11 +1,9 @@
-//! The table of mutants: one row is one change to a kernel's source or to its launch, and what a checker must say of
-//! it.
+//! The table of mutants. A row is one change to a kernel's source or launch, and the expected verdict of a checker.
 //!
-//! `build.rs` compiles this module too, to make the changed sources.
+//! `build.rs` compiles this module, too, to generate the changed sources.
 
 mod async_copies;
 mod barriers;
-mod classics;
 mod clusters;
 mod kernels;
 mod launches;
@@ -14,6 +12,7 @@ mod naive;
 mod pipeline;
 mod registers;
 mod ring;
+mod sample_kernels;
 mod slices;
 mod stores;
 mod tensor;
@@ -26,18 +25,18 @@ pub use kernels::KERNELS;
 /// A kernel whose source is changed, with a launch that mutants and original share.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// What it is called here: the entry point, where that has no other launch.
+    /// Its name in the table: the entry point, unless that has several launches.
     pub name: &'static str,
     /// The entry point.
     pub symbol: &'static str,
-    /// The files that it is made of, relative to the repository, the one with the entry point last; of a folder, all
-    /// files in it. Each is copied, with the change where a row names it.
+    /// Its source files, relative to the repository, the one with the entry point last; a folder stands for all its
+    /// files. Each is copied, with the edits of a row.
     pub files: &'static [&'static str],
-    /// How many parameters it has.
+    /// The number of its parameters.
     pub parameters: usize,
-    /// The PTX that it is compiled into.
+    /// The PTX module that it is compiled into.
     pub module: Module,
-    /// What is launched.
+    /// Its launch.
     pub task: Task,
 }
 
@@ -50,33 +49,33 @@ pub enum Module {
     Wgmma,
 }
 
-/// What a kernel has to do.
+/// The computation of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// The launch of its own that a classic comes with.
-    Classic,
-    /// A product of matrices.
+    /// The launch that a sample kernel comes with.
+    Sample,
+    /// A matrix multiplication.
     Product(Product),
-    /// A copy of so many rows of so many elements, with so many elements behind each.
+    /// A copy of a matrix: rows, columns, and padding elements after each row.
     RowCopy([u32; 3]),
 }
 
-/// A product of matrices, as it is planned.
+/// The problem and plan of a matrix multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product {
     /// m, n and k.
     pub extents: [usize; 3],
-    /// Elements behind each row of A, B and C, as they are stored.
+    /// Padding elements after each stored row of A, B and C.
     pub gaps: [usize; 3],
-    /// The width of a tile, where the entry point has several.
+    /// The width of a tile, if the entry point has several.
     pub tile: Option<u32>,
-    /// Slices of K.
+    /// Number of K splits.
     pub slices: u32,
-    /// Multiprocessors of the device, which a persistent kernel has a block on each of.
+    /// SMs of the device: a persistent kernel has one CTA on each.
     pub multiprocessors: u32,
 }
 
-/// A product whose rows are packed, of one slice.
+/// A matrix multiplication with packed rows and without split-K.
 pub const fn product(extents: [usize; 3]) -> Product {
     Product {
         extents,
@@ -90,11 +89,11 @@ pub const fn product(extents: [usize; 3]) -> Product {
 /// One text in one file, found exactly once, and what replaces it.
 #[derive(Clone, Copy, Debug)]
 pub struct Edit {
-    /// The end of the file's path, which no other file of the kernel has.
+    /// The end of the file's path, unique among the kernel's files.
     pub file: &'static str,
-    /// What is there.
+    /// The text in the kernel.
     pub find: &'static str,
-    /// What the mutant has instead.
+    /// The text in the mutant.
     pub replace: &'static str,
 }
 
@@ -103,11 +102,11 @@ pub struct Edit {
 pub enum Launch {
     /// The kernel's own.
     Unchanged,
-    /// So many bytes of dynamic shared memory.
+    /// Dynamic shared memory, in bytes.
     DynamicBytes(u32),
-    /// A block of this shape, in threads.
+    /// Extents of the block, in threads.
     Block([u32; 3]),
-    /// A grid of this shape, in blocks.
+    /// Extents of the grid, in blocks.
     Grid([u32; 3]),
 }
 
@@ -139,22 +138,22 @@ impl Tool {
     }
 }
 
-/// What the simulator must say of a mutant.
+/// The expected verdict of the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// Nothing: the change does no harm.
+    /// Clean: the change is harmless.
     Clean,
-    /// Nothing but more shared-memory wavefronts or global sectors than the unchanged kernel has.
+    /// Clean, but with more shared-memory wavefronts or global sectors than the unchanged kernel.
     Slower,
-    /// Faults: each kind of `all`, and of others none but those of `also`, which follow from the same mistake under
-    /// some schedules. Kinds are named as by `FaultKind::name`.
+    /// Faults: each kind of `all`, and possibly kinds of `also`, which the same mistake causes under some schedules.
+    /// Kinds are named as by `FaultKind::name`.
     Faults {
         /// Kinds that must be reported.
         all: &'static [&'static str],
         /// Kinds that may be reported.
         also: &'static [&'static str],
     },
-    /// One or more of these kinds, by the order in which things happen, and no others.
+    /// One or more of these kinds, depending on timing, and no others.
     Any(&'static [&'static str]),
     /// No fault, but a result that differs from the CPU's.
     Mismatch,
@@ -165,18 +164,18 @@ pub enum Expect {
 pub enum Device {
     /// It ends.
     Runs,
-    /// It never ends there, or may not.
+    /// It may run forever.
     Hangs,
-    /// It does not get there, for this reason.
+    /// It cannot be compiled or launched, for this reason.
     Refused(&'static str),
 }
 
 /// One mutant.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Its name, and that of its entry point.
+    /// Its name, and its entry point's.
     pub id: &'static str,
-    /// The kernel that it is made from.
+    /// The original kernel.
     pub kernel: &'static str,
     /// The mistake, in words.
     pub what: &'static str,
@@ -184,15 +183,15 @@ pub struct Row {
     pub edits: &'static [Edit],
     /// The change to the launch.
     pub launch: Launch,
-    /// What the simulator must say.
+    /// The expected verdict of the simulator.
     pub expect: Expect,
     /// The tools of compute-sanitizer that are expected to see it.
     pub seen_by: &'static [Tool],
-    /// Whether it runs on a GPU.
+    /// Whether it can run on a GPU.
     pub device: Device,
 }
 
-/// What most rows have in common.
+/// Defaults of a row.
 const ROW: Row = Row {
     id: "",
     kernel: "",
@@ -222,7 +221,6 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     [
         async_copies::ROWS,
         barriers::ROWS,
-        classics::ROWS,
         clusters::ROWS,
         launches::ROWS,
         lines::ROWS,
@@ -230,6 +228,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         pipeline::ROWS,
         registers::ROWS,
         ring::ROWS,
+        sample_kernels::ROWS,
         slices::ROWS,
         stores::ROWS,
         tensor::ROWS,

@@ -7,7 +7,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "naive_no_guard",
         kernel: "r01_naive_f32",
-        what: "threads outside C compute too",
+        what: "threads outside C compute, too",
         edits: &[Edit {
             file: "r01_naive.rs",
             find: "    if row >= args.m || column >= args.n {
@@ -62,11 +62,12 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "naive_adds_to_c",
         kernel: "r01_naive_f32",
-        what: "the sum is added to what C holds, which is nothing yet",
+        what: "the sum is added to C, which is uninitialized",
         edits: &[Edit {
             file: "r01_naive.rs",
             find: "    let element = E::narrow(sum);",
-            replace: "    let element = E::narrow(unsafe { c.get(row as usize * args.ldc as usize + column as usize) }.widen() + sum);",
+            replace: "    let element = E::narrow(unsafe { c.get(row as usize * args.ldc as usize + column as usize) }\
+                      .widen() + sum);",
         }],
         expect: faults(&["UninitializedRead"]),
         seen_by: &[Initcheck],

@@ -1,4 +1,4 @@
-//! Rungs 9 and 10 with one mistake each: asynchronous copies into a ring of stages.
+//! Rungs 9 and 10 with one mistake each: a `cp.async` pipeline.
 
 use super::Tool::{Memcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
@@ -12,7 +12,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_no_wait",
         kernel: KERNEL,
-        what: "nobody waits for the copies of the next stage",
+        what: "no wait for the loads of the next stage",
         edits: &[body(
             "                next_copy!();\n                wait::<T>();\n",
             "                next_copy!();\n\n",
@@ -27,7 +27,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_waits_for_one_group_too_few",
         kernel: KERNEL,
-        what: "the wait leaves the copies of the next stage under way",
+        what: "the wait leaves the loads of the next stage pending",
         edits: &[body("3 => async_copy::wait::<1>(),", "3 => async_copy::wait::<2>(),")],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -39,7 +39,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_no_first_wait",
         kernel: KERNEL,
-        what: "nobody waits for the copies of stage 0",
+        what: "no wait for the loads of stage 0",
         edits: &[body(
             "    wait::<T>();\n    // RAW: every thread's copies of stage 0",
             "    \n    // RAW: every thread's copies of stage 0",
@@ -54,7 +54,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_no_barrier",
         kernel: KERNEL,
-        what: "no barrier between the steps",
+        what: "no barrier between the iterations",
         edits: &[body(BARRIER, "\n                stage = after(stage);\n")],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -66,7 +66,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_barrier_before_wait",
         kernel: KERNEL,
-        what: "the barrier comes before the wait: each thread knows of its own copies alone",
+        what: "the barrier precedes the wait: each thread has waited for its own loads alone",
         edits: &[
             body(
                 "                next_copy!();\n                wait::<T>();\n",
@@ -87,7 +87,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_no_commit",
         kernel: KERNEL,
-        what: "copies are in no group, so that no wait covers them",
+        what: "the loads are not committed, so no wait covers them",
         edits: &[body("            async_copy::commit();\n", "\n")],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -99,7 +99,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_a_stage_too_short",
         kernel: KERNEL,
-        what: "the ring goes round one stage early: copies go into the stage that is read",
+        what: "the pipeline wraps one stage early: loads write the stage that is read",
         edits: &[body(
             "let last_stage = (tile.stages - 1) * tile.stage_elems();",
             "let last_stage = (tile.stages - 2) * tile.stage_elems();",
@@ -114,7 +114,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_copies_go_on_behind_k",
         kernel: KERNEL,
-        what: "B's rows past the end of K are copied too",
+        what: "B's rows past the end of K are loaded, too",
         edits: &[edit("pipeline/operand.rs", "if inside { 4 } else { 0 }", "4")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -123,7 +123,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_lines_not_clamped",
         kernel: KERNEL,
-        what: "rows of A past the last one are copied",
+        what: "rows of A past the last one are loaded",
         edits: &[edit("pipeline/operand.rs", ".min(lines - 1 - first) * ld;", " * ld;")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -132,7 +132,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_step_does_not_advance",
         kernel: KERNEL,
-        what: "every step copies the first columns of A",
+        what: "every iteration loads the first columns of A",
         edits: &[body("            part_a.advance::<LA>(side_a);\n", "\n")],
         expect: Expect::Mismatch,
         ..ROW
@@ -140,7 +140,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "ring_fragments_of_the_other_stage",
         kernel: KERNEL,
-        what: "the first fragments of a step are of the stage before",
+        what: "the first fragments of an iteration are those of the previous stage",
         edits: &[body(
             "                stage = after(stage);
                 fragments(&mut from_a[next], &mut from_b[next], stage, 0);

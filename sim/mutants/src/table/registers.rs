@@ -1,4 +1,4 @@
-//! Rungs 4 to 8 with one mistake each: tiles of registers, vectors, two stages.
+//! Rungs 4 to 8 with one mistake each: register tiles, vector loads, two stages.
 
 use super::Tool::{Memcheck, Racecheck};
 use super::{Expect, ROW, Row, edit, faults};
@@ -41,7 +41,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "column_no_padding",
         kernel: "r04_register_column_f32",
-        what: "A's tile without padding: right, but the elements that a warp stores lie in few banks",
+        what: "A's tile without padding: correct, but the elements that a warp stores share few banks",
         edits: &[
             edit(
                 "r04_register_column.rs",
@@ -87,7 +87,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "register_tile_no_padding",
         kernel: "r05_register_tile_f32",
-        what: "A's tile without padding: right, but the elements that a warp stores lie in few banks",
+        what: "A's tile without padding: correct, but the elements that a warp stores share few banks",
         edits: &[edit(
             "register_tile.rs",
             "RegisterTile::A_PITCH;",
@@ -99,7 +99,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "register_tile_halves_too_near",
         kernel: "r05_register_tile_f32",
-        what: "a thread's second rows are read a quarter of the tile behind its first",
+        what: "a thread's second rows are read a quarter of the tile after its first",
         edits: &[edit(
             "register_tile.rs",
             "4 * ty + WIDTH / 2) as usize",
@@ -127,7 +127,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "vectors_of_odd_rows",
         kernel: "r06_vector_copy_f32",
-        what: "leading dimensions are not asked whether rows begin at multiples of 16 bytes",
+        what: "no check that the leading dimensions keep rows aligned to 16 bytes",
         edits: &[edit(
             "register/quads.rs",
             " && columns.is_multiple_of(4) && ld.is_multiple_of(4)",
@@ -140,7 +140,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "vectors_not_transposed",
         kernel: "r06_vector_copy_f32",
-        what: "A's vectors are stored as they were loaded",
+        what: "A's vectors are stored without transposing them",
         edits: &[edit(
             "register/mod.rs",
             "(self.a_k + i) * TILE.a_pitch() + self.a_m;",
@@ -174,7 +174,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "warp_tile_last_column_twice",
         kernel: "r07_warp_tile_f32",
-        what: "the guard of the elements that are loaded lets one more column in",
+        what: "the load guard admits one more column",
         edits: &[edit(
             "register/quads.rs",
             "row < self.rows && column + j < self.columns;",
@@ -187,7 +187,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "warp_tile_rows_too_far_apart",
         kernel: "r07_warp_tile_f32",
-        what: "a thread's second rows lie as far behind its first as its columns do",
+        what: "a thread's second rows have the stride of its columns",
         edits: &[edit(
             "r07_warp_tile.rs",
             "rows_apart: 4 * BlockTile::LANES_M,",
@@ -217,7 +217,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "double_buffer_one_stage",
         kernel: "r08_double_buffer_f32",
-        what: "the next step is stored into the stage that is read",
+        what: "the next k-tile is stored into the stage that is read",
         edits: &[edit(
             "r08_double_buffer.rs",
             "                now = TILE.stage_elems() - now;\n",
@@ -252,7 +252,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "double_buffer_same_step_again",
         kernel: "r08_double_buffer_f32",
-        what: "what is loaded ahead is the present step",
+        what: "the prefetch loads the current k-tile",
         edits: &[edit(
             "r08_double_buffer.rs",
             "copier.load(k0 + TILE.k)",

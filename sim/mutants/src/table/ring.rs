@@ -1,4 +1,4 @@
-//! Rungs 13 to 15 with one mistake each: tensor maps, mbarriers, `wgmma`, blocks that stay.
+//! Rungs 13 to 15 with one mistake each: tensor maps, mbarriers, `wgmma`, persistent CTAs.
 
 use super::Tool::{Initcheck, Memcheck, Racecheck, Synccheck};
 use super::{Device, Edit, Expect, ROW, Row, edit, faults};
@@ -11,7 +11,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_full_not_awaited",
         kernel: ONE_STAGE,
-        what: "products start without waiting for the stage to be full",
+        what: "mma without a wait for the full barrier",
         edits: &[consumer(
             "                mbarrier::wait(ring.barriers, full::<T>(stage), parity);\n",
             "\n",
@@ -25,7 +25,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_full_wrong_parity",
         kernel: ONE_STAGE,
-        what: "the consumers wait for the phase before, which counts as complete",
+        what: "the consumers wait for the previous phase, which is complete",
         edits: &[consumer("full::<T>(stage), parity);", "full::<T>(stage), parity ^ 1);")],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -36,7 +36,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_empty_wrong_parity",
         kernel: ONE_STAGE,
-        what: "the producer waits for the first round of consumers before it has copied anything",
+        what: "the producer waits for consumers before the first load",
         edits: &[producer(
             "mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);",
             "mbarrier::wait(ring.barriers, empty::<T>(stage), parity);",
@@ -48,7 +48,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_empty_not_awaited",
         kernel: ONE_STAGE,
-        what: "without waiting for readers the producer expects the next bytes in a phase that is not complete",
+        what: "no producer_acquire: the producer expects the next bytes in a phase that is not complete",
         edits: &[producer(
             "                    mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);\n",
             "\n",
@@ -72,7 +72,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_too_many_bytes",
         kernel: ONE_STAGE,
-        what: "the phase expects bytes for rows of A that no copy brings",
+        what: "the phase expects bytes for rows of A that TMA does not write",
         edits: &[producer(
             "let bytes = (a_rows + b_rows) *",
             "let bytes = (tile.m + b_rows) *",
@@ -96,7 +96,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_no_fence",
         kernel: PERSISTENT,
-        what: "no fence between the initialisation of the barriers and the copies that complete on them",
+        what: "no fence between the initialization of the barriers and the copies that complete on them",
         edits: &[block("            mbarrier::fence_init();\n", "\n")],
         expect: faults(&["Mbarrier"]),
         ..ROW
@@ -104,7 +104,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_no_block_barrier",
         kernel: ONE_STAGE,
-        what: "no barrier between the initialisation of the barriers and their use",
+        what: "no barrier between the initialization of the barriers and their use",
         edits: &[block(
             "        // RAW: the barriers of the block are there.
         thread::sync_threads();
@@ -118,7 +118,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_every_warp_initialises",
         kernel: ONE_STAGE,
-        what: "a thread of each warp initialises the barriers",
+        what: "a thread of each warp initializes the barriers",
         edits: &[block("if number == 0 && elect(u32::MAX) {", "if elect(u32::MAX) {")],
         expect: faults(&["Mbarrier"]),
         ..ROW
@@ -126,7 +126,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "rest_not_fenced",
         kernel: ONE_STAGE,
-        what: "no proxy fence between the zeros behind A's last row and the products that read them",
+        what: "no proxy fence between the zero-fill after A's last row and the mma that reads it",
         edits: &[block("    bulk_copy::proxy_fence();\n", "\n")],
         expect: faults(&["MissingProxyFence"]),
         ..ROW
@@ -134,7 +134,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "rest_not_cleared",
         kernel: ONE_STAGE,
-        what: "the rows of A that no copy brings are left as they are",
+        what: "the rows of A that TMA does not write are not zero-filled",
         edits: &[block("        clear(start, rows[0], tile.m);\n", "\n")],
         expect: faults(&["UninitializedRead"]),
         ..ROW
@@ -142,7 +142,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "rest_cleared_late",
         kernel: ONE_STAGE,
-        what: "zeros are written from the first row on, where copies go",
+        what: "the zero-fill starts at the first row, which TMA writes",
         edits: &[
             block(
                 "        if const { T::TILE.cluster == 1 } && rows != [tile.m, tile.n] {
@@ -165,7 +165,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "wgmma_no_fence",
         kernel: ONE_STAGE,
-        what: "no wgmma.fence between the zeros of the accumulators and the first product",
+        what: "no wgmma.fence between the zeroed accumulators and the first mma",
         edits: &[consumer(
             "                unrolled!(const GROUPS, |group| wgmma::fence(&mut sums[group]));\n",
             "\n",
@@ -176,7 +176,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "wgmma_no_wait",
         kernel: ONE_STAGE,
-        what: "the stage is released while products read it",
+        what: "consumer_release while wgmma reads the stage",
         edits: &[consumer(
             "                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
                     release::<T>(ring, stage, t);
@@ -191,7 +191,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "wgmma_no_commit",
         kernel: ONE_STAGE,
-        what: "products are in no group, so that no wait covers them",
+        what: "the mma are not committed, so no wait covers them",
         edits: &[consumer("                wgmma::commit();\n", "\n")],
         expect: faults(&["SharedRace"]),
         ..ROW
@@ -199,7 +199,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "wgmma_released_before_wait",
         kernel: ONE_STAGE,
-        what: "the stage is released, then its products are waited for",
+        what: "consumer_release precedes the wait for the stage's mma",
         edits: &[consumer(
             "                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
                     release::<T>(ring, stage, t);
@@ -214,7 +214,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "wgmma_threads_of_another_step",
         kernel: ONE_STAGE,
-        what: "the last warp of a warpgroup multiplies with the descriptor of the step's first 16",
+        what: "the last warp of a warpgroup uses the descriptor of the first k-block",
         edits: &[consumer(
             "let b = of_b.advanced(at + b_bytes * i);",
             "let b = of_b.advanced(at + if t < 96 { b_bytes * i } else { 0 });",
@@ -233,7 +233,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "box_coordinates_swapped",
         kernel: ONE_STAGE,
-        what: "row and column of a box of A are exchanged",
+        what: "row and column of a box of A are swapped",
         edits: &[producer(
             "        load(to, [k, row]);\n",
             "        load(to, [row, k]);\n",
@@ -244,7 +244,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "stage_released_early",
         kernel: RING,
-        what: "the step's own stage is released, whose products go on",
+        what: "consumer_release of the current stage, whose mma are pending",
         edits: &[consumer(
             "                    if step > 0 {
                         release::<T>(ring, last, t);
@@ -264,7 +264,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "stage_released_a_group_early",
         kernel: RING,
-        what: "the wait leaves the products of the step before under way, whose stage is released",
+        what: "the wait leaves the previous iteration's mma pending, whose stage is released",
         edits: &[consumer(
             "wgmma::wait::<1, _>(&mut sums[group])",
             "wgmma::wait::<2, _>(&mut sums[group])",
@@ -275,7 +275,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "phases_without_end",
         kernel: RING,
-        what: "the parity stays the same when the ring goes round",
+        what: "the phase does not flip when the pipeline wraps",
         edits: &[block("parity: self.parity ^ 1,", "parity: self.parity,")],
         expect: Expect::Faults {
             all: &["Mbarrier"],
@@ -286,7 +286,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "sums_no_sync_warp_before",
         kernel: RING,
-        what: "lanes read what others of the warp have written, without a barrier of the warp",
+        what: "lanes read the writes of other lanes without sync_warp",
         edits: &[epilogue(
             "            // RAW: the warp's sums are there.
             warp::sync_warp(u32::MAX);
@@ -303,7 +303,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "sums_no_sync_warp_after",
         kernel: RING,
-        what: "the next columns overwrite what other lanes of the warp still read",
+        what: "the next columns overwrite data that other lanes of the warp still read",
         edits: &[epilogue(
             "            // WAR: the warp's sums are read.
             warp::sync_warp(u32::MAX);
@@ -317,7 +317,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "sums_in_few_banks",
         kernel: RING,
-        what: "columns of a warp's sums are not XORed: right, but rows lie in the same banks",
+        what: "a warp's accumulators are not swizzled: correct, but rows share banks",
         edits: &[epilogue("(four ^ (row % 4 * 2)) * 4", "four * 4")],
         expect: Expect::Slower,
         ..ROW
@@ -334,7 +334,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "last_stage_not_released",
         kernel: PERSISTENT,
-        what: "the last stage of a tile is never released",
+        what: "no consumer_release of a tile's last stage",
         edits: &[consumer(
             "                if item.steps > 0 {
                     release::<T>(ring, last, t);
@@ -349,7 +349,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "next_tile_from_the_first_stage",
         kernel: PERSISTENT,
-        what: "the consumers begin each tile with the first stage, the producer with the next one",
+        what: "the consumers start each tile at the first stage, the producer at the next one",
         edits: &[consumer(
             "        next = work.next::<T>();\n",
             "        next = work.next::<T>(); turn = Turn::FIRST;\n",
@@ -364,7 +364,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "blocks_with_the_same_tiles",
         kernel: PERSISTENT,
-        what: "a block goes on with the next tile and not with the next of its own",
+        what: "a persistent CTA continues with the next tile instead of its own next tile",
         edits: &[edit(
             "wgmma/work.rs",
             "self.next += self.stride;\n        let k",
@@ -376,7 +376,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "last_tile_left_out",
         kernel: PERSISTENT,
-        what: "the tiles end one early",
+        what: "the tile loop ends one tile early",
         edits: &[edit(
             "wgmma/work.rs",
             "self.next >= self.groups_m * self.tiles_n * self.slices",
@@ -389,7 +389,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "half_a_warpgroup_multiplies",
         kernel: PERSISTENT,
-        what: "two warps of a warpgroup leave before the products",
+        what: "two warps of a warpgroup exit before the mma",
         edits: &[consumer(
             "    let start = shared_address(ring.elems, 0);\n",
             "    if t >= 64 { return } let start = shared_address(ring.elems, 0);\n",

@@ -1,4 +1,4 @@
-//! Slices of K with one mistake each, in rung 10 and in rung 17, where warpgroups meet.
+//! Split-K reduction with one mistake each, in rung 10 and in rung 17.
 
 use super::Tool::{Initcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
@@ -10,8 +10,8 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_counters_not_reset",
         kernel: KERNEL,
-        what: "the last block leaves its counter as it is: the next launch counts on",
-        edits: &[meeting(
+        what: "the last CTA does not reset its counter: the next launch continues the count",
+        edits: &[reduction(
             "                        atomic_fetch_add_relaxed_u32_device(counter, members.wrapping_neg());\n",
             "\n",
         )],
@@ -21,8 +21,8 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_no_fence_before",
         kernel: KERNEL,
-        what: "no fence between a block's sums and its count",
-        edits: &[meeting(
+        what: "no fence between a CTA's accumulators and its count",
+        edits: &[reduction(
             "                thread::device_fence();
                 // SAFETY: one counter",
             "
@@ -34,8 +34,8 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_no_fence_after",
         kernel: KERNEL,
-        what: "no fence between the count and the sums of the others",
-        edits: &[meeting(
+        what: "no fence between the count and the other CTAs' accumulators",
+        edits: &[reduction(
             "                // What the other blocks left before they were counted is visible after.
                 thread::device_fence();
 ",
@@ -47,16 +47,16 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_no_barrier",
         kernel: KERNEL,
-        what: "thread 0 counts the block while others still store their sums",
-        edits: &[meeting("            unsafe { party.sync() };\n", "\n")],
+        what: "thread 0 counts the CTA while other threads still store their accumulators",
+        edits: &[reduction("            unsafe { party.sync() };\n", "\n")],
         expect: faults(&["GlobalRace"]),
         ..ROW
     },
     Row {
         id: "slices_one_too_early",
         kernel: KERNEL,
-        what: "the last block but one adds up",
-        edits: &[meeting(
+        what: "the last CTA but one reduces",
+        edits: &[reduction(
             "last = before == members - 1;",
             "last = before == members - 2;",
         )],
@@ -70,8 +70,8 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_nobody_is_last",
         kernel: KERNEL,
-        what: "the block that adds up would come after the last one",
-        edits: &[meeting("last = before == members - 1;", "last = before == members;")],
+        what: "the CTA that reduces would be one after the last",
+        edits: &[reduction("last = before == members - 1;", "last = before == members;")],
         expect: Expect::Mismatch,
         seen_by: &[Initcheck],
         ..ROW
@@ -79,16 +79,16 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_own_sums_twice",
         kernel: KERNEL,
-        what: "the last block adds all sums to its own, which are among them",
-        edits: &[meeting("                    sums[i][j] = 0.0;\n", "\n")],
+        what: "the last CTA adds its own accumulators twice",
+        edits: &[reduction("                    sums[i][j] = 0.0;\n", "\n")],
         expect: Expect::Mismatch,
         ..ROW
     },
     Row {
         id: "slices_share_a_slot",
         kernel: KERNEL,
-        what: "a slot is counted as if there were one tile",
-        edits: &[meeting(
+        what: "a workspace slot is indexed as if there were one tile",
+        edits: &[reduction(
             "slot as usize * tiles as usize + tile as usize",
             "slot as usize + tile as usize",
         )],
@@ -101,10 +101,10 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_without_end",
         kernel: KERNEL,
-        what: "each slice goes on to the end of K",
+        what: "each split continues to the end of K",
         edits: &[edit(
             "pipeline/mod.rs",
-            "args.k.min(k_begin + call.slice_k);",
+            "args.k.min(k_begin + call.k_per_split);",
             "args.k;",
         )],
         expect: Expect::Mismatch,
@@ -113,7 +113,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_answer_not_awaited",
         kernel: WARPGROUPS,
-        what: "threads read thread 0's answer without a barrier",
+        what: "threads read thread 0's flag without a barrier",
         edits: &[edit(
             "wgmma/epilogue.rs",
             "            // RAW: the answer is there.
@@ -121,7 +121,7 @@ pub const ROWS: &[Row] = &[
 ",
             "\n\n",
         )],
-        // Those who take it for a no go away.
+        // Threads that read the flag as false exit.
         expect: Expect::Faults {
             all: &["SharedRace"],
             also: &["UninitializedRead", "Deadlock", "GlobalRace"],
@@ -132,7 +132,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_answer_overwritten",
         kernel: WARPGROUPS,
-        what: "the panel is written while threads still read thread 0's answer from it",
+        what: "the epilogue subtile is written while threads still read thread 0's flag from it",
         edits: &[edit(
             "wgmma/epilogue.rs",
             "            // WAR: all have read it.
@@ -147,8 +147,8 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "slices_warpgroups_not_reset",
         kernel: WARPGROUPS,
-        what: "the last warpgroup leaves its counter as it is",
-        edits: &[meeting(
+        what: "the last warpgroup does not reset its counter",
+        edits: &[reduction(
             "                        atomic_fetch_add_relaxed_u32_device(counter, members.wrapping_neg());\n",
             "\n",
         )],
@@ -157,6 +157,6 @@ pub const ROWS: &[Row] = &[
     },
 ];
 
-const fn meeting(find: &'static str, replace: &'static str) -> Edit {
+const fn reduction(find: &'static str, replace: &'static str) -> Edit {
     edit("src/slices.rs", find, replace)
 }

@@ -1,4 +1,4 @@
-//! Rung 17 with one mistake each where C is stored: `stmatrix`, then bulk copies.
+//! Rung 17's epilogue with one mistake each: `stmatrix`, then TMA stores.
 
 use super::Tool::Racecheck;
 use super::{Edit, Expect, ROW, Row, edit, faults};
@@ -9,7 +9,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_no_proxy_fence",
         kernel: KERNEL,
-        what: "no proxy fence between the panel of C and the bulk copy that reads it",
+        what: "no proxy fence between the epilogue subtile and the TMA store that reads it",
         edits: &[epilogue("            bulk_copy::proxy_fence();\n", "\n")],
         expect: faults(&["MissingProxyFence"]),
         ..ROW
@@ -17,7 +17,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_fence_after_barrier",
         kernel: KERNEL,
-        what: "the proxy fence stands behind the barrier, where it is the fence of the wrong threads",
+        what: "the proxy fence follows the barrier, so the wrong threads execute it",
         edits: &[epilogue(
             "            bulk_copy::proxy_fence();
             // RAW: the panel is written, and the async proxy sees it.
@@ -34,7 +34,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_no_barrier_before",
         kernel: KERNEL,
-        what: "the bulk copy starts while other warps write the panel",
+        what: "the TMA store starts while other warps write the epilogue subtile",
         edits: &[epilogue(
             "            // RAW: the panel is written, and the async proxy sees it.
             warpgroup.sync();
@@ -50,7 +50,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_no_wait",
         kernel: KERNEL,
-        what: "a panel is written while the bulk copy of the tile before reads it",
+        what: "an epilogue subtile is written while the previous tile's TMA store reads it",
         edits: &[epilogue("_ => bulk_copy::wait_read::<1>(),", "_ => {}")],
         expect: faults(&["SharedRace"]),
         ..ROW
@@ -58,7 +58,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_waits_for_a_group_too_few",
         kernel: KERNEL,
-        what: "the wait leaves the copies of both panels under way",
+        what: "the wait leaves the TMA stores of both subtiles pending",
         edits: &[epilogue(
             "_ => bulk_copy::wait_read::<1>(),",
             "_ => bulk_copy::wait_read::<2>(),",
@@ -69,7 +69,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_no_commit",
         kernel: KERNEL,
-        what: "the bulk copy is in no group, so that no wait covers it",
+        what: "the TMA store is not committed, so no wait covers it",
         edits: &[epilogue("                bulk_copy::commit();\n", "\n")],
         expect: faults(&["SharedRace"]),
         ..ROW
@@ -77,7 +77,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_no_barrier_after_wait",
         kernel: KERNEL,
-        what: "warps write the panel before the thread that waits for its bulk copy has waited",
+        what: "warps write the subtile before the issuing thread has waited for its TMA store",
         edits: &[epilogue(
             "                // WAR: the copy that read this panel last is done.
                 warpgroup.sync();
@@ -90,7 +90,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_stages_still_read",
         kernel: KERNEL,
-        what: "a warpgroup writes its last panels to stages that the other's products still read",
+        what: "a warpgroup writes its last subtiles to stages that the other's mma still reads",
         edits: &[epilogue(
             "        unsafe { named_barrier::sync(ALL, tile.consumers() * WgmmaTile::WARPGROUP) };\n",
             "\n",
@@ -112,7 +112,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_same_barrier",
         kernel: KERNEL,
-        what: "both warpgroups use the same named barrier for themselves",
+        what: "both warpgroups use the same named barrier",
         edits: &[epilogue("        1 + self.number\n", "        1\n")],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -123,7 +123,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_not_swizzled",
         kernel: KERNEL,
-        what: "the panel's chunks are written in their order, its tensor map reads them as swizzled",
+        what: "the subtile is written without the swizzle of its tensor map",
         edits: &[epilogue(
             "    if columns == WgmmaTile::PANEL {\n",
             "    if columns == 0 {\n",
@@ -134,7 +134,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_matrices_exchanged",
         kernel: KERNEL,
-        what: "the second and the third matrix of a stmatrix are the other way round",
+        what: "the second and the third matrix of a stmatrix are swapped",
         edits: &[epilogue("[0, 2, 4, 6].map(", "[0, 4, 2, 6].map(")],
         expect: Expect::Mismatch,
         ..ROW
@@ -142,7 +142,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_lanes_of_another_warp",
         kernel: KERNEL,
-        what: "every warp writes the panel's first 16 rows",
+        what: "every warp writes the subtile's first 16 rows",
         edits: &[epilogue(
             "let (row, half) = (16 * (t / 32) + lane % 16, lane / 16);",
             "let (row, half) = (lane % 16, lane / 16);",
@@ -154,7 +154,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "store_same_panels",
         kernel: KERNEL,
-        what: "both warpgroups write the first one's panels",
+        what: "both warpgroups write the first one's subtiles",
         edits: &[epilogue(
             "tile.ring_elems() + warpgroup.number * tile.c_panels * tile.c_panel_elems()",
             "tile.ring_elems()",

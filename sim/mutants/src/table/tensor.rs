@@ -9,7 +9,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_no_wait",
         kernel: KERNEL,
-        what: "nobody waits for the copies of the next stage",
+        what: "no wait for the loads of the next stage",
         edits: &[body(
             "            if kk + 1 == pieces {\n                wait::<T>();\n",
             "            if kk + 1 == pieces {\n\n",
@@ -24,7 +24,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_no_barrier",
         kernel: KERNEL,
-        what: "no barrier between the steps",
+        what: "no barrier between the iterations",
         edits: &[body(
             "                thread::sync_threads();
                 stage = after(stage);
@@ -43,7 +43,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_a_stage_too_short",
         kernel: KERNEL,
-        what: "the ring goes round one stage early: copies go into the stage that is read",
+        what: "the pipeline wraps one stage early: loads write the stage that is read",
         edits: &[body(
             "let last_stage = (tile.stages - 1) * tile.stage_elems();",
             "let last_stage = (tile.stages - 2) * tile.stage_elems();",
@@ -58,7 +58,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_matrices_exchanged",
         kernel: KERNEL,
-        what: "the lanes bring the second and the third matrix of A's pieces the other way round",
+        what: "the second and the third matrix of A's ldmatrix are swapped",
         edits: &[operand(
             "Self::new::<L>(side, first, lane / 8 % 2, lane / 16, lane % 8)",
             "Self::new::<L>(side, first, lane / 16, lane / 8 % 2, lane % 8)",
@@ -69,7 +69,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_copies_not_swizzled",
         kernel: KERNEL,
-        what: "copies leave a row's chunks in their order, fragments are loaded as if they were swizzled",
+        what: "the loads are not swizzled, the fragment loads are",
         edits: &[operand(
             "to: swizzle.elem(row, chunk),",
             "to: row * swizzle.row_elems() + column,",
@@ -80,7 +80,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_no_swizzle",
         kernel: KERNEL,
-        what: "neither copies nor fragments are swizzled: right, but 8 rows of a matrix lie in few banks",
+        what: "neither loads nor fragments are swizzled: correct, but 8 rows of a matrix share few banks",
         edits: &[
             operand(
                 "to: swizzle.elem(row, chunk),",
@@ -101,7 +101,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_whole_chunks_only",
         kernel: KERNEL,
-        what: "a chunk that the end of a row cuts is copied as a whole",
+        what: "the residue vector of a row is loaded as a whole",
         edits: &[operand(
             "columns.saturating_sub(self.column).min(CHUNK)",
             "if self.column < columns { CHUNK } else { 0 }",
@@ -112,7 +112,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_row_behind_the_last",
         kernel: KERNEL,
-        what: "the row behind an operand's last one is copied",
+        what: "the row after an operand's last one is loaded",
         edits: &[operand(
             "self.row + number * pass >= rows {",
             "self.row + number * pass > rows {",
@@ -124,7 +124,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_epilogue_no_wait",
         kernel: KERNEL,
-        what: "the ring is written while copies of steps behind the end are under way to it",
+        what: "the stages are overwritten while loads past the last k-tile are pending",
         edits: &[epilogue("    async_copy::wait::<0>();\n", "\n")],
         expect: faults(&["AsyncPending"]),
         ..ROW
@@ -132,7 +132,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_epilogue_no_barrier",
         kernel: KERNEL,
-        what: "a warp writes its sums to stages that others still read",
+        what: "a warp writes its accumulators to stages that other warps still read",
         edits: &[epilogue(
             "    // WAR: no thread reads the ring any more, and none copies to it.
     thread::sync_threads();
@@ -149,7 +149,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_epilogue_no_sync_warp",
         kernel: KERNEL,
-        what: "lanes read what others of the warp have written, without a barrier of the warp",
+        what: "lanes read the writes of other lanes without sync_warp",
         edits: &[epilogue("        warp::sync_warp(u32::MAX);\n", "\n")],
         expect: faults(&["SharedRace"]),
         seen_by: &[Racecheck],

@@ -73,7 +73,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_barrier_in_guard",
         kernel: "r02_tiled_static_16_f32",
-        what: "the first barrier stands in the guard of C's rows",
+        what: "the first barrier is inside the guard of C's rows",
         edits: &[Edit {
             file: "tiled.rs",
             find: "        // RAW: the tiles are filled before any thread reads what others wrote.
@@ -92,7 +92,8 @@ pub const ROWS: &[Row] = &[
         edits: &[Edit {
             file: "tiled.rs",
             find: "    let mut sums = [[E::Sum::ZERO; R]; R];",
-            replace: "    if origin.row + ty >= args.m || origin.column + tx >= args.n { return } let mut sums = [[E::Sum::ZERO; R]; R];",
+            replace: "    if origin.row + ty >= args.m || origin.column + tx >= args.n { return } \
+                      let mut sums = [[E::Sum::ZERO; R]; R];",
         }],
         expect: faults(&["BarrierDivergence"]),
         seen_by: &[Synccheck],
@@ -101,7 +102,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_steps_differ",
         kernel: "r02_tiled_static_16_f32",
-        what: "the threads of every second row take a step more",
+        what: "the threads of every second row execute one more iteration",
         edits: &[Edit {
             file: "tiled.rs",
             find: "    while k0 < args.k {",
@@ -114,7 +115,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_b_tile_transposed",
         kernel: "r02_tiled_static_16_f32",
-        what: "row and column are exchanged where the tile of B is filled",
+        what: "row and column are swapped where the tile of B is filled",
         edits: &[Edit {
             file: "tiled.rs",
             find: "b_s.set((row * width + column) as usize, from_b);",
@@ -126,7 +127,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_thread_axes_swapped",
         kernel: "r02_tiled_static_16_f32",
-        what: "threads count along columns: right, but neighbours access different rows",
+        what: "threads are mapped along columns: correct, but neighbors access different rows",
         edits: &[Edit {
             file: "tiled.rs",
             find: "(thread::thread_idx_x(), thread::thread_idx_y())",
@@ -138,7 +139,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_no_zeros",
         kernel: "r02_tiled_static_16_f32",
-        what: "the tile of B is not cleared outside the matrix",
+        what: "the tile of B is not zero-filled outside the matrix",
         edits: &[Edit {
             file: "tiled.rs",
             find: "b_s.set((row * width + column) as usize, from_b);",
@@ -215,7 +216,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_b_row_of_the_first_step",
         kernel: "r02_tiled_static_16_f32",
-        what: "every step loads the first tile of B",
+        what: "every iteration loads the first tile of B",
         edits: &[Edit {
             file: "tiled.rs",
             find: "(b_row, b_column) = (k0 + row, ",
@@ -240,7 +241,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_step_too_short",
         kernel: "r02_tiled_static_16_f32",
-        what: "steps overlap by one column",
+        what: "k-tiles overlap by one column",
         edits: &[Edit {
             file: "tiled.rs",
             find: "k0 += width;",
@@ -252,7 +253,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_one_step_more",
         kernel: "r02_tiled_static_16_f32",
-        what: "one step more, over zeros: harmless",
+        what: "one more iteration, over zeros: harmless",
         edits: &[Edit {
             file: "tiled.rs",
             find: "    while k0 < args.k {",
@@ -264,7 +265,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_last_eight_one_by_one",
         kernel: "r02_tiled_static_16_f32",
-        what: "the unrolled loop leaves its last turn to the loop behind it: harmless",
+        what: "the unrolled loop leaves its last iteration to the remainder loop: harmless",
         edits: &[Edit {
             file: "tiled.rs",
             find: "kk + 8 <= width",
@@ -276,7 +277,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_barrier_too_many",
         kernel: "r02_tiled_static_16_f32",
-        what: "a third barrier a step: harmless",
+        what: "a third barrier in each iteration: harmless",
         edits: &[Edit {
             file: "tiled.rs",
             find: "k0 += width;",
@@ -304,7 +305,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_4x4_not_clamped",
         kernel: "r03_tiled_dynamic_4x4_f32",
-        what: "rows and columns outside the tile are read where they would lie",
+        what: "rows and columns outside the tile are read at the addresses that they would have",
         edits: &[Edit {
             file: "tiled.rs",
             find: "if inside(offset) { offset } else { width - 1 };",
@@ -333,7 +334,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_4x4_wrong_stride",
         kernel: "r03_tiled_dynamic_4x4_f32",
-        what: "a thread's elements are one apart less than there are threads: some are computed twice, others not at all",
+        what: "a thread's stride is one less than the thread count: some elements are computed twice, others never",
         edits: &[Edit {
             file: "tiled.rs",
             find: "let stride = TileGeometry::stride(width, R as u32);",
@@ -349,7 +350,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_bytes_for_elements",
         kernel: "r03_tiled_dynamic_1x1_f32",
-        what: "a byte count added to a pointer to elements, as in the slides",
+        what: "a byte count is added to a pointer to elements",
         edits: &[Edit {
             file: "r03_tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
@@ -362,7 +363,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_tiles_overlap",
         kernel: "r03_tiled_dynamic_1x1_f32",
-        what: "the tile of B begins in the middle of the tile of A",
+        what: "the tile of B starts in the middle of the tile of A",
         edits: &[Edit {
             file: "r03_tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
@@ -375,7 +376,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_tiles_at_the_same_place",
         kernel: "r03_tiled_dynamic_1x1_f32",
-        what: "the tile of B begins where the tile of A does",
+        what: "the tile of B starts at the tile of A",
         edits: &[Edit {
             file: "r03_tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
@@ -387,7 +388,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_tile_not_aligned",
         kernel: "r03_tiled_dynamic_1x1_f32",
-        what: "the tile of B begins two bytes behind the tile of A",
+        what: "the tile of B starts two bytes after the tile of A",
         edits: &[Edit {
             file: "r03_tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
@@ -409,7 +410,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_memory_in_elements",
         kernel: "r03_tiled_dynamic_1x1_f32",
-        what: "a launch with the number of elements where bytes are meant",
+        what: "a launch with the number of elements instead of bytes",
         launch: Launch::DynamicBytes(2 * 12 * 12),
         expect: faults(&["DynamicSharedTooSmall"]),
         seen_by: &[Memcheck],

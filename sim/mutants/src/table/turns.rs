@@ -1,4 +1,4 @@
-//! Rung 17's tile of 128 x 168 with one mistake each: two warpgroups that take turns.
+//! Rung 17's tile of 128 x 168 with one mistake each: the ping-pong schedule of two warpgroups.
 
 use super::{Device, Edit, Expect, ROW, Row, edit, faults};
 
@@ -8,7 +8,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "turns_not_awaited",
         kernel: KERNEL,
-        what: "a warpgroup does not wait for its turn, and takes a phase for the one two later, of the same parity",
+        what: "a warpgroup does not wait for its turn: it mistakes a phase for the one two later, of the same parity",
         edits: &[consumer(
             "            unsafe { named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
             "\n",
@@ -22,7 +22,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "turns_not_given",
         kernel: KERNEL,
-        what: "a warpgroup does not say that the other's turn has come",
+        what: "a warpgroup does not signal the other's turn",
         edits: &[consumer(
             "            unsafe { named_barrier::arrive(TURN + 1 - warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
             "\n",
@@ -46,7 +46,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "turns_of_one_warpgroup",
         kernel: KERNEL,
-        what: "who waits for a turn counts the threads of one warpgroup, who gives it those of both",
+        what: "the wait for a turn counts the threads of one warpgroup, the arrival those of both",
         edits: &[consumer(
             "named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP)",
             "named_barrier::sync(TURN + warpgroup, WgmmaTile::WARPGROUP)",
@@ -60,7 +60,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "turns_stages_not_skipped",
         kernel: KERNEL,
-        what: "a warpgroup goes on with the stage behind its own last one, which is the other's",
+        what: "a warpgroup continues with the stage after its own last one, which is the other's",
         edits: &[consumer(
             "                turn = turn.behind(item.steps, tile.stages);
             }
@@ -78,7 +78,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "turns_both_begin_with_the_first_stage",
         kernel: KERNEL,
-        what: "the second warpgroup begins with the stages of the first tile",
+        what: "the second warpgroup starts with the stages of the first tile",
         edits: &[consumer(
             "            turn = turn.behind(first.steps, tile.stages);\n",
             "\n",
@@ -92,7 +92,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "turns_parity_of_the_first_round",
         kernel: KERNEL,
-        what: "to skip the other's stages leaves the parity as it is",
+        what: "skipping the other's stages does not flip the phase",
         edits: &[edit(
             "wgmma/mod.rs",
             "parity: self.parity ^ (at / stages % 2),",
@@ -115,7 +115,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "turns_second_rows_as_the_first",
         kernel: KERNEL,
-        what: "the second 64 rows of a tile are multiplied with the first 64 of A",
+        what: "the second MMA tile of a warpgroup uses the first 64 rows of A",
         edits: &[consumer(
             "at + a_bytes * i + PANEL_BYTES * group as u32",
             "at + a_bytes * i",

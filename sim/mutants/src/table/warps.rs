@@ -1,4 +1,4 @@
-//! The classics with mistakes in what the lanes of a warp do together.
+//! Sample kernels with one mistake each in warp functions.
 
 use super::Tool::{Racecheck, Synccheck};
 use super::{Edit, Expect, ROW, Row, faults};
@@ -7,7 +7,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_warp_no_sync_warp",
         kernel: "reduce_warp",
-        what: "no barrier of the warp between its levels",
+        what: "no sync_warp between the levels of a warp",
         edits: &[Edit {
             file: "reduction.rs",
             find: "                warp::sync_warp(u32::MAX);",
@@ -20,7 +20,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_warp_wrong_mask",
         kernel: "reduce_warp",
-        what: "a mask that leaves out half of the lanes that call",
+        what: "a mask without half of the calling lanes",
         edits: &[Edit {
             file: "reduction.rs",
             find: "warp::sync_warp(u32::MAX)",
@@ -33,7 +33,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_warp_sync_in_branch",
         kernel: "reduce_warp",
-        what: "the warp's barrier, for all lanes, in a branch that only some take",
+        what: "sync_warp with a full mask in a branch that only some lanes take",
         edits: &[Edit {
             file: "reduction.rs",
             find: "                warp::sync_warp(u32::MAX);
@@ -44,7 +44,7 @@ pub const ROWS: &[Row] = &[
                 warp::sync_warp(u32::MAX);
 ",
         }],
-        // Lanes that have ended are not waited for, so the barrier opens; the others' last sums are not ordered by it.
+        // sync_warp does not wait for exited lanes, so it completes; it does not order the other lanes' last sums.
         expect: faults(&["SharedRace"]),
         seen_by: &[Racecheck],
         ..ROW
@@ -52,7 +52,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_shuffle_no_barrier",
         kernel: "reduce_shuffle",
-        what: "no barrier between the warps' sums and the warp that adds them up",
+        what: "no barrier between the warps' sums and the warp that reduces them",
         edits: &[Edit {
             file: "reduction.rs",
             find: "        // RAW: every warp's sum is written.
@@ -70,7 +70,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_shuffle_wrong_mask",
         kernel: "reduce_shuffle",
-        what: "a mask that leaves out half of the lanes that call",
+        what: "a mask without half of the calling lanes",
         edits: &[Edit {
             file: "reduction.rs",
             find: "warp::warp_shuffle_down(u32::MAX,",
@@ -83,7 +83,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_shuffle_of_some_lanes",
         kernel: "reduce_shuffle",
-        what: "only the lanes that have a warp's sum shuffle, with a mask of all: what the others would bring is undefined",
+        what: "only lanes with a warp's sum shuffle, with a full mask: the others' values are undefined",
         edits: &[Edit {
             file: "reduction.rs",
             find: "        if t < LANES {
@@ -98,7 +98,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_shuffle_up",
         kernel: "reduce_shuffle",
-        what: "values move towards the higher lanes",
+        what: "values move to the higher lanes",
         edits: &[Edit {
             file: "reduction.rs",
             find: "warp::warp_shuffle_down(",

@@ -17,28 +17,31 @@ fn start(sync: &mut Synchronization, agents: &mut Agents, issuer: u16) -> Operat
     agents.start(sync, std::iter::once(issuer))
 }
 
-/// Whether what `earlier` does at `stamp` is ordered before what `later` does now.
-fn ordered(sync: &Synchronization, earlier: u16, stamp: u32, later: u16) -> bool {
-    sync.clocks.ordered(earlier, stamp, later)
+/// Whether what `earlier` does at `epoch` is ordered before what `later` does now.
+fn ordered(sync: &Synchronization, earlier: u16, epoch: u32, later: u16) -> bool {
+    sync.clocks.ordered(earlier, epoch, later)
 }
 
 #[test]
 fn an_agent_follows_what_its_issuer_did_and_nothing_later() {
     let (mut sync, mut agents) = block();
-    let before = sync.clocks.stamp(3);
-    let other = sync.clocks.stamp(40);
+    let before = sync.clocks.epoch(3);
+    let other = sync.clocks.epoch(40);
     let agent = start(&mut sync, &mut agents, 3).agent;
     assert_eq!(agent, 64);
     assert!(ordered(&sync, 3, before, agent));
-    assert!(!ordered(&sync, 3, sync.clocks.stamp(3), agent));
+    assert!(!ordered(&sync, 3, sync.clocks.epoch(3), agent));
     assert!(!ordered(&sync, 40, other, agent));
-    assert!(!ordered(&sync, agent, sync.clocks.stamp(agent), 3), "nobody has waited");
+    assert!(
+        !ordered(&sync, agent, sync.clocks.epoch(agent), 3),
+        "no thread has waited"
+    );
 }
 
 #[test]
 fn an_agent_of_several_follows_what_all_of_them_know() {
     let (mut sync, mut agents) = block();
-    let written = sync.clocks.stamp(40);
+    let written = sync.clocks.epoch(40);
     let published = sync.release_to_block(40);
     sync.acquire(0, &published);
     let one_knows = agents.start(&mut sync, 0..2).agent;
@@ -46,23 +49,23 @@ fn an_agent_of_several_follows_what_all_of_them_know() {
     sync.acquire(1, &published);
     let both_know = agents.start(&mut sync, 0..2).agent;
     assert!(ordered(&sync, 40, written, both_know));
-    let own = sync.clocks.stamp(0);
+    let own = sync.clocks.epoch(0);
     sync.barrier();
-    let behind_a_barrier = agents.start(&mut sync, 0..2).agent;
-    assert!(ordered(&sync, 0, own, behind_a_barrier));
+    let after_a_barrier = agents.start(&mut sync, 0..2).agent;
+    assert!(ordered(&sync, 0, own, after_a_barrier));
 }
 
 #[test]
 fn a_barrier_orders_only_what_somebody_has_waited_for() {
     let (mut sync, mut agents) = block();
-    let site = Location::caller();
+    let location = Location::caller();
     let operations = [3, 4].map(|issuer| start(&mut sync, &mut agents, issuer));
     for operation in operations {
         let mark = Mark {
             place: Place::Shared(16),
             bytes: 16,
             writes: true,
-            site,
+            location,
         };
         agents.mark(operation, mark);
     }
@@ -75,11 +78,11 @@ fn a_barrier_orders_only_what_somebody_has_waited_for() {
         .map(|(agent, _)| *agent)
         .collect();
     assert_eq!(carried, [operations[1].agent]);
-    let stamp = sync.clocks.stamp(operations[1].agent);
-    assert!(!ordered(&sync, operations[1].agent, stamp, 9));
-    // Who waits after the barrier knows the new stamp.
+    let epoch = sync.clocks.epoch(operations[1].agent);
+    assert!(!ordered(&sync, operations[1].agent, epoch, 9));
+    // A thread that waits after the barrier knows the new epoch.
     agents.acquire(&mut sync.clocks, 9, operations[1]);
-    assert!(ordered(&sync, operations[1].agent, stamp, 9));
+    assert!(ordered(&sync, operations[1].agent, epoch, 9));
 }
 
 #[test]
@@ -100,9 +103,9 @@ fn a_number_is_used_again_once_its_issuer_knows_the_end() {
         "it is of another issuer"
     );
     // An old end is still the old one's.
-    let stamp = sync.clocks.stamp(again.agent);
+    let epoch = sync.clocks.epoch(again.agent);
     agents.acquire(&mut sync.clocks, 20, first);
-    assert!(!ordered(&sync, again.agent, stamp, 20));
+    assert!(!ordered(&sync, again.agent, epoch, 20));
     for _ in 0..200 {
         let operation = start(&mut sync, &mut agents, 8);
         agents.acquire(&mut sync.clocks, 8, operation);
@@ -119,20 +122,20 @@ fn more_agents_than_a_warp_are_told_apart() {
     let operations: Vec<_> = (0..100).map(|_| start(&mut sync, &mut agents, 3)).collect();
     agents.acquire(&mut sync.clocks, 9, operations[77]);
     for (i, operation) in operations.iter().enumerate() {
-        let stamp = sync.clocks.stamp(operation.agent);
-        assert_eq!(ordered(&sync, operation.agent, stamp, 9), i == 77);
+        let epoch = sync.clocks.epoch(operation.agent);
+        assert_eq!(ordered(&sync, operation.agent, epoch, 9), i == 77);
     }
 }
 
 #[test]
 fn the_async_proxy_sees_what_its_writer_has_fenced() {
     let (mut sync, mut agents) = block();
-    let written = sync.clocks.stamp(3);
+    let written = sync.clocks.epoch(3);
     let agent = start(&mut sync, &mut agents, 3).agent;
     assert!(!agents.sees(&sync.clocks, agent, 3, written), "no fence");
     agents.fence(&mut sync.clocks, 3);
     assert!(!agents.sees(&sync.clocks, agent, 3, written), "the fence came later");
-    let after = sync.clocks.stamp(3);
+    let after = sync.clocks.epoch(3);
     let agent = start(&mut sync, &mut agents, 3).agent;
     assert!(agents.sees(&sync.clocks, agent, 3, written));
     assert!(!agents.sees(&sync.clocks, agent, 3, after), "the fence came before");
@@ -150,30 +153,30 @@ fn an_agent_of_another_block_knows_what_that_was_told() {
     let (mut sync, mut agents) = block();
     let mut other = Synchronization::new();
     other.start_block(6, 64);
-    let early = sync.clocks.stamp(3);
+    let early = sync.clocks.epoch(3);
     sync.barrier();
-    let late = sync.clocks.stamp(3);
+    let late = sync.clocks.epoch(3);
     let told = sync.release_to_cluster(3);
     sync.barrier();
-    let unheard = sync.clocks.stamp(3);
+    let unheard = sync.clocks.epoch(3);
     sync.barrier();
-    let knows = |sync: &mut Synchronization, operation: Operation, stamp: u32| {
+    let knows = |sync: &mut Synchronization, operation: Operation, epoch: u32| {
         let agent = operation.agent;
         sync.clocks
-            .as_remote(operation.below, |clocks| clocks.ordered(3, stamp, agent))
+            .as_remote(operation.below, |clocks| clocks.ordered(3, epoch, agent))
     };
     let published = other.release_to_cluster(0);
     let operation = agents.start_remote(&mut sync, 0, &published);
     assert!(
         ![early, late, unheard]
             .into_iter()
-            .any(|stamp| knows(&mut sync, operation, stamp))
+            .any(|epoch| knows(&mut sync, operation, epoch))
     );
     other.acquire(0, &told);
     let published = other.release_to_cluster(0);
     let operation = agents.start_remote(&mut sync, 0, &published);
     assert_eq!(
-        [early, late, unheard].map(|stamp| knows(&mut sync, operation, stamp)),
+        [early, late, unheard].map(|epoch| knows(&mut sync, operation, epoch)),
         [true, true, false]
     );
 }

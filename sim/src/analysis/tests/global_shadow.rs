@@ -21,27 +21,27 @@ fn check(steps: &[Step], means: Means) -> Result<(), TestCaseError> {
     for step in steps {
         match step {
             Step::Access(block, thread, op, offset, bytes) => {
-                let who = (*block, *thread);
-                let number = order.access(who);
+                let accessor = (*block, *thread);
+                let number = order.access(accessor);
                 let own = &grid.blocks[*block];
                 let access = GlobalAccess {
                     block: *block as u64,
                     thread: *thread,
-                    stamp: own.clocks.stamp(*thread),
+                    epoch: own.clocks.epoch(*thread),
                     op: *op,
-                    site: number as u32,
+                    location: number as u32,
                     knows_blocks: own.knows_blocks(*thread),
                 };
                 let found = shadow.access(
                     access,
                     BASE + offset,
                     *bytes,
-                    |earlier, stamp| own.clocks.ordered(earlier, stamp, *thread),
-                    |block, earlier, stamp| own.ordered_in_grid(*thread, block, earlier, stamp),
+                    |earlier, epoch| own.clocks.ordered(earlier, epoch, *thread),
+                    |block, earlier, epoch| own.ordered_in_grid(*thread, block, earlier, epoch),
                 );
-                let (racing, new) = log.add(&order, number, who, *op, *offset..offset + bytes);
+                let (racing, new) = log.add(&order, number, accessor, *op, *offset..offset + bytes);
                 if let Some(conflict) = found {
-                    let earlier = conflict.site as usize;
+                    let earlier = conflict.location as usize;
                     prop_assert!(racing.contains(&earlier), "no race with {}", earlier);
                     prop_assert_eq!(
                         log.get(earlier),
@@ -80,28 +80,28 @@ proptest! {
 
 /// An access by a block that knows what others did, if they are in `known`.
 fn informed_access(shadow: &GlobalShadow, block: u64, op: Op, known: &[u64]) -> Option<u64> {
-    let who = GlobalAccess {
+    let access = GlobalAccess {
         block,
         thread: 0,
-        stamp: 1,
+        epoch: 1,
         op,
-        site: 0,
+        location: 0,
         knows_blocks: !known.is_empty(),
     };
-    let found = shadow.access(who, 0, 4, |_, _| false, |block, _, _| known.contains(&block));
+    let found = shadow.access(access, 0, 4, |_, _| false, |block, _, _| known.contains(&block));
     found.map(|conflict| conflict.block)
 }
 
 fn access(shadow: &GlobalShadow, block: u64, op: Op, offset: usize, bytes: usize) -> Option<GlobalConflict> {
-    let who = GlobalAccess {
+    let access = GlobalAccess {
         block,
         thread: 0,
-        stamp: 1,
+        epoch: 1,
         op,
-        site: block as u32,
+        location: block as u32,
         knows_blocks: false,
     };
-    shadow.access(who, offset, bytes, |_, _| false, |_, _, _| false)
+    shadow.access(access, offset, bytes, |_, _| false, |_, _, _| false)
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn copy_of(offset: usize, bytes: usize) -> AsyncCopy {
         from: std::ptr::null(),
         valid: bytes,
         data: [0; 16],
-        site: Location::caller(),
+        location: Location::caller(),
     }
 }
 
@@ -66,12 +66,14 @@ proptest! {
     fn finds_and_finishes_what_a_list_does(steps in steps()) {
         let mut in_flight = InFlight::new(THREADS.into());
         let mut list: Vec<Known> = Vec::new();
-        let meets = |known: &Known, offset: usize, bytes: usize| known.bytes.start < offset + bytes && offset < known.bytes.end;
+        let overlaps = |known: &Known, offset: usize, bytes: usize| {
+            known.bytes.start < offset + bytes && offset < known.bytes.end
+        };
         for step in steps {
             match step {
                 Step::Start(thread, at, words) => {
                     let (offset, bytes) = (4 * at, 4 * words);
-                    if list.iter().any(|known| meets(known, offset, bytes)) {
+                    if list.iter().any(|known| overlaps(known, offset, bytes)) {
                         continue;
                     }
                     in_flight.start(thread, copy_of(offset, bytes));
@@ -83,16 +85,17 @@ proptest! {
                 }
                 Step::Wait(thread, pending) => {
                     let is_over = |known: &Known| known.thread == thread && known.commits > pending;
-                    let over: Vec<_> = list.iter().filter(|known| is_over(known)).map(|known| Some(known.bytes.start)).collect();
+                    let over = list.iter().filter(|known| is_over(known));
+                    let over: Vec<_> = over.map(|known| Some(known.bytes.start)).collect();
                     list.retain(|known| !is_over(known));
                     let finished = in_flight.wait(thread, pending);
                     prop_assert_eq!(finished.iter().map(|copy| copy.offset).collect::<Vec<_>>(), over);
                 }
                 Step::Find(offset, bytes) => {
                     let found = in_flight.find(offset, bytes).map(|pending| (pending.thread, pending.committed));
-                    let mut met: Vec<_> = list.iter().filter(|known| meets(known, offset, bytes)).collect();
-                    met.sort_by_key(|known| known.bytes.start);
-                    prop_assert_eq!(found, met.first().map(|known| (known.thread, known.commits > 0)));
+                    let mut overlapping: Vec<_> = list.iter().filter(|known| overlaps(known, offset, bytes)).collect();
+                    overlapping.sort_by_key(|known| known.bytes.start);
+                    prop_assert_eq!(found, overlapping.first().map(|known| (known.thread, known.commits > 0)));
                 }
                 Step::NextBlock => {
                     in_flight.start_block();

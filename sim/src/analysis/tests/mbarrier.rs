@@ -67,7 +67,7 @@ fn bytes_are_counted_in_both_directions_up_to_the_limit() {
 }
 
 #[test]
-fn a_fence_counts_if_the_initialising_thread_executes_it() {
+fn a_fence_counts_if_the_initializing_thread_executes_it() {
     let mut mbarrier = Mbarrier::new(7, 1).expect("allowed");
     mbarrier.fence(8);
     assert!(!mbarrier.is_fenced());

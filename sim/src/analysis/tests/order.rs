@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 
+use crate::access::Space;
 use crate::analysis::Op;
-use crate::analysis::sites::SiteSpace;
 use crate::analysis::sync_vars::{AtomicAccess, SyncScope};
 
 /// A set of accesses by number.
@@ -92,7 +92,7 @@ impl Order {
         self.before[block][usize::from(thread)].contains(&access)
     }
 
-    fn meet(&mut self, block: usize, threads: &[u16]) {
+    fn join(&mut self, block: usize, threads: &[u16]) {
         let all: Set = threads
             .iter()
             .flat_map(|&thread| self.of((block, thread)).clone())
@@ -106,9 +106,9 @@ impl Order {
         match sync {
             Sync::Barrier(block) => {
                 let threads: Vec<u16> = (0..self.before[*block].len() as u16).collect();
-                self.meet(*block, &threads);
+                self.join(*block, &threads);
             }
-            Sync::Join(block, threads) => self.meet(*block, threads),
+            Sync::Join(block, threads) => self.join(*block, threads),
             Sync::Fence(thread, order, scope) => {
                 let mut patterns = self.patterns.remove(thread).unwrap_or_default();
                 if acquires(*order) {
@@ -145,7 +145,7 @@ impl Order {
     }
 
     fn place((block, _): Thread, access: AtomicAccess) -> Place {
-        ((access.space == SiteSpace::Shared).then_some(block), access.address)
+        ((access.space == Space::Shared).then_some(block), access.address)
     }
 
     /// The first half of an atomic.
@@ -236,7 +236,7 @@ pub(super) enum Means {
     All,
 }
 
-/// A random synchronisation among `blocks` blocks of `threads` threads.
+/// A random synchronization among `blocks` blocks of `threads` threads.
 pub(super) fn sync(blocks: usize, threads: usize, means: Means) -> BoxedStrategy<Sync> {
     let block = 0..blocks;
     let thread = move || (0..blocks, 0..threads as u16);
@@ -256,7 +256,7 @@ pub(super) fn sync(blocks: usize, threads: usize, means: Means) -> BoxedStrategy
     };
     let fence = (thread(), order(), scope()).prop_map(|(thread, order, scope)| Sync::Fence(thread, order, scope));
     let op = prop_oneof![1 => Just(Op::AtomicLoad), 1 => Just(Op::AtomicStore), 2 => Just(Op::AtomicUpdate)];
-    let space = prop_oneof![1 => Just(SiteSpace::Shared), 2 => Just(SiteSpace::Global)];
+    let space = prop_oneof![1 => Just(Space::Shared), 2 => Just(Space::Global)];
     let atomic =
         (thread(), space, 0_usize..3, op, order(), scope()).prop_map(|(thread, space, address, op, order, scope)| {
             Sync::Atomic(

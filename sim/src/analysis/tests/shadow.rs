@@ -39,7 +39,7 @@ pub(super) fn steps(blocks: usize, memory: usize, plain: bool, means: Means) -> 
     } else {
         prop_oneof![1 => Just(1_usize), 1 => Just(2), 4 => Just(4), 1 => Just(8)].boxed()
     };
-    // Few threads, in two warps and at their boundary, meet often.
+    // Few threads, in two warps and at their boundary, interact often.
     let thread = prop_oneof![
         Just(0_u16),
         Just(1),
@@ -126,7 +126,7 @@ fn check(steps: &[Step], means: Means) -> Result<(), TestCaseError> {
                     written[range].fill(true);
                 }
                 if let Some(conflict) = found.conflict {
-                    let earlier = usize::from(conflict.site);
+                    let earlier = usize::from(conflict.location);
                     prop_assert!(racing.contains(&earlier), "no race with {}", earlier);
                     prop_assert_eq!(log.get(earlier), Some(((0, conflict.thread), conflict.op)));
                 } else if means == Means::Barriers {
@@ -179,10 +179,10 @@ const CLEAN: Verdict = Verdict {
     conflict: None,
 };
 
-fn race(thread: u16, op: Op, site: u16) -> Verdict {
+fn race(thread: u16, op: Op, location: u16) -> Verdict {
     Verdict {
         uninitialized: false,
-        conflict: Some(Conflict { thread, site, op }),
+        conflict: Some(Conflict { thread, location, op }),
     }
 }
 
@@ -249,7 +249,7 @@ fn one_mistake_is_reported_once_a_cell() {
 }
 
 #[test]
-fn meetings_of_a_warp_order_its_lanes_only() {
+fn a_warp_rendezvous_orders_its_lanes_only() {
     let (mut clocks, mut shadow) = block(64);
     shadow.access(&clocks, 0, 4, 0, Op::Write, 0);
     shadow.access(&clocks, 4, 4, 0, Op::Write, 0);
@@ -276,7 +276,7 @@ fn neighbours_in_a_word_do_not_race() {
         shadow.access(&clocks, 7, 1, 2, Op::AtomicUpdate, 1),
         race(0, Op::Write, 0)
     );
-    // A 4-byte access that lies across two words, and one beyond the end.
+    // A 4-byte access across two words, and one beyond the end.
     assert_eq!(
         shadow.access(&clocks, 34, 4, 2, Op::Write, 3),
         race(3, Op::Write, 0).or_first(2)

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use proptest::prelude::*;
 
 use super::order::{Means, Order, Sync, Thread, sync, thread};
+use crate::access::Space;
 use crate::analysis::Op;
 use crate::analysis::clock::Clocks;
-use crate::analysis::sites::SiteSpace;
 use crate::analysis::sync_vars::{AtomicAccess, GridSync, SyncScope, Synchronization};
 
 /// Blocks that run at the same time, each on a worker of its own.
@@ -53,11 +53,11 @@ impl Grid {
     }
 
     /// Whether an access of `earlier` is before what `thread` does now.
-    pub(super) fn ordered(&self, earlier: Thread, stamp: u32, (block, thread): Thread) -> bool {
+    pub(super) fn ordered(&self, earlier: Thread, epoch: u32, (block, thread): Thread) -> bool {
         if earlier.0 == block {
-            self.blocks[block].clocks.ordered(earlier.1, stamp, thread)
+            self.blocks[block].clocks.ordered(earlier.1, epoch, thread)
         } else {
-            self.blocks[block].ordered_in_grid(thread, earlier.0 as u64, earlier.1, stamp)
+            self.blocks[block].ordered_in_grid(thread, earlier.0 as u64, earlier.1, epoch)
         }
     }
 }
@@ -77,36 +77,36 @@ fn steps(blocks: usize, threads: usize, means: Means) -> impl Strategy<Value = V
 fn check(blocks: usize, threads: usize, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut grid = Grid::new(blocks, threads);
     let mut order = Order::new(blocks, threads);
-    let mut stamps = Vec::new();
+    let mut epochs = Vec::new();
     for step in steps {
         match step {
             Step::Access(thread) => {
                 order.access(*thread);
-                stamps.push(grid.blocks[thread.0].clocks.stamp(thread.1));
+                epochs.push(grid.blocks[thread.0].clocks.epoch(thread.1));
             }
             // An atomic is itself an access: after what it acquires, and part of what it releases.
             Step::Sync(Sync::Atomic(thread, access)) => {
                 order.observe(*thread, *access);
                 let mut found = Vec::new();
-                let mut stamp = 0;
-                let earlier = || order.accesses.iter().zip(&stamps).enumerate();
+                let mut epoch = 0;
+                let earlier = || order.accesses.iter().zip(&epochs).enumerate();
                 grid.atomic(*thread, *access, |own| {
-                    let is_before = |&(_, (&(block, other), &stamp)): &(usize, (&Thread, &u32))| {
+                    let is_before = |&(_, (&(block, other), &epoch)): &(usize, (&Thread, &u32))| {
                         if block == thread.0 {
-                            own.clocks.ordered(other, stamp, thread.1)
+                            own.clocks.ordered(other, epoch, thread.1)
                         } else {
-                            own.ordered_in_grid(thread.1, block as u64, other, stamp)
+                            own.ordered_in_grid(thread.1, block as u64, other, epoch)
                         }
                     };
                     found.extend(earlier().filter(is_before).map(|(number, _)| number));
-                    stamp = own.clocks.stamp(thread.1);
+                    epoch = own.clocks.epoch(thread.1);
                 });
                 let expected: Vec<usize> = (0..order.accesses.len())
                     .filter(|&number| order.is_before(number, *thread))
                     .collect();
                 prop_assert_eq!(found, expected);
                 order.access(*thread);
-                stamps.push(stamp);
+                epochs.push(epoch);
                 order.change(*thread, *access);
             }
             Step::Sync(sync) => {
@@ -119,7 +119,7 @@ fn check(blocks: usize, threads: usize, steps: &[Step]) -> Result<(), TestCaseEr
                 for thread in 0..threads as u16 {
                     let now = (block, thread);
                     let expected = order.is_before(number, now);
-                    let found = grid.ordered(earlier, stamps[number], now);
+                    let found = grid.ordered(earlier, epochs[number], now);
                     prop_assert_eq!(found, expected, "access {} of {:?} before {:?}", number, earlier, now);
                 }
             }
@@ -149,7 +149,7 @@ const FLAG: usize = 0x1000;
 
 fn access(op: Op, order: Ordering, scope: SyncScope) -> AtomicAccess {
     AtomicAccess {
-        space: SiteSpace::Global,
+        space: Space::Global,
         address: FLAG,
         op,
         order,
@@ -161,9 +161,9 @@ fn access(op: Op, order: Ordering, scope: SyncScope) -> AtomicAccess {
 /// 5 of the second block does in the end.
 fn message(store: Ordering, load: Ordering, fences: bool, scope: SyncScope) -> [bool; 2] {
     let mut grid = Grid::new(2, 8);
-    let early = grid.blocks[0].clocks.stamp(1);
+    let early = grid.blocks[0].clocks.epoch(1);
     grid.sync(&Sync::Barrier(0));
-    let late = grid.blocks[0].clocks.stamp(0);
+    let late = grid.blocks[0].clocks.epoch(0);
     if fences {
         grid.sync(&Sync::Fence((0, 0), Ordering::AcqRel, SyncScope::Grid));
     }
@@ -174,7 +174,7 @@ fn message(store: Ordering, load: Ordering, fences: bool, scope: SyncScope) -> [
     }
     assert!(!grid.ordered((0, 1), early, (1, 5)), "thread 5 has not heard of it yet");
     grid.sync(&Sync::Barrier(1));
-    let after = grid.blocks[0].clocks.stamp(0);
+    let after = grid.blocks[0].clocks.epoch(0);
     assert!(!grid.ordered((0, 0), after, (1, 5)) || after == late);
     [grid.ordered((0, 1), early, (1, 5)), grid.ordered((0, 0), late, (1, 5))]
 }
@@ -196,10 +196,10 @@ fn messages_between_blocks() {
 fn relaxed_accesses_complete_the_patterns_of_their_address() {
     use Ordering::{Acquire, Relaxed, Release};
     let mut grid = Grid::new(2, 8);
-    let stamp = grid.blocks[0].clocks.stamp(0);
+    let epoch = grid.blocks[0].clocks.epoch(0);
     let mut step = |thread, op, order| {
         grid.sync(&Sync::Atomic(thread, access(op, order, SyncScope::Grid)));
-        grid.ordered((0, 0), stamp, thread)
+        grid.ordered((0, 0), epoch, thread)
     };
     step((0, 0), Op::AtomicStore, Release);
     step((0, 0), Op::AtomicStore, Relaxed);
@@ -218,44 +218,44 @@ fn the_last_of_many_blocks_knows_all() {
     let blocks = 3000;
     let sync = GridSync::default();
     let count = access(Op::AtomicUpdate, Ordering::Relaxed, SyncScope::Grid);
-    let mut stamps = Vec::new();
+    let mut epochs = Vec::new();
     let mut last = Synchronization::new();
     for block in 0..blocks {
         last.start_block(block, 64);
-        stamps.push(last.clocks.stamp(7));
+        epochs.push(last.clocks.epoch(7));
         last.barrier();
         last.fence(0, Ordering::SeqCst, SyncScope::Grid);
         last.atomic(&sync, 0, count, |_| ());
         last.fence(0, Ordering::SeqCst, SyncScope::Grid);
     }
     let knows = |thread| {
-        let ordered = |(block, &stamp): (usize, &u32)| last.ordered_in_grid(thread, block as u64, 7, stamp);
-        stamps[..stamps.len() - 1]
+        let ordered = |(block, &epoch): (usize, &u32)| last.ordered_in_grid(thread, block as u64, 7, epoch);
+        epochs[..epochs.len() - 1]
             .iter()
             .enumerate()
             .filter(|&earlier| ordered(earlier))
             .count()
     };
-    assert_eq!(knows(0), stamps.len() - 1);
+    assert_eq!(knows(0), epochs.len() - 1);
     assert_eq!(knows(1), 0);
 }
 
 #[test]
-fn used_up_stamps_order_everything() {
+fn used_up_epochs_order_everything() {
     let mut clocks = Clocks::new();
     assert!(!clocks.needs_reset());
     clocks.skip_to(u32::MAX - 2);
     assert!(clocks.needs_reset());
     clocks.start_block(64);
-    let stamp = clocks.stamp(1);
-    assert!(!clocks.ordered(1, stamp, 2));
+    let epoch = clocks.epoch(1);
+    assert!(!clocks.ordered(1, epoch, 2));
     for _ in 0..3 {
         clocks.barrier();
-        assert!(clocks.ordered(1, stamp, 2));
+        assert!(clocks.ordered(1, epoch, 2));
     }
-    let stamp = clocks.stamp(1);
-    assert!(clocks.ordered(1, stamp, 2), "no stamp is left to tell these apart");
+    let epoch = clocks.epoch(1);
+    assert!(clocks.ordered(1, epoch, 2), "no epoch is left to tell these apart");
     clocks.join([1, 2].into_iter());
     clocks.start_block(32);
-    assert!(clocks.ordered(1, clocks.stamp(1), 2));
+    assert!(clocks.ordered(1, clocks.epoch(1), 2));
 }

@@ -4,41 +4,42 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::access::Space;
 use crate::analysis::Op;
 use crate::analysis::banks::{SharedAccess, global_sectors, shared_wavefronts};
-use crate::analysis::sites::{SiteKind, SiteSpace};
-use crate::analysis::traffic::{SiteTraffic, Traffic};
+use crate::analysis::source_locations::AccessClass;
+use crate::analysis::traffic::{LocationTraffic, Traffic};
 
-const READ: SiteKind = SiteKind {
-    space: SiteSpace::Shared,
+const READ: AccessClass = AccessClass {
+    space: Space::Shared,
     op: Op::Read,
     bytes: 4,
 };
-const WRITE_16: SiteKind = SiteKind {
-    space: SiteSpace::Shared,
+const WRITE_16: AccessClass = AccessClass {
+    space: Space::Shared,
     op: Op::Write,
     bytes: 16,
 };
-const LOAD: SiteKind = SiteKind {
-    space: SiteSpace::Global,
+const LOAD: AccessClass = AccessClass {
+    space: Space::Global,
     op: Op::Read,
     bytes: 4,
 };
-const KINDS: [SiteKind; 3] = [READ, WRITE_16, LOAD];
+const KINDS: [AccessClass; 3] = [READ, WRITE_16, LOAD];
 
-/// One instruction of a warp: its site, and the lanes' addresses.
+/// One instruction of a warp: its location, and the lanes' addresses.
 #[derive(Clone, Debug)]
 struct Instruction {
-    site: u16,
+    location: u16,
     addresses: [Option<u32>; 32],
 }
 
 impl Instruction {
-    fn cost(&self) -> SiteTraffic {
-        let kind = KINDS[usize::from(self.site) % KINDS.len()];
+    fn cost(&self) -> LocationTraffic {
+        let kind = KINDS[usize::from(self.location) % KINDS.len()];
         let bytes = u32::from(kind.bytes);
         let (actual, ideal) = match (kind.space, kind.op) {
-            (SiteSpace::Global, _) => {
+            (Space::Global, _) => {
                 let sectors = global_sectors(&self.addresses.map(|address| address.map(u64::from)), bytes);
                 (sectors.actual, sectors.ideal)
             }
@@ -52,7 +53,7 @@ impl Instruction {
                 (wavefronts.actual, wavefronts.ideal)
             }
         };
-        SiteTraffic {
+        LocationTraffic {
             requests: 1,
             lanes: self.addresses.iter().flatten().count() as u64,
             actual: actual.into(),
@@ -61,8 +62,8 @@ impl Instruction {
     }
 }
 
-/// What a warp does between two meetings of all its lanes: groups of lanes, each with its instructions, one group after
-/// the other.
+/// The instructions of a warp between two rendezvous of all its lanes: groups of lanes, each with its instructions, one
+/// group after the other.
 type Interval = Vec<Instruction>;
 
 /// Loops, with branches that some lanes take each time: what hardware executes together has the same number for each
@@ -70,12 +71,12 @@ type Interval = Vec<Instruction>;
 fn interval(lanes: usize) -> impl Strategy<Value = Interval> {
     let addresses = proptest::array::uniform32(0_u32..200);
     let branch = prop_oneof![Just(u32::MAX), any::<u32>(), Just(0xffff), Just(1)];
-    // Site, how often, in which lanes. A site occurs once: its lanes are the same each time.
+    // SourceLocation, how often, in which lanes. A location occurs once: its lanes are the same each time.
     let parts = proptest::collection::btree_map(0_u16..8, (1_usize..70, branch, addresses), 0..4);
     parts.prop_map(move |parts| {
-        let one = |(site, (times, mask, addresses)): (u16, (usize, u32, [u32; 32]))| {
+        let one = |(location, (times, mask, addresses)): (u16, (usize, u32, [u32; 32]))| {
             (0..times).map(move |time| Instruction {
-                site,
+                location,
                 addresses: std::array::from_fn(|lane| {
                     let takes_part = lane < lanes && mask >> lane & 1 == 1;
                     takes_part.then(|| (addresses[lane] + 4 * time as u32) * 16)
@@ -102,11 +103,11 @@ fn run(intervals: &[Vec<Interval>], lanes: usize, order: &[usize]) -> Traffic {
             while (0..lanes).any(|lane| waiting >> lane & 1 == 0) {
                 for &lane in order.iter().filter(|&&lane| lane < lanes) {
                     while at[lane] < instructions.len() {
-                        let Instruction { site, addresses } = &instructions[at[lane]];
+                        let Instruction { location, addresses } = &instructions[at[lane]];
                         at[lane] += 1;
                         let Some(address) = addresses[lane] else { continue };
-                        let kind = KINDS[usize::from(*site) % KINDS.len()];
-                        if traffic.record((32 * warp + lane) as u16, *site, kind, address.into()) {
+                        let kind = KINDS[usize::from(*location) % KINDS.len()];
+                        if traffic.record((32 * warp + lane) as u16, *location, kind, address.into()) {
                             break;
                         }
                     }
@@ -123,19 +124,19 @@ fn run(intervals: &[Vec<Interval>], lanes: usize, order: &[usize]) -> Traffic {
     traffic
 }
 
-fn expected(intervals: &[Vec<Interval>]) -> BTreeMap<u16, SiteTraffic> {
-    let mut totals: BTreeMap<u16, SiteTraffic> = BTreeMap::new();
+fn expected(intervals: &[Vec<Interval>]) -> BTreeMap<u16, LocationTraffic> {
+    let mut totals: BTreeMap<u16, LocationTraffic> = BTreeMap::new();
     for instruction in intervals.iter().flatten().flatten() {
-        totals.entry(instruction.site).or_default().add(instruction.cost());
+        totals.entry(instruction.location).or_default().add(instruction.cost());
     }
     totals
 }
 
-fn found(traffic: &Traffic) -> BTreeMap<u16, SiteTraffic> {
+fn found(traffic: &Traffic) -> BTreeMap<u16, LocationTraffic> {
     let totals = traffic.totals().iter().enumerate();
     totals
         .filter(|(_, total)| total.requests > 0)
-        .map(|(site, &total)| (site as u16, total))
+        .map(|(location, &total)| (location as u16, total))
         .collect()
 }
 
@@ -180,7 +181,7 @@ fn a_lane_that_runs_ahead_is_told_so() {
     assert_eq!(traffic.approximate(), u64::from(window));
     traffic.barrier();
     let (window, all) = (u64::from(window), u64::from(all));
-    let expected = SiteTraffic {
+    let expected = LocationTraffic {
         requests: all + 1 + window,
         lanes: 2 * all + 1,
         actual: all + 1 + window,
@@ -190,16 +191,16 @@ fn a_lane_that_runs_ahead_is_told_so() {
 }
 
 #[test]
-fn many_sites_at_once_stay_within_bounds() {
+fn many_locations_at_once_stay_within_bounds() {
     let mut traffic = Traffic::new(32);
     let mut warned = 0;
-    for site in 0..200 {
-        warned += usize::from(traffic.record(0, site, LOAD, 0));
+    for location in 0..200 {
+        warned += usize::from(traffic.record(0, location, LOAD, 0));
     }
     assert!(warned > 0);
     for lane in 1..32 {
-        for site in 0..200 {
-            traffic.record(lane, site, LOAD, u64::from(lane) * 4);
+        for location in 0..200 {
+            traffic.record(lane, location, LOAD, u64::from(lane) * 4);
         }
     }
     traffic.barrier();
@@ -209,7 +210,7 @@ fn many_sites_at_once_stay_within_bounds() {
 }
 
 #[test]
-fn sites_beyond_the_bound_are_counted_as_such() {
+fn locations_beyond_the_bound_are_counted_as_such() {
     let mut traffic = Traffic::new(32);
     assert!(!traffic.record(0, u16::MAX, LOAD, 0));
     traffic.barrier();
@@ -217,9 +218,9 @@ fn sites_beyond_the_bound_are_counted_as_such() {
 }
 
 #[test]
-fn meetings_of_the_warp_count_anew() {
+fn a_rendezvous_of_the_warp_restarts_the_count() {
     let mut traffic = Traffic::new(32);
-    // Lane 0 executes a site once more than the others before they meet.
+    // Lane 0 executes a location once more than the others before their rendezvous.
     traffic.record(0, 0, READ, 0);
     for _ in 0..2 {
         for lane in 0..32 {
@@ -227,7 +228,7 @@ fn meetings_of_the_warp_count_anew() {
         }
         traffic.settle(0, u32::MAX);
     }
-    let expected = SiteTraffic {
+    let expected = LocationTraffic {
         requests: 3,
         lanes: 65,
         actual: 3,

@@ -9,7 +9,10 @@ fn show12(x: Option<&u32>) -> u32 {
         None => 5u32,
     }
 }
-constant!(TABLE13: [u32; 8] = [u32::MAX, (12045931745912512731u64 as u32), (16203691099960049109u64 as u32), 19u32, 1u32, (1u32 << 20), 18u32, (8440627218229600645u64 as u32)]);
+constant!(TABLE13: [u32; 8] = [
+    u32::MAX, (12045931745912512731u64 as u32), (16203691099960049109u64 as u32), 19u32, 1u32,
+    (1u32 << 20), 18u32, (8440627218229600645u64 as u32),
+]);
 pub fn program(input: &[u64; 8], output: &mut [u64; 8]) {
     let mut last14: Option<&u32> = None;
     last14 = (input[0] & 1 == 1).then(|| &TABLE13[(0usize) & 7]).or(last14);

@@ -63,7 +63,7 @@ fn ours(us: f64) -> Made {
     let plan = PlanSummary {
         kernel: "r10_gemm_f32",
         tile: [128, 128],
-        slices: 1,
+        splits: 1,
         block: [256, 1, 1],
         grid: [64, 1, 1],
         a_part_bytes: 0,
@@ -199,8 +199,8 @@ fn options() -> Options {
     Options {
         device: None,
         suite,
-        rung: None,
-        speeds: crate::plan::Speeds::default(),
+        family: None,
+        speeds: crate::dispatch::Speeds::default(),
         zeros: false,
         rounds: Some(5),
         cublas: None,

@@ -86,7 +86,8 @@ fn tables_have_columns_for_what_was_measured_only() {
     assert_eq!(with_zeros.rows[2][..3], ["failing", "not measured", ""]);
     // Two rows of one product, and what failed there is said once.
     let expected = [
-        "256 x 256 x 256 f32 NN: cublasLt #2 passed over: cuBLAS: cublasLtMatmul returned 15 (CUBLAS_STATUS_NOT_SUPPORTED)",
+        "256 x 256 x 256 f32 NN: cublasLt #2 passed over: cuBLAS: cublasLtMatmul returned 15 \
+         (CUBLAS_STATUS_NOT_SUPPORTED)",
         "failing: too large",
     ];
     assert_eq!(with_zeros.problems, expected);

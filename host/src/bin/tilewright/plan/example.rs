@@ -60,7 +60,8 @@ fn describe(example: &Example) -> String {
     );
     let _ = writeln!(
         text,
-        "\nAs kernels for sm_120 are built, with the sums in registers from the start: {} B, {} B are left; each of {} threads has {}\n\
+        "\nAs kernels for sm_120 are built, with the sums in registers from the start: {} B, {} B are left; each of {} \
+         threads has {}\n\
          sums in its registers.",
         built.total_bytes,
         built.left_bytes,

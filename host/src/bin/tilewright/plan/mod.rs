@@ -3,8 +3,6 @@
 mod example;
 mod text;
 
-pub use text::limiter;
-
 use std::io::Write;
 use std::path::{Path as FilePath, PathBuf};
 
@@ -18,6 +16,11 @@ use tilewright_plan::{
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
 use crate::output;
+
+/// Arguments that ask about a GPU or a template, which neither the example nor the list of rules does.
+const OF_A_REQUEST: [&str; 10] = [
+    "m", "n", "k", "arch", "device", "tile", "path", "explain", "svg", "html",
+];
 
 /// Say what fits into a GPU's shared memory, by how many bytes it does not, and what must give
 ///
@@ -41,9 +44,9 @@ pub struct Command {
     /// Plan for this GPU, counted from 0 as the driver counts
     #[arg(long, value_name = "N", conflicts_with = "arch")]
     device: Option<u32>,
-    /// The product whose speed is assumed, such as "RTX 5090"; without it, one that stands for the architecture
-    #[arg(long, requires = "arch")]
-    product: Option<String>,
+    /// The GPU whose speed is assumed, such as "RTX 5090"; without it, one that stands for the architecture
+    #[arg(long, value_name = "NAME", requires = "arch", alias = "product")]
+    gpu: Option<String>,
     /// The element types of A and B: f64, f32, tf32, f16, bf16, e4m3, e5m2, int8, mxfp8, mxfp4, nvfp4 or mxfp8xmxfp4
     #[arg(long, default_value = "f16")]
     dtype: GemmType,
@@ -56,7 +59,7 @@ pub struct Command {
     /// The instructions: simt, mma.sync, wgmma or tcgen05; without it, the fastest
     #[arg(long)]
     path: Option<Path>,
-    /// Where the sums live: registers, smem or tmem
+    /// Where the accumulators live: registers, smem or tmem
     #[arg(long, requires = "tile")]
     accumulator: Option<Accumulator>,
     /// Accumulators in tensor memory at once
@@ -65,10 +68,10 @@ pub struct Command {
     /// How results leave: direct, MxN, MxNxBUFFERS, or reuse:MxN over the operands' buffers
     #[arg(long, requires = "tile")]
     epilogue: Option<Epilogue>,
-    /// Warps that multiply
+    /// Math warps
     #[arg(long, requires = "tile")]
     warps: Option<u32>,
-    /// Warps that only copy
+    /// Producer warps
     #[arg(long, requires = "tile")]
     producer_warps: Option<u32>,
     /// Who makes the kernel, which decides what stages and barriers cost: tilewright, cutlass, triton or deepgemm
@@ -86,10 +89,10 @@ pub struct Command {
     /// Shared memory that each warp has for itself
     #[arg(long, value_name = "BYTES", requires = "tile")]
     scratch_per_warp: Option<u32>,
-    /// Parts of K that different blocks sum
+    /// Split-K factor
     #[arg(long, value_name = "PARTS", requires = "tile")]
     split_k: Option<u32>,
-    /// Blocks of a cluster along m and n
+    /// CTAs of a cluster along m and n
     #[arg(long, value_name = "MxN", requires = "tile", value_parser = cluster)]
     cluster: Option<(u32, u32)>,
     /// Registers of a thread, where a compiler has said so
@@ -108,10 +111,10 @@ pub struct Command {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Show the budget guide's example, 128x256x64 NVFP4 with four stages, its figures beside the corrected ones
-    #[arg(long, conflicts_with_all = ["m", "n", "k", "arch", "device", "tile", "path", "explain", "svg", "html"])]
+    #[arg(long, conflicts_with_all = OF_A_REQUEST)]
     example: bool,
     /// Print the rules that a template is held against, with their sources
-    #[arg(long, conflicts_with_all = ["m", "n", "k", "arch", "device", "tile", "path", "explain", "svg", "html", "example"])]
+    #[arg(long, conflicts_with_all = OF_A_REQUEST, conflicts_with = "example")]
     rules: bool,
 }
 
@@ -127,7 +130,7 @@ impl Command {
     fn request(&self) -> Request {
         Request {
             arch: self.arch.clone().unwrap_or_default(),
-            product: self.product.clone(),
+            gpu: self.gpu.clone(),
             dtype: self.dtype,
             m: self.m,
             n: self.n,
@@ -165,7 +168,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let mut request = command.request();
     let report = answer(&mut request, command.device.unwrap_or_default())?;
     if let Some(file) = &command.svg {
-        write(file, &picture::svg(&text::bars(&report)))?;
+        write(file, &picture::svg(&report.bars()))?;
     }
     if let Some(file) = &command.html {
         let request = serde_json::to_string(&request).map_err(|error| Failure {
@@ -188,13 +191,13 @@ fn answer(request: &mut Request, device: u32) -> Result<Report> {
             exit_code: error.exit_code(),
             message: format!("{error}; name an architecture: --arch sm_90"),
         })?;
-        let (Some(arch), Some(product)) = (profile.architecture(), profile.product()) else {
+        let (Some(arch), Some(gpu)) = (profile.architecture(), profile.gpu_model()) else {
             let name = format!("sm_{}{}", profile.compute_capability.0, profile.compute_capability.1);
             let unknown = cuda_arch::UnknownArchitecture { name: &name };
             return Err(Failure::input(unknown.to_string()));
         };
         request.arch = arch.name.to_owned();
-        report_for(request, &arch, &product)
+        report_for(request, &arch, &gpu)
     } else {
         report(request)
     };

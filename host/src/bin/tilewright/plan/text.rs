@@ -2,32 +2,14 @@
 
 use std::fmt::Write;
 
-use tilewright_plan::picture::Bar;
 use tilewright_plan::rules::RULES;
-use tilewright_plan::{CandidateRow, Component, Limiter, Report, Sheet};
+use tilewright_plan::{CandidateRow, Component, Report, Sheet};
 
 use crate::failure::Result;
 use crate::output;
 
 /// Candidates that are shown without `--explain`.
 const SHOWN: usize = 5;
-
-/// The bars of the picture: as asked, and after the moves.
-pub fn bars(report: &Report) -> Vec<Bar<'_>> {
-    let asked = Bar {
-        label: if report.candidates.is_empty() {
-            "as asked"
-        } else {
-            "selected"
-        },
-        sheet: &report.worksheet,
-    };
-    let after = report.worksheet_after_moves.as_ref().map(|sheet| Bar {
-        label: "after the moves",
-        sheet,
-    });
-    [asked].into_iter().chain(after).collect()
-}
 
 /// Everything that `tilewright plan` shows.
 pub fn describe(report: &Report, explain: bool) -> String {
@@ -72,11 +54,7 @@ fn title(text: &mut String, report: &Report) {
         .map(|shape| format!(", {} x {} x {}", shape.m, shape.n, shape.k))
         .unwrap_or_default();
     // Writing to a `String` cannot fail.
-    let _ = writeln!(
-        text,
-        "{}{of_shape} on {} ({})\n",
-        report.dtype, report.arch, report.product
-    );
+    let _ = writeln!(text, "{}{of_shape} on {} ({})\n", report.dtype, report.arch, report.gpu);
     let mut rows = vec![
         ("tile", sheet.tile.to_string()),
         ("stages", stages(sheet)),
@@ -87,12 +65,12 @@ fn title(text: &mut String, report: &Report) {
             "warps",
             match sheet.producer_warps {
                 0 => sheet.warps.to_string(),
-                copying => format!("{} and {copying} that copy", sheet.warps),
+                producers => format!("{} and {producers} producers", sheet.warps),
             },
         ),
     ];
     if sheet.split_k > 1 {
-        rows.push(("parts of k", sheet.split_k.to_string()));
+        rows.push(("split-K", sheet.split_k.to_string()));
     }
     if sheet.cluster != (1, 1) {
         rows.push(("cluster", format!("{}x{}", sheet.cluster.0, sheet.cluster.1)));
@@ -177,7 +155,7 @@ fn worksheet(text: &mut String, sheet: &Sheet) {
             "{} ({} warps), limited by {}",
             occupancy.blocks_per_sm,
             occupancy.warps_per_sm,
-            limiter(occupancy.limiter)
+            occupancy.limiter.name()
         ),
     ));
     text.push_str(&output::render(output::pairs(rows)));
@@ -189,18 +167,6 @@ fn how(part: &Component, sheet: &Sheet) -> String {
         (Some(bytes), _) => format!("{bytes} B x {} buffers", sheet.buffers),
         (None, 0) => String::new(),
         (None, overlaid) => format!("{overlaid} B more lie over the operands"),
-    }
-}
-
-/// The resource as it is called in tables.
-pub fn limiter(limiter: Limiter) -> &'static str {
-    match limiter {
-        Limiter::SharedMemory => "shared memory",
-        Limiter::Registers => "registers",
-        Limiter::Warps => "warps",
-        Limiter::Blocks => "the number of blocks",
-        Limiter::Barriers => "barriers",
-        Limiter::VirtualResources => "virtual resources",
     }
 }
 
@@ -268,8 +234,8 @@ fn estimate(text: &mut String, report: &Report) {
     let tflops = 2.0 * shape.m as f64 * shape.n as f64 * shape.k as f64 / (estimate.us * 1e6);
     let _ = writeln!(
         text,
-        "\nEstimated {:.1} us, {tflops:.1} TFLOP/s, bound by {}: {:.2} waves; alone, multiplications take {:.1} us, shared memory \
-         {:.1}, L2 {:.1}, device memory {:.1}.\nA model, not a measurement.",
+        "\nEstimated {:.1} us, {tflops:.1} TFLOP/s, bound by {}: {:.2} waves; alone, multiplications take {:.1} us, \
+         shared memory {:.1}, L2 {:.1}, device memory {:.1}.\nA model, not a measurement.",
         estimate.us,
         estimate.bound.name(),
         estimate.waves,

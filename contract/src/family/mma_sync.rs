@@ -1,0 +1,340 @@
+//! Tiles of tensor-core kernels, and how a stage of theirs lies in shared memory.
+
+use crate::dtype::DType;
+use crate::family::{Family, dtype, major};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, TileShape};
+use crate::major::Major;
+use crate::smem::{SmemLayout, Storage};
+use crate::units::Bytes;
+
+/// What one block of a tensor-core kernel computes, with elements of 2 bytes, and with how many warps.
+///
+/// A block computes `m x n` elements of C in steps of `k`; each of its warps computes `warp_m x warp_n` of them, side
+/// by side. Shared memory is a ring of stages:
+///
+/// ```text
+/// | A_s: m * k | B_s: n * k |   elements; `stages` times
+/// ```
+///
+/// Each part has the rows that its matrix has in memory, [`Swizzle`]d: rows of `k` where the matrix lies along K, `k`
+/// rows of `m` or `n` where it lies across.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorTile {
+    /// Rows of C.
+    pub m: u32,
+    /// Columns of C.
+    pub n: u32,
+    /// Elements along K of a step.
+    pub k: u32,
+    /// Rows of C of a warp.
+    pub warp_m: u32,
+    /// Columns of C of a warp.
+    pub warp_n: u32,
+    /// Steps that are in shared memory at once.
+    pub stages: u32,
+    /// CTAs that an SM is to hold (`.minnctapersm`), which caps registers.
+    pub min_blocks: u32,
+}
+
+impl TensorTile {
+    /// Bytes of an element of A, B and C.
+    pub const ELEMENT_BYTES: u32 = 2;
+
+    /// Elements of A and B along each side of what two `mma.m16n8k16` read at once, and along K.
+    pub const PIECE: u32 = 16;
+
+    /// Threads of a block.
+    pub const fn threads(self) -> u32 {
+        32 * self.warps_m() * self.warps_n()
+    }
+
+    /// Warps along the rows of C.
+    pub const fn warps_m(self) -> u32 {
+        self.m / self.warp_m
+    }
+
+    /// Warps along the columns of C.
+    pub const fn warps_n(self) -> u32 {
+        self.n / self.warp_n
+    }
+
+    /// Elements of `A_s` of one stage: `B_s` begins here.
+    pub const fn a_elems(self) -> u32 {
+        self.m * self.k
+    }
+
+    /// Elements of `B_s` of one stage.
+    pub const fn b_elems(self) -> u32 {
+        self.n * self.k
+    }
+
+    /// Elements of a stage.
+    pub const fn stage_elems(self) -> u32 {
+        self.a_elems() + self.b_elems()
+    }
+
+    /// Bytes of a stage.
+    pub const fn stage_bytes(self) -> Bytes {
+        Bytes(self.stage_elems() * Self::ELEMENT_BYTES)
+    }
+
+    /// Bytes of all stages: the block's dynamic shared memory.
+    pub const fn bytes(self) -> Bytes {
+        Bytes(self.stages * self.stage_bytes().get())
+    }
+
+    /// Fails to compile where the numbers do not fit each other: whole warps and pieces, copies without a rest.
+    pub const fn checked(self) -> Self {
+        assert!(
+            self.warps_m() * self.warp_m == self.m && self.warps_n() * self.warp_n == self.n,
+            "whole warps"
+        );
+        assert!(
+            self.warp_m.is_power_of_two() && self.warp_n.is_power_of_two() && self.k.is_power_of_two(),
+            "chunks are found by XOR"
+        );
+        assert!(self.warp_m >= Self::PIECE && self.warp_n >= Self::PIECE, "whole pieces");
+        assert!(
+            self.k.is_multiple_of(2 * Self::PIECE),
+            "two pieces along K, of which one is loaded while the other is multiplied"
+        );
+        assert!(self.threads() <= crate::MAX_THREADS_PER_BLOCK);
+        // A pass of the block is whole rows, and a multiple of 8 of them: the swizzle of a thread is the same in every
+        // pass.
+        let mut row = 0;
+        while row < 3 {
+            let chunks = [self.k, self.m, self.n][row] / Swizzle::CHUNK;
+            assert!(
+                chunks.is_power_of_two() && self.threads().is_multiple_of(8 * chunks),
+                "whole passes"
+            );
+            row += 1;
+        }
+        assert!(
+            self.a_elems().is_multiple_of(self.threads() * Swizzle::CHUNK)
+                && self.b_elems().is_multiple_of(self.threads() * Swizzle::CHUNK),
+            "as many copies in every thread"
+        );
+        assert!(self.stages >= 2, "one stage is filled while another is read");
+        self
+    }
+}
+
+/// Tiles whose warps have 64 x 64 elements of C: 128 sums a lane, and as many as 255 registers hold with the fragments
+/// of two pieces along K.
+pub mod tensor_tiles {
+    use super::TensorTile;
+
+    /// 64 KiB, 4 warps: two blocks of a multiprocessor take all its registers.
+    pub const T128X128: TensorTile = TensorTile {
+        m: 128,
+        n: 128,
+        k: 32,
+        warp_m: 64,
+        warp_n: 64,
+        stages: 4,
+        min_blocks: 2,
+    }
+    .checked();
+
+    /// 96 KiB, 8 warps: one block takes all registers, and reads three quarters as much of A and B as two of 128 x 128.
+    pub const T256X128: TensorTile = TensorTile {
+        m: 256,
+        min_blocks: 1,
+        ..T128X128
+    }
+    .checked();
+}
+
+/// The kernels of this family: calls `$callback!` with rows `symbol: tile, element, major of A, of B;`.
+#[macro_export]
+macro_rules! mma_sync_kernels {
+    ($($callback:tt)*) => {
+        $($callback)*! {
+            r12_mma_sync_nn_128x128_f16: T128X128, f16, KMajor, MnMajor;
+            r12_mma_sync_nt_128x128_f16: T128X128, f16, KMajor, KMajor;
+            r12_mma_sync_tn_128x128_f16: T128X128, f16, MnMajor, MnMajor;
+            r12_mma_sync_tt_128x128_f16: T128X128, f16, MnMajor, KMajor;
+            r12_mma_sync_nn_128x128_bf16: T128X128, bf16, KMajor, MnMajor;
+            r12_mma_sync_nt_128x128_bf16: T128X128, bf16, KMajor, KMajor;
+            r12_mma_sync_tn_128x128_bf16: T128X128, bf16, MnMajor, MnMajor;
+            r12_mma_sync_tt_128x128_bf16: T128X128, bf16, MnMajor, KMajor;
+            r12_mma_sync_nn_256x128_f16: T256X128, f16, KMajor, MnMajor;
+            r12_mma_sync_nt_256x128_f16: T256X128, f16, KMajor, KMajor;
+            r12_mma_sync_nn_256x128_bf16: T256X128, bf16, KMajor, MnMajor;
+            r12_mma_sync_nt_256x128_bf16: T256X128, bf16, KMajor, KMajor;
+        }
+    };
+}
+
+macro_rules! rows {
+    ($($symbol:ident: $tile:ident, $element:ident, $a:ident, $b:ident;)*) => {
+        [$(kernel(stringify!($symbol), tensor_tiles::$tile, dtype!($element), [major!($a), major!($b)])),*]
+    };
+}
+
+/// The kernels of this file.
+pub(super) const KERNELS: [Kernel; 12] = crate::mma_sync_kernels!(rows);
+
+const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [Major; 2]) -> Kernel {
+    Kernel {
+        symbol,
+        family: Family::MmaSync,
+        target: Family::MmaSync.target(),
+        dtype,
+        operands: Operands::Matrices(majors),
+        alignment: Alignment::VECTORS_OF_8,
+        tile: TileShape {
+            m: tile.m,
+            n: tile.n,
+            k: tile.k,
+        },
+        widths: None,
+        block: [tile.threads(), 1],
+        max_threads: Some(tile.threads()),
+        producer_warps: 0,
+        cluster: 1,
+        schedule: Schedule::OneTilePerCta,
+        mma: MmaPath::MmaSync,
+        loads: Loads::CpAsync,
+        smem: SmemLayout {
+            storage: Storage::Dynamic,
+            stages: tile.stages,
+            a_per_stage: Bytes(tile.a_elems() * TensorTile::ELEMENT_BYTES),
+            b_per_stage: Bytes(tile.b_elems() * TensorTile::ELEMENT_BYTES),
+            // Swizzled: no padding keeps bank conflicts away.
+            ..SmemLayout::NONE
+        },
+        supports: Features {
+            alpha_beta: true,
+            epilogue: true,
+            ..Features::PRODUCT
+        },
+        split_k: None,
+        signature: Signature::CallAndEpilogue,
+    }
+}
+
+/// How the rows of a matrix of 2-byte elements lie in shared memory: packed, and cut into chunks of 16 bytes, which are
+/// permuted within their row by an XOR with a number that depends on the row.
+///
+/// Shared memory moves 128 bytes at once, eight chunks that lie in different eighths of them ([`Self::bank_group`]).
+/// What a warp accesses together is a column of chunks in 8 neighbouring rows (`ldmatrix`), or 8 neighbouring chunks (a
+/// copy); both then lie in 8 different eighths, whatever the length of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Swizzle {
+    /// Chunks of a row, a power of two.
+    chunks: u32,
+}
+
+impl Swizzle {
+    /// Elements of a chunk: what one lane copies at once, and a row of the matrices that `ldmatrix` loads.
+    pub const CHUNK: u32 = 8;
+
+    /// Of rows of so many elements, a power of two and at least a chunk.
+    pub const fn of_row(elems: u32) -> Self {
+        assert!(
+            elems.is_power_of_two() && elems >= Self::CHUNK,
+            "whole chunks, a power of two"
+        );
+        Self {
+            chunks: elems / Self::CHUNK,
+        }
+    }
+
+    /// Chunks of a row.
+    pub const fn chunks(self) -> u32 {
+        self.chunks
+    }
+
+    /// Elements of a row.
+    pub const fn row_elems(self) -> u32 {
+        self.chunks * Self::CHUNK
+    }
+
+    /// What the numbers of the chunks of a row are XORed with. Rows 8 apart have the same.
+    #[inline(always)]
+    pub const fn key(self, row: u32) -> u32 {
+        // Rows that lie in the same 128 bytes need no difference.
+        if self.chunks < 8 {
+            row / (8 / self.chunks) % self.chunks
+        } else {
+            row % 8
+        }
+    }
+
+    /// The element, from the matrix's first one, at which a chunk begins.
+    #[inline(always)]
+    pub const fn elem(self, row: u32, chunk: u32) -> u32 {
+        row * self.row_elems() + (chunk ^ self.key(row)) * Self::CHUNK
+    }
+
+    /// In which eighth of 128 bytes, 0 to 7, the chunk lies that begins at an element.
+    pub const fn bank_group(elem: u32) -> u32 {
+        elem / Self::CHUNK % 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TILE: TensorTile = tensor_tiles::T128X128;
+
+    #[test]
+    fn the_geometry_counts_what_a_block_holds() {
+        assert_eq!((TILE.threads(), TILE.warps_m(), TILE.warps_n()), (128, 2, 2));
+        // 32 x (128 + 128) elements of 2 bytes; four of them.
+        assert_eq!((TILE.stage_bytes(), TILE.bytes()), (Bytes(16_384), Bytes(65_536)));
+        let large = tensor_tiles::T256X128;
+        assert_eq!((large.threads(), large.bytes()), (256, Bytes(98_304)));
+    }
+
+    /// Rows of a chunk, of a 64-byte step along K, of 128 bytes, and of 128 and 256 columns.
+    const ROWS: [u32; 6] = [8, 16, 32, 64, 128, 256];
+
+    #[test]
+    fn every_chunk_has_a_place_of_its_own_in_its_row() {
+        for elems in ROWS {
+            let swizzle = Swizzle::of_row(elems);
+            for row in 0..32 {
+                let mut seen = 0_u64;
+                for chunk in 0..swizzle.chunks() {
+                    let elem = swizzle.elem(row, chunk);
+                    assert!(elem.is_multiple_of(Swizzle::CHUNK) && elem / elems == row);
+                    seen |= 1 << (elem % elems / Swizzle::CHUNK);
+                }
+                assert_eq!(seen.count_ones(), swizzle.chunks(), "{elems} elements, row {row}");
+            }
+        }
+    }
+
+    /// Whether 8 chunks lie in 8 different eighths of 128 bytes.
+    fn spread(elems: impl Iterator<Item = u32>) -> bool {
+        elems.fold(0_u32, |seen, elem| seen | 1 << Swizzle::bank_group(elem)) == 0xff
+    }
+
+    #[test]
+    fn the_8_rows_of_a_matrix_lie_in_8_bank_groups() {
+        for elems in ROWS {
+            let swizzle = Swizzle::of_row(elems);
+            for first in (0..64).step_by(8) {
+                for chunk in 0..swizzle.chunks() {
+                    let rows = (first..first + 8).map(|row| swizzle.elem(row, chunk));
+                    assert!(spread(rows), "{elems} elements, rows from {first}, chunk {chunk}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbouring_copies_lie_in_8_bank_groups() {
+        for elems in ROWS {
+            let swizzle = Swizzle::of_row(elems);
+            for first in (0..64 * swizzle.chunks()).step_by(8) {
+                let copies = (first..first + 8).map(|at| swizzle.elem(at / swizzle.chunks(), at % swizzle.chunks()));
+                assert!(spread(copies), "{elems} elements, copies from {first}");
+            }
+        }
+    }
+}

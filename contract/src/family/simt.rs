@@ -1,0 +1,356 @@
+//! f32 by `fma` from tiles of registers: the library's kernels for every layout, and the rungs that lead there.
+
+use crate::dtype::DType;
+use crate::family::{Family, major};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK, TileShape};
+use crate::major::Major;
+use crate::smem::{SmemLayout, Storage};
+use crate::units::Bytes;
+
+/// What one block computes, and with how many threads.
+///
+/// A block computes `m x n` elements of C in steps of `k`. A thread holds `thread_m x thread_n` of them. From rung 7 on
+/// its warps lie side by side, `8 * thread_n` columns and `4 * thread_m` rows each.
+///
+/// Shared memory is a ring of stages. A stage holds `k` elements of each row of A, transposed, and of each column of B:
+///
+/// ```text
+/// | A_s: k x m, pitch m + PAD | B_s: k x n, pitch n + PAD |   elements; `stages` times
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockTile {
+    /// Rows of C.
+    pub m: u32,
+    /// Columns of C.
+    pub n: u32,
+    /// Elements along K of a step.
+    pub k: u32,
+    /// Rows of C of a thread.
+    pub thread_m: u32,
+    /// Columns of C of a thread.
+    pub thread_n: u32,
+    /// Steps that are in shared memory at once.
+    pub stages: u32,
+    /// CTAs that an SM is to hold (`.minnctapersm`), which caps registers; 0 leaves it to the compiler.
+    pub min_blocks: u32,
+}
+
+impl BlockTile {
+    /// Rows of lanes in a warp.
+    pub const LANES_M: u32 = 4;
+
+    /// Columns of lanes in a warp.
+    pub const LANES_N: u32 = 8;
+
+    /// Elements behind each row in shared memory. A warp that transposes stores 8 elements along K of 4 rows, or, where
+    /// its lanes loaded vectors along K, 2 of 16 rows, 4 apart along K: with a pitch of 4 more than a multiple of 32
+    /// their addresses fall into 32 banks. Vectors of 4 elements stay aligned.
+    pub const PAD: u32 = 4;
+
+    /// Threads of a block.
+    pub const fn threads(self) -> u32 {
+        self.m * self.n / (self.thread_m * self.thread_n)
+    }
+
+    /// Warps along the rows of C.
+    pub const fn warps_m(self) -> u32 {
+        self.m / (Self::LANES_M * self.thread_m)
+    }
+
+    /// Warps along the columns of C.
+    pub const fn warps_n(self) -> u32 {
+        self.n / (Self::LANES_N * self.thread_n)
+    }
+
+    /// Elements from one row of `A_s` to the next.
+    pub const fn a_pitch(self) -> u32 {
+        self.m + Self::PAD
+    }
+
+    /// Elements from one row of `B_s` to the next.
+    pub const fn b_pitch(self) -> u32 {
+        self.n + Self::PAD
+    }
+
+    /// Elements of `A_s` of one stage: `B_s` begins here.
+    pub const fn a_elems(self) -> u32 {
+        self.k * self.a_pitch()
+    }
+
+    /// Elements of `B_s` of one stage.
+    pub const fn b_elems(self) -> u32 {
+        self.k * self.b_pitch()
+    }
+
+    /// Elements of a stage.
+    pub const fn stage_elems(self) -> u32 {
+        self.a_elems() + self.b_elems()
+    }
+
+    /// Bytes of all stages.
+    pub const fn bytes(self, dtype: DType) -> Bytes {
+        Bytes(self.stages * self.stage_elems() * dtype.size_bytes())
+    }
+
+    /// Whether its kernels support split-K, and store vectors. Where a thread has 128 sums, nearly all registers
+    /// are taken, and such choices at the end cost the order in which `ptxas` uses them: 2 % of the speed of large
+    /// products on an H200.
+    pub const fn supports_split_k(self) -> bool {
+        self.thread_m * self.thread_n < 128
+    }
+
+    /// Fails to compile where the numbers do not fit each other: whole warps, copies without a rest.
+    pub const fn checked(self) -> Self {
+        assert!(
+            self.warps_m() * Self::LANES_M * self.thread_m == self.m,
+            "whole warps along M"
+        );
+        assert!(
+            self.warps_n() * Self::LANES_N * self.thread_n == self.n,
+            "whole warps along N"
+        );
+        assert!(self.threads() == 32 * self.warps_m() * self.warps_n());
+        assert!(self.threads() <= crate::MAX_THREADS_PER_BLOCK);
+        assert!(self.k.is_multiple_of(8), "8 lanes copy along K");
+        assert!(
+            self.m.is_multiple_of(self.threads() / 8) && self.n.is_multiple_of(self.threads() / 8),
+            "whole passes"
+        );
+        assert!(self.stages >= 1);
+        self
+    }
+
+    /// [`Self::checked`], and what the body of the pipelined rungs asks for: fragments of whole vectors, at least two
+    /// stages to fill one while another is read.
+    pub const fn pipelined(self) -> Self {
+        assert!(
+            self.thread_m.is_multiple_of(4) && self.thread_n.is_multiple_of(4),
+            "fragments are vectors of 4"
+        );
+        assert!(self.stages >= 2);
+        self.checked()
+    }
+}
+
+/// The tiles of this family; f32.
+pub mod tiles {
+    use super::BlockTile;
+
+    const fn tile(m: u32, n: u32, k: u32, thread_m: u32, thread_n: u32, stages: u32, min_blocks: u32) -> BlockTile {
+        let tile = BlockTile {
+            m,
+            n,
+            k,
+            thread_m,
+            thread_n,
+            stages,
+            min_blocks,
+        };
+        tile.checked()
+    }
+
+    /// Of [`Family::RegisterColumn`](crate::Family::RegisterColumn): 8 rows of one column a thread.
+    pub const COLUMN_64X64: BlockTile = tile(64, 64, 8, 8, 1, 1, 0);
+    /// Of [`Family::VectorCopy`](crate::Family::VectorCopy) and [`Family::WarpTile`](crate::Family::WarpTile).
+    pub const ONE_STAGE_128X128: BlockTile = tile(128, 128, 8, 8, 8, 1, 0);
+    /// Of [`Family::DoubleBuffer`](crate::Family::DoubleBuffer): one stage is filled while the other is read.
+    pub const TWO_STAGES_128X128: BlockTile = tile(128, 128, 8, 8, 8, 2, 2);
+
+    /// For large products: 16 x 8 elements a thread, one block a multiprocessor.
+    pub const T256X128: BlockTile = tile(256, 128, 16, 16, 8, 3, 1).pipelined();
+    /// For products with too few tiles of 256 x 128: 8 x 8 elements a thread, two blocks a multiprocessor.
+    pub const T128X128: BlockTile = tile(128, 128, 16, 8, 8, 3, 2).pipelined();
+    /// Four warps with 8 x 8 elements a thread.
+    pub const T128X64: BlockTile = tile(128, 64, 16, 8, 8, 3, 3).pipelined();
+    /// Two warps with 8 x 8 elements a thread.
+    pub const T64X64: BlockTile = tile(64, 64, 16, 8, 8, 4, 6).pipelined();
+    /// For few rows of C.
+    pub const T32X128: BlockTile = tile(32, 128, 32, 4, 8, 3, 4).pipelined();
+    /// For few columns of C.
+    pub const T128X32: BlockTile = tile(128, 32, 32, 8, 4, 3, 4).pipelined();
+    /// For no more than 16 rows of C.
+    pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4, 4).pipelined();
+}
+
+/// Kernels with a pipeline of `cp.async`, for one layout: calls `$callback!` with rows `symbol: tile, major and
+/// elements of one load of A, of B;`.
+#[macro_export]
+macro_rules! async_copy_kernels {
+    ($($callback:tt)*) => {
+        $($callback)*! {
+            r09_async_copy_nn4_256x128_f32: T256X128, KMajor 1, MnMajor 4;
+            r09_async_copy_nn_256x128_f32: T256X128, KMajor 1, MnMajor 1;
+        }
+    };
+}
+
+/// Kernels for every layout, as in [`async_copy_kernels`](crate::async_copy_kernels): of each tile one row for each
+/// layout, and for those whose loads can be vectors one that makes them so, first. Where no vectors can be loaded the
+/// next smaller tile is as fast; where registers do not suffice on every architecture there is no row.
+#[macro_export]
+macro_rules! gemm_kernels {
+    ($($callback:tt)*) => {
+        $($callback)*! {
+            r10_gemm_nn4_256x128_f32: T256X128, KMajor 1, MnMajor 4;
+            r10_gemm_nt_256x128_f32: T256X128, KMajor 1, KMajor 1;
+            r10_gemm_tn4_256x128_f32: T256X128, MnMajor 4, MnMajor 4;
+            r10_gemm_tt4_256x128_f32: T256X128, MnMajor 4, KMajor 1;
+            r10_gemm_nn4_128x128_f32: T128X128, KMajor 1, MnMajor 4;
+            r10_gemm_nt_128x128_f32: T128X128, KMajor 1, KMajor 1;
+            r10_gemm_nn4_128x64_f32: T128X64, KMajor 1, MnMajor 4;
+            r10_gemm_nt_128x64_f32: T128X64, KMajor 1, KMajor 1;
+            r10_gemm_tn4_128x64_f32: T128X64, MnMajor 4, MnMajor 4;
+            r10_gemm_tt4_128x64_f32: T128X64, MnMajor 4, KMajor 1;
+            r10_gemm_nn_128x64_f32: T128X64, KMajor 1, MnMajor 1;
+            r10_gemm_tn_128x64_f32: T128X64, MnMajor 1, MnMajor 1;
+            r10_gemm_tt_128x64_f32: T128X64, MnMajor 1, KMajor 1;
+            r10_gemm_nn4_64x64_f32: T64X64, KMajor 1, MnMajor 4;
+            r10_gemm_nt_64x64_f32: T64X64, KMajor 1, KMajor 1;
+            r10_gemm_tn4_64x64_f32: T64X64, MnMajor 4, MnMajor 4;
+            r10_gemm_tt4_64x64_f32: T64X64, MnMajor 4, KMajor 1;
+            r10_gemm_nn_64x64_f32: T64X64, KMajor 1, MnMajor 1;
+            r10_gemm_tt_64x64_f32: T64X64, MnMajor 1, KMajor 1;
+            r10_gemm_nn4_32x128_f32: T32X128, KMajor 1, MnMajor 4;
+            r10_gemm_nt_32x128_f32: T32X128, KMajor 1, KMajor 1;
+            r10_gemm_tn4_32x128_f32: T32X128, MnMajor 4, MnMajor 4;
+            r10_gemm_tt4_32x128_f32: T32X128, MnMajor 4, KMajor 1;
+            r10_gemm_nn_32x128_f32: T32X128, KMajor 1, MnMajor 1;
+            r10_gemm_tn_32x128_f32: T32X128, MnMajor 1, MnMajor 1;
+            r10_gemm_tt_32x128_f32: T32X128, MnMajor 1, KMajor 1;
+            r10_gemm_nn4_128x32_f32: T128X32, KMajor 1, MnMajor 4;
+            r10_gemm_nt_128x32_f32: T128X32, KMajor 1, KMajor 1;
+            r10_gemm_tn4_128x32_f32: T128X32, MnMajor 4, MnMajor 4;
+            r10_gemm_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
+            r10_gemm_nn_128x32_f32: T128X32, KMajor 1, MnMajor 1;
+            r10_gemm_tn_128x32_f32: T128X32, MnMajor 1, MnMajor 1;
+            r10_gemm_nn4_16x128_f32: T16X128, KMajor 1, MnMajor 4;
+            r10_gemm_nt_16x128_f32: T16X128, KMajor 1, KMajor 1;
+            r10_gemm_tn4_16x128_f32: T16X128, MnMajor 4, MnMajor 4;
+            r10_gemm_tt4_16x128_f32: T16X128, MnMajor 4, KMajor 1;
+            r10_gemm_nn_16x128_f32: T16X128, KMajor 1, MnMajor 1;
+            r10_gemm_tn_16x128_f32: T16X128, MnMajor 1, MnMajor 1;
+            r10_gemm_tt_16x128_f32: T16X128, MnMajor 1, KMajor 1;
+        }
+    };
+}
+
+macro_rules! pipelined {
+    ($family:ident $($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
+        [$(Kernel {
+            operands: Operands::Matrices([major!($a), major!($b)]),
+            alignment: Alignment::of([$a_elems, $b_elems]),
+            ..kernel(Family::$family, stringify!($symbol), tiles::$tile)
+        }),*]
+    };
+}
+
+macro_rules! async_copy {
+    ($($rows:tt)*) => { pipelined!(AsyncCopy $($rows)*) };
+}
+
+macro_rules! gemm {
+    ($($rows:tt)*) => { pipelined!(Gemm $($rows)*) };
+}
+
+const ASYNC_COPY: [Kernel; 2] = crate::async_copy_kernels!(async_copy);
+const GEMM: [Kernel; 39] = crate::gemm_kernels!(gemm);
+
+/// The kernels of this file.
+pub(super) const KERNELS: [Kernel; 41] = {
+    let mut all = [ASYNC_COPY[0]; 41];
+    let mut row = 1;
+    while row < all.len() {
+        all[row] = if row < 2 { ASYNC_COPY[row] } else { GEMM[row - 2] };
+        row += 1;
+    }
+    all
+};
+
+/// The kernel with this tile, for row-major operands and single elements.
+pub(super) const fn kernel(family: Family, symbol: &'static str, tile: BlockTile) -> Kernel {
+    let is_pipelined = matches!(family, Family::AsyncCopy | Family::Gemm);
+    let is_split = is_pipelined && tile.supports_split_k();
+    Kernel {
+        symbol,
+        family,
+        target: family.target(),
+        dtype: DType::F32,
+        operands: Operands::Matrices([Major::K, Major::Mn]),
+        alignment: Alignment::NONE,
+        tile: TileShape {
+            m: tile.m,
+            n: tile.n,
+            k: tile.k,
+        },
+        widths: None,
+        block: [tile.threads(), 1],
+        max_threads: Some(tile.threads()),
+        producer_warps: 0,
+        cluster: 1,
+        schedule: Schedule::OneTilePerCta,
+        mma: MmaPath::Simt,
+        loads: if is_pipelined { Loads::CpAsync } else { Loads::Threads },
+        smem: SmemLayout {
+            storage: if is_pipelined {
+                Storage::Dynamic
+            } else {
+                Storage::Static
+            },
+            stages: tile.stages,
+            a_per_stage: Bytes(tile.a_elems() * DType::F32.size_bytes()),
+            b_per_stage: Bytes(tile.b_elems() * DType::F32.size_bytes()),
+            row_padding: [BlockTile::PAD; 2],
+            ..SmemLayout::NONE
+        },
+        supports: Features {
+            alpha_beta: is_pipelined,
+            ..Features::PRODUCT
+        },
+        split_k: if is_split {
+            Some(SplitK {
+                elems_per_tile: tile.m * tile.n,
+                counters_per_tile: 1,
+            })
+        } else {
+            None
+        },
+        signature: if is_pipelined { Signature::Call } else { Signature::Args },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_geometry_counts_what_a_block_holds() {
+        let tile = BlockTile {
+            m: 256,
+            n: 128,
+            k: 16,
+            thread_m: 16,
+            thread_n: 8,
+            stages: 3,
+            min_blocks: 1,
+        }
+        .pipelined();
+        assert_eq!((tile.threads(), tile.warps_m(), tile.warps_n()), (256, 4, 2));
+        // 3 stages of 16 x (260 + 132) elements of 4 bytes.
+        assert_eq!(tile.bytes(DType::F32), Bytes(75_264));
+    }
+
+    #[test]
+    fn a_transposing_warp_hits_every_bank_once() {
+        for kernel in &KERNELS {
+            for pitch in [kernel.tile.m + BlockTile::PAD, kernel.tile.n + BlockTile::PAD] {
+                // Neighbouring lanes have neighbours along K, or vectors of 4 of them.
+                for (along_k, vector) in [(8, 1), (2, 4)] {
+                    let banks: u64 = (0..32)
+                        .map(|lane| (lane % along_k * vector * pitch + lane / along_k) % 32)
+                        .fold(0, |seen, bank| seen | 1 << bank);
+                    assert_eq!(banks.count_ones(), 32, "{}", kernel.symbol);
+                }
+            }
+        }
+    }
+}

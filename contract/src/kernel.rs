@@ -1,0 +1,497 @@
+//! A kernel as a value.
+
+use core::fmt;
+
+use crate::args::{GemmArgs, TileParts};
+use crate::dtype::DType;
+use crate::family::{Family, KERNELS, matrix_vector, tiled, wgmma};
+use crate::major::Major;
+use crate::row_copy::RowCopy;
+use crate::shape::{GemmShape, Operand, Transpose};
+use crate::smem::SmemLayout;
+use crate::units::Bytes;
+
+/// A kernel: everything that planning, launching, simulating and checking know of it.
+///
+/// A family fills it in, in `const`, from the geometry that its device code indexes with. Nobody outside of a family
+/// asks which family it is, except for names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// The entry point in PTX.
+    pub symbol: &'static str,
+    /// For names and documentation.
+    pub family: Family,
+    /// Which devices run it.
+    pub target: Target,
+    /// The type of A, B and C. Sums are of [`DType::accumulator`].
+    pub dtype: DType,
+    /// Which operands it takes, and how they are stored.
+    pub operands: Operands,
+    /// How operands are aligned.
+    pub alignment: Alignment,
+    /// The tile of C, and a step along K, in elements. Of a kernel with [`widths`](Self::widths) that of the widest.
+    pub tile: TileShape,
+    /// The widths of the square tiles that a launch chooses from, from and to; `None` for a kernel of one tile that is
+    /// not chosen by its width.
+    pub widths: Option<[u32; 2]>,
+    /// Threads of a CTA along x and y.
+    pub block: [u32; 2],
+    /// `.maxntid`: a launch of more threads fails.
+    pub max_threads: Option<u32>,
+    /// Of the CTA's warps those that only load (warp specialization).
+    pub producer_warps: u32,
+    /// CTAs of a cluster, neighbors along M; 1 without clusters.
+    pub cluster: u32,
+    /// How CTAs and tiles meet.
+    pub schedule: Schedule,
+    /// The instructions that multiply.
+    pub mma: MmaPath,
+    /// How A and B reach shared memory.
+    pub loads: Loads,
+    /// Shared memory of a CTA.
+    pub smem: SmemLayout,
+    /// Alpha and beta, bias and activation, and the like.
+    pub supports: Features,
+    /// Split-K; `None` where it is not supported.
+    pub split_k: Option<SplitK>,
+    /// The parameters of the entry point.
+    pub signature: Signature,
+}
+
+/// The devices that run a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Compute capability, major and minor.
+    pub compute_capability: (u32, u32),
+    /// Whether no later one runs it (`sm_90a`: PTX ISA, "wgmma.mma_async", "requires `sm_90a`").
+    pub is_architecture_specific: bool,
+}
+
+impl Target {
+    /// Every device from this compute capability on.
+    pub const fn from(major: u32, minor: u32) -> Self {
+        Self {
+            compute_capability: (major, minor),
+            is_architecture_specific: false,
+        }
+    }
+
+    /// Whether a device of this compute capability runs it.
+    pub const fn runs_on(self, (major, minor): (u32, u32)) -> bool {
+        let needed = self.compute_capability;
+        if self.is_architecture_specific {
+            needed.0 == major && needed.1 == minor
+        } else {
+            needed.0 < major || needed.0 == major && needed.1 <= minor
+        }
+    }
+}
+
+/// The operands of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operands {
+    /// Two matrices with these majors.
+    Matrices([Major; 2]),
+    /// A matrix with this major and a vector, whichever of A and B is which: C has one column or one row.
+    MatrixAndVector(Major),
+}
+
+/// How operands are aligned: what loads of several elements demand of addresses, leading dimensions and extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Alignment {
+    /// Elements of one load of A and of B, or of the unit that a tensor map counts in. Leading dimensions and
+    /// addresses are multiples of it; so are extents along the contiguous index, unless [`residue`](Self::residue).
+    pub elems: [u32; 2],
+    /// Whether rows may end anywhere: what a load of 16 bytes or a box of a tensor map has past the end is zero.
+    pub residue: bool,
+}
+
+impl Alignment {
+    /// Single elements.
+    pub const NONE: Self = Self::of([1; 2]);
+
+    /// Whole vectors of so many elements.
+    pub const fn of(elems: [u32; 2]) -> Self {
+        Self { elems, residue: false }
+    }
+
+    /// 16 bytes of elements of 2 bytes, with predicated ends of rows.
+    pub const VECTORS_OF_8: Self = Self {
+        elems: [8; 2],
+        residue: true,
+    };
+
+    /// Elements of one load of an operand.
+    const fn of_operand(&self, operand: Operand) -> usize {
+        self.elems[if matches!(operand, Operand::A) { 0 } else { 1 }] as usize
+    }
+
+    /// Whether an operand of a shape is so aligned.
+    fn fits(&self, shape: &GemmShape, operand: Operand) -> bool {
+        let (_, columns, ld) = shape.extents(operand);
+        let elems = self.of_operand(operand);
+        (self.residue || columns.is_multiple_of(elems)) && ld.is_multiple_of(elems)
+    }
+}
+
+/// Extents of a CTA tile in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TileShape {
+    /// Rows of C. Of products with a vector as many as the longer side has: C has one row or column along the other.
+    pub m: u32,
+    /// Columns of C; as [`m`](Self::m) of products with a vector.
+    pub n: u32,
+    /// BLOCK_K: elements along K of a step.
+    pub k: u32,
+}
+
+/// How CTAs and tiles meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Schedule {
+    /// One tile each.
+    OneTilePerCta,
+    /// No more CTAs than are resident at once; each computes tile after tile.
+    Persistent,
+    /// The same with two consumer warpgroups, each with a tile of its own: one multiplies while the other stores.
+    PingPong,
+}
+
+/// The instructions that multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MmaPath {
+    /// `fma` of single threads.
+    Simt,
+    /// `mma.sync` of warps.
+    MmaSync,
+    /// `wgmma.mma_async` of warpgroups.
+    Wgmma,
+}
+
+/// How A and B reach the threads that multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Loads {
+    /// Loads into registers, and stores to shared memory where there is any.
+    Threads,
+    /// `cp.async`, into a pipeline.
+    CpAsync,
+    /// TMA loads by tensor maps, whose rows of 128 bytes L2 serves in whole lines.
+    Tma,
+}
+
+/// What a kernel does besides multiplying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Features {
+    /// `C = alpha * A * B + beta * C`.
+    pub alpha_beta: bool,
+    /// Bias, activation, C of f32 beside f16 and bf16.
+    pub epilogue: bool,
+    /// TMA stores of C where it is aligned.
+    pub tma_store: bool,
+    /// `setmaxnreg`: the producer warpgroup gives registers to the consumers.
+    pub reallocates_registers: bool,
+}
+
+impl Features {
+    /// The product alone.
+    pub const PRODUCT: Self = Self {
+        alpha_beta: false,
+        epilogue: false,
+        tma_store: false,
+        reallocates_registers: false,
+    };
+}
+
+/// What a CTA that computes a part of K leaves for the reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SplitK {
+    /// Partial accumulators of a tile in the workspace, in f32.
+    pub elems_per_tile: u32,
+    /// Counters of a tile: one for each group of threads that reduces its part alone.
+    pub counters_per_tile: u32,
+}
+
+/// The parameters of an entry point after (or in place of) `a, b, c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signature {
+    /// [`GemmArgs`].
+    Args,
+    /// [`GemmArgs`] and [`TileParts`].
+    ArgsAndParts,
+    /// [`GemmCall`](crate::GemmCall), workspace and counters.
+    Call,
+    /// [`GemmCall`](crate::GemmCall) and [`Epilogue`](crate::Epilogue).
+    CallAndEpilogue,
+    /// Three tensor maps in place of `a` and `b`, then `c`, [`GemmCall`](crate::GemmCall),
+    /// [`Epilogue`](crate::Epilogue), workspace and counters.
+    TensorMaps,
+}
+
+impl Kernel {
+    /// The kernel with the square tile of a width, in elements; `None` where it has none of that width.
+    pub const fn with_width(&self, width: u32) -> Option<Self> {
+        match self.widths {
+            Some([min, max]) if min <= width && width <= max => Some(tiled::with_width(*self, width)),
+            None if self.tile.m == width && self.tile.n == width && !self.takes_vector() => Some(*self),
+            _ => None,
+        }
+    }
+
+    /// The kernel with each of its tiles: one for each width, or itself.
+    pub fn with_every_tile(&self) -> impl Iterator<Item = Self> + use<> {
+        let kernel = *self;
+        let [min, max] = self.widths.unwrap_or([self.tile.n; 2]);
+        (min..=max).filter_map(move |width| match kernel.widths {
+            Some(_) => kernel.with_width(width),
+            None => Some(kernel),
+        })
+    }
+
+    /// The width nearest to `width` of a square tile of this kernel; `None` where it has no square tile.
+    pub const fn nearest_width(&self, width: u32) -> Option<u32> {
+        match self.widths {
+            Some([min, _]) if width < min => Some(min),
+            Some([_, max]) if width > max => Some(max),
+            Some(_) => Some(width),
+            None if self.tile.m == self.tile.n && !self.takes_vector() => Some(self.tile.n),
+            None => None,
+        }
+    }
+
+    /// Whether it multiplies a matrix and a vector.
+    pub const fn takes_vector(&self) -> bool {
+        matches!(self.operands, Operands::MatrixAndVector(_))
+    }
+
+    /// Whether two kernels differ in the types and layouts of their operands alone.
+    pub fn has_same_tile(&self, other: &Self) -> bool {
+        let of = |kernel: &Self| {
+            (
+                kernel.tile,
+                kernel.widths,
+                kernel.block,
+                kernel.cluster,
+                kernel.schedule,
+            )
+        };
+        let vector = |kernel: &Self| match kernel.operands {
+            Operands::Matrices(_) => None,
+            Operands::MatrixAndVector(major) => Some(major),
+        };
+        let how = |kernel: &Self| (kernel.mma, kernel.loads, kernel.smem, vector(kernel));
+        of(self) == of(other) && how(self) == how(other)
+    }
+
+    /// The first kernel of a family and type with a tile of this width: one whose width is a constant stands before
+    /// the one that takes it at launch.
+    pub fn find(family: Family, dtype: DType, width: u32) -> Option<Self> {
+        KERNELS
+            .iter()
+            .filter(|kernel| kernel.family == family && kernel.dtype == dtype)
+            .find_map(|kernel| kernel.with_width(width))
+    }
+
+    /// The row of the table with this entry point.
+    pub fn named(symbol: &str) -> Option<&'static Self> {
+        KERNELS.iter().find(|kernel| kernel.symbol == symbol)
+    }
+
+    /// Whether this kernel computes this shape, with operands whose addresses are multiples of 16 bytes.
+    pub fn accepts(&self, shape: &GemmShape) -> bool {
+        // Within a tile loads by `cp.async` count elements in 32 bits; tiles have at most 256 rows. Tensor maps count
+        // bytes in 40.
+        let is_near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
+        let counts = matches!(self.loads, Loads::CpAsync);
+        match self.operands {
+            Operands::MatrixAndVector(major) => matches!(matrix_vector::matrix_of(shape),
+                Some((matrix, lies)) if lies == major && self.alignment.fits(shape, matrix)),
+            Operands::Matrices(majors) => {
+                [Operand::A, Operand::B]
+                    .iter()
+                    .all(|&operand| self.alignment.fits(shape, operand))
+                    && majors == shape.majors()
+                    && (!counts || (is_near(Operand::A) && is_near(Operand::B)))
+            }
+        }
+    }
+
+    /// The shape as this kernel takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes, A
+    /// and B may have unaligned leading dimensions: then it is that of the padded copy ([`RowCopy::between`] says
+    /// which), or of the one row that there is. `None` for a shape that it does not compute either way.
+    pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
+        if self.accepts(shape) {
+            return Some(*shape);
+        }
+        if self.dtype.size_bytes() != RowCopy::ELEMENT_BYTES {
+            return None;
+        }
+        let lds = [Operand::A, Operand::B].map(|operand| {
+            let (_, columns, ld) = shape.extents(operand);
+            let fits = ld.is_multiple_of(self.alignment.of_operand(operand));
+            if fits { ld } else { RowCopy::padded(columns) }
+        });
+        let taken = shape.with_operand_lds(lds).ok()?;
+        let is_countable = |operand| RowCopy::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
+        (self.accepts(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
+    }
+
+    /// A small product that it computes.
+    pub fn small_shape(&self) -> GemmShape {
+        // Multiples of every vector.
+        let shape = match self.operands {
+            Operands::MatrixAndVector(Major::K) => GemmShape::packed(4, 1, 4),
+            Operands::MatrixAndVector(Major::Mn) => GemmShape::packed(1, 4, 4),
+            Operands::Matrices(majors) => GemmShape::packed_transposed(8, 8, 8, Major::transposes(majors)),
+        };
+        shape.expect("packed and small")
+    }
+
+    /// The extents and leading dimensions as the entry point takes them.
+    pub const fn args(&self, shape: &GemmShape) -> GemmArgs {
+        if self.takes_vector() {
+            matrix_vector::args(shape)
+        } else {
+            shape.args()
+        }
+    }
+
+    /// How its two matrices are stored; of a matrix and a vector not transposed.
+    pub const fn transposes(&self) -> [Transpose; 2] {
+        match self.operands {
+            Operands::Matrices(majors) => Major::transposes(majors),
+            Operands::MatrixAndVector(_) => [Transpose::No; 2],
+        }
+    }
+
+    /// Threads of a CTA.
+    pub const fn threads(&self) -> u32 {
+        self.block[0] * self.block[1]
+    }
+
+    /// Bytes of dynamic shared memory that a launch passes.
+    pub const fn dynamic_bytes(&self) -> Bytes {
+        self.smem.dynamic_bytes()
+    }
+
+    /// Bytes of static shared memory.
+    pub const fn static_bytes(&self) -> Bytes {
+        self.smem.static_bytes()
+    }
+
+    /// How a kernel with [`Signature::ArgsAndParts`] carves its dynamic allocation.
+    pub const fn parts(&self) -> TileParts {
+        TileParts {
+            tile_width: self.tile.n,
+            a_part: self.smem.a(),
+            b_part: self.smem.b(),
+        }
+    }
+
+    /// Whether CTAs compute tile after tile.
+    pub const fn is_persistent(&self) -> bool {
+        !matches!(self.schedule, Schedule::OneTilePerCta)
+    }
+
+    /// Rows of the boxes that the tensor maps of A, B and C load or store, for a product with `m` rows and `n` columns.
+    /// Those of A and B have 64 columns, those of C [`EpilogueBuffers::n`](crate::EpilogueBuffers).
+    pub fn box_rows(&self, extents: [u32; 2]) -> [u32; 3] {
+        match self.operands {
+            Operands::Matrices(majors) => wgmma::box_rows([self.tile.m, self.tile.n], self.cluster, majors, extents),
+            Operands::MatrixAndVector(_) => [0; 3],
+        }
+    }
+
+    /// Writes `tile width 64`, `tile 256 x 128` or `8 lines`, in elements.
+    pub fn tile_name(&self) -> impl fmt::Display {
+        TileName {
+            tile: self.tile,
+            kind: match (self.widths, self.operands) {
+                (Some(_), _) => TileKind::Width,
+                (None, Operands::Matrices(_)) => TileKind::Rectangle,
+                (None, Operands::MatrixAndVector(_)) => TileKind::Lines,
+            },
+        }
+    }
+}
+
+struct TileName {
+    tile: TileShape,
+    kind: TileKind,
+}
+
+enum TileKind {
+    Width,
+    Rectangle,
+    Lines,
+}
+
+impl fmt::Display for TileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TileShape { m, n, .. } = self.tile;
+        match self.kind {
+            TileKind::Width => write!(f, "tile width {n}"),
+            TileKind::Rectangle => write!(f, "tile {m} x {n}"),
+            TileKind::Lines => write!(f, "{n} lines"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_unique_and_end_in_their_element_type() {
+        for (i, kernel) in KERNELS.iter().enumerate() {
+            assert!(kernel.symbol.starts_with(kernel.family.name()), "{}", kernel.symbol);
+            assert!(kernel.symbol.ends_with(kernel.dtype.name()), "{}", kernel.symbol);
+            assert!(KERNELS[..i].iter().all(|other| other.symbol != kernel.symbol));
+            assert_eq!(Kernel::named(kernel.symbol), Some(kernel));
+        }
+    }
+
+    #[test]
+    fn every_kernel_accepts_its_small_shape() {
+        for kernel in &KERNELS {
+            assert!(kernel.accepts(&kernel.small_shape()), "{}", kernel.symbol);
+        }
+    }
+
+    #[test]
+    fn unaligned_leading_dimensions_are_taken_as_padded_copies() {
+        let layouts = [
+            [Transpose::No, Transpose::No],
+            [Transpose::No, Transpose::Yes],
+            [Transpose::Yes, Transpose::No],
+            [Transpose::Yes, Transpose::Yes],
+        ];
+        for kernel in &KERNELS {
+            for transpose in layouts {
+                let packed = GemmShape::packed_transposed(70, 60, 50, transpose).expect("valid");
+                let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand).1);
+                for (lds, taken) in [
+                    ([77, 80], [RowCopy::padded(a), 80]),
+                    ([80, 77], [80, RowCopy::padded(b)]),
+                    ([77, 77], [RowCopy::padded(a), RowCopy::padded(b)]),
+                    ([80, 80], [80, 80]),
+                ] {
+                    let shape = packed.with_operand_lds(lds).expect("valid");
+                    let expected = if kernel.accepts(&shape) {
+                        Some(shape)
+                    } else {
+                        let copied = packed.with_operand_lds(taken).expect("valid");
+                        let is_of_layout = kernel.operands == Operands::Matrices(Major::of_both(transpose));
+                        (kernel.mma != MmaPath::Simt && is_of_layout).then_some(copied)
+                    };
+                    assert_eq!(kernel.taken(&shape), expected, "{} {lds:?}", kernel.symbol);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn static_bytes_stay_below_the_static_limit() {
+        for kernel in &KERNELS {
+            assert!(kernel.static_bytes() <= Bytes(48 * 1024), "{}", kernel.symbol);
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! What could be launched for a product, and which of it is expected to be fastest.
+
+use tilewright_contract::{
+    Bytes, DType, Family, GemmShape, Grid, GridError, Kernel, Operand, RowCopy, TileError, TileGeometry, matrix_of,
+};
+use tilewright_plan::device::DeviceProfile;
+
+use super::estimate::{Work, estimate_us};
+use super::speeds::Speeds;
+use super::{PlanError, Policy, kernel_sheet, usage};
+
+/// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is
+/// taken. Multiples of 16 keep loads coalesced.
+const WIDTHS: [u32; 8] = [128, 112, 96, 80, 64, 48, 32, 16];
+
+/// The widths that are tried where the architecture is not in the table, so that nothing is known of occupancy: the
+/// first that fits. 64 is the fastest width of large products on the parts that were measured (`docs/results`).
+const WIDTHS_OF_UNKNOWN: [u32; 3] = [64, 32, 16];
+
+/// Splits of K that are tried.
+const SPLITS: [u32; 19] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256];
+
+/// Steps along K of a split, at least: with fewer, filling the pipeline takes longer than using it.
+const STEPS_OF_SPLIT: u32 = 4;
+
+/// Elements along K of each split but the last: whole steps.
+pub(super) fn k_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
+    let steps = shape.args().k.div_ceil(kernel.tile.k);
+    steps.div_ceil(splits) * kernel.tile.k
+}
+
+/// The families that are picked from where the user names none. Rung 2 is rung 3 with less choice, and as fast; rung 9
+/// is one case of rung 10; rungs 13 to 16 lead to rung 17; the others are for comparison, or for devices without rung
+/// 10.
+pub const AUTOMATIC: &[Family] = &[
+    Family::TiledDynamic,
+    Family::RegisterTile,
+    Family::Gemm,
+    Family::MatrixVector,
+    Family::MmaSync,
+    Family::WgmmaGemm,
+];
+
+/// One way to launch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) kernel: Kernel,
+    pub(super) splits: u32,
+}
+
+impl Candidate {
+    /// Of the whole of K.
+    fn whole(kernel: Kernel) -> Self {
+        Self { kernel, splits: 1 }
+    }
+
+    /// Shared memory of a CTA, static and dynamic.
+    pub(super) fn bytes(&self) -> Bytes {
+        self.kernel.smem.total()
+    }
+
+    pub(super) fn grid(&self, shape: &GemmShape, device: &DeviceProfile) -> Result<Grid, GridError> {
+        Grid::of_kernel(shape.args(), &self.kernel, self.splits, self.max_resident(device))
+    }
+
+    /// CTAs that the device holds at once; `None` where nothing is known of it.
+    pub(super) fn max_resident(&self, device: &DeviceProfile) -> Option<u32> {
+        let (arch, gpu) = device.architecture().zip(device.gpu_model())?;
+        let sheet = kernel_sheet(&self.kernel, usage(self.kernel.symbol, &arch)?, &arch).ok()?;
+        Some(sheet.occupancy.blocks_per_sm * gpu.multiprocessors)
+    }
+
+    fn name(&self, shape: &GemmShape) -> String {
+        let Self { kernel, splits } = self;
+        let mut name = format!("{} with {}", kernel.family, kernel.tile_name());
+        if *splits != 1 {
+            name += &format!(", {splits} slices of K");
+        }
+        let taken = kernel.taken(shape).unwrap_or(*shape);
+        let copied = |operand| RowCopy::between(shape, &taken, operand).is_some();
+        name += match [Operand::A, Operand::B].map(copied) {
+            [false, false] => "",
+            [true, false] => ", A copied first",
+            [false, true] => ", B copied first",
+            [true, true] => ", A and B copied first",
+        };
+        name
+    }
+}
+
+/// The kernels that a policy, a type, a layout and a device leave open.
+pub(super) struct CandidateSet<'a> {
+    /// In the order of the families that were asked for.
+    kernels: Vec<&'static Kernel>,
+    splits: Option<u32>,
+    speeds: Speeds,
+    shape: &'a GemmShape,
+}
+
+impl<'a> CandidateSet<'a> {
+    pub(super) fn of(
+        policy: &Policy,
+        dtype: DType,
+        shape: &'a GemmShape,
+        device: &DeviceProfile,
+    ) -> Result<Self, PlanError> {
+        let named = policy.kernel.map(|kernel| kernel.family).or(policy.family);
+        let families = match &named {
+            None => AUTOMATIC,
+            Some(family) => std::slice::from_ref(family),
+        };
+        let family = named.unwrap_or(Family::Gemm);
+        let mut kernels: Vec<_> = families
+            .iter()
+            .flat_map(|family| family.kernels())
+            .filter(|kernel| policy.kernel.is_none_or(|named| named.symbol == kernel.symbol))
+            .collect();
+        // One condition after the other: the first that leaves nothing is the reason.
+        let mut keep = |condition: &dyn Fn(&Kernel) -> bool, error: PlanError| {
+            kernels.retain(|kernel| condition(kernel));
+            if kernels.is_empty() { Err(error) } else { Ok(()) }
+        };
+        let of_family = |nearest: &DType| family.kernels().any(|kernel| kernel.dtype == *nearest);
+        keep(
+            &|kernel| kernel.dtype == dtype,
+            PlanError::NoSuchType {
+                family,
+                requested: dtype,
+                nearest: DType::ALL.into_iter().find(of_family).unwrap_or(DType::F32),
+            },
+        )?;
+        keep(
+            &|kernel| kernel.target.runs_on(device.compute_capability),
+            PlanError::ComputeCapability {
+                family,
+                needed: family.target(),
+                available: device.compute_capability,
+            },
+        )?;
+        keep(
+            &|kernel| !policy.factors || kernel.supports.alpha_beta,
+            PlanError::NoFactors { family, dtype },
+        )?;
+        keep(
+            &|kernel| !policy.epilogue || kernel.supports.epilogue,
+            PlanError::NoEpilogue { family, dtype },
+        )?;
+        keep(
+            &|kernel| !kernel.takes_vector() || matrix_of(shape).is_some(),
+            PlanError::NoVector {
+                family,
+                c: [shape.m(), shape.n()],
+            },
+        )?;
+        keep(
+            &|kernel| kernel.taken(shape).is_some(),
+            PlanError::NoSuchLayout {
+                family,
+                dtype,
+                transpose: [shape.transpose(Operand::A), shape.transpose(Operand::B)],
+            },
+        )?;
+        if let Some(splits) = policy.splits.filter(|&splits| splits != 1) {
+            keep(
+                &|kernel| kernel.split_k.is_some() && splits > 0,
+                PlanError::NoSplitK {
+                    family,
+                    requested: splits,
+                },
+            )?;
+        }
+        Ok(Self {
+            kernels,
+            splits: policy.splits,
+            speeds: policy.speeds,
+            shape,
+        })
+    }
+
+    /// The kernels with a tile of this width: the first of each family, where one whose width is a constant stands
+    /// before the one that takes it at launch, and loads of vectors before those of single elements.
+    fn of_width(&self, width: u32) -> impl Iterator<Item = Kernel> + '_ {
+        let mut last = None;
+        self.kernels
+            .iter()
+            .filter_map(move |kernel| kernel.with_width(width))
+            .filter(move |kernel| last.replace(kernel.family) != Some(kernel.family))
+    }
+
+    /// What to launch with a width that the user asked for.
+    pub(super) fn with_width(&self, width: u32, device: &DeviceProfile) -> Result<Candidate, PlanError> {
+        let kernel = self.of_width(width).next().ok_or_else(|| PlanError::NoSuchWidth {
+            family: self.kernels[0].family,
+            requested: width,
+            nearest: self
+                .kernels
+                .iter()
+                .filter_map(|kernel| kernel.nearest_width(width))
+                .min_by_key(|nearest| nearest.abs_diff(width)),
+        })?;
+        let best = self
+            .split(kernel, device)
+            .min_by(|a, b| self.estimate(a, device).total_cmp(&self.estimate(b, device)));
+        Ok(best.unwrap_or(Candidate::whole(kernel)))
+    }
+
+    /// A kernel with all numbers of splits that make sense: as many CTAs as a few waves of the device, and enough
+    /// steps for each.
+    fn split(&self, kernel: Kernel, device: &DeviceProfile) -> impl Iterator<Item = Candidate> + use<> {
+        let whole = Candidate::whole(kernel);
+        let steps = self.shape.args().k.div_ceil(kernel.tile.k);
+        let sms = device.gpu_model().map_or(0, |gpu| gpu.multiprocessors);
+        let tiles = whole.grid(self.shape, device).map_or(0, |grid| u64::from(grid.tiles()));
+        // As many as have a step each.
+        let not_empty = move |splits: u32| steps.div_ceil(steps.div_ceil(splits).max(1)).max(1);
+        let asked = self.splits.map(not_empty);
+        let useful = move |&splits: &u32| {
+            splits == 1
+                || kernel.split_k.is_some()
+                    && splits <= steps / STEPS_OF_SPLIT
+                    && not_empty(splits) == splits
+                    && tiles * u64::from(splits) <= 8 * u64::from(sms)
+        };
+        let open = SPLITS.into_iter().filter(useful).filter(move |_| asked.is_none());
+        open.chain(asked).map(move |splits| Candidate { splits, ..whole })
+    }
+
+    fn estimate(&self, candidate: &Candidate, device: &DeviceProfile) -> f64 {
+        let Some((architecture, gpu)) = device.architecture().zip(device.gpu_model()) else {
+            return f64::INFINITY;
+        };
+        let work = Work {
+            kernel: candidate.kernel,
+            splits: candidate.splits,
+        };
+        estimate_us(&work, self.shape, &architecture, &gpu, &self.speeds).unwrap_or(f64::INFINITY)
+    }
+
+    /// The candidate with the least estimated time among those that fit.
+    pub(super) fn choose(
+        &self,
+        device: &DeviceProfile,
+        limit: Bytes,
+        reasons: &mut Vec<String>,
+    ) -> Result<Candidate, PlanError> {
+        let known = device.architecture().zip(device.gpu_model());
+        let widths: &[u32] = if known.is_some() { &WIDTHS } else { &WIDTHS_OF_UNKNOWN };
+        let squares = widths
+            .iter()
+            .flat_map(|&width| self.of_width(width))
+            .filter(|kernel| kernel.widths.is_some());
+        let mut best: Option<(f64, Candidate)> = None;
+        for kernel in self.fixed_tiles().chain(squares) {
+            // Keep only the fastest split-K factor of each tile.
+            let least = self
+                .split(kernel, device)
+                .map(|candidate| (self.estimate(&candidate, device), candidate))
+                .min_by(|(a, _), (b, _)| a.total_cmp(b));
+            let Some((us, candidate)) = least else { continue };
+            let (name, needed) = (candidate.name(self.shape), candidate.bytes());
+            if needed > limit {
+                reasons.push(format!("{name}: needs {needed} of {limit}"));
+                continue;
+            }
+            let Ok(grid) = candidate.grid(self.shape, device) else {
+                reasons.push(format!("{name}: more tiles than a grid holds"));
+                continue;
+            };
+            let fitting = format!("{name}: {needed} fit, {} blocks", grid.blocks());
+            reasons.push(match &known {
+                Some((_, product)) if us.is_finite() => format!("{fitting}, about {us:.1} us on {}", product.name),
+                _ => format!("{fitting}, of unknown speed"),
+            });
+            // Without an estimate the order decides; with equal ones the narrower tile.
+            if best.is_none_or(|(least, _)| us < least || us <= least && us.is_finite()) {
+                best = Some((us, candidate));
+            }
+        }
+        if let Some((_, candidate)) = best {
+            reasons.push(format!("{}: the best of these", candidate.name(self.shape)));
+            return Ok(candidate);
+        }
+        // None of them: the widest that fits, whatever it is.
+        let widest = (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
+            .rev()
+            .flat_map(|width| self.of_width(width).map(Candidate::whole))
+            .find(|candidate| candidate.bytes() <= limit && candidate.grid(self.shape, device).is_ok());
+        if let Some(candidate) = widest {
+            reasons.push(format!("{}: the widest that fits", candidate.name(self.shape)));
+            return Ok(candidate);
+        }
+        // Nothing fits: report the smallest that there is.
+        let smallest = self
+            .kernels
+            .iter()
+            .filter_map(|kernel| match kernel.widths {
+                Some([min, _]) => kernel.with_width(min),
+                None => Some(**kernel),
+            })
+            .map(Candidate::whole)
+            .min_by_key(Candidate::bytes)
+            .ok_or(PlanError::Tile(TileError { requested: 0 }))?;
+        // Where memory is not what is missing, the grid is.
+        smallest.grid(self.shape, device).map_err(PlanError::Grid)?;
+        Err(self.too_large(&smallest.kernel, limit))
+    }
+
+    /// Kernels of one tile that is not chosen by its width: the first of each tile, which loads vectors where it can.
+    fn fixed_tiles(&self) -> impl Iterator<Item = Kernel> + '_ {
+        self.kernels.iter().enumerate().filter_map(|(at, kernel)| {
+            let is_earlier = |other: &&Kernel| other.family == kernel.family && other.has_same_tile(kernel);
+            let is_first = !self.kernels[..at].iter().any(is_earlier);
+            (kernel.widths.is_none() && is_first).then_some(**kernel)
+        })
+    }
+
+    /// The error for a kernel whose shared memory exceeds the limit.
+    pub(super) fn too_large(&self, kernel: &Kernel, limit: Bytes) -> PlanError {
+        let squares = (TileGeometry::MIN_WIDTH..kernel.tile.n)
+            .rev()
+            .flat_map(|width| self.of_width(width));
+        let nearest = self
+            .fixed_tiles()
+            .chain(squares)
+            .filter(|other| other.family == kernel.family)
+            // A width asks for squares.
+            .filter(|other| other.smem.total() <= limit && other.tile.m == other.tile.n)
+            .max_by_key(|other| (other.smem.total(), other.tile.n));
+        PlanError::SharedMemory {
+            kernel: Box::new(*kernel),
+            limit,
+            nearest: nearest.map(Box::new),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Why a plan cannot work.
+
+use std::fmt;
+
+use tilewright_contract::{Bytes, DType, Family, GridError, Kernel, Target, TileError, Transpose};
+
+/// A configuration that cannot work, with the nearest that can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A tile that no kernel computes.
+    Tile(TileError),
+    /// More tiles than a grid holds.
+    Grid(GridError),
+    /// The kernel is not compiled for this tile width.
+    NoSuchWidth {
+        /// The kernel.
+        family: Family,
+        /// The width asked for, in elements.
+        requested: u32,
+        /// The nearest width that it has; `None` where none of its tiles is a square, which is what a width asks for.
+        nearest: Option<u32>,
+    },
+    /// The kernel is not compiled for these elements.
+    NoSuchType {
+        /// The kernel.
+        family: Family,
+        /// The type asked for.
+        requested: DType,
+        /// A type that it has.
+        nearest: DType,
+    },
+    /// The kernel multiplies a matrix with a vector, and these are two matrices.
+    NoVector {
+        /// The kernel.
+        family: Family,
+        /// Rows and columns of C.
+        c: [usize; 2],
+    },
+    /// No kernel that is left open takes the operands as they lie.
+    NoSuchLayout {
+        /// The kernel.
+        family: Family,
+        /// The element type.
+        dtype: DType,
+        /// How A and B lie.
+        transpose: [Transpose; 2],
+    },
+    /// The kernel does not support split-K, or 0 splits were asked for.
+    NoSplitK {
+        /// The kernel.
+        family: Family,
+        /// The splits asked for.
+        requested: u32,
+    },
+    /// The kernel has no alpha and beta.
+    NoFactors {
+        /// The kernel.
+        family: Family,
+        /// The element type.
+        dtype: DType,
+    },
+    /// The kernel has no bias, no activation and no C of another type.
+    NoEpilogue {
+        /// The kernel.
+        family: Family,
+        /// The element type.
+        dtype: DType,
+    },
+    /// The kernel's instructions are newer than the device, or of another architecture.
+    ComputeCapability {
+        /// The kernel.
+        family: Family,
+        /// What it needs.
+        needed: Target,
+        /// What the device has.
+        available: (u32, u32),
+    },
+    /// The kernel needs more shared memory than a block may use.
+    SharedMemory {
+        /// The kernel, with its tile.
+        kernel: Box<Kernel>,
+        /// What a block may use.
+        limit: Bytes,
+        /// The largest tile that fits and its bytes, if any does.
+        nearest: Option<Box<Kernel>>,
+    },
+    /// The block has more threads than the device allows.
+    Threads {
+        /// Threads of the block.
+        requested: u32,
+        /// Threads that the device allows.
+        available: u32,
+    },
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Tile(error) => error.fmt(f),
+            PlanError::Grid(error) => error.fmt(f),
+            PlanError::NoSuchWidth {
+                family,
+                requested,
+                nearest,
+            } => {
+                write!(f, "{family} has no kernel for tile width {requested}; ")?;
+                match nearest {
+                    Some(nearest) => write!(f, "nearest: {nearest}"),
+                    None => write!(f, "none of its tiles is a square: leave the width open"),
+                }
+            }
+            PlanError::NoVector { family, c: [m, n] } => write!(
+                f,
+                "{family} computes a C of one row or one column, not {m} x {n}; {} takes every shape",
+                Family::Gemm
+            ),
+            PlanError::NoSuchType {
+                family,
+                requested,
+                nearest,
+            } => write!(
+                f,
+                "{family} has no kernel for {requested}; nearest: {nearest}; {} takes every type",
+                Family::TiledDynamic
+            ),
+            PlanError::NoSuchLayout {
+                family,
+                dtype,
+                transpose,
+            } => write!(
+                f,
+                "{family} has no kernel for {dtype} with A and B as {}{} and these leading dimensions; {} takes every \
+                 layout of f32",
+                transpose[0].letter(),
+                transpose[1].letter(),
+                Family::Gemm
+            ),
+            PlanError::NoSplitK { family, requested } => write!(
+                f,
+                "{family} cannot compute {requested} slices of K; nearest: 1; {} takes any number from 1",
+                Family::Gemm
+            ),
+            PlanError::NoFactors { dtype: DType::F64, .. } => {
+                f.write_str("no kernel for f64 has alpha and beta; the CPU scales products of f64")
+            }
+            PlanError::NoFactors { family, dtype } => {
+                write!(
+                    f,
+                    "{family} has no kernel for {dtype} with alpha and beta; {} has, in f32",
+                    Family::Gemm
+                )
+            }
+            PlanError::NoEpilogue { family, dtype } => {
+                write!(
+                    f,
+                    "{family} has no kernel for {dtype} with bias, activation or C of another type; {} has, in f16 \
+                     and bf16",
+                    Family::MmaSync
+                )
+            }
+            PlanError::ComputeCapability {
+                family,
+                needed,
+                available,
+            } => write!(
+                f,
+                "{family} needs compute capability {}.{}{}, the device has {}.{}",
+                needed.compute_capability.0,
+                needed.compute_capability.1,
+                if needed.is_architecture_specific {
+                    " and no other"
+                } else {
+                    ""
+                },
+                available.0,
+                available.1
+            ),
+            PlanError::SharedMemory { kernel, limit, nearest } => {
+                let (family, tile, needed) = (kernel.family, kernel.tile_name(), kernel.smem.total());
+                write!(
+                    f,
+                    "{family} with {tile} needs {} B of shared memory ({} static, {} dynamic), {limit} are available: \
+                     {} B too many; ",
+                    needed.get(),
+                    kernel.static_bytes(),
+                    kernel.dynamic_bytes(),
+                    needed.get().saturating_sub(limit.get())
+                )?;
+                match nearest {
+                    Some(kernel) => {
+                        write!(f, "nearest that fits: {} ({})", kernel.tile_name(), kernel.smem.total())
+                    }
+                    None => write!(f, "no tile width fits"),
+                }
+            }
+            PlanError::Threads { requested, available } => {
+                write!(
+                    f,
+                    "the block has {requested} threads, device and kernel allow {available}; take a narrower tile"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}

@@ -1,0 +1,311 @@
+//! From a shape and a device to a launch: the slides' `calculate_appropriate_SM_usage`, done right.
+//!
+//! Against the slides: the limit is the opt-in one (`sharedMemPerBlock` is 48 KiB everywhere), static and dynamic
+//! shared memory count together, the tile is chosen first and its size follows, and what the kernel gets are parts in
+//! bytes, not `size / 2` used as an element offset.
+//!
+//! A pure function: no driver, no device. Every candidate that was passed over has its reason.
+
+use serde::Serialize;
+use tilewright_contract::{
+    Bytes, DType, Family, GemmCall, GemmShape, Grid, GridError, Kernel, Operand, RowCopy, SplitK, TileParts,
+};
+use tilewright_plan::device::DeviceProfile;
+
+use super::PlanError;
+use super::candidates::{self, Candidate, CandidateSet};
+use super::estimate::Work;
+use super::speeds::Speeds;
+
+/// What the user leaves open and what not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// The kernel family, or `None` for the best that fits.
+    pub family: Option<Family>,
+    /// One kernel of it, or `None` for the first that computes the tile.
+    pub kernel: Option<&'static Kernel>,
+    /// The tile width in elements, or `None` for the best that fits.
+    pub tile: Option<u32>,
+    /// Shared memory of a block in bytes that must not be exceeded, below the device's own limit.
+    pub smem_limit: Option<Bytes>,
+    /// Split-K: CTAs that share a tile, each with a part of K, or `None` for the number that is expected to be fastest.
+    pub splits: Option<u32>,
+    /// Whether the product is scaled and added to what C holds (alpha and beta).
+    pub factors: bool,
+    /// Whether a bias, an activation or a C of another type follows the sums: only kernels that have these.
+    pub epilogue: bool,
+    /// How fast the kernels are: measured on an H200, or on the device at hand.
+    pub speeds: Speeds,
+}
+
+/// A launch: which entry point, with which geometry and how much shared memory. Only [`plan`] makes one, so that a
+/// launch may rely on its numbers belonging together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The product.
+    shape: GemmShape,
+    /// The same as the entry point takes it, with the leading dimensions of copies of A and B where it does not take
+    /// theirs.
+    taken: GemmShape,
+    /// The kernel, with its tile.
+    kernel: Kernel,
+    /// Splits of K.
+    splits: u32,
+    /// The tiles of C, once for each split.
+    grid: Grid,
+    /// CTAs that the device holds at once, where that is known.
+    max_resident: Option<u32>,
+    /// What a block may use, static and dynamic together.
+    limit_bytes: Bytes,
+    /// Whether the launch needs `cuFuncSetAttribute` first: static + dynamic exceed the default limit.
+    opt_in: bool,
+    /// Why this tile, and why not the others; one line each.
+    reasons: Vec<String>,
+}
+
+/// Geometry and memory of a plan, for reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanSummary {
+    /// The entry point's symbol.
+    pub kernel: &'static str,
+    /// Rows and columns of a tile, in elements.
+    pub tile: [u32; 2],
+    /// Splits of K.
+    #[serde(rename = "slices")]
+    pub splits: u32,
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Blocks of the grid along x, y, z.
+    pub grid: [u32; 3],
+    /// Bytes of the part of A_s (0 without shared memory).
+    pub a_part_bytes: u32,
+    /// Bytes of the part of B_s (0 without shared memory).
+    pub b_part_bytes: u32,
+    /// Bytes of the panels of C on their way to global memory (0 where C goes from registers).
+    pub c_part_bytes: u32,
+    /// Bytes of the mbarriers (0 without bulk copies).
+    pub barrier_bytes: u32,
+    /// Static shared memory of a block.
+    pub static_smem_bytes: u32,
+    /// Dynamic shared memory of a block.
+    pub dynamic_smem_bytes: u32,
+    /// What a block may use.
+    pub limit_bytes: u32,
+    /// Whether the launch opts in above the default limit.
+    pub opt_in: bool,
+    /// Elements from row to row of the copies of A and B that are made before the launch; `None` for an operand that
+    /// the kernel takes as it lies.
+    pub copied_ld: [Option<u32>; 2],
+    /// Bytes of device memory that these copies take.
+    pub copied_bytes: u64,
+}
+
+impl Plan {
+    /// The product.
+    pub fn shape(&self) -> GemmShape {
+        self.shape
+    }
+
+    /// The product as the entry point takes it: the same, but for the leading dimensions of A and B that are copied
+    /// first.
+    pub fn taken(&self) -> GemmShape {
+        self.taken
+    }
+
+    /// What of A and of B has to be copied before the launch, where the entry point does not take it as it lies.
+    pub fn copies(&self) -> [Option<RowCopy>; 2] {
+        [Operand::A, Operand::B].map(|operand| RowCopy::between(&self.shape, &self.taken, operand))
+    }
+
+    /// The kernel, with its tile.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The tiles of C.
+    pub fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    /// Dynamic shared memory of a block.
+    pub fn dynamic_bytes(&self) -> Bytes {
+        self.kernel.dynamic_bytes()
+    }
+
+    /// Whether the launch needs `cuFuncSetAttribute` first: static + dynamic exceed the default limit.
+    pub fn opt_in(&self) -> bool {
+        self.opt_in
+    }
+
+    /// Why this tile, and why not the others; one line each.
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
+    }
+
+    /// The same kernel and tile for another product, whose operands lie as the kernel takes them or can be copied.
+    ///
+    /// # Errors
+    /// [`GridError`] when that has more tiles than a grid holds.
+    pub fn for_shape(&self, shape: GemmShape) -> Result<Self, GridError> {
+        Ok(Self {
+            shape,
+            taken: self.kernel.taken(&shape).unwrap_or(shape),
+            grid: Grid::of_kernel(shape.args(), &self.kernel, self.splits, self.max_resident)?,
+            ..self.clone()
+        })
+    }
+
+    /// The same kernel and tile for alpha 0: nothing along K, so that A and B are not read.
+    pub fn without_k(&self) -> Self {
+        let shape = self.shape.without_k();
+        Self {
+            shape,
+            taken: self.kernel.taken(&shape).unwrap_or(shape),
+            splits: 1,
+            grid: Grid::of_kernel(shape.args(), &self.kernel, 1, self.max_resident)
+                .expect("one split has no more tiles than several"),
+            ..self.clone()
+        }
+    }
+
+    /// What is launched, for an estimate.
+    pub fn work(&self) -> Work {
+        Work {
+            kernel: self.kernel,
+            splits: self.splits,
+        }
+    }
+
+    /// How a kernel with dynamic shared memory carves it.
+    pub fn parts(&self) -> TileParts {
+        self.kernel.parts()
+    }
+
+    /// The numbers that kernels with [`alpha_beta`](tilewright_contract::Features::alpha_beta) take.
+    pub fn call(&self, alpha: f32, beta: f32) -> GemmCall {
+        GemmCall {
+            args: self.kernel.args(&self.taken),
+            alpha,
+            beta,
+            group_m: (GROUP_ROWS / self.kernel.tile.m).max(1),
+            splits: self.splits,
+            k_per_split: candidates::k_per_split(&self.shape, &self.kernel, self.splits),
+        }
+    }
+
+    /// Elements of the split-K workspace that a launch needs, each of the accumulator's type.
+    pub fn workspace_elems(&self) -> usize {
+        self.for_splits(|split_k| split_k.elems_per_tile)
+    }
+
+    /// Counters that a launch needs, all 0: one for each split of each part of a tile that is reduced alone.
+    pub fn counters(&self) -> usize {
+        self.for_splits(|split_k| split_k.counters_per_tile)
+    }
+
+    fn for_splits(&self, per_tile: impl FnOnce(SplitK) -> u32) -> usize {
+        match self.kernel.split_k {
+            Some(split_k) if self.splits > 1 => self.grid.tiles() as usize * per_tile(split_k) as usize,
+            _ => 0,
+        }
+    }
+
+    /// The numbers, flat.
+    pub fn summary(&self) -> PlanSummary {
+        let Kernel { tile, block, smem, .. } = self.kernel;
+        PlanSummary {
+            kernel: self.kernel.symbol,
+            tile: [tile.m, tile.n],
+            splits: self.splits,
+            block: [block[0], block[1], 1],
+            grid: [self.grid.blocks(), 1, 1],
+            a_part_bytes: smem.a().get(),
+            b_part_bytes: smem.b().get(),
+            c_part_bytes: smem.c.get(),
+            barrier_bytes: smem.barriers.get(),
+            static_smem_bytes: smem.static_bytes().get(),
+            dynamic_smem_bytes: smem.dynamic_bytes().get(),
+            limit_bytes: self.limit_bytes.get(),
+            opt_in: self.opt_in,
+            copied_ld: self.copies().map(|copy| copy.map(|copy| copy.to_ld)),
+            copied_bytes: self.copies().iter().flatten().map(RowCopy::to_bytes).sum(),
+        }
+    }
+}
+
+/// Rows of C that neighbouring blocks go through before the next column of tiles (see
+/// [`GroupedTile`](tilewright_contract::GroupedTile)).
+const GROUP_ROWS: u32 = 2048;
+
+/// Chooses tile, block, grid and shared memory for one product on one device.
+///
+/// # Errors
+/// [`PlanError`] with the numbers and the nearest configuration that works.
+pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Policy) -> Result<Plan, PlanError> {
+    let limit = Bytes(device.block_limit_bytes(policy.smem_limit.map(Bytes::get)));
+    let mut reasons = vec![format!(
+        "limit {limit}: {}",
+        if limit.get() < device.smem_per_block_optin {
+            "asked for by the user"
+        } else {
+            "opt-in limit of the device"
+        }
+    )];
+    let open = CandidateSet::of(policy, dtype, shape, device)?;
+    let candidate = match policy.tile {
+        Some(width) => {
+            reasons.push(format!("tile width {width}: asked for by the user"));
+            open.with_width(width, device)?
+        }
+        None => open.choose(device, limit, &mut reasons)?,
+    };
+    let Candidate { kernel, splits } = candidate;
+    // What the device allows, and what the kernel was compiled for.
+    let available = kernel
+        .max_threads
+        .map_or(device.threads_per_block, |most| most.min(device.threads_per_block));
+    if kernel.threads() > available {
+        return Err(PlanError::Threads {
+            requested: kernel.threads(),
+            available,
+        });
+    }
+    if candidate.bytes() > limit {
+        return Err(open.too_large(&kernel, limit));
+    }
+    let grid = candidate.grid(shape, device).map_err(PlanError::Grid)?;
+    let opt_in = candidate.bytes().get() > device.smem_per_block;
+    if opt_in {
+        reasons.push(format!(
+            "{} exceed the default limit of {} B: the launch opts in",
+            candidate.bytes(),
+            device.smem_per_block
+        ));
+    }
+    // The conditions have left no entry point that does not take the shape.
+    let taken = kernel.taken(shape).unwrap_or(*shape);
+    for operand in [Operand::A, Operand::B] {
+        if let Some(copy) = RowCopy::between(shape, &taken, operand) {
+            reasons.push(format!(
+                "{operand} is copied first: its rows are {} elements apart, {} takes multiples of {}; {} B with rows \
+                 of {}",
+                copy.from_ld,
+                kernel.family,
+                RowCopy::CHUNK,
+                copy.to_bytes(),
+                copy.to_ld
+            ));
+        }
+    }
+    Ok(Plan {
+        shape: *shape,
+        taken,
+        kernel,
+        splits,
+        grid,
+        max_resident: candidate.max_resident(device),
+        limit_bytes: limit,
+        opt_in,
+        reasons,
+    })
+}

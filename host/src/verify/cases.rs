@@ -1,0 +1,203 @@
+//! The shapes that reach every edge of a tile.
+
+use tilewright_contract::{Alignment, GemmShape, Major, Operand, RowCopy, Transpose, matrix_of};
+
+/// A shape and what it is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What the shape reaches.
+    pub name: &'static str,
+    /// The shape.
+    pub shape: GemmShape,
+}
+
+/// The shapes for a tile of an entry point, or of the CPU's nest: rows, columns, elements along K of a step, with A and
+/// B stored and aligned as it takes them.
+pub fn cases([w, h, d]: [usize; 3], transpose: [Transpose; 2], alignment: Alignment) -> Vec<Case> {
+    // One below the tile, but not zero: empty extents have cases of their own.
+    let under = |extent: usize| extent.saturating_sub(1).max(1);
+    let packed = [
+        ("no rows", 0, h + 1, d),
+        ("no columns", w + 1, 0, d),
+        ("nothing to sum", w + 1, h, 0),
+        ("one element", 1, 1, 1),
+        ("below one tile", under(w), under(h), under(d)),
+        ("one tile", w, h, d),
+        ("above one tile", w + 1, h + 1, d + 1),
+        ("whole tiles", 2 * w, 3 * h, 2 * d),
+        ("wide", w / 2 + 1, 2 * h + 1, d + 3),
+        ("tall", 2 * w + 1, h / 2 + 1, d + 3),
+        ("one row", 1, 2 * h + 1, d + 1),
+        ("one column", 2 * w + 1, 1, d + 1),
+        ("deep", w + 1, under(h), 1000 + d),
+    ];
+    let padded = [
+        ("padded rows", w + 1, h + 2, d + 3, [5, 3, 7]),
+        ("padded rows of whole tiles", 2 * w, h, d, [1, 32, 16]),
+        ("padded, one column", w + 1, 1, 2 * d + 1, [0, 2, 4]),
+    ];
+    packed
+        .into_iter()
+        .map(|(name, m, n, k)| (name, m, n, k, [0; 3]))
+        .chain(padded)
+        .filter_map(|(name, m, n, k, gaps)| {
+            let shape = fitting([m, n, k], gaps, transpose, alignment)?;
+            Some(Case { name, shape })
+        })
+        .collect()
+}
+
+/// The shapes for a tile of a kernel on tensor cores that reach what happens where rows of A, of B, or of both begin at
+/// odd elements: they are copied first.
+pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Case> {
+    [
+        ("rows of A at odd elements", w + 1, h, d + 3, [true, false]),
+        ("rows of B at odd elements", w, h + 1, d + 2, [false, true]),
+        ("rows of A and B at odd elements", w + 3, h + 2, d + 1, [true, true]),
+    ]
+    .into_iter()
+    .filter_map(|(name, m, n, k, odd)| {
+        let packed = GemmShape::packed_transposed(m, n, k, transpose).ok()?;
+        let ld = |operand, odd: bool| {
+            let (_, columns, _) = packed.extents(operand);
+            if odd { columns | 1 } else { RowCopy::padded(columns) }
+        };
+        let shape = packed.with_operand_lds([ld(Operand::A, odd[0]), ld(Operand::B, odd[1])]);
+        Some(Case {
+            name,
+            shape: shape.ok()?,
+        })
+    })
+    .collect()
+}
+
+/// The shapes for a product with a vector, of a matrix whose rows in memory are loaded `vector` elements at a time: C
+/// of one column and of one row, the vector in one row of memory and in one column. The tile: lines, and elements along
+/// K of a step.
+pub fn vector_cases([w, _, d]: [usize; 3], major: Major, vector: usize) -> Vec<Case> {
+    // Lines, elements along K, elements behind each row of the matrix and from one element of the vector and of C to
+    // the next.
+    let extents = [
+        ("nothing to sum", w + 1, 0, 0, 1),
+        ("one element", 1, 1, 0, 1),
+        ("below one tile", w - 1, d - 1, 0, 1),
+        ("one tile", w, d, 0, 1),
+        ("above one tile", w + 1, d + 1, 0, 1),
+        ("whole tiles", 2 * w, 2 * d, 0, 1),
+        ("shallow", 3 * w + 5, 7, 0, 1),
+        ("deep", 3, 5 * d + 3, 0, 1),
+        ("padded", w + 3, d + 33, 5, 3),
+    ];
+    let mut cases = Vec::new();
+    for (name, lines, k, gap, stride) in extents {
+        for (is_column, vector_in_a_row) in [(true, true), (true, false), (false, true), (false, false)] {
+            // Along K the rows of the matrix in memory are lines, across it they are elements of all lines.
+            let (lines, k) = match major {
+                Major::K => (lines, k.next_multiple_of(vector)),
+                Major::Mn => (lines.next_multiple_of(vector), k),
+            };
+            let (row, matrix) = match (major, is_column) {
+                (Major::K, true) => (k, Transpose::No),
+                (Major::K, false) => (k, Transpose::Yes),
+                (Major::Mn, true) => (lines, Transpose::Yes),
+                (Major::Mn, false) => (lines, Transpose::No),
+            };
+            let matrix_ld = (row + gap).next_multiple_of(vector);
+            let vector_ld = if vector_in_a_row { k.max(1) } else { stride };
+            let shape = if is_column {
+                let other = if vector_in_a_row { Transpose::Yes } else { Transpose::No };
+                GemmShape::with_transposes(lines, 1, k, [matrix, other], [matrix_ld, vector_ld, stride])
+            } else {
+                let other = if vector_in_a_row { Transpose::No } else { Transpose::Yes };
+                GemmShape::with_transposes(1, lines, k, [other, matrix], [vector_ld, matrix_ld, lines + gap])
+            };
+            cases.extend(shape.ok().map(|shape| Case { name, shape }));
+        }
+    }
+    // Of one line C has one column and one row: the matrix is A.
+    cases.retain(|case| matrix_of(&case.shape).is_some_and(|(_, of_matrix)| of_matrix == major));
+    cases
+}
+
+/// A shape whose leading dimensions are multiples of what one load takes, and whose rows are unless they may have a
+/// residue, with so many elements at least behind each row of A, B and C.
+fn fitting(
+    [m, n, k]: [usize; 3],
+    gaps: [usize; 3],
+    transpose: [Transpose; 2],
+    alignment: Alignment,
+) -> Option<GemmShape> {
+    let [vector_a, vector_b] = alignment.elems.map(|elems| elems as usize);
+    let (mut m, mut n, mut k) = (m, n, k);
+    let [row_a, row_b] = if alignment.residue {
+        [1; 2]
+    } else {
+        [vector_a, vector_b]
+    };
+    match transpose[0] {
+        Transpose::Yes => m = m.next_multiple_of(row_a),
+        Transpose::No => k = k.next_multiple_of(row_a),
+    }
+    match transpose[1] {
+        Transpose::Yes => k = k.next_multiple_of(row_b),
+        Transpose::No => n = n.next_multiple_of(row_b),
+    }
+    let packed = GemmShape::packed_transposed(m, n, k, transpose).ok()?;
+    let ld = |operand, gap: usize, vector| (packed.extents(operand).2 + gap).next_multiple_of(vector);
+    let lds = [
+        ld(Operand::A, gaps[0], vector_a),
+        ld(Operand::B, gaps[1], vector_b),
+        ld(Operand::C, gaps[2], 1),
+    ];
+    GemmShape::with_transposes(m, n, k, transpose, lds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_contract::KERNELS;
+
+    use super::super::WIDTHS;
+    use super::*;
+
+    #[test]
+    fn the_shapes_reach_every_edge() {
+        for width in WIDTHS {
+            let (w, cases) = (
+                width as usize,
+                cases([width as usize; 3], [Transpose::No; 2], Alignment::NONE),
+            );
+            let extents: Vec<_> = cases
+                .iter()
+                .map(|case| (case.shape.m(), case.shape.n(), case.shape.k()))
+                .collect();
+            for extent in [0, 1, w, w + 1].into_iter().chain((w > 1).then_some(w - 1)) {
+                assert!(extents.iter().any(|&(m, ..)| m == extent), "{width}: m = {extent}");
+                assert!(extents.iter().any(|&(_, n, _)| n == extent), "{width}: n = {extent}");
+                assert!(extents.iter().any(|&(.., k)| k == extent), "{width}: k = {extent}");
+            }
+            for operand in [Operand::A, Operand::B, Operand::C] {
+                let padded = |case: &Case| case.shape.extents(operand).2 > case.shape.extents(operand).1;
+                assert!(cases.iter().any(padded), "{width}: {operand} padded");
+            }
+            assert_eq!(cases.len(), 16, "{width}: none was refused");
+        }
+    }
+
+    #[test]
+    fn every_kernel_on_tensor_cores_is_tried_with_rows_that_it_does_not_take() {
+        for kernel in KERNELS.iter().filter(|kernel| kernel.supports.epilogue) {
+            let cases = copied_cases([64, 64, 64], kernel.transposes());
+            let copied = |case: &Case| {
+                let taken = kernel.taken(&case.shape).expect("copied");
+                [Operand::A, Operand::B].map(|operand| RowCopy::between(&case.shape, &taken, operand).is_some())
+            };
+            let copied: Vec<_> = cases.iter().map(copied).collect();
+            assert_eq!(
+                copied,
+                [[true, false], [false, true], [true, true]],
+                "{}",
+                kernel.symbol
+            );
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What is offered where a kernel of this project's is refused leads to one that works.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tilewright::dispatch::{PlanError, Policy, plan};
+use tilewright_contract::{Bytes, DType, Family, GemmShape};
+use tilewright_plan::device::DeviceProfile;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_refused_kernel_leads_to_one_that_works(
+        family in select(&Family::ALL[..]),
+        dtype in select(&DType::ALL[..]),
+        width in prop_oneof![4 => 0..300_u32, 1 => any::<u32>()],
+        smem in prop_oneof![4 => Just(None), 1 => (8192..200_000_u32).prop_map(Some)],
+        n in select(vec![1_usize, 64]),
+    ) {
+        let device = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
+        let shape = GemmShape::packed(64, n, 64).expect("small");
+        let (mut family, mut dtype, mut tile) = (family, dtype, Some(width));
+        // As many steps as a request can have faults of different kinds: type, operands, width, bytes.
+        for _ in 0..=4 {
+            let policy = Policy { family: Some(family), tile, smem_limit: smem.map(Bytes), ..Policy::default() };
+            match plan(&shape, dtype, &device, &policy) {
+                Ok(_) => return Ok(()),
+                Err(PlanError::NoSuchWidth { nearest, .. }) => tile = nearest,
+                Err(PlanError::NoSuchType { nearest, .. }) => dtype = nearest,
+                Err(PlanError::NoVector { .. }) => family = Family::Gemm,
+                Err(PlanError::SharedMemory { nearest: Some(nearest), .. }) => tile = Some(nearest.tile.n),
+                // Nothing of the kernel fits into what the user allows, and that is said.
+                Err(PlanError::SharedMemory { nearest: None, .. }) => return Ok(()),
+                Err(error) => return Err(TestCaseError::fail(error.to_string())),
+            }
+        }
+        Err(TestCaseError::fail("a circle"))?
+    }
+}
+
+#[test]
+fn what_led_in_a_circle_no_longer_does() {
+    let device = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
+    let shape = GemmShape::packed(64, 64, 64).expect("small");
+    let of = |family, dtype, tile| {
+        let policy = Policy {
+            family: Some(family),
+            tile: Some(tile),
+            ..Policy::default()
+        };
+        plan(&shape, dtype, &device, &policy)
+    };
+    assert_eq!(
+        of(Family::WgmmaGemm, DType::Bf16, 128).map(|plan| plan.kernel().tile.n),
+        Ok(128)
+    );
+    let narrow = of(Family::WgmmaGemm, DType::Bf16, 200).expect_err("it has 128");
+    assert!(narrow.to_string().ends_with("nearest: 128"), "{narrow}");
+    let ring = of(Family::WgmmaRing, DType::Bf16, 256).expect_err("it has 128 x 256");
+    assert!(ring.to_string().ends_with("leave the width open"), "{ring}");
+    let no_square = of(Family::AsyncCopy, DType::F32, 128).expect_err("it has 256 x 128");
+    assert!(no_square.to_string().ends_with("leave the width open"), "{no_square}");
+}

@@ -1,0 +1,257 @@
+//! TMA loads and stores of the running thread (`cp.async.bulk`).
+//!
+//! A copy is an agent: its accesses are checked when it starts, ordered after the knowledge of its thread, and a thread
+//! that waits for it acquires them. A load reads global memory when it starts, and its bytes arrive when no thread of
+//! the block can run without them. The hardware may write them at any time in between, and any access that could see
+//! the difference is a race. A store is executed when it starts.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::panic::Location;
+use std::ptr;
+
+use crate::access::{AccessKind, Space};
+use crate::analysis::agents::Operation;
+use crate::bulk_copy::TensorBox;
+use crate::fault::FaultKind;
+use crate::schedule::Turns;
+use crate::tensor_map::{TensorMapParts, TensorSwizzle};
+
+use super::BlockContext;
+use super::groups::Groups;
+use super::mbarrier::MbarrierAccess;
+use super::memory::stays_inside;
+
+/// The TMA loads and stores of a block that are under way.
+#[derive(Default)]
+pub(super) struct BulkCopies {
+    /// Loads whose bytes have not arrived, in the order of their starts.
+    loads: Vec<Load>,
+    /// By thread, its stores.
+    stores: HashMap<u16, Groups<Store>>,
+}
+
+impl BulkCopies {
+    /// Adds a load whose bytes have not arrived.
+    pub(super) fn start_load(&mut self, load: Load) {
+        self.loads.push(load);
+    }
+
+    /// Removes the load that completes next, the first one in the order of the schedule.
+    fn next_load(&mut self, turns: &mut Turns) -> Option<Load> {
+        let mut order: Vec<usize> = (0..self.loads.len()).collect();
+        turns.arrange(&mut order);
+        order.first().map(|&first| self.loads.remove(first))
+    }
+
+    fn stores_of(&mut self, thread: u16) -> &mut Groups<Store> {
+        self.stores.entry(thread).or_default()
+    }
+}
+
+/// A TMA load.
+pub(super) struct Load {
+    pub(super) operation: Operation,
+    /// The thread that started it.
+    pub(super) thread: usize,
+    /// The first byte that it writes.
+    pub(super) to: *mut u8,
+    /// The bytes that it writes.
+    pub(super) data: Vec<u8>,
+    /// The offset of the mbarrier that it completes on.
+    pub(super) mbarrier: usize,
+    pub(super) location: &'static Location<'static>,
+}
+
+/// A TMA store.
+#[derive(Clone, Copy)]
+struct Store {
+    /// Its reads of shared memory.
+    reads: Operation,
+    /// Its writes of global memory.
+    writes: Operation,
+}
+
+/// The part of a box's row that is inside the matrix.
+struct Row {
+    /// Its bytes in the box.
+    in_box: Range<usize>,
+    /// The address of the first of them.
+    address: usize,
+}
+
+/// The rows of the box at `coordinates` that are inside the matrix.
+fn rows(parts: &TensorMapParts, [x, y]: [i32; 2]) -> Vec<Row> {
+    let [columns, height] = parts.extents.map(|extent| extent as i64);
+    let [box_columns, box_rows] = parts.box_extents.map(i64::from);
+    let (x, y) = (i64::from(x), i64::from(y));
+    let (first, end) = (x.max(0), (x + box_columns).min(columns));
+    let bytes = parts.element.bytes() as i64;
+    let row = |row: i64| {
+        let start = (row - y) * box_columns;
+        let in_box = (start + first - x) * bytes..(start + end - x) * bytes;
+        Row {
+            in_box: in_box.start as usize..in_box.end as usize,
+            address: (parts.address as i64 + row * parts.stride_bytes as i64 + first * bytes) as usize,
+        }
+    };
+    let inside = y.max(0)..(y + box_rows).min(height);
+    if first < end {
+        inside.map(row).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+impl BlockContext {
+    /// `cp.async.bulk.tensor.2d.shared.global`.
+    ///
+    /// # Safety
+    /// As [`crate::bulk_copy::load`].
+    pub(crate) unsafe fn bulk_load(
+        &self,
+        tensor: &TensorBox,
+        mbarrier: &MbarrierAccess,
+        ranks: Option<u16>,
+        location: &'static Location<'static>,
+    ) {
+        let (parts, offset) = self.check_box(tensor, AccessKind::Write, location);
+        let mbarrier = self.mbarrier_of_copy(mbarrier, location);
+        let thread = self.threads.running_number();
+        let operation = self.start_operation(std::iter::once(thread as u16));
+        let to = tensor.shared.addr();
+        let mut data = vec![0; parts.box_bytes() as usize];
+        for Row { in_box, address } in rows(&parts, tensor.coordinates) {
+            self.operation_on_global(operation, false, address, in_box.len(), location);
+            for (byte, offset) in in_box.enumerate() {
+                let from = ptr::with_exposed_provenance::<u8>(address + byte);
+                // SAFETY: a byte of the matrix: the simulator has checked it, or the caller promises it.
+                data[parts.swizzle.place(to, offset)] = unsafe { *from };
+            }
+        }
+        let own = 1 << self.cluster.rank();
+        let ranks = ranks.unwrap_or(own);
+        for rank in (0..16).filter(|rank| (ranks & !own) >> rank & 1 == 1) {
+            self.multicast_load(rank, offset, data.clone(), mbarrier, location);
+        }
+        if ranks & own == 0 {
+            return self.note_change();
+        }
+        self.operation_on_shared(operation, true, offset, data.len(), location);
+        self.bulk_copies.borrow_mut().start_load(Load {
+            operation,
+            thread,
+            to: tensor.shared,
+            data,
+            mbarrier,
+            location,
+        });
+        self.note_change();
+    }
+
+    /// `cp.async.bulk.tensor.2d.global.shared`.
+    ///
+    /// # Safety
+    /// As [`crate::bulk_copy::store`].
+    pub(crate) unsafe fn bulk_store(&self, tensor: &TensorBox, location: &'static Location<'static>) {
+        let (parts, offset) = self.check_box(tensor, AccessKind::Read, location);
+        // Observed on an H200: a store to 511 columns of 2 bytes overwrote the element after each row.
+        let row_bytes = parts.extents[0] * parts.element.bytes();
+        if !row_bytes.is_multiple_of(16) {
+            let problem = format!(
+                "a store to rows of {row_bytes} bytes, not a multiple of 16: it may also write the bytes after each row"
+            );
+            self.fault(FaultKind::BulkCopy { problem }, Some(location), None);
+        }
+        let thread = self.thread();
+        let store = Store {
+            reads: self.start_operation(std::iter::once(thread)),
+            writes: self.start_operation(std::iter::once(thread)),
+        };
+        let from = tensor.shared.addr();
+        for Row { in_box, address } in rows(&parts, tensor.coordinates) {
+            self.operation_on_global(store.writes, true, address, in_box.len(), location);
+            // Swizzling permutes the 16-byte chunks of a row.
+            let row = match parts.swizzle {
+                TensorSwizzle::None => in_box.clone(),
+                TensorSwizzle::Bytes128 => in_box.start / 128 * 128..in_box.end.next_multiple_of(128),
+            };
+            self.operation_on_shared(store.reads, false, offset + row.start, row.len(), location);
+            for (byte, offset) in in_box.enumerate() {
+                let to = ptr::with_exposed_provenance_mut::<u8>(address + byte);
+                // SAFETY: a byte of the box and one of the matrix: the simulator has checked both, or the caller
+                // promises them.
+                unsafe { *to = *tensor.shared.add(parts.swizzle.place(from, offset)) };
+            }
+        }
+        self.bulk_copies.borrow_mut().stores_of(thread).start(store);
+        self.note_change();
+    }
+
+    /// `cp.async.bulk.commit_group`.
+    pub(crate) fn bulk_commit(&self) {
+        self.check_watchdog();
+        self.bulk_copies.borrow_mut().stores_of(self.thread()).commit();
+    }
+
+    /// `cp.async.bulk.wait_group`, or `.read` with `only_reads`.
+    pub(crate) fn bulk_wait(&self, pending: u32, only_reads: bool) {
+        self.check_watchdog();
+        let thread = self.thread();
+        let covered = {
+            let mut copies = self.bulk_copies.borrow_mut();
+            let groups = copies.stores_of(thread);
+            let covered = groups.covered(pending);
+            if !only_reads {
+                groups.forget(pending);
+            }
+            covered
+        };
+        for store in covered {
+            self.acquire_operation(thread, store.reads);
+            if !only_reads {
+                self.acquire_operation(thread, store.writes);
+            }
+        }
+    }
+
+    /// Completes the next TMA load of the block; returns whether there was one.
+    pub(super) fn complete_copy(&self, turns: &mut Turns) -> bool {
+        let Some(load) = self.bulk_copies.borrow_mut().next_load(turns) else {
+            return false;
+        };
+        // SAFETY: that many bytes of shared memory: they were checked when the copy started.
+        unsafe { ptr::copy_nonoverlapping(load.data.as_ptr(), load.to, load.data.len()) };
+        self.threads.replace_running(load.thread);
+        self.mbarrier_complete(load.mbarrier, load.data.len() as u32, load.operation, load.location);
+        true
+    }
+
+    /// The tensor map's fields, and the box's offset in shared memory.
+    fn check_box(
+        &self,
+        tensor: &TensorBox,
+        kind: AccessKind,
+        location: &'static Location<'static>,
+    ) -> (TensorMapParts, usize) {
+        self.check_watchdog();
+        let refuse = |problem: String| -> ! { self.fatal(FaultKind::BulkCopy { problem }, Some(location), None) };
+        let Some(parts) = TensorMapParts::decode_simulated(&tensor.map) else {
+            refuse("the tensor map is none of the simulator's (TensorMapParts::encode_simulated)".to_owned())
+        };
+        let capability = self.compute_capability();
+        if capability < 900 {
+            let (major, minor) = (capability / 100, capability / 10 % 10);
+            refuse(format!("compute capability {major}.{minor} has none: 9.0 is the first"));
+        }
+        let (address, bytes) = (tensor.shared.addr(), parts.box_bytes() as usize);
+        if !stays_inside(&tensor.shared_part, address, bytes) {
+            self.outside_part(Space::Shared, kind, address, bytes, &tensor.shared_part, location);
+        }
+        let alignment = TensorSwizzle::ALIGNMENT;
+        if !address.is_multiple_of(alignment) {
+            self.misaligned(Space::Shared, address, alignment, location);
+        }
+        (parts, self.shared_operand(kind, address, bytes, location))
+    }
+}

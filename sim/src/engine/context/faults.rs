@@ -1,0 +1,290 @@
+//! The record of a block: faults, panics, output; and the end of a thread by a fault.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::{Location, resume_unwind};
+use std::sync::Once;
+
+use parking_lot::Mutex;
+
+use crate::engine::CURRENT;
+use crate::engine::fiber::{self, Exit, STACK_BYTES, Trap};
+use crate::fault::{FaultKind, OtherAccess, SimFault, SourceLocation};
+
+use super::BlockContext;
+use super::threads::Status;
+
+/// Faults, panics and output of a block.
+#[derive(Default)]
+pub(super) struct FaultLog {
+    /// Distinct faults, in the order of their first occurrence.
+    faults: RefCell<Vec<SimFault>>,
+    /// Message and source location of a panic, from the hook.
+    panicked: RefCell<Option<(String, Option<SourceLocation>)>>,
+    /// Text that the block printed.
+    output: RefCell<String>,
+    /// The block must end.
+    aborted: Cell<bool>,
+}
+
+impl FaultLog {
+    pub(super) fn start_block(&self) {
+        self.aborted.set(false);
+    }
+
+    /// Ends the block at the scheduler's next step.
+    pub(super) fn abort(&self) {
+        self.aborted.set(true);
+    }
+
+    pub(super) fn is_aborted(&self) -> bool {
+        self.aborted.get()
+    }
+
+    /// The faults and the output.
+    pub(super) fn take(&self) -> (Vec<SimFault>, String) {
+        (self.faults.take(), self.output.take())
+    }
+}
+
+/// The payload that unwinds a simulated thread whose fault is recorded.
+struct Stop;
+
+impl BlockContext {
+    /// Records a fault of the running thread; the thread continues.
+    #[cold]
+    pub(super) fn fault(
+        &self,
+        kind: FaultKind,
+        location: Option<&'static Location<'static>>,
+        other: Option<OtherAccess>,
+    ) {
+        let thread = self.threads.running_number();
+        self.record(thread, kind, location.map(SourceLocation::from), other);
+    }
+
+    /// `trap`: ends the block with `kind`.
+    pub(crate) fn trap(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
+        self.fatal(kind, Some(location), None)
+    }
+
+    /// Records a fault of the running thread and ends its block.
+    #[cold]
+    pub(super) fn fatal(
+        &self,
+        kind: FaultKind,
+        location: Option<&'static Location<'static>>,
+        other: Option<OtherAccess>,
+    ) -> ! {
+        self.fault(kind, location, other);
+        self.stop()
+    }
+
+    /// Ends the running thread and its block.
+    #[cold]
+    pub(super) fn stop(&self) -> ! {
+        self.faults.abort();
+        resume_unwind(Box::new(Stop))
+    }
+
+    /// Records a fault of a thread of the block.
+    pub(super) fn record(
+        &self,
+        thread: usize,
+        kind: FaultKind,
+        location: Option<SourceLocation>,
+        other: Option<OtherAccess>,
+    ) {
+        let fault = SimFault {
+            kind,
+            block: self.block_idx(),
+            thread: self.threads.index(thread),
+            location,
+            interval: self.barriers.interval(),
+            other,
+            count: 1,
+        };
+        let mut faults = self.faults.faults.borrow_mut();
+        match faults.iter_mut().find(|known| known.is_like(&fault)) {
+            Some(known) => known.count += 1,
+            None => faults.push(fault),
+        }
+    }
+
+    /// The other side of a fault that is no access: a thread of this block and its source location.
+    pub(super) fn other_thread(&self, thread: usize, location: &'static Location<'static>) -> OtherAccess {
+        OtherAccess {
+            access: None,
+            block: self.block_idx(),
+            thread: self.threads.index(thread),
+            location: location.into(),
+        }
+    }
+
+    /// Ends the thread if the watchdog has expired.
+    #[inline]
+    pub(super) fn check_watchdog(&self) {
+        if self.watchdog.is_expired() {
+            self.time_is_up();
+        }
+    }
+
+    #[cold]
+    fn time_is_up(&self) -> ! {
+        let location = self.threads.running().location.get();
+        self.fatal(self.time_limit(), location, None)
+    }
+
+    fn time_limit(&self) -> FaultKind {
+        FaultKind::TimeLimit {
+            milliseconds: self.run.config.time_limit.as_millis() as u64,
+        }
+    }
+
+    /// Records why a thread's fiber ended, if a signal ended it.
+    pub(super) fn note_exit(&self, thread: usize, exit: Exit) {
+        let Exit::Trapped { trap, instruction } = exit else {
+            return;
+        };
+        let kind = match trap {
+            Trap::StackOverflow => FaultKind::StackOverflow {
+                stack_bytes: STACK_BYTES as u64,
+            },
+            Trap::BadAddress(address) => FaultKind::BadAddress {
+                address: self.describe(address),
+            },
+            Trap::TimeLimit => self.time_limit(),
+        };
+        self.record(thread, kind, line_of(instruction), None);
+        self.faults.abort();
+    }
+
+    /// Records a panic that unwound the running thread. Payloads of the simulator's own are no panics.
+    pub(super) fn note_unwinding(&self, payload: &(dyn Any + Send)) {
+        if payload.is::<Stop>() || !fiber::is_panic(payload) {
+            return;
+        }
+        let known = self.faults.panicked.take();
+        let (message, location) = known.unwrap_or_else(|| (message_of(payload), None));
+        let thread = self.threads.running_number();
+        self.record(thread, FaultKind::Panic { message }, location, None);
+        self.faults.abort();
+    }
+
+    /// Appends to the block's output.
+    pub(crate) fn print(&self, text: std::fmt::Arguments<'_>) {
+        use std::fmt::Write;
+        self.check_watchdog();
+        // A formatter that fails has panicked or prints less: nothing to add.
+        let _ = self.faults.output.borrow_mut().write_fmt(text);
+    }
+
+    /// Records a deadlock: the threads that wait, by operation and source location.
+    pub(super) fn deadlock(&self) {
+        let mut groups: BTreeMap<(Cow<'static, str>, Option<SourceLocation>), (u32, usize)> = BTreeMap::new();
+        for (number, thread) in self.threads.iter().enumerate() {
+            let operation = match thread.status.get() {
+                Status::Barrier(_) => "at the barrier".into(),
+                Status::Warp(_) => "for lanes of their warp".into(),
+                Status::Polling => "for a value to change".into(),
+                Status::Phase => self.describe_phase(thread.value.get()).into(),
+                Status::Cluster => "for the barrier of the cluster".into(),
+                Status::Warpgroup => "for threads of their warpgroup".into(),
+                Status::NamedBarrier => "at a named barrier".into(),
+                Status::Ready | Status::Exited => continue,
+            };
+            let location = thread.location.get().map(SourceLocation::from);
+            let group = groups.entry((operation, location)).or_insert((0, number));
+            group.0 += 1;
+        }
+        let Some((_, &(_, first))) = groups.iter().min_by_key(|(_, (_, first))| *first) else {
+            return;
+        };
+        let mut waiting: Vec<String> = groups
+            .iter()
+            .map(|((operation, location), (count, _))| match location {
+                Some(location) => format!("{count} wait {operation} at {location}"),
+                None => format!("{count} wait {operation}"),
+            })
+            .collect();
+        let exited = self.threads.iter().filter(|thread| thread.is(Status::Exited)).count();
+        if exited > 0 {
+            waiting.push(format!("{exited} have ended"));
+        }
+        let location = self.threads.get(first).location.get().map(SourceLocation::from);
+        let waiting = waiting.join(", ");
+        self.record(first, FaultKind::Deadlock { waiting }, location, None);
+        self.faults.abort();
+    }
+}
+
+/// Installs a panic hook, once: the panic of a simulated thread leaves its message and source location with the block
+/// instead of on standard error.
+pub(in crate::engine) fn install_panic_hook() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let context = CURRENT.get();
+            if context.is_null() {
+                return previous(info);
+            }
+            // SAFETY: set while one of the context's threads runs, which is this one.
+            let context = unsafe { &*context };
+            let location = info.location().map(|location| SourceLocation {
+                // A panic's location is static data, but its type does not say so.
+                file: intern_file(location.file()),
+                line: location.line(),
+                column: location.column(),
+            });
+            let panicked = &context.faults.panicked;
+            panicked.replace(Some((message_of(info.payload()), location)));
+        }));
+    });
+}
+
+/// The text of a panic.
+fn message_of(payload: &(dyn Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic with a value of its own".to_owned())
+}
+
+/// The name of a file for the life of the program. There are as many as the program has source files.
+fn intern_file(file: &str) -> &'static str {
+    static FILES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut files = FILES.lock();
+    match files.iter().find(|known| **known == file) {
+        Some(known) => known,
+        None => {
+            let new: &'static str = Box::leak(file.to_owned().into_boxed_str());
+            files.push(new);
+            new
+        }
+    }
+}
+
+/// The source line of an instruction, from the program's debug information if it has any: the innermost one outside the
+/// standard library.
+fn line_of(instruction: usize) -> Option<SourceLocation> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut found = None;
+    // `resolve` takes return addresses, which follow the instruction in question.
+    backtrace::resolve(std::ptr::without_provenance_mut(instruction + 1), |symbol| {
+        let Some((file, line)) = symbol.filename().zip(symbol.lineno()) else {
+            return;
+        };
+        if found.is_none() && !file.components().any(|part| part.as_os_str() == "library") {
+            found = Some(SourceLocation {
+                file: intern_file(&file.strip_prefix(&here).unwrap_or(file).to_string_lossy()),
+                line,
+                column: symbol.colno().unwrap_or(1),
+            });
+        }
+    });
+    found
+}

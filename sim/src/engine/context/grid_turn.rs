@@ -1,0 +1,57 @@
+//! The place of a block, or of the blocks of a cluster, in the order of the grid, and the token for atomics on global
+//! memory ([`grid`](crate::engine::grid)).
+
+use std::cell::{Cell, RefCell};
+
+use crate::engine::grid::{Place, Stuck};
+
+use super::BlockContext;
+
+/// The place in the grid's order of the blocks that a worker runs.
+#[derive(Default)]
+pub(in crate::engine) struct GridTurn {
+    place: RefCell<Option<Place>>,
+    holds_token: Cell<bool>,
+}
+
+impl GridTurn {
+    /// Starts blocks at `place`, without the token.
+    pub(in crate::engine) fn start(&self, place: Place) {
+        self.place.replace(Some(place));
+        self.holds_token.set(false);
+    }
+
+    /// Ends the blocks; returns their place.
+    pub(in crate::engine) fn finish(&self) -> Place {
+        self.place.take().expect("a running block has a place")
+    }
+}
+
+impl BlockContext {
+    /// Waits until this block may execute atomics on global memory.
+    pub(super) fn take_token(&self) {
+        if !self.turn.holds_token.get() {
+            self.watchdog.pause(true);
+            let place = self.turn.place.borrow();
+            self.run
+                .grid
+                .take_token(place.as_ref().expect("a running block has a place"));
+            self.turn.holds_token.set(true);
+            self.watchdog.pause(false);
+        }
+    }
+
+    /// Lets all other blocks run first. `spawn` starts another worker for the blocks that this one would start.
+    ///
+    /// # Errors
+    /// No block can make progress.
+    pub(super) fn give_way(&self, spawn: &dyn Fn()) -> Result<(), Stuck> {
+        let mut place = self.turn.place.borrow_mut();
+        let place = place.as_mut().expect("a running block has a place");
+        self.watchdog.reset();
+        let result = self.run.grid.give_way(place, spawn);
+        self.turn.holds_token.set(result.is_ok());
+        self.watchdog.reset();
+        result
+    }
+}

@@ -1,0 +1,244 @@
+//! Accesses of the running thread through views: bounds, alignment, races, traffic.
+
+use std::ops::Range;
+use std::panic::Location;
+
+use crate::access::{AccessKind, Space};
+use crate::analysis::Op;
+use crate::analysis::shadow::Verdict;
+use crate::analysis::source_locations::AccessClass;
+use crate::analysis::sync_vars::{AtomicAccess, Synchronization};
+use crate::analysis::traffic::Traffic;
+use crate::buffer::Allocation;
+use crate::fault::{FaultKind, OtherAccess};
+use crate::launch::Checks;
+
+use super::BlockContext;
+use super::global_memory::BufferAccess;
+
+/// The operation of a view's access.
+fn plain(kind: AccessKind) -> Op {
+    match kind {
+        AccessKind::Read => Op::Read,
+        AccessKind::Write | AccessKind::Atomic => Op::Write,
+    }
+}
+
+/// Whether an access is inside its view's addresses.
+#[inline]
+pub(super) fn stays_inside(part: &Range<usize>, address: usize, bytes: usize) -> bool {
+    let end = address.wrapping_add(bytes);
+    address >= part.start && end <= part.end && end >= address
+}
+
+impl BlockContext {
+    /// See [`crate::access::access`].
+    #[inline]
+    pub(crate) fn access(
+        &self,
+        space: Space,
+        kind: AccessKind,
+        address: usize,
+        bytes: usize,
+        part: Range<usize>,
+        location: &'static Location<'static>,
+    ) {
+        if self.checks == Checks::Off {
+            self.check_watchdog();
+            return;
+        }
+        if !stays_inside(&part, address, bytes) {
+            self.outside_part(space, kind, address, bytes, &part, location);
+        }
+        if !address.is_multiple_of(bytes) {
+            self.misaligned(space, address, bytes, location);
+        }
+        let op = plain(kind);
+        match space {
+            Space::Shared => self.shared_access(op, address, bytes, location, None, true),
+            Space::Global => match self.buffer_of(address) {
+                Some(buffer) => {
+                    let class = AccessClass {
+                        space,
+                        op,
+                        bytes: bytes as u8,
+                    };
+                    self.access_buffer(buffer, BufferAccess::new(class, address, location, None));
+                }
+                None => self.outside_buffers(op, address, bytes, location),
+            },
+        }
+    }
+
+    /// See [`crate::access::skip`].
+    pub(crate) fn skip(&self, space: Space, kind: AccessKind, bytes: usize, location: &'static Location<'static>) {
+        self.check_watchdog();
+        if self.checks != Checks::Full {
+            return;
+        }
+        let class = AccessClass {
+            space,
+            op: plain(kind),
+            bytes: bytes as u8,
+        };
+        self.count_access(class, Traffic::SKIPPED, location);
+    }
+
+    /// Checks an access of the running thread to shared memory. `counted` adds it to the traffic; it is false for a
+    /// part of an instruction that is counted as a whole.
+    pub(super) fn shared_access(
+        &self,
+        op: Op,
+        address: usize,
+        bytes: usize,
+        location: &'static Location<'static>,
+        atomic: Option<AtomicAccess>,
+        counted: bool,
+    ) {
+        let Some(offset) = self.shared.offset_of(address, bytes) else {
+            self.outside_shared(op, address, bytes, location)
+        };
+        let thread = self.thread();
+        let (pending, verdict, other, is_ahead) = {
+            let analysis = &mut *self.analysis.borrow_mut();
+            let class = AccessClass {
+                space: Space::Shared,
+                op,
+                bytes: bytes as u8,
+            };
+            let id = analysis.locations.id(location, class);
+            let pending = analysis.in_flight.find(offset, bytes);
+            let shadow = &mut analysis.shadow;
+            // While a copy may change the bytes at any time, their order with other accesses is meaningless.
+            let mut check = |sync: &Synchronization| match pending {
+                None => shadow.access(&sync.clocks, offset, bytes, thread, op, id),
+                Some(_) => Verdict::default(),
+            };
+            let verdict = match atomic {
+                None => check(&analysis.sync),
+                Some(access) => analysis.sync.atomic(&self.run.order, thread, access, check),
+            };
+            let is_counted = counted && self.checks == Checks::Full;
+            let is_ahead = is_counted && analysis.traffic.record(thread, id, class, offset as u64);
+            let other = verdict.conflict.map(|conflict| self.other_access(analysis, conflict));
+            (pending, verdict, other, is_ahead)
+        };
+        self.check_watchdog();
+        if let Some(pending) = pending {
+            self.access_to_pending(op, offset, pending, location);
+        }
+        if verdict.uninitialized || other.is_some() {
+            self.shared_faults(op, offset, verdict.uninitialized, other, location);
+        }
+        if is_ahead {
+            self.suspend();
+        }
+    }
+
+    /// Records the faults of an access to shared memory.
+    #[cold]
+    pub(super) fn shared_faults(
+        &self,
+        op: Op,
+        offset: usize,
+        uninitialized: bool,
+        other: Option<OtherAccess>,
+        location: &'static Location<'static>,
+    ) {
+        let offset = self.reported_offset(offset);
+        if uninitialized {
+            self.uninitialized_read(Space::Shared, offset, location);
+        }
+        if other.is_some() {
+            let access = op.into();
+            self.fault(FaultKind::SharedRace { access, offset }, Some(location), other);
+        }
+    }
+
+    /// Records a read of memory that was never written.
+    #[cold]
+    pub(super) fn uninitialized_read(&self, space: Space, offset: u64, location: &'static Location<'static>) {
+        self.fault(FaultKind::UninitializedRead { space, offset }, Some(location), None);
+    }
+
+    /// An access outside its view: ends the block.
+    #[cold]
+    pub(super) fn outside_part(
+        &self,
+        space: Space,
+        kind: AccessKind,
+        address: usize,
+        bytes: usize,
+        part: &Range<usize>,
+        location: &'static Location<'static>,
+    ) -> ! {
+        let len = part.end - part.start;
+        let bound = if address >= part.start {
+            format!("at byte {} of a view of {len} bytes", address - part.start)
+        } else {
+            format!("{} bytes before a view of {len} bytes", part.start - address)
+        };
+        let kind = FaultKind::OutOfBounds {
+            space,
+            access: kind,
+            bytes: bytes as u32,
+            bound,
+        };
+        self.fatal(kind, Some(location), None)
+    }
+
+    /// A misaligned access: ends the block.
+    #[cold]
+    pub(super) fn misaligned(
+        &self,
+        space: Space,
+        address: usize,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) -> ! {
+        let kind = FaultKind::Misaligned {
+            space,
+            bytes: bytes as u32,
+            remainder: (address % bytes) as u32,
+        };
+        self.fatal(kind, Some(location), None)
+    }
+
+    /// An access outside shared memory or a buffer, as `bound` describes it: ends the block.
+    #[cold]
+    pub(super) fn out_of_bounds(
+        &self,
+        space: Space,
+        op: Op,
+        bytes: usize,
+        bound: String,
+        location: &'static Location<'static>,
+    ) -> ! {
+        let kind = FaultKind::OutOfBounds {
+            space,
+            access: op.into(),
+            bytes: bytes as u32,
+            bound,
+        };
+        self.fatal(kind, Some(location), None)
+    }
+
+    /// Describes an invalid address.
+    pub(super) fn describe(&self, address: usize) -> String {
+        const NEAR: usize = 16 << 20;
+        if address < 4096 {
+            return format!("at address {address}: a null pointer");
+        }
+        if let Some(text) = self.describe_shared(address, NEAR) {
+            return text;
+        }
+        match Allocation::below(address).filter(|below| address - below.address() < below.bytes() + NEAR) {
+            Some(below) => format!(
+                "at byte {} of a buffer of {} bytes",
+                address - below.address(),
+                below.bytes()
+            ),
+            None => "outside every buffer of the simulator".to_owned(),
+        }
+    }
+}

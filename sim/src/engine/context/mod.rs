@@ -1,0 +1,248 @@
+//! The state of one thread block (CTA) while it runs, and the receiver of its threads' calls.
+//!
+//! A [`BlockContext`] is composed of parts with one responsibility each. A part keeps its fields to itself; the methods
+//! of the context that concern a part are in the part's file.
+//!
+//! | part | responsibility | files |
+//! |---|---|---|
+//! | [`Threads`] | the block's threads, their states, their stacks | [`threads`], [`warp_scheduler`] |
+//! | [`SharedMemory`] | the arena, the static arrays, addresses | [`shared_memory`], [`arena`] |
+//! | [`GlobalMemory`] | the buffers that the block has accessed | [`global_memory`] |
+//! | [`Analysis`] | order, races, traffic | [`analysis`], [`memory`], [`agent`], [`async_copy`], [`atomics`] |
+//! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`groups`] |
+//! | [`Warpgroups`] | `wgmma`: rendezvous, fences, groups | [`warpgroup`] |
+//! | [`Barriers`] | the block's barrier, named barriers, mbarriers | [`barrier`], [`named_barrier`], [`mbarrier`] |
+//! | [`ClusterMember`] | the other blocks of the cluster | [`cluster`], [`cluster_scheduler`] |
+//! | [`GridTurn`] | the place among all blocks, the token for global atomics | [`grid_turn`] |
+//! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
+//! | [`FaultLog`] | faults, panics, output | [`faults`] |
+//!
+//! Instructions of a whole warp are in [`warp_rendezvous`] and [`matrix`].
+//!
+//! A context is used by one thread of the operating system. The scheduler and the simulated thread that it resumed
+//! share it by reference and never run at the same time; all state is in cells.
+
+mod agent;
+mod analysis;
+mod arena;
+mod async_copy;
+mod atomics;
+mod barrier;
+mod bulk_copy;
+mod cluster;
+mod cluster_scheduler;
+mod faults;
+mod global_memory;
+mod grid_turn;
+mod groups;
+mod matrix;
+mod mbarrier;
+mod memory;
+mod named_barrier;
+mod shared_memory;
+mod threads;
+mod warp_rendezvous;
+mod warp_scheduler;
+mod warpgroup;
+
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::attributes::KernelAttributes;
+use crate::dim::Dim3;
+use crate::fault::SimFault;
+use crate::launch::Checks;
+
+use super::run::Run;
+use super::watchdog::WorkerWatch;
+
+use analysis::Analysis;
+use barrier::Barriers;
+use bulk_copy::BulkCopies;
+use cluster::ClusterMember;
+use faults::FaultLog;
+use global_memory::GlobalMemory;
+use shared_memory::SharedMemory;
+use threads::Threads;
+use warpgroup::Warpgroups;
+
+pub(super) use arena::CANARY_BYTES;
+pub(super) use cluster_scheduler::run_cluster;
+pub(super) use faults::install_panic_hook;
+pub(super) use grid_turn::GridTurn;
+pub use mbarrier::MbarrierAccess;
+
+/// Lanes of a warp.
+const WARP: usize = 32;
+
+/// Identity of the block that runs.
+#[derive(Clone, Copy, Default)]
+struct BlockId {
+    /// Place in the order of the schedule.
+    position: u64,
+    /// Linear index in the grid.
+    linear: u64,
+    /// Index in the grid, x, y, z.
+    index: [u32; 3],
+}
+
+/// The results of a block.
+pub(super) struct BlockResults {
+    /// Place in the order of the schedule.
+    pub(super) position: u64,
+    /// Distinct faults, in the order of their first occurrence.
+    pub(super) faults: Vec<SimFault>,
+    pub(super) output: String,
+}
+
+/// The state of one thread block. A worker uses it for one block after the other; the blocks of a cluster run at the
+/// same time and have one each.
+pub(crate) struct BlockContext {
+    run: Arc<Run>,
+    checks: Checks,
+    /// Origin of the clock that kernels read.
+    started: Instant,
+    id: Cell<BlockId>,
+    threads: Threads,
+    shared: SharedMemory,
+    global: GlobalMemory,
+    analysis: RefCell<Analysis>,
+    bulk_copies: RefCell<BulkCopies>,
+    warpgroups: RefCell<Warpgroups>,
+    barriers: Barriers,
+    cluster: ClusterMember,
+    turn: Rc<GridTurn>,
+    watchdog: Arc<WorkerWatch>,
+    faults: FaultLog,
+}
+
+impl BlockContext {
+    /// A context for the blocks of rank `rank` of the clusters that a worker runs. `turn` and `watchdog` are the
+    /// worker's.
+    ///
+    /// # Errors
+    /// The system has no memory for the shared-memory arena.
+    pub(super) fn new(
+        run: Arc<Run>,
+        rank: u32,
+        turn: Rc<GridTurn>,
+        watchdog: Arc<WorkerWatch>,
+    ) -> std::io::Result<Self> {
+        let threads = Threads::new(run.config.block);
+        Ok(Self {
+            checks: run.config.checks,
+            started: Instant::now(),
+            id: Cell::default(),
+            shared: SharedMemory::new(&run.config)?,
+            global: GlobalMemory::default(),
+            analysis: RefCell::new(Analysis::new(threads.len())),
+            bulk_copies: RefCell::default(),
+            warpgroups: RefCell::default(),
+            barriers: Barriers::default(),
+            cluster: ClusterMember::new(rank),
+            turn,
+            watchdog,
+            faults: FaultLog::default(),
+            threads,
+            run,
+        })
+    }
+
+    /// Resets every part to the state before a block's first instruction.
+    ///
+    /// `position` is the block's place in the order of the schedule, `linear` its linear index in the grid.
+    pub(super) fn start_block(&self, position: u64, linear: u64) {
+        self.id.set(BlockId {
+            position,
+            linear,
+            index: self.run.config.grid.position(linear),
+        });
+        self.threads.start_block();
+        self.faults.start_block();
+        self.barriers.start_block();
+        self.cluster.start_block();
+        self.bulk_copies.take();
+        self.warpgroups.take();
+        let dynamic_bytes = self.run.config.dynamic_bytes as usize;
+        self.analysis
+            .borrow_mut()
+            .start_block(linear, self.threads.len(), dynamic_bytes);
+        self.shared.start_block();
+        self.poison_statics();
+        self.watchdog.reset();
+    }
+
+    /// Unwinds the threads that still run, and hands the block's results to the run.
+    fn end_block(&self) {
+        self.unwind_threads();
+        if !self.faults.is_aborted() {
+            self.analysis.borrow_mut().traffic.barrier();
+            self.check_canaries();
+            self.note_statics();
+        }
+        self.barriers.end_block();
+        self.watchdog.revive();
+        let (faults, output) = self.faults.take();
+        let position = self.id.get().position;
+        self.run.hand_in(BlockResults {
+            position,
+            faults,
+            output,
+        });
+    }
+
+    /// The analysis of all blocks that the context has run.
+    pub(super) fn analysis(&self) -> Ref<'_, Analysis> {
+        self.analysis.borrow()
+    }
+
+    /// The fewest and the most barriers that any block of this context has passed.
+    pub(super) fn barriers_passed(&self) -> Option<(u32, u32)> {
+        self.barriers.passed()
+    }
+
+    // Queries of the running thread.
+
+    pub(crate) fn thread_idx(&self) -> [u32; 3] {
+        self.check_watchdog();
+        self.threads.running_index()
+    }
+
+    pub(crate) fn block_idx(&self) -> [u32; 3] {
+        self.id.get().index
+    }
+
+    pub(crate) fn block_dim(&self) -> Dim3 {
+        self.run.config.block
+    }
+
+    pub(crate) fn grid_dim(&self) -> Dim3 {
+        self.run.config.grid
+    }
+
+    pub(crate) fn lane(&self) -> u32 {
+        (self.threads.running_number() % WARP) as u32
+    }
+
+    pub(crate) fn compute_capability(&self) -> u32 {
+        self.run.config.compute_capability
+    }
+
+    /// Nanoseconds since the context was created.
+    pub(crate) fn clock(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
+    /// Ends the run if the kernel that the thread enters does not allow this launch.
+    #[inline]
+    pub(crate) fn enter_kernel(&self, attributes: &KernelAttributes) {
+        let config = &self.run.config;
+        if let Err(problem) = attributes.check_launch(config.grid, config.block, config.compute_capability) {
+            self.run.fail(&problem);
+            self.stop();
+        }
+        self.note_cluster(attributes.cluster);
+    }
+}

@@ -1,0 +1,235 @@
+//! The threads of a block: their states, their stacks, and how the running one waits.
+
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+
+use crate::device::BarrierOp;
+use crate::dim::Dim3;
+
+use super::warp_rendezvous::{LaneExchange, WarpOp};
+use super::{BlockContext, WARP};
+use crate::engine::fiber::{self, Fiber, Stacks};
+
+/// The state of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// It can run.
+    Ready,
+    /// Waits at the block's barrier.
+    Barrier(Option<BarrierOp>),
+    /// Waits for other lanes of its warp.
+    Warp(WarpOp),
+    /// Waits at a named barrier.
+    NamedBarrier,
+    /// Polls: other threads run first.
+    Polling,
+    /// Waits for a phase of the mbarrier whose offset is its value.
+    Phase,
+    /// Waits at the cluster's barrier.
+    Cluster,
+    /// Waits for other threads of its warpgroup.
+    Warpgroup,
+    /// It has returned.
+    Exited,
+}
+
+/// One thread of the block.
+pub(super) struct Thread {
+    pub(super) status: Cell<Status>,
+    /// Where it waits or last waited.
+    pub(super) location: Cell<Option<&'static Location<'static>>>,
+    /// Operand of a barrier or an exchange; result of a barrier.
+    pub(super) value: Cell<u64>,
+    pub(super) exchange: LaneExchange,
+    pub(super) fiber: RefCell<Option<Fiber>>,
+    /// How often in a row it read `seen` and changed nothing.
+    idle: Cell<u32>,
+    /// The address and value of the last such read.
+    seen: Cell<(usize, u64)>,
+}
+
+impl Thread {
+    fn new() -> Self {
+        Self {
+            status: Cell::new(Status::Ready),
+            location: Cell::new(None),
+            value: Cell::new(0),
+            exchange: LaneExchange::default(),
+            fiber: RefCell::new(None),
+            idle: Cell::new(0),
+            seen: Cell::new((0, 0)),
+        }
+    }
+
+    pub(super) fn is(&self, status: Status) -> bool {
+        self.status.get() == status
+    }
+
+    /// Prepares the thread for the next block.
+    pub(super) fn reset(&self) {
+        self.status.set(Status::Ready);
+        self.idle.set(0);
+        self.exchange.clear();
+    }
+}
+
+/// The threads of a block, by linear index, and the state of their scheduler.
+pub(super) struct Threads {
+    threads: Vec<Thread>,
+    /// Extents of the block.
+    shape: Dim3,
+    pub(super) stacks: RefCell<Stacks>,
+    /// The thread that runs.
+    running: Cell<usize>,
+    running_index: Cell<[u32; 3]>,
+    /// Counts the events that threads of this or another block may wait for.
+    progress: Cell<u64>,
+    /// A thread became ready whose turn may be over.
+    woken: Cell<bool>,
+}
+
+impl Threads {
+    /// The threads of a block of these extents.
+    pub(super) fn new(shape: Dim3) -> Self {
+        Self {
+            threads: (0..shape.count()).map(|_| Thread::new()).collect(),
+            shape,
+            stacks: RefCell::default(),
+            running: Cell::new(0),
+            running_index: Cell::new([0; 3]),
+            progress: Cell::new(0),
+            woken: Cell::new(false),
+        }
+    }
+
+    pub(super) fn start_block(&self) {
+        self.woken.set(false);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.threads.len()
+    }
+
+    pub(super) fn get(&self, thread: usize) -> &Thread {
+        &self.threads[thread]
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Thread> {
+        self.threads.iter()
+    }
+
+    /// The lanes of a warp: fewer than 32 in the last one.
+    pub(super) fn lanes(&self, warp: usize) -> &[Thread] {
+        &self.threads[warp * WARP..self.threads.len().min((warp + 1) * WARP)]
+    }
+
+    /// The index of a thread, x, y, z.
+    pub(super) fn index(&self, thread: usize) -> [u32; 3] {
+        self.shape.position(thread as u64)
+    }
+
+    /// The running thread.
+    pub(super) fn running(&self) -> &Thread {
+        &self.threads[self.running.get()]
+    }
+
+    /// The linear index of the running thread.
+    pub(super) fn running_number(&self) -> usize {
+        self.running.get()
+    }
+
+    pub(super) fn running_index(&self) -> [u32; 3] {
+        self.running_index.get()
+    }
+
+    /// Names the thread that runs from here on.
+    pub(super) fn set_running(&self, thread: usize) {
+        self.running.set(thread);
+        self.running_index.set(self.index(thread));
+    }
+
+    /// Names the thread that faults are recorded for from here on; returns the one before.
+    pub(super) fn replace_running(&self, thread: usize) -> usize {
+        self.running.replace(thread)
+    }
+
+    /// Whether all threads have returned.
+    pub(super) fn have_exited(&self) -> bool {
+        self.iter().all(|thread| thread.is(Status::Exited))
+    }
+
+    /// Counts an event that other threads may wait for.
+    pub(super) fn note_progress(&self) {
+        self.progress.set(self.progress.get() + 1);
+    }
+
+    pub(super) fn progress(&self) -> u64 {
+        self.progress.get()
+    }
+
+    /// Notes that a thread became ready whose turn may be over.
+    pub(super) fn wake(&self) {
+        self.woken.set(true);
+    }
+
+    /// Whether [`Threads::wake`] was called since the last call.
+    pub(super) fn take_woken(&self) -> bool {
+        self.woken.take()
+    }
+}
+
+impl BlockContext {
+    /// The running thread, as the analysis numbers it.
+    #[inline]
+    pub(super) fn thread(&self) -> u16 {
+        self.threads.running_number() as u16
+    }
+
+    /// Waits at `location` until the scheduler clears `status`.
+    pub(super) fn wait(&self, status: Status, location: &'static Location<'static>) {
+        self.check_watchdog();
+        let thread = self.threads.running();
+        thread.status.set(status);
+        thread.location.set(Some(location));
+        if status != Status::Polling {
+            thread.idle.set(0);
+        }
+        self.suspend();
+    }
+
+    /// Lets other threads run; the thread stays ready.
+    pub(super) fn suspend(&self) {
+        let thread = self.threads.running_number();
+        fiber::suspend();
+        debug_assert_eq!(
+            self.threads.running_number(),
+            thread,
+            "the scheduler resumes the thread that it names"
+        );
+    }
+
+    /// The thread read `value` from `address` and changed nothing. After a few such reads in a row it counts as
+    /// polling, and other threads run first.
+    pub(super) fn note_same(&self, address: usize, value: u64, location: &'static Location<'static>) {
+        const PATIENCE: u32 = 32;
+        let thread = self.threads.running();
+        if thread.seen.replace((address, value)) != (address, value) {
+            return self.note_change();
+        }
+        thread.idle.set(thread.idle.get() + 1);
+        if thread.idle.get() >= PATIENCE {
+            self.wait(Status::Polling, location);
+        }
+    }
+
+    /// The thread did something that others may wait for.
+    pub(super) fn note_change(&self) {
+        self.threads.running().idle.set(0);
+        self.threads.note_progress();
+    }
+
+    /// `nanosleep`: other threads run first.
+    pub(crate) fn sleep(&self, location: &'static Location<'static>) {
+        self.wait(Status::Polling, location);
+    }
+}

@@ -1,0 +1,268 @@
+//! Instructions of a warpgroup, which is four warps; the number of its first warp is a multiple of 4.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::Location;
+
+use half::{bf16, f16};
+
+use crate::access::AccessKind;
+use crate::analysis::agents::Operation;
+use crate::analysis::matrix_descriptor::{Major, MatrixDescriptor};
+use crate::fault::FaultKind;
+use crate::wgmma::{MmaAsync, WgmmaElement, accumulator_element};
+
+use super::BlockContext;
+use super::groups::Groups;
+use super::threads::Status;
+
+/// Threads of a warpgroup.
+const WARPGROUP: usize = 128;
+/// Rows of A.
+const M: u32 = 64;
+/// Extent of one `wgmma` along K, in elements.
+const K: u32 = 16;
+
+/// The instruction of a thread that waits for its warpgroup.
+#[derive(Clone, Copy)]
+enum Request {
+    /// `wgmma.mma_async`, with the thread's accumulators.
+    Mma(MmaAsync, *mut f32),
+    /// `setmaxnreg`: registers of each thread.
+    Registers(u32),
+}
+
+impl Request {
+    /// Whether two threads execute the same instruction with the same operands.
+    fn agrees(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Mma(a, _), Self::Mma(b, _)) => a == b,
+            (Self::Registers(a), Self::Registers(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// An operand in shared memory, indexed (mn, k).
+struct Operand {
+    descriptor: MatrixDescriptor,
+    major: Major,
+    extent: u32,
+}
+
+impl Operand {
+    fn of(mma: &MmaAsync) -> [Self; 2] {
+        let major = |is_mn_major| if is_mn_major { Major::Mn } else { Major::K };
+        [
+            (mma.a, major(mma.a_is_mn_major), M),
+            (mma.b, major(mma.b_is_mn_major), mma.columns),
+        ]
+        .map(|(bits, major, extent)| Self {
+            descriptor: MatrixDescriptor::from_bits(bits),
+            major,
+            extent,
+        })
+    }
+
+    /// The shared addresses of its chunks of 16 bytes, ascending.
+    fn chunks(&self) -> Vec<u32> {
+        let (along, across) = match self.major {
+            Major::K => (K, self.extent),
+            Major::Mn => (self.extent, K),
+        };
+        let chunk = |across: u32, along: u32| match self.major {
+            Major::K => self.descriptor.address(self.major, across, along),
+            Major::Mn => self.descriptor.address(self.major, along, across),
+        };
+        let mut chunks: Vec<u32> = (0..across)
+            .flat_map(|across| (0..along).step_by(8).map(move |along| chunk(across, along)))
+            .collect();
+        chunks.sort_unstable();
+        chunks
+    }
+}
+
+/// The warpgroup instructions of a block that are under way.
+#[derive(Default)]
+pub(super) struct Warpgroups {
+    /// By thread, the instruction that it waits at.
+    requests: HashMap<usize, Request>,
+    /// By thread, its `wgmma` groups.
+    groups: HashMap<u16, Groups<Operation>>,
+    /// Threads that have executed a `wgmma.fence`.
+    fenced: HashSet<u16>,
+}
+
+impl Warpgroups {
+    fn groups_of(&mut self, thread: u16) -> &mut Groups<Operation> {
+        self.groups.entry(thread).or_default()
+    }
+}
+
+impl BlockContext {
+    fn warpgroup_fault(&self, problem: String, location: &'static Location<'static>) -> ! {
+        self.fatal(FaultKind::Warpgroup { problem }, Some(location), None)
+    }
+
+    /// `wgmma.fence`.
+    pub(crate) fn wgmma_fence(&self) {
+        self.check_watchdog();
+        self.warpgroups.borrow_mut().fenced.insert(self.thread());
+    }
+
+    /// `wgmma.mma_async`.
+    ///
+    /// # Safety
+    /// As [`crate::wgmma::mma_async`].
+    pub(crate) unsafe fn wgmma(&self, mma: MmaAsync, accumulators: *mut f32, location: &'static Location<'static>) {
+        if !self.warpgroups.borrow().fenced.contains(&self.thread()) {
+            let problem = "wgmma.mma_async before the thread's first wgmma.fence".to_owned();
+            self.fault(FaultKind::Warpgroup { problem }, Some(location), None);
+        }
+        if self.threads.running_number().is_multiple_of(WARPGROUP) {
+            for operand in Operand::of(&mma) {
+                let base_offset = operand.descriptor.base_offset;
+                if base_offset != 0 {
+                    let problem = format!("a matrix base offset of {base_offset}, only 0 is simulated");
+                    self.warpgroup_fault(problem, location);
+                }
+                for chunk in operand.chunks() {
+                    self.shared_operand(AccessKind::Read, self.shared.host_address_of(chunk), 16, location);
+                }
+            }
+        }
+        self.warpgroup_rendezvous(Request::Mma(mma, accumulators), location);
+    }
+
+    /// `wgmma.commit_group`.
+    pub(crate) fn wgmma_commit(&self) {
+        self.check_watchdog();
+        self.warpgroups.borrow_mut().groups_of(self.thread()).commit();
+    }
+
+    /// `wgmma.wait_group`.
+    pub(crate) fn wgmma_wait(&self, pending: u32) {
+        self.check_watchdog();
+        let thread = self.thread();
+        let covered = {
+            let mut warpgroups = self.warpgroups.borrow_mut();
+            let groups = warpgroups.groups_of(thread);
+            let covered = groups.covered(pending);
+            groups.forget(pending);
+            covered
+        };
+        for operation in covered {
+            self.acquire_operation(thread, operation);
+        }
+    }
+
+    /// `setmaxnreg`.
+    pub(crate) fn set_max_registers(&self, count: u32, location: &'static Location<'static>) {
+        if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
+            let problem = format!("setmaxnreg of {count} registers: a multiple of 8 from 24 to 256 is allowed");
+            self.warpgroup_fault(problem, location);
+        }
+        self.warpgroup_rendezvous(Request::Registers(count), location);
+    }
+
+    /// Waits for the other threads of the warpgroup.
+    fn warpgroup_rendezvous(&self, request: Request, location: &'static Location<'static>) {
+        let (thread, threads) = (self.threads.running_number(), self.threads.len());
+        let first = thread / WARPGROUP * WARPGROUP;
+        if first + WARPGROUP > threads {
+            let there = threads - first;
+            let problem =
+                format!("a warpgroup has {WARPGROUP} threads, the last one of a block of {threads} has {there}");
+            self.warpgroup_fault(problem, location);
+        }
+        self.warpgroups.borrow_mut().requests.insert(thread, request);
+        self.wait(Status::Warpgroup, location);
+    }
+
+    /// Executes the instructions that whole warpgroups wait at; returns whether there was any.
+    pub(super) fn complete_warpgroups(&self) -> bool {
+        if self.warpgroups.borrow().requests.is_empty() {
+            return false;
+        }
+        let mut completed = false;
+        for first in (0..self.threads.len()).step_by(WARPGROUP) {
+            let mut members = first..(first + WARPGROUP).min(self.threads.len());
+            if members.all(|thread| self.threads.get(thread).is(Status::Warpgroup)) {
+                self.complete_warpgroup(first);
+                completed = true;
+            }
+        }
+        completed
+    }
+
+    /// Executes the instruction that the 128 threads from `first` on wait at.
+    fn complete_warpgroup(&self, first: usize) {
+        let members = first..first + WARPGROUP;
+        let requests: Vec<Request> = {
+            let requests = &mut self.warpgroups.borrow_mut().requests;
+            members.clone().filter_map(|thread| requests.remove(&thread)).collect()
+        };
+        self.threads.replace_running(first);
+        let location_of = |thread: usize| {
+            let location = self.threads.get(thread).location.get();
+            location.expect("a waiting thread has a location")
+        };
+        let location = location_of(first);
+        if let Some(odd) = requests.iter().position(|request| !request.agrees(&requests[0])) {
+            let odd = first + odd;
+            let problem = format!("threads {first} and {odd} execute different instructions, or with other operands");
+            let other = self.other_thread(odd, location_of(odd));
+            self.fault(FaultKind::Warpgroup { problem }, Some(location), Some(other));
+            self.faults.abort();
+            return;
+        }
+        if let Request::Mma(mma, _) = requests[0] {
+            let operation = self.start_operation((first as u16..).take(WARPGROUP));
+            let [a, b] = Operand::of(&mma).map(|operand| {
+                let mut chunks = operand.chunks();
+                chunks.dedup();
+                for run in chunks.chunk_by(|a, b| a + 16 == *b) {
+                    let offset = self.shared.offset_of_shared_address(run[0]);
+                    self.operation_on_shared(operation, false, offset, 16 * run.len(), location);
+                }
+                self.read_operand(&operand, mma.element)
+            });
+            for (thread, request) in requests.iter().enumerate() {
+                let Request::Mma(_, accumulators) = *request else {
+                    continue;
+                };
+                for index in 0..mma.columns / 2 {
+                    let (row, column) = accumulator_element(thread as u32, index);
+                    let (a, b) = (&a[row as usize], &b[column as usize]);
+                    // SAFETY: the thread's caller promises that its accumulators are valid, and the thread waits.
+                    let sum = unsafe { &mut *accumulators.add(index as usize) };
+                    let start = if mma.accumulate { *sum } else { 0.0 };
+                    *sum = a.iter().zip(b).fold(start, |sum, (a, b)| sum + a * b);
+                }
+            }
+            let warpgroups = &mut *self.warpgroups.borrow_mut();
+            for thread in members.clone() {
+                warpgroups.groups_of(thread as u16).start(operation);
+            }
+        }
+        for thread in members {
+            self.threads.get(thread).status.set(Status::Ready);
+        }
+        self.threads.note_progress();
+        self.watchdog.reset();
+    }
+
+    /// The elements of an operand, by `mn`.
+    fn read_operand(&self, operand: &Operand, element: WgmmaElement) -> Vec<[f32; K as usize]> {
+        let element = |mn: u32, k: u32| {
+            // The address was checked when the warpgroup's first thread arrived.
+            let bits = self.shared.read_u16(operand.descriptor.address(operand.major, mn, k));
+            match element {
+                WgmmaElement::F16 => f16::from_bits(bits).to_f32(),
+                WgmmaElement::Bf16 => bf16::from_bits(bits).to_f32(),
+            }
+        };
+        (0..operand.extent)
+            .map(|mn| std::array::from_fn(|k| element(mn, k as u32)))
+            .collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! `examples/hello-shared` and `examples/smem-spilling` as their readers meet them: workspaces of their own, built and
+//! started.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The exit status that the examples document for "no driver or no GPU".
+const UNAVAILABLE: i32 = 3;
+
+/// Runs cargo in the folder of an example: its exit status, what it prints, what it complains of. What the example has
+/// in common with this workspace is not compiled again.
+fn cargo(example: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut command = Command::new(env!("CARGO"));
+    if example == "smem-spilling" {
+        // On a GPU it would measure for minutes in a debug build.
+        command.env("CUDA_VISIBLE_DEVICES", "");
+    }
+    let Output { status, stdout, stderr } = command
+        .args(arguments)
+        .current_dir(examples.join(example))
+        .env(
+            "CARGO_TARGET_DIR",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(""),
+        )
+        .output()
+        .expect("cargo starts");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn the_kernels_of_hello_shared_are_tested_in_the_simulator() {
+    let (status, stdout, stderr) = cargo("hello-shared", &["test", "--quiet", "--locked", "--test", "simulator"]);
+    assert!(status == Some(0) && stdout.contains("2 passed"), "{stdout}\n{stderr}");
+}
+
+#[test]
+fn hello_shared_builds_and_either_runs_or_says_what_is_missing() {
+    let (status, stdout, stderr) = cargo("hello-shared", &["run", "--quiet", "--locked"]);
+    match status {
+        Some(0) => assert_eq!(stdout.matches("as expected").count(), 2, "{stdout}"),
+        Some(UNAVAILABLE) => assert_eq!(
+            stdout.trim().lines().count(),
+            1,
+            "one line says what is missing: {stdout}"
+        ),
+        _ => panic!("{status:?}\n{stdout}\n{stderr}"),
+    }
+}
+
+#[test]
+fn the_tests_of_smem_spilling_pass() {
+    let (status, stdout, stderr) = cargo("smem-spilling", &["test", "--quiet", "--locked", "--workspace"]);
+    assert!(status == Some(0), "{stdout}\n{stderr}");
+    // In the library, on the PTX, in the simulator; the program has none.
+    assert!(stdout.matches("test result: ok. ").count() >= 4, "{stdout}");
+}
+
+#[test]
+fn smem_spilling_without_a_gpu_shows_the_record_and_says_what_is_missing() {
+    let (status, stdout, stderr) = cargo("smem-spilling", &["run", "--quiet", "--locked"]);
+    assert_eq!(status, Some(UNAVAILABLE), "{stdout}\n{stderr}");
+    assert!(stdout.starts_with("sm_90, by ptxas"), "{stdout}");
+    assert_eq!(stdout.matches("| inverse8_128_72_shared_f32 ").count(), 2, "{stdout}");
+    let last = stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("Nothing was launched: "), "{stdout}");
+}

@@ -1,0 +1,198 @@
+//! Which kernel, tile, grid and slices a product gets.
+
+use tilewright::dispatch::{Policy, plan};
+use tilewright::{DType, Family, GemmShape, KERNELS, Transpose};
+use tilewright_contract::Loads;
+
+use super::{ARCHITECTURES, LAYOUTS, h200, hopper, large, profile, profiles};
+
+#[test]
+fn small_products_get_tiles_that_fill_the_device() {
+    let tile = |m, n, k| {
+        let shape = GemmShape::packed(m, n, k).expect("valid");
+        let plan = plan(&shape, DType::F32, &h200(), &Policy::default()).expect("fits");
+        let summary = plan.summary();
+        (summary.tile, summary.grid[0])
+    };
+    assert_eq!(tile(4096, 4096, 4096), ([256, 128], 512));
+    // The smaller the product, the smaller the tile, or the more slices of K.
+    let area = |([m, n], _): ([u32; 2], u32)| m * n;
+    assert!(area(tile(512, 512, 64)) < area(tile(4096, 4096, 4096)));
+    assert!(area(tile(64, 64, 64)) <= area(tile(512, 512, 64)));
+    assert_eq!(tile(1, 1, 64), ([16, 16], 1));
+    assert_eq!(tile(0, 0, 64).1, 0);
+    let (_, blocks) = tile(128, 128, 16_384);
+    assert!(blocks > 8, "{blocks} blocks share one tile's 16384 products an element");
+}
+
+#[test]
+fn automatic_plans_are_rungs_10_and_12_from_8_0_on_and_rung_17_on_9_0() {
+    for device in profiles() {
+        let plan = plan(&large(), DType::F32, &device, &Policy::default()).expect("fits");
+        let of_gemm = plan.kernel().family == Family::Gemm;
+        assert_eq!(of_gemm, device.compute_capability >= (8, 0), "{}", device.name);
+        let family = |dtype| {
+            let planned = tilewright::dispatch::plan(&large(), dtype, &device, &Policy::default());
+            planned.expect("fits").kernel().family
+        };
+        assert_eq!(family(DType::F64), Family::TiledDynamic, "{}", device.name);
+        for dtype in [DType::F16, DType::Bf16] {
+            let expected = match device.compute_capability {
+                (9, 0) => Family::WgmmaGemm,
+                (7, _) => Family::TiledDynamic,
+                _ => Family::MmaSync,
+            };
+            assert_eq!(family(dtype), expected, "{} {dtype}", device.name);
+        }
+    }
+}
+
+#[test]
+fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
+    let entry_points = KERNELS.iter().filter(|kernel| kernel.loads == Loads::Tma);
+    for kernel in entry_points {
+        let tile = kernel.tile;
+        let planned = |m, n, k, slices| {
+            let shape = GemmShape::packed_transposed(m, n, k, kernel.transposes()).expect("valid");
+            let policy = Policy {
+                kernel: Some(kernel),
+                splits: Some(slices),
+                ..Policy::default()
+            };
+            plan(&shape, kernel.dtype, &hopper(), &policy).unwrap_or_else(|error| panic!("{}: {error}", kernel.symbol))
+        };
+        // 33 x 32 tiles.
+        let (m, n) = (32 * tile.m as usize + 8, 32 * tile.n as usize);
+        let large = planned(m, n, 128, 1);
+        let tiles = 33_u32.next_multiple_of(kernel.cluster) * 32;
+        let blocks = large.grid().blocks();
+        assert_eq!(large.grid().tiles(), tiles, "{}", kernel.symbol);
+        if kernel.is_persistent() {
+            // 228 KiB of a multiprocessor, of which the system takes 1 KiB a block.
+            let resident = 233_472 / (large.dynamic_bytes().get() + 1024);
+            assert_eq!(blocks, 132 * resident, "{}", kernel.symbol);
+        } else {
+            assert_eq!(blocks, tiles, "{}", kernel.symbol);
+        }
+        // A part of the first tile: a cluster.
+        assert_eq!(
+            planned(8, 8, 64, 1).grid().blocks(),
+            kernel.cluster,
+            "{}",
+            kernel.symbol
+        );
+        // The plan knows the device when the shape changes.
+        let shape = GemmShape::packed_transposed(m, n, 64, kernel.transposes()).expect("valid");
+        let other = planned(8, 8, 64, 1).for_shape(shape).expect("fits a grid");
+        assert_eq!(other.grid().blocks(), blocks, "{}", kernel.symbol);
+        if kernel.split_k.is_some() {
+            let sliced = planned(8, 8, 1024, 4);
+            assert_eq!(sliced.grid().blocks(), 4 * kernel.cluster, "{}", kernel.symbol);
+            let sums = 4 * (kernel.cluster * tile.m * tile.n) as usize;
+            // Each warpgroup's 64 rows are counted by themselves.
+            let counters = (4 * kernel.cluster * tile.m / 64) as usize;
+            assert_eq!((sliced.workspace_elems(), sliced.counters()), (sums, counters));
+        }
+    }
+}
+
+#[test]
+fn one_column_and_one_row_in_f32_are_rung_11() {
+    // Where memory is slow enough, anything is fast enough for it.
+    for device in profiles().filter(|device| device.compute_capability == (9, 0)) {
+        for (m, n) in [(4096, 1), (1, 4096)] {
+            for transpose in LAYOUTS {
+                let shape = GemmShape::packed_transposed(m, n, 4096, transpose).expect("valid");
+                let planned = plan(&shape, DType::F32, &device, &Policy::default()).expect("fits");
+                assert_eq!(planned.kernel().family, Family::MatrixVector, "{} {shape}", device.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_kernel_does_is_refused_with_what_one_does() {
+    let device = hopper();
+    let transposed = GemmShape::packed_transposed(64, 64, 64, [Transpose::No, Transpose::Yes]).expect("valid");
+    let square = GemmShape::packed(64, 64, 64).expect("valid");
+    let of = |family| Policy {
+        family,
+        ..Policy::default()
+    };
+    let sliced = |family, slices| Policy {
+        splits: Some(slices),
+        ..of(family)
+    };
+    let scaled = |family| Policy {
+        factors: true,
+        ..of(family)
+    };
+    let dynamic = Some(Family::TiledDynamic);
+    for (shape, dtype, policy, text) in [
+        (
+            &transposed,
+            DType::F32,
+            of(dynamic),
+            "r03_tiled_dynamic has no kernel for f32 with A and B as NT and these leading dimensions; r10_gemm takes \
+             every layout of f32",
+        ),
+        (
+            &transposed,
+            DType::F64,
+            of(None),
+            "has no kernel for f64 with A and B as NT",
+        ),
+        (
+            &square,
+            DType::F32,
+            scaled(dynamic),
+            "r03_tiled_dynamic has no kernel for f32 with alpha and beta; r10_gemm has, in f32",
+        ),
+        (
+            &square,
+            DType::F64,
+            scaled(None),
+            "no kernel for f64 has alpha and beta",
+        ),
+        (
+            &square,
+            DType::F32,
+            sliced(dynamic, 2),
+            "r03_tiled_dynamic cannot compute 2 slices of K; nearest: 1; r10_gemm takes any number from 1",
+        ),
+        (
+            &square,
+            DType::F32,
+            sliced(Some(Family::AsyncCopy), 2),
+            "r09_async_copy cannot compute 2 slices",
+        ),
+        (
+            &square,
+            DType::F32,
+            sliced(Some(Family::Gemm), 0),
+            "r10_gemm cannot compute 0 slices of K; nearest: 1",
+        ),
+        (&square, DType::F32, sliced(None, 0), "cannot compute 0 slices of K"),
+        (
+            &square,
+            DType::F64,
+            of(Some(Family::Gemm)),
+            "r10_gemm has no kernel for f64; nearest: f32",
+        ),
+    ] {
+        let error = plan(shape, dtype, &device, &policy).expect_err(text).to_string();
+        assert!(error.contains(text), "{error:?} lacks {text:?}");
+    }
+    // Slices that would have no step get none.
+    let planned = plan(&square, DType::F32, &device, &sliced(Some(Family::Gemm), 1000)).expect("as many as have steps");
+    let depth = planned.kernel().tile.k;
+    assert_eq!(planned.summary().splits, 64_u32.div_ceil(depth));
+    let turing = profile(ARCHITECTURES[0]);
+    let error = plan(&square, DType::F32, &turing, &of(Some(Family::Gemm))).expect_err("older than cp.async");
+    assert_eq!(
+        error.to_string(),
+        "r10_gemm needs compute capability 8.0, the device has 7.5"
+    );
+    // There, alpha and beta have no kernel at all.
+    assert!(plan(&square, DType::F32, &turing, &scaled(None)).is_err());
+}
