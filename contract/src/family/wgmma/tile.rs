@@ -163,8 +163,8 @@ impl WgmmaTile {
         ]
     }
 
-    /// Rows of the boxes of the tensor maps of A, B and C, for a product with `extents` rows and columns; those of A and
-    /// B have 64 columns, those of C [`c_columns`](Self::c_columns).
+    /// Rows of the boxes of the tensor maps of A, B and C, for a product with `extents` rows and columns. Boxes of A
+    /// and B have 64 columns, boxes of C [`c_columns`](Self::c_columns).
     pub const fn box_rows(self, majors: [Major; 2], extents: [u32; 2]) -> [u32; 3] {
         let [a, b] = self.copied_rows([!majors[0].is_k(), !majors[1].is_k()], extents);
         [
