@@ -7,10 +7,10 @@
 use crate::args::GemmArgs;
 use crate::dtype::DType;
 use crate::family::{Family, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK, TileShape};
+use crate::kernel::{Alignment, Features, Kernel, Operands, Signature, SplitK};
 use crate::major::Major;
 use crate::shape::{GemmShape, Operand, Transpose};
-use crate::smem::{SmemLayout, Storage};
+use crate::smem::SmemLayout;
 use crate::units::Bytes;
 
 /// The geometry of a CTA. K-major: a warp for each line, its lanes along K. MN-major: each lane has
@@ -79,28 +79,11 @@ macro_rules! rows {
 pub(super) const KERNELS: [Kernel; 4] = crate::matrix_vector_kernels!(rows);
 
 const fn kernel(symbol: &'static str, major: Major, elems: u32) -> Kernel {
+    let tile = [LineTile::lines(major), LineTile::lines(major), LineTile::depth(major)];
     Kernel {
-        symbol,
-        family: Family::MatrixVector,
-        target: Family::MatrixVector.target(),
-        dtype: DType::F32,
         operands: Operands::MatrixAndVector(major),
         alignment: Alignment::of([elems; 2]),
-        tile: TileShape {
-            m: LineTile::lines(major),
-            n: LineTile::lines(major),
-            k: LineTile::depth(major),
-        },
-        widths: None,
-        block: [LineTile::THREADS, 1],
-        max_threads: Some(LineTile::THREADS),
-        producer_warps: 0,
-        cluster: 1,
-        schedule: Schedule::OneTilePerCta,
-        mma: MmaPath::Simt,
-        loads: Loads::Threads,
         smem: SmemLayout {
-            storage: Storage::Static,
             scratch: LineTile::static_bytes(major),
             ..SmemLayout::NONE
         },
@@ -114,6 +97,7 @@ const fn kernel(symbol: &'static str, major: Major, elems: u32) -> Kernel {
             counters_per_tile: 1,
         }),
         signature: Signature::Call,
+        ..Kernel::plain(Family::MatrixVector, symbol, DType::F32, tile, LineTile::THREADS)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::family::{Family, dtype, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, TileShape};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Signature};
 use crate::major::Major;
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
@@ -178,23 +178,8 @@ pub(super) const KERNELS: [Kernel; 12] = crate::mma_sync_kernels!(rows);
 
 const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     Kernel {
-        symbol,
-        family: Family::MmaSync,
-        target: Family::MmaSync.target(),
-        dtype,
         operands: Operands::Matrices(majors),
         alignment: Alignment::VECTORS_OF_8,
-        tile: TileShape {
-            m: tile.m,
-            n: tile.n,
-            k: tile.k,
-        },
-        widths: None,
-        block: [tile.threads(), 1],
-        max_threads: Some(tile.threads()),
-        producer_warps: 0,
-        cluster: 1,
-        schedule: Schedule::OneTilePerCta,
         mma: MmaPath::MmaSync,
         loads: Loads::CpAsync,
         smem: SmemLayout {
@@ -210,8 +195,8 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
             epilogue: true,
             ..Features::PRODUCT
         },
-        split_k: None,
         signature: Signature::CallAndEpilogue,
+        ..Kernel::plain(Family::MmaSync, symbol, dtype, [tile.m, tile.n, tile.k], tile.threads())
     }
 }
 

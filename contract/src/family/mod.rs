@@ -125,13 +125,17 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 6] = [
-    &tiled::KERNELS,
+const GROUPS: [&[Kernel]; 10] = [
+    &tiled::NAIVE,
+    &tiled::STATIC,
+    &tiled::DYNAMIC,
     &register_tile::KERNELS,
-    &simt::KERNELS,
+    &simt::ASYNC_COPY,
+    &simt::GEMM,
     &matrix_vector::KERNELS,
     &mma_sync::KERNELS,
-    &wgmma::KERNELS,
+    wgmma::LADDER.as_flattened(),
+    &wgmma::GEMM,
 ];
 
 const COUNT: usize = {
@@ -145,7 +149,7 @@ const COUNT: usize = {
 
 /// Every kernel of the device crate.
 pub static KERNELS: [Kernel; COUNT] = {
-    let mut all = [tiled::KERNELS[0]; COUNT];
+    let mut all = [tiled::NAIVE[0]; COUNT];
     let (mut next, mut group) = (0, 0);
     while group < GROUPS.len() {
         let mut row = 0;

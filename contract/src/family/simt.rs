@@ -2,8 +2,7 @@
 
 use crate::dtype::DType;
 use crate::family::{Family, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK, TileShape};
-use crate::major::Major;
+use crate::kernel::{Alignment, Features, Kernel, Loads, Operands, Signature, SplitK};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
 
@@ -252,61 +251,35 @@ macro_rules! gemm {
     ($($rows:tt)*) => { pipelined!(Gemm $($rows)*) };
 }
 
-const ASYNC_COPY: [Kernel; 2] = crate::async_copy_kernels!(async_copy);
-const GEMM: [Kernel; 39] = crate::gemm_kernels!(gemm);
-
-/// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 41] = {
-    let mut all = [ASYNC_COPY[0]; 41];
-    let mut row = 1;
-    while row < all.len() {
-        all[row] = if row < 2 { ASYNC_COPY[row] } else { GEMM[row - 2] };
-        row += 1;
-    }
-    all
-};
+pub(super) const ASYNC_COPY: [Kernel; 2] = crate::async_copy_kernels!(async_copy);
+pub(super) const GEMM: [Kernel; 39] = crate::gemm_kernels!(gemm);
 
 /// The kernel with this tile, for row-major operands and single elements.
 pub(super) const fn kernel(family: Family, symbol: &'static str, tile: BlockTile) -> Kernel {
-    let is_pipelined = matches!(family, Family::AsyncCopy | Family::Gemm);
-    let is_split = is_pipelined && tile.supports_split_k();
-    Kernel {
-        symbol,
-        family,
-        target: family.target(),
-        dtype: DType::F32,
-        operands: Operands::Matrices([Major::K, Major::Mn]),
-        alignment: Alignment::NONE,
-        tile: TileShape {
-            m: tile.m,
-            n: tile.n,
-            k: tile.k,
-        },
-        widths: None,
-        block: [tile.threads(), 1],
-        max_threads: Some(tile.threads()),
-        producer_warps: 0,
-        cluster: 1,
-        schedule: Schedule::OneTilePerCta,
-        mma: MmaPath::Simt,
-        loads: if is_pipelined { Loads::CpAsync } else { Loads::Threads },
+    let kernel = Kernel {
         smem: SmemLayout {
-            storage: if is_pipelined {
-                Storage::Dynamic
-            } else {
-                Storage::Static
-            },
             stages: tile.stages,
             a_per_stage: Bytes(tile.a_elems() * DType::F32.size_bytes()),
             b_per_stage: Bytes(tile.b_elems() * DType::F32.size_bytes()),
             row_padding: [BlockTile::PAD; 2],
             ..SmemLayout::NONE
         },
+        ..Kernel::plain(family, symbol, DType::F32, [tile.m, tile.n, tile.k], tile.threads())
+    };
+    if !matches!(family, Family::AsyncCopy | Family::Gemm) {
+        return kernel;
+    }
+    Kernel {
+        loads: Loads::CpAsync,
+        smem: SmemLayout {
+            storage: Storage::Dynamic,
+            ..kernel.smem
+        },
         supports: Features {
-            alpha_beta: is_pipelined,
+            alpha_beta: true,
             ..Features::PRODUCT
         },
-        split_k: if is_split {
+        split_k: if tile.supports_split_k() {
             Some(SplitK {
                 elems_per_tile: tile.m * tile.n,
                 counters_per_tile: 1,
@@ -314,7 +287,8 @@ pub(super) const fn kernel(family: Family, symbol: &'static str, tile: BlockTile
         } else {
             None
         },
-        signature: if is_pipelined { Signature::Call } else { Signature::Args },
+        signature: Signature::Call,
+        ..kernel
     }
 }
 
@@ -341,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_transposing_warp_hits_every_bank_once() {
-        for kernel in &KERNELS {
+        for kernel in ASYNC_COPY.iter().chain(&GEMM) {
             for pitch in [kernel.tile.m + BlockTile::PAD, kernel.tile.n + BlockTile::PAD] {
                 // Neighbouring lanes have neighbours along K, or vectors of 4 of them.
                 for (along_k, vector) in [(8, 1), (2, 4)] {

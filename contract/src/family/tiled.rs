@@ -5,8 +5,7 @@ use core::fmt;
 use crate::args::TileParts;
 use crate::dtype::DType;
 use crate::family::{Family, dtype};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, TileShape};
-use crate::major::Major;
+use crate::kernel::{Kernel, Signature, TileShape};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::{Bytes, Elems};
 
@@ -301,55 +300,26 @@ macro_rules! with_dynamic_tiles {
     (@widths $outputs:literal $width:literal) => { [$width; 2] };
 }
 
-const NAIVE: [Kernel; 4] = crate::naive_kernels!(naive);
-const STATIC: [Kernel; 8] = crate::tiled_static_kernels!(with_static_tiles);
-const DYNAMIC: [Kernel; 20] = crate::tiled_dynamic_kernels!(with_dynamic_tiles);
-
-/// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 32] = {
-    let mut all = [NAIVE[0]; 32];
-    let mut row = 0;
-    while row < all.len() {
-        all[row] = match row {
-            0..4 => NAIVE[row],
-            4..12 => STATIC[row - 4],
-            _ => DYNAMIC[row - 12],
-        };
-        row += 1;
-    }
-    all
-};
+pub(super) const NAIVE: [Kernel; 4] = crate::naive_kernels!(naive);
+pub(super) const STATIC: [Kernel; 8] = crate::tiled_static_kernels!(with_static_tiles);
+pub(super) const DYNAMIC: [Kernel; 20] = crate::tiled_dynamic_kernels!(with_dynamic_tiles);
 
 /// The kernel whose widths these are, with the widest.
 pub(super) const fn kernel(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2]) -> Kernel {
-    let is_dynamic = matches!(family, Family::TiledDynamic);
+    let (storage, signature) = match family {
+        Family::TiledDynamic => (Storage::Dynamic, Signature::ArgsAndParts),
+        _ => (Storage::Static, Signature::Args),
+    };
+    // Tile, block and bytes follow from the width.
     let kernel = Kernel {
-        symbol,
-        family,
-        target: family.target(),
-        dtype,
-        operands: Operands::Matrices([Major::K, Major::Mn]),
-        alignment: Alignment::NONE,
-        tile: TileShape { m: 0, n: 0, k: 0 },
         widths: Some(widths),
-        block: [0; 2],
         max_threads: None,
-        producer_warps: 0,
-        cluster: 1,
-        schedule: Schedule::OneTilePerCta,
-        mma: MmaPath::Simt,
-        loads: Loads::Threads,
         smem: SmemLayout {
-            storage: if is_dynamic { Storage::Dynamic } else { Storage::Static },
+            storage,
             ..SmemLayout::NONE
         },
-        supports: Features::PRODUCT,
-        split_k: None,
-        signature: if is_dynamic {
-            Signature::ArgsAndParts
-        } else {
-            Signature::Args
-        },
+        signature,
+        ..Kernel::plain(family, symbol, dtype, [0; 3], 0)
     };
     with_width(kernel, widths[1])
 }

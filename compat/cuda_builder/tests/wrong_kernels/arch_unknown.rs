@@ -1,4 +1,4 @@
-// @ arch = 99
+//@ arch = 99
 use cuda_std::kernel;
 
 #[kernel]

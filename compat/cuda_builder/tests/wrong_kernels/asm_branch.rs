@@ -1,4 +1,4 @@
-// @ arch = 80
+//@ arch = 80
 use core::arch::asm;
 use cuda_std::kernel;
 

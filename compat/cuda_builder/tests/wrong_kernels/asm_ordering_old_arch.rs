@@ -1,4 +1,4 @@
-// @ arch = 61
+//@ arch = 61
 use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::kernel;
 

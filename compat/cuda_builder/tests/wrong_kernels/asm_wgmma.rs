@@ -1,4 +1,4 @@
-// @ arch = 90
+//@ arch = 90
 use core::arch::asm;
 use cuda_std::kernel;
 

@@ -1,4 +1,4 @@
-// @ features = other
+//@ features = other
 use cuda_std::kernel;
 
 #[kernel]

@@ -1,5 +1,5 @@
-// @ arch = 90a
-// @ ptx = 7.8
+//@ arch = 90a
+//@ ptx = 7.8
 use cuda_std::kernel;
 
 #[kernel]

@@ -5,7 +5,7 @@ mod tile;
 
 use crate::dtype::DType;
 use crate::family::{Family, dtype, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK, TileShape};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK};
 use crate::major::Major;
 use crate::smem::{EpilogueBuffers, SmemLayout, Storage};
 use crate::units::Bytes;
@@ -54,46 +54,19 @@ macro_rules! gemm {
     ($($rows:tt)*) => { rows!(WgmmaGemm $($rows)*) };
 }
 
-const LADDER: [[Kernel; 2]; 4] = [
+pub(super) const LADDER: [[Kernel; 2]; 4] = [
     crate::wgmma_one_stage_kernels!(one_stage),
     crate::wgmma_ring_kernels!(ring),
     crate::wgmma_persistent_kernels!(persistent),
     crate::wgmma_cluster_kernels!(cluster),
 ];
-const GEMM: [Kernel; 52] = crate::wgmma_gemm_kernels!(gemm);
-
-/// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 60] = {
-    let mut all = [GEMM[0]; 60];
-    let mut row = 0;
-    while row < all.len() {
-        all[row] = if row < 8 {
-            LADDER[row / 2][row % 2]
-        } else {
-            GEMM[row - 8]
-        };
-        row += 1;
-    }
-    all
-};
+pub(super) const GEMM: [Kernel; 52] = crate::wgmma_gemm_kernels!(gemm);
 
 const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     Kernel {
-        symbol,
-        family,
-        target: family.target(),
-        dtype,
         operands: Operands::Matrices(majors),
         // Tensor maps count addresses and leading dimensions in 16 bytes.
         alignment: Alignment::VECTORS_OF_8,
-        tile: TileShape {
-            m: tile.m,
-            n: tile.n,
-            k: WgmmaTile::K,
-        },
-        widths: None,
-        block: [tile.threads(), 1],
-        max_threads: Some(tile.threads()),
         producer_warps: WgmmaTile::WARPGROUP / 32,
         cluster: tile.cluster,
         schedule: match (tile.persistent, tile.ping_pong) {
@@ -132,6 +105,7 @@ const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DT
             None
         },
         signature: Signature::TensorMaps,
+        ..Kernel::plain(family, symbol, dtype, [tile.m, tile.n, WgmmaTile::K], tile.threads())
     }
 }
 
@@ -192,14 +166,14 @@ mod tests {
 
     #[test]
     fn layouts_carry_what_the_device_code_indexes_with() {
-        for kernel in &KERNELS {
+        for kernel in LADDER.as_flattened().iter().chain(&GEMM) {
             assert!(
                 kernel.smem.total().get() > 0 && kernel.tile.k == WgmmaTile::K,
                 "{}",
                 kernel.symbol
             );
         }
-        let large = KERNELS
+        let large = GEMM
             .iter()
             .find(|kernel| kernel.symbol == "r17_wgmma_gemm_nn_128x256_f16")
             .expect("a row");

@@ -1,6 +1,8 @@
-//! Made of: option_reference, iterators, chosen_reference. Inputs: seed 1, program 2 Fails with: the repository's
-//! toolchain, --opt 3 Seen: fault: access of 4 bytes out of bounds at 0x7f4b00000000 in generic memory (PTX line 162,
-//! function _RNvNtCsbnAaJLRDG5b_16programs_own_3_05r00066show12, block 0,0,0, thread 0,0,0)
+//! Made of: option_reference, iterators, chosen_reference.
+//! Inputs: seed 1, program 2
+//! Fails with: the repository's toolchain, --opt 3
+//! Seen: fault: access of 4 bytes out of bounds at 0x7f4b00000000 in generic memory (PTX line 162,
+//!     function _RNvNtCsbnAaJLRDG5b_16programs_own_3_05r00066show12, block 0,0,0, thread 0,0,0)
 
 #[inline(never)]
 fn show12(x: Option<&u32>) -> u32 {

@@ -1,5 +1,8 @@
-//! Made of: slice_views, chosen_reference. Inputs: seed 3, program 394 Fails with: 1.99.1, --opt 3 Seen: fault: access
-//! of 1 bytes out of bounds at 0x800 in shared memory (PTX line 84, function r0000, block 0,0,0, thread 16,0,0)
+//! Made of: slice_views, chosen_reference.
+//! Inputs: seed 3, program 394
+//! Fails with: 1.99.1, --opt 3
+//! Seen: fault: access of 1 bytes out of bounds at 0x800 in shared memory (PTX line 84, function r0000,
+//!     block 0,0,0, thread 16,0,0)
 
 pub fn program(input: &[u64; 8], output: &mut [u64; 8]) {
     shared!(memory23: [u8; 16]);
