@@ -4,8 +4,8 @@ use tilewright_contract::{GemmShape, Operand};
 
 use crate::element::Element;
 use crate::error::Result;
-use crate::launch::{Factors, Finish, OutputOf};
 use crate::matmul::{Options, Report, copy_rows, matmul_finished};
+use crate::problem::{Factors, Finish, OutputOf};
 use crate::reference::check_lengths;
 
 /// Computes `C = alpha · op(A) · op(B) + beta · C`. All three are row-major with the shape's leading dimensions; A and

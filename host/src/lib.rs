@@ -33,6 +33,7 @@ mod matmul;
 #[cfg(feature = "cli")]
 pub mod page;
 mod plain;
+mod problem;
 pub mod ptx;
 pub mod random;
 pub mod reference;
@@ -59,7 +60,7 @@ pub use half;
 pub use element::{Accumulator, Element};
 pub use error::{Error, Result};
 pub use gemm::{gemm, gemm_finished};
-pub use launch::{Factors, Finish, OutputOf};
 pub use matmul::{Backend, Options, Product, Report, Verify, matmul, matmul_finished};
+pub use problem::{Factors, Finish, OutputOf};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};

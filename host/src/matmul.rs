@@ -11,7 +11,8 @@ use crate::device::DeviceProfile;
 use crate::dispatch::{Plan, PlanError, Policy, plan};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::{Finish, Gpu, OutputOf, activate, activation_name, check_bias};
+use crate::launch::Gpu;
+use crate::problem::{Finish, OutputOf, activate, activation_name, check_bias};
 use crate::reference::{self, check_lengths};
 use crate::simulate::{SimOptions, simulate_finished};
 

@@ -33,7 +33,7 @@ use crate::device::DeviceProfile;
 use crate::dispatch::{Plan, Policy, plan};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::{Factors, Finish, OutputOf};
+use crate::problem::{Factors, Finish, OutputOf};
 use crate::reference::check_lengths;
 use crate::tensor_map;
 

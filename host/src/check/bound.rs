@@ -4,7 +4,7 @@ use tilewright_contract::{Activation, DType};
 
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::{activate, gelu_exponent};
+use crate::problem::{activate, gelu_exponent};
 
 /// The unit roundoff of f64, in which expected values are computed.
 pub(super) const F64_ROUNDOFF: f64 = f64::EPSILON / 2.0;

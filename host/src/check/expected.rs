@@ -7,9 +7,9 @@ use super::bound::Bound;
 use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict};
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
-use crate::launch::{Factors, Finish, OutputOf, check_bias};
 use crate::matmul::Verify;
 use crate::plain::Plain;
+use crate::problem::{Factors, Finish, OutputOf, check_bias};
 use crate::reference::{check_lengths, element_product, row_products};
 
 /// Rows of C that are compared by one task.

@@ -13,8 +13,8 @@ use super::expected::Sum;
 use super::{Expected, Method, Tally, Verdict};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::launch::OutputOf;
 use crate::plain::Plain;
+use crate::problem::OutputOf;
 use crate::random;
 use crate::reference::check_lengths;
 

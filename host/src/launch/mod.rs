@@ -4,8 +4,6 @@
 //! is [`check`](crate::check)).
 
 mod dependent;
-mod factors;
-mod finish;
 mod function;
 mod memory;
 mod newer;
@@ -26,9 +24,6 @@ use cust::stream::{Stream, StreamFlags};
 use kernels_gpu::host::NO_MAPS;
 use tilewright_contract::{Bytes, Epilogue, KERNELS, Kernel, Operand, RowCopy, Signature};
 
-pub use factors::Factors;
-pub use finish::{Finish, OutputOf};
-pub(crate) use finish::{activate, activation_name, check_bias, gelu_exponent};
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
 pub use tensor_map::encode as encode_tensor_map;
@@ -37,6 +32,7 @@ use crate::device::{self, DeviceProfile};
 use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
+use crate::problem::{Factors, Finish, OutputOf};
 use crate::{ptx, tensor_map as maps};
 use workspace::Workspace;
 

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 
 /// `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, all in the type of the sums, rounded once.
 ///
-/// `B` is where the bias is: a slice on the host, a [`DeviceMatrix`](super::DeviceMatrix) on the device. It has one
-/// element for each column of C, of the type of A and B. `F` is the type of the factors, that of the sums.
+/// `B` is where the bias is: a slice on the host, a [`DeviceMatrix`](crate::launch::DeviceMatrix) on the device. It has
+/// one element for each column of C, of the type of A and B. `F` is the type of the factors, that of the sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finish<B, F = f32> {
     /// Alpha and beta.
