@@ -40,6 +40,7 @@ mod sampled;
 
 use std::fmt;
 
+use serde::Serialize;
 use tilewright_contract::GemmShape;
 
 use crate::element::{Accumulator, Element};
@@ -52,6 +53,19 @@ pub const DEFAULT_SEED: u64 = 0x7469_6c65;
 
 /// Products `m n k` up to which [`verify`] compares every element: a few seconds on two cores.
 pub const FULL_LIMIT_PRODUCTS: u64 = 1 << 31;
+
+/// How much of the result is compared with the reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// Nothing.
+    #[default]
+    None,
+    /// Freivalds' check of the whole and a sample of elements.
+    Sample,
+    /// Every element.
+    Full,
+}
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq)]

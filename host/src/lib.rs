@@ -57,10 +57,11 @@ pub mod verify;
 /// ```
 pub use half;
 
+pub use check::Verify;
 pub use element::{Accumulator, Element};
 pub use error::{Error, Result};
 pub use gemm::{gemm, gemm_finished};
-pub use matmul::{Backend, Options, Product, Report, Verify, matmul, matmul_finished};
+pub use matmul::{Backend, Options, Product, Report, matmul, matmul_finished};
 pub use problem::{Factors, Finish, OutputOf};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use tilewright_contract::{Activation, GemmShape, Operand};
 
-use crate::check::Expected;
+use crate::check::{Expected, Verify};
 use crate::device::DeviceProfile;
 use crate::dispatch::{Plan, PlanError, Policy, plan};
 use crate::element::Element;
@@ -45,19 +45,6 @@ impl fmt::Display for Backend {
             Backend::Sim => "sim",
         })
     }
-}
-
-/// How much of the result is compared with the reference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verify {
-    /// Nothing.
-    #[default]
-    None,
-    /// Freivalds' check of the whole and a sample of elements.
-    Sample,
-    /// Every element.
-    Full,
 }
 
 /// What the caller of [`matmul`] leaves open and what not.

@@ -4,10 +4,9 @@ use rayon::prelude::*;
 use tilewright_contract::{GemmShape, Operand};
 
 use super::bound::Bound;
-use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict};
+use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict, Verify};
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
-use crate::matmul::Verify;
 use crate::plain::Plain;
 use crate::problem::{Factors, Finish, OutputOf, check_bias};
 use crate::reference::{check_lengths, element_product, row_products};

@@ -3,7 +3,8 @@
 use serde::{Serialize, Serializer};
 use tilewright_contract::GemmShape;
 
-use super::{Backend, Verify};
+use super::Backend;
+use crate::check::Verify;
 use crate::element::Accumulator;
 
 /// How a product was computed: what `tilewright matmul --json` prints.
