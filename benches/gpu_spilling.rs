@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use tilewright::ptx;
+use tilewright_harness::digest;
 
 fn main() -> ExitCode {
-    smem_spilling::cli::run(&ptx::digests(smem_spilling::PTX))
+    smem_spilling::cli::run(&digest::digests(smem_spilling::PTX))
 }

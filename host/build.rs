@@ -1,10 +1,4 @@
-//! Compiles the device crate to PTX, once an architecture level, compressed for `src/ptx.rs` to embed, and for the
-//! command line the planner to WebAssembly, for `src/page.rs`.
-
-#[path = "build/linker.rs"]
-mod linker;
-#[path = "build/wasm.rs"]
-mod wasm;
+//! Compiles the device crate to PTX, once an architecture level, compressed for `src/ptx.rs` to embed.
 
 use std::env;
 use std::error::Error;
@@ -42,7 +36,6 @@ fn compress(file: &Path) -> io::Result<()> {
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
-    let with_page = env::var_os("CARGO_FEATURE_CLI").is_some();
     println!("cargo::rerun-if-env-changed={WITHOUT_PTX}");
     let without_ptx = env::var_os(WITHOUT_PTX).is_some();
     // Cargo compiles one level after the other; LLVM's work, which takes longer, overlaps.
@@ -65,11 +58,8 @@ fn main() {
                 built().map_err(|error| error.to_string())
             })
         });
-        let module = out.join("planner.wasm");
-        let page = with_page.then(|| scope.spawn(move || wasm::build(&module)));
         builds
             .into_iter()
-            .chain(page)
             .filter_map(|build| build.join().expect("the builders do not panic").err())
             .map(|error| eprintln!("{error}"))
             .count()

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::dispatch::{AUTOMATIC, Policy, Speeds, plan};
 use tilewright::{DType, GemmShape, KERNELS, Kernel, Transpose, ptx};
+use tilewright_harness::digest;
 use tilewright_plan::GpuModel;
 
 /// The entry points of all mutants, which the mutants' table is of; empty without the feature `mutants-ptx`.
@@ -79,7 +80,9 @@ fn read(path: &str) -> String {
 fn origin_of_mutants() -> String {
     let levels = ptx::levels();
     let kernels = table::KERNELS.iter().map(|kernel| {
-        let shipped = levels.iter().filter_map(|level| level.digests().get(kernel.symbol));
+        let shipped = levels
+            .iter()
+            .filter_map(|level| digest::of_level(level).get(kernel.symbol));
         let shipped: Vec<&str> = shipped.map(String::as_str).collect();
         let text = match shipped.is_empty() {
             true => kernel.files.iter().map(|file| read(file)).collect(),
@@ -90,7 +93,7 @@ fn origin_of_mutants() -> String {
     let rows = table::rows()
         .filter(|row| !matches!(row.device, Device::Refused(_)))
         .map(|row| (row.id.to_owned(), format!("{} {:?}", row.kernel, row.edits)));
-    ptx::combined_digest(&kernels.chain(rows).collect())
+    digest::combined(&kernels.chain(rows).collect())
 }
 
 /// The line of the mutants: the digest of their PTX, and that of their origin.
@@ -100,7 +103,7 @@ fn origin_of_mutants() -> String {
 fn mutants(record: &str) -> String {
     let origin = origin_of_mutants();
     if !MUTANTS.iter().any(|module| module.is_empty()) {
-        let digest = ptx::combined_digest(&MUTANTS.into_iter().flat_map(ptx::digests).collect());
+        let digest = digest::combined(&MUTANTS.into_iter().flat_map(digest::digests).collect());
         return format!("mutants - {digest} {origin}");
     }
     let known = record.lines().find(|line| line.starts_with("mutants - "));
@@ -129,8 +132,10 @@ fn digests(record: &str) -> String {
             .contains(&kernel.family)
             .then(|| speeds.priced_by(kernel).unwrap_or(kernel.symbol))
     };
-    let levels = ptx::levels().iter().map(|level| (level.arch, level.digests().clone()));
-    for (name, digests) in levels.chain([("spilling", ptx::digests(smem_spilling::PTX))]) {
+    let levels = ptx::levels()
+        .iter()
+        .map(|level| (level.arch, digest::of_level(level).clone()));
+    for (name, digests) in levels.chain([("spilling", digest::digests(smem_spilling::PTX))]) {
         for (symbol, digest) in &digests {
             writeln!(text, "{symbol} {name} {digest} {}", priced_by(symbol).unwrap_or("-"))
                 .expect("a string takes all");
@@ -171,14 +176,14 @@ fn the_digests_on_record_are_those_of_the_kernels_that_ship() {
 #[test]
 fn every_kernel_has_a_digest_and_a_device_takes_one_of_each() {
     for kernel in &KERNELS {
-        let digest = ptx::digest_of(kernel.symbol, "sm_80").unwrap_or_else(|| panic!("{} has none", kernel.symbol));
+        let digest = digest::of_kernel(kernel.symbol, "sm_80").unwrap_or_else(|| panic!("{} has none", kernel.symbol));
         assert_eq!(digest.len(), 16, "{}", kernel.symbol);
     }
     let naive = "r01_naive_bf16";
-    let of_level = |general: &str| ptx::digest_of(naive, general).expect("both levels have it");
+    let of_level = |general: &str| digest::of_kernel(naive, general).expect("both levels have it");
     // bf16 is converted by other instructions from 8.0 on.
     assert_ne!(of_level("sm_75"), of_level("sm_80"));
-    assert_eq!(ptx::digest_of("r99", "sm_80"), None);
+    assert_eq!(digest::of_kernel("r99", "sm_80"), None);
 }
 
 /// racecheck (2025.3) comes to no end where CTAs form clusters. Of any other kernel that would be a finding.

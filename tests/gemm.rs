@@ -14,11 +14,11 @@ use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_plan, simulate_scaled};
-use tilewright::verify::{self, Case};
 use tilewright::{
     Backend, DType, Element, Factors, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, check, gemm,
 };
 use tilewright_contract::{BlockTile, MmaPath, Operands, TileShape, tiles};
+use tilewright_harness::verify::{self, Case};
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
 

@@ -8,7 +8,7 @@ use cuda_sim::Schedule;
 use mutants::table::{self, Device, Expect, Module, Row, Task};
 use mutants::{Subject, all, traffic, verdict};
 use tilewright::KERNELS;
-use tilewright::inspect::Ptxas;
+use tilewright_harness::inspect::Ptxas;
 
 // Empty without the feature `mutants-ptx`.
 const GENERAL_PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/mutants.ptx"));

@@ -1,6 +1,6 @@
 //! Every kernel in the simulator, without a GPU: no fault, and the result is the product.
 //!
-//! The shapes are those that the GPU tests use (`tilewright::verify::cases`).
+//! The shapes are those that the GPU tests use (`tilewright_harness::verify::cases`).
 
 use cuda_sim::{Checks, Schedule};
 use half::{bf16, f16};
@@ -10,7 +10,8 @@ use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate_plan};
-use tilewright::{DType, Element, GemmShape, KERNELS, Kernel, Operand, check, verify};
+use tilewright::{DType, Element, GemmShape, KERNELS, Kernel, Operand, check};
+use tilewright_harness::verify;
 
 /// Tile widths to try where the width is a value of the launch: both sides of what the padding of 16 bytes and the last
 /// output of a thread make of it. One per entry point at the wide end, where a case takes longest.

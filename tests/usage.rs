@@ -16,8 +16,8 @@ use record::Record;
 
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{PlanError, Policy, plan};
-use tilewright::inspect::{Budget, Inspected, Ptxas, Remark, Report, Subject, Target, Usage, inspect};
 use tilewright::{Bytes, KERNELS, Kernel};
+use tilewright_harness::inspect::{Budget, Inspected, Ptxas, Remark, Report, Subject, Target, Usage, inspect};
 
 /// The planner's record.
 const FOLDER: &str = "host/src/dispatch/usage";

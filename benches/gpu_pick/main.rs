@@ -25,11 +25,12 @@ use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 use shapes::{CALIBRATION, LAYOUTS, NAMED, SHAPES};
 use speed::{Filed, Machine};
-use tilewright::bench::{Quartiles, rows_on_lines};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
-use tilewright::{DType, Element, Family, GemmShape, KERNELS, Kernel, Operand, Transpose, check, ptx, random};
+use tilewright::{DType, Element, Family, GemmShape, KERNELS, Kernel, Operand, Transpose, check, random};
 use tilewright_contract::Loads;
+use tilewright_harness::bench::{Quartiles, rows_on_lines};
+use tilewright_harness::digest;
 
 /// Times every candidate of the planner over many shapes.
 #[derive(Parser)]
@@ -248,7 +249,7 @@ fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<String, String> {
         .iter()
         .filter(known)
         .filter_map(|kernel| {
-            let digest = ptx::digest_of(kernel.symbol, gpu.level().arch)?;
+            let digest = digest::of_kernel(kernel.symbol, gpu.level().arch)?;
             Some((kernel.symbol.to_owned(), digest))
         })
         .collect()

@@ -91,7 +91,7 @@ fn faults(report: &cuda_sim::Report) -> String {
 }
 
 /// Names the driver call behind a `cust` result.
-pub(crate) trait DriverCall<T> {
+pub trait DriverCall<T> {
     /// Turns the code into an [`Error`]: [`Error::Unavailable`] where it says that there is no device (any more).
     fn of_call(self, call: &'static str) -> Result<T>;
 }

@@ -18,20 +18,14 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 
-#[cfg(feature = "cli")]
-pub mod bench;
 pub mod check;
 pub mod device;
 pub mod dispatch;
 mod element;
 mod error;
 mod gemm;
-#[cfg(feature = "cli")]
-pub mod inspect;
 pub mod launch;
 mod matmul;
-#[cfg(feature = "cli")]
-pub mod page;
 mod plain;
 mod problem;
 pub mod ptx;
@@ -39,7 +33,6 @@ pub mod random;
 pub mod reference;
 pub mod simulate;
 mod tensor_map;
-pub mod verify;
 
 /// The crate of the `f16` and `bf16` that matrices can hold: 1.8, the version that `cust` copies to a device. Slices of
 /// `half` 2, whose numbers have the same bits, become slices of this one without a copy:
@@ -59,7 +52,7 @@ pub use half;
 
 pub use check::Verify;
 pub use element::{Accumulator, Element};
-pub use error::{Error, Result};
+pub use error::{DriverCall, Error, Result};
 pub use gemm::{gemm, gemm_finished};
 pub use matmul::{Backend, Options, Product, Report, matmul, matmul_finished};
 pub use problem::{Factors, Finish, OutputOf};

@@ -6,11 +6,6 @@
 //!
 //! Embedded compressed, eight times shorter; unpacked when it is used first, in a few hundredths of a second.
 
-#[cfg(feature = "cli")]
-mod digest;
-
-#[cfg(feature = "cli")]
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::LazyLock;
 
@@ -18,9 +13,6 @@ use flate2::read::ZlibDecoder;
 use tilewright_contract::Family;
 
 use crate::{Error, Result};
-
-#[cfg(feature = "cli")]
-pub use digest::{combined as combined_digest, digests};
 
 /// The kernels compiled for one architecture level.
 #[derive(Debug)]
@@ -38,19 +30,6 @@ impl Level {
     /// Whether it runs on its compute capability alone (PTX ISA, ".target": the suffix `a`).
     pub fn is_architecture_specific(&self) -> bool {
         self.arch.ends_with('a')
-    }
-
-    /// The [digest](digests) of each of its kernels, by the kernel's symbol.
-    #[cfg(feature = "cli")]
-    pub fn digests(&'static self) -> &'static BTreeMap<String, String> {
-        // Computed once: it reads all of the text.
-        static OF_ALL: [LazyLock<BTreeMap<String, String>>; 3] = [
-            LazyLock::new(|| digests(&LEVELS[0].ptx)),
-            LazyLock::new(|| digests(&LEVELS[1].ptx)),
-            LazyLock::new(|| digests(&LEVELS[2].ptx)),
-        ];
-        let at = LEVELS.iter().position(|level| std::ptr::eq(level, self));
-        &OF_ALL[at.expect("every level is one of the table")]
     }
 
     /// Whether it has the kernels of a family.
@@ -179,17 +158,6 @@ pub fn module(level: &Level, symbol: &str) -> Option<String> {
     }
     text.push_str(rest);
     Some(text)
-}
-
-/// The [digest](digests) of a kernel as a device takes it whose newest general level has this name: from that level
-/// or from the one that is specific to an architecture. `None` where neither has it.
-#[cfg(feature = "cli")]
-pub fn digest_of(symbol: &str, general_level: &str) -> Option<String> {
-    let taken = |level: &&Level| level.arch == general_level || level.is_architecture_specific();
-    LEVELS
-        .iter()
-        .filter(taken)
-        .find_map(|level| level.digests().get(symbol).cloned())
 }
 
 /// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it

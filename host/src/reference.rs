@@ -196,7 +196,10 @@ fn row_tile_elems(shape: &GemmShape, tile_width: usize) -> usize {
 }
 
 /// Refuses slices that are shorter than their operands.
-pub(crate) fn check_lengths(shape: &GemmShape, slices: &[(Operand, usize)]) -> Result<()> {
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for the first that is.
+pub fn check_lengths(shape: &GemmShape, slices: &[(Operand, usize)]) -> Result<()> {
     for &(operand, got) in slices {
         let needed = shape.span_elems(operand);
         if got < needed {

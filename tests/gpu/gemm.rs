@@ -7,9 +7,10 @@ use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
     Backend, DType, Element, Error, Factors, Family, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify,
-    gemm, verify,
+    gemm,
 };
 use tilewright_contract::Operands;
+use tilewright_harness::verify;
 
 use crate::Outcome;
 use crate::trial::Trial;

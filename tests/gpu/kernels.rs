@@ -2,8 +2,8 @@
 
 use libtest_mimic::Failed;
 use tilewright::launch::Gpu;
-use tilewright::verify::{self, Case};
 use tilewright_contract::Kernel;
+use tilewright_harness::verify::{self, Case};
 
 use crate::Outcome;
 use crate::trial::Trial;

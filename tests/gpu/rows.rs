@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use tilewright::ptx;
+use tilewright_harness::digest;
 
 use crate::{Outcome, spilling};
 
@@ -61,7 +61,7 @@ fn row(
     level: &'static str,
 ) -> Option<String> {
     let (check, kernel) = checked(name)?;
-    let digest = ptx::digest_of(kernel, level).or_else(|| spilling::digest(kernel))?;
+    let digest = digest::of_kernel(kernel, level).or_else(|| spilling::digest(kernel))?;
     let (ended, note) = match outcome {
         Ok(()) => ("passed", format!("{:.1} s", took.as_secs_f64())),
         Err(failed) => ("failed", first_line(failed)),

@@ -11,7 +11,7 @@ use smem_spilling::kernels::{Problem, Spills, VARIANTS, Variant};
 use smem_spilling::record::{self, Recorded};
 use smem_spilling::scalar::{Real, first_difference, uniform};
 use smem_spilling::{Error, PTX, inverse, product};
-use tilewright::ptx;
+use tilewright_harness::digest;
 
 use crate::Outcome;
 use crate::kernels::small;
@@ -34,7 +34,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// The digest of a variant; `None` for a kernel that is none.
 pub fn digest(symbol: &str) -> Option<String> {
-    static DIGESTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| ptx::digests(PTX));
+    static DIGESTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| digest::digests(PTX));
     DIGESTS.get(symbol).cloned()
 }
 

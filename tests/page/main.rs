@@ -161,9 +161,9 @@ fn steps() -> Vec<Step> {
 }
 
 fn run(browser: &Path) -> Result<Runs, String> {
-    let wide = browser::open(browser, &tilewright::page::page("{}"), "", 1280, &steps())?;
+    let wide = browser::open(browser, &tilewright_harness::page::page("{}"), "", 1280, &steps())?;
     let request = serde_json::to_string(&over_budget()).map_err(|error| error.to_string())?;
-    let page = tilewright::page::page(&request);
+    let page = tilewright_harness::page::page(&request);
     let narrow = [address(
         "selected by address",
         "#arch=sm_100&dtype=e4m3&m=8192&n=8192&k=8192&compare=sm_75+sm_120",

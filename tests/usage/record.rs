@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tilewright::inspect::{Ptxas, Target, Usage};
-use tilewright::ptx;
+use tilewright_harness::digest;
+use tilewright_harness::inspect::{Ptxas, Target, Usage};
 
 /// The second line of a file.
 const COLUMNS: &str =
@@ -27,8 +27,7 @@ pub fn origin(ptxas: &Ptxas, target: &Target) -> String {
     let kernels = target
         .modules()
         .flat_map(|level| {
-            level
-                .digests()
+            digest::of_level(level)
                 .iter()
                 .map(move |(symbol, digest)| (level, symbol, digest))
         })
@@ -40,7 +39,7 @@ pub fn origin(ptxas: &Ptxas, target: &Target) -> String {
 /// The first line of a record: what assembled, and the digest of what was assembled.
 pub fn origin_of(ptxas: &Ptxas, kernels: &BTreeMap<String, String>) -> String {
     let version = ptxas.version().unwrap_or_else(|error| panic!("{error}"));
-    format!("# ptxas {version}, PTX {}\n", ptx::combined_digest(kernels))
+    format!("# ptxas {version}, PTX {}\n", digest::combined(kernels))
 }
 
 /// A file `ARCH.txt` of a folder.

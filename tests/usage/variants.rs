@@ -3,8 +3,8 @@
 
 use smem_spilling::PTX;
 use smem_spilling::kernels::VARIANTS;
-use tilewright::inspect::{Nvdisasm, Usage};
-use tilewright::ptx;
+use tilewright_harness::digest;
+use tilewright_harness::inspect::{Nvdisasm, Usage};
 
 use super::record::{Record, origin_of};
 
@@ -14,7 +14,7 @@ pub const FOLDER: &str = "examples/smem-spilling/usage";
 /// Holds what `ptxas` makes of every variant, or where the record is of what ships of some, against it.
 pub fn compare_with_record(arch: &str) {
     let ptxas = super::ptxas();
-    let record = Record::of(FOLDER, arch, origin_of(&ptxas, &ptx::digests(PTX)));
+    let record = Record::of(FOLDER, arch, origin_of(&ptxas, &digest::digests(PTX)));
     let all: Vec<_> = VARIANTS.iter().collect();
     let asked = match record.holds() {
         true => Record::sample(&all, super::place(arch)),

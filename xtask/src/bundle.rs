@@ -25,7 +25,14 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
     // time.
     let program = build::cargo(
         sh,
-        &["build", "--release", "--package", "tilewright", "--bin", "tilewright"],
+        &[
+            "build",
+            "--release",
+            "--package",
+            "tilewright-cli",
+            "--bin",
+            "tilewright",
+        ],
     )?;
     let tests = build::cargo(
         sh,

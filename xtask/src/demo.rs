@@ -19,7 +19,7 @@ pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
     let has_driver = !cfg!(target_os = "linux") || DRIVERS.iter().any(|file| Path::new(file).exists());
     let has_ptx = root().join("target/cuda-builder/ptx-cache").exists();
-    let program = ["--release", "--package", "tilewright", "--bin", "tilewright"];
+    let program = ["--release", "--package", "tilewright-cli", "--bin", "tilewright"];
     let mut demo = cmd!(sh, "cargo run {program...} -- demo {args...}");
     if !(has_driver || has_ptx) {
         println!("no GPU here: its kernels are left out of this build ({WITHOUT_PTX}); any other build has them");

@@ -6,7 +6,7 @@ use xshell::{Shell, cmd};
 
 use crate::apt;
 
-#[path = "../../host/build/linker.rs"]
+#[path = "../../harness/build/linker.rs"]
 mod linker;
 
 /// Makes sure that the linker of this toolchain is there: rustup brings it, Debian has it in a package of its own.

@@ -1,0 +1,275 @@
+//! `tilewright bench`: how fast, against what a user would otherwise take.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tilewright::dispatch::Speeds;
+use tilewright_harness::bench::{self, Options, Progress, Results, Selection, Suite};
+
+use crate::choice::OnDevice;
+use crate::destination::Destination;
+use crate::failure::{Failure, Result};
+use crate::{files, kernels, output, resources};
+
+/// Time products against cuBLAS: your own shapes or a suite, every result checked first
+///
+/// Own shapes are -m, -n and -k, or the rows of a file. They need a GPU; without one a suite times the CPU's product
+/// against the matrixmultiply crate, and the report says so.
+#[derive(Args)]
+pub struct Command {
+    /// A suite of rows, where no shapes are given; --list shows all, without it squares
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["m", "n", "k", "file"])]
+    suite: Option<String>,
+    /// Rows of A and C
+    #[arg(short, value_name = "ROWS", requires_all = ["n", "k"], conflicts_with = "file")]
+    m: Option<usize>,
+    /// Columns of B and C
+    #[arg(short, value_name = "COLUMNS", requires = "m", conflicts_with = "file")]
+    n: Option<usize>,
+    /// Columns of A, rows of B
+    #[arg(short, value_name = "INNER", requires = "m", conflicts_with = "file")]
+    k: Option<usize>,
+    /// Shapes as CSV: m,n,k[,dtype][,layout][,name]; a header and # comments where you like
+    #[arg(long, value_name = "CSV")]
+    file: Option<PathBuf>,
+    /// Element types, of f32, f64, f16, bf16: for -m -n -k and rows that name none each of them (without it f32); other
+    /// rows are left out
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    dtype: Vec<String>,
+    /// Layouts, of nn, nt, tn, tt: t for an operand that is stored transposed; as --dtype, without it nn
+    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',')]
+    layout: Vec<String>,
+    /// One family for every row, in place of the row's own choice
+    #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
+    kernel: String,
+    /// Time every row on zeros too, in columns of their own: what it would take were power no limit
+    #[arg(long)]
+    zeros: bool,
+    /// What the planner takes for the kernels' speed, as `gpu_pick --calibrate` writes it; without it what an H200 was
+    /// measured to do
+    #[arg(long, value_name = "FILE")]
+    speeds: Option<PathBuf>,
+    /// Rounds of each row; without it as many as a second has room for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: Option<u32>,
+    /// Also write bench-SUITE.json, .md and .svg into this folder; for own shapes SUITE is own, or own-FILE
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    device: OnDevice,
+    /// The folder of libcublas and libcublasLt, where the system's loader does not find them
+    #[arg(long, value_name = "DIR")]
+    cublas: Option<PathBuf>,
+    /// CUDA C++ twins for suite twins: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU
+    #[arg(long, value_name = "FILE")]
+    twins: Option<PathBuf>,
+    /// The commit that was built, for the report
+    #[arg(long, value_name = "ID", default_value = "unknown")]
+    commit: String,
+    /// The date of the run, for the report
+    #[arg(long, value_name = "YYYY-MM-DD", default_value = "unknown", value_parser = date)]
+    date: String,
+    /// List the suites with the numbers of their rows, or with --suite, --file or -m -n -k the rows; time none
+    #[arg(long)]
+    list: bool,
+}
+
+/// A date as reports have it, or `unknown`.
+fn date(text: &str) -> std::result::Result<String, String> {
+    let is_date = || {
+        let [year, month, day] = text.split('-').collect::<Vec<_>>()[..] else {
+            return false;
+        };
+        let number = |part: &str, digits: usize| {
+            let plain = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+            plain.then(|| part.parse::<u32>().ok()).flatten()
+        };
+        number(year, 4).is_some()
+            && number(month, 2).is_some_and(|month| (1..=12).contains(&month))
+            && number(day, 2).is_some_and(|day| (1..=31).contains(&day))
+    };
+    match text == "unknown" || is_date() {
+        true => Ok(text.to_owned()),
+        false => Err("a date is written YYYY-MM-DD".to_owned()),
+    }
+}
+
+/// Runs the command.
+pub fn run(command: &Command, json: bool) -> Result<()> {
+    // SAFETY: commands run on the program's first thread, before any other is started.
+    unsafe { bench::settle_environment() };
+    if command.list {
+        return list(command, json);
+    }
+    resources::settle()?;
+    let options = Options {
+        suite: suite(command)?,
+        family: kernels::family(&command.kernel)?,
+        speeds: command.speeds.as_deref().map_or(Ok(Speeds::default()), speeds)?,
+        zeros: command.zeros,
+        device: command.device.named(),
+        rounds: command.rounds.map(|rounds| rounds as usize),
+        cublas: command.cublas.clone(),
+        twins: command.twins.clone(),
+        date: command.date.clone(),
+        commit: command.commit.clone(),
+    };
+    if let Some(folder) = &command.out {
+        fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+    }
+    let bar = output::progress_bar(0);
+    let results = bench::run(&options, |Progress { done, total, row }| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+        bar.set_message(row.to_owned());
+    });
+    bar.finish_and_clear();
+    let results = results?;
+
+    let as_json = bench::json(&results).map_err(|error| Failure {
+        exit_code: 1,
+        message: format!("cannot write JSON: {error}"),
+    })?;
+    if let Some(folder) = &command.out {
+        let plots = bench::plots(&results).map_err(|error| Failure {
+            exit_code: 1,
+            message: format!("cannot draw: {error}"),
+        })?;
+        let plots = plots.into_iter().map(|(name, text)| (format!("-{name}.svg"), text));
+        let texts = [
+            (".json".to_owned(), as_json.clone()),
+            (".md".to_owned(), bench::markdown(&results)),
+        ];
+        for (end, text) in texts.into_iter().chain(plots) {
+            let file = folder.join(format!("bench-{}{end}", results.suite));
+            Destination::new(&file)?.write(|file| std::io::Write::write_all(file, text.as_bytes()))?;
+        }
+    }
+    output::print(&if json { as_json } else { describe(&results) })?;
+    match results.failures() {
+        None => Ok(()),
+        Some((failed, exit_code)) => Err(Failure {
+            exit_code,
+            message: format!("{failed} of {} rows could not be measured", results.rows.len()),
+        }),
+    }
+}
+
+/// The table in a file.
+fn speeds(file: &Path) -> Result<Speeds> {
+    let text = files::text(file)?;
+    Speeds::read(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+}
+
+/// What is to be timed.
+fn suite(command: &Command) -> Result<Suite> {
+    let layout = |name: &String| {
+        name.parse()
+            .map_err(|problem| Failure::input(format!("`{name}`: {problem}")))
+    };
+    let selection = Selection {
+        dtypes: distinct(command.dtype.iter().map(|name| kernels::parse_dtype(name)))?,
+        layouts: distinct(command.layout.iter().map(layout))?,
+    };
+    let suite = match (&command.file, command.m, command.n, command.k) {
+        (Some(file), ..) => {
+            let text = files::text(file)?;
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            Suite::of_csv(&stem, &text, &selection).map_err(|error| Failure::file(file, error))?
+        }
+        (None, Some(m), Some(n), Some(k)) => Suite::of_product([m, n, k], &selection)?,
+        _ => Suite::named(command.suite.as_deref().unwrap_or(Suite::DEFAULT), &selection)?,
+    };
+    Ok(suite)
+}
+
+/// The values in their order, each once.
+fn distinct<V: PartialEq>(values: impl Iterator<Item = Result<V>>) -> Result<Vec<V>> {
+    let mut distinct = Vec::new();
+    for value in values {
+        let value = value?;
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    Ok(distinct)
+}
+
+/// The suites, or the rows of one.
+fn list(command: &Command, json: bool) -> Result<()> {
+    let of_one = command.suite.is_some() || command.file.is_some() || command.m.is_some();
+    let suites = match of_one {
+        true => vec![suite(command)?],
+        false => Suite::names()
+            .map(|name| Suite::named(name, &Selection::default()))
+            .collect::<tilewright::Result<_>>()?,
+    };
+    if json {
+        let suites: Vec<_> = suites
+            .iter()
+            .map(|suite| serde_json::json!({ "suite": suite.name, "about": suite.about, "rows": suite.rows }))
+            .collect();
+        return output::print_json(&suites);
+    }
+    let mut table = output::table();
+    let mut text = String::new();
+    if let ([suite], true) = (suites.as_slice(), of_one) {
+        text.push_str(&format!("{}: {}\n", suite.name, suite.about));
+        for row in &suite.rows {
+            table.add_row([
+                row.name.clone(),
+                format!("{} x {} x {}", row.m, row.n, row.k),
+                row.dtype.name().to_owned(),
+                row.layout.name().to_owned(),
+            ]);
+        }
+    } else {
+        table.add_row(["suite", "rows", "what"]);
+        for suite in suites {
+            table.add_row([suite.name, suite.rows.len().to_string(), suite.about]);
+        }
+        output::right_align(&mut table, [1]);
+    }
+    text.push_str(&output::render(table));
+    output::print(&text)
+}
+
+/// The report for people.
+fn describe(results: &Results) -> String {
+    let about = &results.about;
+    let mut text = format!("{}, suite {}", about.device, results.suite);
+    text.push_str(
+        &about
+            .peer
+            .as_ref()
+            .map_or(String::new(), |peer| format!(", against {peer}")),
+    );
+    text.push('\n');
+    for note in &about.notes {
+        text.push_str(&format!("{note}\n"));
+    }
+    let bench::Table {
+        columns,
+        rows,
+        problems,
+    } = bench::table(results);
+    let mut table = output::table();
+    table.add_row(columns.iter().map(|(title, _)| *title));
+    for cells in rows {
+        table.add_row(cells);
+    }
+    let of_numbers = |(at, (_, is_number)): (usize, &(&str, bool))| is_number.then_some(at);
+    output::right_align(&mut table, columns.iter().enumerate().filter_map(of_numbers));
+    text.push_str(&format!("\n{}", output::render(table)));
+    if let Some(summary) = results.summary() {
+        text.push_str(&format!(
+            "\nratio: peer time over ours, above 1 ours is faster; geometric mean {:.3}, least {:.3} ({})\n",
+            summary.geometric_mean, summary.least, summary.least_row.name
+        ));
+    }
+    for problem in problems {
+        text.push_str(&format!("{problem}\n"));
+    }
+    text
+}

@@ -1,0 +1,171 @@
+//! cublasLt: the product described, and the algorithms that its heuristics name for it.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use super::Call;
+use super::ffi::{self, Lt, Opaque};
+use tilewright::Result;
+
+/// Algorithms that the heuristics are asked for.
+const REQUESTED: usize = 12;
+
+/// An algorithm and its place among those that the heuristics name, from 1.
+#[derive(Clone, Copy)]
+pub struct Choice {
+    algo: ffi::Algo,
+    pub place: usize,
+}
+
+/// A product in cublasLt's own objects.
+pub struct Description<'c> {
+    lt: &'c Lt,
+    operation: Opaque,
+    /// Of B, of A, of C.
+    layouts: [Opaque; 3],
+}
+
+impl<'c> Description<'c> {
+    /// Describes a product. Column-major: what is not transposed has as many rows as its leading dimension.
+    pub fn new(lt: &'c Lt, call: &Call) -> Result<Self> {
+        let mut made = Self {
+            lt,
+            operation: ptr::null_mut(),
+            layouts: [ptr::null_mut(); 3],
+        };
+        let [n, m, k] = call.extents.map(|extent| extent as u64);
+        let turned = |operation, rows, columns| {
+            if operation == ffi::OP_T {
+                (columns, rows)
+            } else {
+                (rows, columns)
+            }
+        };
+        let extents = [
+            turned(call.operations[0], n, k),
+            turned(call.operations[1], k, m),
+            (n, m),
+        ];
+        // SAFETY: each object is written before it is used, and destroyed once, by `drop`; attributes are ints, as the
+        // header says of these.
+        unsafe {
+            let status = (lt.desc_create)(&raw mut made.operation, call.compute_type(), call.scalar_type());
+            ffi::check("cublasLtMatmulDescCreate", status)?;
+            for (attribute, operation) in [ffi::DESC_TRANSA, ffi::DESC_TRANSB].into_iter().zip(&call.operations) {
+                let value: *const c_int = operation;
+                let status = (lt.desc_set)(made.operation, attribute, value.cast(), size_of::<c_int>());
+                ffi::check("cublasLtMatmulDescSetAttribute", status)?;
+            }
+            for ((layout, (rows, columns)), ld) in made.layouts.iter_mut().zip(extents).zip(call.leading) {
+                let status = (lt.layout_create)(layout, call.data_type(), rows, columns, ld.into());
+                ffi::check("cublasLtMatrixLayoutCreate", status)?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// The algorithms that the heuristics name, at most [`REQUESTED`], best guess first.
+    pub fn heuristics(&self, handle: Opaque, workspace_bytes: usize) -> Result<Vec<Choice>> {
+        let mut found = [ffi::Heuristic::default(); REQUESTED];
+        let mut count = 0;
+        let [b, a, c] = self.layouts;
+        // SAFETY: handle and objects are alive; the array has room for as many results as are asked for; the preference
+        // is destroyed here, whatever comes of it.
+        let status = unsafe {
+            let mut preference = ptr::null_mut();
+            ffi::check(
+                "cublasLtMatmulPreferenceCreate",
+                (self.lt.preference_create)(&raw mut preference),
+            )?;
+            let bytes: *const usize = &raw const workspace_bytes;
+            let mut status = (self.lt.preference_set)(
+                preference,
+                ffi::PREF_MAX_WORKSPACE_BYTES,
+                bytes.cast(),
+                size_of::<usize>(),
+            );
+            if status == 0 {
+                status = (self.lt.heuristics)(
+                    handle,
+                    self.operation,
+                    b,
+                    a,
+                    c,
+                    c,
+                    preference,
+                    REQUESTED as c_int,
+                    found.as_mut_ptr(),
+                    &raw mut count,
+                );
+            }
+            (self.lt.preference_destroy)(preference);
+            status
+        };
+        if status == ffi::NOT_SUPPORTED {
+            return Ok(Vec::new());
+        }
+        ffi::check("cublasLtMatmulAlgoGetHeuristic", status)?;
+        let usable = |found: &&ffi::Heuristic| found.state == 0 && found.workspace_bytes <= workspace_bytes;
+        Ok(found[..(count.max(0) as usize).min(REQUESTED)]
+            .iter()
+            .filter(usable)
+            .enumerate()
+            .map(|(index, found)| Choice {
+                algo: found.algo,
+                place: index + 1,
+            })
+            .collect())
+    }
+
+    /// Enqueues the product.
+    ///
+    /// # Safety
+    /// Handle and stream of one device whose context is current; alpha and beta, B, A and C as described, workspace of
+    /// so many bytes, all alive until the product is done.
+    pub unsafe fn launch(
+        &self,
+        (handle, stream): (Opaque, Opaque),
+        choice: &Choice,
+        [alpha, beta]: [*const c_void; 2],
+        [b, a, c]: [*mut c_void; 3],
+        (workspace, workspace_bytes): (*mut c_void, usize),
+    ) -> Result<()> {
+        let [of_b, of_a, of_c] = self.layouts;
+        // SAFETY: the caller's promise; C is both C and D, of one layout.
+        let status = unsafe {
+            (self.lt.matmul)(
+                handle,
+                self.operation,
+                alpha,
+                b,
+                of_b,
+                a,
+                of_a,
+                beta,
+                c,
+                of_c,
+                c,
+                of_c,
+                &raw const choice.algo,
+                workspace,
+                workspace_bytes,
+                stream,
+            )
+        };
+        ffi::check("cublasLtMatmul", status)
+    }
+}
+
+impl Drop for Description<'_> {
+    fn drop(&mut self) {
+        // SAFETY: objects of this library or null, used by nobody afterwards. A status has nobody to go to.
+        unsafe {
+            for layout in self.layouts.into_iter().filter(|layout| !layout.is_null()) {
+                let _ = (self.lt.layout_destroy)(layout);
+            }
+            if !self.operation.is_null() {
+                let _ = (self.lt.desc_destroy)(self.operation);
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! NVIDIA's product on the same device: cuBLAS and cublasLt, loaded at run time.
+//!
+//! cuBLAS is column-major. A row-major matrix read by columns is its transpose, so the row-major `C = A · B` is the
+//! column-major `Cᵀ = Bᵀ · Aᵀ`: B goes first, A second, m and n change places, and every leading dimension stays. What
+//! is stored transposed here is stored transposed there.
+
+mod ffi;
+mod lt;
+
+use std::ffi::{c_int, c_void};
+use std::path::Path;
+use std::ptr;
+
+use tilewright_contract::DType;
+
+use super::rows::Row;
+use tilewright::Element;
+use tilewright::launch::{DeviceMatrix, Gpu};
+use tilewright::{Error, Result};
+
+/// Workspace of either library, in bytes: what cuBLAS takes by itself on Hopper.
+const WORKSPACE_BYTES: usize = 32 << 20;
+
+/// alpha = 1 and beta = 0, in the type that sums are taken in.
+static SCALARS_F32: [f32; 2] = [1.0, 0.0];
+static SCALARS_F64: [f64; 2] = [1.0, 0.0];
+
+/// Both libraries, on a device and its stream.
+pub struct Cublas<'gpu> {
+    blas: ffi::Blas,
+    lt: ffi::Lt,
+    handle: ffi::Opaque,
+    lt_handle: ffi::Opaque,
+    workspace: DeviceMatrix<'gpu, f32>,
+    gpu: &'gpu Gpu,
+}
+
+impl<'gpu> Cublas<'gpu> {
+    /// Loads the libraries from `folder`, or from where the system's loader and the toolkit have them. Maths are the
+    /// default: f32 is f32, provided that the environment says `NVIDIA_TF32_OVERRIDE=0` or nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without the libraries, [`Error::Tool`] when they cannot be used, [`Error::Driver`]
+    /// without memory.
+    pub fn load(gpu: &'gpu Gpu, folder: Option<&Path>) -> Result<Self> {
+        let (blas, lt) = ffi::load(folder)?;
+        let mut cublas = Self {
+            blas,
+            lt,
+            handle: ptr::null_mut(),
+            lt_handle: ptr::null_mut(),
+            workspace: gpu.uninitialized(WORKSPACE_BYTES / size_of::<f32>())?,
+            gpu,
+        };
+        let stream = gpu.stream().as_inner().cast();
+        let workspace = cublas.workspace.as_device_ptr().as_raw() as *mut c_void;
+        // SAFETY: the device's context is current to this thread, which `Gpu` is bound to; each handle is written
+        // before it is used; stream and workspace outlive the handles, which `drop` destroys.
+        unsafe {
+            ffi::check("cublasCreate", (cublas.blas.create)(&raw mut cublas.handle))?;
+            ffi::check("cublasLtCreate", (cublas.lt.create)(&raw mut cublas.lt_handle))?;
+            ffi::check("cublasSetStream", (cublas.blas.set_stream)(cublas.handle, stream))?;
+            let status = (cublas.blas.set_workspace)(cublas.handle, workspace, WORKSPACE_BYTES);
+            ffi::check("cublasSetWorkspace", status)?;
+            let status = (cublas.blas.set_math_mode)(cublas.handle, ffi::DEFAULT_MATH);
+            ffi::check("cublasSetMathMode", status)?;
+        }
+        Ok(cublas)
+    }
+
+    /// The library's version, such as `13.0.2`.
+    ///
+    /// # Errors
+    /// [`Error::Tool`] when the library does not tell.
+    pub fn version(&self) -> Result<String> {
+        let mut version = 0;
+        // SAFETY: the handle is alive; the number outlives the call.
+        ffi::check("cublasGetVersion", unsafe {
+            (self.blas.get_version)(self.handle, &raw mut version)
+        })?;
+        // cublas_api.h: CUBLAS_VERSION is major * 10000 + minor * 100 + patch.
+        Ok(format!("{}.{}.{}", version / 10000, version / 100 % 100, version % 100))
+    }
+
+    /// The product of a row, as cuBLAS takes it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] beyond 2³¹ - 1.
+    pub fn product(&self, row: &Row) -> Result<Product<'_>> {
+        let call = Call::new(row)?;
+        Ok(Product {
+            lt: lt::Description::new(&self.lt, &call),
+            cublas: self,
+            call,
+        })
+    }
+
+    fn stream(&self) -> ffi::Opaque {
+        self.gpu.stream().as_inner().cast()
+    }
+}
+
+impl Drop for Cublas<'_> {
+    fn drop(&mut self) {
+        // SAFETY: handles of these libraries or null, used by nobody afterwards. A status has nobody to go to.
+        unsafe {
+            if !self.lt_handle.is_null() {
+                let _ = (self.lt.destroy)(self.lt_handle);
+            }
+            if !self.handle.is_null() {
+                let _ = (self.blas.destroy)(self.handle);
+            }
+        }
+    }
+}
+
+/// A product in cuBLAS's terms: column-major, B before A.
+struct Call {
+    dtype: DType,
+    /// Of B, then of A.
+    operations: [c_int; 2],
+    /// Rows and columns of Cᵀ, terms of each sum.
+    extents: [c_int; 3],
+    /// Of B, of A, of C.
+    leading: [c_int; 3],
+}
+
+impl Call {
+    fn new(row: &Row) -> Result<Self> {
+        let int = |extent: usize| {
+            c_int::try_from(extent)
+                .map_err(|_| Error::InvalidArgument(format!("cuBLAS takes extents up to {}, not {extent}", c_int::MAX)))
+        };
+        let Row { m, n, k, layout, .. } = *row;
+        let operation = |transposed| if transposed { ffi::OP_T } else { ffi::OP_N };
+        Ok(Self {
+            dtype: row.dtype,
+            operations: [operation(layout.trans_b()), operation(layout.trans_a())],
+            extents: [int(n)?, int(m)?, int(k)?],
+            // The length of a stored row.
+            leading: [
+                int(if layout.trans_b() { k } else { n })?,
+                int(if layout.trans_a() { m } else { k })?,
+                int(n)?,
+            ],
+        })
+    }
+
+    /// `cudaDataType_t` of the elements.
+    fn data_type(&self) -> c_int {
+        match self.dtype {
+            DType::F32 => 0,
+            DType::F64 => 1,
+            DType::F16 => 2,
+            DType::Bf16 => 14,
+        }
+    }
+
+    /// `cudaDataType_t` of the scalars: the type that sums are taken in.
+    fn scalar_type(&self) -> c_int {
+        match self.dtype.accumulator() {
+            DType::F64 => 1,
+            _ => 0,
+        }
+    }
+
+    /// `cublasComputeType_t`: `CUBLAS_COMPUTE_64F`, else `CUBLAS_COMPUTE_32F`.
+    fn compute_type(&self) -> c_int {
+        match self.dtype.accumulator() {
+            DType::F64 => 70,
+            _ => 68,
+        }
+    }
+
+    /// The addresses of alpha and beta.
+    fn scalars(&self) -> [*const c_void; 2] {
+        match self.dtype.accumulator() {
+            DType::F64 => [&raw const SCALARS_F64[0], &raw const SCALARS_F64[1]].map(|scalar| scalar.cast()),
+            _ => [&raw const SCALARS_F32[0], &raw const SCALARS_F32[1]].map(|scalar| scalar.cast()),
+        }
+    }
+}
+
+/// A way to compute a product.
+#[derive(Clone, Copy)]
+pub enum Algorithm {
+    /// `cublasSgemm_v2`.
+    Sgemm,
+    /// `cublasGemmEx` with its default algorithm.
+    GemmEx,
+    /// `cublasLtMatmul` with one of the algorithms that its heuristics name.
+    Lt(lt::Choice),
+}
+
+impl Algorithm {
+    /// The function, and for cublasLt the place of the algorithm among those that the heuristics name, from 1.
+    pub fn name(&self) -> String {
+        match self {
+            Algorithm::Sgemm => "cublasSgemm".to_owned(),
+            Algorithm::GemmEx => "cublasGemmEx".to_owned(),
+            Algorithm::Lt(choice) => format!("cublasLt #{}", choice.place),
+        }
+    }
+}
+
+/// A product that cuBLAS is to compute.
+pub struct Product<'c> {
+    cublas: &'c Cublas<'c>,
+    call: Call,
+    /// As cublasLt takes it, or why it does not.
+    lt: Result<lt::Description<'c>>,
+}
+
+impl Product<'_> {
+    /// Every way that there is, those of cublasLt in the order of its heuristics; and why there is none of cublasLt,
+    /// where that is so.
+    pub fn algorithms(&self) -> (Vec<Algorithm>, Option<String>) {
+        let mut algorithms = vec![Algorithm::GemmEx];
+        if self.call.dtype == DType::F32 {
+            algorithms.insert(0, Algorithm::Sgemm);
+        }
+        let choices = match &self.lt {
+            Ok(described) => described
+                .heuristics(self.cublas.lt_handle, WORKSPACE_BYTES)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match choices {
+            Ok(choices) => {
+                algorithms.extend(choices.into_iter().map(Algorithm::Lt));
+                (algorithms, None)
+            }
+            Err(problem) => (algorithms, Some(problem)),
+        }
+    }
+
+    /// Enqueues the product on the device's stream.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for operands of another type or too short, [`Error::Tool`] when the library refuses.
+    pub fn launch<T: Element>(
+        &self,
+        algorithm: &Algorithm,
+        a: &DeviceMatrix<'_, T>,
+        b: &DeviceMatrix<'_, T>,
+        c: &mut DeviceMatrix<'_, T>,
+    ) -> Result<()> {
+        let Call {
+            operations: [of_b, of_a],
+            extents: [n, m, k],
+            leading: [ldb, lda, ldc],
+            ..
+        } = self.call;
+        let elements = |rows: c_int, columns: c_int| rows as usize * columns as usize;
+        let fits = a.len() >= elements(m, k) && b.len() >= elements(k, n) && c.len() >= elements(m, n);
+        if T::DTYPE != self.call.dtype || !fits {
+            return Err(Error::InvalidArgument(format!(
+                "{m} x {n} x {k} of {} does not fit {}, {}, {} elements of {}",
+                self.call.dtype,
+                a.len(),
+                b.len(),
+                c.len(),
+                T::DTYPE
+            )));
+        }
+        let (cublas, ty) = (self.cublas, self.call.data_type());
+        let [a, b, c] =
+            [a.as_device_ptr(), b.as_device_ptr(), c.as_device_ptr()].map(|matrix| matrix.as_raw() as *mut c_void);
+        let [alpha, beta] = self.call.scalars();
+        // SAFETY: the handles are alive and their context is current; the operands hold what the extents and leading
+        // dimensions say (packed, checked above); C is borrowed exclusively; the scalars are static and of the type
+        // that the call names, f32 for `sgemm`, which is offered for f32 only.
+        unsafe {
+            match algorithm {
+                Algorithm::Sgemm => {
+                    let status = (cublas.blas.sgemm)(
+                        cublas.handle,
+                        of_b,
+                        of_a,
+                        n,
+                        m,
+                        k,
+                        alpha.cast(),
+                        b.cast(),
+                        ldb,
+                        a.cast(),
+                        lda,
+                        beta.cast(),
+                        c.cast(),
+                        ldc,
+                    );
+                    ffi::check("cublasSgemm", status)
+                }
+                Algorithm::GemmEx => {
+                    let status = (cublas.blas.gemm_ex)(
+                        cublas.handle,
+                        of_b,
+                        of_a,
+                        n,
+                        m,
+                        k,
+                        alpha,
+                        b,
+                        ty,
+                        ldb,
+                        a,
+                        ty,
+                        lda,
+                        beta,
+                        c,
+                        ty,
+                        ldc,
+                        self.call.compute_type(),
+                        ffi::GEMM_DEFAULT,
+                    );
+                    ffi::check("cublasGemmEx", status)
+                }
+                Algorithm::Lt(choice) => {
+                    let workspace = cublas.workspace.as_device_ptr().as_raw() as *mut c_void;
+                    let handles = (cublas.lt_handle, cublas.stream());
+                    match &self.lt {
+                        Ok(lt) => lt.launch(handles, choice, [alpha, beta], [b, a, c], (workspace, WORKSPACE_BYTES)),
+                        Err(error) => Err(Error::InvalidArgument(error.to_string())),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::Layout;
+    use super::super::{Selection, Suite};
+    use super::*;
+
+    #[test]
+    fn a_row_major_product_becomes_the_transposed_one() {
+        let suite = Suite::of_product([3, 5, 7], &Selection::default()).expect("small");
+        let mut row = suite.rows[0].clone();
+        for (layout, operations, leading) in [
+            (Layout::NN, [ffi::OP_N, ffi::OP_N], [5, 7, 5]),
+            (Layout::NT, [ffi::OP_T, ffi::OP_N], [7, 7, 5]),
+            (Layout::TN, [ffi::OP_N, ffi::OP_T], [5, 3, 5]),
+            (Layout::TT, [ffi::OP_T, ffi::OP_T], [7, 3, 5]),
+        ] {
+            row.layout = layout;
+            let call = Call::new(&row).expect("small");
+            assert_eq!(call.extents, [5, 3, 7]);
+            assert_eq!((call.operations, call.leading), (operations, leading), "{layout:?}");
+        }
+        row.k = 1 << 31;
+        assert!(matches!(Call::new(&row), Err(Error::InvalidArgument(_))));
+    }
+
+    #[test]
+    fn a_folder_without_the_libraries_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let problem = ffi::load(Some(folder.path())).err().expect("nothing there").to_string();
+        assert!(problem.contains(&folder.path().display().to_string()), "{problem}");
+    }
+}

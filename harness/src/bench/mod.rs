@@ -1,0 +1,162 @@
+//! Benchmarks: suites of products, ours against what a user would otherwise take. How it is measured:
+//! `docs/benchmarks.md`.
+
+mod cpu;
+mod cublas;
+mod gpu;
+mod kernel;
+mod method;
+mod operands;
+mod parse;
+mod report;
+mod results;
+mod rows;
+mod stats;
+mod suites;
+mod telemetry;
+mod timing;
+mod twins;
+
+use std::path::PathBuf;
+
+use tilewright_contract::Family;
+
+pub use parse::Selection;
+pub use report::{Table, json, markdown, plots, rows_on_lines, table};
+pub use results::{
+    About, Ceilings, Measurement, OnZeros, Outcome, PassedOver, Results, RowResult, Side, Speed, Summary,
+};
+pub use rows::{Baseline, Layout, Row, Subject};
+pub use stats::{Quartiles, geometric_mean, quantile};
+pub use suites::Suite;
+pub use telemetry::Telemetry;
+
+use tilewright::dispatch::Speeds;
+use tilewright::launch::Gpu;
+use tilewright::{Error, Result};
+
+/// What the caller leaves open and what not.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The rows, all of which are measured.
+    pub suite: Suite,
+    /// One family for every row, in place of the row's own choice.
+    pub family: Option<Family>,
+    /// What the planner takes for the kernels' speed.
+    pub speeds: Speeds,
+    /// Whether the turns are taken on zeros too.
+    pub zeros: bool,
+    /// The CUDA device, counted from 0; without it the first, or the CPU where there is none.
+    pub device: Option<u32>,
+    /// Rounds of each row; without it as many as a second has room for.
+    pub rounds: Option<usize>,
+    /// The folder of cuBLAS.
+    pub cublas: Option<PathBuf>,
+    /// The twins in CUDA C++, compiled for the device.
+    pub twins: Option<PathBuf>,
+    /// The date of the run, for the report.
+    pub date: String,
+    /// The commit that was built, for the report.
+    pub commit: String,
+}
+
+/// How far a suite has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'r> {
+    /// Rows that are done.
+    pub done: usize,
+    /// Rows in all.
+    pub total: usize,
+    /// The row that runs.
+    pub row: &'r str,
+}
+
+/// Settles what the libraries that ours is compared with read from the environment at their first use: cuBLAS computes
+/// f32 in f32 (`NVIDIA_TF32_OVERRIDE=0`), and `matrixmultiply` takes as many threads as ours gets.
+///
+/// # Safety
+/// No other thread of the process reads or writes the environment meanwhile: call it before any is started.
+pub unsafe fn settle_environment() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::env::set_var("NVIDIA_TF32_OVERRIDE", "0");
+        std::env::set_var("MATMUL_NUM_THREADS", cpu::threads().to_string());
+    }
+}
+
+/// Runs a suite: on the first CUDA device, or without one the CPU's suite, of which `about.notes` tells.
+///
+/// A row that cannot be measured does not end the suite: [`Outcome::Failed`].
+///
+/// # Errors
+/// [`Error::Unavailable`] for a user's own rows without a device; [`Error::InvalidArgument`] where the folder that was
+/// named holds no cuBLAS; those of the device.
+pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<Results> {
+    let suite = &options.suite;
+    let mut about = About {
+        date: options.date.clone(),
+        commit: options.commit.clone(),
+        ..About::default()
+    };
+    if suite.name == Suite::CPU {
+        if let Some(family) = options.family {
+            return Err(Error::InvalidArgument(format!(
+                "{family} runs on a GPU; suite {} times the CPU's product",
+                suite.name
+            )));
+        }
+        return on_cpu(options, about, suite, on_progress);
+    }
+    let gpu = match Gpu::open(options.device.unwrap_or_default()) {
+        Ok(gpu) => gpu,
+        Err(Error::Unavailable(problem)) if !suite.own && options.device.is_none() => {
+            let on_the_cpu = Suite::named(Suite::CPU, &Selection::default())?;
+            about.notes.push(format!(
+                "No GPU: {problem}. Suite {} needs one; this is suite {}, {}.",
+                suite.name, on_the_cpu.name, on_the_cpu.about
+            ));
+            return on_cpu(options, about, &on_the_cpu, on_progress);
+        }
+        Err(Error::Unavailable(problem)) => {
+            return Err(Error::Unavailable(format!(
+                "{problem}; your own shapes are timed on a GPU, suite {} on the CPU",
+                Suite::CPU
+            )));
+        }
+        Err(other) => return Err(other),
+    };
+    let profile = gpu.profile();
+    about.device = profile.name.clone();
+    about.cuda = profile.installed.as_ref().map(|installed| installed.driver.clone());
+    about.ptx_level = Some(gpu.level().arch);
+    about.ceilings = gpu::ceilings(&gpu);
+    let cublas = match suite.rows.iter().any(|row| row.baseline == Baseline::Library) {
+        true => gpu::load_peer(&gpu, options.cublas.as_deref(), &mut about)?,
+        false => None,
+    };
+    let twins = match &options.twins {
+        Some(file) => Some(twins::Twins::load(&gpu, file)?),
+        None => None,
+    };
+    let mut bench = gpu::Bench::new(&gpu, cublas.as_ref(), twins.as_ref(), options)?;
+    about.flushed_bytes = Some(bench.flushed_bytes());
+    let rows = bench.run(&suite.rows, on_progress);
+    Ok(Results {
+        suite: suite.name.clone(),
+        about,
+        rows,
+    })
+}
+
+fn on_cpu(options: &Options, about: About, suite: &Suite, on_progress: impl FnMut(Progress<'_>)) -> Result<Results> {
+    let rows = cpu::run(&suite.rows, options, on_progress)?;
+    Ok(Results {
+        suite: suite.name.clone(),
+        about: About {
+            device: format!("CPU, {} threads", cpu::threads()),
+            peer: Some("matrixmultiply".to_owned()),
+            ..about
+        },
+        rows,
+    })
+}

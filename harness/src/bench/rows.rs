@@ -1,0 +1,125 @@
+//! What is measured: one product, and what is timed on it.
+
+use serde::Serialize;
+use tilewright_contract::{DType, Family, GemmShape, Transpose};
+
+use tilewright::Result;
+
+/// One product and what is timed on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its name in reports.
+    pub name: String,
+    /// Rows of C.
+    pub m: usize,
+    /// Columns of C.
+    pub n: usize,
+    /// Terms of each sum.
+    pub k: usize,
+    /// The element type of A, B and C.
+    #[serde(serialize_with = "name_of")]
+    pub dtype: DType,
+    /// Which of A and B are stored transposed.
+    pub layout: Layout,
+    /// What of this crate is timed.
+    #[serde(skip)]
+    pub subject: Subject,
+    /// What it is compared with.
+    #[serde(skip)]
+    pub baseline: Baseline,
+}
+
+fn name_of<S: serde::Serializer>(dtype: &DType, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(dtype.name())
+}
+
+impl Row {
+    /// Whether two rows are of one product.
+    pub fn is_same_product(&self, other: &Row) -> bool {
+        let product = |row: &Row| (row.m, row.n, row.k, row.dtype, row.layout);
+        product(self) == product(other)
+    }
+
+    /// The product, packed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](tilewright::Error::InvalidArgument) for extents that the kernels cannot index.
+    pub fn shape(&self) -> Result<GemmShape> {
+        let transpose = [self.layout.trans_a(), self.layout.trans_b()];
+        let transpose = transpose.map(|yes| if yes { Transpose::Yes } else { Transpose::No });
+        Ok(GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?)
+    }
+}
+
+/// What of this crate a row times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The kernel that the planner picks; on the CPU its tiled product.
+    Auto,
+    /// A family of the ladder with the tile that the planner picks for it.
+    Family(Family),
+    /// A family with a tile of this width in elements.
+    Tile(Family, u32),
+}
+
+/// What the subject of a row is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// The library of the trade: cuBLAS on a GPU, `matrixmultiply` on a CPU.
+    Library,
+    /// The same kernel in CUDA C++, compiled by nvcc.
+    Twin,
+    /// Another kernel of this crate.
+    Kernel(Subject),
+}
+
+/// Which operands are stored transposed: `T` for A is a k x m matrix, row-major, of which the product takes the
+/// transpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Layout {
+    /// Neither.
+    NN,
+    /// B.
+    NT,
+    /// A.
+    TN,
+    /// Both.
+    TT,
+}
+
+impl Layout {
+    /// Every layout.
+    pub const ALL: [Layout; 4] = [Layout::NN, Layout::NT, Layout::TN, Layout::TT];
+
+    /// Its two letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layout::NN => "NN",
+            Layout::NT => "NT",
+            Layout::TN => "TN",
+            Layout::TT => "TT",
+        }
+    }
+
+    /// Whether A is stored transposed.
+    pub const fn trans_a(self) -> bool {
+        matches!(self, Layout::TN | Layout::TT)
+    }
+
+    /// Whether B is stored transposed.
+    pub const fn trans_b(self) -> bool {
+        matches!(self, Layout::NT | Layout::TT)
+    }
+}
+
+impl std::str::FromStr for Layout {
+    type Err = &'static str;
+
+    /// Reads a [`Layout::name`], in letters of either case.
+    fn from_str(name: &str) -> std::result::Result<Self, Self::Err> {
+        Layout::ALL
+            .into_iter()
+            .find(|layout| layout.name().eq_ignore_ascii_case(name))
+            .ok_or("unknown layout; known: nn, nt, tn, tt")
+    }
+}

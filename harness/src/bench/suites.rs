@@ -1,0 +1,241 @@
+//! Named lists of rows: those of this crate, each a file in `suites/`, and a user's own.
+
+use super::parse::{self, OpenRow, Selection};
+use super::rows::{Baseline, Row, Subject};
+use tilewright::{Error, Result};
+
+/// A named list of rows.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// The name on the command line and in file names.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// Its rows, in the order of the report.
+    pub rows: Vec<Row>,
+    /// Whether the rows are a user's: where there is no GPU, the CPU's suite cannot stand in for them.
+    pub own: bool,
+}
+
+/// A suite's name and its file: one line about it as a comment, then its rows.
+const FILES: [(&str, &str); 9] = [
+    ("squares", include_str!("suites/squares.csv")),
+    ("shapes", include_str!("suites/shapes.csv")),
+    (Suite::LADDER, include_str!("suites/ladder.csv")),
+    ("layouts", include_str!("suites/layouts.csv")),
+    ("half", include_str!("suites/half.csv")),
+    ("half-shapes", include_str!("suites/half-shapes.csv")),
+    ("half-ladder", include_str!("suites/half-ladder.csv")),
+    ("twins", include_str!("suites/twins.csv")),
+    (Suite::CPU, include_str!("suites/cpu.csv")),
+];
+
+impl Suite {
+    /// The suite that is timed where none is named.
+    pub const DEFAULT: &str = FILES[0].0;
+    /// The suite whose table shows what each family gained.
+    pub const LADDER: &str = "ladder";
+    /// The suite of the CPU's product.
+    pub const CPU: &str = "cpu";
+
+    /// The names of this crate's suites.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FILES.into_iter().map(|(name, _)| name)
+    }
+
+    /// A suite of this crate, as far as its rows are asked for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an unknown name, and where no row is asked for.
+    pub fn named(name: &str, selection: &Selection) -> Result<Self> {
+        let (name, text) = FILES.into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let known = Self::names().collect::<Vec<_>>().join(", ");
+            Error::InvalidArgument(format!("unknown suite `{name}`; known: {known}"))
+        })?;
+        let about = text.lines().next().and_then(|line| line.strip_prefix("# "));
+        let suite = Self {
+            name: name.to_owned(),
+            about: about.unwrap_or_default().to_owned(),
+            rows: parse::rows(text, selection)?,
+            own: false,
+        };
+        suite.with_rows(|| parse::rows(text, &Selection::default()))
+    }
+
+    /// A user's rows, as CSV: `m,n,k[,dtype][,layout][,name]`, a header and comments where one likes. `name` is what
+    /// the report is called after.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the number of the line that is wrong, and where there is no row or none is asked
+    /// for.
+    pub fn of_csv(name: &str, text: &str, selection: &Selection) -> Result<Self> {
+        let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let suite = Self {
+            name: format!("own-{}", name.chars().map(word).collect::<String>()),
+            about: "the rows of a file, the planner's choice against cuBLAS".to_owned(),
+            rows: parse::rows(text, selection)?,
+            own: true,
+        };
+        suite.with_rows(|| parse::rows(text, &Selection::default()))
+    }
+
+    /// One product in every type and layout that is asked for; f32 and NN, where none is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for extents of 0 and for those that the kernels cannot index.
+    pub fn of_product(extents: [usize; 3], selection: &Selection) -> Result<Self> {
+        if let Some((name, _)) = ["m", "n", "k"]
+            .into_iter()
+            .zip(extents)
+            .find(|(_, extent)| *extent == 0)
+        {
+            return Err(Error::InvalidArgument(format!("{name} is 0: there is nothing to time")));
+        }
+        let open = OpenRow {
+            extents,
+            dtype: None,
+            layout: None,
+            name: None,
+            subject: Subject::Auto,
+            baseline: Baseline::Library,
+        };
+        Ok(Self {
+            name: "own".to_owned(),
+            about: "one product, the planner's choice against cuBLAS".to_owned(),
+            rows: selection.rows(&open)?,
+            own: true,
+        })
+    }
+
+    /// The suite, provided that it has rows; `all` are those before the selection.
+    fn with_rows(self, all: impl FnOnce() -> Result<Vec<Row>>) -> Result<Self> {
+        if !self.rows.is_empty() {
+            return Ok(self);
+        }
+        let mut kinds: Vec<String> = Vec::new();
+        for row in all()? {
+            let kind = format!("{} {}", row.dtype, row.layout.name());
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        Err(Error::InvalidArgument(match kinds.as_slice() {
+            [] => "no rows; a row is m,n,k[,dtype][,layout][,name]".to_owned(),
+            kinds => format!(
+                "no row of the types and layouts that were asked for; the rows are of {}",
+                kinds.join(", ")
+            ),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tilewright_contract::{DType, Family};
+
+    use super::*;
+    use crate::bench::rows::Layout;
+
+    fn suite(name: &str) -> Suite {
+        Suite::named(name, &Selection::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    #[test]
+    fn every_suite_says_what_it_is_and_names_each_row_and_product_once() {
+        for name in Suite::names() {
+            let Suite { about, rows, .. } = suite(name);
+            assert!(!about.is_empty() && !about.contains("m,n,k"), "{name}: {about}");
+            let names: BTreeSet<_> = rows.iter().map(|row| row.name.as_str()).collect();
+            assert_eq!(names.len(), rows.len(), "{name}");
+            let product = |row: &Row| {
+                format!(
+                    "{:?}",
+                    Row {
+                        name: String::new(),
+                        ..row.clone()
+                    }
+                )
+            };
+            let products: BTreeSet<_> = rows.iter().map(product).collect();
+            assert_eq!(products.len(), rows.len(), "{name}");
+        }
+    }
+
+    #[test]
+    fn suites_have_the_rows_that_results_were_filed_for() {
+        let counts: Vec<_> = Suite::names().map(|name| (name, suite(name).rows.len())).collect();
+        let expected = [
+            ("squares", 5),
+            ("shapes", 30),
+            ("ladder", 10),
+            ("layouts", 8),
+            ("half", 24),
+            ("half-shapes", 30),
+            ("half-ladder", 12),
+            ("twins", 18),
+            ("cpu", 3),
+        ];
+        assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn the_ladders_have_every_rung_that_can_climb_them() {
+        let families = |name: &str, keep: &dyn Fn(&Family) -> bool| {
+            let found: Vec<_> = suite(name).rows.iter().map(|row| row.subject).collect();
+            let families: Vec<_> = Family::ALL.into_iter().filter(keep).map(Subject::Family).collect();
+            (found, families)
+        };
+        let has_epilogue = |family: &Family| family.kernels().any(|kernel| kernel.supports.epilogue);
+        let in_f32 =
+            |family: &Family| !matches!(family, Family::MatrixVector | Family::MmaSync) && !has_epilogue(family);
+        let (found, expected) = families(Suite::LADDER, &in_f32);
+        assert_eq!(found, expected);
+        let (mut found, expected) = families("half-ladder", &has_epilogue);
+        // In f16 and in bf16.
+        found.dedup();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_selection_narrows_a_suite_or_says_what_it_has() {
+        let of = |dtypes: &[DType], layouts: &[Layout]| Selection {
+            dtypes: dtypes.to_vec(),
+            layouts: layouts.to_vec(),
+        };
+        let some = Suite::named("half", &of(&[DType::Bf16], &[Layout::NT])).expect("has such rows");
+        assert_eq!(some.rows.len(), 6);
+        let none = Suite::named("squares", &of(&[DType::F16], &[])).expect_err("is of f32");
+        assert!(none.to_string().ends_with("the rows are of f32 NN"), "{none}");
+        let unknown = Suite::named("cubes", &Selection::default()).expect_err("no such suite");
+        assert!(
+            unknown
+                .to_string()
+                .ends_with("known: squares, shapes, ladder, layouts, half, half-shapes, half-ladder, twins, cpu")
+        );
+    }
+
+    #[test]
+    fn own_rows_are_marked_and_their_file_names_the_report() {
+        let own = Suite::of_csv("my layers/v2", "1,2,3", &Selection::default()).expect("a row");
+        assert_eq!((own.name.as_str(), own.own), ("own-my-layers-v2", true));
+        let empty = Suite::of_csv("x", "# nothing", &Selection::default()).expect_err("no row");
+        assert!(empty.to_string().starts_with("no rows; "), "{empty}");
+        let both = Selection {
+            dtypes: vec![DType::F32, DType::F16],
+            layouts: vec![Layout::TN],
+        };
+        let names: Vec<_> = Suite::of_product([1, 2, 3], &both)
+            .expect("fits")
+            .rows
+            .into_iter()
+            .map(|row| row.name)
+            .collect();
+        assert_eq!(names, ["1 x 2 x 3 f32 TN", "1 x 2 x 3 f16 TN"]);
+        for (extents, problem) in [([1, 0, 3], "n is 0"), ([1, 1, 1 << 40], "1099511627776")] {
+            let error = Suite::of_product(extents, &both).expect_err("cannot be timed");
+            assert!(error.to_string().contains(problem) && error.exit_code() == 2, "{error}");
+        }
+    }
+}
