@@ -127,15 +127,9 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     bar.finish_and_clear();
     let results = results?;
 
-    let as_json = bench::json(&results).map_err(|error| Failure {
-        exit_code: 1,
-        message: format!("cannot write JSON: {error}"),
-    })?;
+    let as_json = bench::json(&results).map_err(|error| Failure::environment(format!("cannot write JSON: {error}")))?;
     if let Some(folder) = &command.out {
-        let plots = bench::plots(&results).map_err(|error| Failure {
-            exit_code: 1,
-            message: format!("cannot draw: {error}"),
-        })?;
+        let plots = bench::plots(&results).map_err(|error| Failure::environment(format!("cannot draw: {error}")))?;
         let plots = plots.into_iter().map(|(name, text)| (format!("-{name}.svg"), text));
         let texts = [
             (".json".to_owned(), as_json.clone()),
@@ -149,10 +143,10 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     output::print(&if json { as_json } else { describe(&results) })?;
     match results.failures() {
         None => Ok(()),
-        Some((failed, exit_code)) => Err(Failure {
-            exit_code,
-            message: format!("{failed} of {} rows could not be measured", results.rows.len()),
-        }),
+        Some((failed, kind)) => {
+            let message = format!("{failed} of {} rows could not be measured", results.rows.len());
+            Err(Failure::new(kind.into(), message).reported())
+        }
     }
 }
 

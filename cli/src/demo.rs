@@ -138,10 +138,7 @@ fn nearest_neighbours(gram: &[f32], images: usize) -> Vec<usize> {
 
 impl Digits {
     fn load() -> Result<Self> {
-        Self::parse().ok_or_else(|| Failure {
-            exit_code: 1,
-            message: "the digits within this program are damaged".into(),
-        })
+        Self::parse().ok_or_else(|| Failure::environment("the digits within this program are damaged"))
     }
 
     fn parse() -> Option<Self> {

@@ -102,18 +102,13 @@ impl Destination {
             directory,
             file,
         } = self;
-        file.appear(&target, &directory).map_err(|error| Failure {
-            exit_code: 1,
-            message: format!("{}: cannot be written: {error}", target.display()),
-        })
+        file.appear(&target, &directory)
+            .map_err(|error| Failure::environment(format!("{}: cannot be written: {error}", target.display())))
     }
 
     /// What is wrong with the disk is not wrong with the user's input.
     fn unwritten(&self, problem: &str) -> Failure {
-        Failure {
-            exit_code: 1,
-            message: format!("{}: {problem}", self.target.display()),
-        }
+        Failure::environment(format!("{}: {problem}", self.target.display()))
     }
 }
 

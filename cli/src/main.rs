@@ -1,14 +1,14 @@
 //! The command line of tilewright: `tilewright --help`.
 //!
-//! Results go to standard output, as a table or with `--json` as JSON; what went wrong goes to standard error as one
-//! line that begins with `error:`. Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch or fault,
-//! 1 anything else.
+//! Results go to standard output, as a table or with `--json` as JSON. What went wrong goes to standard error as one
+//! line that begins with `error:`, and with `--json` to standard output as an object. Exit codes: [`exit::Exit`].
 
 mod bench;
 mod choice;
 mod demo;
 mod destination;
 mod device;
+mod exit;
 mod failure;
 mod files;
 mod inspect;
@@ -24,7 +24,6 @@ mod sim;
 mod simulation;
 mod verify;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -32,9 +31,7 @@ use clap::{Parser, Subcommand};
 /// Tiled matrix multiplication on GPUs in pure Rust
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
-#[command(
-    after_help = "Exit codes: 0 done, 2 bad input, 3 nothing available to run on, 4 mismatch or fault, 1 anything else"
-)]
+#[command(after_help = exit::help())]
 struct Cli {
     /// Print JSON instead of tables
     #[arg(long, global = true)]
@@ -57,20 +54,27 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = resources::ensure_stack().and_then(|()| run());
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            // Where standard error is closed, the exit code still tells.
-            let _ = writeln!(std::io::stderr(), "error: {}", failure.line());
-            ExitCode::from(failure.exit_code)
-        }
+    if let Err(failure) = resources::ensure_stack() {
+        return failure.tell(asks_for_json());
+    }
+    match Cli::try_parse() {
+        Err(error) => failure::tell_usage(&error, asks_for_json()),
+        Ok(Cli { json, command }) => match run(command, json) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.tell(json),
+        },
     }
 }
 
-/// Reads the arguments and runs the command.
-fn run() -> failure::Result<()> {
-    let Cli { json, command } = Cli::parse();
+/// Whether the arguments have `--json`, also where they cannot be read.
+fn asks_for_json() -> bool {
+    std::env::args_os()
+        .take_while(|argument| argument != "--")
+        .any(|argument| argument == "--json")
+}
+
+/// Runs a command.
+fn run(command: Command, json: bool) -> failure::Result<()> {
     let computing = |run: &dyn Fn() -> failure::Result<()>| resources::settle().and_then(|()| run());
     match &command {
         Command::Device(command) => device::run(command, json),

@@ -13,16 +13,13 @@ use crate::output;
 /// With both numbers and who sets the limit; exit code 1.
 pub fn ensure(what: impl FnOnce() -> String, needed: u64, yes: bool) -> Result<()> {
     match available() {
-        Some(room) if room.bytes < needed && !yes => Err(Failure {
-            exit_code: 1,
-            message: format!(
-                "not enough resources: {} takes about {} of memory, {} can be taken ({}); --yes does it all the same",
-                what(),
-                output::bytes(needed),
-                output::bytes(room.bytes),
-                room.limit
-            ),
-        }),
+        Some(room) if room.bytes < needed && !yes => Err(Failure::environment(format!(
+            "not enough resources: {} takes about {} of memory, {} can be taken ({}); --yes does it all the same",
+            what(),
+            output::bytes(needed),
+            output::bytes(room.bytes),
+            room.limit
+        ))),
         _ => Ok(()),
     }
 }
@@ -180,7 +177,7 @@ mod tests {
         assert!(ensure(|| unreachable!(), u64::MAX, true).is_ok());
         if available().is_some() {
             let refused = ensure(|| "this".to_owned(), u64::MAX, false).expect_err("nobody has so much");
-            assert_eq!(refused.exit_code, 1);
+            assert_eq!(refused.exit.code(), 1);
             assert!(
                 refused.message.contains("this takes about 18446744073709551615 B"),
                 "{}",

@@ -15,10 +15,9 @@ use crate::failure::{Failure, Result};
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure {
-            exit_code: 1,
-            message: format!("cannot write to standard output: {error}"),
-        }),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::environment(format!(
+            "cannot write to standard output: {error}"
+        ))),
         _ => Ok(()),
     }
 }
@@ -30,10 +29,8 @@ pub fn tile([m, n]: [u32; 2]) -> String {
 
 /// Writes a value to standard output as JSON.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure {
-        exit_code: 1,
-        message: format!("cannot write JSON: {error}"),
-    })?;
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::environment(format!("cannot write JSON: {error}")))?;
     print(&(text + "\n"))
 }
 

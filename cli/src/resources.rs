@@ -23,12 +23,9 @@ pub fn ensure_stack() -> Result<()> {
     if let Some(bytes) = rustix::process::getrlimit(rustix::process::Resource::Stack).current
         && bytes < LEAST_STACK
     {
-        return Err(Failure {
-            exit_code: 1,
-            message: format!(
-                "not enough resources: the stack is limited to {bytes} B (ulimit -s), {LEAST_STACK} B are needed"
-            ),
-        });
+        return Err(Failure::environment(format!(
+            "not enough resources: the stack is limited to {bytes} B (ulimit -s), {LEAST_STACK} B are needed"
+        )));
     }
     Ok(())
 }
@@ -45,13 +42,10 @@ pub fn settle() -> Result<()> {
     if let Some(bytes) = rustix::process::getrlimit(rustix::process::Resource::As).current
         && bytes < LEAST_ADDRESS_SPACE
     {
-        return Err(Failure {
-            exit_code: 1,
-            message: format!(
-                "not enough resources: the address space is limited to {bytes} B (ulimit -v), {LEAST_ADDRESS_SPACE} B \
-                 are needed"
-            ),
-        });
+        return Err(Failure::environment(format!(
+            "not enough resources: the address space is limited to {bytes} B (ulimit -v), {LEAST_ADDRESS_SPACE} B are \
+             needed"
+        )));
     }
     // Tried with threads of their own: the global ones can be started once, and not again if that fails.
     let can_start = |threads: usize| ThreadPoolBuilder::new().num_threads(threads).build().is_ok();

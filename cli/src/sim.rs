@@ -11,6 +11,7 @@ use tilewright::random::random_matrix;
 use tilewright::simulate::{DEFAULT_ARCHITECTURE, SimOptions, simulate_plan};
 use tilewright::{DType, Element, GemmShape, Operand, check};
 
+use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::{kernels, output, simulation};
 
@@ -186,10 +187,10 @@ impl Listing {
         if problems.is_empty() {
             return Ok(());
         }
-        Err(Failure {
-            exit_code: 4,
-            message: format!("{}: {}", self.plan.kernel, problems.join("; ")),
-        })
+        // Without room for its shared memory a kernel has computed nothing.
+        let does_not_fit = self.report.as_ref().is_some_and(Report::lacks_shared_memory_only);
+        let exit = if does_not_fit { Exit::Input } else { Exit::Wrong };
+        Err(Failure::new(exit, format!("{}: {}", self.plan.kernel, problems.join("; "))).reported())
     }
 }
 
@@ -270,7 +271,7 @@ fn describe(listing: &Listing) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cuda_sim::Launch;
+    use cuda_sim::{Launch, Limits};
     use tilewright::dispatch::Policy;
 
     use super::*;
@@ -300,11 +301,29 @@ mod tests {
             ..right()
         };
         let failure = listing.outcome().expect_err("a fault");
-        assert_eq!(failure.exit_code, 4);
+        assert_eq!(failure.exit, Exit::Wrong);
         assert!(failure.message.ends_with("_f32: 1 fault"), "{}", failure.message);
         let text = describe(&listing);
         assert!(text.contains("1, listed below") && text.contains("2048"), "{text}");
         assert!(listing.in_short().contains("1 fault,"), "{}", listing.in_short());
+    }
+
+    #[test]
+    fn shared_memory_that_does_not_fit_ends_with_2() {
+        let limits = Limits::of_arch("sm_75").expect("known");
+        let dynamic_bytes = limits.shared_bytes + 1;
+        let report = Launch::new(1, 32)
+            .limits(limits)
+            .dynamic_shared_bytes(dynamic_bytes)
+            .run(|| {});
+        let listing = Listing {
+            clean: false,
+            equal: false,
+            report: Some(report),
+            ..right()
+        };
+        let failure = listing.outcome().expect_err("does not fit");
+        assert_eq!(failure.exit, Exit::Input, "{}", failure.message);
     }
 
     #[test]
@@ -315,7 +334,7 @@ mod tests {
             ..right()
         };
         let failure = listing.outcome().expect_err("wrong");
-        assert_eq!(failure.exit_code, 4);
+        assert_eq!(failure.exit, Exit::Wrong);
         assert!(
             failure.message.ends_with("_f32: 7 elements differ"),
             "{}",

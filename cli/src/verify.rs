@@ -10,6 +10,7 @@ use tilewright_contract::Kernel;
 use tilewright_harness::verify::{self, CaseResult, Outcome, Progress};
 
 use crate::choice::{On, OnDevice};
+use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::{kernels, output};
 
@@ -109,19 +110,15 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         _ => None,
     });
     if let Some(message) = lacking {
-        return Err(Failure { exit_code: 1, message });
+        return Err(Failure::environment(message));
     }
 
     let asked_for = if backend == On::Cpu { &[][..] } else { &chosen };
     let kernels = by_kernel(asked_for, &results);
-    let code = results
-        .iter()
-        .map(|result| result.problem.exit_code())
-        .max()
-        .unwrap_or(0);
+    let worst = results.iter().filter_map(|result| result.problem.kind()).max();
     let problems: Vec<_> = results
         .into_iter()
-        .filter(|result| result.problem.exit_code() != 0)
+        .filter(|result| result.problem.kind().is_some())
         .collect();
     let failed = problems.len();
     let passed = kernels.iter().map(|kernel| kernel.passed).sum();
@@ -137,20 +134,32 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     } else {
         output::print(&describe(&listing))?;
     }
-    if failed > 0 {
-        return Err(Failure {
-            exit_code: code,
-            message: format!("{failed} of {} cases failed", passed + failed),
-        });
+    if let Some(kind) = worst {
+        let message = format!("{failed} of {} cases failed", passed + failed);
+        return Err(Failure::new(kind.into(), message).reported());
     }
-    Ok(())
+    match without_room(&command.kernel, &listing) {
+        None => Ok(()),
+        Some(message) => Err(Failure::input(message).reported()),
+    }
+}
+
+/// Which of the kernels that were named has no tile that fits; of all kernels, those that do not fit are passed over.
+fn without_room(named: &str, listing: &Listing) -> Option<String> {
+    let row = listing.kernels.iter().find(|row| row.tiles.is_empty())?;
+    (named != kernels::AUTO).then(|| {
+        format!(
+            "{} has no tile that fits the shared memory of {}",
+            row.kernel, listing.device
+        )
+    })
 }
 
 /// The first device, or why there is none and what to do without.
 fn open_gpu(device: u32) -> Result<Gpu> {
     Gpu::open(device).map_err(|error| {
         let mut failure = Failure::from(error);
-        if failure.exit_code == 3 {
+        if failure.exit == Exit::Unavailable {
             failure.message.push_str(
                 "; --backend sim verifies the same kernels in the simulator, --backend cpu what the CPU computes with",
             );
@@ -188,9 +197,9 @@ fn by_kernel(asked_for: &[&Kernel], results: &[CaseResult]) -> Vec<KernelRow> {
         if !row.tiles.contains(&result.tile) {
             row.tiles.push(result.tile);
         }
-        match result.problem.exit_code() {
-            0 => row.passed += 1,
-            _ => row.failed += 1,
+        match result.problem.kind() {
+            None => row.passed += 1,
+            Some(_) => row.failed += 1,
         }
     }
     kernels
@@ -243,4 +252,30 @@ fn describe(listing: &Listing) -> String {
         text.push_str(&format!("and {} more\n", listing.problems.len() - SHOWN));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_kernel_must_have_a_tile_that_fits() {
+        let row = |kernel, tiles: &[[u32; 2]]| KernelRow {
+            kernel,
+            dtype: "f32",
+            tiles: tiles.to_vec(),
+            passed: tiles.len(),
+            failed: 0,
+        };
+        let listing = Listing {
+            device: "a GPU".to_owned(),
+            passed: 1,
+            failed: 0,
+            kernels: vec![row("small", &[[16, 16]]), row("large", &[])],
+            problems: Vec::new(),
+        };
+        let refused = without_room("large", &listing).expect("nothing of it fits");
+        assert_eq!(refused, "large has no tile that fits the shared memory of a GPU");
+        assert_eq!(without_room(kernels::AUTO, &listing), None);
+    }
 }

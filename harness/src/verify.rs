@@ -6,20 +6,16 @@
 
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
-use tilewright_contract::{
-    Alignment, Bytes, DType, GemmShape, KERNELS, Kernel, MmaPath, Operand, Operands, Storage, TileGeometry, TilePair,
-    Transpose,
-};
-
-use tilewright::Element;
-use tilewright::check;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
-use tilewright::reference;
 use tilewright::simulate::{SimOptions, simulate_plan};
-use tilewright::{Error, Result};
+use tilewright::{Element, Error, ErrorKind, Result, check, reference};
+use tilewright_contract::{
+    Alignment, Bytes, DType, GemmShape, KERNELS, Kernel, MmaPath, Operand, Operands, Storage, TileGeometry, TilePair,
+    Transpose,
+};
 
 mod cases;
 
@@ -46,12 +42,12 @@ impl Outcome {
         }
     }
 
-    /// The code that a program ends with: 0, 4 for a wrong element, else the error's.
-    pub fn exit_code(&self) -> u8 {
+    /// Who must act; `None` for [`Outcome::Passed`].
+    pub fn kind(&self) -> Option<ErrorKind> {
         match self {
-            Outcome::Passed => 0,
-            Outcome::Wrong(_) => 4,
-            Outcome::Failed(error) => error.exit_code(),
+            Outcome::Passed => None,
+            Outcome::Wrong(_) => Some(ErrorKind::Wrong),
+            Outcome::Failed(error) => Some(error.kind()),
         }
     }
 }

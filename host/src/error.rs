@@ -1,6 +1,7 @@
 //! What can go wrong, by who must act.
 
 use cust::error::CudaError;
+use serde::Serialize;
 use tilewright_contract::{Operand, ShapeError};
 
 use crate::check::Verdict;
@@ -67,16 +68,31 @@ impl Error {
         Error::InvalidArgument(format!("{operand} holds {got} elements, its shape needs {needed}"))
     }
 
-    /// The code that a program ends with: 2 bad input, 3 nothing available to run on, 4 mismatch or fault, 1 anything
-    /// else.
-    pub fn exit_code(&self) -> u8 {
+    /// Who must act.
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::InvalidPlan(_) | Error::InvalidArgument(_) => 2,
-            Error::Unavailable(_) => 3,
-            Error::Mismatch(_) | Error::Faults(_) => 4,
-            Error::Driver { .. } | Error::Tool { .. } | Error::Resources(_) => 1,
+            Error::InvalidPlan(_) | Error::InvalidArgument(_) => ErrorKind::Input,
+            Error::Unavailable(_) => ErrorKind::Unavailable,
+            // The kernel does what it was asked for; what it was asked for does not fit.
+            Error::Faults(report) if report.lacks_shared_memory_only() => ErrorKind::Input,
+            Error::Mismatch(_) | Error::Faults(_) => ErrorKind::Wrong,
+            Error::Driver { .. } | Error::Tool { .. } | Error::Resources(_) => ErrorKind::Environment,
         }
     }
+}
+
+/// Who must act on an error. Of several, the largest says what became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorKind {
+    /// Whoever runs the machine: a driver call, a tool, memory or threads failed.
+    Environment,
+    /// The caller: an input cannot be used, or no plan can do what is asked for.
+    Input,
+    /// Whoever wants a GPU or a tool: there is none to run on.
+    Unavailable,
+    /// The kernel's author: a result is wrong, or the simulator found a fault.
+    Wrong,
 }
 
 /// The faults of a simulation, on one line: how many, and the first.

@@ -52,7 +52,7 @@ pub use half;
 
 pub use check::Verify;
 pub use element::{Accumulator, Element};
-pub use error::{DriverCall, Error, Result};
+pub use error::{DriverCall, Error, ErrorKind, Result};
 pub use gemm::{gemm, gemm_finished};
 pub use matmul::{Backend, Options, Product, Report, matmul, matmul_finished};
 pub use problem::{Factors, Finish, OutputOf};

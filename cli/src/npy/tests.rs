@@ -39,7 +39,7 @@ fn read<T: Scalar>(bytes: &[u8], bf16: bool) -> Result<Vec<T>> {
 
 fn problem<T: Scalar>(bytes: &[u8], bf16: bool) -> String {
     let failure = read::<T>(bytes, bf16).expect_err("is not readable");
-    assert_eq!(failure.exit_code, 2, "{}", failure.message);
+    assert_eq!(failure.exit.code(), 2, "{}", failure.message);
     assert!(!failure.message.contains('\n'), "{}", failure.message);
     failure.message
 }
@@ -290,7 +290,7 @@ proptest! {
         let position = position % bytes.len();
         bytes[position] = byte;
         if let Err(failure) = read::<f32>(&bytes, false) {
-            prop_assert_eq!(failure.exit_code, 2);
+            prop_assert_eq!(failure.exit.code(), 2);
         }
     }
 

@@ -9,10 +9,7 @@ use crate::output;
 
 /// Runs `tilewright plan --example`.
 pub fn run(json: bool) -> Result<()> {
-    let example = example().map_err(|violation| Failure {
-        exit_code: 1,
-        message: violation.to_string(),
-    })?;
+    let example = example().map_err(|violation| Failure::environment(violation.to_string()))?;
     if json {
         output::print_json(&example)
     } else {

@@ -171,25 +171,49 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         write(file, &picture::svg(&report.bars()))?;
     }
     if let Some(file) = &command.html {
-        let request = serde_json::to_string(&request).map_err(|error| Failure {
-            exit_code: 1,
-            message: format!("cannot write JSON: {error}"),
-        })?;
+        let request = serde_json::to_string(&request)
+            .map_err(|error| Failure::environment(format!("cannot write JSON: {error}")))?;
         write(file, &tilewright_harness::page::page(&request))?;
     }
     if json {
-        output::print_json(&report)
+        output::print_json(&report)?;
     } else {
-        output::print(&text::describe(&report, command.explain))
+        output::print(&text::describe(&report, command.explain))?;
     }
+    match too_large(&report) {
+        None => Ok(()),
+        Some(message) => Err(Failure::input(message).reported()),
+    }
+}
+
+/// By how much the template that was asked for exceeds the limit, and what mends that; `None` where it fits.
+fn too_large(report: &Report) -> Option<String> {
+    let sheet = &report.sheet;
+    if sheet.fits {
+        return None;
+    }
+    let margin = match sheet.margin_bytes {
+        0 => String::new(),
+        bytes => format!(", {bytes} B of which are to stay free"),
+    };
+    let what_next = match (&report.impossible, &report.after_moves) {
+        (None, Some(_)) => "the moves in the report make it fit",
+        _ => "no moves make it fit",
+    };
+    Some(format!(
+        "the tile needs {} B of shared memory, {} gives a block {} B{margin}: {} B too many; {what_next}",
+        sheet.total_bytes, report.arch, sheet.limit_bytes, sheet.over_by_bytes
+    ))
 }
 
 /// Asks about the named architecture, or about a device.
 fn answer(request: &mut Request, device: u32) -> Result<Report> {
     let answered = if request.arch.is_empty() {
-        let profile = device::query(device).map_err(|error| Failure {
-            exit_code: error.exit_code(),
-            message: format!("{error}; name an architecture: --arch sm_90"),
+        let profile = device::query(device).map_err(|error| {
+            Failure::new(
+                error.kind().into(),
+                format!("{error}; name an architecture: --arch sm_90"),
+            )
         })?;
         let (Some(arch), Some(gpu)) = (profile.architecture(), profile.gpu_model()) else {
             let name = format!("sm_{}{}", profile.compute_capability.0, profile.compute_capability.1);

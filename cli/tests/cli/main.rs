@@ -3,6 +3,7 @@
 //! Every test hides the GPU, if there is one, so that it means the same on every machine.
 
 mod bench;
+mod exit_codes;
 mod files;
 mod finish;
 #[cfg(unix)]
@@ -70,19 +71,33 @@ impl Place {
         serde_json::from_str(&self.succeeds(&format!("{arguments} --json"))).expect("JSON")
     }
 
-    /// The error line of a run that fails with this code.
+    /// The error line of a run that fails with this code; with `--json` its object has the same message.
     fn fails(&self, code: i32, arguments: &str) -> String {
+        let (stdout, stderr) = self.ends(code, arguments);
+        if arguments.split(' ').any(|argument| argument == "--json") {
+            let printed: Value = serde_json::from_str(&stdout).expect("JSON");
+            let error = &printed["error"];
+            assert_eq!(error["exit_code"], code, "`{arguments}`: {stdout}");
+            let message = error["message"].as_str().expect("text");
+            assert_eq!(stderr, format!("error: {message}\n"), "`{arguments}`");
+        } else {
+            assert_eq!(stdout, "", "`{arguments}`");
+        }
+        stderr
+    }
+
+    /// Standard output of a run whose result is that something is wrong, and its error line.
+    fn ends(&self, code: i32, arguments: &str) -> (String, String) {
         let output = self.run(arguments);
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         assert_eq!(output.status.code(), Some(code), "`{arguments}`: {stderr}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "`{arguments}`");
         assert!(
             stderr.starts_with("error: ") && stderr.ends_with('\n'),
             "`{arguments}`: {stderr}"
         );
         assert_eq!(stderr.lines().count(), 1, "`{arguments}`: {stderr}");
         assert!(!stderr.contains("panicked"), "`{arguments}`: {stderr}");
-        stderr
+        (stdout, stderr)
     }
 
     /// What a matrix file of this program holds behind its header.

@@ -8,9 +8,19 @@ use crate::Place;
 
 const TOO_LARGE: &str = "plan --arch sm_120 --dtype bf16 --tile 128x256x64 --stages 4";
 
+/// The report of a tile that does not fit, and the error line.
+fn too_large(place: &Place, arguments: &str) -> (Value, String) {
+    let (report, line) = place.ends(2, &format!("{arguments} --json"));
+    (serde_json::from_str(&report).expect("JSON"), line)
+}
+
 #[test]
 fn json_has_the_worksheet_the_moves_and_the_occupancy() {
-    let plan = Place::new().json(TOO_LARGE);
+    let (plan, line) = too_large(&Place::new(), TOO_LARGE);
+    assert!(
+        line.contains("needs 196672 B of shared memory, sm_120 gives a block 101376 B: 95296 B too many; the moves"),
+        "{line}"
+    );
     assert_eq!(plan["arch"], "sm_120");
     assert_eq!(
         (&plan["limit_bytes"], &plan["reserved_bytes"]),
@@ -91,7 +101,7 @@ fn without_a_tile_the_fastest_is_selected_and_rejects_have_reasons() {
 
 #[test]
 fn the_text_says_by_how_much_it_misses_and_what_makes_it_fit() {
-    let text = Place::new().succeeds(TOO_LARGE);
+    let (text, _) = Place::new().ends(2, TOO_LARGE);
     let line = text
         .lines()
         .find(|line| line.starts_with("DOES NOT FIT"))
@@ -135,7 +145,7 @@ fn the_example_has_the_guides_figures_and_the_corrected_ones() {
 #[test]
 fn pictures_and_pages_are_written_whole() {
     let place = Place::new();
-    place.succeeds(&format!("{TOO_LARGE} --svg plan.svg --html plan.html"));
+    place.ends(2, &format!("{TOO_LARGE} --svg plan.svg --html plan.html"));
     let svg = fs::read_to_string(place.path("plan.svg")).expect("written");
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.contains("after the moves"));
     let html = fs::read_to_string(place.path("plan.html")).expect("written");
@@ -152,7 +162,8 @@ fn a_margin_is_the_users_own() {
     let place = Place::new();
     let tight = "plan --arch sm_120 --dtype bf16 --tile 128x256x64 --stages 2";
     assert_eq!(place.json(tight)["fits"], true);
-    let plan = place.json(&format!("{tight} --margin 4096"));
+    let (plan, line) = too_large(&place, &format!("{tight} --margin 4096"));
+    assert!(line.contains("4096 B of which are to stay free"), "{line}");
     assert_eq!(
         (&plan["fits"], &plan["margin_bytes"]),
         (&Value::from(false), &Value::from(4096))

@@ -3,6 +3,10 @@
 use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use tilewright::dispatch::PlanSummary;
+use tilewright::random::random_matrix;
+use tilewright::reference::{DEFAULT_TILE_WIDTH, tiled_parallel};
+use tilewright::{Element, Error, Result, check};
 use tilewright_contract::{DType, GemmShape, Operand};
 
 use super::method::{self, Baselines, Candidate, Inputs, Product};
@@ -10,12 +14,6 @@ use super::results::{Outcome, RowResult};
 use super::rows::{Baseline, Row, Subject};
 use super::timing::Schedule;
 use super::{Options, Progress};
-use tilewright::Element;
-use tilewright::check;
-use tilewright::dispatch::PlanSummary;
-use tilewright::random::random_matrix;
-use tilewright::reference::{DEFAULT_TILE_WIDTH, tiled_parallel};
-use tilewright::{Error, Result};
 
 /// What the peer takes at most.
 const MOST_THREADS: usize = 4;

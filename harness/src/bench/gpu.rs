@@ -5,6 +5,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
+use tilewright::dispatch::PlanSummary;
+use tilewright::launch::Gpu;
+use tilewright::{Element, Error, Result};
 use tilewright_contract::DType;
 use tilewright_plan::{GemmType, Path as InstructionPath};
 
@@ -19,10 +22,6 @@ use super::timing::{Schedule, Timer};
 use super::twins::{Twin, Twins};
 use super::{Options, Progress};
 use crate::digest;
-use tilewright::Element;
-use tilewright::dispatch::PlanSummary;
-use tilewright::launch::Gpu;
-use tilewright::{Error, Result};
 
 /// A device with everything that a row needs.
 pub struct Bench<'b> {

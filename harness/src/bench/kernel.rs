@@ -1,11 +1,11 @@
 //! Ours: the one place from which the benchmark calls planner and launch.
 
-use super::rows::{Row, Subject};
-use tilewright::Element;
-use tilewright::Result;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, PlanSummary, Policy, Speeds, plan};
 use tilewright::launch::{DeviceMatrix, Gpu};
+use tilewright::{Element, Result};
+
+use super::rows::{Row, Subject};
 
 /// A kernel for one row's product.
 pub struct Kernel {

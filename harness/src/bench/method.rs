@@ -4,14 +4,15 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use tilewright::dispatch::PlanSummary;
+use tilewright::{Error, Result};
+
 use super::results::{Measurement, OnZeros, Outcome, PassedOver, RowResult, Side, Speed};
 use super::rows::{Baseline, Row};
 use super::stats::{Quartiles, ratios};
 use super::telemetry::Telemetry;
 use super::timing::{Schedule, WARM_UP};
 use super::{Options, Progress};
-use tilewright::dispatch::PlanSummary;
-use tilewright::{Error, Result};
 
 /// A candidate that took longer at first than the fastest by this factor is timed no further.
 const STILL_IN: f64 = 1.15;

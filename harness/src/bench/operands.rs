@@ -1,13 +1,12 @@
 //! The matrices of a row, on both sides.
 
-use tilewright_contract::{GemmShape, Operand};
-
-use super::method::Inputs;
-use tilewright::Element;
 use tilewright::check::{self, Verdict};
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::random::random_matrix;
-use tilewright::{Error, Result};
+use tilewright::{Element, Error, Result};
+use tilewright_contract::{GemmShape, Operand};
+
+use super::method::Inputs;
 
 /// Sets of operands take no more than this together, in bytes.
 const MOST_BYTES: usize = 16 << 30;

@@ -8,10 +8,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
+use tilewright::{Error, Result};
 use tilewright_contract::{DType, Family};
 
 use super::rows::{Baseline, Layout, Row, Subject};
-use tilewright::{Error, Result};
 
 /// What a header may name.
 const COLUMNS: [&str; 9] = ["m", "n", "k", "dtype", "layout", "name", "kernel", "tile", "against"];
@@ -226,6 +226,8 @@ fn parsed<V: FromStr<Err: Display>>(name: &str, cell: Option<&str>) -> std::resu
 
 #[cfg(test)]
 mod tests {
+    use tilewright::ErrorKind;
+
     use super::*;
 
     fn read(text: &str) -> Vec<Row> {
@@ -236,7 +238,7 @@ mod tests {
         match rows(text, &Selection::default()) {
             Ok(rows) => panic!("{text}: {rows:?}"),
             Err(error) => {
-                assert_eq!(error.exit_code(), 2, "{error}");
+                assert_eq!(error.kind(), ErrorKind::Input, "{error}");
                 error.to_string()
             }
         }

@@ -1,12 +1,12 @@
 //! What a benchmark finds, as plain data.
 
 use serde::Serialize;
+use tilewright::dispatch::PlanSummary;
+use tilewright::{Error, ErrorKind};
 
 use super::rows::Row;
 use super::stats::{Quartiles, geometric_mean};
 use super::telemetry::Telemetry;
-use tilewright::Error;
-use tilewright::dispatch::PlanSummary;
 
 /// A suite's results.
 #[derive(Clone, Debug, Serialize)]
@@ -79,8 +79,8 @@ pub enum Outcome {
     Failed {
         /// One line with the reason.
         problem: String,
-        /// The code that the program ends with, were this the only row.
-        exit_code: u8,
+        /// Who must act.
+        kind: ErrorKind,
     },
 }
 
@@ -180,7 +180,7 @@ impl Outcome {
     pub(super) fn failed(error: &Error) -> Self {
         Outcome::Failed {
             problem: error.to_string(),
-            exit_code: error.exit_code(),
+            kind: error.kind(),
         }
     }
 }
@@ -230,12 +230,12 @@ impl Results {
         })
     }
 
-    /// Rows that were not timed, and the largest of their exit codes; `None` where all were.
-    pub fn failures(&self) -> Option<(usize, u8)> {
-        let codes = self.rows.iter().filter_map(|result| match result.outcome {
-            Outcome::Failed { exit_code, .. } => Some(exit_code),
+    /// Rows that were not timed, and the gravest of their kinds; `None` where all were.
+    pub fn failures(&self) -> Option<(usize, ErrorKind)> {
+        let kinds = self.rows.iter().filter_map(|result| match result.outcome {
+            Outcome::Failed { kind, .. } => Some(kind),
             Outcome::Measured(_) => None,
         });
-        Some((codes.clone().count(), codes.max()?))
+        Some((kinds.clone().count(), kinds.max()?))
     }
 }

@@ -1,9 +1,8 @@
 //! What is measured: one product, and what is timed on it.
 
 use serde::Serialize;
-use tilewright_contract::{DType, Family, GemmShape, Transpose};
-
 use tilewright::Result;
+use tilewright_contract::{DType, Family, GemmShape, Transpose};
 
 /// One product and what is timed on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,8 +1,9 @@
 //! Named lists of rows: those of this crate, each a file in `suites/`, and a user's own.
 
+use tilewright::{Error, Result};
+
 use super::parse::{self, OpenRow, Selection};
 use super::rows::{Baseline, Row, Subject};
-use tilewright::{Error, Result};
 
 /// A named list of rows.
 #[derive(Clone, Debug)]
@@ -133,6 +134,7 @@ impl Suite {
 mod tests {
     use std::collections::BTreeSet;
 
+    use tilewright::ErrorKind;
     use tilewright_contract::{DType, Family};
 
     use super::*;
@@ -235,7 +237,10 @@ mod tests {
         assert_eq!(names, ["1 x 2 x 3 f32 TN", "1 x 2 x 3 f16 TN"]);
         for (extents, problem) in [([1, 0, 3], "n is 0"), ([1, 1, 1 << 40], "1099511627776")] {
             let error = Suite::of_product(extents, &both).expect_err("cannot be timed");
-            assert!(error.to_string().contains(problem) && error.exit_code() == 2, "{error}");
+            assert!(
+                error.to_string().contains(problem) && error.kind() == ErrorKind::Input,
+                "{error}"
+            );
         }
     }
 }

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use cust::event::{Event, EventFlags};
+use tilewright::launch::{DeviceMatrix, Gpu};
+use tilewright::{DriverCall, Element, Result};
 
 use super::operands::{Set, l2_bytes};
-use tilewright::Element;
-use tilewright::launch::{DeviceMatrix, Gpu};
-use tilewright::{DriverCall, Result};
 
 /// Launches that are shorter than this are timed several at once: events are half a microsecond apart, and the gap
 /// between two launches is part of what a user waits for.

@@ -7,13 +7,12 @@ use std::path::Path;
 use cust::function::Function;
 use cust::module::Module;
 use cust_raw::{CUfunction_attribute, CUresult};
+use tilewright::dispatch::Plan;
+use tilewright::launch::Gpu;
+use tilewright::{DriverCall, Element, Error, Result};
 use tilewright_contract::Signature;
 
 use super::operands::Set;
-use tilewright::Element;
-use tilewright::dispatch::Plan;
-use tilewright::launch::Gpu;
-use tilewright::{DriverCall, Error, Result};
 
 /// A module of twins: `peer_` and the symbol of ours.
 pub struct Twins<'gpu> {

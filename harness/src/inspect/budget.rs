@@ -2,10 +2,9 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{Kernel, RowCopy};
-
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Policy, plan};
+use tilewright_contract::{Kernel, RowCopy};
 
 /// The shared memory of a block: what `ptxas` found and what the launch adds.
 ///

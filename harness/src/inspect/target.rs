@@ -85,6 +85,8 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
+    use tilewright::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -124,7 +126,7 @@ mod tests {
         }
         for name in ["sm_70", "sm_75a", "sm_90f", "sm_107", "ada", ""] {
             let error = Target::parse(name).expect_err(name);
-            assert_eq!(error.exit_code(), 2);
+            assert_eq!(error.kind(), ErrorKind::Input);
             let start = format!("unknown architecture `{name}`");
             assert!(error.to_string().starts_with(&start), "{error}");
         }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use tilewright::{Error, Result};
 
 use crate::inspect::report::Report;
-use tilewright::{Error, Result};
 
 /// The environment variable that names the folder of the tools. Where it is set, no other is looked in.
 pub const FOLDER_VARIABLE: &str = "TILEWRIGHT_CUDA_BIN";
@@ -272,6 +272,8 @@ fn find(tool: &str, surroundings: &Surroundings) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use tilewright::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -309,7 +311,7 @@ mod tests {
         let folder = TempDir::new().expect("a folder");
         let nowhere = Surroundings::only(&folder.path().join("none"));
         let error = find("ptxas", &nowhere).expect_err("there is none");
-        assert_eq!(error.exit_code(), 3);
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
         let text = error.to_string();
         assert!(text.contains("none") && text.contains("cargo xtask setup"), "{text}");
         // A folder of that name is no program.

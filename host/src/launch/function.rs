@@ -50,9 +50,13 @@ pub(super) fn raise_dynamic_limit(function: &Function<'_>, bytes: Bytes) -> Resu
     if wanted <= current {
         return Ok(());
     }
-    // SAFETY: the handle belongs to a module that is still loaded; the value is within the plan's limit.
-    let code = unsafe { cust_raw::cuFuncSetAttribute(function.to_raw(), LIMIT, wanted) };
-    succeeded("cuFuncSetAttribute", code)
+    // SAFETY: the handle belongs to a module that is still loaded; the driver refuses a value beyond the device's limit.
+    match unsafe { cust_raw::cuFuncSetAttribute(function.to_raw(), LIMIT, wanted) } {
+        cust_raw::CUresult::CUDA_ERROR_INVALID_VALUE => Err(Error::InvalidArgument(format!(
+            "{bytes} of dynamic shared memory are more than this device gives a block of the kernel"
+        ))),
+        code => succeeded("cuFuncSetAttribute", code),
+    }
 }
 
 fn succeeded(call: &'static str, code: cust_raw::CUresult) -> Result<()> {

@@ -6,7 +6,6 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 
 use libloading::Library;
-
 use tilewright::{Error, Result};
 
 /// `cublasStatus_t`; 0 is success.

@@ -3,9 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use tilewright::Result;
+
 use super::Call;
 use super::ffi::{self, Lt, Opaque};
-use tilewright::Result;
 
 /// Algorithms that the heuristics are asked for.
 const REQUESTED: usize = 12;

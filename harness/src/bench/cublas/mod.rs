@@ -11,12 +11,11 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::ptr;
 
+use tilewright::launch::{DeviceMatrix, Gpu};
+use tilewright::{Element, Error, Result};
 use tilewright_contract::DType;
 
 use super::rows::Row;
-use tilewright::Element;
-use tilewright::launch::{DeviceMatrix, Gpu};
-use tilewright::{Error, Result};
 
 /// Workspace of either library, in bytes: what cuBLAS takes by itself on Hopper.
 const WORKSPACE_BYTES: usize = 32 << 20;

@@ -6,10 +6,11 @@ mod report;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use tilewright::Error;
+
 use super::*;
 use crate::bench::rows::Subject;
 use crate::bench::{Selection, Suite};
-use tilewright::Error;
 
 /// What a candidate does on the made-up device.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! Which baseline is taken, what is checked and in which order things are timed.
 
+use tilewright::ErrorKind;
 use tilewright_contract::{DType, Family};
 
 use super::*;
@@ -118,7 +119,13 @@ fn a_device_that_is_gone_ends_the_row_and_no_other_candidate_is_tried() {
     let device = Device::new(vec![gone, made("b", 10.0)], &log);
     let results = measured(&[row("a")], &options(), &ours(100.0), device);
     assert!(
-        matches!(&results[0].outcome, Outcome::Failed { exit_code: 3, .. }),
+        matches!(
+            &results[0].outcome,
+            Outcome::Failed {
+                kind: ErrorKind::Unavailable,
+                ..
+            }
+        ),
         "{:?}",
         results[0].outcome
     );
@@ -139,7 +146,13 @@ fn ours_is_not_timed_when_it_is_wrong() {
         Device::new(vec![made("b", 1.0)], &log),
     );
     assert!(
-        matches!(&results[0].outcome, Outcome::Failed { exit_code: 4, .. }),
+        matches!(
+            &results[0].outcome,
+            Outcome::Failed {
+                kind: ErrorKind::Wrong,
+                ..
+            }
+        ),
         "{:?}",
         results[0].outcome
     );
@@ -271,7 +284,13 @@ fn rows_of_one_product_share_the_library_but_no_other_baseline() {
     );
     // What the user has to settle fails the row.
     assert!(
-        matches!(&results[2].outcome, Outcome::Failed { exit_code: 2, .. }),
+        matches!(
+            &results[2].outcome,
+            Outcome::Failed {
+                kind: ErrorKind::Input,
+                ..
+            }
+        ),
         "{:?}",
         results[2].outcome
     );
@@ -291,7 +310,9 @@ fn a_row_that_cannot_run_fails_alone_and_costs_no_operands() {
         |_| Ok(device()),
         &mut |_| {},
     );
-    assert!(matches!(&results[0].outcome, Outcome::Failed { problem, exit_code: 2 } if problem == "does not fit"));
+    assert!(
+        matches!(&results[0].outcome, Outcome::Failed { problem, kind: ErrorKind::Input } if problem == "does not fit")
+    );
     assert_eq!((results[0].kernel, results[1].kernel), (None, Some("r10_gemm_f32")));
     assert!(results[1].measured().is_some());
 

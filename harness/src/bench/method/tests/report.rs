@@ -163,8 +163,8 @@ fn json_has_a_line_a_row_with_kernel_and_both_times() {
     assert!(measured["zeros"]["ours"]["us"]["median"].is_number() && measured["zeros"]["ratio"]["median"].is_number());
     let failed = &read["rows"][2];
     assert_eq!(
-        (&failed["kernel"], &failed["failed"]["exit_code"]),
-        (&serde_json::Value::Null, &2.into())
+        (&failed["kernel"], &failed["failed"]["kind"]),
+        (&serde_json::Value::Null, &"input".into())
     );
     assert!(plots(&results).is_ok_and(|pictures| pictures.len() == 2));
 }
