@@ -7,10 +7,10 @@ use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_finished};
+use tilewright::simulate::{SimOptions, simulate_gemm};
 use tilewright::{
-    Activation, Backend, Element, Factors, Family, Finish, GemmShape, KERNELS, Kernel, Operand, Options, OutputOf,
-    Transpose, Verify, gemm_finished,
+    Activation, Backend, Element, Factors, Family, Finish, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
+    OutputOf, Transpose, Verify, gemm,
 };
 
 const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
@@ -53,8 +53,8 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
     let before = operand::<C>(shape, Operand::C);
     let read = (finish.factors.beta != 0.0).then_some(&before[..]);
-    let product =
-        simulate_finished(&plan, finish, &a, &b, read, &options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let product = simulate_gemm(&plan, &Gemm { shape: *shape, finish }, &a, &b, read, &options)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     product.assert_clean();
     let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");
     let expected = expected.finished(finish, &before).expect("finite");
@@ -158,7 +158,7 @@ fn on_cpu<T: Element<Accumulator = f32>, C: OutputOf<T>>(
             verify,
             ..Options::default()
         };
-        let done = gemm_finished(shape, finish, &a, &b, &mut c, &options);
+        let done = gemm(&Gemm { shape: *shape, finish }, &a, &b, &mut c, &options);
         prop_assert!(done.is_ok(), "{shape} {finish:?}: {done:?}");
     }
     Ok(())
@@ -209,7 +209,7 @@ fn operands_that_are_copied_first() {
             verify: Verify::Full,
             ..Options::default()
         };
-        let report = gemm_finished(&shape, finish, &a, &b, &mut c, &options).expect("computes what it says");
+        let report = gemm(&Gemm { shape, finish }, &a, &b, &mut c, &options).expect("computes what it says");
         assert_eq!(report.copied_ld, lds.map(Some), "{transpose:?}");
         assert_eq!(report.copied_bytes, bytes, "{transpose:?}");
     }
@@ -252,7 +252,7 @@ fn a_wrong_bias_and_a_wrong_activation_are_found() {
             backend: Backend::Cpu,
             ..Options::default()
         };
-        gemm_finished(&shape, finish, &a, &b, &mut c, &options).expect("computes");
+        gemm(&Gemm { shape, finish }, &a, &b, &mut c, &options).expect("computes");
         c
     };
     let mut shifted = bias.clone();
@@ -275,9 +275,8 @@ fn a_wrong_bias_and_a_wrong_activation_are_found() {
             assert!(!verdict.passed(), "{other:?} for {activation:?}");
         }
     }
-    let short = gemm_finished(
-        &shape,
-        finish(Some(&bias[..23]), Activation::None),
+    let short = gemm(
+        &Gemm::new(shape).bias(&bias[..23]),
         &a,
         &b,
         &mut [0.0_f32; 480],

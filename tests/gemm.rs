@@ -13,9 +13,10 @@ use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_plan, simulate_scaled};
+use tilewright::simulate::{SimOptions, simulate_gemm, simulate_plan};
 use tilewright::{
-    Backend, DType, Element, Factors, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, check, gemm,
+    Backend, DType, Element, Factors, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, check,
+    gemm,
 };
 use tilewright_contract::{BlockTile, MmaPath, Operands, TileShape, tiles};
 use tilewright_harness::verify::{self, Case};
@@ -94,8 +95,8 @@ fn is_right(
     let (a, b, before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
     let plan = planned(kernel, slices, shape, options);
     let read = (factors.beta != 0.0).then_some(&before[..]);
-    let product =
-        simulate_scaled(&plan, factors, &a, &b, read, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let product = simulate_gemm(&plan, &Gemm::new(*shape).factors(factors), &a, &b, read, options)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
         // With alpha 0 there is no K to be cut.
@@ -315,8 +316,8 @@ fn a_nan_in_c_stays_out_where_beta_is_0_and_spreads_to_its_element_alone_where_i
     for slices in [1, 3] {
         let plan = planned(kernel, slices, &shape, &options);
         let run = |beta, before: &[f32]| {
-            let factors = Factors { alpha: 1.0, beta };
-            let product = simulate_scaled(&plan, factors, &a, &b, Some(before), &options).expect("runs");
+            let problem = Gemm::new(shape).beta(beta);
+            let product = simulate_gemm(&plan, &problem, &a, &b, Some(before), &options).expect("runs");
             product.assert_clean();
             product.c
         };
@@ -338,7 +339,7 @@ fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
         let options = options(schedule, Checks::Faults);
         let plan = planned(kernel, 3, &shape, &options);
         assert_eq!((plan.summary().splits, plan.counters()), (3, 12));
-        let product = simulate_scaled(&plan, PRODUCT, &a, &b, None, &options).expect("runs");
+        let product = simulate_plan(&plan, &a, &b, &options).expect("runs");
         product.assert_clean();
         let first = first.get_or_insert_with(|| product.c.clone());
         // Whichever block comes last, the sums are added in the order of the slices.
@@ -436,8 +437,8 @@ fn gemm_in_one_call_leaves_all_but_c_alone_and_c_too_where_it_fails() {
         };
         let mut c = before.clone();
         c.push(7.0);
-        let report =
-            gemm(&shape, factors, &a, &b, &mut c, &options).unwrap_or_else(|error| panic!("{backend}: {error}"));
+        let report = gemm(&Gemm::new(shape).factors(factors), &a, &b, &mut c, &options)
+            .unwrap_or_else(|error| panic!("{backend}: {error}"));
         assert_eq!((report.backend, report.verified), (backend, Verify::Full));
         assert_eq!((report.alpha, report.beta), (-1.5, 0.5));
         let expected = Expected::product(&shape, &a, &b).expect("long enough");
@@ -454,17 +455,14 @@ fn gemm_in_one_call_leaves_all_but_c_alone_and_c_too_where_it_fails() {
 
         let mut short = before.clone();
         short.pop();
-        let error = gemm(&shape, factors, &a, &b, &mut short, &options)
+        let error = gemm(&Gemm::new(shape).factors(factors), &a, &b, &mut short, &options)
             .expect_err("short")
             .to_string();
         let len = before.len();
         assert_eq!(error, format!("C holds {} elements, its shape needs {len}", len - 1));
         let mut c = before.clone();
-        let not_finite = Factors {
-            alpha: f32::NAN,
-            beta: 0.5,
-        };
-        gemm(&shape, not_finite, &a, &b, &mut c, &options).expect_err("nothing to compare with");
+        let not_finite = Gemm::new(shape).alpha(f32::NAN).beta(0.5);
+        gemm(&not_finite, &a, &b, &mut c, &options).expect_err("nothing to compare with");
         assert_eq!(c, before, "{backend}");
     }
 }

@@ -10,8 +10,8 @@ use tilewright::check::Expected;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_scaled};
-use tilewright::{DType, Element, Factors, Family, GemmShape, KERNELS, Kernel, Operand};
+use tilewright::simulate::{SimOptions, simulate_gemm};
+use tilewright::{DType, Element, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand};
 use tilewright_contract::{Loads, Schedule as TileSchedule, WgmmaTile};
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
@@ -114,8 +114,8 @@ fn is_right_for<T: Element<Accumulator = f32>>(kernel: &'static Kernel, ask: Ask
     assert_eq!(plan.summary().splits, slices, "{what}");
     // Without beta nobody has written C before, so that to read it is a fault.
     let read = (factors.beta != 0.0).then_some(&before[..]);
-    let product =
-        simulate_scaled(&plan, factors, &a, &b, read, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let product = simulate_gemm(&plan, &Gemm::new(*shape).factors(factors), &a, &b, read, options)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
         assert_eq!(report.blocks, u64::from(plan.summary().grid[0]), "{what}");

@@ -7,8 +7,8 @@ use half::{bf16, f16};
 use tilewright::check::Expected;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Accumulator, Activation, Backend, DType, Factors, Finish, GemmShape, Operand, Options, OutputOf, Report, Transpose,
-    Verify,
+    Accumulator, Activation, Backend, DType, Factors, Finish, Gemm, GemmShape, Operand, Options, OutputOf, Report,
+    Transpose, Verify,
 };
 
 use crate::choice::Choice;
@@ -255,7 +255,7 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     let (a, b) = (a.read::<T>()?, b.read::<T>()?);
     spinner.set_message(format!("multiplying {shape}"));
     let verify = std::mem::take(&mut options.verify);
-    let mut product = tilewright::matmul_finished(shape, finish, &a, &b, before.as_deref(), &options)?;
+    let mut product = tilewright::product(&Gemm { shape: *shape, finish }, &a, &b, before.as_deref(), &options)?;
     if verify != Verify::None {
         spinner.set_message(format!("comparing {shape} with the reference"));
         let expected = Expected::product(shape, &a, &b)?.finished(finish, before.as_deref().unwrap_or_default())?;

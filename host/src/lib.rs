@@ -1,7 +1,7 @@
 //! Tiled matrix multiplication on GPUs in pure Rust.
 //!
 //! ```text
-//! GemmShape --(device query)--> DeviceProfile --(plan)--> Plan --(launch)--> C --(check)--> Verdict
+//! Gemm --(device query)--> DeviceProfile --(plan)--> Plan --(launch)--> C --(check)--> Verdict
 //! ```
 //!
 //! A product of two host slices, on the GPU if there is one, else on the CPU:
@@ -53,8 +53,8 @@ pub use half;
 pub use check::Verify;
 pub use element::{Accumulator, Element};
 pub use error::{DriverCall, Error, ErrorKind, Result};
-pub use gemm::{gemm, gemm_finished};
-pub use matmul::{Backend, Options, Product, Report, matmul, matmul_finished};
-pub use problem::{Factors, Finish, OutputOf};
+pub use gemm::gemm;
+pub use matmul::{Backend, Options, Product, Report, matmul, product};
+pub use problem::{Factors, Finish, Gemm, OutputOf};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};

@@ -8,13 +8,13 @@ use tilewright_contract::{Activation, GemmShape, Operand};
 
 use crate::check::{Expected, Verify};
 use crate::device::DeviceProfile;
-use crate::dispatch::{Plan, PlanError, Policy, plan};
+use crate::dispatch::{Plan, PlanError, Policy};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-use crate::problem::{Finish, OutputOf, activate, activation_name, check_bias};
+use crate::problem::{Finish, Gemm, OutputOf, activate, activation_name, check_bias};
 use crate::reference::{self, check_lengths};
-use crate::simulate::{SimOptions, simulate_finished};
+use crate::simulate::{SimOptions, simulate_gemm};
 
 mod report;
 
@@ -80,21 +80,19 @@ pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options
     compute(&Problem::product(shape, a, b), options)
 }
 
-/// Computes `activation(alpha · op(A) · op(B) + beta · C + bias)` as a new C: as
-/// [`gemm_finished`](crate::gemm_finished()) with what C holds `before`, of the leading dimension of C, and zeros
-/// between the rows of the result. Besides A, B and `before` it holds one C on the host.
+/// Computes a problem as a new C: as [`gemm`](crate::gemm()) with what C holds `before`, of the leading dimension of C,
+/// and zeros between the rows of the result. Besides A, B and `before` it holds one C on the host.
 ///
 /// # Errors
-/// As for [`gemm_finished`](crate::gemm_finished()); [`Error::InvalidArgument`] for a beta other than 0 and nothing
-/// before.
-pub fn matmul_finished<T: Element, C: OutputOf<T>>(
-    shape: &GemmShape,
-    finish: Finish<&[T], T::Accumulator>,
+/// As for [`gemm`](crate::gemm()); [`Error::InvalidArgument`] for a beta other than 0 and nothing before.
+pub fn product<T: Element, C: OutputOf<T>>(
+    problem: &Gemm<&[T], T::Accumulator>,
     a: &[T],
     b: &[T],
     before: Option<&[C]>,
     options: &Options,
 ) -> Result<Product<C>> {
+    let finish = problem.finish;
     let before = before.filter(|_| finish.factors.reads_c());
     if finish.factors.reads_c() && before.is_none() {
         return Err(Error::InvalidArgument(format!(
@@ -103,7 +101,7 @@ pub fn matmul_finished<T: Element, C: OutputOf<T>>(
         )));
     }
     let problem = Problem {
-        shape,
+        shape: &problem.shape,
         a,
         b,
         finish,
@@ -135,7 +133,14 @@ impl<'a, T: Element> Problem<'a, T, T> {
     }
 }
 
-impl<T: Element, C: OutputOf<T>> Problem<'_, T, C> {
+impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
+    fn gemm(&self) -> Gemm<&'a [T], T::Accumulator> {
+        Gemm {
+            shape: *self.shape,
+            finish: self.finish,
+        }
+    }
+
     /// What is summed: with alpha 0 nothing.
     fn summed(&self) -> GemmShape {
         match self.finish.factors.reads_operands() {
@@ -146,12 +151,7 @@ impl<T: Element, C: OutputOf<T>> Problem<'_, T, C> {
 
     /// A plan for it; the user's policy leaves open what follows the sums.
     fn plan(&self, device: &DeviceProfile, policy: &Policy) -> Result<Plan> {
-        let policy = Policy {
-            factors: policy.factors || !self.finish.factors.is_product(),
-            epilogue: policy.epilogue || self.finish.needs_epilogue::<T, C>(),
-            ..*policy
-        };
-        Ok(plan(self.shape, T::DTYPE, device, &policy)?)
+        self.gemm().plan::<T, C>(device, policy)
     }
 
     /// Compares a result with the reference.
@@ -226,7 +226,11 @@ fn on_gpu<T: Element, C: OutputOf<T>>(gpu: &Gpu, problem: &Problem<'_, T, C>, po
         bias: bias.as_ref(),
         activation: problem.finish.activation,
     };
-    let launch = || gpu.launch_finished(&plan, finish, &a, &b, &mut c_device);
+    let gemm = Gemm {
+        shape: *problem.shape,
+        finish,
+    };
+    let launch = || gpu.launch_gemm(&plan, &gemm, &a, &b, &mut c_device);
     let kernel_ms = f64::from(gpu.time_ms(launch)?);
     gpu.synchronize()?;
     c_device.download(&mut c)?;
@@ -240,11 +244,9 @@ fn in_simulator<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy:
         checks: cuda_sim::Checks::Faults,
         ..SimOptions::default()
     };
-    let &Problem {
-        a, b, finish, before, ..
-    } = problem;
+    let &Problem { a, b, before, .. } = problem;
     let plan = problem.plan(&DeviceProfile::of_arch(options.architecture), policy)?;
-    let product = simulate_finished(&plan, finish, a, b, before, &options)?;
+    let product = simulate_gemm(&plan, &problem.gemm(), a, b, before, &options)?;
     let mut kernel_ms = 0.0;
     if let Some(report) = product.report {
         kernel_ms = report.seconds * 1e3;

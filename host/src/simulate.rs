@@ -33,7 +33,7 @@ use crate::device::DeviceProfile;
 use crate::dispatch::{Plan, Policy, plan};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::problem::{Factors, Finish, OutputOf};
+use crate::problem::{Gemm, OutputOf};
 use crate::reference::check_lengths;
 use crate::tensor_map;
 
@@ -141,39 +141,26 @@ pub fn simulate<T: Element>(
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type;
 /// [`Error::Resources`].
 pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOptions) -> Result<SimulatedProduct<T>> {
-    simulate_scaled(plan, Factors::default(), a, b, None, options)
+    simulate_gemm(plan, &Gemm::new(plan.shape()), a, b, None, options)
 }
 
-/// Simulates `C = alpha · A · B + beta · C`; with `alpha` 0 neither A nor B is read. `before`: what C holds before,
-/// `None` for memory that nobody has written, which is a fault to read.
+/// Simulates a problem, `C = activation(alpha · A · B + beta · C + bias)`, with C of the type of A and B or of f32.
+/// With `alpha` 0 neither A nor B is read. `before`: what C holds before, `None` for memory that nobody has written,
+/// which is a fault to read.
 ///
 /// # Errors
-/// As for [`simulate_plan`]; [`Error::InvalidArgument`] for factors and a kernel that has none.
-pub fn simulate_scaled<T: Element>(
+/// As for [`simulate_plan`]; [`Error::InvalidArgument`] for a plan of another shape, for what the kernel does not have,
+/// and for a bias shorter than a row of C.
+pub fn simulate_gemm<T: Element, C: OutputOf<T>>(
     plan: &Plan,
-    factors: Factors<T::Accumulator>,
-    a: &[T],
-    b: &[T],
-    before: Option<&[T]>,
-    options: &SimOptions,
-) -> Result<SimulatedProduct<T>> {
-    simulate_finished(plan, factors.into(), a, b, before, options)
-}
-
-/// Simulates `C = activation(alpha · A · B + beta · C + bias)`, with C of the type of A and B or of f32. `before`: as
-/// for [`simulate_scaled`].
-///
-/// # Errors
-/// As for [`simulate_scaled`]; [`Error::InvalidArgument`] for what the kernel does not have, and for a bias shorter
-/// than a row of C.
-pub fn simulate_finished<T: Element, C: OutputOf<T>>(
-    plan: &Plan,
-    finish: Finish<&[T], T::Accumulator>,
+    problem: &Gemm<&[T], T::Accumulator>,
     a: &[T],
     b: &[T],
     before: Option<&[C]>,
     options: &SimOptions,
 ) -> Result<SimulatedProduct<C>> {
+    problem.check_planned(plan.shape())?;
+    let finish = problem.finish;
     finish.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
     let without_k;
     let plan = match finish.factors.reads_operands() {

@@ -110,8 +110,8 @@ impl Report {
         })
     }
 
-    /// Whether all faults are that the launch asks for more shared memory than a block may have: what was asked for does
-    /// not fit, and nothing is said of the kernel.
+    /// Whether every fault is that the launch asks for more shared memory than a CTA may have: the request does not
+    /// fit, and nothing is said of the kernel.
     pub fn lacks_shared_memory_only(&self) -> bool {
         let is_limit = |fault: &SimFault| matches!(fault.kind, FaultKind::SharedLimit { .. });
         !self.faults.is_empty() && self.faults_left_out == 0 && self.faults.iter().all(is_limit)

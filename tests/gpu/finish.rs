@@ -6,8 +6,8 @@ use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, DType, Element, Error, Factors, Family, Finish, GemmShape, KERNELS, Kernel, Operand, Options,
-    OutputOf, Transpose, Verify, gemm_finished,
+    Activation, Backend, DType, Element, Error, Factors, Family, Finish, Gemm, GemmShape, KERNELS, Kernel, Operand,
+    Options, OutputOf, Transpose, Verify, gemm,
 };
 
 use crate::Outcome;
@@ -64,7 +64,16 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
         bias: finish.bias.map(|()| &on_bias),
         activation,
     };
-    gpu.launch_finished(&plan, on_gpu, &on_a, &on_b, &mut on_c)?;
+    gpu.launch_gemm(
+        &plan,
+        &Gemm {
+            shape: *shape,
+            finish: on_gpu,
+        },
+        &on_a,
+        &on_b,
+        &mut on_c,
+    )?;
     let mut c = vec![C::from_f64(0.0); before.len()];
     on_c.download(&mut c)?;
     let on_host = Finish {
@@ -150,7 +159,7 @@ fn large_products() -> Outcome {
             verify: Verify::Sample,
             ..Options::default()
         };
-        gemm_finished(&shape, finish, &a, &b, &mut c, &options)?;
+        gemm(&Gemm { shape, finish }, &a, &b, &mut c, &options)?;
     }
     Ok(())
 }
@@ -165,7 +174,7 @@ fn refuses_kernels_without() -> Outcome {
     let plain = plan(&shape, DType::F16, gpu.profile(), &policy)?;
     let (a, b) = (gpu.upload(&[f16::ONE; 256])?, gpu.upload(&[f16::ONE; 256])?);
     let mut c = gpu.upload(&[0.0_f32; 256])?;
-    match gpu.launch_finished(&plain, Finish::default(), &a, &b, &mut c) {
+    match gpu.launch_gemm(&plain, &Gemm::new(shape), &a, &b, &mut c) {
         Err(Error::InvalidArgument(_)) => Ok(()),
         other => Err(format!("C of f32 by a kernel that has none: {other:?}").into()),
     }

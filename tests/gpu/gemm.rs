@@ -6,8 +6,8 @@ use tilewright::dispatch::{PlanError, Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Backend, DType, Element, Error, Factors, Family, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify,
-    gemm,
+    Backend, DType, Element, Error, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose,
+    Verify, gemm,
 };
 use tilewright_contract::Operands;
 use tilewright_harness::verify;
@@ -73,7 +73,13 @@ pub fn is_right<T: Element<Accumulator = f32>>(
         format!("{} {shape}, {} slices, {factors:?}", summary.kernel, summary.splits)
     };
     let (a_device, b_device, mut c_device) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.upload(&before)?);
-    gpu.launch_scaled(&plan, factors, &a_device, &b_device, &mut c_device)?;
+    gpu.launch_gemm(
+        &plan,
+        &Gemm::new(*shape).factors(factors),
+        &a_device,
+        &b_device,
+        &mut c_device,
+    )?;
     let mut c = vec![T::from_f64(0.0); before.len()];
     c_device.download(&mut c)?;
     let expected = Expected::product(shape, &a, &b)?.scaled(factors, &before)?;
@@ -171,7 +177,13 @@ fn nan_stays_out_of_an_unread_c() -> Outcome {
     for (kernel, slices) in pipelined().filter(|(kernel, _)| kernel.accepts(&shape)) {
         let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, slices))?;
         let mut c_device = gpu.upload(&[f32::NAN; 200 * 100])?;
-        gpu.launch_scaled(&plan, factors, &a_device, &b_device, &mut c_device)?;
+        gpu.launch_gemm(
+            &plan,
+            &Gemm::new(shape).factors(factors),
+            &a_device,
+            &b_device,
+            &mut c_device,
+        )?;
         let mut c = vec![0.0; 200 * 100];
         c_device.download(&mut c)?;
         let verdict = Expected::product(&shape, &a, &b)?.scaled(factors, &[])?.full(&c)?;
@@ -244,7 +256,7 @@ fn large_products_of_every_layout() -> Outcome {
                 verify: Verify::Sample,
                 ..Options::default()
             };
-            let report = gemm(&shape, Factors { alpha: 0.5, beta: 2.0 }, &a, &b, &mut c, &options)
+            let report = gemm(&Gemm::new(shape).alpha(0.5).beta(2.0), &a, &b, &mut c, &options)
                 .map_err(|error| Failed::from(format!("{shape} {transpose:?}: {error}")))?;
             if !report.kernel.starts_with(Family::Gemm.name()) {
                 return Err(format!("{shape} {transpose:?}: {} has no alpha and beta", report.kernel).into());
@@ -277,7 +289,7 @@ fn with_alpha_0_no_operand_is_read() -> Outcome {
             let nan = vec![f32::NAN; 512 * 200];
             let before = random_matrix::<f32>(3, shape.span_elems(Operand::C));
             let (a, b, mut c_device) = (gpu.upload(&nan)?, gpu.upload(&nan)?, gpu.upload(&before)?);
-            gpu.launch_scaled(&plan, factors, &a, &b, &mut c_device)?;
+            gpu.launch_gemm(&plan, &Gemm::new(shape).factors(factors), &a, &b, &mut c_device)?;
             gpu.synchronize()?;
             let mut c = before.clone();
             c_device.download(&mut c)?;
@@ -298,7 +310,7 @@ fn f64_is_scaled_where_the_choice_is_open() -> Outcome {
         verify: Verify::Full,
         ..Options::default()
     };
-    let report = gemm(&shape, Factors { alpha: 0.1, beta: -1.5 }, &a, &b, &mut c, &options)?;
+    let report = gemm(&Gemm::new(shape).alpha(0.1).beta(-1.5), &a, &b, &mut c, &options)?;
     match (report.backend, report.fallback) {
         (Backend::Cpu, Some(reason)) if reason.contains("no kernel for f64") => Ok(()),
         other => Err(format!("{other:?}").into()),
@@ -317,7 +329,7 @@ fn refuses_factors_without_a_kernel() -> Outcome {
     let (a, b, mut c) = (gpu.upload(&ones)?, gpu.upload(&ones)?, gpu.upload(&ones)?);
     let plain = plan(&shape, DType::F32, gpu.profile(), &policy)?;
     if !matches!(
-        gpu.launch_scaled(&plain, factors, &a, &b, &mut c),
+        gpu.launch_gemm(&plain, &Gemm::new(shape).factors(factors), &a, &b, &mut c),
         Err(Error::InvalidArgument(_))
     ) {
         return Err(Failed::from("a kernel without alpha was launched with one"));

@@ -6,8 +6,8 @@ use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, Element, Factors, Family, Finish, GemmShape, Operand, Options, OutputOf, Transpose, Verify,
-    gemm_finished, matmul,
+    Activation, Backend, Element, Factors, Family, Finish, Gemm, GemmShape, Operand, Options, OutputOf, Transpose,
+    Verify, gemm, matmul,
 };
 
 use crate::Outcome;
@@ -103,7 +103,7 @@ fn finished_in_every_layout<T: Element<Accumulator = f32>, C: OutputOf<T>>() -> 
             bias: Some(&bias[..]),
             activation: Activation::Gelu,
         };
-        let report = gemm_finished(&shape, finish, &a, &b, &mut c, &on_gpu(Verify::Full))
+        let report = gemm(&Gemm { shape, finish }, &a, &b, &mut c, &on_gpu(Verify::Full))
             .map_err(|error| format!("{transpose:?} {odd:?}: {error}"))?;
         // No other kernels have bias and activation.
         if report.copied_ld.map(|ld| ld.is_some()) != odd {

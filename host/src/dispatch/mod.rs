@@ -4,6 +4,7 @@ mod candidates;
 mod error;
 mod estimate;
 mod plan;
+mod problem;
 mod sheet;
 mod speeds;
 mod usage;

@@ -50,7 +50,7 @@ pub(super) fn raise_dynamic_limit(function: &Function<'_>, bytes: Bytes) -> Resu
     if wanted <= current {
         return Ok(());
     }
-    // SAFETY: the handle belongs to a module that is still loaded; the driver refuses a value beyond the device's limit.
+    // SAFETY: the handle is of a module that is still loaded; the driver refuses a value beyond the device's limit.
     match unsafe { cust_raw::cuFuncSetAttribute(function.to_raw(), LIMIT, wanted) } {
         cust_raw::CUresult::CUDA_ERROR_INVALID_VALUE => Err(Error::InvalidArgument(format!(
             "{bytes} of dynamic shared memory are more than this device gives a block of the kernel"

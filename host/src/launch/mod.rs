@@ -32,7 +32,7 @@ use crate::device::{self, DeviceProfile};
 use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
-use crate::problem::{Factors, Finish, OutputOf};
+use crate::problem::{Gemm, OutputOf};
 use crate::{ptx, tensor_map as maps};
 use workspace::Workspace;
 
@@ -134,41 +134,27 @@ impl Gpu {
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, T>,
     ) -> Result<()> {
-        self.launch_scaled(plan, Factors::default(), a, b, c)
+        self.launch_gemm(plan, &Gemm::new(plan.shape()), a, b, c)
     }
 
-    /// Enqueues `C = alpha · op(A) · op(B) + beta · C`; returns before it is done. With `alpha` 0 neither A nor B is
-    /// read, with `beta` 0 C is not. Padding between the rows of C is neither read nor written.
+    /// Enqueues a problem, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, with C of the type of A and B or,
+    /// where that is f16 or bf16, of f32; returns before it is done. With `alpha` 0 neither A nor B is read, with
+    /// `beta` 0 C is not. Padding between the rows of C is neither read nor written.
     ///
     /// # Errors
-    /// As for [`Gpu::launch`]; [`Error::InvalidArgument`] for factors other than 1 and 0 and a kernel that has none
-    /// (plan with [`Policy::factors`](crate::dispatch::Policy::factors)).
-    pub fn launch_scaled<T: Element>(
+    /// As for [`Gpu::launch`]; [`Error::InvalidArgument`] for a plan of another shape, for factors, a bias, an
+    /// activation or a C of another type and a kernel that has none of these (plan with [`Gemm::plan`]), and for a bias
+    /// shorter than a row of C.
+    pub fn launch_gemm<T: Element, C: OutputOf<T>>(
         &self,
         plan: &Plan,
-        factors: Factors<T::Accumulator>,
-        a: &DeviceMatrix<'_, T>,
-        b: &DeviceMatrix<'_, T>,
-        c: &mut DeviceMatrix<'_, T>,
-    ) -> Result<()> {
-        self.launch_finished(plan, factors.into(), a, b, c)
-    }
-
-    /// Enqueues `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, with C of the type of A and B or, where that
-    /// is f16 or bf16, of f32; returns before it is done.
-    ///
-    /// # Errors
-    /// As for [`Gpu::launch_scaled`]; [`Error::InvalidArgument`] for a bias, an activation or a C of another type and a
-    /// kernel that has none of these (plan with [`Policy::epilogue`](crate::dispatch::Policy::epilogue)), and for a
-    /// bias shorter than a row of C.
-    pub fn launch_finished<T: Element, C: OutputOf<T>>(
-        &self,
-        plan: &Plan,
-        finish: Finish<&DeviceMatrix<'_, T>, T::Accumulator>,
+        problem: &Gemm<&DeviceMatrix<'_, T>, T::Accumulator>,
         a: &DeviceMatrix<'_, T>,
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, C>,
     ) -> Result<()> {
+        problem.check_planned(plan.shape())?;
+        let finish = problem.finish;
         let without_k;
         let plan = match finish.factors.reads_operands() {
             true => plan,
