@@ -1,7 +1,6 @@
 //! Runs a mutant or an unchanged kernel under the simulator; returns and judges the verdict.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use sample_kernels::case::{Argument, Buffer, Case, Map, MapMatrix};
@@ -11,9 +10,6 @@ use crate::primitives::tensor_map::TensorMap;
 use crate::products::map_parts;
 use crate::subject::{self, Subject};
 use crate::table::Expect;
-
-/// The simulator's time limit. The kernels here take less.
-const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
@@ -84,8 +80,7 @@ pub(crate) fn run(case: &Case, call: impl Fn(&[Value]) + Sync, configure: impl F
     let arguments: Vec<Value> = arguments.collect();
     let launch = Launch::new(case.grid, case.block)
         .cluster(case.cluster)
-        .dynamic_shared_bytes(case.dynamic_shared_bytes)
-        .time_limit(TIME_LIMIT);
+        .dynamic_shared_bytes(case.dynamic_shared_bytes);
     let report = configure(launch).run(|| call(&arguments));
     let difference = memory
         .iter()
