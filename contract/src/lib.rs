@@ -19,6 +19,7 @@ mod epilogue;
 mod grid;
 mod kernel;
 mod major;
+mod params;
 mod row_copy;
 mod shape;
 mod smem;
@@ -42,6 +43,7 @@ pub use kernel::{
     Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK, Target, TileShape,
 };
 pub use major::Major;
+pub use params::GemmParams;
 pub use row_copy::RowCopy;
 pub use shape::{GemmShape, Operand, ShapeError, Transpose};
 pub use smem::{EpilogueBuffers, SmemLayout, Storage};

@@ -232,7 +232,7 @@ pub fn simulate_gemm<T: Element, C: OutputOf<T>>(
         launch = launch.on_progress(move |done, blocks| progress(done, blocks));
     }
     let maps = match kernel.signature {
-        Signature::TensorMaps => {
+        Signature::TensorMaps | Signature::ParamsAndMaps => {
             let addresses = [
                 a.as_ptr().expose_provenance(),
                 b.as_ptr().expose_provenance(),

@@ -4,7 +4,7 @@
 
 use core::any::Any;
 
-use tilewright_contract::{Epilogue, GemmArgs, GemmCall, TileParts};
+use tilewright_contract::{Epilogue, GemmArgs, GemmCall, GemmParams, TileParts};
 
 use crate::element::Element;
 use crate::primitives::tensor_map::TensorMap;
@@ -13,6 +13,10 @@ use crate::rungs;
 /// A kernel with elements of `E`, by what it takes.
 #[derive(Clone, Copy, Debug)]
 pub enum EntryPoint<E> {
+    /// The parameters alone.
+    Params(unsafe fn(&GemmParams<E>)),
+    /// The parameters and tensor maps of A, B and C.
+    ParamsAndMaps(unsafe fn(&GemmParams<E>, &TensorMap, &TensorMap, &TensorMap)),
     /// A, B, C and their extents.
     Plain(unsafe fn(*const E, *const E, *mut E, GemmArgs)),
     /// And how to carve the dynamic shared memory.
@@ -64,9 +68,27 @@ impl<E> EntryPoint<E> {
             counters,
             epilogue,
         } = arguments;
+        let params = || GemmParams {
+            bias: epilogue.bias,
+            workspace,
+            counters,
+            alpha: call.alpha,
+            beta: call.beta,
+            group_m: call.group_m,
+            splits: call.splits,
+            k_per_split: call.k_per_split,
+            tile_width: parts.tile_width,
+            a_part: parts.a_part,
+            b_part: parts.b_part,
+            activation: epilogue.activation,
+            output: epilogue.output,
+            ..GemmParams::product(a, b, c, call.args)
+        };
         // SAFETY: the caller's promise.
         unsafe {
             match self {
+                Self::Params(kernel) => kernel(&params()),
+                Self::ParamsAndMaps(kernel) => kernel(&params(), map_a, map_b, map_c),
                 Self::Plain(kernel) => kernel(a, b, c, call.args),
                 Self::Parts(kernel) => kernel(a, b, c, call.args, parts),
                 // The kernels with slices are of f32.
@@ -88,6 +110,14 @@ pub(crate) struct Row {
 
 /// A part of a table: which kind of kernel, the symbols and their elements.
 macro_rules! rows {
+    (Params: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $($symbol: $element, EntryPoint::Params(params);)* }
+    };
+    (ParamsAndMaps: $($symbol:ident: $element:ty;)*) => {
+        $crate::host::rows! { @list $(
+            $symbol: $element, EntryPoint::ParamsAndMaps(params, map_a, map_b, map_c);
+        )* }
+    };
     (Plain: $($symbol:ident: $element:ty;)*) => {
         $crate::host::rows! { @list $($symbol: $element, EntryPoint::Plain(a, b, c, args);)* }
     };

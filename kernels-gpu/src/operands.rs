@@ -1,7 +1,7 @@
 //! The matrices of one product.
 
 use cuda_views::{Global, GlobalMut};
-use tilewright_contract::{GemmArgs, Operand};
+use tilewright_contract::{GemmArgs, GemmParams, Operand};
 
 use crate::element::Element;
 
@@ -19,6 +19,17 @@ pub struct Operands<E> {
 }
 
 impl<E: Element> Operands<E> {
+    /// Those of a launch. Each view reaches from the first to the last element of its matrix.
+    ///
+    /// # Safety
+    /// `params.a`, `.b`, `.c` are the matrices that `params` describes, in global memory, not transposed; `c` overlaps
+    /// neither.
+    #[inline(always)]
+    pub unsafe fn of(params: &GemmParams<E>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::new(params.a, params.b, params.c, params.args()) }
+    }
+
     /// What a kernel is launched with. Each view reaches from the first to the last element of its matrix.
     ///
     /// # Safety

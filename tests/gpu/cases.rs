@@ -60,7 +60,11 @@ pub fn run(module: &Module, symbol: &str, case: &Case) -> Result<(), Problem> {
         .enumerate()
         .map(|(number, argument)| words(number, argument))
         .collect();
-    let arguments = arguments?;
+    let mut arguments = arguments?;
+    if case.fields > 0 {
+        let params = arguments[..case.fields].concat();
+        arguments.splice(..case.fields, [params]);
+    }
     let addresses: Vec<*mut c_void> = arguments.iter().map(|words| words.as_ptr().cast_mut().cast()).collect();
     let ([gx, gy, gz], [bx, by, bz]) = (case.grid, case.block);
     // SAFETY: the case has what the kernel takes. A mutant may do anything: each runs in a process of its own.

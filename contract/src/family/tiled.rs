@@ -308,6 +308,7 @@ pub(super) const DYNAMIC: [Kernel; 20] = crate::tiled_dynamic_kernels!(with_dyna
 pub(super) const fn kernel(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2]) -> Kernel {
     let (storage, signature) = match family {
         Family::TiledDynamic => (Storage::Dynamic, Signature::ArgsAndParts),
+        Family::Naive => (Storage::Static, Signature::Params),
         _ => (Storage::Static, Signature::Args),
     };
     // Tile, block and bytes follow from the width.

@@ -158,6 +158,10 @@ pub struct SplitK {
 /// The parameters of an entry point after (or in place of) `a, b, c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signature {
+    /// [`GemmParams`](crate::GemmParams) alone.
+    Params,
+    /// [`GemmParams`](crate::GemmParams) and three tensor maps.
+    ParamsAndMaps,
     /// [`GemmArgs`](crate::GemmArgs).
     Args,
     /// [`GemmArgs`](crate::GemmArgs) and [`TileParts`](crate::TileParts).

@@ -22,7 +22,7 @@ use cust::memory::DevicePointer;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use kernels_gpu::host::NO_MAPS;
-use tilewright_contract::{Bytes, Epilogue, KERNELS, Kernel, Operand, RowCopy, Signature};
+use tilewright_contract::{Bytes, Epilogue, GemmParams, KERNELS, Kernel, Operand, RowCopy, Signature};
 
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
@@ -197,7 +197,7 @@ impl Gpu {
         let [alpha, beta] = finish.factors.of_call();
         let (args, parts, call) = (plan.shape().args(), plan.parts(), plan.call(alpha, beta));
         let maps = match kernel.signature {
-            Signature::TensorMaps => {
+            Signature::ParamsAndMaps | Signature::TensorMaps => {
                 let addresses = [a.as_raw(), b.as_raw(), c.as_raw()];
                 maps::maps(kernel, &plan.taken(), addresses, tensor_map::encode)?
             }
@@ -210,7 +210,19 @@ impl Gpu {
             activation: finish.activation,
             output: C::OUTPUT,
         };
+        let params = GemmParams::<T> {
+            a: a.as_ptr(),
+            b: b.as_ptr(),
+            c: c.as_ptr().cast_mut().cast(),
+            bias: epilogue.bias,
+            workspace: sums.as_mut_ptr(),
+            counters: counters.as_mut_ptr(),
+            activation: epilogue.activation,
+            output: epilogue.output,
+            ..plan.params([alpha, beta])
+        };
         let address = |argument: *const c_void| argument.cast_mut();
+        let params = address((&raw const params).cast());
         let [a, b, c] = [
             address((&raw const a).cast()),
             address((&raw const b).cast()),
@@ -224,6 +236,11 @@ impl Gpu {
             Signature::ArgsAndParts => vec![a, b, c, args, parts],
             Signature::Call => vec![a, b, c, call, sums, counters],
             Signature::CallAndEpilogue => vec![a, b, c, call, epilogue],
+            Signature::Params => vec![params],
+            Signature::ParamsAndMaps => {
+                let [map_a, map_b, map_c] = maps.each_ref().map(|map| address((&raw const *map).cast()));
+                vec![params, map_a, map_b, map_c]
+            }
             Signature::TensorMaps => {
                 let [map_a, map_b, map_c] = maps.each_ref().map(|map| address((&raw const *map).cast()));
                 vec![map_a, map_b, map_c, c, call, epilogue, sums, counters]
@@ -238,7 +255,7 @@ impl Gpu {
         //    launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are those of the plan,
         //    which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
-            if kernel.signature == Signature::TensorMaps {
+            if matches!(kernel.signature, Signature::TensorMaps | Signature::ParamsAndMaps) {
                 // 4. These wait for the launch before them by themselves.
                 return dependent::launch(
                     &self.stream,

@@ -16,7 +16,7 @@
 
 use cuda_std::{kernel, thread};
 use half::{bf16, f16};
-use tilewright_contract::{GemmArgs, TileGeometry, TileOrigin};
+use tilewright_contract::{GemmParams, TileGeometry, TileOrigin};
 
 use crate::element::{Element, Sum};
 use crate::operands::Operands;
@@ -61,16 +61,16 @@ macro_rules! entry_points {
             #[doc = concat!("The body above with elements of `", stringify!($element), "`.")]
             ///
             /// # Safety
-            /// As for the body: operands as `args` describes them, grid and block of the table of kernels.
+            /// As for the body: operands as `params` describes them, grid and block of the table of kernels.
             #[kernel]
-            pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
+            pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {
                 // SAFETY: the caller's promise.
-                unsafe { naive(Operands::new(a, b, c, args)) }
+                unsafe { naive(Operands::of(params)) }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Plain: $($symbol: $element;)* }
+        crate::host::rows! { Params: $($symbol: $element;)* }
     };
 }
 

@@ -1,6 +1,6 @@
 //! Calling a kernel with arguments that are data.
 
-use tilewright_contract::{Bytes, Epilogue, GemmArgs, GemmCall, RowCopy, TileParts};
+use tilewright_contract::{Bytes, Epilogue, GemmArgs, GemmCall, GemmParams, RowCopy, TileParts};
 
 use crate::primitives::tensor_map::TensorMap;
 
@@ -13,12 +13,39 @@ pub enum Value {
     Address(*mut u8),
     /// A tensor map.
     Map(Box<TensorMap>),
+    /// The parameters of a product, whose layout is the same for every element.
+    Params(Box<GemmParams<u8>>),
 }
 
 // SAFETY: an address is given to kernels, which are unsafe to call.
 unsafe impl Sync for Value {}
 
 impl Value {
+    /// The parameters of a product from their fields: the addresses in their order, then all words.
+    pub(crate) fn params(fields: &[Value]) -> Self {
+        let [a, b, c, bias, workspace, counters, rest] = fields else {
+            panic!("{} fields", fields.len())
+        };
+        let [m, n, k, lda, ldb, ldc, alpha, beta, rest @ ..] = words::<16>(rest).expect("16 words");
+        let [group_m, splits, k_per_split, tile_width, a_part, b_part, 0, 0] = rest else {
+            panic!("an activation or another type of C")
+        };
+        Self::Params(Box::new(GemmParams {
+            bias: bias.get(),
+            workspace: workspace.get(),
+            counters: counters.get(),
+            alpha: f32::from_bits(alpha),
+            beta: f32::from_bits(beta),
+            group_m,
+            splits,
+            k_per_split,
+            tile_width,
+            a_part: Bytes(a_part),
+            b_part: Bytes(b_part),
+            ..GemmParams::product(a.get(), b.get(), c.get(), GemmArgs { m, n, k, lda, ldb, ldc })
+        }))
+    }
+
     /// The argument as the kernel's parameter has it.
     pub(crate) fn get<'value, P: Parameter<'value>>(&'value self) -> P {
         P::from_value(self).unwrap_or_else(|| {
@@ -52,7 +79,7 @@ impl<T> Parameter<'_> for *mut T {
         match value {
             Value::Address(address) => Some(address.cast()),
             Value::Words(words) if words == &[0; 2] => Some(core::ptr::null_mut()),
-            Value::Words(_) | Value::Map(_) => None,
+            _ => None,
         }
     }
 }
@@ -61,7 +88,17 @@ impl<'value> Parameter<'value> for &'value TensorMap {
     fn from_value(value: &'value Value) -> Option<Self> {
         match value {
             Value::Map(map) => Some(map),
-            Value::Words(_) | Value::Address(_) => None,
+            _ => None,
+        }
+    }
+}
+
+impl<'value, E> Parameter<'value> for &'value GemmParams<E> {
+    fn from_value(value: &'value Value) -> Option<Self> {
+        match value {
+            // SAFETY: the layout does not depend on the element; who calls a kernel answers for what addresses it gets.
+            Value::Params(params) => Some(unsafe { &*(&raw const **params).cast() }),
+            _ => None,
         }
     }
 }
@@ -69,7 +106,7 @@ impl<'value> Parameter<'value> for &'value TensorMap {
 fn words<const N: usize>(value: &Value) -> Option<[u32; N]> {
     match value {
         Value::Words(words) => words.as_slice().try_into().ok(),
-        Value::Address(_) | Value::Map(_) => None,
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMapParts, TensorS
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, MapMatrix, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright_contract::{
-    DType, GemmArgs, GemmCall, GemmShape, Kernel, Operand, RowCopy, Signature, Transpose, WgmmaTile,
+    Activation, DType, GemmArgs, GemmCall, GemmShape, Kernel, Operand, Output, RowCopy, Signature, Transpose, WgmmaTile,
 };
 use tilewright_plan::device::{DeviceProfile, Installed};
 
@@ -50,6 +50,11 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
         block: plan.summary().block,
         cluster: plan.kernel().cluster,
         dynamic_shared_bytes: plan.dynamic_bytes().get(),
+        fields: if plan.kernel().signature == Signature::Params {
+            FIELDS
+        } else {
+            0
+        },
         arguments: arguments(&plan, [a, b, c]),
     })
 }
@@ -87,6 +92,9 @@ fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Res
     }
     Ok(plan)
 }
+
+/// Fields of `GemmParams` as arguments of a case: six addresses, and all words as one.
+const FIELDS: usize = 7;
 
 /// The arguments of the entry point, in its order, by the kind of its tile.
 fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
@@ -133,6 +141,12 @@ fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
         };
         [scratch(size_of::<f32>() * plan.workspace_elems()), counters]
     };
+    let words = || {
+        let parts = plan.parts();
+        let tile = [parts.tile_width, parts.a_part.get(), parts.b_part.get()];
+        let plain = [Activation::None as u32, Output::Same as u32];
+        Argument::Words([&call_words(plan.call(1.0, 0.0))[..], &tile, &plain].concat())
+    };
     let epilogue = || Argument::Words(PLAIN.to_vec());
     let args = || Argument::Words(args_words(plan.shape().args()).to_vec());
     if plan.kernel().signature == Signature::TensorMaps {
@@ -141,6 +155,10 @@ fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
     }
     let operands = [a.into(), b.into(), c.into()].into_iter();
     match plan.kernel().signature {
+        Signature::Params | Signature::ParamsAndMaps => {
+            let bias = Argument::Words(vec![0; 2]);
+            operands.chain([bias]).chain(split_k()).chain([words()]).collect()
+        }
         Signature::Args => operands.chain([args()]).collect(),
         Signature::ArgsAndParts => {
             let parts = plan.parts();
@@ -229,6 +247,7 @@ pub fn row_copy([rows, columns, gap]: [u32; 3]) -> Case {
         block: [RowCopy::THREADS, 1, 1],
         cluster: 1,
         dynamic_shared_bytes: 0,
+        fields: 0,
         arguments: vec![
             Buffer::input(Data::U16(words.clone())).with_rows(from).into(),
             Buffer::output(Data::U16(to)).into(),

@@ -77,7 +77,11 @@ pub(crate) fn run(case: &Case, call: impl Fn(&[Value]) + Sync, configure: impl F
             Argument::Buffer(_) => Value::Address(address(number)),
             Argument::Map(map) => Value::Map(Box::new(tensor_map(case, number, map, address))),
         });
-    let arguments: Vec<Value> = arguments.collect();
+    let mut arguments: Vec<Value> = arguments.collect();
+    if case.fields > 0 {
+        let params = Value::params(&arguments[..case.fields]);
+        arguments.splice(..case.fields, [params]);
+    }
     let launch = Launch::new(case.grid, case.block)
         .cluster(case.cluster)
         .dynamic_shared_bytes(case.dynamic_shared_bytes);

@@ -244,6 +244,8 @@ pub struct Case {
     pub dynamic_shared_bytes: u32,
     /// The arguments, in the kernel's order.
     pub arguments: Vec<Argument>,
+    /// How many of the first arguments are the fields of one struct, which is the kernel's first parameter.
+    pub fields: usize,
 }
 
 impl Case {

@@ -64,6 +64,7 @@ fn case(kernel: &'static str, grid: u32, block: usize, arguments: Vec<Argument>)
         block: [block as u32, 1, 1],
         cluster: 1,
         dynamic_shared_bytes: 0,
+        fields: 0,
         arguments,
     }
 }
@@ -91,6 +92,7 @@ pub fn transposed(kernel: &'static str, rows: usize, columns: usize) -> Case {
         block: [transpose::WIDTH as u32, transpose::ROWS as u32, 1],
         cluster: 1,
         dynamic_shared_bytes: 0,
+        fields: 0,
         arguments: vec![
             Buffer::input(Data::F32(input)).into(),
             Buffer::output(output).into(),

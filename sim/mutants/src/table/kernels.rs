@@ -89,7 +89,7 @@ pub static KERNELS: &[Kernel] = &[
     sample!("pad_16_bytes", "padding.rs", 3),
     sample!("reduce_last_block", "last_block.rs", 5),
     sample!("row_sums", "row_sums.rs", 4),
-    rung!("r01_naive_f32", , "r01_naive.rs", 4, TILED),
+    rung!("r01_naive_f32", , "r01_naive.rs", 1, TILED),
     rung!("r02_tiled_static_16_f32", "tiled.rs", "r02_tiled_static.rs", 4, TILED),
     rung!(
         "r03_tiled_dynamic_1x1_f32",
