@@ -15,7 +15,6 @@ use std::hint::black_box;
 use std::io::{BufRead, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -26,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright::{DType, Family, GemmShape, Operand, SimOptions, random};
+use tilewright_contract::GemmParams;
 
 /// Times the simulator against Numba's.
 #[derive(Parser)]
@@ -233,18 +233,15 @@ impl Product {
         let c = GlobalBuffer::<f32>::matrix_uninit(size, size, size);
         let [x, y] = self.plan.kernel().block;
         let launch = Launch::new(self.plan.grid().blocks(), (x, y)).checks(checked.checks());
-        let arguments = || host::Arguments {
-            call: self.plan.call(1.0, 0.0),
-            parts: self.plan.parts(),
-            maps: &host::NO_MAPS,
-            workspace: null_mut(),
-            counters: null_mut(),
-            epilogue: tilewright_contract::Epilogue::PLAIN,
+        let params = || GemmParams {
+            a: self.a.as_ptr(),
+            b: self.b.as_ptr(),
+            c: c.as_mut_ptr(),
+            ..self.plan.params([1.0, 0.0])
         };
         let begin = Instant::now();
         // SAFETY: the buffers are the matrices of the plan; grid and block are its, and it has no slices.
-        let report =
-            launch.run(|| unsafe { kernel.call(self.a.as_ptr(), self.b.as_ptr(), c.as_mut_ptr(), arguments()) });
+        let report = launch.run(|| unsafe { kernel.call(&params(), None) });
         let seconds = begin.elapsed().as_secs_f64();
         if !report.is_clean() {
             return Err(report.to_string().into());

@@ -1,7 +1,6 @@
-//! The argument structs of the kernels, passed by value in the `.param` space.
+//! Extents and leading dimensions.
 
 use crate::shape::Operand;
-use crate::units::Bytes;
 
 /// Extents and leading dimensions of `C (m x n) = A (m x k) · B (k x n)`, row-major, in elements.
 ///
@@ -54,37 +53,4 @@ pub const fn span_elems(rows: usize, columns: usize, ld: usize) -> usize {
     } else {
         (rows - 1) * ld + columns
     }
-}
-
-/// What the kernels with alpha, beta and split-K take besides their operands: `C = alpha · op(A) · op(B) +
-/// beta · C`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GemmCall {
-    /// Extents and leading dimensions, of the matrices as they are stored.
-    pub args: GemmArgs,
-    /// The factor of the product.
-    pub alpha: f32,
-    /// The factor of what C holds before; with 0 it is not read.
-    pub beta: f32,
-    /// Tiles of C along M that neighbouring blocks go through before the next column of tiles.
-    pub group_m: u32,
-    /// Splits of K, each computed by CTAs of its own; with 1 the workspace is not used.
-    pub splits: u32,
-    /// Elements along K of a split but the last, a multiple of the tile's `k`.
-    pub k_per_split: u32,
-}
-
-/// How a kernel carves its one dynamic allocation: the slides' `Adz_sz` and `Bdz_sz`, in bytes by type.
-///
-/// Made by [`TilePair::parts`](crate::TilePair::parts).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TileParts {
-    /// Rows and columns of a tile, in elements.
-    pub tile_width: u32,
-    /// Bytes of the part that holds `A_s`, padding included: `B_s` begins here.
-    pub a_part: Bytes,
-    /// Bytes of the part that holds `B_s`.
-    pub b_part: Bytes,
 }

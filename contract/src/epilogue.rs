@@ -24,36 +24,3 @@ pub enum Output {
     /// f32.
     F32 = 1,
 }
-
-/// `C = activation(alpha * A * B + beta * C + bias)`, all in f32, then rounded once: the bias, the activation and the
-/// type of C.
-///
-/// A kernel parameter; `bias` is an address in global memory, of n elements of the type of A and B, one for each column
-/// of C, or null for none.
-#[repr(C)]
-#[derive(Debug, PartialEq, Eq)]
-pub struct Epilogue<E> {
-    /// One element for each column of C, or null.
-    pub bias: *const E,
-    /// Applied to each element at last.
-    pub activation: Activation,
-    /// What C consists of.
-    pub output: Output,
-}
-
-impl<E> Epilogue<E> {
-    /// No bias, no activation, C of the type of A and B.
-    pub const PLAIN: Self = Self {
-        bias: core::ptr::null(),
-        activation: Activation::None,
-        output: Output::Same,
-    };
-}
-
-impl<E> Clone for Epilogue<E> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<E> Copy for Epilogue<E> {}

@@ -4,9 +4,9 @@ mod properties;
 
 use core::fmt;
 
-pub use properties::{Alignment, Features, Loads, MmaPath, Operands, Schedule, Signature, SplitK, Target, TileShape};
+pub use properties::{Alignment, Features, Loads, MmaPath, Operands, Schedule, SplitK, Target, TileShape};
 
-use crate::args::{GemmArgs, TileParts};
+use crate::args::GemmArgs;
 use crate::dtype::DType;
 use crate::family::{Family, KERNELS, matrix_vector, tiled, wgmma};
 use crate::major::Major;
@@ -58,8 +58,6 @@ pub struct Kernel {
     pub supports: Features,
     /// Split-K; `None` where it is not supported.
     pub split_k: Option<SplitK>,
-    /// The parameters of the entry point.
-    pub signature: Signature,
 }
 
 impl Kernel {
@@ -91,7 +89,6 @@ impl Kernel {
             smem: SmemLayout::NONE,
             supports: Features::PRODUCT,
             split_k: None,
-            signature: Signature::Args,
         }
     }
 
@@ -245,13 +242,9 @@ impl Kernel {
         self.smem.static_bytes()
     }
 
-    /// How a kernel with [`Signature::ArgsAndParts`] carves its dynamic allocation.
-    pub const fn parts(&self) -> TileParts {
-        TileParts {
-            tile_width: self.tile.n,
-            a_part: self.smem.a(),
-            b_part: self.smem.b(),
-        }
+    /// Whether the entry point takes tensor maps of A, B and C beside [`GemmParams`](crate::GemmParams).
+    pub const fn takes_tensor_maps(&self) -> bool {
+        matches!(self.loads, Loads::Tma)
     }
 
     /// Whether CTAs compute tile after tile.

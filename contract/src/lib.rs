@@ -28,9 +28,9 @@ mod units;
 pub mod family;
 pub mod split_k;
 
-pub use args::{GemmArgs, GemmCall, TileParts, span_elems};
+pub use args::{GemmArgs, span_elems};
 pub use dtype::DType;
-pub use epilogue::{Activation, Epilogue, Output};
+pub use epilogue::{Activation, Output};
 pub use family::matrix_vector::{LineTile, matrix_of};
 pub use family::mma_sync::{Swizzle, TensorTile, tensor_tiles};
 pub use family::register_tile::RegisterTile;
@@ -39,9 +39,7 @@ pub use family::tiled::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, TileError, 
 pub use family::wgmma::{WgmmaTile, wgmma_tiles};
 pub use family::{Family, KERNELS};
 pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
-pub use kernel::{
-    Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK, Target, TileShape,
-};
+pub use kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, SplitK, Target, TileShape};
 pub use major::Major;
 pub use params::GemmParams;
 pub use row_copy::RowCopy;

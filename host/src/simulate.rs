@@ -27,7 +27,7 @@ use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
 use kernels_gpu::host;
 use kernels_gpu::row_copy::copy_rows_b16;
-use tilewright_contract::{Epilogue, GemmShape, Operand, RowCopy, Signature};
+use tilewright_contract::{GemmParams, GemmShape, Operand, RowCopy};
 
 use crate::device::DeviceProfile;
 use crate::dispatch::{Plan, Policy, plan};
@@ -231,40 +231,38 @@ pub fn simulate_gemm<T: Element, C: OutputOf<T>>(
     if let Some(progress) = options.on_progress.clone() {
         launch = launch.on_progress(move |done, blocks| progress(done, blocks));
     }
-    let maps = match kernel.signature {
-        Signature::TensorMaps | Signature::ParamsAndMaps => {
+    let maps = match kernel.takes_tensor_maps() {
+        true => {
             let addresses = [
                 a.as_ptr().expose_provenance(),
                 b.as_ptr().expose_provenance(),
                 on_device.as_ptr().expose_provenance(),
             ]
             .map(|address| address as u64);
-            tensor_map::maps(kernel, &taken, addresses, tensor_map::simulated)?
+            Some(tensor_map::maps(kernel, &taken, addresses, tensor_map::simulated)?)
         }
-        _ => host::NO_MAPS,
+        false => None,
     };
     let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
-    let [alpha, beta] = finish.factors.of_call();
-    let (call, parts) = (plan.call(alpha, beta), plan.parts());
+    let factors = finish.factors.of_call();
     let bias = finish.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
-    // SAFETY: 1. the buffers hold the matrices that the call describes, C is a buffer of its own, and so is the
+    // SAFETY: 1. the buffers hold the matrices that the parameters describe, C is a buffer of its own, and so is the
     // workspace. 2. Grid, block and dynamic bytes are those of the plan, which only `plan()` makes, from the layout
     // that the kernel indexes with.
     let report = launch.run(|| unsafe {
-        let arguments = host::Arguments {
-            call,
-            parts,
-            maps: &maps,
+        let params = GemmParams {
+            a: a.as_ptr(),
+            b: b.as_ptr(),
+            c: on_device.as_mut_ptr().cast(),
+            bias: bias.as_ref().map_or(std::ptr::null(), GlobalBuffer::as_ptr),
             workspace: workspace.as_mut_ptr(),
             counters: counters.as_mut_ptr(),
-            epilogue: Epilogue {
-                bias: bias.as_ref().map_or(std::ptr::null(), GlobalBuffer::as_ptr),
-                activation: finish.activation,
-                output: C::OUTPUT,
-            },
+            activation: finish.activation,
+            output: C::OUTPUT,
+            ..plan.params(factors)
         };
-        entry_point.call(a.as_ptr(), b.as_ptr(), on_device.as_mut_ptr().cast(), arguments);
+        entry_point.call(&params, maps.as_ref());
     });
 
     let computed = on_device.to_vec();

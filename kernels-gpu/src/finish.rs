@@ -1,7 +1,7 @@
 //! What becomes of the sums of a product before they are stored: a bias for each column, then an activation, in f32.
 
 use cuda_views::Global;
-use tilewright_contract::{Activation, Epilogue};
+use tilewright_contract::{Activation, GemmParams};
 
 use crate::element::Element;
 use crate::primitives::approximate::{exp2, reciprocal};
@@ -15,18 +15,18 @@ pub struct Finish<E> {
 }
 
 impl<E: Element<Sum = f32>> Finish<E> {
-    /// Of a C with `n` columns.
+    /// Those of `params`.
     ///
     /// # Safety
-    /// The bias of `epilogue`, if there is one, are `n` elements in global memory.
+    /// The bias, if there is one, has `n` elements in global memory.
     #[inline(always)]
-    pub unsafe fn new(epilogue: Epilogue<E>, n: u32) -> Self {
+    pub unsafe fn new(params: &GemmParams<E>) -> Self {
         // SAFETY: the caller's promise.
-        let bias = (!epilogue.bias.is_null()).then(|| unsafe { Global::new(epilogue.bias, n as usize) });
+        let bias = (!params.bias.is_null()).then(|| unsafe { Global::new(params.bias, params.n as usize) });
         Self {
             bias,
-            n,
-            activation: epilogue.activation,
+            n: params.n,
+            activation: params.activation,
         }
     }
 

@@ -25,23 +25,14 @@ impl<E: Element> Operands<E> {
     /// `params.a`, `.b`, `.c` are the matrices that `params` describes, in global memory, not transposed; `c` overlaps
     /// neither.
     #[inline(always)]
-    pub unsafe fn of(params: &GemmParams<E>) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::new(params.a, params.b, params.c, params.args()) }
-    }
-
-    /// What a kernel is launched with. Each view reaches from the first to the last element of its matrix.
-    ///
-    /// # Safety
-    /// `a`, `b`, `c` are the matrices that `args` describes, in global memory; `c` overlaps neither.
-    #[inline(always)]
-    pub unsafe fn new(a: *const E, b: *const E, c: *mut E, args: GemmArgs) -> Self {
+    pub unsafe fn new(params: &GemmParams<E>) -> Self {
+        let args = params.args();
         // SAFETY: the caller's promise.
         unsafe {
             Self {
-                a: Global::new_with(a, || args.span_elems(Operand::A)),
-                b: Global::new_with(b, || args.span_elems(Operand::B)),
-                c: GlobalMut::new_with(c, || args.span_elems(Operand::C)),
+                a: Global::new_with(params.a, || args.span_elems(Operand::A)),
+                b: Global::new_with(params.b, || args.span_elems(Operand::B)),
+                c: GlobalMut::new_with(params.c, || args.span_elems(Operand::C)),
                 args,
             }
         }

@@ -17,7 +17,7 @@
 
 use cuda_std::{shared_array, thread};
 use cuda_views::Shared;
-use tilewright_contract::{GemmArgs, RegisterTile, TileOrigin};
+use tilewright_contract::{GemmParams, RegisterTile, TileOrigin};
 
 use crate::operands::Operands;
 
@@ -119,10 +119,10 @@ unsafe fn tile(operands: Operands<f32>, a_s: Shared<f32>, b_s: Shared<f32>) {
 /// Computes this block's tile of C with static arrays for the tiles of A and B.
 ///
 /// # Safety
-/// - `a`, `b`, `c` are the matrices that `args` describes, in global memory; `c` overlaps neither.
+/// - The operands are as `params` describes them, in global memory.
 /// - The block is 16 x 16, the grid covers C with tiles of `WIDTH`. Every thread of the block calls this.
 #[inline(always)]
-pub unsafe fn register_tile(a: *const f32, b: *const f32, c: *mut f32, args: GemmArgs) {
+pub unsafe fn register_tile(params: &GemmParams<f32>) {
     const A_ELEMS: usize = (DEPTH * PITCH) as usize;
     const B_ELEMS: usize = (DEPTH * WIDTH) as usize;
     // u128: aligned for vectors of 16 bytes.
@@ -131,7 +131,7 @@ pub unsafe fn register_tile(a: *const f32, b: *const f32, c: *mut f32, args: Gem
     // SAFETY: two arrays of so many elements; the rest is the caller's promise.
     unsafe {
         tile(
-            Operands::new(a, b, c, args),
+            Operands::new(params),
             Shared::new(a_s.cast(), A_ELEMS),
             Shared::new(b_s.cast(), B_ELEMS),
         );

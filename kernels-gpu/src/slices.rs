@@ -3,27 +3,10 @@
 use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::thread;
 use cuda_views::GlobalMut;
+use tilewright_contract::GemmParams;
 use tilewright_contract::split_k::{GROUP, GROUP_SHIFT};
 
 use crate::unroll::unrolled;
-
-/// Where a kernel leaves its results.
-#[derive(Clone, Copy)]
-pub struct Results {
-    /// C, m x n.
-    pub c: *mut f32,
-    /// Where slices meet.
-    pub meeting: Meeting,
-}
-
-/// Where the sums of slices meet; not used where K is one slice.
-#[derive(Clone, Copy)]
-pub struct Meeting {
-    /// For each slice of each tile the sums of all threads of a party, no matter what is in it.
-    pub workspace: *mut f32,
-    /// One counter for each slice of each tile, all 0, and 0 again at the end.
-    pub counters: *mut u32,
-}
 
 /// What of C and of K a party computes.
 #[derive(Clone, Copy)]
@@ -86,16 +69,16 @@ impl Party for WholeBlock {
 /// the result is the same to the bit each time.
 ///
 /// # Safety
-/// `meeting` is as it says, for `M * N` sums a thread. Every thread of the party calls this, and the parties of all
-/// slices of the tile do.
+/// For each slice of each tile the workspace of `params` has `M * N` elements for each thread of a party, and there is a
+/// counter. Every thread of the party calls this, and the parties of all slices of the tile do.
 #[inline(always)]
 // Sums are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn meet<const M: usize, const N: usize>(
+pub unsafe fn meet<E, const M: usize, const N: usize>(
     party: &impl Party,
     sums: &mut [[f32; N]; M],
     share: Share,
-    meeting: Meeting,
+    params: &GemmParams<E>,
 ) -> bool {
     let Share {
         tile,
@@ -109,7 +92,7 @@ pub unsafe fn meet<const M: usize, const N: usize>(
     let place = |slot: u32| (slot as usize * tiles as usize + tile as usize) * (M * N * threads) + t as usize;
     // SAFETY: the caller's promise.
     let workspace = unsafe {
-        GlobalMut::new_with(meeting.workspace, || {
+        GlobalMut::new_with(params.workspace, || {
             slices as usize * tiles as usize * (M * N * threads)
         })
     };
@@ -143,7 +126,7 @@ pub unsafe fn meet<const M: usize, const N: usize>(
                 // SAFETY: one counter a slice of a tile. Each group has one of its own: distances are powers of 8, so
                 // `first` is a multiple of more than `shift` is, and a group of two is longer than `shift`.
                 unsafe {
-                    let counter = meeting.counters.add((tile * slices + first + shift) as usize);
+                    let counter = params.counters.add((tile * slices + first + shift) as usize);
                     let before = atomic_fetch_add_relaxed_u32_device(counter, 1);
                     last = before == members - 1;
                     if last {

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use kernels_gpu::element::Element;
 use kernels_gpu::finish::{gelu, relu};
 use kernels_gpu::host::{EntryPoint, find, symbols};
-use tilewright_contract::{DType, KERNELS, Signature};
+use tilewright_contract::{DType, KERNELS};
 
 #[test]
 fn the_table_has_the_rows_of_the_contract_and_no_others() {
@@ -17,23 +17,22 @@ fn the_table_has_the_rows_of_the_contract_and_no_others() {
     assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);
 }
 
-/// Whether a kernel is there, and whether it takes parts.
-fn takes_parts<E: Element>(symbol: &str) -> Option<bool> {
-    find::<E>(symbol).map(|entry_point| matches!(entry_point, EntryPoint::Parts(_)))
+/// Whether a kernel is there, and whether it takes tensor maps.
+fn takes_maps<E: Element>(symbol: &str) -> Option<bool> {
+    find::<E>(symbol).map(|entry_point| matches!(entry_point, EntryPoint::ParamsAndMaps(_)))
 }
 
 #[test]
-fn each_is_found_by_its_own_element_type_only_and_takes_parts_if_it_carves() {
+fn each_is_found_by_its_own_element_type_only_and_takes_maps_where_the_contract_says() {
     for kernel in &KERNELS {
         let found = [
-            (DType::F32, takes_parts::<f32>(kernel.symbol)),
-            (DType::F64, takes_parts::<f64>(kernel.symbol)),
-            (DType::F16, takes_parts::<f16>(kernel.symbol)),
-            (DType::Bf16, takes_parts::<bf16>(kernel.symbol)),
+            (DType::F32, takes_maps::<f32>(kernel.symbol)),
+            (DType::F64, takes_maps::<f64>(kernel.symbol)),
+            (DType::F16, takes_maps::<f16>(kernel.symbol)),
+            (DType::Bf16, takes_maps::<bf16>(kernel.symbol)),
         ];
         for (dtype, found) in found {
-            let carves = kernel.signature == Signature::ArgsAndParts;
-            let expected = (dtype == kernel.dtype).then_some(carves);
+            let expected = (dtype == kernel.dtype).then_some(kernel.takes_tensor_maps());
             assert_eq!(found, expected, "{} as {dtype}", kernel.symbol);
         }
     }

@@ -5,7 +5,7 @@
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{Checks, GlobalBuffer, Launch, LineTraffic, Report, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
-use tilewright_contract::{GemmArgs, KERNELS, Kernel, Operand, Storage};
+use tilewright_contract::{GemmArgs, GemmParams, KERNELS, Kernel, Operand, Storage};
 
 /// A product whose operands begin `offset` elements behind a multiple of 16 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ fn operand(product: Product, operand: Operand) -> Vec<f32> {
 fn run(kernel: &Kernel, product: Product, schedule: Schedule, checks: Checks) -> Report {
     let what = format!("{}: {product:?}", kernel.symbol);
     let Product { args, offset } = product;
-    let Some(EntryPoint::Plain(entry_point)) = host::find::<f32>(kernel.symbol) else {
+    let Some(entry_point @ EntryPoint::Params(_)) = host::find::<f32>(kernel.symbol) else {
         panic!("{what}: no such kernel")
     };
     let tile = kernel.tile;
@@ -64,12 +64,13 @@ fn run(kernel: &Kernel, product: Product, schedule: Schedule, checks: Checks) ->
             // SAFETY: the buffers hold the matrices that `args` describes behind the offset; grid and block are the
             // tile's.
             unsafe {
-                entry_point(
+                let params = GemmParams::product(
                     on_a.as_ptr().add(offset),
                     on_b.as_ptr().add(offset),
                     on_c.as_mut_ptr().add(offset),
                     args,
                 );
+                entry_point.call(&params, None);
             }
         });
     assert!(report.is_clean(), "{what}:\n{report}");

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use kernels_gpu::element::Narrowed;
 use kernels_gpu::tensor::{AlongK as KMajor, AlongLines as MnMajor, Layout as OperandMajor};
 use kernels_gpu::tensor::{TensorElement, Tile, product};
-use tilewright_contract::{Activation, Epilogue, GemmArgs, GemmCall, Output, TensorTile, span_elems, tensor_tiles};
+use tilewright_contract::{Activation, GemmArgs, GemmParams, Output, TensorTile, span_elems, tensor_tiles};
 
 /// Those that are meant for GPUs.
 struct T128x128;
@@ -136,20 +136,13 @@ where
     let before = Matrix::<O>::new(m, n, n + pad_c, 9);
     let bias = Matrix::<E>::new(1, n, n, 2);
     let Then { alpha, beta, .. } = then;
-    let call = GemmCall {
-        args: GemmArgs {
-            m,
-            n,
-            k,
-            lda: a.ld as u32,
-            ldb: b.ld as u32,
-            ldc: n + pad_c,
-        },
-        alpha,
-        beta,
-        group_m: 2,
-        splits: 1,
-        k_per_split: k.next_multiple_of(T::TILE.k),
+    let args = GemmArgs {
+        m,
+        n,
+        k,
+        lda: a.ld as u32,
+        ldb: b.ld as u32,
+        ldc: n + pad_c,
     };
     let (on_a, on_b) = (
         GlobalBuffer::from_slice(&a.elements),
@@ -163,16 +156,20 @@ where
         .schedule(schedule)
         .checks(checks)
         .run(|| {
-            // SAFETY: the buffers hold the matrices that `call` describes; grid, block and shared memory are the
+            // SAFETY: the buffers hold the matrices that `params` describes; grid, block and shared memory are the
             // tile's.
             unsafe {
-                let epilogue = Epilogue {
+                let c = on_c.as_mut_ptr().cast::<E>();
+                let params = GemmParams {
                     bias: if then.bias { on_bias.as_ptr() } else { std::ptr::null() },
+                    alpha,
+                    beta,
+                    group_m: 2,
                     activation: then.activation,
                     output,
+                    ..GemmParams::product(on_a.as_ptr(), on_b.as_ptr(), c, args)
                 };
-                let c = on_c.as_mut_ptr().cast::<E>();
-                product::<E, T, LA, LB, M, N>(on_a.as_ptr(), on_b.as_ptr(), c, call, epilogue);
+                product::<E, T, LA, LB, M, N>(&params);
             }
         });
     assert!(report.is_clean(), "{shape:?}\n{report}");

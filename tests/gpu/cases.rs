@@ -7,7 +7,7 @@ use cust::error::CudaError;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use sample_kernels::case::{Argument, Buffer, Case, Map, MapMatrix};
+use sample_kernels::case::{Argument, Buffer, Case, Map};
 use tilewright::launch::encode_tensor_map;
 
 /// Why a launch did not end as it should.
@@ -52,7 +52,7 @@ pub fn run(module: &Module, symbol: &str, case: &Case) -> Result<(), Problem> {
     let words = |number, argument: &Argument| match argument {
         Argument::Words(words) => Ok(pairs(words)),
         Argument::Buffer(_) => address(number).map(|address| vec![address]),
-        Argument::Map(map) => tensor_map(case, number, map, address),
+        Argument::Map(map) => tensor_map(case, number, map, address(map.matrix)?),
     };
     let arguments: Result<Vec<Vec<u64>>, Problem> = case
         .arguments
@@ -91,17 +91,8 @@ pub fn run(module: &Module, symbol: &str, case: &Case) -> Result<(), Problem> {
 }
 
 /// The words of the driver's tensor map for argument `number`.
-fn tensor_map(
-    case: &Case,
-    number: usize,
-    map: &Map,
-    address: impl Fn(usize) -> Result<u64, Problem>,
-) -> Result<Vec<u64>, Problem> {
-    let of = match map.matrix {
-        MapMatrix::Own(_) => number,
-        MapMatrix::Argument(other) => other,
-    };
-    let parts = map_parts(case, map, address(of)?);
+fn tensor_map(case: &Case, number: usize, map: &Map, matrix: u64) -> Result<Vec<u64>, Problem> {
+    let parts = map_parts(case, map, matrix);
     let parts = parts.ok_or_else(|| Problem::Other(format!("argument {number} is no map of a matrix")))?;
     let map = encode_tensor_map(&parts).map_err(|error| Problem::Other(error.to_string()))?;
     Ok(map.words().to_vec())

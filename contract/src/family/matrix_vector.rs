@@ -7,7 +7,7 @@
 use crate::args::GemmArgs;
 use crate::dtype::DType;
 use crate::family::{Family, major};
-use crate::kernel::{Alignment, Features, Kernel, Operands, Signature, SplitK};
+use crate::kernel::{Alignment, Features, Kernel, Operands, SplitK};
 use crate::major::Major;
 use crate::shape::{GemmShape, Operand, Transpose};
 use crate::smem::SmemLayout;
@@ -96,7 +96,6 @@ const fn kernel(symbol: &'static str, major: Major, elems: u32) -> Kernel {
             elems_per_tile: LineTile::THREADS,
             counters_per_tile: 1,
         }),
-        signature: Signature::Call,
         ..Kernel::plain(Family::MatrixVector, symbol, DType::F32, tile, LineTile::THREADS)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::family::{Family, dtype, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Signature};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands};
 use crate::major::Major;
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
@@ -195,7 +195,6 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
             epilogue: true,
             ..Features::PRODUCT
         },
-        signature: Signature::CallAndEpilogue,
         ..Kernel::plain(Family::MmaSync, symbol, dtype, [tile.m, tile.n, tile.k], tile.threads())
     }
 }

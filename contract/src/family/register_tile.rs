@@ -1,7 +1,6 @@
 //! f32 by `fma` from tiles of registers, with static shared memory: for devices without `cp.async`, and the rungs that
 //! lead to [`simt`].
 
-use crate::args::TileParts;
 use crate::dtype::DType;
 use crate::family::simt::{self, tiles};
 use crate::family::{Family, tiled};
@@ -32,15 +31,14 @@ impl RegisterTile {
     /// Threads of a block, each with 8 x 8 elements of C.
     pub const THREADS: u32 = 256;
 
-    /// `A_s` and `B_s`.
-    pub const PARTS: TileParts = TileParts {
-        tile_width: Self::WIDTH,
-        a_part: Bytes(Self::DEPTH * Self::A_PITCH * 4),
-        b_part: Bytes(Self::DEPTH * Self::WIDTH * 4),
-    };
+    /// Bytes of `A_s`.
+    pub const A_PART: Bytes = Bytes(Self::DEPTH * Self::A_PITCH * 4);
+
+    /// Bytes of `B_s`.
+    pub const B_PART: Bytes = Bytes(Self::DEPTH * Self::WIDTH * 4);
 
     /// Bytes of both arrays.
-    pub const BYTES: Bytes = Bytes(Self::PARTS.a_part.0 + Self::PARTS.b_part.0);
+    pub const BYTES: Bytes = Bytes(Self::A_PART.0 + Self::B_PART.0);
 }
 
 /// The kernels of this file.
@@ -54,8 +52,8 @@ pub(super) const KERNELS: [Kernel; 5] = [
         },
         smem: SmemLayout {
             storage: Storage::Static,
-            a_per_stage: RegisterTile::PARTS.a_part,
-            b_per_stage: RegisterTile::PARTS.b_part,
+            a_per_stage: RegisterTile::A_PART,
+            b_per_stage: RegisterTile::B_PART,
             row_padding: [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
             ..SmemLayout::NONE
         },

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::family::{Family, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, Operands, Signature, SplitK};
+use crate::kernel::{Alignment, Features, Kernel, Loads, Operands, SplitK};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
 
@@ -287,7 +287,6 @@ pub(super) const fn kernel(family: Family, symbol: &'static str, tile: BlockTile
         } else {
             None
         },
-        signature: Signature::Call,
         ..kernel
     }
 }

@@ -2,10 +2,9 @@
 
 use core::fmt;
 
-use crate::args::TileParts;
 use crate::dtype::DType;
 use crate::family::{Family, dtype};
-use crate::kernel::{Kernel, Signature, TileShape};
+use crate::kernel::{Kernel, TileShape};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::{Bytes, Elems};
 
@@ -191,15 +190,6 @@ impl TilePair {
         Bytes(self.part.get() * 2)
     }
 
-    /// The form that a kernel with dynamic shared memory takes.
-    pub const fn parts(self) -> TileParts {
-        TileParts {
-            tile_width: self.tile.width(),
-            a_part: self.part,
-            b_part: self.part,
-        }
-    }
-
     /// The widest tile whose pair fits into `limit`, or `None` where not even one element a side does.
     pub fn widest_within(limit: Bytes, dtype: DType) -> Option<TileGeometry> {
         (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
@@ -306,10 +296,10 @@ pub(super) const DYNAMIC: [Kernel; 20] = crate::tiled_dynamic_kernels!(with_dyna
 
 /// The kernel whose widths these are, with the widest.
 pub(super) const fn kernel(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2]) -> Kernel {
-    let (storage, signature) = match family {
-        Family::TiledDynamic => (Storage::Dynamic, Signature::ArgsAndParts),
-        Family::Naive => (Storage::Static, Signature::Params),
-        _ => (Storage::Static, Signature::Args),
+    let storage = if matches!(family, Family::TiledDynamic) {
+        Storage::Dynamic
+    } else {
+        Storage::Static
     };
     // Tile, block and bytes follow from the width.
     let kernel = Kernel {
@@ -319,7 +309,6 @@ pub(super) const fn kernel(family: Family, symbol: &'static str, dtype: DType, w
             storage,
             ..SmemLayout::NONE
         },
-        signature,
         ..Kernel::plain(family, symbol, dtype, [0; 3], 0)
     };
     with_width(kernel, widths[1])
@@ -400,10 +389,7 @@ mod tests {
                 assert!(pair.a_offset().get() + tile_bytes <= pair.b_offset().get());
                 assert!(pair.b_offset().get() + tile_bytes <= pair.total().get());
                 assert!(pair.total().get() - 2 * tile_bytes < 2 * TilePair::ALIGNMENT);
-                assert_eq!(
-                    pair.parts().a_part.get() + pair.parts().b_part.get(),
-                    pair.total().get()
-                );
+                assert_eq!(pair.a_part().get() + pair.b_part().get(), pair.total().get());
             }
         }
     }
@@ -448,7 +434,8 @@ mod tests {
                     TilePair::new(tile, dtype).total(),
                     "{dtype} {width}"
                 );
-                assert_eq!(found.parts(), TilePair::new(tile, dtype).parts(), "{dtype} {width}");
+                let pair = TilePair::new(tile, dtype);
+                assert_eq!((found.smem.a(), found.smem.b()), (pair.a_part(), pair.b_part()));
             }
         }
     }

@@ -132,6 +132,9 @@ pub struct Features {
     pub epilogue: bool,
     /// TMA stores of C where it is aligned.
     pub tma_store: bool,
+    /// Programmatic dependent launch: the grid starts while the one before it ends, and waits for it
+    /// (`griddepcontrol.wait`) before it accesses global memory.
+    pub dependent_launch: bool,
     /// `setmaxnreg`: the producer warpgroup gives registers to the consumers.
     pub reallocates_registers: bool,
 }
@@ -142,6 +145,7 @@ impl Features {
         alpha_beta: false,
         epilogue: false,
         tma_store: false,
+        dependent_launch: false,
         reallocates_registers: false,
     };
 }
@@ -153,24 +157,4 @@ pub struct SplitK {
     pub elems_per_tile: u32,
     /// Counters of a tile: one for each group of threads that reduces its part alone.
     pub counters_per_tile: u32,
-}
-
-/// The parameters of an entry point after (or in place of) `a, b, c`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Signature {
-    /// [`GemmParams`](crate::GemmParams) alone.
-    Params,
-    /// [`GemmParams`](crate::GemmParams) and three tensor maps.
-    ParamsAndMaps,
-    /// [`GemmArgs`](crate::GemmArgs).
-    Args,
-    /// [`GemmArgs`](crate::GemmArgs) and [`TileParts`](crate::TileParts).
-    ArgsAndParts,
-    /// [`GemmCall`](crate::GemmCall), workspace and counters.
-    Call,
-    /// [`GemmCall`](crate::GemmCall) and [`Epilogue`](crate::Epilogue).
-    CallAndEpilogue,
-    /// Three tensor maps in place of `a` and `b`, then `c`, [`GemmCall`](crate::GemmCall),
-    /// [`Epilogue`](crate::Epilogue), workspace and counters.
-    TensorMaps,
 }

@@ -10,7 +10,6 @@ use cust_raw::{CUfunction_attribute, CUresult};
 use tilewright::dispatch::Plan;
 use tilewright::launch::Gpu;
 use tilewright::{DriverCall, Element, Error, Result};
-use tilewright_contract::Signature;
 
 use super::operands::Set;
 
@@ -86,7 +85,9 @@ impl Twin<'_> {
     /// [`Error::Driver`].
     pub fn launch<T: Element>(&self, set: &mut Set<'_, T>) -> Result<()> {
         let (a, b, c) = (set.a.as_device_ptr(), set.b.as_device_ptr(), set.c.as_device_ptr());
-        let (args, parts, summary) = (self.plan.shape().args(), self.plan.parts(), self.plan.summary());
+        let (args, summary) = (self.plan.shape().args(), self.plan.summary());
+        // `TileParts` of tiled.cu.
+        let parts = [summary.tile[1], summary.a_part_bytes, summary.b_part_bytes];
         let address = |argument: *const c_void| argument.cast_mut();
         let mut arguments = vec![
             address((&raw const a).cast()),
@@ -94,11 +95,11 @@ impl Twin<'_> {
             address((&raw const c).cast()),
             address((&raw const args).cast()),
         ];
-        if self.plan.kernel().signature == Signature::ArgsAndParts {
+        if summary.dynamic_smem_bytes > 0 {
             arguments.push(address((&raw const parts).cast()));
         }
-        // SAFETY: the twin takes the arguments of our kernel; operands and geometry are those of the plan, whose type
-        // and shape the set has.
+        // SAFETY: the twin takes the operands, the extents, and the parts of dynamic shared memory where it has any;
+        // operands and geometry are those of the plan, whose type and shape the set has.
         unsafe {
             self.gpu.stream().launch(
                 &self.function,

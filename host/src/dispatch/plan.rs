@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, Family, GemmCall, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, RowCopy, SplitK, TileParts,
+    Bytes, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, RowCopy, SplitK,
 };
 use tilewright_plan::device::DeviceProfile;
 
@@ -176,13 +176,8 @@ impl Plan {
         }
     }
 
-    /// How a kernel with dynamic shared memory carves it.
-    pub fn parts(&self) -> TileParts {
-        self.kernel.parts()
-    }
-
-    /// The parameters of a launch, without addresses.
-    pub(crate) fn params<E>(&self, [alpha, beta]: [f32; 2]) -> GemmParams<E> {
+    /// The parameters of a launch, without addresses and epilogue.
+    pub fn params<E>(&self, [alpha, beta]: [f32; 2]) -> GemmParams<E> {
         let null = core::ptr::null_mut();
         GemmParams {
             alpha,
@@ -194,18 +189,6 @@ impl Plan {
             a_part: self.kernel.smem.a(),
             b_part: self.kernel.smem.b(),
             ..GemmParams::product(null, null, null, self.kernel.args(&self.taken))
-        }
-    }
-
-    /// The numbers that kernels with [`alpha_beta`](tilewright_contract::Features::alpha_beta) take.
-    pub fn call(&self, alpha: f32, beta: f32) -> GemmCall {
-        GemmCall {
-            args: self.kernel.args(&self.taken),
-            alpha,
-            beta,
-            group_m: (GROUP_ROWS / self.kernel.tile.m).max(1),
-            splits: self.splits,
-            k_per_split: candidates::k_per_split(&self.shape, &self.kernel, self.splits),
         }
     }
 

@@ -12,6 +12,7 @@ mod workspace;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::c_void;
+use std::iter;
 use std::marker::PhantomData;
 
 use cust::context::Context;
@@ -21,8 +22,7 @@ use cust::function::Function;
 use cust::memory::DevicePointer;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use kernels_gpu::host::NO_MAPS;
-use tilewright_contract::{Bytes, Epilogue, GemmParams, KERNELS, Kernel, Operand, RowCopy, Signature};
+use tilewright_contract::{Bytes, GemmParams, KERNELS, Kernel, Operand, RowCopy};
 
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
@@ -194,68 +194,39 @@ impl Gpu {
             self.copied(1, copy_b, b.as_device_ptr())?,
             c.as_device_ptr(),
         );
-        let [alpha, beta] = finish.factors.of_call();
-        let (args, parts, call) = (plan.shape().args(), plan.parts(), plan.call(alpha, beta));
-        let maps = match kernel.signature {
-            Signature::ParamsAndMaps | Signature::TensorMaps => {
-                let addresses = [a.as_raw(), b.as_raw(), c.as_raw()];
-                maps::maps(kernel, &plan.taken(), addresses, tensor_map::encode)?
-            }
-            _ => NO_MAPS,
-        };
-        let epilogue = Epilogue::<T> {
-            bias: finish
-                .bias
-                .map_or(std::ptr::null(), |bias| bias.as_device_ptr().as_ptr()),
-            activation: finish.activation,
-            output: C::OUTPUT,
-        };
         let params = GemmParams::<T> {
             a: a.as_ptr(),
             b: b.as_ptr(),
-            c: c.as_ptr().cast_mut().cast(),
-            bias: epilogue.bias,
+            c: c.as_mut_ptr().cast(),
+            bias: finish
+                .bias
+                .map_or(std::ptr::null(), |bias| bias.as_device_ptr().as_ptr()),
             workspace: sums.as_mut_ptr(),
             counters: counters.as_mut_ptr(),
-            activation: epilogue.activation,
-            output: epilogue.output,
-            ..plan.params([alpha, beta])
+            activation: finish.activation,
+            output: C::OUTPUT,
+            ..plan.params(finish.factors.of_call())
         };
-        let address = |argument: *const c_void| argument.cast_mut();
-        let params = address((&raw const params).cast());
-        let [a, b, c] = [
-            address((&raw const a).cast()),
-            address((&raw const b).cast()),
-            address((&raw const c).cast()),
-        ];
-        let (args, parts) = (address((&raw const args).cast()), address((&raw const parts).cast()));
-        let (call, epilogue) = (address((&raw const call).cast()), address((&raw const epilogue).cast()));
-        let (sums, counters) = (address((&raw const sums).cast()), address((&raw const counters).cast()));
-        let arguments = match kernel.signature {
-            Signature::Args => vec![a, b, c, args],
-            Signature::ArgsAndParts => vec![a, b, c, args, parts],
-            Signature::Call => vec![a, b, c, call, sums, counters],
-            Signature::CallAndEpilogue => vec![a, b, c, call, epilogue],
-            Signature::Params => vec![params],
-            Signature::ParamsAndMaps => {
-                let [map_a, map_b, map_c] = maps.each_ref().map(|map| address((&raw const *map).cast()));
-                vec![params, map_a, map_b, map_c]
+        let maps = match kernel.takes_tensor_maps() {
+            true => {
+                let addresses = [a.as_raw(), b.as_raw(), c.as_raw()];
+                Some(maps::maps(kernel, &plan.taken(), addresses, tensor_map::encode)?)
             }
-            Signature::TensorMaps => {
-                let [map_a, map_b, map_c] = maps.each_ref().map(|map| address((&raw const *map).cast()));
-                vec![map_a, map_b, map_c, c, call, epilogue, sums, counters]
-            }
+            false => None,
         };
+        let params: *const c_void = (&raw const params).cast();
+        let maps = maps.iter().flatten().map(|map| (&raw const *map).cast());
+        let arguments: Vec<*mut c_void> = iter::once(params).chain(maps).map(<*const c_void>::cast_mut).collect();
         let [x, y] = kernel.block;
         let dynamic_bytes = plan.dynamic_bytes().get();
-        // SAFETY: 1. the argument list is the entry point's: three device pointers, then what its kind takes, or three
-        // tensor maps, C and what a kernel with maps takes; each alive until the call has copied it.
+        // SAFETY: 1. the argument list is the entry point's: the parameters, and three tensor maps where it takes them;
+        // each alive until the call has copied it.
         // 2. The operands span what the shape says (checked above), or are copies that the plan's shape describes, and
         //    C is borrowed exclusively, so it overlaps neither A nor B; the workspace has the plan's elements, and
         //    launches of one stream use it one after the other. 3. Grid, block and dynamic bytes are those of the plan,
         //    which only `plan()` makes, from the layout that the kernel indexes with.
         unsafe {
-            if matches!(kernel.signature, Signature::TensorMaps | Signature::ParamsAndMaps) {
+            if kernel.supports.dependent_launch {
                 // 4. These wait for the launch before them by themselves.
                 return dependent::launch(
                     &self.stream,

@@ -2,11 +2,11 @@
 
 use cuda_std::thread;
 use cuda_views::GlobalMut;
-use tilewright_contract::{BlockTile, GemmCall, span_elems};
+use tilewright_contract::{BlockTile, GemmParams, span_elems};
 
 use super::Tile;
 use crate::primitives::opaque;
-use crate::slices::{Results, Share, WholeBlock, meet};
+use crate::slices::{Share, WholeBlock, meet};
 use crate::unroll::unrolled;
 
 /// Row and column of C of a thread's first element.
@@ -19,7 +19,7 @@ pub(super) struct Place {
 /// Stores a thread's sums; with slices, the block that has those of all slices does.
 ///
 /// # Safety
-/// `results` are as they say, for the grid and the tile of `call`. The place is the thread's own. Every thread of the
+/// `params` is as for [`pipeline`](super::pipeline). The place is the thread's own. Every thread of the
 /// block calls this.
 #[inline(always)]
 // Sums are indexed by row and column throughout.
@@ -27,40 +27,39 @@ pub(super) struct Place {
 pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     mut sums: [[f32; N]; M],
     place: Place,
-    results: Results,
-    call: GemmCall,
+    params: &GemmParams<f32>,
 ) {
     let slices = const { T::TILE.supports_split_k() };
-    if slices && call.splits > 1 {
+    if slices && params.splits > 1 {
         let tile = const { T::TILE };
         // Computed again: kept since the start, these numbers would take registers that the products need.
         let block = thread::block_idx_x() + opaque::zero();
-        let tiles = call.args.m.div_ceil(tile.m) * call.args.n.div_ceil(tile.n);
+        let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
         let share = Share {
             tile: block % tiles.max(1),
             tiles,
             slice: block / tiles.max(1),
-            slices: call.splits,
+            slices: params.splits,
             threads: tile.threads(),
         };
         // SAFETY: the caller's promise.
-        if !unsafe { meet(&WholeBlock, &mut sums, share, results.meeting) } {
+        if !unsafe { meet(&WholeBlock, &mut sums, share, params) } {
             return;
         }
     }
-    let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
-    // SAFETY: C is as `call` says.
-    let c = unsafe { GlobalMut::new_with(results.c, || span_elems(m as usize, n as usize, ld)) };
+    let (m, n, ld) = (params.m, params.n, params.ldc as usize);
+    // SAFETY: C is as `params` says.
+    let c = unsafe { GlobalMut::new_with(params.c, || span_elems(m as usize, n as usize, ld)) };
     // `ptxas` gives the four sums of a vector neighbouring registers, in the same banks as the vector of B has, so that
     // each `fma` reads two operands from one bank. Single stores leave it free.
-    let vectors = slices && n.is_multiple_of(4) && ld.is_multiple_of(4) && results.c.addr().is_multiple_of(16);
+    let vectors = slices && n.is_multiple_of(4) && ld.is_multiple_of(4) && params.c.addr().is_multiple_of(16);
     let scaled = |sum: f32, index: usize, inside: bool| {
-        let product = call.alpha * sum;
-        if call.beta == 0.0 {
+        let product = params.alpha * sum;
+        if params.beta == 0.0 {
             product
         } else {
             // SAFETY: inside C; no other thread writes this element.
-            product + call.beta * unsafe { c.get_if(inside, || index, 0.0) }
+            product + params.beta * unsafe { c.get_if(inside, || index, 0.0) }
         }
     };
     unrolled!(M, at most 16, |i| {

@@ -26,13 +26,12 @@ mod operand;
 
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
-use tilewright_contract::{BlockTile, GemmCall, GroupedTile};
+use tilewright_contract::{BlockTile, GemmParams, GroupedTile};
 
 pub use operand::{AcrossK, AlongTile, Layout};
 
 use crate::primitives::async_copy;
 use crate::primitives::fma::fma;
-use crate::slices::Results;
 use crate::unroll::unrolled;
 use crate::warp::Lane;
 use operand::{Part, Position, Side, copies, span};
@@ -47,29 +46,24 @@ pub trait Tile {
 /// and `thread_n`.
 ///
 /// # Safety
-/// - `a`, `b` and `results` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global
-///   memory.
+/// - The operands are as `params` describes them, A and B laid out as `LA` and `LB` say, in global memory; workspace
+///   and counters are as [`meet`](crate::slices::meet) asks for.
 /// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once for each
 ///   slice.
-/// - `slice_k` is a multiple of the tile's k; `slices * slice_k` is at least `k`. 256 rows of an operand span less than
-///   2^32 elements.
+/// - `k_per_split` is a multiple of the tile's k; `splits * k_per_split` is at least `k`. 256 rows of an operand span
+///   less than 2^32 elements.
 #[inline(always)]
-pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
-    a: *const f32,
-    b: *const f32,
-    results: Results,
-    call: GemmCall,
-) {
+pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(params: &GemmParams<f32>) {
     const { assert!(M == T::TILE.thread_m as usize && N == T::TILE.thread_n as usize) };
     let tile = const { T::TILE };
-    let args = call.args;
+    let args = params.args();
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, Lane::of(t % 32));
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, call.group_m);
+    let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
     let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
-    let k_begin = at.split * call.k_per_split;
-    let k_end = args.k.min(k_begin + call.k_per_split);
+    let k_begin = at.split * params.k_per_split;
+    let k_end = args.k.min(k_begin + params.k_per_split);
 
     let elems = const { T::TILE.stages * T::TILE.stage_elems() };
     // SAFETY: the allocation holds all stages, aligned for vectors.
@@ -81,10 +75,10 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
         ld,
         k: k_begin,
     };
-    // SAFETY: the matrices are as `call` says.
+    // SAFETY: the matrices are as `params` says.
     let (mut part_a, mut part_b) = unsafe {
-        let from_a = Global::new_with(a, || span::<LA>(args.m, args.k, args.lda));
-        let from_b = Global::new_with(b, || span::<LB>(args.n, args.k, args.ldb));
+        let from_a = Global::new_with(params.a, || span::<LA>(args.m, args.k, args.lda));
+        let from_b = Global::new_with(params.b, || span::<LB>(args.n, args.k, args.ldb));
         (
             Part::new::<LA>(from_a, side_a, t, place(row, args.m, args.lda)),
             Part::new::<LB>(from_b, side_b, t, place(column, args.n, args.ldb)),
@@ -192,7 +186,7 @@ pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N:
         column: column + (b_read - tile.a_elems()),
     };
     // SAFETY: the caller's promise; the place is this thread's.
-    unsafe { epilogue::store::<T, M, N>(sums, place, results, call) };
+    unsafe { epilogue::store::<T, M, N>(sums, place, params) };
 }
 
 /// Waits for the copies of the step that is used next: those of the `stages - 2` steps behind it may go on.

@@ -65,7 +65,7 @@ macro_rules! entry_points {
             #[kernel]
             pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {
                 // SAFETY: the caller's promise.
-                unsafe { naive(Operands::of(params)) }
+                unsafe { naive(Operands::new(params)) }
             }
         )*
 

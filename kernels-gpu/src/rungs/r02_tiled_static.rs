@@ -11,7 +11,7 @@
 use cuda_std::{kernel, shared_array};
 use cuda_views::Shared;
 use half::{bf16, f16};
-use tilewright_contract::GemmArgs;
+use tilewright_contract::GemmParams;
 
 use crate::operands::Operands;
 use crate::tiled::{Fixed, Tiles, tiled};
@@ -22,9 +22,9 @@ macro_rules! entry_points {
             #[doc = concat!("[`tiled`], ", stringify!($width), " wide, with elements of `", stringify!($element), "`.")]
             ///
             /// # Safety
-            /// As for the body: operands as `args` describes them, grid and block of the table of kernels.
+            /// As for the body: operands as `params` describes them, grid and block of the table of kernels.
             #[kernel]
-            pub unsafe fn $symbol(a: *const $element, b: *const $element, c: *mut $element, args: GemmArgs) {
+            pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {
                 const ELEMS: usize = $width * $width;
                 // SAFETY: two arrays of so many elements.
                 let tiles = unsafe {
@@ -34,12 +34,12 @@ macro_rules! entry_points {
                     }
                 };
                 // SAFETY: the tiles are W x W elements each; the rest is the caller's promise.
-                unsafe { tiled::<$element, _, 1>(Operands::new(a, b, c, args), tiles, Fixed::<$width>) }
+                unsafe { tiled::<$element, _, 1>(Operands::new(params), tiles, Fixed::<$width>) }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Plain: $($symbol: $element;)* }
+        crate::host::rows! { Params: $($symbol: $element;)* }
     };
 }
 

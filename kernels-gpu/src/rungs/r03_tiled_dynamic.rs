@@ -21,7 +21,7 @@
 use cuda_std::{kernel, shared};
 use cuda_views::Shared;
 use half::{bf16, f16};
-use tilewright_contract::{Bytes, GemmArgs, TileParts};
+use tilewright_contract::{Bytes, GemmParams};
 
 use crate::element::Element;
 use crate::operands::Operands;
@@ -54,27 +54,21 @@ macro_rules! entry_points {
             #[doc = concat!("[`tiled`], ", stringify!($outputs), " elements of C a thread and side.")]
             ///
             /// # Safety
-            /// As for the body: operands as `args` describes them, grid and block of the table of kernels, dynamic
-            /// shared memory as `parts` lays it out.
+            /// As for the body: operands as `params` describes them, grid and block of the table of kernels, dynamic
+            /// shared memory as `params` lays it out.
             #[kernel]
-            pub unsafe fn $symbol(
-                a: *const $element,
-                b: *const $element,
-                c: *mut $element,
-                args: GemmArgs,
-                parts: TileParts,
-            ) {
-                let width = entry_points!(@width parts.tile_width, $kind $($width)?);
+            pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {
+                let width = entry_points!(@width params.tile_width, $kind $($width)?);
                 // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's
                 // promise.
                 unsafe {
-                    tiled::<$element, _, $outputs>(Operands::new(a, b, c, args), carve(parts.a_part, width), width)
+                    tiled::<$element, _, $outputs>(Operands::new(params), carve(params.a_part, width), width)
                 }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Parts: $($symbol: $element;)* }
+        crate::host::rows! { Params: $($symbol: $element;)* }
     };
     (@width $given:expr, Fixed $width:literal) => { Fixed::<$width> };
     (@width $given:expr, Runtime) => { Runtime($given) };

@@ -27,7 +27,7 @@
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
-use tilewright_contract::{BlockTile, DType, GemmArgs, TileOrigin, tiles};
+use tilewright_contract::{BlockTile, DType, GemmParams, TileOrigin, tiles};
 
 use crate::operands::Operands;
 use crate::unroll::unrolled;
@@ -112,15 +112,15 @@ unsafe fn register_column(operands: Operands<f32>, stage: Shared<f32>) {
 /// Elements of `f32`; the module says how.
 ///
 /// # Safety
-/// As for the body: operands as `args` describes them, grid and block of the variant table.
+/// As for the body: operands as `params` describes them, grid and block of the variant table.
 #[kernel(max_threads = 512)]
-pub unsafe fn r04_register_column_f32(a: *const f32, b: *const f32, c: *mut f32, args: GemmArgs) {
+pub unsafe fn r04_register_column_f32(#[grid_constant] params: &GemmParams<f32>) {
     const BYTES: usize = TILE.bytes(DType::F32).get() as usize;
     // u128: aligned for vectors of 16 bytes.
     let stage = shared_array![u128; BYTES / 16];
     // SAFETY: an array of so many elements; the rest is the caller's promise.
-    unsafe { register_column(Operands::new(a, b, c, args), Shared::new(stage.cast(), BYTES / 4)) }
+    unsafe { register_column(Operands::new(params), Shared::new(stage.cast(), BYTES / 4)) }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Plain: r04_register_column_f32: f32; }
+crate::host::rows! { Params: r04_register_column_f32: f32; }

@@ -10,19 +10,19 @@
 //! multiprocessor. `max_threads` tells the compiler so much.
 
 use cuda_std::kernel;
-use tilewright_contract::GemmArgs;
+use tilewright_contract::GemmParams;
 
 use crate::register_tile::register_tile;
 
 /// Elements of `f32`; the module says how.
 ///
 /// # Safety
-/// As for the body: operands as `args` describes them, grid and block of the variant table.
+/// As for the body: operands as `params` describes them, grid and block of the variant table.
 #[kernel(max_threads = 256)]
-pub unsafe fn r05_register_tile_f32(a: *const f32, b: *const f32, c: *mut f32, args: GemmArgs) {
+pub unsafe fn r05_register_tile_f32(#[grid_constant] params: &GemmParams<f32>) {
     // SAFETY: the caller's promise.
-    unsafe { register_tile(a, b, c, args) }
+    unsafe { register_tile(params) }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Plain: r05_register_tile_f32: f32; }
+crate::host::rows! { Params: r05_register_tile_f32: f32; }

@@ -19,7 +19,7 @@
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
-use tilewright_contract::{BlockTile, DType, GemmArgs, tiles};
+use tilewright_contract::{BlockTile, DType, GemmParams, tiles};
 
 use crate::operands::Operands;
 use crate::register::{Place, allow_vectors, one_stage};
@@ -43,16 +43,16 @@ pub(super) fn place(t: u32) -> Place {
 /// Elements of `f32`; the module says how.
 ///
 /// # Safety
-/// As for the body: operands as `args` describes them, grid and block of the variant table.
+/// As for the body: operands as `params` describes them, grid and block of the variant table.
 #[kernel(max_threads = 256)]
-pub unsafe fn r07_warp_tile_f32(a: *const f32, b: *const f32, c: *mut f32, args: GemmArgs) {
+pub unsafe fn r07_warp_tile_f32(#[grid_constant] params: &GemmParams<f32>) {
     const BYTES: usize = TILE.bytes(DType::F32).get() as usize;
     // u128: aligned for vectors of 16 bytes.
     let stage = shared_array![u128; BYTES / 16];
     let place = place(thread::thread_idx_x());
     // SAFETY: an array of so many elements; the rest is the caller's promise.
     unsafe {
-        let (operands, stage) = (Operands::new(a, b, c, args), Shared::new(stage.cast(), BYTES / 4));
+        let (operands, stage) = (Operands::new(params), Shared::new(stage.cast(), BYTES / 4));
         if allow_vectors(operands) {
             one_stage::<true>(operands, stage, place);
         } else {
@@ -62,4 +62,4 @@ pub unsafe fn r07_warp_tile_f32(a: *const f32, b: *const f32, c: *mut f32, args:
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Plain: r07_warp_tile_f32: f32; }
+crate::host::rows! { Params: r07_warp_tile_f32: f32; }

@@ -30,7 +30,7 @@
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
-use tilewright_contract::{BlockTile, DType, GemmArgs, tiles};
+use tilewright_contract::{BlockTile, DType, GemmParams, tiles};
 
 use crate::operands::Operands;
 use crate::primitives::fma::fma;
@@ -107,15 +107,15 @@ fn multiply(sums: &mut Sums, (from_a, from_b): (Fragment, Fragment)) {
 /// Elements of `f32`; the module says how.
 ///
 /// # Safety
-/// As for the body: operands as `args` describes them, grid and block of the variant table.
+/// As for the body: operands as `params` describes them, grid and block of the variant table.
 #[kernel(max_threads = 256, min_blocks = 2)]
-pub unsafe fn r08_double_buffer_f32(a: *const f32, b: *const f32, c: *mut f32, args: GemmArgs) {
+pub unsafe fn r08_double_buffer_f32(#[grid_constant] params: &GemmParams<f32>) {
     const BYTES: usize = TILE.bytes(DType::F32).get() as usize;
     // u128: aligned for vectors of 16 bytes.
     let stages = shared_array![u128; BYTES / 16];
     // SAFETY: an array of so many elements; the rest is the caller's promise.
     unsafe {
-        let (operands, stages) = (Operands::new(a, b, c, args), Shared::new(stages.cast(), BYTES / 4));
+        let (operands, stages) = (Operands::new(params), Shared::new(stages.cast(), BYTES / 4));
         if allow_vectors(operands) {
             double_buffer::<true>(operands, stages);
         } else {
@@ -125,4 +125,4 @@ pub unsafe fn r08_double_buffer_f32(a: *const f32, b: *const f32, c: *mut f32, a
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Plain: r08_double_buffer_f32: f32; }
+crate::host::rows! { Params: r08_double_buffer_f32: f32; }

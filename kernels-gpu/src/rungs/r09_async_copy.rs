@@ -11,10 +11,9 @@
 //! Block: 256 threads. Shared memory: [`BlockTile::bytes`](tilewright_contract::BlockTile::bytes), dynamic.
 
 use cuda_std::kernel;
-use tilewright_contract::{BlockTile, GemmCall, tiles};
+use tilewright_contract::{BlockTile, GemmParams, tiles};
 
 use crate::pipeline::{AcrossK, AlongTile, Tile, pipeline};
-use crate::slices::{Meeting, Results};
 
 struct T256x128;
 
@@ -28,33 +27,22 @@ macro_rules! entry_points {
             #[doc = concat!("[`pipeline`], `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), ".")]
             ///
             /// # Safety
-            /// As for the body: operands as `call` describes them, grid, block and dynamic shared memory of the plan.
+            /// As for the body: operands as `params` describes them, grid, block and dynamic shared memory of the plan.
             #[kernel(max_threads = tiles::$tile.threads(), min_blocks = tiles::$tile.min_blocks)]
-            pub unsafe fn $symbol(
-                a: *const f32,
-                b: *const f32,
-                c: *mut f32,
-                call: GemmCall,
-                workspace: *mut f32,
-                counters: *mut u32,
-            ) {
+            pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<f32>) {
                 const M: usize = tiles::$tile.thread_m as usize;
                 const N: usize = tiles::$tile.thread_n as usize;
-                let results = Results {
-                    c,
-                    meeting: Meeting { workspace, counters },
-                };
                 // SAFETY: the caller's promise.
                 unsafe {
                     pipeline::<T256x128, entry_points!(@layout $a $a_elems), entry_points!(@layout $b $b_elems), M, N>(
-                        a, b, results, call,
+                        params,
                     )
                 }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Call: $($symbol: f32;)* }
+        crate::host::rows! { Params: $($symbol: f32;)* }
     };
     (@layout KMajor $elems:literal) => { AcrossK };
     (@layout MnMajor $elems:literal) => { AlongTile<$elems> };

@@ -25,9 +25,9 @@ use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};
 #[cfg(doc)]
 use tilewright_contract::family::matrix_vector;
-use tilewright_contract::{GemmCall, LineTile, Major, span_elems};
+use tilewright_contract::{GemmParams, LineTile, Major, span_elems};
 
-use crate::slices::{Meeting, Results, Share, WholeBlock, meet};
+use crate::slices::{Share, WholeBlock, meet};
 use crate::unroll::unrolled;
 
 const AHEAD: usize = LineTile::AHEAD as usize;
@@ -54,21 +54,28 @@ impl Problem {
     /// Of this block.
     ///
     /// # Safety
-    /// `a`, `b` and `results` are the operands that `call` describes, in the form of `matrix_vector::args`; the matrix
-    /// lies as `tile` says.
+    /// The operands are as `params` describes them, in the form of `matrix_vector::args`; the matrix is stored as
+    /// `major` says.
     #[inline(always)]
-    unsafe fn new(major: Major, a: *const f32, b: *const f32, results: Results, call: GemmCall) -> Self {
-        let args = call.args;
+    unsafe fn new(major: Major, params: &GemmParams<f32>) -> Self {
+        let args = params.args();
         let k = args.k as usize;
         let (matrix, ld, lines, vector, vector_stride, c_stride) = if args.n == 1 {
-            (a, args.lda, args.m, b, args.ldb as usize, args.ldc as usize)
+            (
+                params.a,
+                args.lda,
+                args.m,
+                params.b,
+                args.ldb as usize,
+                args.ldc as usize,
+            )
         } else {
-            (b, args.ldb, args.n, a, args.lda as usize, 1)
+            (params.b, args.ldb, args.n, params.a, args.lda as usize, 1)
         };
         let tiles = lines.div_ceil(LineTile::lines(major));
         let block = thread::block_idx_x();
         let (slice, tile_of_c) = (block / tiles.max(1), block % tiles.max(1));
-        let k_begin = slice * call.k_per_split;
+        let k_begin = slice * params.k_per_split;
         let span = || match major {
             Major::K => span_elems(lines as usize, k, ld as usize),
             Major::Mn => span_elems(k, lines as usize, ld as usize),
@@ -81,17 +88,17 @@ impl Problem {
                 lines,
                 vector: Global::new_with(vector, || span_elems(k, 1, vector_stride)),
                 vector_stride,
-                c: GlobalMut::new_with(results.c, || span_elems(lines as usize, 1, c_stride)),
+                c: GlobalMut::new_with(params.c, || span_elems(lines as usize, 1, c_stride)),
                 c_stride,
                 share: Share {
                     tile: tile_of_c,
                     tiles,
                     slice,
-                    slices: call.splits,
+                    slices: params.splits,
                     threads: LineTile::THREADS,
                 },
                 k_begin,
-                k_end: args.k.min(k_begin + call.k_per_split),
+                k_end: args.k.min(k_begin + params.k_per_split),
             }
         }
     }
@@ -100,24 +107,24 @@ impl Problem {
     /// where it has one.
     ///
     /// # Safety
-    /// `results` are as they say. Every thread of the block calls this; no two have one line.
+    /// The operands are as `params` describes them. Every thread of the block calls this; no two have one line.
     #[inline(always)]
-    unsafe fn store(self, sum: f32, line: Option<u32>, results: Results, call: GemmCall) {
+    unsafe fn store(self, sum: f32, line: Option<u32>, params: &GemmParams<f32>) {
         let mut sums = [[sum]];
         // SAFETY: the caller's promise.
-        if call.splits > 1 && !unsafe { meet(&WholeBlock, &mut sums, self.share, results.meeting) } {
+        if params.splits > 1 && !unsafe { meet(&WholeBlock, &mut sums, self.share, params) } {
             return;
         }
         let inside = line.is_some_and(|line| line < self.lines);
         let index = || line.unwrap_or(0) as usize * self.c_stride;
         // SAFETY: inside C, and no other thread's element.
         unsafe {
-            let before = self.c.get_if(inside && call.beta != 0.0, index, 0.0);
-            let product = call.alpha * sums[0][0];
-            let added = if call.beta == 0.0 {
+            let before = self.c.get_if(inside && params.beta != 0.0, index, 0.0);
+            let product = params.alpha * sums[0][0];
+            let added = if params.beta == 0.0 {
                 product
             } else {
-                product + call.beta * before
+                product + params.beta * before
             };
             self.c.set_if(inside, index, || added);
         }
@@ -129,9 +136,9 @@ impl Problem {
 /// # Safety
 /// As for the entry points.
 #[inline(always)]
-unsafe fn k_major<const V: usize>(a: *const f32, b: *const f32, results: Results, call: GemmCall) {
+unsafe fn k_major<const V: usize>(params: &GemmParams<f32>) {
     // SAFETY: the caller's promise.
-    let problem = unsafe { Problem::new(Major::K, a, b, results, call) };
+    let problem = unsafe { Problem::new(Major::K, params) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
     let line = problem.share.tile * LineTile::lines(Major::K) + warp;
@@ -177,7 +184,7 @@ unsafe fn k_major<const V: usize>(a: *const f32, b: *const f32, results: Results
         sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0;
     });
     // SAFETY: the caller's promise; the first lane of each warp has its line.
-    unsafe { problem.store(sum, (lane == 0).then_some(line), results, call) };
+    unsafe { problem.store(sum, (lane == 0).then_some(line), params) };
 }
 
 /// Lines whose neighbours are neighbours in memory, loaded in vectors of `V`, 4 or 1, by `4 / V` loads of a lane.
@@ -185,10 +192,10 @@ unsafe fn k_major<const V: usize>(a: *const f32, b: *const f32, results: Results
 /// # Safety
 /// As for the entry points; `warps` holds 128 elements for each warp, in this block's shared memory.
 #[inline(always)]
-unsafe fn mn_major<const V: usize>(a: *const f32, b: *const f32, results: Results, call: GemmCall, warps: Shared<f32>) {
+unsafe fn mn_major<const V: usize>(params: &GemmParams<f32>, warps: Shared<f32>) {
     const LOADS: [usize; 2] = [LineTile::LANE_LINES as usize, 1];
     // SAFETY: the caller's promise.
-    let problem = unsafe { Problem::new(Major::Mn, a, b, results, call) };
+    let problem = unsafe { Problem::new(Major::Mn, params) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
     let first = problem.share.tile * LineTile::lines(Major::Mn);
@@ -251,7 +258,7 @@ unsafe fn mn_major<const V: usize>(a: *const f32, b: *const f32, results: Result
         sum += unsafe { warps.get((warp * lines + mine) as usize) };
     });
     // SAFETY: the caller's promise; the first 128 threads have the lines.
-    unsafe { problem.store(sum, (t < lines).then_some(first + t), results, call) };
+    unsafe { problem.store(sum, (t < lines).then_some(first + t), params) };
 }
 
 /// `V` elements, 4 or 1, in one access.
@@ -287,33 +294,22 @@ macro_rules! entry_points {
             #[doc = concat!("The matrix is ", stringify!($major), ", loaded in vectors of ", stringify!($elems), ".")]
             ///
             /// # Safety
-            /// Operands as `call` describes them in the form of [`matrix_vector::args`], the matrix with this major,
+            /// Operands as `params` describes them in the form of [`matrix_vector::args`], the matrix with this major,
             /// rows and address multiples of the vector's bytes; grid and block of the plan; workspace and counters as
-            /// [`Results`] says.
+            /// [`meet`] asks for.
             #[kernel(max_threads = LineTile::THREADS, min_blocks = LineTile::MIN_BLOCKS)]
-            pub unsafe fn $symbol(
-                a: *const f32,
-                b: *const f32,
-                c: *mut f32,
-                call: GemmCall,
-                workspace: *mut f32,
-                counters: *mut u32,
-            ) {
-                let results = Results {
-                    c,
-                    meeting: Meeting { workspace, counters },
-                };
+            pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<f32>) {
                 // SAFETY: the caller's promise; the array has the elements that the body asks for.
-                unsafe { entry_points!(@body $major, $elems)(a, b, results, call) }
+                unsafe { entry_points!(@body $major, $elems)(params) }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Call: $($symbol: f32;)* }
+        crate::host::rows! { Params: $($symbol: f32;)* }
     };
     (@body KMajor, $elems:literal) => { k_major::<$elems> };
     (@body MnMajor, $elems:literal) => {
-        |a, b, results, call| mn_major::<$elems>(a, b, results, call, sums_of_warps())
+        |params| mn_major::<$elems>(params, sums_of_warps())
     };
 }
 

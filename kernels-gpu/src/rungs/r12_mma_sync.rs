@@ -15,7 +15,7 @@
 
 use cuda_std::kernel;
 use half::{bf16, f16};
-use tilewright_contract::{Epilogue, GemmCall, TensorTile, tensor_tiles};
+use tilewright_contract::{GemmParams, TensorTile, tensor_tiles};
 
 use crate::tensor::{self, AlongK as KMajor, AlongLines as MnMajor, Tile};
 
@@ -39,25 +39,19 @@ macro_rules! entry_points {
             )]
             ///
             /// # Safety
-            /// As for the body: operands as `call` and `epilogue` describe them, grid, block and dynamic shared memory
+            /// As for the body: operands as `params` describes them, grid, block and dynamic shared memory
             /// of the plan, no split-K.
             #[kernel(max_threads = tensor_tiles::$tile.threads(), min_blocks = tensor_tiles::$tile.min_blocks)]
-            pub unsafe fn $symbol(
-                a: *const $element,
-                b: *const $element,
-                c: *mut $element,
-                call: GemmCall,
-                epilogue: Epilogue<$element>,
-            ) {
+            pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {
                 const M: usize = tensor_tiles::$tile.warp_m as usize / 16;
                 const N: usize = tensor_tiles::$tile.warp_n as usize / 8;
                 // SAFETY: the caller's promise.
-                unsafe { tensor::product::<$element, $tile, $a, $b, M, N>(a, b, c, call, epilogue) }
+                unsafe { tensor::product::<$element, $tile, $a, $b, M, N>(params) }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Tensor: $($symbol: $element;)* }
+        crate::host::rows! { Params: $($symbol: $element;)* }
     };
 }
 

@@ -2,7 +2,7 @@
 
 use cuda_std::{thread, warp};
 use cuda_views::{GlobalMut, Shared};
-use tilewright_contract::{Epilogue, GemmCall, Output, Swizzle, span_elems};
+use tilewright_contract::{GemmParams, Output, Swizzle, span_elems};
 
 use super::{Place, Sums, TensorElement, Tile};
 use crate::element::Narrowed;
@@ -11,33 +11,31 @@ use crate::primitives::async_copy;
 use crate::primitives::mma::c_place;
 use crate::unroll::unrolled;
 
-/// Does with a lane's sums what `call` and `epilogue` say, and stores them. Where C is of the type of A and B, takes
+/// Does with a lane's sums what `params` says, and stores them. Where C is of the type of A and B, takes
 /// vectors of 16 bytes and is not read, by way of shared memory, so that 8 lanes store 128 bytes of a row; else as they
 /// are, two neighbours at once where C allows that: of f32 4 lanes then store 32 bytes, a sector.
 ///
 /// # Safety
-/// `c` and the bias are as `call` and `epilogue` say; the place is the warp's own. `ring` is the block's, of which no
+/// C and the bias are as `params` says; the place is the warp's own. `ring` is the block's, of which no
 /// thread will use anything any more. Every thread of the block calls this.
 #[inline(always)]
 pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     sums: &mut Sums<M, N>,
     place: Place,
-    c: *mut E,
-    call: GemmCall,
-    epilogue: Epilogue<E>,
+    params: &GemmParams<E>,
     ring: Shared<E>,
 ) {
-    let (n, ld) = (call.args.n, call.args.ldc);
-    let in_f32 = epilogue.output == Output::F32;
+    let GemmParams { c, n, ldc: ld, .. } = *params;
+    let in_f32 = params.output == Output::F32;
     let whole = n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16);
-    // SAFETY: the caller's promise; C is of f32 where the epilogue says so, else of E.
+    // SAFETY: the caller's promise; C is of f32 where `output` says so, else of E.
     unsafe {
         if in_f32 {
-            Direct::new(c.cast::<f32>(), place, call).scale(sums, call);
+            Direct::new(c.cast::<f32>(), place, params).scale(sums, params);
         } else {
-            Direct::new(c, place, call).scale(sums, call);
+            Direct::new(c, place, params).scale(sums, params);
         }
-        let finish = Finish::new(epilogue, n);
+        let finish = Finish::new(params);
         let first_column = place.column + place.warp_column + c_place(thread::thread_idx_x() % 32, 0).1;
         unrolled!(N, at most 16, |j| {
             let bias = finish.bias(first_column + 8 * j as u32);
@@ -49,11 +47,11 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
             });
         });
         if in_f32 {
-            Direct::new(c.cast::<f32>(), place, call).store(sums);
-        } else if whole && call.beta == 0.0 {
-            through_shared::<E, T, M, N>(sums, place, c.cast(), call, ring);
+            Direct::new(c.cast::<f32>(), place, params).store(sums);
+        } else if whole && params.beta == 0.0 {
+            through_shared::<E, T, M, N>(sums, place, params, ring);
         } else {
-            Direct::new(c, place, call).store(sums);
+            Direct::new(c, place, params).store(sums);
         }
     }
 }
@@ -68,11 +66,10 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
 unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     sums: &Sums<M, N>,
     place: Place,
-    c: *mut u32,
-    call: GemmCall,
+    params: &GemmParams<E>,
     ring: Shared<E>,
 ) {
-    let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
+    let (m, n, ld) = (params.m, params.n, params.ldc as usize);
     let tile = const { T::TILE };
     let elems = const { T::TILE.warp_m * T::TILE.warp_n };
     const {
@@ -107,7 +104,7 @@ unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usi
         // RAW: the warp's part is there.
         warp::sync_warp(u32::MAX);
         let words = Shared::<u32>::new(own.as_mut_ptr().cast(), elems as usize / 2);
-        let c = GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld) / 2);
+        let c = GlobalMut::new_with(params.c.cast::<u32>(), || span_elems(m as usize, n as usize, ld) / 2);
         let rows = 32 / swizzle.chunks();
         let mut first = 0;
         while first < tile.warp_m {
@@ -142,10 +139,10 @@ struct Direct<O> {
 
 impl<O: Narrowed> Direct<O> {
     /// # Safety
-    /// C is as `call` says, of `O`.
+    /// C is as `params` says, of `O`.
     #[inline(always)]
-    unsafe fn new(c: *mut O, place: Place, call: GemmCall) -> Self {
-        let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
+    unsafe fn new<E>(c: *mut O, place: Place, params: &GemmParams<E>) -> Self {
+        let (m, n, ld) = (params.m, params.n, params.ldc as usize);
         let (row, column) = c_place(thread::thread_idx_x() % 32, 0);
         Self {
             // SAFETY: the caller's promise.
@@ -174,12 +171,12 @@ impl<O: Narrowed> Direct<O> {
     /// # Safety
     /// No other thread accesses the lane's elements.
     #[inline(always)]
-    unsafe fn scale<const M: usize, const N: usize>(self, sums: &mut Sums<M, N>, call: GemmCall) {
+    unsafe fn scale<E, const M: usize, const N: usize>(self, sums: &mut Sums<M, N>, params: &GemmParams<E>) {
         unrolled!(M, at most 8, |i| {
             unrolled!(N, at most 16, |j| {
-                sums[i][j] = sums[i][j].map(|sum| call.alpha * sum);
+                sums[i][j] = sums[i][j].map(|sum| params.alpha * sum);
                 let mut half = 0;
-                while half < 2 && call.beta != 0.0 {
+                while half < 2 && params.beta != 0.0 {
                     let (index, inside) = self.pair(i, j, half);
                     // SAFETY: inside C, and the caller's promise.
                     let before = unsafe {
@@ -189,8 +186,8 @@ impl<O: Narrowed> Direct<O> {
                             [0, 1].map(|next| self.c.get_if(inside[next] && !self.pairs, || index + next, O::ZERO))
                         }
                     };
-                    sums[i][j][2 * half] += call.beta * before[0].widen();
-                    sums[i][j][2 * half + 1] += call.beta * before[1].widen();
+                    sums[i][j][2 * half] += params.beta * before[0].widen();
+                    sums[i][j][2 * half + 1] += params.beta * before[1].widen();
                     half += 1;
                 }
             });

@@ -24,7 +24,7 @@ mod operand;
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use half::{bf16, f16};
-use tilewright_contract::{Epilogue, GemmCall, GroupedTile, TensorTile};
+use tilewright_contract::{GemmParams, GroupedTile, TensorTile};
 
 use crate::element::Narrowed;
 use crate::primitives::async_copy;
@@ -48,26 +48,21 @@ impl TensorElement for bf16 {}
 /// Computes this block's tile of C. `M` and `N` are the 16s of rows and the 8s of columns of a warp.
 ///
 /// # Safety
-/// - `a`, `b` and `c` are the matrices that `call` describes, A and B laid out as `LA` and `LB` say, in global memory;
-///   `c` overlaps neither. It and the bias are as `epilogue` says.
+/// - The operands are as `params` describes them, A and B laid out as `LA` and `LB` say, in global memory.
 /// - A and B begin at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span
 ///   less than 2^32 elements.
 /// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
-///   `call.splits` is 1.
+///   `params.splits` is 1.
 #[inline(always)]
 pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
-    a: *const E,
-    b: *const E,
-    c: *mut E,
-    call: GemmCall,
-    epilogue: Epilogue<E>,
+    params: &GemmParams<E>,
 ) {
     const { assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n) };
     let tile = const { T::TILE.checked() };
-    let args = call.args;
+    let args = params.args();
     let warp = thread::thread_idx_x() / 32;
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, call.group_m);
+    let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
     let place = Place {
         row: at.tile_m * tile.m,
         column: at.tile_n * tile.n,
@@ -77,21 +72,21 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M
     let elems = const { T::TILE.stages * T::TILE.stage_elems() };
     // SAFETY: the allocation holds all stages. It is aligned to 16 bytes, more than the type asks for.
     let ring = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>().cast::<E>(), elems as usize) };
-    // SAFETY: the matrices are as `call` says.
+    // SAFETY: the matrices are as `params` says.
     let (from_a, from_b) = unsafe {
         (
-            Global::new_with(a, || span::<LA>(args.m, args.k, args.lda)),
-            Global::new_with(b, || span::<LB>(args.n, args.k, args.ldb)),
+            Global::new_with(params.a, || span::<LA>(args.m, args.k, args.lda)),
+            Global::new_with(params.b, || span::<LB>(args.n, args.k, args.ldb)),
         )
     };
     // SAFETY: the caller's promise; the place is the warp's, and behind the sums nobody uses the ring but the epilogue.
     unsafe {
         let mut sums = if are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k) {
-            accumulate::<E, T, LA, LB, M, N, true>(from_a, from_b, ring, place, call)
+            accumulate::<E, T, LA, LB, M, N, true>(from_a, from_b, ring, place, params)
         } else {
-            accumulate::<E, T, LA, LB, M, N, false>(from_a, from_b, ring, place, call)
+            accumulate::<E, T, LA, LB, M, N, false>(from_a, from_b, ring, place, params)
         };
-        epilogue::store::<E, T, M, N>(&mut sums, place, c, call, epilogue, ring);
+        epilogue::store::<E, T, M, N>(&mut sums, place, params, ring);
     }
 }
 
@@ -119,7 +114,7 @@ unsafe fn accumulate<E, T, LA, LB, const M: usize, const N: usize, const WHOLE: 
     b: Global<E>,
     ring: Shared<E>,
     place: Place,
-    call: GemmCall,
+    params: &GemmParams<E>,
 ) -> Sums<M, N>
 where
     E: TensorElement,
@@ -130,8 +125,8 @@ where
     let tile = const { T::TILE };
     let (side_a, side_b) = const { (Side::a(T::TILE), Side::b(T::TILE)) };
     let t = thread::thread_idx_x();
-    let mut copier_a = Copier::new::<LA>(a, side_a, t, place.row, call.args.m, call.args.lda);
-    let mut copier_b = Copier::new::<LB>(b, side_b, t, place.column, call.args.n, call.args.ldb);
+    let mut copier_a = Copier::new::<LA>(a, side_a, t, place.row, params.m, params.lda);
+    let mut copier_b = Copier::new::<LB>(b, side_b, t, place.column, params.n, params.ldb);
 
     let last_stage = (tile.stages - 1) * tile.stage_elems();
     let after = |stage: u32| {
@@ -150,7 +145,7 @@ where
         )
     };
     // What is left along K for the step that is copied, and the first element of the stage that it goes to.
-    let mut left = call.args.k;
+    let mut left = params.k;
     let mut copy_to = 0;
     macro_rules! copy_step {
         () => {
@@ -200,7 +195,7 @@ where
     load(&mut fragments_a[0], &mut fragments_b[0], stage, 0);
     let pieces = const { T::TILE.k / TensorTile::PIECE };
     let mut k = 0;
-    while k < call.args.k {
+    while k < params.k {
         unrolled!(pieces, at most 8, |kk| {
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == pieces {

@@ -17,33 +17,21 @@ macro_rules! entry_points {
             )]
             ///
             /// # Safety
-            /// As for [the body](crate::wgmma::product): maps and operands as `call` and `epilogue` describe them,
+            /// As for [the body](crate::wgmma::product): maps and operands as `params` describes them,
             /// grid, block and dynamic shared memory of the plan, workspace and counters for its splits of K.
             #[cuda_std::kernel(
                 max_threads = tilewright_contract::wgmma_tiles::$tile.threads(),
                 min_blocks = tilewright_contract::wgmma_tiles::$tile.blocks,
                 cluster = tilewright_contract::wgmma_tiles::$tile.cluster_attribute()
             )]
-            #[allow(clippy::too_many_arguments)]
             pub unsafe fn $symbol(
-                #[grid_constant] a: &$crate::primitives::tensor_map::TensorMap,
-                #[grid_constant] b: &$crate::primitives::tensor_map::TensorMap,
-                #[grid_constant] c_map: &$crate::primitives::tensor_map::TensorMap,
-                c: *mut $element,
-                call: tilewright_contract::GemmCall,
-                epilogue: tilewright_contract::Epilogue<$element>,
-                workspace: *mut f32,
-                counters: *mut u32,
+                #[grid_constant] params: &tilewright_contract::GemmParams<$element>,
+                #[grid_constant] map_a: &$crate::primitives::tensor_map::TensorMap,
+                #[grid_constant] map_b: &$crate::primitives::tensor_map::TensorMap,
+                #[grid_constant] map_c: &$crate::primitives::tensor_map::TensorMap,
             ) {
                 const M_TILES: usize = tilewright_contract::wgmma_tiles::$tile.m_tiles_per_warpgroup() as usize;
                 const ACCUMULATORS: usize = tilewright_contract::wgmma_tiles::$tile.n as usize / 2;
-                let target = $crate::wgmma::Target {
-                    map: c_map,
-                    c,
-                    call,
-                    epilogue,
-                    meeting: $crate::slices::Meeting { workspace, counters },
-                };
                 // SAFETY: the caller's promise.
                 unsafe {
                     $crate::wgmma::product::<
@@ -53,13 +41,13 @@ macro_rules! entry_points {
                         { $crate::wgmma::entry_points!(@is_mn_major $b) },
                         M_TILES,
                         ACCUMULATORS,
-                    >([a, b], target);
+                    >([map_a, map_b], $crate::wgmma::Target { map: map_c, params });
                 }
             }
         )*
 
         #[cfg(not(target_arch = "nvptx64"))]
-        $crate::host::rows! { Maps: $($symbol: $element;)* }
+        $crate::host::rows! { ParamsAndMaps: $($symbol: $element;)* }
     };
     (@is_mn_major KMajor) => { false };
     (@is_mn_major MnMajor) => { true };

@@ -2,7 +2,7 @@
 
 use cuda_std::{thread, warp};
 use cuda_views::{GlobalMut, Shared};
-use tilewright_contract::{Activation, Epilogue, GemmCall, Output, Swizzle, WgmmaTile, span_elems};
+use tilewright_contract::{Activation, GemmParams, Output, Swizzle, WgmmaTile, span_elems};
 
 use super::{Element, Tile};
 use crate::element::Narrowed;
@@ -12,7 +12,7 @@ use crate::primitives::tensor_map::TensorMap;
 use crate::primitives::uniform::uniform;
 use crate::primitives::wgmma::{Sums, element_of_sums};
 use crate::primitives::{bulk_copy, named_barrier, opaque, stmatrix};
-use crate::slices::{Meeting, Party, Share, meet};
+use crate::slices::{Party, Share, meet};
 use crate::unroll::unrolled;
 
 /// Where a kernel leaves its results.
@@ -22,14 +22,8 @@ pub struct Target<'map, E> {
     /// used where C's elements are f32, or its columns, its leading dimension or its address are no multiples of 16
     /// bytes.
     pub map: &'map TensorMap,
-    /// C, of elements as `epilogue` says.
-    pub c: *mut E,
-    /// Extents, leading dimensions, factors, slices.
-    pub call: GemmCall,
-    /// What is done besides.
-    pub epilogue: Epilogue<E>,
-    /// Where slices meet, for parties of 128 threads; a tile is as many parties as it has 64 rows.
-    pub meeting: Meeting,
+    /// All else.
+    pub params: &'map GemmParams<E>,
 }
 
 /// The named barrier of all warpgroups that multiply; each has one of its own below.
@@ -101,7 +95,8 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
     [f32; SUMS]: Sums,
 {
     let tile = const { T::TILE };
-    let Target { c, call, epilogue, .. } = target;
+    let Target { params, .. } = target;
+    let c = params.c;
     let elems = const { T::TILE.c_panels * T::TILE.c_panel_elems() };
     // SAFETY: the panels are the warpgroup's own. The rest is the caller's promise.
     unsafe {
@@ -115,23 +110,23 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
             // In rows of 8, as many as there are.
             let first = sums.as_mut_ptr();
             let has_all = match const { SUMS } {
-                32 => meet::<4, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
-                64 => meet::<8, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
-                _ => meet::<12, 8>(&warpgroup, &mut *first.cast(), share, target.meeting),
+                32 => meet::<E, 4, 8>(&warpgroup, &mut *first.cast(), share, params),
+                64 => meet::<E, 8, 8>(&warpgroup, &mut *first.cast(), share, params),
+                _ => meet::<E, 12, 8>(&warpgroup, &mut *first.cast(), share, params),
             };
             if !has_all {
                 return;
             }
         }
         let elements = 16 / size_of::<E>();
-        let takes_boxes = call.beta == 0.0
-            && epilogue.output == Output::Same
-            && (call.args.n as usize).is_multiple_of(elements)
-            && (call.args.ldc as usize).is_multiple_of(elements)
+        let takes_boxes = params.beta == 0.0
+            && params.output == Output::Same
+            && (params.n as usize).is_multiple_of(elements)
+            && (params.ldc as usize).is_multiple_of(elements)
             && c.addr().is_multiple_of(16);
         if const { T::TILE.bulk_store } && takes_boxes {
-            let mut alpha = call.alpha;
-            if !epilogue.bias.is_null() || epilogue.activation != Activation::None {
+            let mut alpha = params.alpha;
+            if !params.bias.is_null() || params.activation != Activation::None {
                 finish(&mut sums, at, target);
                 alpha = 1.0;
             }
@@ -139,7 +134,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
             let is_last = is_last && share.slices == 1 && !const { T::TILE.ping_pong };
             by_boxes::<E, T, SUMS>(&sums, at, alpha, is_last, target.map, warpgroup, ring);
         } else {
-            match epilogue.output {
+            match params.output {
                 Output::Same => by_threads::<E, E, SUMS>(&sums, at, c, target, warpgroup),
                 Output::F32 => by_threads::<E, f32, SUMS>(&sums, at, c.cast(), target, warpgroup),
             }
@@ -153,7 +148,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
 /// As for [`store`].
 #[inline(always)]
 unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32; 2], target: Target<'_, E>) {
-    let Target { call, epilogue, .. } = target;
+    let Target { params, .. } = target;
     let column = at[1] + element_of_sums(thread::thread_idx_x(), 0).1;
     // Branches around all sums, not around each: the code is many times shorter.
     macro_rules! for_pairs {
@@ -167,17 +162,17 @@ unsafe fn finish<E: Element, const SUMS: usize>(sums: &mut [f32; SUMS], at: [u32
             })
         };
     }
-    if epilogue.bias.is_null() {
-        for_pairs!(|two, _column| two.map(|sum| call.alpha * sum));
+    if params.bias.is_null() {
+        for_pairs!(|two, _column| two.map(|sum| params.alpha * sum));
     } else {
         // SAFETY: the bias is as the target says.
-        let bias = |column| unsafe { Finish::new(epilogue, call.args.n).bias(column) };
+        let bias = |column| unsafe { Finish::new(params).bias(column) };
         for_pairs!(|two, column| {
             let bias = bias(column);
-            [call.alpha * two[0] + bias[0], call.alpha * two[1] + bias[1]]
+            [params.alpha * two[0] + bias[0], params.alpha * two[1] + bias[1]]
         });
     }
-    match epilogue.activation {
+    match params.activation {
         Activation::None => {}
         Activation::Relu => for_pairs!(|two, _column| two.map(relu)),
         Activation::Gelu => for_pairs!(|two, _column| two.map(gelu)),
@@ -306,8 +301,8 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
     target: Target<'_, E>,
     warpgroup: Warpgroup<E>,
 ) {
-    let Target { call, epilogue, .. } = target;
-    let (m, n, ld) = (call.args.m, call.args.n, call.args.ldc as usize);
+    let Target { params, .. } = target;
+    let (m, n, ld) = (params.m, params.n, params.ldc as usize);
     let t = warpgroup.thread();
     let (warp, lane) = (t / 32, t % 32);
     let [row, column] = [at[0] + 16 * warp, at[1]];
@@ -321,7 +316,7 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
         let own = Shared::<f32>::new(warpgroup.panels.as_mut_ptr().cast(), const { 64 * COLUMNS as usize })
             .part((16 * COLUMNS * warp) as usize, const { 16 * COLUMNS as usize });
         let c = GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld));
-        let finish = Finish::new(epilogue, n);
+        let finish = Finish::new(params);
         let parts = const { (2 * SUMS as u32).div_ceil(COLUMNS) };
         // What of C's columns the tile has.
         let end = n.min(column + 2 * SUMS as u32);
@@ -333,7 +328,7 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
             // first.
             let mut before = [[F::ZERO; 4]; 4];
             let first = row + lane / 8;
-            if call.beta != 0.0 && first < m && column < end {
+            if params.beta != 0.0 && first < m && column < end {
                 let index = |pass: usize| {
                     let below = first + 4 * pass as u32;
                     (if below < m { below } else { first }) as usize * ld + column as usize
@@ -374,8 +369,8 @@ unsafe fn by_threads<E: Element, F: Narrowed, const SUMS: usize>(
                 let values = own.get_vec::<4>(place(below, lane % 8) as usize);
                 if row < m && column < end {
                     let scaled = |i: usize| {
-                        let product = call.alpha * values[i];
-                        if call.beta == 0.0 { product } else { product + call.beta * before[pass][i].widen() }
+                        let product = params.alpha * values[i];
+                        if params.beta == 0.0 { product } else { product + params.beta * before[pass][i].widen() }
                     };
                     let [first, last] = [
                         finish.apply([scaled(0), scaled(1)], bias[0]),

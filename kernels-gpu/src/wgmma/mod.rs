@@ -24,7 +24,7 @@ mod work;
 
 use cuda_std::{shared, thread, warp};
 use cuda_views::Shared;
-use tilewright_contract::WgmmaTile;
+use tilewright_contract::{GemmParams, WgmmaTile};
 
 use crate::primitives::elect::elect;
 use crate::primitives::tensor_map::TensorMap;
@@ -112,8 +112,8 @@ impl Turn {
 /// tile's columns.
 ///
 /// # Safety
-/// - `a` and `b` are the maps of the matrices that `target.call` describes, with boxes of [`WgmmaTile::box_rows`] x 64
-///   elements and the 128-byte swizzle; A is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target` is
+/// - `a` and `b` are the maps of the matrices that `target.params` describes, with boxes of [`WgmmaTile::box_rows`] x
+///   64 elements and the 128-byte swizzle; A is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target` is
 ///   as it says, and C overlaps neither A nor B.
 /// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
 ///   of the tile's size, whose blocks are neighbours along x.
@@ -170,10 +170,10 @@ pub unsafe fn product<
     }
     // What the block begins with is computed before the barrier, while one thread makes the barriers of the ring: the
     // first copy waits for both.
-    let mut work = Work::new::<T>(target.call);
+    let mut work = Work::new::<T>(target.params);
     let first = work.next::<T>();
-    let args = target.call.args;
-    let rows = tile.copied_rows([A_IS_M_MAJOR, B_IS_N_MAJOR], [args.m, args.n]);
+    let GemmParams { m, n, .. } = *target.params;
+    let rows = tile.copied_rows([A_IS_M_MAJOR, B_IS_N_MAJOR], [m, n]);
     // SAFETY: as above.
     unsafe {
         if const { T::TILE.cluster == 1 } && rows != [tile.m, tile.n] {

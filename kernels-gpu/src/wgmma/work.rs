@@ -1,7 +1,7 @@
 //! Which tiles and which parts of K a block computes.
 
 use cuda_std::thread;
-use tilewright_contract::{GemmCall, GroupedTile, WgmmaTile};
+use tilewright_contract::{GemmParams, GroupedTile, WgmmaTile};
 
 use super::Tile;
 use crate::primitives::cluster;
@@ -50,19 +50,19 @@ pub(super) struct Item {
 impl Work {
     /// That of this block.
     #[inline(always)]
-    pub(super) fn new<T: Tile>(call: GemmCall) -> Self {
+    pub(super) fn new<T: Tile>(params: &GemmParams<impl Sized>) -> Self {
         let tile = const { T::TILE };
         let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
-        let k = call.args.k;
+        let k = params.k;
         let (slice_k, slices) = if const { T::TILE.supports_split_k() } {
-            (call.k_per_split, call.splits)
+            (params.k_per_split, params.splits)
         } else {
             (k, 1)
         };
         Self {
-            groups_m: call.args.m.div_ceil(tile.m * tile.cluster),
-            tiles_n: call.args.n.div_ceil(tile.n),
-            order_m: call.group_m.div_ceil(tile.cluster),
+            groups_m: params.m.div_ceil(tile.m * tile.cluster),
+            tiles_n: params.n.div_ceil(tile.n),
+            order_m: params.group_m.div_ceil(tile.cluster),
             rank: if const { T::TILE.cluster == 1 } {
                 0
             } else {

@@ -1,6 +1,6 @@
 //! Calling a kernel with arguments that are data.
 
-use tilewright_contract::{Bytes, Epilogue, GemmArgs, GemmCall, GemmParams, RowCopy, TileParts};
+use tilewright_contract::{Bytes, GemmArgs, GemmParams, RowCopy};
 
 use crate::primitives::tensor_map::TensorMap;
 
@@ -116,34 +116,6 @@ impl Parameter<'_> for u32 {
     }
 }
 
-impl Parameter<'_> for GemmArgs {
-    fn from_value(value: &Value) -> Option<Self> {
-        words(value).map(|[m, n, k, lda, ldb, ldc]| GemmArgs { m, n, k, lda, ldb, ldc })
-    }
-}
-
-impl Parameter<'_> for GemmCall {
-    fn from_value(value: &Value) -> Option<Self> {
-        words(value).map(
-            |[m, n, k, lda, ldb, ldc, alpha, beta, group_m, splits, k_per_split]| GemmCall {
-                args: GemmArgs { m, n, k, lda, ldb, ldc },
-                alpha: f32::from_bits(alpha),
-                beta: f32::from_bits(beta),
-                group_m,
-                splits,
-                k_per_split,
-            },
-        )
-    }
-}
-
-impl<E> Parameter<'_> for Epilogue<E> {
-    /// Of the plain one alone: a bias would be an address within.
-    fn from_value(value: &Value) -> Option<Self> {
-        words(value).filter(|words| *words == [0; 4]).map(|_| Self::PLAIN)
-    }
-}
-
 impl Parameter<'_> for RowCopy {
     fn from_value(value: &Value) -> Option<Self> {
         words(value).map(|[rows, columns, from_ld, to_ld]| Self {
@@ -151,16 +123,6 @@ impl Parameter<'_> for RowCopy {
             columns,
             from_ld,
             to_ld,
-        })
-    }
-}
-
-impl Parameter<'_> for TileParts {
-    fn from_value(value: &Value) -> Option<Self> {
-        words(value).map(|[tile_width, a_part, b_part]| TileParts {
-            tile_width,
-            a_part: Bytes(a_part),
-            b_part: Bytes(b_part),
         })
     }
 }

@@ -2,11 +2,9 @@
 
 use half::f16;
 use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMapParts, TensorSwizzle};
-use sample_kernels::case::{Argument, Buffer, Case, Data, Map, MapMatrix, Rows};
+use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
-use tilewright_contract::{
-    Activation, DType, GemmArgs, GemmCall, GemmShape, Kernel, Operand, Output, RowCopy, Signature, Transpose, WgmmaTile,
-};
+use tilewright_contract::{DType, GemmParams, GemmShape, Kernel, Operand, RowCopy, Transpose, WgmmaTile};
 use tilewright_plan::device::{DeviceProfile, Installed};
 
 use crate::table::Product;
@@ -50,11 +48,7 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
         block: plan.summary().block,
         cluster: plan.kernel().cluster,
         dynamic_shared_bytes: plan.dynamic_bytes().get(),
-        fields: if plan.kernel().signature == Signature::Params {
-            FIELDS
-        } else {
-            0
-        },
+        fields: FIELDS,
         arguments: arguments(&plan, [a, b, c]),
     })
 }
@@ -96,101 +90,72 @@ fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Res
 /// Fields of `GemmParams` as arguments of a case: six addresses, and all words as one.
 const FIELDS: usize = 7;
 
-/// The arguments of the entry point, in its order, by the kind of its tile.
+/// The parameters of the entry point, field by field, and the tensor maps where it takes them.
 fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
-    /// No bias, no activation, C of the type of A and B.
-    const PLAIN: [u32; 4] = [0; 4];
-    let call = || Argument::Words(call_words(plan.call(1.0, 0.0)));
-    let maps = |[a, b]: [Buffer; 2], c: &Buffer| {
-        let args = plan.shape().args();
-        let [a_rows, b_rows, c_rows] = plan.kernel().box_rows([args.m, args.n]);
-        let c_columns = plan
-            .kernel()
-            .smem
-            .epilogue
-            .map_or(WgmmaTile::PANEL, |buffers| buffers.n);
-        let operand = |buffer, rows| Map {
-            matrix: MapMatrix::Own(buffer),
-            box_extents: [WgmmaTile::PANEL, rows],
-            swizzled: true,
-        };
-        let of_c = Map {
-            matrix: MapMatrix::Argument(3),
-            box_extents: [c_columns, c_rows],
-            swizzled: c_columns == WgmmaTile::PANEL,
-        };
-        let a = operand(a, a_rows);
-        // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
-        let takes_map = c
-            .rows
-            .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
-        let in_place = Map {
-            matrix: MapMatrix::Argument(0),
-            ..a.clone()
-        };
-        [a, operand(b, b_rows), if takes_map { of_c } else { in_place }].map(Argument::Map)
+    let null = || Argument::Words(vec![0; 2]);
+    let workspace = match size_of::<f32>() * plan.workspace_elems() {
+        0 => null(),
+        bytes => Buffer::scratch(bytes).into(),
     };
-    let split_k = || {
-        let scratch = |bytes: usize| match bytes {
-            0 => Argument::Words(vec![0; 2]),
-            _ => Buffer::scratch(bytes).into(),
-        };
-        let counters = match plan.counters() {
-            0 => Argument::Words(vec![0; 2]),
-            count => Buffer::updated(Data::U32(vec![0; count]), Data::U32(vec![0; count])).into(),
-        };
-        [scratch(size_of::<f32>() * plan.workspace_elems()), counters]
+    let counters = match plan.counters() {
+        0 => null(),
+        count => Buffer::updated(Data::U32(vec![0; count]), Data::U32(vec![0; count])).into(),
     };
-    let words = || {
-        let parts = plan.parts();
-        let tile = [parts.tile_width, parts.a_part.get(), parts.b_part.get()];
-        let plain = [Activation::None as u32, Output::Same as u32];
-        Argument::Words([&call_words(plan.call(1.0, 0.0))[..], &tile, &plain].concat())
-    };
-    let epilogue = || Argument::Words(PLAIN.to_vec());
-    let args = || Argument::Words(args_words(plan.shape().args()).to_vec());
-    if plan.kernel().signature == Signature::TensorMaps {
-        let maps = maps([a, b], &c).into_iter();
-        return maps.chain([c.into(), call(), epilogue()]).chain(split_k()).collect();
-    }
-    let operands = [a.into(), b.into(), c.into()].into_iter();
-    match plan.kernel().signature {
-        Signature::Params | Signature::ParamsAndMaps => {
-            let bias = Argument::Words(vec![0; 2]);
-            operands.chain([bias]).chain(split_k()).chain([words()]).collect()
-        }
-        Signature::Args => operands.chain([args()]).collect(),
-        Signature::ArgsAndParts => {
-            let parts = plan.parts();
-            let words = vec![parts.tile_width, parts.a_part.get(), parts.b_part.get()];
-            operands.chain([args(), Argument::Words(words)]).collect()
-        }
-        Signature::CallAndEpilogue => operands.chain([call(), epilogue()]).collect(),
-        Signature::Call | Signature::TensorMaps => operands.chain([call()]).chain(split_k()).collect(),
-    }
+    let maps = plan.kernel().takes_tensor_maps().then(|| maps(plan, &c));
+    let params = Argument::Words(words(&plan.params::<u8>([1.0, 0.0])).to_vec());
+    let fields: [Argument; FIELDS] = [a.into(), b.into(), c.into(), null(), workspace, counters, params];
+    fields.into_iter().chain(maps.into_iter().flatten()).collect()
 }
 
-fn args_words(args: GemmArgs) -> [u32; 6] {
-    [args.m, args.n, args.k, args.lda, args.ldb, args.ldc]
+/// The tensor maps of A, B and C, which are the first three arguments.
+fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
+    let args = plan.shape().args();
+    let kernel = plan.kernel();
+    let [a_rows, b_rows, c_rows] = kernel.box_rows([args.m, args.n]);
+    let c_columns = kernel.smem.epilogue.map_or(WgmmaTile::PANEL, |buffers| buffers.n);
+    let map = |matrix, columns, rows| Map {
+        matrix,
+        box_extents: [columns, rows],
+        swizzled: columns == WgmmaTile::PANEL,
+    };
+    // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
+    let takes_map = c
+        .rows
+        .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
+    let of_a = map(0, WgmmaTile::PANEL, a_rows);
+    let of_c = if takes_map {
+        map(2, c_columns, c_rows)
+    } else {
+        of_a.clone()
+    };
+    [of_a, map(1, WgmmaTile::PANEL, b_rows), of_c].map(Argument::Map)
 }
 
-fn call_words(call: GemmCall) -> Vec<u32> {
-    let rest = [
-        call.alpha.to_bits(),
-        call.beta.to_bits(),
-        call.group_m,
-        call.splits,
-        call.k_per_split,
-    ];
-    [&args_words(call.args)[..], &rest].concat()
+/// The fields that are no addresses.
+fn words<E>(params: &GemmParams<E>) -> [u32; 16] {
+    [
+        params.m,
+        params.n,
+        params.k,
+        params.lda,
+        params.ldb,
+        params.ldc,
+        params.alpha.to_bits(),
+        params.beta.to_bits(),
+        params.group_m,
+        params.splits,
+        params.k_per_split,
+        params.tile_width,
+        params.a_part.get(),
+        params.b_part.get(),
+        params.activation as u32,
+        params.output as u32,
+    ]
 }
 
 /// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements.
 pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts> {
-    let buffer = match &map.matrix {
-        MapMatrix::Own(buffer) => buffer,
-        MapMatrix::Argument(number) => case.arguments.get(*number)?.buffer()?,
-    };
+    let buffer = case.arguments.get(map.matrix)?.buffer()?;
     let rows = buffer.rows?;
     let data = buffer.before.as_ref().or(buffer.after.as_ref())?;
     Some(TensorMapParts {

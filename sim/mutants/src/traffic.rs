@@ -9,7 +9,6 @@ use cuda_sim::{LineTraffic, Schedule};
 use kernels_gpu::host::{self, EntryPoint};
 use sample_kernels::case::Case;
 use serde::Serialize;
-use tilewright_contract::{Epilogue, GemmCall, TileParts};
 
 use crate::call::{Call, Value};
 use crate::table::{Product, product};
@@ -120,35 +119,7 @@ impl Counted {
         let call = |values: &[Value]| match self.kernel {
             Kernel::Sample(call) => call(values),
             // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks for.
-            Kernel::Product(EntryPoint::Params(kernel)) => unsafe { kernel(values[0].get()) },
-            Kernel::Product(entry_point) => {
-                // A kernel without parts passes these over.
-                let none = TileParts {
-                    tile_width: 0,
-                    a_part: tilewright_contract::Bytes(0),
-                    b_part: tilewright_contract::Bytes(0),
-                };
-                let parts = values.get(4).map_or(none, Value::get::<TileParts>);
-                let call = GemmCall {
-                    args: values[3].get(),
-                    alpha: 1.0,
-                    beta: 0.0,
-                    group_m: 1,
-                    splits: 1,
-                    k_per_split: 0,
-                };
-                let arguments = host::Arguments {
-                    call,
-                    parts,
-                    maps: &host::NO_MAPS,
-                    workspace: core::ptr::null_mut(),
-                    counters: core::ptr::null_mut(),
-                    epilogue: Epilogue::PLAIN,
-                };
-                // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks
-                // for.
-                unsafe { entry_point.call(values[0].get(), values[1].get(), values[2].get(), arguments) }
-            }
+            Kernel::Product(entry_point) => unsafe { entry_point.call(values[0].get(), None) },
         };
         let verdict = verdict::run(&self.case, call, |launch| launch.schedule(Schedule::Forward));
         if !verdict.report.is_clean() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
-use sample_kernels::case::{Argument, Buffer, Case, Map, MapMatrix};
+use sample_kernels::case::{Argument, Buffer, Case, Map};
 
 use crate::call::Value;
 use crate::primitives::tensor_map::TensorMap;
@@ -75,7 +75,7 @@ pub(crate) fn run(case: &Case, call: impl Fn(&[Value]) + Sync, configure: impl F
         .map(|(number, argument)| match argument {
             Argument::Words(words) => Value::Words(words.clone()),
             Argument::Buffer(_) => Value::Address(address(number)),
-            Argument::Map(map) => Value::Map(Box::new(tensor_map(case, number, map, address))),
+            Argument::Map(map) => Value::Map(Box::new(tensor_map(case, number, map, address(map.matrix)))),
         });
     let mut arguments: Vec<Value> = arguments.collect();
     if case.fields > 0 {
@@ -93,12 +93,8 @@ pub(crate) fn run(case: &Case, call: impl Fn(&[Value]) + Sync, configure: impl F
 }
 
 /// The simulator's tensor map for argument `number`.
-fn tensor_map(case: &Case, number: usize, map: &Map, address: impl Fn(usize) -> *mut u8) -> TensorMap {
-    let of = match map.matrix {
-        MapMatrix::Own(_) => number,
-        MapMatrix::Argument(other) => other,
-    };
-    let parts = map_parts(case, map, address(of).expose_provenance() as u64);
+fn tensor_map(case: &Case, number: usize, map: &Map, matrix: *mut u8) -> TensorMap {
+    let parts = map_parts(case, map, matrix.expose_provenance() as u64);
     let parts = parts.unwrap_or_else(|| panic!("{}: argument {number} is no map of a matrix", case.kernel));
     TensorMap::simulated(&parts).unwrap_or_else(|error| panic!("{}: argument {number}: {error}", case.kernel))
 }

@@ -175,21 +175,12 @@ impl Buffer {
 /// A tensor map: a matrix in global memory, and the boxes that bulk copies transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// The matrix.
-    pub matrix: MapMatrix,
+    /// The argument that is the matrix: a buffer.
+    pub matrix: usize,
     /// Elements of a box's row, and its rows.
     pub box_extents: [u32; 2],
     /// Whether boxes have the 128-byte swizzle in shared memory.
     pub swizzled: bool,
-}
-
-/// The matrix of a tensor map.
-#[derive(Clone, Debug, PartialEq)]
-pub enum MapMatrix {
-    /// A buffer that the kernel reaches through the map alone.
-    Own(Buffer),
-    /// The matrix of another argument: a buffer, or the buffer of a map.
-    Argument(usize),
 }
 
 /// One argument of a kernel.
@@ -207,11 +198,7 @@ impl Argument {
     /// Its buffer, if it has one.
     pub fn buffer(&self) -> Option<&Buffer> {
         match self {
-            Self::Buffer(buffer)
-            | Self::Map(Map {
-                matrix: MapMatrix::Own(buffer),
-                ..
-            }) => Some(buffer),
+            Self::Buffer(buffer) => Some(buffer),
             Self::Words(_) | Self::Map(_) => None,
         }
     }

@@ -5,7 +5,7 @@ mod tile;
 
 use crate::dtype::DType;
 use crate::family::{Family, dtype, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, Signature, SplitK};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, SplitK};
 use crate::major::Major;
 use crate::smem::{EpilogueBuffers, SmemLayout, Storage};
 use crate::units::Bytes;
@@ -94,6 +94,7 @@ const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DT
             alpha_beta: true,
             epilogue: true,
             tma_store: tile.bulk_store,
+            dependent_launch: true,
             reallocates_registers: tile.reallocates_registers(),
         },
         split_k: if tile.supports_split_k() {
@@ -104,7 +105,6 @@ const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DT
         } else {
             None
         },
-        signature: Signature::TensorMaps,
         ..Kernel::plain(family, symbol, dtype, [tile.m, tile.n, WgmmaTile::K], tile.threads())
     }
 }

@@ -9,7 +9,7 @@ use kernels_gpu::primitives::mma::{Factor, mma};
 use kernels_gpu::primitives::{ldmatrix, named_barrier};
 use kernels_gpu::tensor::{AlongK as KMajor, AlongLines as MnMajor};
 use kernels_gpu::tensor::{self, Tile};
-use tilewright_contract::{Epilogue, GemmCall, TensorTile, tensor_tiles};
+use tilewright_contract::{GemmParams, TensorTile, tensor_tiles};
 
 /// Elements of the shared memory of each kernel.
 const LEN: usize = 1024;
@@ -134,15 +134,9 @@ macro_rules! products {
             /// # Safety
             /// As for the body.
             #[kernel(max_threads = $threads, min_blocks = $blocks)]
-            pub unsafe fn $name(
-                a: *const $element,
-                b: *const $element,
-                c: *mut $element,
-                call: GemmCall,
-                epilogue: Epilogue<$element>,
-            ) {
+            pub unsafe fn $name(#[grid_constant] params: &GemmParams<$element>) {
                 // SAFETY: the caller's promise.
-                unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(a, b, c, call, epilogue) }
+                unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(params) }
             }
         )*
     )*};

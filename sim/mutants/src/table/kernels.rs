@@ -20,7 +20,7 @@ macro_rules! sample {
 
 /// A rung: the files of its body, then its own.
 macro_rules! rung {
-    ($name:literal, $($body:literal)*, $file:literal, $parameters:literal, $product:expr) => {
+    ($name:literal, $($body:literal)*, $file:literal, $product:expr) => {
         Kernel {
             name: $name,
             symbol: $name,
@@ -28,7 +28,7 @@ macro_rules! rung {
                 $(concat!("kernels-gpu/src/", $body),)*
                 concat!("kernels-gpu/src/rungs/", $file),
             ],
-            parameters: $parameters,
+            parameters: 1,
             module: Module::General,
             task: Task::Product($product),
         }
@@ -40,7 +40,8 @@ macro_rules! wgmma {
     ($name:literal, $file:literal, $product:expr) => {
         Kernel {
             module: Module::Wgmma,
-            ..rung!($name, "slices.rs" "wgmma", $file, 8, $product)
+            parameters: 4,
+            ..rung!($name, "slices.rs" "wgmma", $file, $product)
         }
     };
 }
@@ -89,39 +90,36 @@ pub static KERNELS: &[Kernel] = &[
     sample!("pad_16_bytes", "padding.rs", 3),
     sample!("reduce_last_block", "last_block.rs", 5),
     sample!("row_sums", "row_sums.rs", 4),
-    rung!("r01_naive_f32", , "r01_naive.rs", 1, TILED),
-    rung!("r02_tiled_static_16_f32", "tiled.rs", "r02_tiled_static.rs", 4, TILED),
+    rung!("r01_naive_f32", , "r01_naive.rs", TILED),
+    rung!("r02_tiled_static_16_f32", "tiled.rs", "r02_tiled_static.rs", TILED),
     rung!(
         "r03_tiled_dynamic_1x1_f32",
         "tiled.rs",
         "r03_tiled_dynamic.rs",
-        5,
         TILED_12
     ),
     rung!(
         "r03_tiled_dynamic_4x4_f32",
         "tiled.rs",
         "r03_tiled_dynamic.rs",
-        5,
         TILED_4X4
     ),
-    rung!("r04_register_column_f32", , "r04_register_column.rs", 4, REGISTERS),
+    rung!("r04_register_column_f32", , "r04_register_column.rs", REGISTERS),
     rung!(
         "r05_register_tile_f32",
         "register_tile.rs",
         "r05_register_tile.rs",
-        4,
         REGISTERS
     ),
-    rung!("r06_vector_copy_f32", "register", "r06_vector_copy.rs", 4, ODD_ROWS),
-    rung!("r07_warp_tile_f32", "register", "r07_warp_tile.rs", 4, REGISTERS),
-    rung!("r08_double_buffer_f32", "register" "rungs/r07_warp_tile.rs", "r08_double_buffer.rs", 4, REGISTERS),
-    rung!("r09_async_copy_nn4_256x128_f32", "slices.rs" "pipeline", "r09_async_copy.rs", 6, Product {
+    rung!("r06_vector_copy_f32", "register", "r06_vector_copy.rs", ODD_ROWS),
+    rung!("r07_warp_tile_f32", "register", "r07_warp_tile.rs", REGISTERS),
+    rung!("r08_double_buffer_f32", "register" "rungs/r07_warp_tile.rs", "r08_double_buffer.rs", REGISTERS),
+    rung!("r09_async_copy_nn4_256x128_f32", "slices.rs" "pipeline", "r09_async_copy.rs", Product {
         gaps: [1, 4, 3],
         ..product([20, 24, 70])
     }),
     // 9 splits are reduced in two rounds: 8 and 1, then these two.
-    rung!("r10_gemm_nn4_64x64_f32", "slices.rs" "pipeline", "r10_gemm.rs", 6, Product {
+    rung!("r10_gemm_nn4_64x64_f32", "slices.rs" "pipeline", "r10_gemm.rs", Product {
         gaps: [1, 4, 3],
         slices: 9,
         ..product([66, 24, 134])
@@ -130,7 +128,6 @@ pub static KERNELS: &[Kernel] = &[
         "r11_matrix_vector_along_k4_f32",
         "slices.rs",
         "r11_matrix_vector.rs",
-        6,
         Product {
             gaps: [4, 0, 2],
             ..product([11, 1, 1300])
@@ -140,7 +137,6 @@ pub static KERNELS: &[Kernel] = &[
         "r11_matrix_vector_across_k_f32",
         "slices.rs",
         "r11_matrix_vector.rs",
-        6,
         Product {
             gaps: [3, 2, 0],
             ..product([1, 131, 77])
@@ -158,7 +154,6 @@ pub static KERNELS: &[Kernel] = &[
         "r12_mma_sync_nn_128x128_f16",
         "tensor",
         "r12_mma_sync.rs",
-        5,
         Product {
             gaps: [3, 8, 8],
             ..product([70, 40, 165])

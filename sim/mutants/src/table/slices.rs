@@ -104,7 +104,7 @@ pub const ROWS: &[Row] = &[
         what: "each split continues to the end of K",
         edits: &[edit(
             "pipeline/mod.rs",
-            "args.k.min(k_begin + call.k_per_split);",
+            "args.k.min(k_begin + params.k_per_split);",
             "args.k;",
         )],
         expect: Expect::Mismatch,
