@@ -2,10 +2,10 @@
 //! simulator.
 
 pub use cuda_sim::KernelAttributes;
-pub use cuda_sim::device::{SharedPlace, SharedStatic, enter_kernel, shared_array};
+pub use cuda_sim::device::{KernelFunction, SharedPlace, SharedStatic, enter_kernel, shared_array};
 // Miri has no linker that could collect lists.
 #[cfg(not(miri))]
-pub use cuda_sim::device::{KERNELS, SHARED_STATICS, linkme};
+pub use cuda_sim::device::{FUNCTIONS, KERNELS, SHARED_STATICS, linkme};
 
 /// A static in constant memory.
 pub struct ConstantStatic {

@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::parameters::{peel, points_to_code};
-use crate::{grid_constant, mark};
+use crate::{grid_constant, mark, register};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{FnArg, ItemFn, PatType, ReturnType, Signature, Type, spanned::Spanned};
@@ -41,9 +41,10 @@ pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
                 Err(error) => return with_item(error, quote!(#function)),
             };
             grid_constant::strip(&mut function);
+            let registration = register::function(&function, &exported);
             let (device, host) = (device(&function), host(&function, &mark.entering));
             let mark = mark.items;
-            quote!(#device #host #mark #constants)
+            quote!(#device #host #mark #constants #registration)
         }
     }
 }

@@ -5,8 +5,8 @@
 //! what PTX needs. `docs/device-abi.md` in the repository is the agreement between the two.
 //!
 //! All output is written for every edition from 2018 on. On the GPU it names nothing but `::core`. On the host,
-//! `#[address_space]` and `#[kernel(..)]` with options also name `::cuda_std`, through which they register a static or
-//! a kernel's options with the simulator: a crate that uses them depends on `cuda_std` by that name.
+//! `#[address_space]` and `#[kernel]` also name `::cuda_std`, through which they register a static or a kernel with the
+//! simulator: a crate that uses them depends on `cuda_std` by that name.
 
 // A kernel is `extern "ptx-kernel"`, which is unstable. The crate that uses `#[kernel]` was written without knowing
 // that and cannot be asked to enable it: the macro's own expansion is allowed it instead. Only where the compiler
@@ -21,6 +21,7 @@ mod kernel;
 mod mark;
 mod options;
 mod parameters;
+mod register;
 mod statics;
 
 /// Makes a function a GPU kernel: an entry point that the host launches by its name.
@@ -68,7 +69,8 @@ mod statics;
 /// The function keeps its signature and has Rust's ABI, whatever ABI was written: `kernel as unsafe fn(*mut f32, u32)`.
 /// So a panic in it unwinds, which the simulator (`cuda_sim`) makes a fault of that thread; out of an `extern "C"`
 /// function, as the published macro makes, it would end the process. It is not `no_mangle` there, so that two kernel
-/// crates may use the same name.
+/// crates may use the same name. `cuda_sim::device::find_kernel` finds it by that name and its type, in any crate that
+/// the program links.
 ///
 /// # Options
 ///
@@ -86,8 +88,7 @@ mod statics;
 ///
 /// Where `smem_spilling` is not allowed (dynamic shared memory, `setmaxnreg`, functions that are not inlined),
 /// `cuda_builder` refuses the kernel and names the rule. On the host the options are data: `cuda_sim::device::kernels`
-/// lists them, and the simulator refuses a launch outside of them. A crate with such kernels depends on `cuda_std` by
-/// that name.
+/// lists them, and the simulator refuses a launch outside of them.
 #[proc_macro_attribute]
 #[cfg_attr(unstable_features, allow_internal_unstable(abi_ptx))]
 pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {

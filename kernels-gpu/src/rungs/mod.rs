@@ -20,9 +20,9 @@
 //! | [`r16_cluster`] | two blocks share B by multicast | dynamic, 4 stages |
 //! | [`r17_wgmma_gemm`] | C by bulk copies, every layout, several tiles | dynamic, 4 or 6 stages and panels of C |
 //!
-//! Every entry point takes `(a, b, c, args, ...)` in this order: A (m x k), B (k x n), C (m x n), row-major in global
-//! memory, and [`GemmArgs`](tilewright_contract::GemmArgs). Its row in [`KERNELS`](tilewright_contract::KERNELS) says
-//! which tile widths and how much shared memory it takes.
+//! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by the tensor memory
+//! accelerator the tensor maps of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile
+//! widths and how much shared memory it takes.
 
 #[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
 pub mod r01_naive;
@@ -58,25 +58,3 @@ pub mod r15_persistent;
 pub mod r16_cluster;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
 pub mod r17_wgmma_gemm;
-
-/// Every rung's kernels as functions of the host.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const HOST_ROWS: [&[crate::host::Row]; 17] = [
-    r01_naive::HOST_ROWS,
-    r02_tiled_static::HOST_ROWS,
-    r03_tiled_dynamic::HOST_ROWS,
-    r04_register_column::HOST_ROWS,
-    r05_register_tile::HOST_ROWS,
-    r06_vector_copy::HOST_ROWS,
-    r07_warp_tile::HOST_ROWS,
-    r08_double_buffer::HOST_ROWS,
-    r09_async_copy::HOST_ROWS,
-    r10_gemm::HOST_ROWS,
-    r11_matrix_vector::HOST_ROWS,
-    r12_mma_sync::HOST_ROWS,
-    r13_wgmma::HOST_ROWS,
-    r14_warp_specialized::HOST_ROWS,
-    r15_persistent::HOST_ROWS,
-    r16_cluster::HOST_ROWS,
-    r17_wgmma_gemm::HOST_ROWS,
-];

@@ -68,9 +68,6 @@ macro_rules! entry_points {
                 unsafe { naive(Operands::new(params)) }
             }
         )*
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Params: $($symbol: $element;)* }
     };
 }
 

@@ -37,9 +37,6 @@ macro_rules! entry_points {
                 unsafe { tiled::<$element, _, 1>(Operands::new(params), tiles, Fixed::<$width>) }
             }
         )*
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Params: $($symbol: $element;)* }
     };
 }
 

@@ -66,9 +66,6 @@ macro_rules! entry_points {
                 }
             }
         )*
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Params: $($symbol: $element;)* }
     };
     (@width $given:expr, Fixed $width:literal) => { Fixed::<$width> };
     (@width $given:expr, Runtime) => { Runtime($given) };

@@ -121,6 +121,3 @@ pub unsafe fn r04_register_column_f32(#[grid_constant] params: &GemmParams<f32>)
     // SAFETY: an array of so many elements; the rest is the caller's promise.
     unsafe { register_column(Operands::new(params), Shared::new(stage.cast(), BYTES / 4)) }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Params: r04_register_column_f32: f32; }

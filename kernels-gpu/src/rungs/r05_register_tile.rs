@@ -23,6 +23,3 @@ pub unsafe fn r05_register_tile_f32(#[grid_constant] params: &GemmParams<f32>) {
     // SAFETY: the caller's promise.
     unsafe { register_tile(params) }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Params: r05_register_tile_f32: f32; }

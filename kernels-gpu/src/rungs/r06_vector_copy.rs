@@ -65,6 +65,3 @@ pub unsafe fn r06_vector_copy_f32(#[grid_constant] params: &GemmParams<f32>) {
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Params: r06_vector_copy_f32: f32; }

@@ -60,6 +60,3 @@ pub unsafe fn r07_warp_tile_f32(#[grid_constant] params: &GemmParams<f32>) {
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Params: r07_warp_tile_f32: f32; }

@@ -123,6 +123,3 @@ pub unsafe fn r08_double_buffer_f32(#[grid_constant] params: &GemmParams<f32>) {
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-crate::host::rows! { Params: r08_double_buffer_f32: f32; }

@@ -47,9 +47,6 @@ macro_rules! entry_points {
                 }
             }
         )*
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Params: $($symbol: f32;)* }
     };
     (@layout KMajor $elems:literal) => { AcrossK };
     (@layout MnMajor $elems:literal) => { AlongTile<$elems> };

@@ -303,9 +303,6 @@ macro_rules! entry_points {
                 unsafe { entry_points!(@body $major, $elems)(params) }
             }
         )*
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Params: $($symbol: f32;)* }
     };
     (@body KMajor, $elems:literal) => { k_major::<$elems> };
     (@body MnMajor, $elems:literal) => {

@@ -49,9 +49,6 @@ macro_rules! entry_points {
                 unsafe { tensor::product::<$element, $tile, $a, $b, M, N>(params) }
             }
         )*
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        crate::host::rows! { Params: $($symbol: $element;)* }
     };
 }
 

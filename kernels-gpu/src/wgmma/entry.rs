@@ -45,9 +45,6 @@ macro_rules! entry_points {
                 }
             }
         )*
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        $crate::host::rows! { ParamsAndMaps: $($symbol: $element;)* }
     };
     (@is_mn_major KMajor) => { false };
     (@is_mn_major MnMajor) => { true };

@@ -28,15 +28,6 @@ pub mod unroll;
 #[path = "../../../kernels-gpu/src/warp.rs"]
 pub mod warp;
 
-/// The copies of rungs list their kernels for the host by this. Here the build script does.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) mod host {
-    macro_rules! rows {
-        ($($row:tt)*) => {};
-    }
-    pub(crate) use rows;
-}
-
 /// The copies. A mutant need not be good code.
 #[allow(
     missing_docs,

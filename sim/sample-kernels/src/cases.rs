@@ -227,6 +227,10 @@ fn row_sums() -> Case {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use cuda_sim::device::kernel_functions;
+
     use super::all;
     use crate::case::Data;
 
@@ -239,6 +243,15 @@ mod tests {
                 case.kernel
             );
         }
+    }
+
+    #[test]
+    fn every_kernel_registers_itself_and_has_a_case() {
+        let cases: BTreeSet<_> = all().iter().map(|case| case.kernel).collect();
+        let of_crate = kernel_functions()
+            .iter()
+            .filter(|kernel| kernel.path.starts_with("sample_kernels::"));
+        assert_eq!(of_crate.map(|kernel| kernel.name).collect::<BTreeSet<_>>(), cases);
     }
 
     #[test]
