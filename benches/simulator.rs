@@ -202,7 +202,7 @@ impl Product {
     fn new(size: usize, width: u32) -> Result<Self, Box<dyn Error>> {
         let shape = GemmShape::packed(size, size, size)?;
         let policy = Policy {
-            family: Some(Family::TiledStatic),
+            family: Some(Family::TILED_STATIC),
             tile: Some(width),
             ..Policy::default()
         };

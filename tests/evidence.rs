@@ -8,7 +8,7 @@ use std::path::Path;
 use mutants::table::{self, Device};
 use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
-use tilewright::dispatch::{AUTOMATIC, Policy, Speeds, plan};
+use tilewright::dispatch::{Policy, Speeds, plan};
 use tilewright::{DType, GemmShape, KERNELS, Kernel, Transpose, ptx};
 use tilewright_harness::digest;
 use tilewright_plan::GpuModel;
@@ -128,8 +128,9 @@ fn digests(record: &str) -> String {
     let speeds = Speeds::default();
     let priced_by = |symbol: &str| {
         let kernel = KERNELS.iter().find(|kernel| kernel.symbol == symbol)?;
-        AUTOMATIC
-            .contains(&kernel.family)
+        kernel
+            .family
+            .is_automatic()
             .then(|| speeds.priced_by(kernel).unwrap_or(kernel.symbol))
     };
     let levels = ptx::levels()

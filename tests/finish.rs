@@ -67,7 +67,7 @@ const LAYOUT: [Transpose; 2] = [Transpose::No, Transpose::Yes];
 
 fn of_rung_12<T: Element<Accumulator = f32>>() -> &'static Kernel {
     let is_it = |kernel: &&Kernel| {
-        kernel.family == Family::MmaSync && kernel.dtype == T::DTYPE && kernel.transposes() == LAYOUT
+        kernel.family == Family::MMA_SYNC && kernel.dtype == T::DTYPE && kernel.transposes() == LAYOUT
     };
     KERNELS.iter().find(is_it).expect("in the table")
 }
@@ -203,7 +203,7 @@ fn operands_that_are_copied_first() {
         let options = Options {
             backend: Backend::Sim,
             policy: Policy {
-                family: Some(Family::MmaSync),
+                family: Some(Family::MMA_SYNC),
                 ..Policy::default()
             },
             verify: Verify::Full,

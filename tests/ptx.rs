@@ -120,7 +120,7 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
 fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
     for (level, kernel, text) in entries().filter(|(_, kernel, _)| kernel.loads != Loads::Tma) {
         let tiled = kernel.smem.total() > Bytes(0);
-        let without = kernel.family == Family::Naive || kernel.operands == Operands::MatrixAndVector(Major::K);
+        let without = kernel.family == Family::NAIVE || kernel.operands == Operands::MatrixAndVector(Major::K);
         assert_eq!(tiled, !without, "{}", kernel.symbol);
         let pipelined = kernel.loads == Loads::CpAsync;
         let has = |access| opcodes(text).any(|opcode| opcode.starts_with(access));
@@ -136,7 +136,7 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
         assert_eq!(has("cp.async."), pipelined, "{case}");
         let stores = opcodes(text).filter(|opcode| opcode.starts_with("st.shared."));
         match kernel.family {
-            Family::AsyncCopy | Family::Gemm => assert_eq!(stores.count(), 0, "{case}"),
+            Family::ASYNC_COPY | Family::SIMT => assert_eq!(stores.count(), 0, "{case}"),
             _ => assert_eq!(stores.count() > 0, tiled, "{case}"),
         }
     }

@@ -293,7 +293,7 @@ fn slices_of_k_meet() {
     let with_slices = first_of_tiles().into_iter().filter(|kernel| kernel.split_k.is_some());
     let mut run = 0;
     for kernel in with_slices {
-        assert_eq!(kernel.family, Family::WgmmaGemm);
+        assert_eq!(kernel.family, Family::WGMMA);
         let sliced = |slices, factors, schedule, multiprocessors| Ask {
             slices,
             factors,

@@ -71,7 +71,7 @@ const TILES_PER_SM: u32 = 8;
 
 /// Whether the planner may take an entry point that has one tile, which is no width that a policy could name.
 fn has_own_tile(kernel: &Kernel) -> bool {
-    matches!(kernel.family, Family::Gemm | Family::MatrixVector | Family::MmaSync) || kernel.loads == Loads::Tma
+    matches!(kernel.family, Family::SIMT | Family::MATRIX_VECTOR | Family::MMA_SYNC) || kernel.loads == Loads::Tma
 }
 
 /// Whether this is the first kernel instance of its tile: those of other layouts of A and B share its coefficients.

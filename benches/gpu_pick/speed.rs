@@ -6,9 +6,7 @@ use std::fmt::Write as _;
 
 use cuda_arch::Architecture;
 use serde::Deserialize;
-use tilewright::dispatch::{
-    AUTOMATIC, LAUNCH_US, Rounds, Speeds, Work, estimate_us, kernel_sheet, reduction_us, usage,
-};
+use tilewright::dispatch::{LAUNCH_US, Rounds, Speeds, Work, estimate_us, kernel_sheet, reduction_us, usage};
 use tilewright::{DType, GemmShape, KERNELS, Kernel, Transpose};
 use tilewright_plan::GpuModel;
 
@@ -204,7 +202,7 @@ fn regret(rows: &[&Row], machine: &Machine, speeds: &Speeds) -> Result<f64, Box<
             of().unwrap_or(f64::INFINITY)
         };
         let automatic = || {
-            let is_automatic = |timed: &&Candidate| timed.kernel().is_some_and(|of| AUTOMATIC.contains(&of.family));
+            let is_automatic = |timed: &&Candidate| timed.kernel().is_some_and(|of| of.family.is_automatic());
             row.candidates.iter().filter(is_automatic)
         };
         let chosen = automatic().min_by(|a, b| expected(a).total_cmp(&expected(b)));

@@ -113,7 +113,7 @@ fn small_simulation() -> Result<sim::Listing> {
     let options = SimOptions::default();
     let shape = GemmShape::packed(EXTENT, EXTENT, EXTENT).map_err(tilewright::Error::from)?;
     let policy = Policy {
-        family: Some(Family::TiledDynamic),
+        family: Some(Family::TILED_DYNAMIC),
         tile: Some(TILE),
         ..Policy::default()
     };

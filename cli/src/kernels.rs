@@ -15,10 +15,7 @@ pub fn family(name: &str) -> Result<Option<Family>> {
     if name == AUTO {
         return Ok(None);
     }
-    match Family::ALL.into_iter().find(|family| family.name() == name) {
-        Some(family) => Ok(Some(family)),
-        None => Err(unknown(name)),
-    }
+    name.parse().map(Some).map_err(|_| unknown(name))
 }
 
 /// The entry points of this name: all for [`AUTO`], those of a family, or the one of a symbol.

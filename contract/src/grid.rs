@@ -230,7 +230,7 @@ mod tests {
     fn persistent_blocks_are_whole_clusters_and_no_more_than_are_held_at_once() {
         use crate::Family;
         let kernel = |family: Family| family.kernels().next().expect("in the table");
-        let (ring, cluster) = (kernel(Family::WgmmaRing), kernel(Family::WgmmaCluster));
+        let (ring, cluster) = (kernel(Family::WGMMA_RING), kernel(Family::WGMMA_CLUSTER));
         // 5 x 3 tiles of 128 x 256.
         let args = GemmShape::packed(600, 700, 64).expect("small").args();
         let of = |kernel, splits, held| Grid::of_kernel(args, kernel, splits, held).expect("small");

@@ -417,7 +417,7 @@ mod tests {
             let by_limit = policies.iter().any(|policy| policy.smem_limit.is_some());
             assert_eq!(
                 by_limit,
-                kernel.family == Family::TiledDynamic && kernel.with_width(1).is_some(),
+                kernel.family == Family::TILED_DYNAMIC && kernel.with_width(1).is_some(),
                 "{}",
                 kernel.symbol
             );

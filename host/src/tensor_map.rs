@@ -105,10 +105,7 @@ mod tests {
             simulated(parts)
         };
         let with_majors = |kernel: &&Kernel| kernel.operands == Operands::Matrices(shape.majors());
-        let kernel = Family::WgmmaGemm
-            .kernels()
-            .find(with_majors)
-            .expect("one for each layout");
+        let kernel = Family::WGMMA.kernels().find(with_majors).expect("one for each layout");
         assert_eq!((kernel.tile.m, kernel.tile.n, kernel.cluster), (128, 256, 2));
         let kernel = Kernel { dtype, ..*kernel };
         let maps = maps(&kernel, &shape, addresses, encode).map_err(|error| error.to_string())?;

@@ -27,7 +27,7 @@ proptest! {
                 Ok(_) => return Ok(()),
                 Err(PlanError::NoSuchWidth { nearest, .. }) => tile = nearest,
                 Err(PlanError::NoSuchType { nearest, .. }) => dtype = nearest,
-                Err(PlanError::NoVector { .. }) => family = Family::Gemm,
+                Err(PlanError::NoVector { .. }) => family = Family::SIMT,
                 Err(PlanError::SharedMemory { nearest: Some(nearest), .. }) => tile = Some(nearest.tile.n),
                 // Nothing of the kernel fits into what the user allows, and that is said.
                 Err(PlanError::SharedMemory { nearest: None, .. }) => return Ok(()),
@@ -51,13 +51,13 @@ fn what_led_in_a_circle_no_longer_does() {
         plan(&shape, dtype, &device, &policy)
     };
     assert_eq!(
-        of(Family::WgmmaGemm, DType::Bf16, 128).map(|plan| plan.kernel().tile.n),
+        of(Family::WGMMA, DType::Bf16, 128).map(|plan| plan.kernel().tile.n),
         Ok(128)
     );
-    let narrow = of(Family::WgmmaGemm, DType::Bf16, 200).expect_err("it has 128");
+    let narrow = of(Family::WGMMA, DType::Bf16, 200).expect_err("it has 128");
     assert!(narrow.to_string().ends_with("nearest: 128"), "{narrow}");
-    let ring = of(Family::WgmmaRing, DType::Bf16, 256).expect_err("it has 128 x 256");
+    let ring = of(Family::WGMMA_RING, DType::Bf16, 256).expect_err("it has 128 x 256");
     assert!(ring.to_string().ends_with("leave the width open"), "{ring}");
-    let no_square = of(Family::AsyncCopy, DType::F32, 128).expect_err("it has 256 x 128");
+    let no_square = of(Family::ASYNC_COPY, DType::F32, 128).expect_err("it has 256 x 128");
     assert!(no_square.to_string().ends_with("leave the width open"), "{no_square}");
 }

@@ -168,7 +168,7 @@ fn refuses_kernels_without() -> Outcome {
     let gpu = Gpu::open(0)?;
     let shape = GemmShape::packed(16, 16, 16)?;
     let policy = Policy {
-        family: Some(Family::TiledStatic),
+        family: Some(Family::TILED_STATIC),
         ..Policy::default()
     };
     let plain = plan(&shape, DType::F16, gpu.profile(), &policy)?;

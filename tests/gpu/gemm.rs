@@ -108,7 +108,7 @@ pub fn of_variant(kernel: &'static Kernel, slices: u32) -> Policy {
 fn pipelined() -> impl Iterator<Item = (&'static Kernel, u32)> {
     KERNELS
         .iter()
-        .filter(|kernel| matches!(kernel.family, Family::AsyncCopy | Family::Gemm))
+        .filter(|kernel| matches!(kernel.family, Family::ASYNC_COPY | Family::SIMT))
         .flat_map(|kernel| match kernel.split_k.is_some() {
             true => vec![(kernel, 1), (kernel, 3)],
             false => vec![(kernel, 1)],
@@ -210,7 +210,7 @@ fn the_workspace_is_reused() -> Outcome {
     ] {
         let shape = GemmShape::packed(m, n, k)?;
         let policy = Policy {
-            family: Some(Family::Gemm),
+            family: Some(Family::SIMT),
             splits: Some(slices),
             ..Policy::default()
         };
@@ -225,7 +225,7 @@ fn slices_give_the_same_bits_each_time() -> Outcome {
     let (a, b) = (random_matrix::<f32>(1, 300 * 8000), random_matrix::<f32>(2, 8000 * 200));
     let (a, b) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let policy = Policy {
-        family: Some(Family::Gemm),
+        family: Some(Family::SIMT),
         splits: Some(12),
         ..Policy::default()
     };
@@ -258,7 +258,7 @@ fn large_products_of_every_layout() -> Outcome {
             };
             let report = gemm(&Gemm::new(shape).alpha(0.5).beta(2.0), &a, &b, &mut c, &options)
                 .map_err(|error| Failed::from(format!("{shape} {transpose:?}: {error}")))?;
-            if !report.kernel.starts_with(Family::Gemm.name()) {
+            if !report.kernel.starts_with(Family::SIMT.name()) {
                 return Err(format!("{shape} {transpose:?}: {} has no alpha and beta", report.kernel).into());
             }
         }
@@ -322,7 +322,7 @@ fn refuses_factors_without_a_kernel() -> Outcome {
     let shape = GemmShape::packed(16, 16, 16)?;
     let factors = Factors { alpha: 2.0, beta: 0.0 };
     let policy = Policy {
-        family: Some(Family::TiledStatic),
+        family: Some(Family::TILED_STATIC),
         ..Policy::default()
     };
     let ones = [1.0_f32; 256];

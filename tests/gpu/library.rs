@@ -54,15 +54,15 @@ fn large_products() -> Outcome {
     let a: Vec<f32> = random::random_matrix(3, shape.span_elems(Operand::A));
     let b: Vec<f32> = random::random_matrix(4, shape.span_elems(Operand::B));
     let policies = [
-        (Family::Naive, 16),
-        (Family::TiledStatic, 16),
-        (Family::TiledStatic, 32),
-        (Family::TiledDynamic, 32),
-        (Family::TiledDynamic, 64),
-        (Family::TiledDynamic, 112),
-        (Family::TiledDynamic, 128),
-        (Family::RegisterTile, 128),
-        (Family::Gemm, 64),
+        (Family::NAIVE, 16),
+        (Family::TILED_STATIC, 16),
+        (Family::TILED_STATIC, 32),
+        (Family::TILED_DYNAMIC, 32),
+        (Family::TILED_DYNAMIC, 64),
+        (Family::TILED_DYNAMIC, 112),
+        (Family::TILED_DYNAMIC, 128),
+        (Family::REGISTER_TILE, 128),
+        (Family::SIMT, 64),
     ];
     for (family, tile) in policies {
         let policy = Policy {

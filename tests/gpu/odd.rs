@@ -161,7 +161,7 @@ fn operands_stay_as_they_are() -> Outcome {
     let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let mut c = gpu.uninitialized(shape.span_elems(Operand::C))?;
     let policy = Policy {
-        family: Some(Family::MmaSync),
+        family: Some(Family::MMA_SYNC),
         ..Policy::default()
     };
     let plan = plan(&shape, f16::DTYPE, gpu.profile(), &policy)?;

@@ -13,15 +13,15 @@ use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("spans::f32_by_rung_10", || each_layout::<f32>(Some(Family::Gemm), FAR)),
+        Trial::test("spans::f32_by_rung_10", || each_layout::<f32>(Some(Family::SIMT), FAR)),
         Trial::test("spans::f16_by_rung_12", || {
-            each_layout::<f16>(Some(Family::MmaSync), FAR)
+            each_layout::<f16>(Some(Family::MMA_SYNC), FAR)
         }),
         Trial::test("spans::f32_by_the_planner", || each_layout::<f32>(None, FAR)),
         Trial::test("spans::f16_by_the_planner", || each_layout::<f16>(None, FAR)),
         // Rows at odd elements: copied first.
         Trial::test("spans::f16_copied", || {
-            each_layout::<f16>(Some(Family::MmaSync), FAR - 1)
+            each_layout::<f16>(Some(Family::MMA_SYNC), FAR - 1)
         }),
     ]
 }

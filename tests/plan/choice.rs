@@ -29,18 +29,18 @@ fn small_products_get_tiles_that_fill_the_device() {
 fn automatic_plans_are_rungs_10_and_12_from_8_0_on_and_rung_17_on_9_0() {
     for device in profiles() {
         let plan = plan(&large(), DType::F32, &device, &Policy::default()).expect("fits");
-        let of_gemm = plan.kernel().family == Family::Gemm;
+        let of_gemm = plan.kernel().family == Family::SIMT;
         assert_eq!(of_gemm, device.compute_capability >= (8, 0), "{}", device.name);
         let family = |dtype| {
             let planned = tilewright::dispatch::plan(&large(), dtype, &device, &Policy::default());
             planned.expect("fits").kernel().family
         };
-        assert_eq!(family(DType::F64), Family::TiledDynamic, "{}", device.name);
+        assert_eq!(family(DType::F64), Family::TILED_DYNAMIC, "{}", device.name);
         for dtype in [DType::F16, DType::Bf16] {
             let expected = match device.compute_capability {
-                (9, 0) => Family::WgmmaGemm,
-                (7, _) => Family::TiledDynamic,
-                _ => Family::MmaSync,
+                (9, 0) => Family::WGMMA,
+                (7, _) => Family::TILED_DYNAMIC,
+                _ => Family::MMA_SYNC,
             };
             assert_eq!(family(dtype), expected, "{} {dtype}", device.name);
         }
@@ -104,7 +104,12 @@ fn one_column_and_one_row_in_f32_are_rung_11() {
             for transpose in LAYOUTS {
                 let shape = GemmShape::packed_transposed(m, n, 4096, transpose).expect("valid");
                 let planned = plan(&shape, DType::F32, &device, &Policy::default()).expect("fits");
-                assert_eq!(planned.kernel().family, Family::MatrixVector, "{} {shape}", device.name);
+                assert_eq!(
+                    planned.kernel().family,
+                    Family::MATRIX_VECTOR,
+                    "{} {shape}",
+                    device.name
+                );
             }
         }
     }
@@ -127,7 +132,7 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         factors: true,
         ..of(family)
     };
-    let dynamic = Some(Family::TiledDynamic);
+    let dynamic = Some(Family::TILED_DYNAMIC);
     for (shape, dtype, policy, text) in [
         (
             &transposed,
@@ -163,20 +168,20 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         (
             &square,
             DType::F32,
-            sliced(Some(Family::AsyncCopy), 2),
+            sliced(Some(Family::ASYNC_COPY), 2),
             "r09_async_copy cannot compute 2 slices",
         ),
         (
             &square,
             DType::F32,
-            sliced(Some(Family::Gemm), 0),
+            sliced(Some(Family::SIMT), 0),
             "r10_gemm cannot compute 0 slices of K; nearest: 1",
         ),
         (&square, DType::F32, sliced(None, 0), "cannot compute 0 slices of K"),
         (
             &square,
             DType::F64,
-            of(Some(Family::Gemm)),
+            of(Some(Family::SIMT)),
             "r10_gemm has no kernel for f64; nearest: f32",
         ),
     ] {
@@ -184,11 +189,11 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         assert!(error.contains(text), "{error:?} lacks {text:?}");
     }
     // Slices that would have no step get none.
-    let planned = plan(&square, DType::F32, &device, &sliced(Some(Family::Gemm), 1000)).expect("as many as have steps");
+    let planned = plan(&square, DType::F32, &device, &sliced(Some(Family::SIMT), 1000)).expect("as many as have steps");
     let depth = planned.kernel().tile.k;
     assert_eq!(planned.summary().splits, 64_u32.div_ceil(depth));
     let turing = profile(ARCHITECTURES[0]);
-    let error = plan(&square, DType::F32, &turing, &of(Some(Family::Gemm))).expect_err("older than cp.async");
+    let error = plan(&square, DType::F32, &turing, &of(Some(Family::SIMT))).expect_err("older than cp.async");
     assert_eq!(
         error.to_string(),
         "r10_gemm needs compute capability 8.0, the device has 7.5"

@@ -13,17 +13,14 @@ fn rows_may_end_anywhere_for_tensor_maps_but_begin_at_16_bytes() {
         let planned = plan(&shape, DType::Bf16, &hopper(), &Policy::default()).expect("fits");
         planned.kernel().family
     };
-    assert_eq!(family(2001, 2008), Family::WgmmaGemm);
+    assert_eq!(family(2001, 2008), Family::WGMMA);
     // A is copied.
-    assert_eq!(family(2001, 2001), Family::WgmmaGemm);
+    assert_eq!(family(2001, 2001), Family::WGMMA);
 }
 
 #[test]
 fn rows_at_odd_elements_are_copied_in_every_layout() {
-    for (device, family) in [
-        (h200(), Family::WgmmaGemm),
-        (profile(ARCHITECTURES[1]), Family::MmaSync),
-    ] {
+    for (device, family) in [(h200(), Family::WGMMA), (profile(ARCHITECTURES[1]), Family::MMA_SYNC)] {
         for (dtype, transpose) in [DType::F16, DType::Bf16]
             .into_iter()
             .flat_map(|dtype| LAYOUTS.map(|layout| (dtype, layout)))
@@ -74,7 +71,7 @@ fn a_copy_is_part_of_the_estimate() {
     let reasons = |gap: usize| {
         let shape = GemmShape::with_ld(1024, 1024, 1024, 1024 + gap, 1024, 1024).expect("valid");
         let policy = Policy {
-            family: Some(Family::WgmmaGemm),
+            family: Some(Family::WGMMA),
             ..Policy::default()
         };
         let planned = plan(&shape, DType::Bf16, &h200(), &policy).expect("fits");
@@ -112,7 +109,7 @@ fn where_nothing_can_be_copied_a_layout_is_still_refused() {
     // No tensor cores that these kernels know; and no copy changes what is transposed.
     let turing = profile(ARCHITECTURES[0]);
     let ladder = Policy {
-        family: Some(Family::WgmmaCluster),
+        family: Some(Family::WGMMA_CLUSTER),
         ..Policy::default()
     };
     for (device, dtype, policy) in [

@@ -31,7 +31,7 @@ fn every_tile_is_accepted_at_its_size_and_refused_one_byte_below() {
             let total = TilePair::new(TileGeometry::new(width).expect("in range"), dtype).total();
             let at = |limit| {
                 let policy = Policy {
-                    family: Some(Family::TiledDynamic),
+                    family: Some(Family::TILED_DYNAMIC),
                     tile: Some(width),
                     smem_limit: Some(Bytes(limit)),
                     ..Policy::default()
@@ -102,7 +102,7 @@ fn a_99_kib_part_and_a_227_kib_part_differ_as_documented() {
 #[test]
 fn a_limit_that_fits_nothing_says_so() {
     let device = hopper();
-    for family in [None, Some(Family::TiledDynamic), Some(Family::TiledStatic)] {
+    for family in [None, Some(Family::TILED_DYNAMIC), Some(Family::TILED_STATIC)] {
         let policy = Policy {
             family,
             smem_limit: Some(Bytes(31)),
@@ -129,7 +129,7 @@ fn a_limit_that_fits_nothing_says_so() {
 fn the_naive_kernel_needs_no_shared_memory() {
     let device = hopper();
     let policy = Policy {
-        family: Some(Family::Naive),
+        family: Some(Family::NAIVE),
         smem_limit: Some(Bytes(0)),
         ..Policy::default()
     };
@@ -147,7 +147,7 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
     let device = hopper();
     for (requested, nearest) in [(20, 16), (25, 32), (1, 16), (128, 32)] {
         let policy = Policy {
-            family: Some(Family::TiledStatic),
+            family: Some(Family::TILED_STATIC),
             tile: Some(requested),
             ..Policy::default()
         };
@@ -155,7 +155,7 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
         assert_eq!(
             error,
             PlanError::NoSuchWidth {
-                family: Family::TiledStatic,
+                family: Family::TILED_STATIC,
                 requested,
                 nearest: Some(nearest)
             }
@@ -176,7 +176,7 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
 #[test]
 fn every_entry_point_of_the_pipelined_rungs_fits_every_architecture_that_runs_it() {
     let pipelined = KERNELS.iter().filter(|kernel| {
-        matches!(kernel.family, Family::AsyncCopy | Family::Gemm | Family::MmaSync) || kernel.loads == Loads::Tma
+        matches!(kernel.family, Family::ASYNC_COPY | Family::SIMT | Family::MMA_SYNC) || kernel.loads == Loads::Tma
     });
     for (kernel, device) in pipelined.flat_map(|kernel| profiles().map(move |device| (kernel, device))) {
         let case = format!("{} on {}", kernel.symbol, device.name);

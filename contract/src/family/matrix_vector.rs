@@ -96,7 +96,7 @@ const fn kernel(symbol: &'static str, major: Major, elems: u32) -> Kernel {
             elems_per_tile: LineTile::THREADS,
             counters_per_tile: 1,
         }),
-        ..Kernel::plain(Family::MatrixVector, symbol, DType::F32, tile, LineTile::THREADS)
+        ..Kernel::plain(Family::MATRIX_VECTOR, symbol, DType::F32, tile, LineTile::THREADS)
     }
 }
 

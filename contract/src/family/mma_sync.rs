@@ -195,7 +195,13 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
             epilogue: true,
             ..Features::PRODUCT
         },
-        ..Kernel::plain(Family::MmaSync, symbol, dtype, [tile.m, tile.n, tile.k], tile.threads())
+        ..Kernel::plain(
+            Family::MMA_SYNC,
+            symbol,
+            dtype,
+            [tile.m, tile.n, tile.k],
+            tile.threads(),
+        )
     }
 }
 

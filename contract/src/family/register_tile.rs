@@ -57,17 +57,21 @@ pub(super) const KERNELS: [Kernel; 5] = [
             row_padding: [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
             ..SmemLayout::NONE
         },
-        ..tiled::kernel(
-            Family::RegisterTile,
+        ..tiled::with_static(
+            Family::REGISTER_TILE,
             "r05_register_tile_f32",
             DType::F32,
             [RegisterTile::WIDTH; 2],
         )
     },
-    simt::kernel(Family::RegisterColumn, "r04_register_column_f32", tiles::COLUMN_64X64),
-    simt::kernel(Family::VectorCopy, "r06_vector_copy_f32", tiles::ONE_STAGE_128X128),
-    simt::kernel(Family::WarpTile, "r07_warp_tile_f32", tiles::ONE_STAGE_128X128),
-    simt::kernel(Family::DoubleBuffer, "r08_double_buffer_f32", tiles::TWO_STAGES_128X128),
+    simt::kernel(Family::REGISTER_COLUMN, "r04_register_column_f32", tiles::COLUMN_64X64),
+    simt::kernel(Family::VECTOR_COPY, "r06_vector_copy_f32", tiles::ONE_STAGE_128X128),
+    simt::kernel(Family::WARP_TILE, "r07_warp_tile_f32", tiles::ONE_STAGE_128X128),
+    simt::kernel(
+        Family::DOUBLE_BUFFER,
+        "r08_double_buffer_f32",
+        tiles::TWO_STAGES_128X128,
+    ),
 ];
 
 #[cfg(test)]

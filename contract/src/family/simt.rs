@@ -148,11 +148,11 @@ pub mod tiles {
         tile.checked()
     }
 
-    /// Of [`Family::RegisterColumn`](crate::Family::RegisterColumn): 8 rows of one column a thread.
+    /// Of [`Family::REGISTER_COLUMN`](crate::Family::REGISTER_COLUMN): 8 rows of one column a thread.
     pub const COLUMN_64X64: BlockTile = tile(64, 64, 8, 8, 1, 1, 0);
-    /// Of [`Family::VectorCopy`](crate::Family::VectorCopy) and [`Family::WarpTile`](crate::Family::WarpTile).
+    /// Of [`Family::VECTOR_COPY`](crate::Family::VECTOR_COPY) and [`Family::WARP_TILE`](crate::Family::WARP_TILE).
     pub const ONE_STAGE_128X128: BlockTile = tile(128, 128, 8, 8, 8, 1, 0);
-    /// Of [`Family::DoubleBuffer`](crate::Family::DoubleBuffer): one stage is filled while the other is read.
+    /// Of [`Family::DOUBLE_BUFFER`](crate::Family::DOUBLE_BUFFER): one stage is filled while the other is read.
     pub const TWO_STAGES_128X128: BlockTile = tile(128, 128, 8, 8, 8, 2, 2);
 
     /// For large products: 16 x 8 elements a thread, one block a multiprocessor.
@@ -238,25 +238,26 @@ macro_rules! pipelined {
         [$(Kernel {
             operands: Operands::Matrices([major!($a), major!($b)]),
             alignment: Alignment::of([$a_elems, $b_elems]),
-            ..kernel(Family::$family, stringify!($symbol), tiles::$tile)
+            ..pipelined(Family::$family, stringify!($symbol), tiles::$tile)
         }),*]
     };
 }
 
 macro_rules! async_copy {
-    ($($rows:tt)*) => { pipelined!(AsyncCopy $($rows)*) };
+    ($($rows:tt)*) => { pipelined!(ASYNC_COPY $($rows)*) };
 }
 
 macro_rules! gemm {
-    ($($rows:tt)*) => { pipelined!(Gemm $($rows)*) };
+    ($($rows:tt)*) => { pipelined!(SIMT $($rows)*) };
 }
 
 pub(super) const ASYNC_COPY: [Kernel; 2] = crate::async_copy_kernels!(async_copy);
 pub(super) const GEMM: [Kernel; 39] = crate::gemm_kernels!(gemm);
 
-/// The kernel with this tile, for row-major operands and single elements.
+/// The kernel with this tile that loads by threads into static shared memory, for row-major operands and single
+/// elements.
 pub(super) const fn kernel(family: Family, symbol: &'static str, tile: BlockTile) -> Kernel {
-    let kernel = Kernel {
+    Kernel {
         smem: SmemLayout {
             stages: tile.stages,
             a_per_stage: Bytes(tile.a_elems() * DType::F32.size_bytes()),
@@ -265,10 +266,12 @@ pub(super) const fn kernel(family: Family, symbol: &'static str, tile: BlockTile
             ..SmemLayout::NONE
         },
         ..Kernel::plain(family, symbol, DType::F32, [tile.m, tile.n, tile.k], tile.threads())
-    };
-    if !matches!(family, Family::AsyncCopy | Family::Gemm) {
-        return kernel;
     }
+}
+
+/// The kernel with this tile that loads by `cp.async` into dynamic shared memory.
+const fn pipelined(family: Family, symbol: &'static str, tile: BlockTile) -> Kernel {
+    let kernel = kernel(family, symbol, tile);
     Kernel {
         loads: Loads::CpAsync,
         smem: SmemLayout {

@@ -266,24 +266,25 @@ macro_rules! naive {
     ($($symbol:ident: $element:ident;)*) => {
         [$(Kernel {
             smem: SmemLayout::NONE,
-            ..kernel(Family::Naive, stringify!($symbol), dtype!($element), [16; 2])
+            ..with_static(Family::NAIVE, stringify!($symbol), dtype!($element), [16; 2])
         }),*]
     };
 }
 
 macro_rules! with_static_tiles {
     ($($symbol:ident: $element:ident, $width:literal;)*) => {
-        [$(kernel(Family::TiledStatic, stringify!($symbol), dtype!($element), [$width; 2])),*]
+        [$(with_static(Family::TILED_STATIC, stringify!($symbol), dtype!($element), [$width; 2])),*]
     };
 }
 
 macro_rules! with_dynamic_tiles {
     ($($symbol:ident: $element:ident, $outputs:literal, $kind:ident $($width:literal)?;)*) => {
         [$(kernel(
-            Family::TiledDynamic,
+            Family::TILED_DYNAMIC,
             stringify!($symbol),
             dtype!($element),
             with_dynamic_tiles!(@widths $outputs $($width)?),
+            Storage::Dynamic,
         )),*]
     };
     (@widths $outputs:literal) => { TileGeometry::widths_of($outputs) };
@@ -294,13 +295,13 @@ pub(super) const NAIVE: [Kernel; 4] = crate::naive_kernels!(naive);
 pub(super) const STATIC: [Kernel; 8] = crate::tiled_static_kernels!(with_static_tiles);
 pub(super) const DYNAMIC: [Kernel; 20] = crate::tiled_dynamic_kernels!(with_dynamic_tiles);
 
+/// The kernel with static tiles whose widths these are, with the widest.
+pub(super) const fn with_static(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2]) -> Kernel {
+    kernel(family, symbol, dtype, widths, Storage::Static)
+}
+
 /// The kernel whose widths these are, with the widest.
-pub(super) const fn kernel(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2]) -> Kernel {
-    let storage = if matches!(family, Family::TiledDynamic) {
-        Storage::Dynamic
-    } else {
-        Storage::Static
-    };
+const fn kernel(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2], storage: Storage) -> Kernel {
     // Tile, block and bytes follow from the width.
     let kernel = Kernel {
         widths: Some(widths),
@@ -414,14 +415,14 @@ mod tests {
         for dtype in DType::ALL {
             for width in TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH {
                 let matching = |fixed: bool| {
-                    Family::TiledDynamic
+                    Family::TILED_DYNAMIC
                         .kernels()
                         .filter(|kernel| kernel.dtype == dtype && kernel.with_width(width).is_some())
                         .filter(|kernel| (kernel.widths == Some([width; 2])) == fixed)
                         .count()
                 };
                 assert_eq!(matching(false), 1, "{dtype} {width}");
-                let found = Kernel::find(Family::TiledDynamic, dtype, width).expect("every width has one");
+                let found = Kernel::find(Family::TILED_DYNAMIC, dtype, width).expect("every width has one");
                 assert_eq!(
                     matching(true),
                     usize::from(found.widths == Some([width; 2])),

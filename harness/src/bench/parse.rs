@@ -180,16 +180,8 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         number.ok_or_else(|| format!("{name} is `{cell}`, not a number from 1 on"))
     };
     let family = |name: &str, cell: &str| {
-        let known = || {
-            format!(
-                "{name} `{cell}` is unknown; known: {}",
-                Family::ALL.map(Family::name).join(", ")
-            )
-        };
-        Family::ALL
-            .into_iter()
-            .find(|family| family.name() == cell)
-            .ok_or_else(known)
+        let parsed = cell.parse::<Family>();
+        parsed.map_err(|error| format!("{name} `{cell}`: {error}"))
     };
     let width = match cell("tile") {
         None => None,
@@ -295,15 +287,15 @@ mod tests {
         let of_32 = |family| Subject::Tile(family, 32);
         let expected = [
             (Subject::Auto, Baseline::Library),
-            (Subject::Family(Family::Gemm), Baseline::Library),
+            (Subject::Family(Family::SIMT), Baseline::Library),
             (
-                of_32(Family::TiledDynamic),
-                Baseline::Kernel(of_32(Family::TiledStatic)),
+                of_32(Family::TILED_DYNAMIC),
+                Baseline::Kernel(of_32(Family::TILED_STATIC)),
             ),
-            (Subject::Tile(Family::TiledDynamic, 64), Baseline::Twin),
+            (Subject::Tile(Family::TILED_DYNAMIC, 64), Baseline::Twin),
             (
-                Subject::Family(Family::AsyncCopy),
-                Baseline::Kernel(Subject::Family(Family::Gemm)),
+                Subject::Family(Family::ASYNC_COPY),
+                Baseline::Kernel(Subject::Family(Family::SIMT)),
             ),
         ];
         assert_eq!(found, expected);
@@ -377,7 +369,7 @@ mod tests {
         }
         let unknown = problem("m,n,k,against\n1,2,3,cublas");
         assert!(
-            unknown.starts_with("line 2: against `cublas` is unknown; known: r01_naive, "),
+            unknown.starts_with("line 2: against `cublas`: unknown kernel; known: r01_naive, "),
             "{unknown}"
         );
         // 2^31: the kernels index with 32 bits and a sign.

@@ -191,7 +191,7 @@ mod tests {
         };
         let has_epilogue = |family: &Family| family.kernels().any(|kernel| kernel.supports.epilogue);
         let in_f32 =
-            |family: &Family| !matches!(family, Family::MatrixVector | Family::MmaSync) && !has_epilogue(family);
+            |family: &Family| !matches!(*family, Family::MATRIX_VECTOR | Family::MMA_SYNC) && !has_epilogue(family);
         let (found, expected) = families(Suite::LADDER, &in_f32);
         assert_eq!(found, expected);
         let (mut found, expected) = families("half-ladder", &has_epilogue);

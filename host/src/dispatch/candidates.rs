@@ -1,7 +1,8 @@
 //! What could be launched for a product, and which of it is expected to be fastest.
 
 use tilewright_contract::{
-    Bytes, DType, Family, GemmShape, Grid, GridError, Kernel, Operand, RowCopy, TileError, TileGeometry, matrix_of,
+    Bytes, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, RowCopy, TileError, TileGeometry,
+    matrix_of,
 };
 use tilewright_plan::device::DeviceProfile;
 
@@ -28,18 +29,6 @@ pub(super) fn k_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u3
     let steps = shape.args().k.div_ceil(kernel.tile.k);
     steps.div_ceil(splits) * kernel.tile.k
 }
-
-/// The families that are picked from where the user names none. Rung 2 is rung 3 with less choice, and as fast; rung 9
-/// is one case of rung 10; rungs 13 to 16 lead to rung 17; the others are for comparison, or for devices without rung
-/// 10.
-pub const AUTOMATIC: &[Family] = &[
-    Family::TiledDynamic,
-    Family::RegisterTile,
-    Family::Gemm,
-    Family::MatrixVector,
-    Family::MmaSync,
-    Family::WgmmaGemm,
-];
 
 /// One way to launch.
 #[derive(Clone, Copy, Debug)]
@@ -105,14 +94,11 @@ impl<'a> CandidateSet<'a> {
         device: &DeviceProfile,
     ) -> Result<Self, PlanError> {
         let named = policy.kernel.map(|kernel| kernel.family).or(policy.family);
-        let families = match &named {
-            None => AUTOMATIC,
-            Some(family) => std::slice::from_ref(family),
-        };
-        let family = named.unwrap_or(Family::Gemm);
-        let mut kernels: Vec<_> = families
+        let family = named.unwrap_or(Family::SIMT);
+        let is_named = |kernel: &&Kernel| named.map_or(kernel.family.is_automatic(), |named| kernel.family == named);
+        let mut kernels: Vec<_> = KERNELS
             .iter()
-            .flat_map(|family| family.kernels())
+            .filter(is_named)
             .filter(|kernel| policy.kernel.is_none_or(|named| named.symbol == kernel.symbol))
             .collect();
         // One condition after the other: the first that leaves nothing is the reason.

@@ -113,7 +113,7 @@ impl fmt::Display for PlanError {
             PlanError::NoVector { family, c: [m, n] } => write!(
                 f,
                 "{family} computes a C of one row or one column, not {m} x {n}; {} takes every shape",
-                Family::Gemm
+                Family::SIMT
             ),
             PlanError::NoSuchType {
                 family,
@@ -122,7 +122,7 @@ impl fmt::Display for PlanError {
             } => write!(
                 f,
                 "{family} has no kernel for {requested}; nearest: {nearest}; {} takes every type",
-                Family::TiledDynamic
+                Family::TILED_DYNAMIC
             ),
             PlanError::NoSuchLayout {
                 family,
@@ -134,12 +134,12 @@ impl fmt::Display for PlanError {
                  layout of f32",
                 transpose[0].letter(),
                 transpose[1].letter(),
-                Family::Gemm
+                Family::SIMT
             ),
             PlanError::NoSplitK { family, requested } => write!(
                 f,
                 "{family} cannot compute {requested} slices of K; nearest: 1; {} takes any number from 1",
-                Family::Gemm
+                Family::SIMT
             ),
             PlanError::NoFactors { dtype: DType::F64, .. } => {
                 f.write_str("no kernel for f64 has alpha and beta; the CPU scales products of f64")
@@ -148,7 +148,7 @@ impl fmt::Display for PlanError {
                 write!(
                     f,
                     "{family} has no kernel for {dtype} with alpha and beta; {} has, in f32",
-                    Family::Gemm
+                    Family::SIMT
                 )
             }
             PlanError::NoEpilogue { family, dtype } => {
@@ -156,7 +156,7 @@ impl fmt::Display for PlanError {
                     f,
                     "{family} has no kernel for {dtype} with bias, activation or C of another type; {} has, in f16 \
                      and bf16",
-                    Family::MmaSync
+                    Family::MMA_SYNC
                 )
             }
             PlanError::ComputeCapability {

@@ -176,7 +176,7 @@ mod tests {
         let shape = GemmShape::packed(100, 100, 20).expect("valid");
         // 7 x 7 tiles of 16 on 10 multiprocessors: 5 on the busiest, 2 at once: 3 rounds; 2 tiles deep.
         let mut work = Work {
-            kernel: Kernel::find(Family::TiledDynamic, DType::F32, 16).expect("exists"),
+            kernel: Kernel::find(Family::TILED_DYNAMIC, DType::F32, 16).expect("exists"),
             splits: 1,
         };
         let rounds = Rounds::new(&work, &shape, 2, 10).expect("not empty");
@@ -226,7 +226,7 @@ mod tests {
 
     fn wgmma_work(width: u32) -> Work {
         Work {
-            kernel: Kernel::find(Family::WgmmaGemm, DType::F16, width).expect("in the table"),
+            kernel: Kernel::find(Family::WGMMA, DType::F16, width).expect("in the table"),
             splits: 1,
         }
     }
@@ -237,9 +237,9 @@ mod tests {
         let product = GpuModel::assumed(arch).expect("in the table");
         let shape = GemmShape::packed(2000, 1500, 700).expect("valid");
         for (family, width) in [
-            (Family::TiledStatic, 16),
-            (Family::TiledDynamic, 64),
-            (Family::TiledDynamic, 128),
+            (Family::TILED_STATIC, 16),
+            (Family::TILED_DYNAMIC, 64),
+            (Family::TILED_DYNAMIC, 128),
         ] {
             let work = Work {
                 kernel: Kernel::find(family, DType::F32, width).expect("exists"),

@@ -9,7 +9,6 @@ mod sheet;
 mod speeds;
 mod usage;
 
-pub use candidates::AUTOMATIC;
 pub use error::PlanError;
 pub use estimate::{LAUNCH_US, Rounds, Work, copying_us, estimate_us, reduction_us};
 pub use plan::{Plan, PlanSummary, Policy, plan};

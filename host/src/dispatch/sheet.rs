@@ -121,7 +121,7 @@ mod tests {
                 let used = super::super::usage(kernel.symbol, arch).expect("tested beside the table");
                 let sheet = kernel_sheet(&kernel, used, arch).expect("legal on every architecture");
                 let Some(worksheet) = &sheet.worksheet else {
-                    assert!(matches!(kernel.family, Family::Naive | Family::MatrixVector));
+                    assert!(matches!(kernel.family, Family::NAIVE | Family::MATRIX_VECTOR));
                     continue;
                 };
                 let total_bytes = used.static_bytes + kernel.dynamic_bytes().get();
@@ -131,7 +131,7 @@ mod tests {
                     u64::from(sheet.static_bytes + sheet.dynamic_bytes)
                 );
                 assert_eq!(worksheet.static_bytes, u64::from(sheet.static_bytes));
-                if kernel.family == Family::RegisterTile {
+                if kernel.family == Family::REGISTER_TILE {
                     continue;
                 }
                 assert_eq!(

@@ -157,7 +157,7 @@ mod tests {
             };
             assert!(has, "{line}");
         }
-        for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::Naive) {
+        for kernel in KERNELS.iter().filter(|kernel| kernel.family != Family::NAIVE) {
             assert!(built_in.of(kernel).is_some(), "{}", kernel.symbol);
         }
     }

@@ -62,7 +62,7 @@ impl<F: Accumulator> Factors<F> {
             kernel.symbol,
             self.alpha,
             self.beta,
-            Family::Gemm
+            Family::SIMT
         )))
     }
 }

@@ -58,7 +58,7 @@ impl<B, F: Accumulator> Finish<B, F> {
             return Err(Error::InvalidArgument(format!(
                 "{} computes no bias, no activation and no C of another type; {} does, in f16 and bf16",
                 kernel.symbol,
-                Family::MmaSync
+                Family::MMA_SYNC
             )));
         }
         check_bias(n, self.bias.as_ref().map(bias_len))

@@ -1,6 +1,6 @@
 //! The instance lists of the kernels with `wgmma`, one a family.
 
-/// The kernels of [`Family::WgmmaOneStage`](crate::Family::WgmmaOneStage), as in
+/// The kernels of [`Family::WGMMA_ONE_STAGE`](crate::Family::WGMMA_ONE_STAGE), as in
 /// [`wgmma_gemm_kernels`](crate::wgmma_gemm_kernels).
 #[macro_export]
 macro_rules! wgmma_one_stage_kernels {
@@ -12,7 +12,7 @@ macro_rules! wgmma_one_stage_kernels {
     };
 }
 
-/// The kernels of [`Family::WgmmaRing`](crate::Family::WgmmaRing), as in
+/// The kernels of [`Family::WGMMA_RING`](crate::Family::WGMMA_RING), as in
 /// [`wgmma_gemm_kernels`](crate::wgmma_gemm_kernels).
 #[macro_export]
 macro_rules! wgmma_ring_kernels {
@@ -24,7 +24,7 @@ macro_rules! wgmma_ring_kernels {
     };
 }
 
-/// The kernels of [`Family::WgmmaPersistent`](crate::Family::WgmmaPersistent), as in
+/// The kernels of [`Family::WGMMA_PERSISTENT`](crate::Family::WGMMA_PERSISTENT), as in
 /// [`wgmma_gemm_kernels`](crate::wgmma_gemm_kernels).
 #[macro_export]
 macro_rules! wgmma_persistent_kernels {
@@ -36,7 +36,7 @@ macro_rules! wgmma_persistent_kernels {
     };
 }
 
-/// The kernels of [`Family::WgmmaCluster`](crate::Family::WgmmaCluster), as in
+/// The kernels of [`Family::WGMMA_CLUSTER`](crate::Family::WGMMA_CLUSTER), as in
 /// [`wgmma_gemm_kernels`](crate::wgmma_gemm_kernels).
 #[macro_export]
 macro_rules! wgmma_cluster_kernels {
@@ -48,7 +48,7 @@ macro_rules! wgmma_cluster_kernels {
     };
 }
 
-/// The kernels of [`Family::WgmmaGemm`](crate::Family::WgmmaGemm): calls `$callback!` with rows `symbol: tile, element,
+/// The kernels of [`Family::WGMMA`](crate::Family::WGMMA): calls `$callback!` with rows `symbol: tile, element,
 /// major of A, of B;`, the largest tile first.
 #[macro_export]
 macro_rules! wgmma_gemm_kernels {

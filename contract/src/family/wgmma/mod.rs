@@ -35,23 +35,23 @@ macro_rules! rows {
 }
 
 macro_rules! one_stage {
-    ($($rows:tt)*) => { rows!(WgmmaOneStage $($rows)*) };
+    ($($rows:tt)*) => { rows!(WGMMA_ONE_STAGE $($rows)*) };
 }
 
 macro_rules! ring {
-    ($($rows:tt)*) => { rows!(WgmmaRing $($rows)*) };
+    ($($rows:tt)*) => { rows!(WGMMA_RING $($rows)*) };
 }
 
 macro_rules! persistent {
-    ($($rows:tt)*) => { rows!(WgmmaPersistent $($rows)*) };
+    ($($rows:tt)*) => { rows!(WGMMA_PERSISTENT $($rows)*) };
 }
 
 macro_rules! cluster {
-    ($($rows:tt)*) => { rows!(WgmmaCluster $($rows)*) };
+    ($($rows:tt)*) => { rows!(WGMMA_CLUSTER $($rows)*) };
 }
 
 macro_rules! gemm {
-    ($($rows:tt)*) => { rows!(WgmmaGemm $($rows)*) };
+    ($($rows:tt)*) => { rows!(WGMMA $($rows)*) };
 }
 
 pub(super) const LADDER: [[Kernel; 2]; 4] = [

@@ -244,7 +244,7 @@ fn zeros_are_a_second_run_beside_the_random_one() {
 fn rows_of_one_product_share_the_library_but_no_other_baseline() {
     let log = Log::default();
     let of = |baseline, name| Row { baseline, ..row(name) };
-    let kernel = Baseline::Kernel(Subject::Family(Family::Gemm));
+    let kernel = Baseline::Kernel(Subject::Family(Family::SIMT));
     let rows = [
         of(Baseline::Library, "a"),
         of(kernel, "b"),
