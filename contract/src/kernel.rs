@@ -227,6 +227,18 @@ impl Kernel {
         }
     }
 
+    /// Whether this is its tile (m, n, k), its CTA (threads along x and y) and its shared memory: for device code that
+    /// states them itself, in a const assertion.
+    pub const fn has_geometry(&self, [m, n, k]: [u32; 3], [x, y]: [u32; 2], smem: Bytes) -> bool {
+        let tile = self.tile;
+        tile.m == m
+            && tile.n == n
+            && tile.k == k
+            && self.block[0] == x
+            && self.block[1] == y
+            && self.smem.total().get() == smem.get()
+    }
+
     /// Threads of a CTA.
     pub const fn threads(&self) -> u32 {
         self.block[0] * self.block[1]
@@ -255,6 +267,11 @@ impl Kernel {
     /// Rows of the boxes that the tensor maps of A, B and C load or store, for a product with `m` rows and `n` columns.
     /// Those of A and B have 64 columns, those of C [`EpilogueBuffers::n`](crate::EpilogueBuffers).
     pub fn box_rows(&self, extents: [u32; 2]) -> [u32; 3] {
+        let extents = if self.supports.trimmed_boxes {
+            extents
+        } else {
+            [self.tile.m, self.tile.n]
+        };
         match self.operands {
             Operands::Matrices(majors) => wgmma::box_rows([self.tile.m, self.tile.n], self.cluster, majors, extents),
             Operands::MatrixAndVector(_) => [0; 3],
@@ -304,7 +321,13 @@ mod tests {
     fn symbols_are_unique_and_end_in_their_element_type() {
         for (i, kernel) in KERNELS.iter().enumerate() {
             assert!(kernel.symbol.starts_with(kernel.family.name()), "{}", kernel.symbol);
-            assert!(kernel.symbol.ends_with(kernel.dtype.name()), "{}", kernel.symbol);
+            // A lesson is of one type.
+            let is_lesson = kernel.symbol == kernel.family.name();
+            assert!(
+                is_lesson || kernel.symbol.ends_with(kernel.dtype.name()),
+                "{}",
+                kernel.symbol
+            );
             assert!(KERNELS[..i].iter().all(|other| other.symbol != kernel.symbol));
             assert_eq!(Kernel::named(kernel.symbol), Some(kernel));
         }

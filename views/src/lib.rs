@@ -163,6 +163,26 @@ macro_rules! accesses {
                 }
             }
 
+            /// Sets element `index` and the next one, each if it is `inside`: in one access where both are, and the
+            /// address is a multiple of their bytes.
+            ///
+            /// # Safety
+            /// As for [every access](crate#safety-of-accesses), for those that are inside.
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub unsafe fn set_pair_if(self, inside: [bool; 2], index: usize, values: [T; 2]) {
+                let address = self.0.as_mut_ptr().wrapping_add(index).addr();
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if inside[0] && inside[1] && address.is_multiple_of(2 * size_of::<T>()) {
+                        self.0.store_vec($memory, index, values);
+                    } else {
+                        self.set_if(inside[0], || index, || values[0]);
+                        self.set_if(inside[1], || index + 1, || values[1]);
+                    }
+                }
+            }
+
             /// Sets the `N` elements, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety

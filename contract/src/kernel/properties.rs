@@ -137,6 +137,9 @@ pub struct Features {
     pub dependent_launch: bool,
     /// `setmaxnreg`: the producer warpgroup gives registers to the consumers.
     pub reallocates_registers: bool,
+    /// Boxes of tensor maps with no more rows than the matrix, where it has fewer than the tile: the kernel zero-fills
+    /// the rest.
+    pub trimmed_boxes: bool,
 }
 
 impl Features {
@@ -147,6 +150,7 @@ impl Features {
         tma_store: false,
         dependent_launch: false,
         reallocates_registers: false,
+        trimmed_boxes: false,
     };
 }
 

@@ -96,6 +96,7 @@ const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DT
             tma_store: tile.bulk_store,
             dependent_launch: true,
             reallocates_registers: tile.reallocates_registers(),
+            trimmed_boxes: true,
         },
         split_k: if tile.supports_split_k() {
             Some(SplitK {
