@@ -42,8 +42,11 @@ fn device(multiprocessors: u32) -> DeviceProfile {
     }
 }
 
+/// The lessons compute the product alone; `host/tests/lessons.rs` has them.
 fn kernels() -> impl Iterator<Item = &'static Kernel> {
-    KERNELS.iter().filter(|kernel| kernel.loads == Loads::Tma)
+    KERNELS
+        .iter()
+        .filter(|kernel| kernel.loads == Loads::Tma && kernel.supports.alpha_beta)
 }
 
 /// The kernels of the smallest tile, 64 x 64.

@@ -37,7 +37,7 @@ pub use family::register_tile::RegisterTile;
 pub use family::simt::{BlockTile, tiles};
 pub use family::tiled::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, TileError, TileGeometry, TilePair};
 pub use family::wgmma::{WgmmaTile, wgmma_tiles};
-pub use family::{Family, KERNELS};
+pub use family::{Family, KERNELS, lessons};
 pub use grid::{Grid, GridError, GroupedTile, TileOrigin};
 pub use kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, SplitK, Target, TileShape};
 pub use major::Major;

@@ -1,5 +1,6 @@
 //! tilewright's kernels: one source, compiled for `nvptx64` (PTX, through `cuda_builder`) and for the host.
 //!
+//! - [`lessons`]: the course, one whole kernel a file.
 //! - [`rungs`]: one kernel a file, in learning order; each file is its idea and its entry points.
 //! - [`tiled`]: the body that the tiled rungs share; [`register`]: what those with copies of 16 bytes share;
 //!   [`pipeline`]: the body of the pipelined ones. [`tensor`]: a body for tensor cores.
@@ -22,6 +23,9 @@ pub mod element;
 pub mod finish;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
+// As the rungs.
+#[cfg(not(all(target_arch = "nvptx64", feature = "library")))]
+pub mod lessons;
 pub mod operands;
 pub mod pipeline;
 pub mod primitives;

@@ -100,7 +100,8 @@ fn static_block_tiles() -> impl Iterator<Item = &'static Kernel> {
 
 #[test]
 fn matrices_that_allow_no_vectors_are_computed_too() {
-    assert_eq!(static_block_tiles().count(), 4);
+    // Four rungs and six lessons.
+    assert_eq!(static_block_tiles().count(), 10);
     for kernel in static_block_tiles() {
         for product in [
             // Vectors, with tiles that end inside and outside the matrices.
@@ -138,6 +139,9 @@ fn lanes_in_a_rectangle_load_fragments_in_two_wavefronts_a_vector() {
         ("r06_vector_copy_f32", 2 + 2 + 4 + 4),
         ("r07_warp_tile_f32", 2 + 2 + 2 + 2),
         ("r08_double_buffer_f32", 2 + 2 + 2 + 2),
+        ("lesson_06_vector_copies", 2 + 2 + 4 + 4),
+        ("lesson_07_warp_tiles", 2 + 2 + 2 + 2),
+        ("lesson_08_double_buffering", 2 + 2 + 2 + 2),
     ] {
         let lines = shared_lines(symbol, AccessKind::Read);
         let sum = |of: fn(&LineTraffic) -> u64| lines.iter().map(of).sum::<u64>();
@@ -154,7 +158,14 @@ fn lanes_in_a_rectangle_load_fragments_in_two_wavefronts_a_vector() {
 
 #[test]
 fn stores_of_the_copies_have_no_bank_conflicts() {
-    for symbol in ["r06_vector_copy_f32", "r07_warp_tile_f32", "r08_double_buffer_f32"] {
+    for symbol in [
+        "r06_vector_copy_f32",
+        "r07_warp_tile_f32",
+        "r08_double_buffer_f32",
+        "lesson_06_vector_copies",
+        "lesson_07_warp_tiles",
+        "lesson_08_double_buffering",
+    ] {
         for line in shared_lines(symbol, AccessKind::Write) {
             assert_eq!(line.actual, line.ideal, "{symbol}, {:?}", line.location);
         }

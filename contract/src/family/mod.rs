@@ -4,6 +4,7 @@
 //! reads for the table and `kernels-gpu` for the entry points: a row in one and not in the other cannot be written),
 //! and the function from an instance to a [`Kernel`].
 
+pub mod lessons;
 pub mod matrix_vector;
 pub mod mma_sync;
 pub mod register_tile;
@@ -127,8 +128,8 @@ impl Family {
     )
     .automatic();
 
-    /// Every family of this library, in learning order.
-    pub const ALL: [Self; 17] = [
+    /// The ladder's rungs.
+    const RUNGS: [Self; 17] = [
         Self::NAIVE,
         Self::TILED_STATIC,
         Self::TILED_DYNAMIC,
@@ -147,6 +148,21 @@ impl Family {
         Self::WGMMA_CLUSTER,
         Self::WGMMA,
     ];
+
+    /// Every family of this library: the rungs, then the lessons, each in learning order.
+    pub const ALL: [Self; 17 + lessons::KERNELS.len()] = {
+        let mut all = [Self::NAIVE; 17 + lessons::KERNELS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = if at < 17 {
+                Self::RUNGS[at]
+            } else {
+                lessons::KERNELS[at - 17].family
+            };
+            at += 1;
+        }
+        all
+    };
 
     /// A family of this name, whose kernels run on `target`; taken only where it is named. Its kernels' symbols begin
     /// with the name.
@@ -194,7 +210,7 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 10] = [
+const GROUPS: [&[Kernel]; 11] = [
     &tiled::NAIVE,
     &tiled::STATIC,
     &tiled::DYNAMIC,
@@ -205,6 +221,7 @@ const GROUPS: [&[Kernel]; 10] = [
     &mma_sync::KERNELS,
     wgmma::LADDER.as_flattened(),
     &wgmma::GEMM,
+    &lessons::KERNELS,
 ];
 
 const COUNT: usize = {

@@ -186,7 +186,9 @@ mod tests {
     fn the_ladders_have_every_rung_that_can_climb_them() {
         let families = |name: &str, keep: &dyn Fn(&Family) -> bool| {
             let found: Vec<_> = suite(name).rows.iter().map(|row| row.subject).collect();
-            let families: Vec<_> = Family::ALL.into_iter().filter(keep).map(Subject::Family).collect();
+            let is_rung = |family: &Family| family.name().starts_with('r');
+            let families = Family::ALL.into_iter().filter(is_rung).filter(keep);
+            let families: Vec<_> = families.map(Subject::Family).collect();
             (found, families)
         };
         let has_epilogue = |family: &Family| family.kernels().any(|kernel| kernel.supports.epilogue);

@@ -46,6 +46,27 @@ macro_rules! wgmma {
     };
 }
 
+/// A lesson: its file, and its product.
+macro_rules! lesson {
+    ($name:literal, $file:literal, $product:expr) => {
+        Kernel {
+            files: &[concat!("kernels-gpu/src/lessons/", $file)],
+            ..rung!($name, , $file, $product)
+        }
+    };
+}
+
+/// A lesson with tensor maps.
+macro_rules! lesson_with_maps {
+    ($name:literal, $file:literal, $product:expr) => {
+        Kernel {
+            module: Module::Wgmma,
+            parameters: 4,
+            ..lesson!($name, $file, $product)
+        }
+    };
+}
+
 const TILED: Product = Product {
     gaps: [3, 5, 2],
     tile: Some(16),
@@ -61,6 +82,8 @@ const TILED_4X4: Product = Product {
     tile: Some(38),
     ..product([50, 41, 43])
 };
+/// A lesson has one width.
+const LESSON: Product = Product { tile: None, ..TILED };
 /// Rows that take no vectors.
 const REGISTERS: Product = Product {
     gaps: [2, 3, 5],
@@ -224,6 +247,76 @@ pub static KERNELS: &[Kernel] = &[
             gaps: [4, 4, 0],
             multiprocessors: 2,
             ..product([140, 344, 300])
+        }
+    ),
+    lesson!("lesson_01_naive", "l01_naive.rs", LESSON),
+    lesson!("lesson_02_static_tiles", "l02_static_tiles.rs", LESSON),
+    lesson!("lesson_03_dynamic_tiles", "l03_dynamic_tiles.rs", LESSON),
+    lesson!("lesson_04_register_column", "l04_register_column.rs", REGISTERS),
+    lesson!("lesson_05_register_tile", "l05_register_tile.rs", REGISTERS),
+    lesson!("lesson_06_vector_copies", "l06_vector_copies.rs", ODD_ROWS),
+    lesson!("lesson_07_warp_tiles", "l07_warp_tiles.rs", REGISTERS),
+    lesson!("lesson_08_double_buffering", "l08_double_buffering.rs", REGISTERS),
+    lesson!(
+        "lesson_09_cp_async",
+        "l09_cp_async.rs",
+        Product {
+            gaps: [1, 4, 3],
+            ..product([20, 24, 70])
+        }
+    ),
+    lesson!(
+        "lesson_10_mma_sync",
+        "l10_mma_sync.rs",
+        Product {
+            gaps: [3, 8, 8],
+            ..product([70, 40, 165])
+        }
+    ),
+    // Three k-tiles of one stage.
+    lesson_with_maps!(
+        "lesson_11_wgmma",
+        "l11_wgmma.rs",
+        Product {
+            gaps: [4, 7, 2],
+            ..product([70, 65, 132])
+        }
+    ),
+    // More k-tiles than stages.
+    lesson_with_maps!(
+        "lesson_12_warp_specialized",
+        "l12_warp_specialized.rs",
+        Product {
+            gaps: [4, 4, 0],
+            ..product([20, 36, 380])
+        }
+    ),
+    // Three tiles on two SMs.
+    lesson_with_maps!(
+        "lesson_13_persistent",
+        "l13_persistent.rs",
+        Product {
+            gaps: [4, 4, 0],
+            multiprocessors: 2,
+            ..product([260, 20, 260])
+        }
+    ),
+    lesson_with_maps!(
+        "lesson_14_cluster",
+        "l14_cluster.rs",
+        Product {
+            gaps: [4, 4, 0],
+            ..product([140, 140, 300])
+        }
+    ),
+    // Two tiles of the one cluster.
+    lesson_with_maps!(
+        "lesson_15_tma_store",
+        "l15_tma_store.rs",
+        Product {
+            gaps: [6, 0, 8],
+            multiprocessors: 1,
+            ..product([70, 264, 130])
         }
     ),
 ];

@@ -7,6 +7,7 @@ mod barriers;
 mod clusters;
 mod kernels;
 mod launches;
+mod lessons;
 mod lines;
 mod naive;
 mod pipeline;
@@ -16,6 +17,7 @@ mod sample_kernels;
 mod slices;
 mod stores;
 mod tensor;
+mod tensor_lessons;
 mod tiled;
 mod turns;
 mod warps;
@@ -223,6 +225,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         barriers::ROWS,
         clusters::ROWS,
         launches::ROWS,
+        lessons::ROWS,
         lines::ROWS,
         naive::ROWS,
         pipeline::ROWS,
@@ -232,6 +235,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         slices::ROWS,
         stores::ROWS,
         tensor::ROWS,
+        tensor_lessons::ROWS,
         tiled::ROWS,
         turns::ROWS,
         warps::ROWS,

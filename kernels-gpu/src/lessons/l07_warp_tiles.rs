@@ -1,0 +1,122 @@
+//! Lesson 7: the lanes of a warp in a rectangle.
+//!
+//! ```text
+//! warp     32 x 64 of the 128 x 128 elements of C; 4 warps along M, 2 along N
+//! lane     8 x 8 elements: rows 4 y .. and 4 y + 16 .., columns 4 x .. and 4 x + 32 ..   (y of 0..4, x of 0..8)
+//!          lanes n and n ^ 1 have the same rows, lanes n and n ^ 2 the same columns
+//! ```
+//!
+//! **What changed since lesson 6.** Only which elements of C a thread computes. There a warp reads 2 different vec4 of
+//! `A_s` and 16 of `B_s`; here 4 and 8.
+//!
+//! **Why.** The hardware serves the 16-byte loads of a warp by quarters, 4 wavefronts, or where lanes read the same
+//! data in pairs by halves, 2. In lesson 6 this holds for A alone, here for both: 8 wavefronts per k in place of 12.
+//! Wavefronts hide under the FMAs, so the gain is small, until lesson 8 leaves less to wait for.
+//!
+//! **Shared memory.** 2 * 8 * 132 * 4 = 8448 bytes, static.
+//!
+//! Source: CUTLASS, "Efficient GEMM in CUDA" (warp tiles); S. Boehm, "How to Optimize a CUDA Matmul Kernel for
+//! cuBLAS-like Performance", kernel 10.
+
+use cuda_std::{kernel, shared_array, thread};
+use cuda_views::{Global, Shared};
+use tilewright_contract::{Bytes, GemmArgs, GemmParams, TileOrigin, lessons};
+
+use crate::operands::Operands;
+use crate::unroll::unrolled;
+
+/// Rows and columns of C of a CTA.
+const TILE: u32 = 128;
+/// Depth of a k-tile.
+const BLOCK_K: u32 = 8;
+/// Threads of a CTA, 8 warps: each loads one vec4 of A and one of B.
+const THREADS: u32 = 256;
+/// Elements from one row of `A_s` or `B_s` to the next.
+const PITCH: u32 = TILE + 4;
+/// Elements of `A_s`: `B_s` begins here.
+const A_ELEMS: u32 = BLOCK_K * PITCH;
+const BYTES: u32 = 4 * 2 * A_ELEMS;
+
+const _: () = assert!(lessons::WARP_TILES.has_geometry([TILE, TILE, BLOCK_K], [THREADS, 1], Bytes(BYTES)));
+
+/// C = A * B, row-major, any extents and leading dimensions.
+///
+/// # Safety
+/// `params` describes matrices in global memory. The CTA has THREADS threads, the grid covers C.
+#[kernel(max_threads = THREADS)]
+pub unsafe fn lesson_07_warp_tiles(#[grid_constant] params: &GemmParams<f32>) {
+    let GemmArgs { m, n, k, lda, ldb, ldc } = params.args();
+    let at = |row: u32, column: u32, ld: u32| row as usize * ld as usize + column as usize;
+
+    // SAFETY: as in lesson 4.
+    unsafe {
+        let Operands { a, b, c, .. } = Operands::new(params);
+        // u128: aligned for vec4.
+        let stage = shared_array![u128; BYTES as usize / 16].cast::<f32>();
+        let a_s = Shared::new(stage, A_ELEMS as usize);
+        let b_s = Shared::new(stage.add(A_ELEMS as usize), A_ELEMS as usize);
+
+        let tile = TileOrigin::of_block(thread::block_idx_x(), n, TILE);
+        let t = thread::thread_idx_x();
+        // What this thread loads of each k-tile: 2 threads take a row of A, 32 a row of B.
+        let (a_m, a_k) = (t / 2, t % 2 * 4);
+        let (b_k, b_n) = (t / 32, t % 32 * 4);
+        // The first of its rows and columns of C: those of its warp, and its place among 4 x 8 lanes.
+        let (warp, lane) = (t / 32, t % 32);
+        let (y, x) = ((lane / 2 % 2) + (lane / 16 * 2), (lane % 2) + (lane / 4 % 4 * 2));
+        let (row, column) = (warp % 4 * 32 + 4 * y, warp / 4 * 64 + 4 * x);
+
+        let mut sums = [[0.0; 8]; 8];
+        let mut k0 = 0;
+        while k0 < k {
+            let from_a = load4(a, [m, k, lda], tile.row + a_m, k0 + a_k);
+            let from_b = load4(b, [k, n, ldb], k0 + b_k, tile.column + b_n);
+            for i in 0..4 {
+                a_s.set(at(a_k + i, a_m, PITCH), from_a[i as usize]);
+            }
+            b_s.set_vec(at(b_k, b_n, PITCH), from_b);
+            // RAW: the stage is filled before any thread reads what others wrote.
+            thread::sync_threads();
+            unrolled!(BLOCK_K, at most 8, |i| {
+                let a_i: [[f32; 4]; 2] = [0, 16].map(|further| a_s.get_vec(at(i, row + further, PITCH)));
+                let b_i: [[f32; 4]; 2] = [0, 32].map(|further| b_s.get_vec(at(i, column + further, PITCH)));
+                for r in 0..8 {
+                    for s in 0..8 {
+                        sums[r][s] += a_i[r / 4][r % 4] * b_i[s / 4][s % 4];
+                    }
+                }
+            });
+            // WAR: the stage is drained before the next k-tile overwrites it.
+            thread::sync_threads();
+            k0 += BLOCK_K;
+        }
+
+        unrolled!(8, at most 8, |r| {
+            let row = tile.row + row + r / 4 * 16 + r % 4;
+            for s in 0..8 {
+                let column = tile.column + column + s / 4 * 32 + s % 4;
+                c.set_if(row < m && column < n, || at(row, column, ldc), || sums[r as usize][s as usize]);
+            }
+        });
+    }
+}
+
+/// Four elements of a row of a matrix from `column` on, a multiple of 4; zero outside.
+///
+/// # Safety
+/// The matrix is in global memory and has these extents.
+#[inline(always)]
+unsafe fn load4(from: Global<f32>, [rows, columns, ld]: [u32; 3], row: u32, column: u32) -> [f32; 4] {
+    let first = row as usize * ld as usize + column as usize;
+    let inside = |i: u32| row < rows && column + i < columns;
+    // The same for all loads of a launch, and computed once: four elements are inside or outside together, and aligned.
+    let takes_vec4 = from.as_ptr().addr().is_multiple_of(16) && columns.is_multiple_of(4) && ld.is_multiple_of(4);
+    // SAFETY: guarded by the extents.
+    unsafe {
+        match (takes_vec4, inside(0)) {
+            (true, true) => from.get_vec(first),
+            (true, false) => [0.0; 4],
+            (false, _) => [0, 1, 2, 3].map(|i| from.get_if(inside(i), || first + i as usize, 0.0)),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Lesson 14: clusters, whose CTAs share B by multicast.
+//!
+//! ```text
+//! two CTAs, neighbors along M, need the same 256 columns of B:
+//!     each loads its own rows of A, and half of B for both
+//!     a stage is full when A and both halves of B are there
+//!     a stage is empty when the consumers of both CTAs are done with it
+//! ```
+//!
+//! **What changed since lesson 13.** The two CTAs of a cluster run at the same time and reach each other's shared
+//! memory. A multicast load writes one box to the same place in both and counts its bytes at the mbarrier of each. L2
+//! is read for 32 KiB per k-tile and CTA in place of 48.
+//!
+//! **Pitfalls.** Consumers release a stage to both CTAs, since both load to it. Nothing may reach a CTA before its
+//! mbarriers are initialized, or after it has exited.
+//!
+//! **Shared memory.** 196,672 bytes, dynamic, as in lesson 12. Source: PTX ISA, "Cluster of Cooperative Thread Arrays",
+//! "cp.async.bulk.tensor" (`.multicast`); P. Shankhdhar, "Outperforming cuBLAS on H100", kernel 8.
+
+use cuda_std::{kernel, shared, thread, warp};
+use cuda_views::Shared;
+use half::f16;
+use tilewright_contract::{Bytes, GemmParams, GroupedTile, lessons};
+
+use crate::primitives::wgmma::{self, Descriptor, Sums, element_of_sums};
+use crate::primitives::{bulk_copy, cluster, elect::elect, mbarrier, setmaxnreg, uniform::uniform};
+use crate::primitives::{shared_address::shared_address, tensor_map::TensorMap};
+use crate::{element::Narrowed, operands::Operands, unroll::unrolled};
+
+/// Rows and columns of C of a CTA; depth of a k-tile, 128 bytes; threads, two consumer warpgroups and the producer's.
+const BLOCK_M: u32 = 128;
+const BLOCK_N: u32 = 256;
+const BLOCK_K: u32 = 64;
+const THREADS: u32 = 384;
+/// Elements of 64 rows of `A_s`, and of 64 columns of `B_s`; of a stage.
+const PANEL: u32 = 64 * BLOCK_K;
+const STAGE: u32 = 6 * PANEL;
+const STAGES: u32 = 4;
+/// The mbarriers of the stages, in units of 8 bytes from the start of shared memory.
+const FULL: u32 = 2 * STAGES * STAGE / 8;
+const EMPTY: u32 = FULL + STAGES;
+const BYTES: u32 = 8 * (EMPTY + STAGES);
+/// CTAs of a cluster, neighbors along M; clusters along M of a group.
+const CLUSTER: u32 = 2;
+const GROUP_M: u32 = 8;
+
+const _: () = assert!(lessons::CLUSTER.has_geometry([BLOCK_M, BLOCK_N, BLOCK_K], [THREADS, 1], Bytes(BYTES)));
+
+/// C = A * B, row-major, any extents; leading dimensions of A and B are multiples of 8.
+///
+/// # Safety
+/// As for lesson 11, with THREADS threads and BYTES bytes of dynamic shared memory, in clusters.
+#[kernel(max_threads = THREADS, min_blocks = 1, cluster = CLUSTER)]
+pub unsafe fn lesson_14_cluster(
+    #[grid_constant] params: &GemmParams<f16>,
+    #[grid_constant] map_a: &TensorMap,
+    #[grid_constant] map_b: &TensorMap,
+    #[grid_constant] _map_c: &TensorMap,
+) {
+    // SAFETY: warpgroups are whole wherever they execute `wgmma` and `setmaxnreg`. Loads write a stage, and `wgmma`
+    // read it, as its mbarriers say. Stores to C are guarded by the extents.
+    unsafe {
+        let stages = Shared::new(shared::dynamic_shared_mem::<f16>(), (STAGES * STAGE) as usize);
+        let barriers = Shared::new(shared::dynamic_shared_mem::<u64>(), BYTES as usize / 8);
+        // Tiles of clusters, of which this CTA computes the upper half or the lower. That may be below C.
+        let rank = cluster::rank();
+        let (tiles_m, tiles_n) = (params.m.div_ceil(CLUSTER * BLOCK_M), params.n.div_ceil(BLOCK_N));
+        let (first, step) = (thread::block_idx_x() / CLUSTER, thread::grid_dim_x() / CLUSTER);
+        let first_of_tile = |tile: u32| {
+            let at = GroupedTile::of_block(tile, tiles_m, tiles_n, GROUP_M);
+            ((at.tile_m * CLUSTER + rank) * BLOCK_M, at.tile_n * BLOCK_N)
+        };
+        // From lane 0 for the whole warp: ptxas keeps what it knows to be uniform in uniform registers.
+        let warp = uniform(thread::thread_idx_x() / 32);
+        if thread::thread_idx_x() == 0 {
+            for stage in 0..STAGES {
+                mbarrier::init(barriers, FULL + stage, 1);
+                mbarrier::init(barriers, EMPTY + stage, 2 * CLUSTER);
+            }
+            mbarrier::fence_init();
+        }
+        // RAW: the mbarriers of both CTAs are initialized.
+        cluster::arrive();
+        cluster::wait();
+        if warp >= 8 {
+            setmaxnreg::decrease::<24>();
+            if warp == 8 && elect(u32::MAX) {
+                let (mut tile, mut i) = (first, 0);
+                while tile < tiles_m * tiles_n {
+                    let (row, column) = first_of_tile(tile);
+                    for k_tile in 0..params.k.div_ceil(BLOCK_K) {
+                        let (stage, phase, k0) = (i % STAGES, i / STAGES % 2, (k_tile * BLOCK_K) as i32);
+                        let (a_s, full) = (stage * STAGE, (barriers, FULL + stage));
+                        // WAR: the stage is drained, in both CTAs.
+                        cluster::wait_for(barriers, EMPTY + stage, phase ^ 1);
+                        mbarrier::arrive_expect_tx(barriers, FULL + stage, 2 * STAGE);
+                        bulk_copy::load_2d(stages, a_s, map_a, [k0, row as i32], full);
+                        for panel in [2 * rank, 2 * rank + 1] {
+                            let (to, at) = (a_s + 2 * PANEL + panel * PANEL, [(column + 64 * panel) as i32, k0]);
+                            bulk_copy::load_2d_multicast(stages, to, map_b, at, full, 0b11);
+                        }
+                        i += 1;
+                    }
+                    tile += step;
+                }
+                // WAR: the other CTA has arrived at this one's mbarriers for the last time before it exits.
+                for i in i..i + STAGES {
+                    cluster::wait_for(barriers, EMPTY + i % STAGES, (i / STAGES % 2) ^ 1);
+                }
+            }
+            warp::sync_warp(u32::MAX);
+        } else {
+            setmaxnreg::increase::<240>();
+            let t = thread::thread_idx_x() % 128;
+            let a_s = Descriptor::k_major(shared_address(stages, warp / 4 * PANEL));
+            let b_s = Descriptor::mn_major(shared_address(stages, 2 * PANEL), 2 * PANEL);
+            let Operands { c, args, .. } = Operands::new(params);
+            let (y, x) = element_of_sums(thread::thread_idx_x(), 0);
+            let (mut tile, mut i) = (first, 0);
+            while tile < tiles_m * tiles_n {
+                // Here, and not before the loop: accumulators that flow from tile to tile make ptxas serialize the
+                // wgmma.
+                let mut sums = <[f32; BLOCK_N as usize / 2]>::zero();
+                for _ in 0..params.k.div_ceil(BLOCK_K) {
+                    let (stage, phase) = (i % STAGES, i / STAGES % 2);
+                    // RAW: the stage is filled.
+                    mbarrier::wait(barriers, FULL + stage, phase);
+                    wgmma::fence(&mut sums);
+                    unrolled!(BLOCK_K / 16, at most 4, |j| {
+                        let at = stage * 2 * STAGE;
+                        let (a, b) = (a_s.advanced(at + 32 * j), b_s.advanced(at + 2048 * j));
+                        wgmma::product::<f16, false, true, _>(&mut sums, a, b, true);
+                    });
+                    wgmma::commit();
+                    wgmma::wait::<0, _>(&mut sums);
+                    if t < CLUSTER {
+                        cluster::arrive_at_after_products(cluster::map(barriers, EMPTY + stage, t));
+                    }
+                    i += 1;
+                }
+                let (row, column) = first_of_tile(tile);
+                unrolled!(BLOCK_N as usize / 8, |j| unrolled!(2, at most 2, |half| {
+                    let (row, column) = (row + y + 8 * half as u32, column + x + 8 * j as u32);
+                    let inside = [column, column + 1].map(|column| row < args.m && column < args.n);
+                    let pair = f16::narrow_pair([sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]]);
+                    c.set_pair_if(inside, row as usize * args.ldc as usize + column as usize, pair);
+                }));
+                tile += step;
+            }
+        }
+    }
+}
