@@ -62,14 +62,19 @@ pub struct Kernel {
 
 impl Kernel {
     /// What most kernels have in common: one tile per CTA of `threads` threads along x, row-major operands in single
-    /// elements, `fma`, no shared memory, the product alone. A family changes what differs.
-    pub(crate) const fn plain(
-        family: Family,
-        symbol: &'static str,
-        dtype: DType,
-        [m, n, k]: [u32; 3],
-        threads: u32,
-    ) -> Self {
+    /// elements, `fma`, no shared memory, the product alone. A family changes what differs, and so does a kernel from
+    /// outside the table, which a policy may name:
+    ///
+    /// ```
+    /// use tilewright_contract::{DType, Family, Kernel};
+    ///
+    /// static MINE: Kernel = Kernel {
+    ///     block: [16, 16],
+    ///     ..Kernel::plain(Family::NAIVE, "my_gemm_f32", DType::F32, [16, 16, 1], 256)
+    /// };
+    /// assert!(Kernel::named(MINE.symbol).is_none() && MINE.accepts(&MINE.small_shape()));
+    /// ```
+    pub const fn plain(family: Family, symbol: &'static str, dtype: DType, [m, n, k]: [u32; 3], threads: u32) -> Self {
         Self {
             symbol,
             family,

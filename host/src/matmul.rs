@@ -187,7 +187,7 @@ pub(crate) fn compute<T: Element, C: OutputOf<T>>(
             Ok(gpu) => match on_gpu(&gpu, problem, &options.policy) {
                 // Where the choice is open, what no kernel computes the CPU does.
                 Err(Error::InvalidPlan(lacking @ (PlanError::NoFactors { .. } | PlanError::NoEpilogue { .. })))
-                    if options.policy.family.is_none() =>
+                    if options.policy.named_family().is_none() =>
                 {
                     let mut product = on_cpu(problem, &options.policy)?;
                     product.report.fallback = Some(lacking.to_string());
@@ -196,7 +196,7 @@ pub(crate) fn compute<T: Element, C: OutputOf<T>>(
                 computed => computed?,
             },
             Err(Error::Unavailable(reason)) => {
-                if let Some(family) = options.policy.family {
+                if let Some(family) = options.policy.named_family() {
                     return Err(Error::Unavailable(format!(
                         "{family} runs on a GPU or, with the backend sim, in the simulator: {reason}"
                     )));
@@ -309,7 +309,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
     let &Problem {
         shape, a, b, finish, ..
     } = problem;
-    if let Some(family) = policy.family {
+    if let Some(family) = policy.named_family() {
         return Err(Error::InvalidArgument(format!(
             "{family} runs on a GPU or in the simulator; the CPU has its own kernel"
         )));

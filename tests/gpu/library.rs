@@ -1,9 +1,13 @@
 //! The library's own way to the device.
 
+use std::sync::OnceLock;
+
 use libtest_mimic::Failed;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
-use tilewright::{Backend, DType, Error, Family, GemmShape, KERNELS, Kernel, Operand, Options, Verify, matmul, random};
+use tilewright::{
+    Backend, DType, Error, Family, GemmShape, KERNELS, Kernel, Operand, Options, Verify, check, matmul, ptx, random,
+};
 
 use crate::Outcome;
 use crate::trial::Trial;
@@ -15,6 +19,10 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("library::opens_and_closes_again", opens_and_closes_again),
         Trial::test("library::profile_is_consistent", profile_is_consistent),
         Trial::test("library::refuses_bad_launches", refuses_bad_launches),
+        Trial::test(
+            "library::launches_a_kernel_from_outside",
+            launches_a_kernel_from_outside,
+        ),
         Trial::test("library::out_of_memory_is_an_error", out_of_memory_is_an_error),
     ]
 }
@@ -45,6 +53,39 @@ fn matmul_in_one_call() -> Outcome {
             return Err(format!("{report:?}").into());
         }
     }
+    Ok(())
+}
+
+/// A kernel of ours under another name, which is in no table.
+fn launches_a_kernel_from_outside() -> Outcome {
+    const SYMBOL: &str = "outside_naive_f32";
+    static OUTSIDE: OnceLock<Kernel> = OnceLock::new();
+    let ours = Kernel::named("r01_naive_f32").ok_or("not in the table")?;
+    let outside = OUTSIDE.get_or_init(|| Kernel {
+        symbol: SYMBOL,
+        ..*ours
+    });
+    let mut gpu = Gpu::open(0)?;
+    let text = ptx::module(gpu.level(), ours.symbol).ok_or("no PTX")?;
+    let shape = GemmShape::packed(70, 50, 30)?;
+    let policy = Policy {
+        kernel: Some(outside),
+        ..Policy::default()
+    };
+    let plan = plan(&shape, DType::F32, gpu.profile(), &policy)?;
+    if gpu.usage(plan.kernel()).is_ok() {
+        return Err("found before it was added".into());
+    }
+    // SAFETY: it is our kernel, and described as ours is.
+    unsafe { gpu.add_module(&text.replace(ours.symbol, SYMBOL))? };
+    let a: Vec<f32> = random::random_matrix(1, shape.span_elems(Operand::A));
+    let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
+    let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
+    let mut on_c = gpu.upload(&[f32::NAN; 70 * 50])?;
+    gpu.launch(&plan, &on_a, &on_b, &mut on_c)?;
+    let mut c = vec![0.0; 70 * 50];
+    on_c.download(&mut c)?;
+    check::full(&shape, &a, &b, &c)?.into_result()?;
     Ok(())
 }
 

@@ -93,20 +93,24 @@ impl<'a> CandidateSet<'a> {
         shape: &'a GemmShape,
         device: &DeviceProfile,
     ) -> Result<Self, PlanError> {
-        let named = policy.kernel.map(|kernel| kernel.family).or(policy.family);
+        let named = policy.named_family();
         let family = named.unwrap_or(Family::SIMT);
         let is_named = |kernel: &&Kernel| named.map_or(kernel.family.is_automatic(), |named| kernel.family == named);
-        let mut kernels: Vec<_> = KERNELS
-            .iter()
-            .filter(is_named)
-            .filter(|kernel| policy.kernel.is_none_or(|named| named.symbol == kernel.symbol))
-            .collect();
+        let mut kernels: Vec<_> = match policy.kernel {
+            Some(kernel) => vec![kernel],
+            None => KERNELS.iter().filter(is_named).collect(),
+        };
         // One condition after the other: the first that leaves nothing is the reason.
         let mut keep = |condition: &dyn Fn(&Kernel) -> bool, error: PlanError| {
             kernels.retain(|kernel| condition(kernel));
             if kernels.is_empty() { Err(error) } else { Ok(()) }
         };
-        let of_family = |nearest: &DType| family.kernels().any(|kernel| kernel.dtype == *nearest);
+        let of_family = |nearest: &DType| {
+            family
+                .kernels()
+                .chain(policy.kernel)
+                .any(|kernel| kernel.dtype == *nearest)
+        };
         keep(
             &|kernel| kernel.dtype == dtype,
             PlanError::NoSuchType {
@@ -119,7 +123,7 @@ impl<'a> CandidateSet<'a> {
             &|kernel| kernel.target.runs_on(device.compute_capability),
             PlanError::ComputeCapability {
                 family,
-                needed: family.target(),
+                needed: policy.kernel.map_or(family.target(), |kernel| kernel.target),
                 available: device.compute_capability,
             },
         )?;

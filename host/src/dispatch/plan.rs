@@ -22,7 +22,9 @@ use super::speeds::Speeds;
 pub struct Policy {
     /// The kernel family, or `None` for the best that fits.
     pub family: Option<Family>,
-    /// One kernel of it, or `None` for the first that computes the tile.
+    /// One kernel, or `None` for the first of the family that computes the tile. It need not be in the table
+    /// ([`KERNELS`](tilewright_contract::KERNELS)): the simulator finds any `#[kernel]` of the program by its symbol,
+    /// [`Gpu::add_module`](crate::launch::Gpu::add_module) brings its PTX.
     pub kernel: Option<&'static Kernel>,
     /// The tile width in elements, or `None` for the best that fits.
     pub tile: Option<u32>,
@@ -36,6 +38,13 @@ pub struct Policy {
     pub epilogue: bool,
     /// How fast the kernels are: measured on an H200, or on the device at hand.
     pub speeds: Speeds,
+}
+
+impl Policy {
+    /// The family that it names, by itself or by a kernel.
+    pub(crate) fn named_family(&self) -> Option<Family> {
+        self.kernel.map(|kernel| kernel.family).or(self.family)
+    }
 }
 
 /// A launch: which entry point, with which geometry and how much shared memory. Only [`plan`] makes one, so that a

@@ -45,6 +45,8 @@ pub struct Gpu {
     modules: Vec<OnceCell<Module>>,
     /// That of [`RowCopy`].
     row_copy: OnceCell<Module>,
+    /// Kernels from outside the table.
+    added: Vec<Module>,
     workspace: RefCell<Workspace>,
     stream: Stream,
     profile: DeviceProfile,
@@ -80,6 +82,7 @@ impl Gpu {
         Ok(Self {
             modules: KERNELS.iter().map(|_| OnceCell::new()).collect(),
             row_copy: OnceCell::new(),
+            added: Vec::new(),
             workspace: RefCell::default(),
             stream,
             profile,
@@ -87,6 +90,27 @@ impl Gpu {
             _context: context,
             _not_send: PhantomData,
         })
+    }
+
+    /// Loads the PTX of kernels from outside the table, which a [`Policy`](crate::dispatch::Policy) may name. Before
+    /// anything is uploaded: matrices borrow this `Gpu`.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] for PTX that the driver does not compile for this device.
+    ///
+    /// # Safety
+    /// To launch is safe, so whoever adds a module answers for its kernels. For each [`Kernel`] with one of its symbols
+    /// that is planned:
+    /// 1. The entry point takes [`GemmParams`] of the kernel's type, by value, and the tensor maps of A, B and C
+    ///    exactly where [`Kernel::takes_tensor_maps`].
+    /// 2. It is right for every shape that the kernel accepts: with the CTA, the grid and the shared memory that the
+    ///    plan says it accesses the operands, the workspace and the counters alone.
+    /// 3. With [`dependent_launch`](tilewright_contract::Features::dependent_launch) each thread that accesses global
+    ///    memory executes `griddepcontrol.wait` before.
+    pub unsafe fn add_module(&mut self, ptx: &str) -> Result<()> {
+        self.added
+            .push(Module::from_ptx(ptx, &[]).of_call("cuModuleLoadDataEx")?);
+        Ok(())
     }
 
     /// What the device offers.
@@ -327,13 +351,19 @@ impl Gpu {
             .of_call("cuOccupancyMaxActiveBlocksPerMultiprocessor")
     }
 
-    /// The function of an entry point; compiles its module when it is used first.
+    /// The function of an entry point; compiles its module when it is used first. A kernel is of the table where all
+    /// of it is: who changes a field answers for it, by [`Gpu::add_module`].
     fn function(&self, kernel: &Kernel) -> Result<Function<'_>> {
-        let at = KERNELS
+        let is_this =
+            |row: &Kernel| row == kernel || row.widths.is_some() && row.with_width(kernel.tile.n) == Some(*kernel);
+        if let Some(at) = KERNELS.iter().position(is_this) {
+            return self.loaded(&self.modules[at], kernel.symbol);
+        }
+        let added = self
+            .added
             .iter()
-            .position(|row| row.symbol == kernel.symbol)
-            .ok_or_else(|| self.missing(kernel.symbol))?;
-        self.loaded(&self.modules[at], kernel.symbol)
+            .find_map(|module| module.get_function(kernel.symbol).ok());
+        added.ok_or_else(|| self.missing(kernel.symbol))
     }
 
     /// The function of a symbol, whose module `cell` holds.
