@@ -7,7 +7,7 @@ use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_gemm};
+use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{
     Activation, Backend, Element, Factors, Family, Finish, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
     OutputOf, Transpose, Verify, gemm,
@@ -53,7 +53,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
     let before = operand::<C>(shape, Operand::C);
     let read = (finish.factors.beta != 0.0).then_some(&before[..]);
-    let product = simulate_gemm(&plan, &Gemm { shape: *shape, finish }, &a, &b, read, &options)
+    let product = simulate(&plan, &Gemm { shape: *shape, finish }, &a, &b, read, &options)
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     product.assert_clean();
     let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");

@@ -13,7 +13,7 @@ use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_gemm, simulate_plan};
+use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{
     Backend, DType, Element, Factors, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, check,
     gemm,
@@ -95,7 +95,7 @@ fn is_right(
     let (a, b, before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
     let plan = planned(kernel, slices, shape, options);
     let read = (factors.beta != 0.0).then_some(&before[..]);
-    let product = simulate_gemm(&plan, &Gemm::new(*shape).factors(factors), &a, &b, read, options)
+    let product = simulate(&plan, &Gemm::new(*shape).factors(factors), &a, &b, read, options)
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
@@ -317,7 +317,7 @@ fn a_nan_in_c_stays_out_where_beta_is_0_and_spreads_to_its_element_alone_where_i
         let plan = planned(kernel, slices, &shape, &options);
         let run = |beta, before: &[f32]| {
             let problem = Gemm::new(shape).beta(beta);
-            let product = simulate_gemm(&plan, &problem, &a, &b, Some(before), &options).expect("runs");
+            let product = simulate(&plan, &problem, &a, &b, Some(before), &options).expect("runs");
             product.assert_clean();
             product.c
         };
@@ -339,7 +339,7 @@ fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
         let options = options(schedule, Checks::Faults);
         let plan = planned(kernel, 3, &shape, &options);
         assert_eq!((plan.summary().splits, plan.counters()), (3, 12));
-        let product = simulate_plan(&plan, &a, &b, &options).expect("runs");
+        let product = simulate(&plan, &Gemm::new(plan.shape()), &a, &b, None::<&[f32]>, &options).expect("runs");
         product.assert_clean();
         let first = first.get_or_insert_with(|| product.c.clone());
         // Whichever block comes last, the sums are added in the order of the slices.
@@ -383,7 +383,8 @@ fn is_right_on_tensor_cores<T: Element>(kernel: &'static Kernel, shape: &GemmSha
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
     let plan = planned(kernel, 1, shape, options);
-    let product = simulate_plan(&plan, &a, &b, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let product = simulate(&plan, &Gemm::new(plan.shape()), &a, &b, None::<&[T]>, options)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
         planned_bytes_are_used(&plan, report, &what);

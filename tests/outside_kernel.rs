@@ -5,8 +5,8 @@ use kernels_gpu::operands::Operands;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, PlanError, Policy, plan};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_plan};
-use tilewright::{DType, Family, GemmShape, Kernel, Operand, check};
+use tilewright::simulate::{SimOptions, simulate};
+use tilewright::{DType, Family, Gemm, GemmShape, Kernel, Operand, check};
 use tilewright_contract::{GemmParams, TileOrigin};
 
 const WIDTH: u32 = 8;
@@ -64,7 +64,15 @@ fn is_planned_and_simulated_like_any_other() {
         assert_eq!((plan.kernel(), plan.kernel().tile.n), (&OUTSIDE, WIDTH));
         let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
         let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
-        let product = simulate_plan(&plan, &a, &b, &SimOptions::default()).expect("runs");
+        let product = simulate(
+            &plan,
+            &Gemm::new(plan.shape()),
+            &a,
+            &b,
+            None::<&[f32]>,
+            &SimOptions::default(),
+        )
+        .expect("runs");
         product.assert_clean();
         assert!(
             check::full(&shape, &a, &b, &product.c).expect("lengths fit").passed(),

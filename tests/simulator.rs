@@ -9,8 +9,8 @@ use proptest::sample;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_plan};
-use tilewright::{DType, Element, GemmShape, KERNELS, Kernel, Operand, check};
+use tilewright::simulate::{SimOptions, simulate};
+use tilewright::{DType, Element, Gemm, GemmShape, KERNELS, Kernel, Operand, check};
 use tilewright_harness::verify;
 
 /// Tile widths to try where the width is a value of the launch: both sides of what the padding of 16 bytes and the last
@@ -70,7 +70,8 @@ fn is_right_for<T: Element>(kernel: &'static Kernel, width: u32, shape: &GemmSha
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
     let plan = planned(kernel, width, shape, options);
-    let product = simulate_plan(&plan, &a, &b, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let product = simulate(&plan, &Gemm::new(plan.shape()), &a, &b, None::<&[T]>, options)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
         assert_eq!(report.blocks, u64::from(plan.summary().grid[0]), "{what}");
@@ -160,7 +161,7 @@ fn lines_that_share_memory_are_counted_and_ideal_at_32_wide() {
     let options = options(Schedule::Forward, Checks::Full);
     let plan = planned(kernel, 32, &shape, &options);
     let (a, b) = (random_matrix::<f32>(1, 64 * 64), random_matrix::<f32>(2, 64 * 64));
-    let product = simulate_plan(&plan, &a, &b, &options).expect("runs");
+    let product = simulate(&plan, &Gemm::new(plan.shape()), &a, &b, None::<&[f32]>, &options).expect("runs");
     let report = product.report.expect("not empty");
     assert!(!report.lines.is_empty());
     for line in &report.lines {
@@ -179,7 +180,15 @@ fn an_empty_product_launches_nothing() {
         let kernel = &KERNELS[0];
         let options = options(Schedule::Forward, Checks::Full);
         let plan = planned(kernel, 16, &shape, &options);
-        let product = simulate_plan::<f32>(&plan, &vec![0.0; m * k], &vec![0.0; k * n], &options).expect("runs");
+        let product = simulate(
+            &plan,
+            &Gemm::new(plan.shape()),
+            &vec![0.0; m * k],
+            &vec![0.0; k * n],
+            None::<&[f32]>,
+            &options,
+        )
+        .expect("runs");
         assert!(product.report.is_none() && product.c.is_empty() && product.is_clean());
     }
 }

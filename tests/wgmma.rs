@@ -10,7 +10,7 @@ use tilewright::check::Expected;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_gemm};
+use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{DType, Element, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand};
 use tilewright_contract::{Loads, Schedule as TileSchedule, WgmmaTile};
 
@@ -117,7 +117,7 @@ fn is_right_for<T: Element<Accumulator = f32>>(kernel: &'static Kernel, ask: Ask
     assert_eq!(plan.summary().splits, slices, "{what}");
     // Without beta nobody has written C before, so that to read it is a fault.
     let read = (factors.beta != 0.0).then_some(&before[..]);
-    let product = simulate_gemm(&plan, &Gemm::new(*shape).factors(factors), &a, &b, read, options)
+    let product = simulate(&plan, &Gemm::new(*shape).factors(factors), &a, &b, read, options)
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");

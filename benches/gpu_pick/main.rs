@@ -27,7 +27,7 @@ use shapes::{CALIBRATION, LAYOUTS, NAMED, SHAPES};
 use speed::{Filed, Machine};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
-use tilewright::{DType, Element, Family, GemmShape, KERNELS, Kernel, Operand, Transpose, check, random};
+use tilewright::{DType, Element, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Transpose, check, random};
 use tilewright_contract::Loads;
 use tilewright_harness::bench::{Quartiles, rows_on_lines};
 use tilewright_harness::digest;
@@ -285,18 +285,20 @@ fn row<T: Element>(
     for plan in &plans {
         // A NaN of every type.
         c.fill_bytes(0xff)?;
-        gpu.launch(plan, &a, &b, &mut c)?;
+        gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c)?;
         gpu.synchronize()?;
         c.download(&mut host)?;
         check::sampled(shape, &a_host, &b_host, &host, check::DEFAULT_SEED)?.into_result()?;
         // Short kernels in a row, so that the clock of events, half a microsecond, does not decide.
-        let once = gpu.time_ms(|| gpu.launch(plan, &a, &b, &mut c))?;
+        let once = gpu.time_ms(|| gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c))?;
         launches.push((0.2 / once).clamp(1.0, 50.0) as u32);
     }
     let mut times = vec![Vec::new(); plans.len()];
     for _ in 0..rounds {
         for ((plan, &launches), times) in plans.iter().zip(&launches).zip(&mut times) {
-            let ms = gpu.time_ms(|| (0..launches).try_for_each(|_| gpu.launch(plan, &a, &b, &mut c)))?;
+            let ms = gpu.time_ms(|| {
+                (0..launches).try_for_each(|_| gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c))
+            })?;
             times.push(f64::from(ms) * 1e3 / f64::from(launches));
         }
     }

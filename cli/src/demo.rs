@@ -12,7 +12,7 @@ use serde::Serialize;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::simulate::SimOptions;
-use tilewright::{Backend, DType, Family, GemmShape, Report, Verify, check};
+use tilewright::{Backend, DType, Family, Gemm, GemmShape, Report, Verify, check};
 
 use crate::choice::Choice;
 use crate::failure::{Failure, Result};
@@ -68,7 +68,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     simulation::ensure_product_affordable::<f32>(&shape, &options, command.choice.yes)?;
     let spinner = output::spinner();
     spinner.set_message(format!("multiplying {shape} and checking every element"));
-    let product = tilewright::matmul(&shape, &x, &x_transposed, &options)?;
+    let product = tilewright::product(&Gemm::new(shape), &x, &x_transposed, None::<&[f32]>, &options)?;
     spinner.finish_and_clear();
 
     let neighbours = nearest_neighbours(&product.c, images);

@@ -8,8 +8,8 @@ use serde::Serialize;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, PlanSummary, plan};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{DEFAULT_ARCHITECTURE, SimOptions, simulate_plan};
-use tilewright::{DType, Element, GemmShape, Operand, check};
+use tilewright::simulate::{DEFAULT_ARCHITECTURE, SimOptions, simulate};
+use tilewright::{DType, Element, Gemm, GemmShape, Operand, check};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -149,7 +149,7 @@ pub fn listing<T: Element>(plan: &Plan, options: &SimOptions, seed: u64, yes: bo
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b) = (operand(Operand::A, seed), operand(Operand::B, seed.wrapping_add(1)));
     let (options, bar) = simulation::with_progress(options.clone(), estimate);
-    let product = simulate_plan(plan, &a, &b, &options)?;
+    let product = simulate(plan, &Gemm::new(plan.shape()), &a, &b, None::<&[T]>, &options)?;
     bar.finish_and_clear();
     let verdict = check::verify(&shape, &a, &b, &product.c, seed)?;
     Ok(Listing {

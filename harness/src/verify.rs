@@ -10,8 +10,8 @@ use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_plan};
-use tilewright::{Element, Error, ErrorKind, Result, check, reference};
+use tilewright::simulate::{SimOptions, simulate};
+use tilewright::{Element, Error, ErrorKind, Gemm, Result, check, reference};
 use tilewright_contract::{
     Alignment, Bytes, DType, GemmShape, KERNELS, Kernel, MmaPath, Operand, Operands, Storage, TileGeometry, TilePair,
     Transpose,
@@ -303,7 +303,7 @@ fn describe(shape: &GemmShape) -> String {
 fn on_gpu<T: Element>(gpu: &Gpu, kernel: &'static Kernel, policy: &Policy, shape: &GemmShape) -> ([u32; 2], Outcome) {
     with_plan::<T>(gpu.profile(), kernel, policy, shape, |plan, a, b, c| {
         let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
-        gpu.launch(plan, &a, &b, &mut on_device)?;
+        gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut on_device)?;
         gpu.synchronize()?;
         on_device.download(c)
     })
@@ -318,7 +318,7 @@ fn in_simulator<T: Element>(
     shape: &GemmShape,
 ) -> ([u32; 2], Outcome) {
     with_plan::<T>(profile, kernel, policy, shape, |plan, a, b, c| {
-        let product = simulate_plan(plan, a, b, options)?;
+        let product = simulate(plan, &Gemm::new(plan.shape()), a, b, None::<&[T]>, options)?;
         if let Some(report) = product.report.filter(|report| !report.is_clean()) {
             return Err(Error::Faults(Box::new(report)));
         }

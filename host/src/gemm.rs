@@ -3,6 +3,8 @@
 use tilewright_contract::Operand;
 
 use crate::element::Element;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::matmul::{Options, Report, copy_rows, product};
 use crate::problem::{Gemm, OutputOf};
@@ -59,9 +61,11 @@ use crate::reference::check_lengths;
 /// ```
 ///
 /// # Errors
-/// As for [`matmul`](crate::matmul()); [`Error::InvalidPlan`](crate::Error::InvalidPlan) where no kernel of the policy
-/// has what is asked for, and [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a bias with fewer elements
-/// than C has columns and, with [`Options::verify`], for factors that are not finite.
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, for a bias with fewer elements than C has columns
+/// and, with [`Options::verify`], for factors that are not finite; [`Error::InvalidPlan`] for a policy that cannot
+/// work, or none of whose kernels has what is asked for; [`Error::Unavailable`] when the GPU was asked for and there is
+/// none; [`Error::Driver`] from the driver, [`Error::Faults`] from the simulator, [`Error::Mismatch`] when verification
+/// finds one.
 pub fn gemm<T: Element, C: OutputOf<T>>(
     problem: &Gemm<&[T], T::Accumulator>,
     a: &[T],

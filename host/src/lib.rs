@@ -7,14 +7,15 @@
 //! A product of two host slices, on the GPU if there is one, else on the CPU:
 //!
 //! ```
-//! use tilewright::{GemmShape, Options, matmul};
+//! use tilewright::{Gemm, GemmShape, Options, gemm};
 //!
 //! let a = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]; // 2 x 3
 //! let b = [1.0_f32, 0.0, 0.0, 1.0, 1.0, 1.0]; // 3 x 2
 //! let shape = GemmShape::packed(2, 2, 3)?;
-//! let product = matmul(&shape, &a, &b, &Options::default())?;
-//! assert_eq!(product.c, [4.0, 5.0, 10.0, 11.0]);
-//! println!("{} on {}", product.report.kernel, product.report.backend);
+//! let mut c = [0.0; 4];
+//! let report = gemm(&Gemm::new(shape), &a, &b, &mut c, &Options::default())?;
+//! assert_eq!(c, [4.0, 5.0, 10.0, 11.0]);
+//! println!("{} on {}", report.kernel, report.backend);
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 
@@ -38,13 +39,14 @@ mod tensor_map;
 /// `half` 2, whose numbers have the same bits, become slices of this one without a copy:
 ///
 /// ```
-/// use tilewright::{GemmShape, Options, matmul};
+/// use tilewright::{Gemm, GemmShape, Options, gemm};
 ///
 /// let a = [half2::f16::from_f32(1.5); 4];
 /// let a: &[tilewright::half::f16] = bytemuck::cast_slice(&a);
 /// # let options = Options { backend: tilewright::Backend::Cpu, ..Options::default() };
-/// let product = matmul(&GemmShape::packed(2, 2, 2)?, a, a, &options)?;
-/// let c: &[half2::f16] = bytemuck::cast_slice(&product.c);
+/// let mut c = [tilewright::half::f16::ZERO; 4];
+/// gemm(&Gemm::new(GemmShape::packed(2, 2, 2)?), a, a, &mut c, &options)?;
+/// let c: &[half2::f16] = bytemuck::cast_slice(&c);
 /// assert_eq!(c[3].to_f32(), 4.5);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
@@ -54,7 +56,7 @@ pub use check::Verify;
 pub use element::{Accumulator, Element};
 pub use error::{DriverCall, Error, ErrorKind, Result};
 pub use gemm::gemm;
-pub use matmul::{Backend, Options, Product, Report, matmul, product};
+pub use matmul::{Backend, Options, Product, Report, product};
 pub use problem::{Factors, Finish, Gemm, OutputOf};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};

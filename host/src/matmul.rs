@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::launch::Gpu;
 use crate::problem::{Finish, Gemm, OutputOf, activate, activation_name, check_bias};
 use crate::reference::{self, check_lengths};
-use crate::simulate::{SimOptions, simulate_gemm};
+use crate::simulate::{SimOptions, simulate};
 
 mod report;
 
@@ -47,7 +47,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// What the caller of [`matmul`] leaves open and what not.
+/// What the caller of [`gemm`](crate::gemm()) leaves open and what not.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Where to compute.
@@ -67,17 +67,6 @@ pub struct Product<T> {
     pub c: Vec<T>,
     /// How.
     pub report: Report,
-}
-
-/// Computes `C = op(A) · op(B)`. A and B are row-major with the shape's leading dimensions, and lie transposed where
-/// the shape says so. [`gemm`](crate::gemm()) scales the product and adds it to what C holds.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a slice shorter than its operand, [`Error::InvalidPlan`] for a policy that cannot
-/// work, [`Error::Unavailable`] when the GPU was asked for and there is none, [`Error::Driver`] from the driver,
-/// [`Error::Faults`] from the simulator, [`Error::Mismatch`] when verification finds one.
-pub fn matmul<T: Element>(shape: &GemmShape, a: &[T], b: &[T], options: &Options) -> Result<Product<T>> {
-    compute(&Problem::product(shape, a, b), options)
 }
 
 /// Computes a problem as a new C: as [`gemm`](crate::gemm()) with what C holds `before`, of the leading dimension of C,
@@ -111,26 +100,13 @@ pub fn product<T: Element, C: OutputOf<T>>(
 }
 
 /// What is computed: `activation(alpha · op(A) · op(B) + beta · C + bias)`.
-pub(crate) struct Problem<'a, T: Element, C> {
-    pub(crate) shape: &'a GemmShape,
-    pub(crate) a: &'a [T],
-    pub(crate) b: &'a [T],
-    pub(crate) finish: Finish<&'a [T], T::Accumulator>,
+struct Problem<'a, T: Element, C> {
+    shape: &'a GemmShape,
+    a: &'a [T],
+    b: &'a [T],
+    finish: Finish<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
-    pub(crate) before: Option<&'a [C]>,
-}
-
-impl<'a, T: Element> Problem<'a, T, T> {
-    /// The product alone.
-    fn product(shape: &'a GemmShape, a: &'a [T], b: &'a [T]) -> Self {
-        Self {
-            shape,
-            a,
-            b,
-            finish: Finish::default(),
-            before: None,
-        }
-    }
+    before: Option<&'a [C]>,
 }
 
 impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
@@ -166,10 +142,7 @@ impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
 }
 
 /// Computes and compares; the C of the result has zeros between its rows.
-pub(crate) fn compute<T: Element, C: OutputOf<T>>(
-    problem: &Problem<'_, T, C>,
-    options: &Options,
-) -> Result<Product<C>> {
+fn compute<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, options: &Options) -> Result<Product<C>> {
     let Problem {
         shape, a, b, before, ..
     } = *problem;
@@ -230,7 +203,7 @@ fn on_gpu<T: Element, C: OutputOf<T>>(gpu: &Gpu, problem: &Problem<'_, T, C>, po
         shape: *problem.shape,
         finish,
     };
-    let launch = || gpu.launch_gemm(&plan, &gemm, &a, &b, &mut c_device);
+    let launch = || gpu.launch(&plan, &gemm, &a, &b, &mut c_device);
     let kernel_ms = f64::from(gpu.time_ms(launch)?);
     gpu.synchronize()?;
     c_device.download(&mut c)?;
@@ -246,7 +219,7 @@ fn in_simulator<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy:
     };
     let &Problem { a, b, before, .. } = problem;
     let plan = problem.plan(&DeviceProfile::of_arch(options.architecture), policy)?;
-    let product = simulate_gemm(&plan, &problem.gemm(), a, b, before, &options)?;
+    let product = simulate(&plan, &problem.gemm(), a, b, before, &options)?;
     let mut kernel_ms = 0.0;
     if let Some(report) = product.report {
         kernel_ms = report.seconds * 1e3;

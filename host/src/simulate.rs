@@ -2,11 +2,13 @@
 //!
 //! ```
 //! use tilewright::simulate::{SimOptions, simulate};
-//! use tilewright::{GemmShape, dispatch::Policy, random::random_matrix};
+//! use tilewright::{Gemm, GemmShape, device::DeviceProfile, dispatch::Policy, random::random_matrix};
 //!
 //! let shape = GemmShape::packed(20, 30, 10)?;
 //! let (a, b) = (random_matrix::<f32>(1, 20 * 10), random_matrix::<f32>(2, 10 * 30));
-//! let product = simulate(&shape, &a, &b, &Policy::default(), &SimOptions::default())?;
+//! let (gemm, options) = (Gemm::new(shape), SimOptions::default());
+//! let plan = gemm.plan::<f32, f32>(&DeviceProfile::of_arch(options.architecture), &Policy::default())?;
+//! let product = simulate(&plan, &gemm, &a, &b, None::<&[f32]>, &options)?;
 //! product.assert_clean();
 //! assert!(tilewright::check::full(&shape, &a, &b, &product.c)?.passed());
 //! # Ok::<(), tilewright::Error>(())
@@ -29,8 +31,7 @@ use kernels_gpu::host;
 use kernels_gpu::row_copy::copy_rows_b16;
 use tilewright_contract::{GemmParams, GemmShape, Operand, RowCopy};
 
-use crate::device::DeviceProfile;
-use crate::dispatch::{Plan, Policy, plan};
+use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::problem::{Gemm, OutputOf};
@@ -117,41 +118,18 @@ impl<T> SimulatedProduct<T> {
     }
 }
 
-/// Plans `C = A · B` for any device of an architecture and simulates it. A and B are row-major with the shape's leading
-/// dimensions.
+/// Simulates a problem, `C = activation(alpha · A · B + beta · C + bias)`, with C of the type of A and B or of f32, by
+/// a plan that was made for whatever device, within the limits of the options' architecture. With `alpha` 0 neither A
+/// nor B is read. `before`: what C holds before, `None` for memory that nobody has written, which is a fault to read.
+///
+/// What is wrong with the kernel is no error here: it is in the report. A kernel from outside the table is called as a
+/// function: what it accesses other than through `cuda_views` nobody checks.
 ///
 /// # Errors
-/// [`Error::InvalidPlan`] for a policy that cannot work on the architecture, [`Error::InvalidArgument`] for a slice
-/// shorter than its operand, [`Error::Resources`] where this machine has no memory or no thread to simulate with. What
-/// is wrong with the kernel is no error here: it is in the report.
-pub fn simulate<T: Element>(
-    shape: &GemmShape,
-    a: &[T],
-    b: &[T],
-    policy: &Policy,
-    options: &SimOptions,
-) -> Result<SimulatedProduct<T>> {
-    let profile = DeviceProfile::of_arch(options.architecture);
-    simulate_plan(&plan(shape, T::DTYPE, &profile, policy)?, a, b, options)
-}
-
-/// Simulates a plan, made for whatever device, within the limits of the options' architecture.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a plan of another element type;
-/// [`Error::Resources`].
-pub fn simulate_plan<T: Element>(plan: &Plan, a: &[T], b: &[T], options: &SimOptions) -> Result<SimulatedProduct<T>> {
-    simulate_gemm(plan, &Gemm::new(plan.shape()), a, b, None, options)
-}
-
-/// Simulates a problem, `C = activation(alpha · A · B + beta · C + bias)`, with C of the type of A and B or of f32.
-/// With `alpha` 0 neither A nor B is read. `before`: what C holds before, `None` for memory that nobody has written,
-/// which is a fault to read.
-///
-/// # Errors
-/// As for [`simulate_plan`]; [`Error::InvalidArgument`] for a plan of another shape, for what the kernel does not have,
-/// and for a bias shorter than a row of C.
-pub fn simulate_gemm<T: Element, C: OutputOf<T>>(
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, for a plan of another shape or element type, for
+/// what the kernel does not have, and for a bias shorter than a row of C; [`Error::Resources`] where this machine has
+/// no memory or no thread to simulate with.
+pub fn simulate<T: Element, C: OutputOf<T>>(
     plan: &Plan,
     problem: &Gemm<&[T], T::Accumulator>,
     a: &[T],
@@ -363,7 +341,7 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     let (a, b) = (ones(Operand::A), ones(Operand::B));
     // The first run also pays for what the process does only once.
     for _ in 0..2 {
-        let seconds = simulate_plan(&one_block, &a, &b, &options)
+        let seconds = simulate(&one_block, &Gemm::new(shape), &a, &b, None::<&[T]>, &options)
             .ok()
             .and_then(|product| product.report)
             .map_or(0.0, |report| report.seconds);

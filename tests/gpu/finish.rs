@@ -64,7 +64,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
         bias: finish.bias.map(|()| &on_bias),
         activation,
     };
-    gpu.launch_gemm(
+    gpu.launch(
         &plan,
         &Gemm {
             shape: *shape,
@@ -174,7 +174,7 @@ fn refuses_kernels_without() -> Outcome {
     let plain = plan(&shape, DType::F16, gpu.profile(), &policy)?;
     let (a, b) = (gpu.upload(&[f16::ONE; 256])?, gpu.upload(&[f16::ONE; 256])?);
     let mut c = gpu.upload(&[0.0_f32; 256])?;
-    match gpu.launch_gemm(&plain, &Gemm::new(shape), &a, &b, &mut c) {
+    match gpu.launch(&plain, &Gemm::new(shape), &a, &b, &mut c) {
         Err(Error::InvalidArgument(_)) => Ok(()),
         other => Err(format!("C of f32 by a kernel that has none: {other:?}").into()),
     }

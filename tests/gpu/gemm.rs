@@ -73,7 +73,7 @@ pub fn is_right<T: Element<Accumulator = f32>>(
         format!("{} {shape}, {} slices, {factors:?}", summary.kernel, summary.splits)
     };
     let (a_device, b_device, mut c_device) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.upload(&before)?);
-    gpu.launch_gemm(
+    gpu.launch(
         &plan,
         &Gemm::new(*shape).factors(factors),
         &a_device,
@@ -177,7 +177,7 @@ fn nan_stays_out_of_an_unread_c() -> Outcome {
     for (kernel, slices) in pipelined().filter(|(kernel, _)| kernel.accepts(&shape)) {
         let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, slices))?;
         let mut c_device = gpu.upload(&[f32::NAN; 200 * 100])?;
-        gpu.launch_gemm(
+        gpu.launch(
             &plan,
             &Gemm::new(shape).factors(factors),
             &a_device,
@@ -233,7 +233,7 @@ fn slices_give_the_same_bits_each_time() -> Outcome {
     let mut first: Option<Vec<u32>> = None;
     for round in 0..20 {
         let mut c_device = gpu.uninitialized(300 * 200)?;
-        gpu.launch(&plan, &a, &b, &mut c_device)?;
+        gpu.launch(&plan, &Gemm::new(plan.shape()), &a, &b, &mut c_device)?;
         let mut c = vec![0.0_f32; 300 * 200];
         c_device.download(&mut c)?;
         let bits: Vec<u32> = c.into_iter().map(f32::to_bits).collect();
@@ -289,7 +289,7 @@ fn with_alpha_0_no_operand_is_read() -> Outcome {
             let nan = vec![f32::NAN; 512 * 200];
             let before = random_matrix::<f32>(3, shape.span_elems(Operand::C));
             let (a, b, mut c_device) = (gpu.upload(&nan)?, gpu.upload(&nan)?, gpu.upload(&before)?);
-            gpu.launch_gemm(&plan, &Gemm::new(shape).factors(factors), &a, &b, &mut c_device)?;
+            gpu.launch(&plan, &Gemm::new(shape).factors(factors), &a, &b, &mut c_device)?;
             gpu.synchronize()?;
             let mut c = before.clone();
             c_device.download(&mut c)?;
@@ -329,7 +329,7 @@ fn refuses_factors_without_a_kernel() -> Outcome {
     let (a, b, mut c) = (gpu.upload(&ones)?, gpu.upload(&ones)?, gpu.upload(&ones)?);
     let plain = plan(&shape, DType::F32, gpu.profile(), &policy)?;
     if !matches!(
-        gpu.launch_gemm(&plain, &Gemm::new(shape).factors(factors), &a, &b, &mut c),
+        gpu.launch(&plain, &Gemm::new(shape).factors(factors), &a, &b, &mut c),
         Err(Error::InvalidArgument(_))
     ) {
         return Err(Failed::from("a kernel without alpha was launched with one"));

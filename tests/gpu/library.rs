@@ -6,7 +6,8 @@ use libtest_mimic::Failed;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::{
-    Backend, DType, Error, Family, GemmShape, KERNELS, Kernel, Operand, Options, Verify, check, matmul, ptx, random,
+    Backend, DType, Error, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Verify, check, product, ptx,
+    random,
 };
 
 use crate::Outcome;
@@ -48,7 +49,7 @@ fn matmul_in_one_call() -> Outcome {
             verify: Verify::Full,
             ..Options::default()
         };
-        let report = matmul(&shape, &a, &b, &options)?.report;
+        let report = product(&Gemm::new(shape), &a, &b, None::<&[f32]>, &options)?.report;
         if report.backend != Backend::Gpu || report.kernel_ms <= 0.0 || report.verified != Verify::Full {
             return Err(format!("{report:?}").into());
         }
@@ -82,7 +83,7 @@ fn launches_a_kernel_from_outside() -> Outcome {
     let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
     let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let mut on_c = gpu.upload(&[f32::NAN; 70 * 50])?;
-    gpu.launch(&plan, &on_a, &on_b, &mut on_c)?;
+    gpu.launch(&plan, &Gemm::new(plan.shape()), &on_a, &on_b, &mut on_c)?;
     let mut c = vec![0.0; 70 * 50];
     on_c.download(&mut c)?;
     check::full(&shape, &a, &b, &c)?.into_result()?;
@@ -117,7 +118,8 @@ fn large_products() -> Outcome {
             verify: Verify::Sample,
             ..Options::default()
         };
-        matmul(&shape, &a, &b, &options).map_err(|error| Failed::from(format!("{family}, tile {tile}: {error}")))?;
+        product(&Gemm::new(shape), &a, &b, None::<&[f32]>, &options)
+            .map_err(|error| Failed::from(format!("{family}, tile {tile}: {error}")))?;
     }
     Ok(())
 }
@@ -156,12 +158,18 @@ fn refuses_bad_launches() -> Outcome {
     let (full, short) = (vec![0.0_f32; 64], vec![0.0_f32; 63]);
     let (a, b) = (gpu.upload(&full)?, gpu.upload(&full)?);
     let mut c = gpu.upload(&short)?;
-    if !matches!(gpu.launch(&plan, &a, &b, &mut c), Err(Error::InvalidArgument(_))) {
+    if !matches!(
+        gpu.launch(&plan, &Gemm::new(plan.shape()), &a, &b, &mut c),
+        Err(Error::InvalidArgument(_))
+    ) {
         return Err(Failed::from("a C that is one element short was accepted"));
     }
     let wide = vec![0.0_f64; 64];
     let (a, b, mut c) = (gpu.upload(&wide)?, gpu.upload(&wide)?, gpu.upload(&wide)?);
-    if !matches!(gpu.launch(&plan, &a, &b, &mut c), Err(Error::InvalidArgument(_))) {
+    if !matches!(
+        gpu.launch(&plan, &Gemm::new(plan.shape()), &a, &b, &mut c),
+        Err(Error::InvalidArgument(_))
+    ) {
         return Err(Failed::from("f64 operands were accepted by an f32 plan"));
     }
     Ok(())

@@ -7,7 +7,7 @@ use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
     Activation, Backend, Element, Factors, Family, Finish, Gemm, GemmShape, Operand, Options, OutputOf, Transpose,
-    Verify, gemm, matmul,
+    Verify, gemm, product,
 };
 
 use crate::Outcome;
@@ -75,7 +75,8 @@ fn matmul_in_every_layout<T: Element<Accumulator = f32>>() -> Outcome {
                 let what = |problem: String| format!("{shape} {transpose:?} {odd:?} {gap}: {problem}");
                 let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
                 let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
-                let product = matmul(&shape, &a, &b, &on_gpu(verify)).map_err(|error| what(error.to_string()))?;
+                let product = product(&Gemm::new(shape), &a, &b, None::<&[T]>, &on_gpu(verify))
+                    .map_err(|error| what(error.to_string()))?;
                 // Small products may be computed without tensor cores, which take rows anywhere.
                 let is_large = extents.into_iter().min() > Some(1000);
                 let copied = product.report.copied_ld.map(|ld| ld.is_some());
@@ -140,7 +141,7 @@ fn copies_follow_one_another() -> Outcome {
         launched.push((shape, plan, a, b, on_a, on_b, c));
     }
     for (_, plan, _, _, on_a, on_b, c) in &mut launched {
-        gpu.launch(plan, on_a, on_b, c)?;
+        gpu.launch(plan, &Gemm::new(plan.shape()), on_a, on_b, c)?;
     }
     for (shape, _, a, b, _, _, on_c) in &launched {
         let mut c = vec![bf16::ZERO; on_c.len()];
@@ -159,13 +160,13 @@ fn operands_stay_as_they_are() -> Outcome {
     let operand = |operand, seed| random_matrix::<f16>(seed, shape.span_elems(operand));
     let (a, b) = (operand(Operand::A, 7), operand(Operand::B, 8));
     let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
-    let mut c = gpu.uninitialized(shape.span_elems(Operand::C))?;
+    let mut c = gpu.uninitialized::<f16>(shape.span_elems(Operand::C))?;
     let policy = Policy {
         family: Some(Family::MMA_SYNC),
         ..Policy::default()
     };
     let plan = plan(&shape, f16::DTYPE, gpu.profile(), &policy)?;
-    gpu.launch(&plan, &on_a, &on_b, &mut c)?;
+    gpu.launch(&plan, &Gemm::new(plan.shape()), &on_a, &on_b, &mut c)?;
     gpu.synchronize()?;
     for (name, before, on_device) in [("A", &a, &on_a), ("B", &b, &on_b)] {
         let mut after = vec![f16::ZERO; before.len()];

@@ -6,7 +6,7 @@ use tilewright::check::Expected;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::random::random_matrix;
-use tilewright::{Element, Family, GemmShape, Operand, Transpose};
+use tilewright::{Element, Family, Gemm, GemmShape, Operand, Transpose};
 
 use crate::Outcome;
 use crate::trial::Trial;
@@ -62,7 +62,7 @@ fn each_layout<T: Element>(family: Option<Family>, far: usize) -> Outcome {
         let (on_b, b) = far_apart::<T>(&gpu, &shape, Operand::B)?;
         let mut on_c = gpu.uninitialized::<T>(shape.span_elems(Operand::C) + BEHIND)?;
         on_c.fill_bytes(0xff)?;
-        gpu.launch(&plan, &on_a, &on_b, &mut on_c)?;
+        gpu.launch(&plan, &Gemm::new(plan.shape()), &on_a, &on_b, &mut on_c)?;
         gpu.synchronize()?;
         let mut c = Vec::new();
         let mut row = vec![T::from_f64(0.0); n + BEHIND];

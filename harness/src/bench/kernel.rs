@@ -3,7 +3,7 @@
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, PlanSummary, Policy, Speeds, plan};
 use tilewright::launch::{DeviceMatrix, Gpu};
-use tilewright::{Element, Result};
+use tilewright::{Element, Gemm, Result};
 
 use super::rows::{Row, Subject};
 
@@ -73,6 +73,6 @@ impl Kernel {
         b: &DeviceMatrix<'_, T>,
         c: &mut DeviceMatrix<'_, T>,
     ) -> Result<()> {
-        gpu.launch(&self.plan, a, b, c)
+        gpu.launch(&self.plan, &Gemm::new(self.plan.shape()), a, b, c)
     }
 }

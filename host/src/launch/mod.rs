@@ -144,32 +144,17 @@ impl Gpu {
         DeviceMatrix::uninitialized(len)
     }
 
-    /// Enqueues `C = op(A) · op(B)`; returns before it is done. Padding between the rows of C is not written. Where the
-    /// plan copies A or B first ([`Plan::copies`]), that is enqueued before, into memory that this `Gpu` keeps; A and B
-    /// themselves are only read.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when an operand is shorter than the plan's shape or of another element type;
-    /// [`Error::Driver`] when the driver refuses the launch, or has no memory for the copies.
-    pub fn launch<T: Element>(
-        &self,
-        plan: &Plan,
-        a: &DeviceMatrix<'_, T>,
-        b: &DeviceMatrix<'_, T>,
-        c: &mut DeviceMatrix<'_, T>,
-    ) -> Result<()> {
-        self.launch_gemm(plan, &Gemm::new(plan.shape()), a, b, c)
-    }
-
     /// Enqueues a problem, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, with C of the type of A and B or,
     /// where that is f16 or bf16, of f32; returns before it is done. With `alpha` 0 neither A nor B is read, with
-    /// `beta` 0 C is not. Padding between the rows of C is neither read nor written.
+    /// `beta` 0 C is not. Padding between the rows of C is neither read nor written. Where the plan copies A or B first
+    /// ([`Plan::copies`]), that is enqueued before, into memory that this `Gpu` keeps.
     ///
     /// # Errors
-    /// As for [`Gpu::launch`]; [`Error::InvalidArgument`] for a plan of another shape, for factors, a bias, an
-    /// activation or a C of another type and a kernel that has none of these (plan with [`Gemm::plan`]), and for a bias
-    /// shorter than a row of C.
-    pub fn launch_gemm<T: Element, C: OutputOf<T>>(
+    /// [`Error::InvalidArgument`] for an operand that is shorter than the plan's shape or of another element type, for
+    /// a plan of another shape, for factors, a bias, an activation or a C of another type and a kernel that has none of
+    /// these (plan with [`Gemm::plan`]), and for a bias shorter than a row of C; [`Error::Driver`] when the driver
+    /// refuses the launch, or has no memory for the copies.
+    pub fn launch<T: Element, C: OutputOf<T>>(
         &self,
         plan: &Plan,
         problem: &Gemm<&DeviceMatrix<'_, T>, T::Accumulator>,
