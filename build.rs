@@ -1,5 +1,5 @@
-//! Compiles kernels to PTX for `tests/gpu` to run: the corpus over the surface of `cuda_std`, and with the feature
-//! `mutants-ptx` the mutants with the kernels that they are made from. Without it their files are empty.
+//! Compiles kernels to PTX for `tests/gpu` to run: the corpus over the surface of `cuda_std`, a family of one's own, and
+//! with the feature `mutants-ptx` the mutants with the kernels that they are made from. Without it their files are empty.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -16,8 +16,9 @@ fn main() {
         }
     }
     // The sample kernels among the mutants use `cp.async`, which needs 8.0.
-    let modules: [(&str, NvvmArch, &str, &str); 3] = [
+    let modules: [(&str, NvvmArch, &str, &str); 4] = [
         ("compat/corpus", NvvmArch::Compute75, "", "corpus.ptx"),
+        ("tests/subjects/own_kernel", NvvmArch::Compute75, "", "own_kernel.ptx"),
         ("sim/mutants", NvvmArch::Compute80, "", "mutants.ptx"),
         ("sim/mutants", NvvmArch::Compute90a, "wgmma", "mutants_wgmma.ptx"),
     ];

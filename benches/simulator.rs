@@ -1,6 +1,6 @@
 //! The simulator against Numba's CUDA simulator: the 16 x 16 tiled matrix product, on this machine's CPU.
 //!
-//! Ours is rung 2's entry point, once without checks of single accesses and once with every check; the peer is the same
+//! Ours is an entry point of `tiled_static`, once without checks of single accesses and once with every check; the peer is the same
 //! kernel in `benches/peers/numba_sim.py`. All three run in turns, and every result is compared with a product in
 //! double precision. A second measurement says how much memory a live thread takes.
 //!

@@ -14,7 +14,7 @@ use flate2::bufread::ZlibEncoder;
 /// schedules it for few registers.
 type Module = (NvvmArch, &'static str, &'static str, bool);
 
-/// What `src/ptx.rs` embeds. The rungs for the oldest architecture that a current CUDA assembles for, which run on
+/// What `src/ptx.rs` embeds. The kernels for the oldest architecture that a current CUDA assembles for, which run on
 /// every later one too; again with those that need `cp.async`; those that need `wgmma`, which devices of 9.0 run
 /// besides the ones before.
 const MODULES: [Module; 3] = [

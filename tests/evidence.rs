@@ -180,8 +180,8 @@ fn every_kernel_has_a_digest_and_a_device_takes_one_of_each() {
         let digest = digest::of_kernel(kernel.symbol, "sm_80").unwrap_or_else(|| panic!("{} has none", kernel.symbol));
         assert_eq!(digest.len(), 16, "{}", kernel.symbol);
     }
-    let naive = "r01_naive_bf16";
-    let of_level = |general: &str| digest::of_kernel(naive, general).expect("both levels have it");
+    let tiled = "tiled_static_16_bf16";
+    let of_level = |general: &str| digest::of_kernel(tiled, general).expect("both levels have it");
     // bf16 is converted by other instructions from 8.0 on.
     assert_ne!(of_level("sm_75"), of_level("sm_80"));
     assert_eq!(digest::of_kernel("r99", "sm_80"), None);

@@ -65,7 +65,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
 /// B lies transposed: then C may have any number of columns.
 const LAYOUT: [Transpose; 2] = [Transpose::No, Transpose::Yes];
 
-fn of_rung_12<T: Element<Accumulator = f32>>() -> &'static Kernel {
+fn of_mma_sync<T: Element<Accumulator = f32>>() -> &'static Kernel {
     let is_it = |kernel: &&Kernel| {
         kernel.family == Family::MMA_SYNC && kernel.dtype == T::DTYPE && kernel.transposes() == LAYOUT
     };
@@ -74,7 +74,7 @@ fn of_rung_12<T: Element<Accumulator = f32>>() -> &'static Kernel {
 
 /// Every combination, with rows of C that take vectors of 16 bytes, pairs, and neither.
 fn every_combination<T: Element<Accumulator = f32>, C: OutputOf<T>>() {
-    let kernel = of_rung_12::<T>();
+    let kernel = of_mma_sync::<T>();
     for (n, ldc) in [(24, 32), (26, 26), (23, 25)] {
         let shape = GemmShape::with_transposes(37, n, 24, LAYOUT, [24, 32, ldc]).expect("small");
         let bias = bias::<T>(&shape);

@@ -90,7 +90,7 @@ fn the_table_is_sound() {
 }
 
 #[test]
-fn every_rung_and_the_copy_of_rows_have_mutants() {
+fn every_family_and_the_copy_of_rows_have_mutants() {
     let has_mutants = |which: &dyn Fn(&table::Kernel) -> bool| {
         let kernels: Vec<_> = table::KERNELS.iter().filter(|kernel| which(kernel)).collect();
         table::rows()
@@ -98,12 +98,12 @@ fn every_rung_and_the_copy_of_rows_have_mutants() {
             .any(|row| kernels.iter().any(|kernel| kernel.name == row.kernel))
     };
     for family in KERNELS.iter().map(|kernel| kernel.family).collect::<HashSet<_>>() {
-        let of_rung = |symbol| {
+        let of_family = |symbol| {
             KERNELS
                 .iter()
                 .any(|kernel| kernel.family == family && kernel.symbol == symbol)
         };
-        assert!(has_mutants(&|kernel| of_rung(kernel.symbol)), "no mutant of {family}");
+        assert!(has_mutants(&|kernel| of_family(kernel.symbol)), "no mutant of {family}");
     }
     assert!(has_mutants(&|kernel| matches!(kernel.task, Task::RowCopy(_))));
 }
@@ -116,7 +116,7 @@ fn read(path: &str) -> String {
 
 #[test]
 fn the_simulator_s_page_quotes_the_lines_of_the_race() {
-    let (path, page) = ("kernels-gpu/src/tiled.rs", read("docs/simulator.md"));
+    let (path, page) = ("kernels-gpu/src/gemm/tiled.rs", read("docs/simulator.md"));
     let kernel = read(path);
     // The accesses that race without the second barrier, which follows both.
     for access in ["a_s.set(", "a_s.get("] {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{Bytes, Family, KERNELS, Kernel, Loads, Major, MmaPath, Operands, RowCopy, lessons};
+use tilewright_contract::{Bytes, KERNELS, Kernel, Loads, Major, MmaPath, Operands, RowCopy, lessons};
 
 /// The entry points that a level has.
 fn kernels(level: &Level) -> impl Iterator<Item = &'static Kernel> + use<'_> {
@@ -120,7 +120,7 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
 fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
     for (level, kernel, text) in entries().filter(|(_, kernel, _)| kernel.loads != Loads::Tma) {
         let tiled = kernel.smem.total() > Bytes(0);
-        let is_naive = kernel.family == Family::NAIVE || kernel.family == lessons::NAIVE.family;
+        let is_naive = kernel.family == lessons::NAIVE.family;
         let without = is_naive || kernel.operands == Operands::MatrixAndVector(Major::K);
         assert_eq!(tiled, !without, "{}", kernel.symbol);
         let pipelined = kernel.loads == Loads::CpAsync;

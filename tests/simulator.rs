@@ -156,7 +156,7 @@ fn every_kernel_computes_the_same_under_every_schedule() {
 
 #[test]
 fn lines_that_share_memory_are_counted_and_ideal_at_32_wide() {
-    let kernel = Kernel::named("r02_tiled_static_32_f32").expect("in the table");
+    let kernel = Kernel::named("tiled_static_32_f32").expect("in the table");
     let shape = GemmShape::packed(64, 64, 64).expect("valid");
     let options = options(Schedule::Forward, Checks::Full);
     let plan = planned(kernel, 32, &shape, &options);

@@ -100,7 +100,7 @@ pub const CALIBRATION: [(usize, usize, usize); 46] = [
 pub const LAYOUTS: [[Transpose; 2]; 2] = [[Transpose::No; 2], [Transpose::No, Transpose::Yes]];
 
 /// The tiles that a plan may name, by family and width.
-pub const NAMED: [(Family, u32); 16] = [
+pub const NAMED: [(Family, u32); 12] = [
     (Family::TILED_STATIC, 16),
     (Family::TILED_STATIC, 32),
     (Family::TILED_DYNAMIC, 16),
@@ -113,8 +113,4 @@ pub const NAMED: [(Family, u32); 16] = [
     (Family::TILED_DYNAMIC, 112),
     (Family::TILED_DYNAMIC, 128),
     (Family::REGISTER_TILE, 128),
-    (Family::REGISTER_COLUMN, 64),
-    (Family::VECTOR_COPY, 128),
-    (Family::WARP_TILE, 128),
-    (Family::DOUBLE_BUFFER, 128),
 ];

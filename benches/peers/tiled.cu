@@ -1,4 +1,4 @@
-// CUDA C++ twins of rungs 2 and 3: the same algorithm, mapping, guards and layout, for nvcc to compile.
+// CUDA C++ twins of the tiled kernels: the same algorithm, mapping, guards and layout, for nvcc to compile.
 //
 //   nvcc -O3 -arch=sm_90 -cubin -o tiled.cubin tiled.cu
 //
@@ -83,7 +83,7 @@ __device__ __forceinline__ void tiled(const float *__restrict__ a, const float *
 }
 
 #define STATIC_TWIN(WIDTH)                                                                                              \
-    extern "C" __global__ void peer_r02_tiled_static_##WIDTH##_f32(const float *__restrict__ a,                         \
+    extern "C" __global__ void peer_tiled_static_##WIDTH##_f32(const float *__restrict__ a,                         \
                                                                    const float *__restrict__ b, float *__restrict__ c,   \
                                                                    GemmArgs args) {                                      \
         __shared__ float a_s[WIDTH * WIDTH];                                                                             \
@@ -97,7 +97,7 @@ STATIC_TWIN(32)
 extern __shared__ __align__(128) unsigned char dynamic_shared[];
 
 #define DYNAMIC_TWIN(NAME, R, WIDTH)                                                                                      \
-    extern "C" __global__ void peer_r03_tiled_dynamic_##NAME##_f32(const float *__restrict__ a,                          \
+    extern "C" __global__ void peer_tiled_dynamic_##NAME##_f32(const float *__restrict__ a,                          \
                                                                    const float *__restrict__ b, float *__restrict__ c,   \
                                                                    GemmArgs args, TileParts parts) {                     \
         float *a_s = reinterpret_cast<float *>(dynamic_shared);                                                          \

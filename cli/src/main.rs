@@ -13,6 +13,7 @@ mod failure;
 mod files;
 mod inspect;
 mod kernels;
+mod lessons;
 mod matmul;
 mod memory;
 mod npy;
@@ -50,6 +51,7 @@ enum Command {
     Ptx(ptx::Command),
     Inspect(inspect::Command),
     Bench(bench::Command),
+    Lessons(lessons::Command),
     Demo(demo::Command),
 }
 
@@ -86,6 +88,7 @@ fn run(command: Command, json: bool) -> failure::Result<()> {
         Command::Inspect(command) => computing(&|| inspect::run(command, json)),
         // Starts its threads by itself.
         Command::Bench(command) => bench::run(command, json),
+        Command::Lessons(command) => computing(&|| lessons::run(command, json)),
         Command::Demo(command) => computing(&|| demo::run(command, json)),
     }
 }

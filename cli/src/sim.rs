@@ -176,7 +176,7 @@ impl Listing {
     }
 
     /// Whether kernel and result are in order.
-    fn outcome(&self) -> Result<()> {
+    pub fn outcome(&self) -> Result<()> {
         let faulty = match self.faults() {
             0 => None,
             1 => Some("1 fault".to_owned()),
@@ -228,7 +228,7 @@ impl Listing {
 }
 
 /// The listing for people.
-fn describe(listing: &Listing) -> String {
+pub fn describe(listing: &Listing) -> String {
     let plan = &listing.plan;
     let mut rows = vec![
         (

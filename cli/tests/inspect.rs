@@ -64,7 +64,7 @@ fn fails(code: i32, arguments: &str) -> String {
 
 #[test]
 fn a_table_has_a_line_for_each_kernel_and_architecture() {
-    let text = succeeds("--kernel r02_tiled_static --arch sm_86,sm_120");
+    let text = succeeds("--kernel tiled_static --arch sm_86,sm_120");
     let rows: Vec<Vec<_>> = text
         .lines()
         .take_while(|line| !line.is_empty())
@@ -78,14 +78,14 @@ fn a_table_has_a_line_for_each_kernel_and_architecture() {
     };
     let expected: Vec<_> = KERNELS
         .iter()
-        .filter(|kernel| kernel.symbol.starts_with("r02_tiled_static"))
+        .filter(|kernel| kernel.symbol.starts_with("tiled_static"))
         .flat_map(|kernel| ["sm_86", "sm_120"].map(|arch| (kernel.symbol.to_owned(), arch.to_owned())))
         .collect();
     assert_eq!(named(&rows[1..]), expected);
     // kernel, architecture, registers, barriers, stack, spill stores, loads, tile, static, dynamic, shared, limit
     let row = rows
         .iter()
-        .find(|row| row[0] == "r02_tiled_static_32_f64" && row[1] == "sm_120");
+        .find(|row| row[0] == "tiled_static_32_f64" && row[1] == "sm_120");
     let row = row.expect("a row");
     assert_eq!(
         row[3..12],
@@ -96,7 +96,7 @@ fn a_table_has_a_line_for_each_kernel_and_architecture() {
 
 #[test]
 fn json_has_the_recorded_registers_the_budget_and_the_occupancy() {
-    let listing = json("--kernel r03_tiled_dynamic_8x8_f32");
+    let listing = json("--kernel tiled_dynamic_8x8_f32");
     assert!(
         listing["ptxas"]
             .as_str()
@@ -106,9 +106,9 @@ fn json_has_the_recorded_registers_the_budget_and_the_occupancy() {
     let kernels = listing["kernels"].as_array().expect("a list");
     assert_eq!(kernels.len(), cuda_arch::ARCHITECTURES.len());
     for (kernel, arch) in kernels.iter().zip(&cuda_arch::ARCHITECTURES) {
-        assert_eq!(kernel["kernel"], "r03_tiled_dynamic_8x8_f32");
+        assert_eq!(kernel["kernel"], "tiled_dynamic_8x8_f32");
         assert_eq!(kernel["arch"], arch.name);
-        let registers = tilewright::dispatch::usage("r03_tiled_dynamic_8x8_f32", arch).map(|used| used.registers);
+        let registers = tilewright::dispatch::usage("tiled_dynamic_8x8_f32", arch).map(|used| used.registers);
         assert_eq!(kernel["registers"], registers.expect("on record"), "{}", arch.name);
         for field in [
             "static_smem_bytes",
@@ -138,7 +138,7 @@ fn json_has_the_recorded_registers_the_budget_and_the_occupancy() {
 
 #[test]
 fn a_suffix_is_kept_and_an_architecture_is_shown_once() {
-    let listing = json("--usage --kernel r01_naive_f32 --arch sm_90a --arch 9.0,sm_90");
+    let listing = json("--usage --kernel tiled_static_16_f32 --arch sm_90a --arch 9.0,sm_90");
     let archs: Vec<_> = listing["kernels"]
         .as_array()
         .expect("a list")
@@ -158,8 +158,8 @@ fn ptx_is_what_the_ptx_command_prints() {
         String::from_utf8(output.stdout).expect("UTF-8")
     };
     for choice in [
-        "--arch sm_120 --kernel r01_naive_f32",
-        "--arch sm_80 --kernel r02_tiled_static",
+        "--arch sm_120 --kernel tiled_static_16_f32",
+        "--arch sm_80 --kernel tiled_static",
         "--arch sm_90",
     ] {
         assert_eq!(
@@ -168,21 +168,21 @@ fn ptx_is_what_the_ptx_command_prints() {
             "{choice}"
         );
     }
-    let levels = json("--ptx --kernel r01_naive_f32 --arch sm_120,sm_90,sm_75");
+    let levels = json("--ptx --kernel tiled_static_16_f32 --arch sm_120,sm_90,sm_75");
     let levels = levels["levels"].as_array().expect("a list");
     let names: Vec<_> = levels.iter().map(|level| &level["level"]).collect();
     assert_eq!(names, ["sm_80", "sm_75"]);
     assert!(
         levels[1]["ptx"]
             .as_str()
-            .is_some_and(|ptx| ptx.starts_with(".visible .entry r01_naive_f32("))
+            .is_some_and(|ptx| ptx.starts_with(".visible .entry tiled_static_16_f32("))
     );
 }
 
 #[test]
 fn machine_code_is_that_of_the_one_kernel() {
-    let text = succeeds("--sass --kernel r02_tiled_static_16_f32 --arch sm_120");
-    assert!(text.contains(".text.r02_tiled_static_16_f32"), "{text}");
+    let text = succeeds("--sass --kernel tiled_static_16_f32 --arch sm_120");
+    assert!(text.contains(".text.tiled_static_16_f32"), "{text}");
     assert_eq!(text.matches(".section").count(), 1, "{text}");
     for instruction in ["STS", "LDS", "FFMA", "BAR.SYNC", "EXIT"] {
         assert!(text.contains(instruction), "{instruction}: {text}");
@@ -190,7 +190,7 @@ fn machine_code_is_that_of_the_one_kernel() {
     for local in ["STL", "LDL"] {
         assert!(!text.contains(local), "{local}: {text}");
     }
-    let listings = json("--sass --kernel r01_naive_f32 --arch sm_75,sm_90a");
+    let listings = json("--sass --kernel tiled_static_16_f32 --arch sm_75,sm_90a");
     let kernels = listings["kernels"].as_array().expect("a list");
     let archs: Vec<_> = kernels.iter().map(|kernel| &kernel["arch"]).collect();
     assert_eq!(archs, ["sm_75", "sm_90a"]);
@@ -203,9 +203,12 @@ fn machine_code_is_that_of_the_one_kernel() {
 
 #[test]
 fn several_texts_have_headings() {
-    let text = succeeds("--sass --kernel r01_naive_f32 --arch sm_75,sm_120");
+    let text = succeeds("--sass --kernel tiled_static_16_f32 --arch sm_75,sm_120");
     let heads: Vec<_> = text.lines().filter(|line| line.starts_with("// ")).collect();
-    assert_eq!(heads, ["// r01_naive_f32 for sm_75", "// r01_naive_f32 for sm_120"]);
+    assert_eq!(
+        heads,
+        ["// tiled_static_16_f32 for sm_75", "// tiled_static_16_f32 for sm_120"]
+    );
 }
 
 #[test]
@@ -229,7 +232,7 @@ fn what_does_not_exist_is_bad_input() {
 #[test]
 fn without_the_tools_the_line_says_what_brings_them() {
     let nowhere = tempfile::tempdir().expect("a folder");
-    let arguments = "--kernel r01_naive_f32 --arch sm_90";
+    let arguments = "--kernel tiled_static_16_f32 --arch sm_90";
     for view in ["", "--sass"] {
         let line = failure(3, program(nowhere.path(), &format!("{arguments} {view}")));
         assert!(
@@ -257,7 +260,7 @@ fn a_tool_that_fails_is_an_error_of_its_own() {
         "#!/bin/sh\necho \"ptxas fatal   : Value 'sm_90' is not defined for option 'gpu-name'\" >&2\nexit 255\n";
     std::fs::write(&broken, script).expect("the folder is ours");
     std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).expect("the file is ours");
-    let line = failure(1, program(folder.path(), "--kernel r01_naive_f32 --arch sm_90"));
+    let line = failure(1, program(folder.path(), "--kernel tiled_static_16_f32 --arch sm_90"));
     assert!(
         line.starts_with("error: ptxas: fatal") && line.contains("'sm_90' is not defined"),
         "{line}"

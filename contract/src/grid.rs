@@ -230,11 +230,11 @@ mod tests {
     fn persistent_blocks_are_whole_clusters_and_no_more_than_are_held_at_once() {
         use crate::Family;
         let kernel = |family: Family| family.kernels().next().expect("in the table");
-        let (ring, cluster) = (kernel(Family::WGMMA_RING), kernel(Family::WGMMA_CLUSTER));
-        // 5 x 3 tiles of 128 x 256.
+        let (simt, cluster) = (kernel(Family::SIMT), kernel(Family::WGMMA));
+        // 3 x 6 tiles of 256 x 128; 5 x 3 of 128 x 256.
         let args = GemmShape::packed(600, 700, 64).expect("small").args();
         let of = |kernel, splits, held| Grid::of_kernel(args, kernel, splits, held).expect("small");
-        assert_eq!(of(ring, 1, Some(4)).blocks(), 15, "not persistent");
+        assert_eq!(of(simt, 1, Some(4)).blocks(), 18, "not persistent");
         for (splits, held, tiles, blocks) in [
             (1, None, 18, 18),
             (1, Some(132), 18, 18),

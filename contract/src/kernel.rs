@@ -66,11 +66,12 @@ impl Kernel {
     /// outside the table, which a policy may name:
     ///
     /// ```
-    /// use tilewright_contract::{DType, Family, Kernel};
+    /// use tilewright_contract::{DType, Family, Kernel, Target};
     ///
+    /// const MY_GEMM: Family = Family::new("my_gemm", "what is new in it", Target::from(7, 5));
     /// static MINE: Kernel = Kernel {
     ///     block: [16, 16],
-    ///     ..Kernel::plain(Family::NAIVE, "my_gemm_f32", DType::F32, [16, 16, 1], 256)
+    ///     ..Kernel::plain(MY_GEMM, "my_gemm_f32", DType::F32, [16, 16, 1], 256)
     /// };
     /// assert!(Kernel::named(MINE.symbol).is_none() && MINE.accepts(&MINE.small_shape()));
     /// ```

@@ -11,7 +11,7 @@ use tilewright_contract::DType;
 
 mod sealed {
     /// What the kernels, too, take for an element.
-    pub trait Sealed: kernels_gpu::element::Element {}
+    pub trait Sealed: kernels_gpu::block::element::Element {}
 }
 
 /// A type that A, B and C can hold: `f32`, `f64`, [`half::f16`] and [`half::bf16`].

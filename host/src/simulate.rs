@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
+use kernels_gpu::gemm::row_copy::copy_rows_b16;
 use kernels_gpu::host;
-use kernels_gpu::row_copy::copy_rows_b16;
 use tilewright_contract::{GemmParams, GemmShape, Operand, RowCopy};
 
 use crate::dispatch::Plan;

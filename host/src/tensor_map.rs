@@ -1,6 +1,6 @@
 //! The tensor maps of a product: what they say of its matrices, for the driver and for the simulator.
 
-use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
+use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
 use tilewright_contract::{DType, GemmShape, Kernel, Operand, WgmmaTile};
 
 use crate::error::{Error, Result};

@@ -7,8 +7,8 @@ use half::f16;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::dispatch::{Policy, plan};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate_plan};
-use tilewright::{DType, Element, GemmShape, KERNELS, Kernel, Operand, check};
+use tilewright::simulate::{SimOptions, simulate};
+use tilewright::{DType, Element, Gemm, GemmShape, KERNELS, Kernel, Operand, check};
 
 /// The most lines of a lesson, its header included; more for the last two, which add to a whole persistent kernel.
 const LINES: usize = 140;
@@ -65,7 +65,8 @@ fn is_right_for<T: Element>(
         workers: 1,
         ..SimOptions::default()
     };
-    let product = simulate_plan(&plan, &a, &b, &options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let product = simulate(&plan, &Gemm::new(plan.shape()), &a, &b, None::<&[T]>, &options)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     if let Some(report) = &product.report {
         assert!(report.is_clean(), "{what}:\n{report}");
         assert_eq!(report.blocks, u64::from(plan.summary().grid[0]), "{what}");

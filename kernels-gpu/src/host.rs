@@ -3,7 +3,7 @@
 use cuda_sim::device::find_kernel;
 use tilewright_contract::GemmParams;
 
-use crate::primitives::tensor_map::TensorMap;
+use crate::ptx::tensor_map::TensorMap;
 
 /// A kernel with elements of `E`: one of the two signatures that there are.
 #[derive(Clone, Copy, Debug)]

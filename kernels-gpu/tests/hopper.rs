@@ -3,15 +3,10 @@
 
 use cuda_sim::{GlobalBuffer, Launch, Schedule};
 use half::{bf16, f16};
-use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
+use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
 
 /// What the kernels' sources call their crate's.
-mod primitives {
-    pub use kernels_gpu::primitives::*;
-}
-mod unroll {
-    pub use kernels_gpu::unroll::*;
-}
+use kernels_gpu::{block, ptx};
 
 #[path = "hopper_kernels/src/cluster.rs"]
 mod cluster;

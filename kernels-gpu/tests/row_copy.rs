@@ -2,7 +2,7 @@
 //! begin.
 
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
-use kernels_gpu::row_copy::copy_rows_b16;
+use kernels_gpu::gemm::row_copy::copy_rows_b16;
 use tilewright_contract::RowCopy;
 
 /// The numbers of a copy with `gap` elements behind each row.

@@ -9,10 +9,10 @@ use cuda_sim::device::{dynamic_shared_mem, sync_threads, thread_idx};
 use cuda_sim::{GlobalBuffer, Launch, LineTraffic, Report};
 use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
-use kernels_gpu::element::Element;
-use kernels_gpu::primitives::elect::elect;
-use kernels_gpu::primitives::mma::{Factor, a_place, b_place, c_place, mma};
-use kernels_gpu::primitives::{ldmatrix, named_barrier, stmatrix};
+use kernels_gpu::block::element::Element;
+use kernels_gpu::ptx::elect::elect;
+use kernels_gpu::ptx::mma::{Factor, a_place, b_place, c_place, mma};
+use kernels_gpu::ptx::{ldmatrix, named_barrier, stmatrix};
 
 fn lane() -> u32 {
     thread_idx()[0] % 32

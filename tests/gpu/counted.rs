@@ -52,7 +52,7 @@ fn launch_all(report: bool) -> Outcome {
 
 fn launch(counted: &Counted, families: &Module, mutants: &Module) -> Result<(), Problem> {
     let module = match counted.module {
-        traffic::Module::Rungs => families,
+        traffic::Module::Library => families,
         traffic::Module::Mutants => mutants,
     };
     cases::run(module, counted.symbol, &counted.case)

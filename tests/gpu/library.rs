@@ -1,13 +1,10 @@
 //! The library's own way to the device.
 
-use std::sync::OnceLock;
-
 use libtest_mimic::Failed;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::{
-    Backend, DType, Error, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Verify, check, product, ptx,
-    random,
+    Backend, DType, Error, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Verify, check, product, random,
 };
 
 use crate::Outcome;
@@ -57,36 +54,31 @@ fn matmul_in_one_call() -> Outcome {
     Ok(())
 }
 
-/// A kernel of ours under another name, which is in no table.
+/// The family of `tests/subjects/own_kernel`, which is in no table.
 fn launches_a_kernel_from_outside() -> Outcome {
-    const SYMBOL: &str = "outside_naive_f32";
-    static OUTSIDE: OnceLock<Kernel> = OnceLock::new();
-    let ours = Kernel::named("r01_naive_f32").ok_or("not in the table")?;
-    let outside = OUTSIDE.get_or_init(|| Kernel {
-        symbol: SYMBOL,
-        ..*ours
-    });
-    let mut gpu = Gpu::open(0)?;
-    let text = ptx::module(gpu.level(), ours.symbol).ok_or("no PTX")?;
-    let shape = GemmShape::packed(70, 50, 30)?;
-    let policy = Policy {
-        kernel: Some(outside),
-        ..Policy::default()
-    };
-    let plan = plan(&shape, DType::F32, gpu.profile(), &policy)?;
-    if gpu.usage(plan.kernel()).is_ok() {
-        return Err("found before it was added".into());
+    const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/own_kernel.ptx"));
+    for kernel in own_kernel::KERNELS {
+        let mut gpu = Gpu::open(0)?;
+        let shape = GemmShape::packed(70, 50, 30)?;
+        let policy = Policy {
+            kernel: Some(kernel),
+            ..Policy::default()
+        };
+        let plan = plan(&shape, DType::F64, gpu.profile(), &policy)?;
+        if gpu.usage(plan.kernel()).is_ok() {
+            return Err("found before it was added".into());
+        }
+        // SAFETY: the descriptors are those of the module, and right for every shape that they accept.
+        unsafe { gpu.add_module(PTX)? };
+        let a: Vec<f64> = random::random_matrix(1, shape.span_elems(Operand::A));
+        let b: Vec<f64> = random::random_matrix(2, shape.span_elems(Operand::B));
+        let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
+        let mut on_c = gpu.upload(&[f64::NAN; 70 * 50])?;
+        gpu.launch(&plan, &Gemm::new(shape), &on_a, &on_b, &mut on_c)?;
+        let mut c = vec![0.0; 70 * 50];
+        on_c.download(&mut c)?;
+        check::full(&shape, &a, &b, &c)?.into_result()?;
     }
-    // SAFETY: it is our kernel, and described as ours is.
-    unsafe { gpu.add_module(&text.replace(ours.symbol, SYMBOL))? };
-    let a: Vec<f32> = random::random_matrix(1, shape.span_elems(Operand::A));
-    let b: Vec<f32> = random::random_matrix(2, shape.span_elems(Operand::B));
-    let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
-    let mut on_c = gpu.upload(&[f32::NAN; 70 * 50])?;
-    gpu.launch(&plan, &Gemm::new(plan.shape()), &on_a, &on_b, &mut on_c)?;
-    let mut c = vec![0.0; 70 * 50];
-    on_c.download(&mut c)?;
-    check::full(&shape, &a, &b, &c)?.into_result()?;
     Ok(())
 }
 
@@ -96,7 +88,6 @@ fn large_products() -> Outcome {
     let a: Vec<f32> = random::random_matrix(3, shape.span_elems(Operand::A));
     let b: Vec<f32> = random::random_matrix(4, shape.span_elems(Operand::B));
     let policies = [
-        (Family::NAIVE, 16),
         (Family::TILED_STATIC, 16),
         (Family::TILED_STATIC, 32),
         (Family::TILED_DYNAMIC, 32),

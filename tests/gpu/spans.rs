@@ -13,8 +13,8 @@ use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("spans::f32_by_rung_10", || each_layout::<f32>(Some(Family::SIMT), FAR)),
-        Trial::test("spans::f16_by_rung_12", || {
+        Trial::test("spans::f32_by_simt", || each_layout::<f32>(Some(Family::SIMT), FAR)),
+        Trial::test("spans::f16_by_mma_sync", || {
             each_layout::<f16>(Some(Family::MMA_SYNC), FAR)
         }),
         Trial::test("spans::f32_by_the_planner", || each_layout::<f32>(None, FAR)),

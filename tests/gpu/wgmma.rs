@@ -1,4 +1,4 @@
-//! Rungs 13 to 17 on the GPU: many tiles for each block that stays, clusters, slices of K, alpha and beta, C with and
+//! The kernels with `wgmma` on the GPU: many tiles for each block that stays, clusters, slices of K, alpha and beta, C with and
 //! without a tensor map.
 
 use half::{bf16, f16};

@@ -26,7 +26,7 @@ fn small_products_get_tiles_that_fill_the_device() {
 }
 
 #[test]
-fn automatic_plans_are_rungs_10_and_12_from_8_0_on_and_rung_17_on_9_0() {
+fn automatic_plans_are_simt_and_mma_sync_from_8_0_on_and_wgmma_on_9_0() {
     for device in profiles() {
         let plan = plan(&large(), DType::F32, &device, &Policy::default()).expect("fits");
         let of_gemm = plan.kernel().family == Family::SIMT;
@@ -97,7 +97,7 @@ fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
 }
 
 #[test]
-fn one_column_and_one_row_in_f32_are_rung_11() {
+fn one_column_and_one_row_in_f32_are_matrix_vector() {
     // Where memory is slow enough, anything is fast enough for it.
     for device in profiles().filter(|device| device.compute_capability == (9, 0)) {
         for (m, n) in [(4096, 1), (1, 4096)] {
@@ -138,7 +138,7 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
             &transposed,
             DType::F32,
             of(dynamic),
-            "r03_tiled_dynamic has no kernel for f32 with A and B as NT and these leading dimensions; r10_gemm takes \
+            "tiled_dynamic has no kernel for f32 with A and B as NT and these leading dimensions; simt takes \
              every layout of f32",
         ),
         (
@@ -151,7 +151,7 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
             &square,
             DType::F32,
             scaled(dynamic),
-            "r03_tiled_dynamic has no kernel for f32 with alpha and beta; r10_gemm has, in f32",
+            "tiled_dynamic has no kernel for f32 with alpha and beta; simt has, in f32",
         ),
         (
             &square,
@@ -163,26 +163,26 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
             &square,
             DType::F32,
             sliced(dynamic, 2),
-            "r03_tiled_dynamic cannot compute 2 slices of K; nearest: 1; r10_gemm takes any number from 1",
+            "tiled_dynamic cannot compute 2 slices of K; nearest: 1; simt takes any number from 1",
         ),
         (
             &square,
             DType::F32,
-            sliced(Some(Family::ASYNC_COPY), 2),
-            "r09_async_copy cannot compute 2 slices",
+            sliced(Some(Family::REGISTER_TILE), 2),
+            "register_tile cannot compute 2 slices",
         ),
         (
             &square,
             DType::F32,
             sliced(Some(Family::SIMT), 0),
-            "r10_gemm cannot compute 0 slices of K; nearest: 1",
+            "simt cannot compute 0 slices of K; nearest: 1",
         ),
         (&square, DType::F32, sliced(None, 0), "cannot compute 0 slices of K"),
         (
             &square,
             DType::F64,
             of(Some(Family::SIMT)),
-            "r10_gemm has no kernel for f64; nearest: f32",
+            "simt has no kernel for f64; nearest: f32",
         ),
     ] {
         let error = plan(shape, dtype, &device, &policy).expect_err(text).to_string();
@@ -196,7 +196,7 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
     let error = plan(&square, DType::F32, &turing, &of(Some(Family::SIMT))).expect_err("older than cp.async");
     assert_eq!(
         error.to_string(),
-        "r10_gemm needs compute capability 8.0, the device has 7.5"
+        "simt needs compute capability 8.0, the device has 7.5"
     );
     // There, alpha and beta have no kernel at all.
     assert!(plan(&square, DType::F32, &turing, &scaled(None)).is_err());

@@ -108,14 +108,14 @@ fn where_nothing_can_be_copied_a_layout_is_still_refused() {
     let transposed = GemmShape::packed_transposed(65, 65, 65, [Transpose::No, Transpose::Yes]).expect("valid");
     // No tensor cores that these kernels know; and no copy changes what is transposed.
     let turing = profile(ARCHITECTURES[0]);
-    let ladder = Policy {
-        family: Some(Family::WGMMA_CLUSTER),
+    let row_major_only = Policy {
+        family: Some(Family::REGISTER_TILE),
         ..Policy::default()
     };
     for (device, dtype, policy) in [
         (&turing, DType::F16, Policy::default()),
         (&hopper(), DType::F64, Policy::default()),
-        (&hopper(), DType::Bf16, ladder),
+        (&hopper(), DType::F32, row_major_only),
     ] {
         let error = plan(&transposed, dtype, device, &policy).expect_err("no kernel");
         assert!(matches!(error, PlanError::NoSuchLayout { .. }), "{dtype}: {error}");

@@ -26,10 +26,10 @@ differential|30|functions that host and GPU must compute alike
 memcheck|120|no kernel accesses what is not its own, or leaks
 initcheck|120|no kernel reads what nobody wrote
 synccheck|120|no kernel misuses a barrier
-racecheck-tiled|200|no race in shared memory: rungs 1 to 9 and 11, the register-budget variants, the copy of rows
-racecheck-gemm|60|the same: rung 10
-racecheck-tensor|20|the same: rung 12
-racecheck-wgmma|210|the same: rungs 13 to 17
+racecheck-tiled|200|no race in shared memory: tiled and register-tile kernels, lessons 1 to 9, matrix-vector, register-budget variants, the copy of rows
+racecheck-simt|60|the same: simt
+racecheck-mma|20|the same: mma.sync, lesson 10
+racecheck-wgmma|210|the same: wgmma, lessons 11 to 15
 racecheck-slow|500|the same, by name alone: those that came to no end, again, as long as a part may take
 mutants|720|what compute-sanitizer says of every mutant; cut off, it goes on when it is run again
 wavefronts|15|accesses that ncu counts, against the simulator
@@ -43,13 +43,12 @@ pick-f32|30|the choice of dispatch against every candidate, f32
 pick-f64|15|the same, f64
 pick-f16|30|the same, f16
 pick-bf16|25|the same, bf16
-ladder|15|every rung at 4096 cubed against cuBLAS
+lessons|30|every lesson at 4096 cubed against cuBLAS
 squares|20|cubes in f32 against cuBLAS
 shapes|20|other shapes in f32 against cuBLAS
 layouts|10|transposed operands in f32 against cuBLAS
 half|40|cubes in f16 and bf16 against cuBLAS
 half-shapes|30|other shapes in bf16 against cuBLAS
-half-ladder|15|the rungs on tensor cores against cuBLAS
 twins|20|our kernels against the same in CUDA C++'
 
 part_names() { cut -d'|' -f1 <<<"$table"; }
@@ -59,10 +58,10 @@ parts_of() { # name
     case $1 in
     test) echo kernels resources library language differential ;;
     sanitize) echo memcheck initcheck synccheck ;;
-    race) echo racecheck-{tiled,gemm,tensor,wgmma} ;;
+    race) echo racecheck-{tiled,simt,mma,wgmma} ;;
     compare) echo mutants wavefronts banks ;;
     calibrate | pick) echo "$1"-{f32,f64,f16,bf16} ;;
-    bench) echo ladder squares shapes layouts half half-shapes half-ladder twins ;;
+    bench) echo lessons squares shapes layouts half half-shapes twins ;;
     all) part_names ;;
     *) part_names | grep -Fx -- "$1" ;;
     esac

@@ -251,9 +251,9 @@ fn a_machine_without_threads_accuses_no_kernel() {
     assert!(stdout.contains("CPU, 1 threads"), "{stdout}");
     assert_eq!(place.elements("c.npy"), le32(&C));
     for arguments in [
-        "sim r02_tiled_static -m 64 -n 64 -k 64",
+        "sim tiled_static -m 64 -n 64 -k 64",
         "matmul a.npy b.npy -o d.npy --backend sim",
-        "verify --backend sim --kernel r02_tiled_static --dtype f32",
+        "verify --backend sim --kernel tiled_static --dtype f32",
     ] {
         let (code, stdout, stderr) = run(arguments);
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{arguments}: {stderr}");
@@ -269,7 +269,7 @@ fn a_machine_without_threads_accuses_no_kernel() {
 #[test]
 fn a_small_address_space_is_said_and_ends_nothing() {
     let place = with_operands();
-    for arguments in ["demo", "sim r02_tiled_static -m 64 -n 64 -k 64"] {
+    for arguments in ["demo", "sim tiled_static -m 64 -n 64 -k 64"] {
         let (code, said) = shell(&place, &format!("ulimit -v 40000; exec \"$0\" {arguments}"));
         assert_eq!(code, Some(1), "{said}");
         assert!(

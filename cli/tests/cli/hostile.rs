@@ -135,9 +135,9 @@ fn option() -> impl Strategy<Value = String> {
         "auto",
         "cpu",
         "sim",
-        "r03_tiled_dynamic",
-        "r14_warp_specialized",
-        "r11_matrix_vector",
+        "tiled_dynamic",
+        "wgmma",
+        "matrix_vector",
         "sm_75",
         "sm_90",
         "sm_120",
@@ -195,8 +195,8 @@ proptest! {
     fn any_arguments_end_in_an_answer_or_a_line(
         command in select(vec![
             "matmul a.npy b.npy -o c.npy", "matmul a.npy b.npy -o c.npy --backend sim", "plan",
-            "plan --arch sm_120 --tile 128x128x64", "sim auto -m 9 -n 8 -k 7", "sim r10_gemm -m 3 -n 4 -k 5",
-            "bench --list", "ptx", "ptx r01_naive --arch sm_80", "device", "verify --backend cpu --dtype f32",
+            "plan --arch sm_120 --tile 128x128x64", "sim auto -m 9 -n 8 -k 7", "sim simt -m 3 -n 4 -k 5",
+            "bench --list", "ptx", "ptx tiled_static --arch sm_80", "device", "verify --backend cpu --dtype f32",
         ]),
         options in vec(option(), 0..4),
     ) {
@@ -241,7 +241,7 @@ proptest! {
     #[test]
     fn a_lack_of_resources_blames_no_kernel(
         command in select(vec![
-            "matmul a.npy b.npy -o c.npy --verify full", "sim r03_tiled_dynamic -m 40 -n 40 -k 40 --tile 16",
+            "matmul a.npy b.npy -o c.npy --verify full", "sim tiled_dynamic -m 40 -n 40 -k 40 --tile 16",
             "demo --json",
         ]),
         limit in prop_oneof![

@@ -138,11 +138,11 @@ fn without_a_gpu_the_codes_say_so() {
     let place = with_operands();
     for arguments in [
         "matmul a.npy b.npy -o c.npy --backend gpu",
-        "matmul a.npy b.npy -o c.npy --kernel r03_tiled_dynamic",
+        "matmul a.npy b.npy -o c.npy --kernel tiled_dynamic",
         "device",
         "device --json",
         "verify",
-        "verify --kernel r02_tiled_static --dtype f16 --json",
+        "verify --kernel tiled_static --dtype f16 --json",
         "demo --backend gpu",
     ] {
         let error = place.fails(3, arguments);
@@ -204,8 +204,8 @@ fn verify_passes_on_the_cpu() {
     let error = place.fails(2, "verify --dtype f128");
     assert!(error.contains("f32, f64, f16, bf16"), "{error}");
     place.fails(2, "verify --kernel r99");
-    place.fails(2, "verify --kernel r01_naive_f32 --dtype f64");
-    place.fails(2, "verify --backend cpu --kernel r01_naive");
+    place.fails(2, "verify --kernel tiled_static_16_f32 --dtype f64");
+    place.fails(2, "verify --backend cpu --kernel tiled_static");
 }
 
 #[test]
@@ -213,21 +213,21 @@ fn ptx_is_printed_for_an_architecture_and_a_kernel() {
     let place = Place::new();
     let whole = place.succeeds("ptx");
     assert!(whole.contains(".target sm_75"), "the oldest level");
-    let newer = place.json("ptx --arch sm_120 --kernel r02_tiled_static");
+    let newer = place.json("ptx --arch sm_120 --kernel tiled_static");
     assert_eq!((&newer["arch"], &newer["level"]), (&"sm_120".into(), &"sm_80".into()));
     assert_eq!(newer["symbols"].as_array().expect("a list").len(), 8);
-    let of_newer = place.json("ptx --arch sm_90 --kernel r01_naive_f32");
-    let digest = of_newer["digests"]["r01_naive_f32"].as_str().expect("it has one");
-    let line = place.succeeds("ptx --digests --arch sm_90 --kernel r01_naive_f32");
-    assert_eq!(line, format!("r01_naive_f32 sm_80 {digest}\n"));
-    let one = place.succeeds("ptx --kernel r01_naive_f32");
-    assert!(one.starts_with(".visible .entry r01_naive_f32(") && one.ends_with("}\n"));
+    let of_newer = place.json("ptx --arch sm_90 --kernel tiled_static_16_f32");
+    let digest = of_newer["digests"]["tiled_static_16_f32"].as_str().expect("it has one");
+    let line = place.succeeds("ptx --digests --arch sm_90 --kernel tiled_static_16_f32");
+    assert_eq!(line, format!("tiled_static_16_f32 sm_80 {digest}\n"));
+    let one = place.succeeds("ptx --kernel tiled_static_16_f32");
+    assert!(one.starts_with(".visible .entry tiled_static_16_f32(") && one.ends_with("}\n"));
     assert!(whole.contains(&one));
     for (arguments, expected) in [
         ("ptx --arch sm_70", "sm_70"),
         ("ptx --arch pentium", "unknown architecture `pentium`"),
         ("ptx --arch sm_999", "unknown architecture `sm_999`"),
-        ("ptx --kernel r01_naive_i8", "unknown kernel `r01_naive_i8`"),
+        ("ptx --kernel tiled_static_i8", "unknown kernel `tiled_static_i8`"),
     ] {
         let error = place.fails(2, arguments);
         assert!(error.contains(expected), "{error}");

@@ -165,13 +165,13 @@ fn products_are_scaled_and_added() {
         ),
         ("half.npy half.npy --bias row.npy", "row.npy holds f32, A and B f16"),
         (
-            "a.npy b.npy --activation relu --backend sim --kernel r02_tiled_static",
-            "r02_tiled_static has no kernel for f32 with bias, activation or C of another type",
+            "a.npy b.npy --activation relu --backend sim --kernel tiled_static",
+            "tiled_static has no kernel for f32 with bias, activation or C of another type",
         ),
         ("a.npy b.npy --alpha inf --verify full", "must be finite to be checked"),
         (
-            "a.npy b.npy --alpha 2 --backend sim --kernel r02_tiled_static",
-            "r02_tiled_static has no kernel for f32 with alpha and beta",
+            "a.npy b.npy --alpha 2 --backend sim --kernel tiled_static",
+            "tiled_static has no kernel for f32 with alpha and beta",
         ),
     ] {
         let error = place.fails(2, &format!("matmul {arguments} -o d.npy"));
@@ -237,14 +237,12 @@ fn inputs_that_cannot_be_multiplied_are_named_and_nothing_is_written() {
         ("a.npy b.npy -o c.npy --tile 4000000000", "nearest: "),
         (
             "a.npy b.npy -o c.npy --kernel r99",
-            "unknown kernel `r99`; known: auto, r01_naive, r02_tiled_static, r03_tiled_dynamic, r04_register_column, \
-             r05_register_tile, r06_vector_copy, r07_warp_tile, r08_double_buffer, r09_async_copy, r10_gemm, \
-             r11_matrix_vector, r12_mma_sync, r13_wgmma, r14_warp_specialized, r15_persistent, r16_cluster, \
-             r17_wgmma_gemm",
+            "unknown kernel `r99`; known: auto, tiled_static, tiled_dynamic, \
+             register_tile, simt, matrix_vector, mma_sync, wgmma",
         ),
         (
-            "a.npy b.npy -o c.npy --backend cpu --kernel r01_naive",
-            "r01_naive runs on a GPU or in the simulator",
+            "a.npy b.npy -o c.npy --backend cpu --kernel tiled_static",
+            "tiled_static runs on a GPU or in the simulator",
         ),
     ] {
         let error = place.fails(2, &format!("matmul {arguments}"));

@@ -202,7 +202,7 @@ pub const TMA_STORE: Kernel = Kernel {
 };
 
 /// All lessons, in learning order.
-pub(super) const KERNELS: [Kernel; 15] = [
+pub const KERNELS: [Kernel; 15] = [
     NAIVE,
     STATIC_TILES,
     DYNAMIC_TILES,

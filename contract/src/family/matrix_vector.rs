@@ -61,10 +61,10 @@ impl LineTile {
 macro_rules! matrix_vector_kernels {
     ($($callback:tt)*) => {
         $($callback)*! {
-            r11_matrix_vector_along_k4_f32: KMajor, 4;
-            r11_matrix_vector_along_k_f32: KMajor, 1;
-            r11_matrix_vector_across_k4_f32: MnMajor, 4;
-            r11_matrix_vector_across_k_f32: MnMajor, 1;
+            matrix_vector_k4_f32: KMajor, 4;
+            matrix_vector_k_f32: KMajor, 1;
+            matrix_vector_mn4_f32: MnMajor, 4;
+            matrix_vector_mn_f32: MnMajor, 1;
         }
     };
 }

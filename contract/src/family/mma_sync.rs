@@ -151,18 +151,18 @@ pub mod tensor_tiles {
 macro_rules! mma_sync_kernels {
     ($($callback:tt)*) => {
         $($callback)*! {
-            r12_mma_sync_nn_128x128_f16: T128X128, f16, KMajor, MnMajor;
-            r12_mma_sync_nt_128x128_f16: T128X128, f16, KMajor, KMajor;
-            r12_mma_sync_tn_128x128_f16: T128X128, f16, MnMajor, MnMajor;
-            r12_mma_sync_tt_128x128_f16: T128X128, f16, MnMajor, KMajor;
-            r12_mma_sync_nn_128x128_bf16: T128X128, bf16, KMajor, MnMajor;
-            r12_mma_sync_nt_128x128_bf16: T128X128, bf16, KMajor, KMajor;
-            r12_mma_sync_tn_128x128_bf16: T128X128, bf16, MnMajor, MnMajor;
-            r12_mma_sync_tt_128x128_bf16: T128X128, bf16, MnMajor, KMajor;
-            r12_mma_sync_nn_256x128_f16: T256X128, f16, KMajor, MnMajor;
-            r12_mma_sync_nt_256x128_f16: T256X128, f16, KMajor, KMajor;
-            r12_mma_sync_nn_256x128_bf16: T256X128, bf16, KMajor, MnMajor;
-            r12_mma_sync_nt_256x128_bf16: T256X128, bf16, KMajor, KMajor;
+            mma_sync_nn_128x128_f16: T128X128, f16, KMajor, MnMajor;
+            mma_sync_nt_128x128_f16: T128X128, f16, KMajor, KMajor;
+            mma_sync_tn_128x128_f16: T128X128, f16, MnMajor, MnMajor;
+            mma_sync_tt_128x128_f16: T128X128, f16, MnMajor, KMajor;
+            mma_sync_nn_128x128_bf16: T128X128, bf16, KMajor, MnMajor;
+            mma_sync_nt_128x128_bf16: T128X128, bf16, KMajor, KMajor;
+            mma_sync_tn_128x128_bf16: T128X128, bf16, MnMajor, MnMajor;
+            mma_sync_tt_128x128_bf16: T128X128, bf16, MnMajor, KMajor;
+            mma_sync_nn_256x128_f16: T256X128, f16, KMajor, MnMajor;
+            mma_sync_nt_256x128_f16: T256X128, f16, KMajor, KMajor;
+            mma_sync_nn_256x128_bf16: T256X128, bf16, KMajor, MnMajor;
+            mma_sync_nt_256x128_bf16: T256X128, bf16, KMajor, KMajor;
         }
     };
 }

@@ -35,134 +35,98 @@ const HOPPER: Target = Target {
 };
 
 impl Family {
-    /// Global memory only.
-    pub const NAIVE: Self = Self::new("r01_naive", "one thread an element of C", Target::from(7, 5));
     /// Tiles in static shared arrays, whose size the compiler knows.
-    pub const TILED_STATIC: Self = Self::new(
-        "r02_tiled_static",
-        "tiles of A and B are loaded once a CTA and reused by all its threads",
-        Target::from(7, 5),
-    );
+    pub const TILED_STATIC: Self = Self::new("tiled_static", "tiles in static shared memory", Target::from(7, 5));
     /// Tiles carved out of one dynamic allocation, whose size the launch decides.
     pub const TILED_DYNAMIC: Self = Self::new(
-        "r03_tiled_dynamic",
-        "the same tiles, their size chosen at launch",
+        "tiled_dynamic",
+        "tiles in dynamic shared memory, their size chosen at launch",
         Target::from(7, 5),
     )
     .automatic();
-    /// A column of registers for each thread, fed by short static tiles.
-    pub const REGISTER_COLUMN: Self = Self::new(
-        "r04_register_column",
-        "a column of registers for each thread, fed by short tiles",
-        Target::from(7, 5),
-    );
     /// A tile of registers for each thread, fed by short static tiles.
     pub const REGISTER_TILE: Self = Self::new(
-        "r05_register_tile",
+        "register_tile",
         "a tile of registers for each thread, fed by short tiles",
         Target::from(7, 5),
     )
     .automatic();
-    /// The same with copies of 16 bytes.
-    pub const VECTOR_COPY: Self = Self::new(
-        "r06_vector_copy",
-        "copies of 16 bytes between global memory and registers",
-        Target::from(7, 5),
-    );
-    /// The same with the lanes of a warp in a rectangle, whose loads from shared memory take fewer wavefronts.
-    pub const WARP_TILE: Self = Self::new(
-        "r07_warp_tile",
-        "the lanes of a warp in a rectangle of 4 x 8: fewer wavefronts a load",
-        Target::from(7, 5),
-    );
-    /// The next step is loaded while this one is multiplied: two stages, and fragments one ahead.
-    pub const DOUBLE_BUFFER: Self = Self::new(
-        "r08_double_buffer",
-        "loads one step ahead of the multiplications that need them",
-        Target::from(7, 5),
-    );
-    /// Asynchronous copies into a ring of stages in dynamic shared memory, CTAs in an order that L2 likes.
-    pub const ASYNC_COPY: Self = Self::new(
-        "r09_async_copy",
-        "asynchronous copies, several steps ahead; CTAs in an order that L2 likes",
-        Target::from(8, 0),
-    );
-    /// The same for every layout of A and B, in several tiles, with split-K, alpha and beta.
+    /// f32 by `fma`, loaded by `cp.async`: every layout of A and B, several tiles, split-K, alpha and beta.
     pub const SIMT: Self = Self::new(
-        "r10_gemm",
-        "every layout, several tiles, split-K, alpha and beta",
+        "simt",
+        "f32 by `fma`: every layout, several tiles, split-K, alpha and beta",
         Target::from(8, 0),
     )
     .automatic();
     /// C of one column or one row: every element of the matrix is used once, so the time is that of reading it.
     pub const MATRIX_VECTOR: Self = Self::new(
-        "r11_matrix_vector",
+        "matrix_vector",
         "C of one column or row: nothing is used twice, enough loads are under way",
         Target::from(7, 5),
     )
     .automatic();
     /// Tensor cores, a warp at a time: `mma.sync` on fragments that `ldmatrix` loads from a ring of stages.
     pub const MMA_SYNC: Self = Self::new(
-        "r12_mma_sync",
+        "mma_sync",
         "tensor cores by `mma.sync`, fragments by `ldmatrix`",
         Target::from(8, 0),
     )
     .automatic();
-    /// Tensor cores, a warpgroup at a time: `wgmma` on what TMA brings to shared memory, one stage.
-    pub const WGMMA_ONE_STAGE: Self = Self::new("r13_wgmma", "a warpgroup multiplies by `wgmma`, TMA copies", HOPPER);
-    /// One warpgroup copies, the others multiply: a ring of stages, guarded by mbarriers.
-    pub const WGMMA_RING: Self = Self::new(
-        "r14_warp_specialized",
-        "one warpgroup copies, steps ahead of those that multiply",
-        HOPPER,
-    );
-    /// CTAs that stay and compute tile after tile.
-    pub const WGMMA_PERSISTENT: Self = Self::new("r15_persistent", "CTAs stay and compute tile after tile", HOPPER);
-    /// Clusters of two CTAs that share their tile of B.
-    pub const WGMMA_CLUSTER: Self = Self::new("r16_cluster", "two CTAs share B by multicast", HOPPER);
-    /// The same for every layout of A and B, in several tiles, with split-K, and C by bulk copies.
+    /// Tensor cores, a warpgroup at a time: `wgmma` on what TMA brings to shared memory; every layout, several tiles,
+    /// split-K, and C by TMA stores.
     pub const WGMMA: Self = Self::new(
-        "r17_wgmma_gemm",
-        "C by bulk copies, every layout, several tiles",
+        "wgmma",
+        "tensor cores by `wgmma`, TMA loads and stores: every layout, several tiles",
         HOPPER,
     )
     .automatic();
 
-    /// The ladder's rungs.
-    const RUNGS: [Self; 17] = [
-        Self::NAIVE,
+    /// The families of the library.
+    const LIBRARY: [Self; 7] = [
         Self::TILED_STATIC,
         Self::TILED_DYNAMIC,
-        Self::REGISTER_COLUMN,
         Self::REGISTER_TILE,
-        Self::VECTOR_COPY,
-        Self::WARP_TILE,
-        Self::DOUBLE_BUFFER,
-        Self::ASYNC_COPY,
         Self::SIMT,
         Self::MATRIX_VECTOR,
         Self::MMA_SYNC,
-        Self::WGMMA_ONE_STAGE,
-        Self::WGMMA_RING,
-        Self::WGMMA_PERSISTENT,
-        Self::WGMMA_CLUSTER,
         Self::WGMMA,
     ];
 
-    /// Every family of this library: the rungs, then the lessons, each in learning order.
-    pub const ALL: [Self; 17 + lessons::KERNELS.len()] = {
-        let mut all = [Self::NAIVE; 17 + lessons::KERNELS.len()];
+    /// Every family: those of the library, then the lessons, in learning order.
+    pub const ALL: [Self; Self::LIBRARY.len() + lessons::KERNELS.len()] = {
+        let mut all = [Self::TILED_STATIC; Self::LIBRARY.len() + lessons::KERNELS.len()];
         let mut at = 0;
         while at < all.len() {
-            all[at] = if at < 17 {
-                Self::RUNGS[at]
+            all[at] = if at < Self::LIBRARY.len() {
+                Self::LIBRARY[at]
             } else {
-                lessons::KERNELS[at - 17].family
+                lessons::KERNELS[at - Self::LIBRARY.len()].family
             };
             at += 1;
         }
         all
     };
+
+    /// Names that families had, and those that have their place.
+    const FORMER_NAMES: [(&'static str, Self); 17] = [
+        ("r01_naive", lessons::NAIVE.family),
+        ("r02_tiled_static", Self::TILED_STATIC),
+        ("r03_tiled_dynamic", Self::TILED_DYNAMIC),
+        ("r04_register_column", lessons::REGISTER_COLUMN.family),
+        ("r05_register_tile", Self::REGISTER_TILE),
+        ("r06_vector_copy", lessons::VECTOR_COPIES.family),
+        ("r07_warp_tile", lessons::WARP_TILES.family),
+        ("r08_double_buffer", lessons::DOUBLE_BUFFERING.family),
+        ("r09_async_copy", lessons::CP_ASYNC.family),
+        ("r10_gemm", Self::SIMT),
+        ("r11_matrix_vector", Self::MATRIX_VECTOR),
+        ("r12_mma_sync", Self::MMA_SYNC),
+        ("r13_wgmma", lessons::WGMMA.family),
+        ("r14_warp_specialized", lessons::WARP_SPECIALIZED.family),
+        ("r15_persistent", lessons::PERSISTENT.family),
+        ("r16_cluster", lessons::CLUSTER.family),
+        ("r17_wgmma_gemm", Self::WGMMA),
+    ];
 
     /// A family of this name, whose kernels run on `target`; taken only where it is named. Its kernels' symbols begin
     /// with the name.
@@ -210,17 +174,14 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 11] = [
-    &tiled::NAIVE,
+const GROUPS: [&[Kernel]; 8] = [
     &tiled::STATIC,
     &tiled::DYNAMIC,
     &register_tile::KERNELS,
-    &simt::ASYNC_COPY,
-    &simt::GEMM,
+    &simt::KERNELS,
     &matrix_vector::KERNELS,
     &mma_sync::KERNELS,
-    wgmma::LADDER.as_flattened(),
-    &wgmma::GEMM,
+    &wgmma::KERNELS,
     &lessons::KERNELS,
 ];
 
@@ -235,7 +196,7 @@ const COUNT: usize = {
 
 /// Every kernel of the device crate.
 pub static KERNELS: [Kernel; COUNT] = {
-    let mut all = [tiled::NAIVE[0]; COUNT];
+    let mut all = [tiled::STATIC[0]; COUNT];
     let (mut next, mut group) = (0, 0);
     while group < GROUPS.len() {
         let mut row = 0;
@@ -303,11 +264,13 @@ impl core::error::Error for UnknownFamily {}
 impl FromStr for Family {
     type Err = UnknownFamily;
 
-    /// Reads a [`Family::name`].
+    /// Reads a [`Family::name`], or one that it had before.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         Family::ALL
             .into_iter()
-            .find(|family| family.name == name)
+            .map(|family| (family.name, family))
+            .chain(Family::FORMER_NAMES)
+            .find_map(|(known, family)| (known == name).then_some(family))
             .ok_or(UnknownFamily)
     }
 }
@@ -320,17 +283,18 @@ mod tests {
 
     #[test]
     fn every_name_is_read_and_named_where_none_is_known() {
-        let problem = "r00".parse::<Family>().expect_err("no rung 0").to_string();
+        let problem = "r00".parse::<Family>().expect_err("no family").to_string();
         for family in Family::ALL {
             assert_eq!(family.name().parse(), Ok(family));
             assert!(problem.contains(family.name()), "{family}");
         }
+        assert_eq!("r10_gemm".parse(), Ok(Family::SIMT));
     }
 
     #[test]
     fn what_is_of_one_architecture_runs_on_no_later_one() {
         for (family, runs) in [
-            (Family::NAIVE, [true; 5]),
+            (Family::TILED_STATIC, [true; 5]),
             (Family::MMA_SYNC, [false, true, true, true, true]),
             (Family::WGMMA, [false, false, false, true, false]),
         ] {

@@ -1,14 +1,12 @@
-//! f32 by `fma` from tiles of registers, with static shared memory: for devices without `cp.async`, and the rungs that
-//! lead to [`simt`].
+//! f32 by `fma` from tiles of registers, with static shared memory: for devices without `cp.async`.
 
 use crate::dtype::DType;
-use crate::family::simt::{self, tiles};
 use crate::family::{Family, tiled};
 use crate::kernel::{Kernel, TileShape};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
 
-/// The geometry and shared memory of rung 5, for f32: `A_s`, transposed, and `B_s` behind it.
+/// The geometry and shared memory, for f32: `A_s`, transposed, and `B_s` behind it.
 ///
 /// ```text
 /// byte 0                          4224                       8320
@@ -41,38 +39,28 @@ impl RegisterTile {
     pub const BYTES: Bytes = Bytes(Self::A_PART.0 + Self::B_PART.0);
 }
 
-/// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 5] = [
-    Kernel {
-        max_threads: Some(RegisterTile::THREADS),
-        tile: TileShape {
-            m: RegisterTile::WIDTH,
-            n: RegisterTile::WIDTH,
-            k: RegisterTile::DEPTH,
-        },
-        smem: SmemLayout {
-            storage: Storage::Static,
-            a_per_stage: RegisterTile::A_PART,
-            b_per_stage: RegisterTile::B_PART,
-            row_padding: [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
-            ..SmemLayout::NONE
-        },
-        ..tiled::with_static(
-            Family::REGISTER_TILE,
-            "r05_register_tile_f32",
-            DType::F32,
-            [RegisterTile::WIDTH; 2],
-        )
+/// The kernel of this family.
+pub(super) const KERNELS: [Kernel; 1] = [Kernel {
+    max_threads: Some(RegisterTile::THREADS),
+    tile: TileShape {
+        m: RegisterTile::WIDTH,
+        n: RegisterTile::WIDTH,
+        k: RegisterTile::DEPTH,
     },
-    simt::kernel(Family::REGISTER_COLUMN, "r04_register_column_f32", tiles::COLUMN_64X64),
-    simt::kernel(Family::VECTOR_COPY, "r06_vector_copy_f32", tiles::ONE_STAGE_128X128),
-    simt::kernel(Family::WARP_TILE, "r07_warp_tile_f32", tiles::ONE_STAGE_128X128),
-    simt::kernel(
-        Family::DOUBLE_BUFFER,
-        "r08_double_buffer_f32",
-        tiles::TWO_STAGES_128X128,
-    ),
-];
+    smem: SmemLayout {
+        storage: Storage::Static,
+        a_per_stage: RegisterTile::A_PART,
+        b_per_stage: RegisterTile::B_PART,
+        row_padding: [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
+        ..SmemLayout::NONE
+    },
+    ..tiled::with_static(
+        Family::REGISTER_TILE,
+        "register_tile_f32",
+        DType::F32,
+        [RegisterTile::WIDTH; 2],
+    )
+}];
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! f32 by `fma` from tiles of registers: the library's kernels for every layout, and the rungs that lead there.
+//! f32 by `fma` from tiles of registers, for every layout.
 
 use crate::dtype::DType;
 use crate::family::{Family, major};
@@ -8,8 +8,8 @@ use crate::units::Bytes;
 
 /// What one block computes, and with how many threads.
 ///
-/// A block computes `m x n` elements of C in steps of `k`. A thread holds `thread_m x thread_n` of them. From rung 7 on
-/// its warps lie side by side, `8 * thread_n` columns and `4 * thread_m` rows each.
+/// A block computes `m x n` elements of C in steps of `k`. A thread holds `thread_m x thread_n` of them. Its
+/// warps lie side by side, `8 * thread_n` columns and `4 * thread_m` rows each.
 ///
 /// Shared memory is a ring of stages. A stage holds `k` elements of each row of A, transposed, and of each column of B:
 ///
@@ -119,7 +119,7 @@ impl BlockTile {
         self
     }
 
-    /// [`Self::checked`], and what the body of the pipelined rungs asks for: fragments of whole vectors, at least two
+    /// [`Self::checked`], and what the body asks for: fragments of whole vectors, at least two
     /// stages to fill one while another is read.
     pub const fn pipelined(self) -> Self {
         assert!(
@@ -148,13 +148,6 @@ pub mod tiles {
         tile.checked()
     }
 
-    /// Of [`Family::REGISTER_COLUMN`](crate::Family::REGISTER_COLUMN): 8 rows of one column a thread.
-    pub const COLUMN_64X64: BlockTile = tile(64, 64, 8, 8, 1, 1, 0);
-    /// Of [`Family::VECTOR_COPY`](crate::Family::VECTOR_COPY) and [`Family::WARP_TILE`](crate::Family::WARP_TILE).
-    pub const ONE_STAGE_128X128: BlockTile = tile(128, 128, 8, 8, 8, 1, 0);
-    /// Of [`Family::DOUBLE_BUFFER`](crate::Family::DOUBLE_BUFFER): one stage is filled while the other is read.
-    pub const TWO_STAGES_128X128: BlockTile = tile(128, 128, 8, 8, 8, 2, 2);
-
     /// For large products: 16 x 8 elements a thread, one block a multiprocessor.
     pub const T256X128: BlockTile = tile(256, 128, 16, 16, 8, 3, 1).pipelined();
     /// For products with too few tiles of 256 x 128: 8 x 8 elements a thread, two blocks a multiprocessor.
@@ -171,112 +164,79 @@ pub mod tiles {
     pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4, 4).pipelined();
 }
 
-/// Kernels with a pipeline of `cp.async`, for one layout: calls `$callback!` with rows `symbol: tile, major and
-/// elements of one load of A, of B;`.
-#[macro_export]
-macro_rules! async_copy_kernels {
-    ($($callback:tt)*) => {
-        $($callback)*! {
-            r09_async_copy_nn4_256x128_f32: T256X128, KMajor 1, MnMajor 4;
-            r09_async_copy_nn_256x128_f32: T256X128, KMajor 1, MnMajor 1;
-        }
-    };
-}
-
-/// Kernels for every layout, as in [`async_copy_kernels`](crate::async_copy_kernels): of each tile one row for each
-/// layout, and for those whose loads can be vectors one that makes them so, first. Where no vectors can be loaded the
+/// The kernels of this family: calls `$callback!` with rows `symbol: tile, major and elements of one load of A, of B;`.
+/// Of each tile one row for each layout, and for those whose loads can be vectors one that makes them so, first. Where no vectors can be loaded the
 /// next smaller tile is as fast; where registers do not suffice on every architecture there is no row.
 #[macro_export]
-macro_rules! gemm_kernels {
+macro_rules! simt_kernels {
     ($($callback:tt)*) => {
         $($callback)*! {
-            r10_gemm_nn4_256x128_f32: T256X128, KMajor 1, MnMajor 4;
-            r10_gemm_nt_256x128_f32: T256X128, KMajor 1, KMajor 1;
-            r10_gemm_tn4_256x128_f32: T256X128, MnMajor 4, MnMajor 4;
-            r10_gemm_tt4_256x128_f32: T256X128, MnMajor 4, KMajor 1;
-            r10_gemm_nn4_128x128_f32: T128X128, KMajor 1, MnMajor 4;
-            r10_gemm_nt_128x128_f32: T128X128, KMajor 1, KMajor 1;
-            r10_gemm_nn4_128x64_f32: T128X64, KMajor 1, MnMajor 4;
-            r10_gemm_nt_128x64_f32: T128X64, KMajor 1, KMajor 1;
-            r10_gemm_tn4_128x64_f32: T128X64, MnMajor 4, MnMajor 4;
-            r10_gemm_tt4_128x64_f32: T128X64, MnMajor 4, KMajor 1;
-            r10_gemm_nn_128x64_f32: T128X64, KMajor 1, MnMajor 1;
-            r10_gemm_tn_128x64_f32: T128X64, MnMajor 1, MnMajor 1;
-            r10_gemm_tt_128x64_f32: T128X64, MnMajor 1, KMajor 1;
-            r10_gemm_nn4_64x64_f32: T64X64, KMajor 1, MnMajor 4;
-            r10_gemm_nt_64x64_f32: T64X64, KMajor 1, KMajor 1;
-            r10_gemm_tn4_64x64_f32: T64X64, MnMajor 4, MnMajor 4;
-            r10_gemm_tt4_64x64_f32: T64X64, MnMajor 4, KMajor 1;
-            r10_gemm_nn_64x64_f32: T64X64, KMajor 1, MnMajor 1;
-            r10_gemm_tt_64x64_f32: T64X64, MnMajor 1, KMajor 1;
-            r10_gemm_nn4_32x128_f32: T32X128, KMajor 1, MnMajor 4;
-            r10_gemm_nt_32x128_f32: T32X128, KMajor 1, KMajor 1;
-            r10_gemm_tn4_32x128_f32: T32X128, MnMajor 4, MnMajor 4;
-            r10_gemm_tt4_32x128_f32: T32X128, MnMajor 4, KMajor 1;
-            r10_gemm_nn_32x128_f32: T32X128, KMajor 1, MnMajor 1;
-            r10_gemm_tn_32x128_f32: T32X128, MnMajor 1, MnMajor 1;
-            r10_gemm_tt_32x128_f32: T32X128, MnMajor 1, KMajor 1;
-            r10_gemm_nn4_128x32_f32: T128X32, KMajor 1, MnMajor 4;
-            r10_gemm_nt_128x32_f32: T128X32, KMajor 1, KMajor 1;
-            r10_gemm_tn4_128x32_f32: T128X32, MnMajor 4, MnMajor 4;
-            r10_gemm_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
-            r10_gemm_nn_128x32_f32: T128X32, KMajor 1, MnMajor 1;
-            r10_gemm_tn_128x32_f32: T128X32, MnMajor 1, MnMajor 1;
-            r10_gemm_nn4_16x128_f32: T16X128, KMajor 1, MnMajor 4;
-            r10_gemm_nt_16x128_f32: T16X128, KMajor 1, KMajor 1;
-            r10_gemm_tn4_16x128_f32: T16X128, MnMajor 4, MnMajor 4;
-            r10_gemm_tt4_16x128_f32: T16X128, MnMajor 4, KMajor 1;
-            r10_gemm_nn_16x128_f32: T16X128, KMajor 1, MnMajor 1;
-            r10_gemm_tn_16x128_f32: T16X128, MnMajor 1, MnMajor 1;
-            r10_gemm_tt_16x128_f32: T16X128, MnMajor 1, KMajor 1;
+            simt_nn4_256x128_f32: T256X128, KMajor 1, MnMajor 4;
+            simt_nt_256x128_f32: T256X128, KMajor 1, KMajor 1;
+            simt_tn4_256x128_f32: T256X128, MnMajor 4, MnMajor 4;
+            simt_tt4_256x128_f32: T256X128, MnMajor 4, KMajor 1;
+            simt_nn4_128x128_f32: T128X128, KMajor 1, MnMajor 4;
+            simt_nt_128x128_f32: T128X128, KMajor 1, KMajor 1;
+            simt_nn4_128x64_f32: T128X64, KMajor 1, MnMajor 4;
+            simt_nt_128x64_f32: T128X64, KMajor 1, KMajor 1;
+            simt_tn4_128x64_f32: T128X64, MnMajor 4, MnMajor 4;
+            simt_tt4_128x64_f32: T128X64, MnMajor 4, KMajor 1;
+            simt_nn_128x64_f32: T128X64, KMajor 1, MnMajor 1;
+            simt_tn_128x64_f32: T128X64, MnMajor 1, MnMajor 1;
+            simt_tt_128x64_f32: T128X64, MnMajor 1, KMajor 1;
+            simt_nn4_64x64_f32: T64X64, KMajor 1, MnMajor 4;
+            simt_nt_64x64_f32: T64X64, KMajor 1, KMajor 1;
+            simt_tn4_64x64_f32: T64X64, MnMajor 4, MnMajor 4;
+            simt_tt4_64x64_f32: T64X64, MnMajor 4, KMajor 1;
+            simt_nn_64x64_f32: T64X64, KMajor 1, MnMajor 1;
+            simt_tt_64x64_f32: T64X64, MnMajor 1, KMajor 1;
+            simt_nn4_32x128_f32: T32X128, KMajor 1, MnMajor 4;
+            simt_nt_32x128_f32: T32X128, KMajor 1, KMajor 1;
+            simt_tn4_32x128_f32: T32X128, MnMajor 4, MnMajor 4;
+            simt_tt4_32x128_f32: T32X128, MnMajor 4, KMajor 1;
+            simt_nn_32x128_f32: T32X128, KMajor 1, MnMajor 1;
+            simt_tn_32x128_f32: T32X128, MnMajor 1, MnMajor 1;
+            simt_tt_32x128_f32: T32X128, MnMajor 1, KMajor 1;
+            simt_nn4_128x32_f32: T128X32, KMajor 1, MnMajor 4;
+            simt_nt_128x32_f32: T128X32, KMajor 1, KMajor 1;
+            simt_tn4_128x32_f32: T128X32, MnMajor 4, MnMajor 4;
+            simt_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
+            simt_nn_128x32_f32: T128X32, KMajor 1, MnMajor 1;
+            simt_tn_128x32_f32: T128X32, MnMajor 1, MnMajor 1;
+            simt_nn4_16x128_f32: T16X128, KMajor 1, MnMajor 4;
+            simt_nt_16x128_f32: T16X128, KMajor 1, KMajor 1;
+            simt_tn4_16x128_f32: T16X128, MnMajor 4, MnMajor 4;
+            simt_tt4_16x128_f32: T16X128, MnMajor 4, KMajor 1;
+            simt_nn_16x128_f32: T16X128, KMajor 1, MnMajor 1;
+            simt_tn_16x128_f32: T16X128, MnMajor 1, MnMajor 1;
+            simt_tt_16x128_f32: T16X128, MnMajor 1, KMajor 1;
         }
     };
 }
 
-macro_rules! pipelined {
-    ($family:ident $($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
+macro_rules! rows {
+    ($($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
         [$(Kernel {
             operands: Operands::Matrices([major!($a), major!($b)]),
             alignment: Alignment::of([$a_elems, $b_elems]),
-            ..pipelined(Family::$family, stringify!($symbol), tiles::$tile)
+            ..kernel(stringify!($symbol), tiles::$tile)
         }),*]
     };
 }
 
-macro_rules! async_copy {
-    ($($rows:tt)*) => { pipelined!(ASYNC_COPY $($rows)*) };
-}
+pub(super) const KERNELS: [Kernel; 39] = crate::simt_kernels!(rows);
 
-macro_rules! gemm {
-    ($($rows:tt)*) => { pipelined!(SIMT $($rows)*) };
-}
-
-pub(super) const ASYNC_COPY: [Kernel; 2] = crate::async_copy_kernels!(async_copy);
-pub(super) const GEMM: [Kernel; 39] = crate::gemm_kernels!(gemm);
-
-/// The kernel with this tile that loads by threads into static shared memory, for row-major operands and single
-/// elements.
-pub(super) const fn kernel(family: Family, symbol: &'static str, tile: BlockTile) -> Kernel {
+/// The kernel with this tile, for row-major operands and single elements.
+const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
     Kernel {
+        loads: Loads::CpAsync,
         smem: SmemLayout {
+            storage: Storage::Dynamic,
             stages: tile.stages,
             a_per_stage: Bytes(tile.a_elems() * DType::F32.size_bytes()),
             b_per_stage: Bytes(tile.b_elems() * DType::F32.size_bytes()),
             row_padding: [BlockTile::PAD; 2],
             ..SmemLayout::NONE
-        },
-        ..Kernel::plain(family, symbol, DType::F32, [tile.m, tile.n, tile.k], tile.threads())
-    }
-}
-
-/// The kernel with this tile that loads by `cp.async` into dynamic shared memory.
-const fn pipelined(family: Family, symbol: &'static str, tile: BlockTile) -> Kernel {
-    let kernel = kernel(family, symbol, tile);
-    Kernel {
-        loads: Loads::CpAsync,
-        smem: SmemLayout {
-            storage: Storage::Dynamic,
-            ..kernel.smem
         },
         supports: Features {
             alpha_beta: true,
@@ -290,7 +250,13 @@ const fn pipelined(family: Family, symbol: &'static str, tile: BlockTile) -> Ker
         } else {
             None
         },
-        ..kernel
+        ..Kernel::plain(
+            Family::SIMT,
+            symbol,
+            DType::F32,
+            [tile.m, tile.n, tile.k],
+            tile.threads(),
+        )
     }
 }
 
@@ -317,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_transposing_warp_hits_every_bank_once() {
-        for kernel in ASYNC_COPY.iter().chain(&GEMM) {
+        for kernel in &KERNELS {
             for pitch in [kernel.tile.m + BlockTile::PAD, kernel.tile.n + BlockTile::PAD] {
                 // Neighbouring lanes have neighbours along K, or vectors of 4 of them.
                 for (along_k, vector) in [(8, 1), (2, 4)] {

@@ -199,32 +199,19 @@ impl TilePair {
     }
 }
 
-/// Kernels without shared memory, one thread an element of C: calls `$callback!` with `symbol: element;` rows.
-#[macro_export]
-macro_rules! naive_kernels {
-    ($($callback:tt)*) => {
-        $($callback)*! {
-            r01_naive_f32: f32;
-            r01_naive_f64: f64;
-            r01_naive_f16: f16;
-            r01_naive_bf16: bf16;
-        }
-    };
-}
-
 /// Kernels with tiles in static arrays: calls `$callback!` with `symbol: element, width;` rows.
 #[macro_export]
 macro_rules! tiled_static_kernels {
     ($($callback:tt)*) => {
         $($callback)*! {
-            r02_tiled_static_16_f32: f32, 16;
-            r02_tiled_static_32_f32: f32, 32;
-            r02_tiled_static_16_f64: f64, 16;
-            r02_tiled_static_32_f64: f64, 32;
-            r02_tiled_static_16_f16: f16, 16;
-            r02_tiled_static_32_f16: f16, 32;
-            r02_tiled_static_16_bf16: bf16, 16;
-            r02_tiled_static_32_bf16: bf16, 32;
+            tiled_static_16_f32: f32, 16;
+            tiled_static_32_f32: f32, 32;
+            tiled_static_16_f64: f64, 16;
+            tiled_static_32_f64: f64, 32;
+            tiled_static_16_f16: f16, 16;
+            tiled_static_32_f16: f16, 32;
+            tiled_static_16_bf16: bf16, 16;
+            tiled_static_32_bf16: bf16, 32;
         }
     };
 }
@@ -238,36 +225,27 @@ macro_rules! tiled_static_kernels {
 macro_rules! tiled_dynamic_kernels {
     ($($callback:tt)*) => {
         $($callback)*! {
-            r03_tiled_dynamic_16_f32: f32, 1, Fixed 16;
-            r03_tiled_dynamic_32_f32: f32, 1, Fixed 32;
-            r03_tiled_dynamic_1x1_f32: f32, 1, Runtime;
-            r03_tiled_dynamic_4x4_f32: f32, 4, Runtime;
-            r03_tiled_dynamic_8x8_f32: f32, 8, Runtime;
-            r03_tiled_dynamic_16_f64: f64, 1, Fixed 16;
-            r03_tiled_dynamic_32_f64: f64, 1, Fixed 32;
-            r03_tiled_dynamic_1x1_f64: f64, 1, Runtime;
-            r03_tiled_dynamic_4x4_f64: f64, 4, Runtime;
-            r03_tiled_dynamic_8x8_f64: f64, 8, Runtime;
-            r03_tiled_dynamic_16_f16: f16, 1, Fixed 16;
-            r03_tiled_dynamic_32_f16: f16, 1, Fixed 32;
-            r03_tiled_dynamic_1x1_f16: f16, 1, Runtime;
-            r03_tiled_dynamic_4x4_f16: f16, 4, Runtime;
-            r03_tiled_dynamic_8x8_f16: f16, 8, Runtime;
-            r03_tiled_dynamic_16_bf16: bf16, 1, Fixed 16;
-            r03_tiled_dynamic_32_bf16: bf16, 1, Fixed 32;
-            r03_tiled_dynamic_1x1_bf16: bf16, 1, Runtime;
-            r03_tiled_dynamic_4x4_bf16: bf16, 4, Runtime;
-            r03_tiled_dynamic_8x8_bf16: bf16, 8, Runtime;
+            tiled_dynamic_16_f32: f32, 1, Fixed 16;
+            tiled_dynamic_32_f32: f32, 1, Fixed 32;
+            tiled_dynamic_1x1_f32: f32, 1, Runtime;
+            tiled_dynamic_4x4_f32: f32, 4, Runtime;
+            tiled_dynamic_8x8_f32: f32, 8, Runtime;
+            tiled_dynamic_16_f64: f64, 1, Fixed 16;
+            tiled_dynamic_32_f64: f64, 1, Fixed 32;
+            tiled_dynamic_1x1_f64: f64, 1, Runtime;
+            tiled_dynamic_4x4_f64: f64, 4, Runtime;
+            tiled_dynamic_8x8_f64: f64, 8, Runtime;
+            tiled_dynamic_16_f16: f16, 1, Fixed 16;
+            tiled_dynamic_32_f16: f16, 1, Fixed 32;
+            tiled_dynamic_1x1_f16: f16, 1, Runtime;
+            tiled_dynamic_4x4_f16: f16, 4, Runtime;
+            tiled_dynamic_8x8_f16: f16, 8, Runtime;
+            tiled_dynamic_16_bf16: bf16, 1, Fixed 16;
+            tiled_dynamic_32_bf16: bf16, 1, Fixed 32;
+            tiled_dynamic_1x1_bf16: bf16, 1, Runtime;
+            tiled_dynamic_4x4_bf16: bf16, 4, Runtime;
+            tiled_dynamic_8x8_bf16: bf16, 8, Runtime;
         }
-    };
-}
-
-macro_rules! naive {
-    ($($symbol:ident: $element:ident;)*) => {
-        [$(Kernel {
-            smem: SmemLayout::NONE,
-            ..with_static(Family::NAIVE, stringify!($symbol), dtype!($element), [16; 2])
-        }),*]
     };
 }
 
@@ -291,7 +269,6 @@ macro_rules! with_dynamic_tiles {
     (@widths $outputs:literal $width:literal) => { [$width; 2] };
 }
 
-pub(super) const NAIVE: [Kernel; 4] = crate::naive_kernels!(naive);
 pub(super) const STATIC: [Kernel; 8] = crate::tiled_static_kernels!(with_static_tiles);
 pub(super) const DYNAMIC: [Kernel; 20] = crate::tiled_dynamic_kernels!(with_dynamic_tiles);
 

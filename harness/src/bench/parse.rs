@@ -190,9 +190,9 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
                 .map_err(|_| format!("tile is `{cell}`, not a width in elements"))?,
         ),
     };
-    let of_rung = |family| width.map_or(Subject::Family(family), |width| Subject::Tile(family, width));
+    let of_family = |family| width.map_or(Subject::Family(family), |width| Subject::Tile(family, width));
     let subject = match (cell("kernel").filter(|name| *name != "auto"), width) {
-        (Some(name), _) => of_rung(family("kernel", name)?),
+        (Some(name), _) => of_family(family("kernel", name)?),
         (None, None) => Subject::Auto,
         (None, Some(width)) => return Err(format!("tile {width} of no kernel: name its family")),
     };
@@ -205,7 +205,7 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         baseline: match cell("against") {
             None => Baseline::Library,
             Some("twin") => Baseline::Twin,
-            Some(name) => Baseline::Kernel(of_rung(family("against", name)?)),
+            Some(name) => Baseline::Kernel(of_family(family("against", name)?)),
         },
     })
 }
@@ -280,9 +280,9 @@ mod tests {
 
     #[test]
     fn kernel_tile_and_baseline_are_columns_of_a_header() {
-        let text = "m,n,k,kernel,tile,against\n1,1,1,auto\n1,1,1,r10_gemm\n\
-                    1,1,1,r03_tiled_dynamic,32,r02_tiled_static\n\
-                    1,1,1,r03_tiled_dynamic,64,twin\n1,1,1,r09_async_copy,,r10_gemm\n";
+        let text = "m,n,k,kernel,tile,against\n1,1,1,auto\n1,1,1,simt\n\
+                    1,1,1,tiled_dynamic,32,tiled_static\n\
+                    1,1,1,tiled_dynamic,64,twin\n1,1,1,register_tile,,simt\n";
         let found: Vec<_> = read(text).iter().map(|row| (row.subject, row.baseline)).collect();
         let of_32 = |family| Subject::Tile(family, 32);
         let expected = [
@@ -294,7 +294,7 @@ mod tests {
             ),
             (Subject::Tile(Family::TILED_DYNAMIC, 64), Baseline::Twin),
             (
-                Subject::Family(Family::ASYNC_COPY),
+                Subject::Family(Family::REGISTER_TILE),
                 Baseline::Kernel(Subject::Family(Family::SIMT)),
             ),
         ];
@@ -361,7 +361,7 @@ mod tests {
             ("m,n,k\n1,2,3,4", "line 2: 4 fields, the columns are m, n, k"),
             ("m,n,k,tile\n1,2,3,16", "line 2: tile 16 of no kernel: name its family"),
             (
-                "m,n,k,kernel,tile\n1,2,3,r10_gemm,wide",
+                "m,n,k,kernel,tile\n1,2,3,simt,wide",
                 "line 2: tile is `wide`, not a width in elements",
             ),
         ] {
@@ -369,7 +369,7 @@ mod tests {
         }
         let unknown = problem("m,n,k,against\n1,2,3,cublas");
         assert!(
-            unknown.starts_with("line 2: against `cublas`: unknown kernel; known: r01_naive, "),
+            unknown.starts_with("line 2: against `cublas`: unknown kernel; known: tiled_static, "),
             "{unknown}"
         );
         // 2^31: the kernels index with 32 bits and a sign.

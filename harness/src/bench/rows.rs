@@ -55,7 +55,7 @@ impl Row {
 pub enum Subject {
     /// The kernel that the planner picks; on the CPU its tiled product.
     Auto,
-    /// A family of the ladder with the tile that the planner picks for it.
+    /// A family with the tile that the planner picks for it.
     Family(Family),
     /// A family with a tile of this width in elements.
     Tile(Family, u32),

@@ -19,14 +19,13 @@ pub struct Suite {
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 8] = [
     ("squares", include_str!("suites/squares.csv")),
     ("shapes", include_str!("suites/shapes.csv")),
-    (Suite::LADDER, include_str!("suites/ladder.csv")),
+    (Suite::LESSONS, include_str!("suites/lessons.csv")),
     ("layouts", include_str!("suites/layouts.csv")),
     ("half", include_str!("suites/half.csv")),
     ("half-shapes", include_str!("suites/half-shapes.csv")),
-    ("half-ladder", include_str!("suites/half-ladder.csv")),
     ("twins", include_str!("suites/twins.csv")),
     (Suite::CPU, include_str!("suites/cpu.csv")),
 ];
@@ -34,8 +33,8 @@ const FILES: [(&str, &str); 9] = [
 impl Suite {
     /// The suite that is timed where none is named.
     pub const DEFAULT: &str = FILES[0].0;
-    /// The suite whose table shows what each family gained.
-    pub const LADDER: &str = "ladder";
+    /// The suite whose table shows what each lesson gained.
+    pub const LESSONS: &str = "lessons";
     /// The suite of the CPU's product.
     pub const CPU: &str = "cpu";
 
@@ -135,7 +134,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use tilewright::ErrorKind;
-    use tilewright_contract::{DType, Family};
+    use tilewright_contract::DType;
 
     use super::*;
     use crate::bench::rows::Layout;
@@ -171,11 +170,10 @@ mod tests {
         let expected = [
             ("squares", 5),
             ("shapes", 30),
-            ("ladder", 10),
+            ("lessons", 18),
             ("layouts", 8),
             ("half", 24),
             ("half-shapes", 30),
-            ("half-ladder", 12),
             ("twins", 18),
             ("cpu", 3),
         ];
@@ -183,23 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn the_ladders_have_every_rung_that_can_climb_them() {
-        let families = |name: &str, keep: &dyn Fn(&Family) -> bool| {
-            let found: Vec<_> = suite(name).rows.iter().map(|row| row.subject).collect();
-            let is_rung = |family: &Family| family.name().starts_with('r');
-            let families = Family::ALL.into_iter().filter(is_rung).filter(keep);
-            let families: Vec<_> = families.map(Subject::Family).collect();
-            (found, families)
-        };
-        let has_epilogue = |family: &Family| family.kernels().any(|kernel| kernel.supports.epilogue);
-        let in_f32 =
-            |family: &Family| !matches!(*family, Family::MATRIX_VECTOR | Family::MMA_SYNC) && !has_epilogue(family);
-        let (found, expected) = families(Suite::LADDER, &in_f32);
-        assert_eq!(found, expected);
-        let (mut found, expected) = families("half-ladder", &has_epilogue);
-        // In f16 and in bf16.
-        found.dedup();
-        assert_eq!(found, expected);
+    fn every_lesson_is_measured() {
+        let measured: Vec<_> = suite(Suite::LESSONS).rows.iter().map(|row| row.subject).collect();
+        for lesson in tilewright_contract::lessons::KERNELS {
+            assert!(measured.contains(&Subject::Family(lesson.family)), "{}", lesson.symbol);
+        }
     }
 
     #[test]
@@ -216,7 +202,7 @@ mod tests {
         assert!(
             unknown
                 .to_string()
-                .ends_with("known: squares, shapes, ladder, layouts, half, half-shapes, half-ladder, twins, cpu")
+                .ends_with("known: squares, shapes, lessons, layouts, half, half-shapes, twins, cpu")
         );
     }
 

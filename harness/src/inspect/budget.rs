@@ -99,10 +99,10 @@ mod tests {
     fn the_widest_tile_is_the_one_before_the_limit() {
         for (symbol, arch, tile, total_bytes) in [
             // Two tiles of 4-byte elements, each row padded.
-            ("r03_tiled_dynamic_8x8_f32", "sm_120", 112, 100_352),
-            ("r03_tiled_dynamic_8x8_f32", "sm_90", 128, 131_072),
-            ("r02_tiled_static_32_f64", "sm_75", 32, 16_384),
-            ("r01_naive_f32", "sm_75", 16, 0),
+            ("tiled_dynamic_8x8_f32", "sm_120", 112, 100_352),
+            ("tiled_dynamic_8x8_f32", "sm_90", 128, 131_072),
+            ("tiled_static_32_f64", "sm_75", 32, 16_384),
+            ("matrix_vector_k_f32", "sm_75", 8, 0),
         ] {
             let kernel = KERNELS.iter().find(|kernel| kernel.symbol == symbol).expect(symbol);
             let arch = cuda_arch::find(arch).expect("in the table");
@@ -119,9 +119,7 @@ mod tests {
 
     #[test]
     fn what_the_compiler_adds_counts() {
-        let kernel = KERNELS
-            .iter()
-            .find(|kernel| kernel.symbol == "r03_tiled_dynamic_8x8_f32");
+        let kernel = KERNELS.iter().find(|kernel| kernel.symbol == "tiled_dynamic_8x8_f32");
         let arch = cuda_arch::find("sm_120").expect("in the table");
         let kernel = kernel.and_then(|kernel| kernel.with_width(112)).expect("a width");
         let budget = |added| Budget::new(&kernel, arch, added);

@@ -11,7 +11,7 @@ pub struct Target {
     pub name: String,
     /// The limits.
     pub architecture: &'static Architecture,
-    /// The general level that the rungs are compiled for.
+    /// The general level that the kernels are compiled for.
     pub level: &'static Level,
 }
 

@@ -142,7 +142,6 @@ fn parse(numbers: &str) -> Option<Speed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::Family;
 
     #[test]
     fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
@@ -157,21 +156,19 @@ mod tests {
             };
             assert!(has, "{line}");
         }
-        // Nothing picks a lesson by its speed.
-        let is_priced = |kernel: &&Kernel| kernel.family != Family::NAIVE && !kernel.symbol.starts_with("lesson_");
-        for kernel in KERNELS.iter().filter(is_priced) {
+        for kernel in KERNELS.iter().filter(|kernel| kernel.family.is_automatic()) {
             assert!(built_in.of(kernel).is_some(), "{}", kernel.symbol);
         }
     }
 
     #[test]
     fn a_line_with_a_digest_says_what_it_says_without() {
-        let of = |line: &str| Speeds::read(format!("arch sm_90\nr02_tiled_static_16_f32 {line}")).expect("valid");
-        let kernel = Kernel::named("r02_tiled_static_16_f32").expect("there");
+        let of = |line: &str| Speeds::read(format!("arch sm_90\ntiled_static_16_f32 {line}")).expect("valid");
+        let kernel = Kernel::named("tiled_static_16_f32").expect("there");
         let (without, with) = (of("16 48.62 10.34 43.0"), of("16 48.62 10.34 43.0 0123456789abcdef"));
         assert_eq!(without.of(kernel), with.of(kernel));
-        assert_eq!(with.priced_by(kernel), Some("r02_tiled_static_16_f32"));
-        assert_eq!(with.priced_by(&KERNELS[0]), None);
+        assert_eq!(with.priced_by(kernel), Some("tiled_static_16_f32"));
+        assert_eq!(with.priced_by(KERNELS.last().expect("not empty")), None);
     }
 
     #[test]
@@ -180,15 +177,15 @@ mod tests {
             ("", "line 1: must be `arch` and an architecture, such as `arch sm_90`"),
             ("arch sm_90\nr99_f32 16 1 1 1", "line 2: no kernel `r99_f32`"),
             (
-                "arch sm_90\nr02_tiled_static_16_f32 16 48.62 10.34 43.0\nr02_tiled_static_16_f32 16 1 1",
+                "arch sm_90\ntiled_static_16_f32 16 48.62 10.34 43.0\ntiled_static_16_f32 16 1 1",
                 "line 3: `16 1 1` is not width, latency, work and block cycles, and a digest",
             ),
             (
-                "arch sm_90\nr02_tiled_static_16_f32 16 48.62 10.34 43.0 what",
+                "arch sm_90\ntiled_static_16_f32 16 48.62 10.34 43.0 what",
                 "line 2: `16 48.62 10.34 43.0 what` is not width, latency, work and block cycles, and a digest",
             ),
             (
-                "arch sm_90\nr02_tiled_static_16_f32 16 -1 1 1",
+                "arch sm_90\ntiled_static_16_f32 16 -1 1 1",
                 "line 2: `16 -1 1 1` is not width, latency, work and block cycles, and a digest",
             ),
         ] {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
+use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
 
 use super::newer;
 use crate::error::Result;

@@ -20,7 +20,7 @@
 use cuda_std::{kernel, thread};
 use tilewright_contract::{Bytes, GemmArgs, GemmParams, TileOrigin, lessons};
 
-use crate::operands::Operands;
+use crate::block::operands::Operands;
 
 /// Rows and columns of C of a CTA.
 const TILE: u32 = 16;

@@ -24,8 +24,8 @@ use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
 use tilewright_contract::{Bytes, GemmArgs, GemmParams, TileOrigin, lessons};
 
-use crate::operands::Operands;
-use crate::unroll::unrolled;
+use crate::block::operands::Operands;
+use crate::block::unroll::unrolled;
 
 /// Rows and columns of C of a CTA, and the depth of a k-tile.
 const TILE: u32 = 32;

@@ -24,9 +24,9 @@ use cuda_std::{kernel, shared, thread};
 use cuda_views::Shared;
 use tilewright_contract::{Bytes, GemmArgs, GemmParams, TileOrigin, lessons};
 
-use crate::operands::Operands;
-use crate::primitives::opaque;
-use crate::unroll::unrolled;
+use crate::block::operands::Operands;
+use crate::block::unroll::unrolled;
+use crate::ptx::opaque;
 
 /// Rows and columns of C of a CTA, and the depth of a k-tile.
 const TILE: u32 = 32;

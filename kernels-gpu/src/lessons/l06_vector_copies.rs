@@ -25,8 +25,8 @@ use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, Shared};
 use tilewright_contract::{Bytes, GemmArgs, GemmParams, TileOrigin, lessons};
 
-use crate::operands::Operands;
-use crate::unroll::unrolled;
+use crate::block::operands::Operands;
+use crate::block::unroll::unrolled;
 
 /// Rows and columns of C of a CTA.
 const TILE: u32 = 128;
@@ -111,7 +111,7 @@ unsafe fn load4(from: Global<f32>, [rows, columns, ld]: [u32; 3], row: u32, colu
     let first = row as usize * ld as usize + column as usize;
     let inside = |i: u32| row < rows && column + i < columns;
     // The same for all loads of a launch, and computed once: four elements are inside or outside together, and aligned.
-    let takes_vec4 = from.as_ptr().addr().is_multiple_of(16) && columns.is_multiple_of(4) && ld.is_multiple_of(4);
+    let takes_vec4 = from.as_ptr().addr() & 15 == 0 && columns & 3 == 0 && ld & 3 == 0;
     // SAFETY: guarded by the extents.
     unsafe {
         match (takes_vec4, inside(0)) {

@@ -22,8 +22,8 @@ use cuda_std::{kernel, shared, thread};
 use cuda_views::Shared;
 use tilewright_contract::{Bytes, GemmArgs, GemmParams, GroupedTile, lessons};
 
-use crate::primitives::{async_copy, fma::fma};
-use crate::{operands::Operands, unroll::unrolled};
+use crate::block::{operands::Operands, unroll::unrolled};
+use crate::ptx::{async_copy, fma::fma};
 
 /// Rows and columns of C of a CTA; depth of a k-tile; threads, 8 warps of 64 x 64 elements of C, 16 x 8 per thread.
 const BLOCK_M: u32 = 256;

@@ -24,9 +24,9 @@ use cuda_views::Shared;
 use half::f16;
 use tilewright_contract::{Bytes, GemmArgs, GemmParams, GroupedTile, Swizzle, lessons};
 
-use crate::primitives::mma::{c_place, mma};
-use crate::primitives::{async_copy, ldmatrix};
-use crate::{element::Narrowed, operands::Operands, unroll::unrolled};
+use crate::block::{element::Narrowed, operands::Operands, unroll::unrolled};
+use crate::ptx::mma::{c_place, mma};
+use crate::ptx::{async_copy, ldmatrix};
 
 /// Rows and columns of C of a CTA; depth of a k-tile; threads, 4 warps of 64 x 64 elements of C.
 const TILE: u32 = 128;

@@ -26,9 +26,9 @@ use cuda_views::Shared;
 use half::f16;
 use tilewright_contract::{Bytes, GemmParams, GroupedTile, lessons};
 
-use crate::primitives::wgmma::{self, Descriptor, Sums, element_of_sums};
-use crate::primitives::{bulk_copy, mbarrier, shared_address::shared_address, tensor_map::TensorMap};
-use crate::{element::Narrowed, operands::Operands, unroll::unrolled};
+use crate::block::{element::Narrowed, operands::Operands, unroll::unrolled};
+use crate::ptx::wgmma::{self, Descriptor, Sums, element_of_sums};
+use crate::ptx::{bulk_copy, mbarrier, shared_address::shared_address, tensor_map::TensorMap};
 
 /// Rows and columns of C of a CTA; depth of a k-tile, 128 bytes; threads, a warpgroup.
 const TILE: u32 = 128;

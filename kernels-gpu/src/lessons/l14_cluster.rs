@@ -22,10 +22,10 @@ use cuda_views::Shared;
 use half::f16;
 use tilewright_contract::{Bytes, GemmParams, GroupedTile, lessons};
 
-use crate::primitives::wgmma::{self, Descriptor, Sums, element_of_sums};
-use crate::primitives::{bulk_copy, cluster, elect::elect, mbarrier, setmaxnreg, uniform::uniform};
-use crate::primitives::{shared_address::shared_address, tensor_map::TensorMap};
-use crate::{element::Narrowed, operands::Operands, unroll::unrolled};
+use crate::block::{element::Narrowed, operands::Operands, unroll::unrolled};
+use crate::ptx::wgmma::{self, Descriptor, Sums, element_of_sums};
+use crate::ptx::{bulk_copy, cluster, elect::elect, mbarrier, setmaxnreg, uniform::uniform};
+use crate::ptx::{shared_address::shared_address, tensor_map::TensorMap};
 
 /// Rows and columns of C of a CTA; depth of a k-tile, 128 bytes; threads, two consumer warpgroups and the producer's.
 const BLOCK_M: u32 = 128;

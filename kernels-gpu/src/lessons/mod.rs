@@ -24,7 +24,7 @@
 //! | [`l15_tma_store`] | C by TMA, while the next tile is computed | 208 KiB dynamic |
 //!
 //! Lessons 1 to 9 are of f32, computed by FMA; lessons 10 to 15 of f16 with accumulators of f32, computed by tensor
-//! cores. Below them are only [`primitives`](crate::primitives), one PTX instruction family a file, the views of
+//! cores. Below them are only [`ptx`](crate::ptx), one PTX instruction family a file, the views of
 //! memory (`cuda_views`), and the mapping from CTAs to tiles (`tilewright_contract`).
 
 #[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]

@@ -2,7 +2,7 @@
 
 use tilewright_contract::{Bytes, GemmArgs, GemmParams, RowCopy};
 
-use crate::primitives::tensor_map::TensorMap;
+use crate::ptx::tensor_map::TensorMap;
 
 /// An argument of a launch in the simulator.
 #[derive(Clone, Debug)]

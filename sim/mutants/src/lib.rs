@@ -12,21 +12,22 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
-/// Files of `kernels-gpu` that the copies of rungs share.
-#[path = "../../../kernels-gpu/src/element.rs"]
-pub mod element;
-#[path = "../../../kernels-gpu/src/finish.rs"]
-pub mod finish;
-#[path = "../../../kernels-gpu/src/operands.rs"]
-pub mod operands;
-#[path = "../../../kernels-gpu/src/primitives/mod.rs"]
-pub mod primitives;
-#[path = "../../../kernels-gpu/src/tensor/mod.rs"]
-pub mod tensor;
-#[path = "../../../kernels-gpu/src/unroll.rs"]
-pub mod unroll;
-#[path = "../../../kernels-gpu/src/warp.rs"]
-pub mod warp;
+/// Files of `kernels-gpu` that the copies share, as the two modules behind it.
+#[path = "../../../kernels-gpu/src/block"]
+pub mod block {
+    pub mod element;
+    pub mod finish;
+    pub mod operands;
+    pub mod unroll;
+    pub mod warp;
+}
+/// The element types of tensor cores.
+#[path = "../../../kernels-gpu/src/gemm"]
+pub mod gemm {
+    pub mod mma_sync;
+}
+#[path = "../../../kernels-gpu/src/ptx/mod.rs"]
+pub mod ptx;
 
 /// The copies. A mutant need not be good code.
 #[allow(

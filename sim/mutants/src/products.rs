@@ -1,7 +1,7 @@
 //! Launches of the matrix products and of the copy of rows, with the result that plain loops expect.
 
 use half::f16;
-use kernels_gpu::primitives::tensor_map::{TensorElement, TensorMapParts, TensorSwizzle};
+use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMapParts, TensorSwizzle};
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright_contract::{DType, GemmParams, GemmShape, Kernel, Operand, RowCopy, Transpose, WgmmaTile};

@@ -18,7 +18,7 @@ use crate::{products, subject, verdict};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Module {
     /// In the PTX of `kernels-gpu`.
-    Rungs,
+    Library,
     /// In that of this crate.
     Mutants,
 }
@@ -45,15 +45,14 @@ enum Kernel {
 }
 
 /// The products' kernels with the tile widths that they are launched with.
-const PRODUCTS: [(&str, u32); 8] = [
-    ("r01_naive_f32", 16),
-    ("r02_tiled_static_16_f32", 16),
-    ("r02_tiled_static_32_f32", 32),
-    ("r03_tiled_dynamic_16_f32", 16),
-    ("r03_tiled_dynamic_32_f32", 32),
-    ("r03_tiled_dynamic_1x1_f32", 24),
-    ("r03_tiled_dynamic_4x4_f32", 64),
-    ("r03_tiled_dynamic_8x8_f32", 96),
+const PRODUCTS: [(&str, u32); 7] = [
+    ("tiled_static_16_f32", 16),
+    ("tiled_static_32_f32", 32),
+    ("tiled_dynamic_16_f32", 16),
+    ("tiled_dynamic_32_f32", 32),
+    ("tiled_dynamic_1x1_f32", 24),
+    ("tiled_dynamic_4x4_f32", 64),
+    ("tiled_dynamic_8x8_f32", 96),
 ];
 
 /// m, n, k.
@@ -79,7 +78,7 @@ pub fn launches() -> Vec<Counted> {
             let case = products::case(kernel, &product).unwrap_or_else(|problem| panic!("{symbol}: {problem}"));
             launches.push(Counted {
                 name: format!("{symbol}, tile {width}, {m} x {n} x {k}"),
-                module: Module::Rungs,
+                module: Module::Library,
                 symbol,
                 case,
                 kernel: Kernel::Product(entry_point),

@@ -6,8 +6,8 @@ use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use sample_kernels::case::{Argument, Buffer, Case, Map};
 
 use crate::call::Value;
-use crate::primitives::tensor_map::TensorMap;
 use crate::products::map_parts;
+use crate::ptx::tensor_map::TensorMap;
 use crate::subject::{self, Subject};
 use crate::table::Expect;
 

@@ -25,8 +25,8 @@
 #![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx, asm_experimental_arch))]
 
 /// The file of `kernels-gpu` itself: the sample kernels need nothing else of it.
-#[path = "../../../kernels-gpu/src/primitives"]
-pub mod primitives {
+#[path = "../../../kernels-gpu/src/ptx"]
+pub mod ptx {
     pub mod async_copy;
 }
 

@@ -14,7 +14,7 @@
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};
 
-use crate::primitives::async_copy;
+use crate::ptx::async_copy;
 
 /// Threads of a block.
 pub const THREADS: usize = 32;

@@ -160,10 +160,10 @@ part_synccheck() { watched synccheck 240 4 12 "$(all_kernels)"; }
 # The kernels of each part of racecheck, which takes longest by far.
 racecheck_kernels() { # part
     case $1 in
-    racecheck-gemm) all_kernels | grep '^r10_' ;;
-    racecheck-tensor) all_kernels | grep '^r12_' ;;
-    racecheck-wgmma) all_kernels | grep '^r1[3-7]_' ;;
-    *) all_kernels | grep -v '^r1[02-7]_' ;;
+    racecheck-simt) all_kernels | grep '^simt_' ;;
+    racecheck-mma) all_kernels | grep -E '^(mma_sync|lesson_10)_' ;;
+    racecheck-wgmma) all_kernels | grep -E '^(wgmma|lesson_1[1-5])_' ;;
+    *) all_kernels | grep -vE '^(simt|mma_sync|wgmma|lesson_1[0-5])_' ;;
     esac
 }
 
@@ -182,6 +182,6 @@ part_racecheck_slow() {
 }
 
 part_racecheck_tiled() { racecheck "$1"; }
-part_racecheck_gemm() { racecheck "$1"; }
-part_racecheck_tensor() { racecheck "$1"; }
+part_racecheck_simt() { racecheck "$1"; }
+part_racecheck_mma() { racecheck "$1"; }
 part_racecheck_wgmma() { racecheck "$1"; }

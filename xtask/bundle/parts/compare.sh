@@ -65,7 +65,7 @@ part_wavefronts() {
         return 1
     }
     TILEWRIGHT_COUNTED=ptx=$folder "$bundle/tests/gpu" || return 1
-    for name in rungs mutants; do
+    for name in families mutants; do
         ptxas -arch="sm_$(capability)" -o "$folder/$name.cubin" "$folder/$name.ptx" || return 1
         cuobjdump -sass "$folder/$name.cubin" >>"$folder/sass" || return 1
     done

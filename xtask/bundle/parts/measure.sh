@@ -10,13 +10,12 @@ suite() { # name, options...
     mapfile -t speeds < <(by_calibration)
     "$bundle/tilewright" bench --suite "$@" ${speeds[@]+"${speeds[@]}"} --out "$work" --commit "$commit" --date "$date" && rm -f "$work"/bench-*.md
 }
-part_ladder() { suite ladder; }
+part_lessons() { suite lessons; }
 part_squares() { suite squares; }
 part_shapes() { suite shapes; }
 part_layouts() { suite layouts; }
 part_half() { suite half; }
 part_half_shapes() { suite half-shapes; }
-part_half_ladder() { suite half-ladder; }
 part_twins() {
     local folder status
     folder=$(mktemp -d)

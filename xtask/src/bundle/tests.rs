@@ -8,7 +8,7 @@ use xshell::{Shell, TempDir};
 
 use crate::root;
 
-/// A GPU, two tools, and kernels: `k_bad` is reported by memcheck, `r10_slow` keeps racecheck busy.
+/// A GPU, two tools, and kernels: `k_bad` is reported by memcheck, `simt_slow` keeps racecheck busy.
 const PROGRAMS: [(&str, &str); 4] = [
     (
         "bin/nvidia-smi",
@@ -23,13 +23,13 @@ shift 2
 "$@" || exit
 case "$tool $TILEWRIGHT_TESTS" in
 *memcheck*k_bad*) echo "========= Invalid __global__ read, of 4 bytes"; exit 99 ;;
-*racecheck*r10_slow*) sleep 60 ;;
+*racecheck*simt_slow*) sleep 60 ;;
 esac"#,
     ),
     (
         "tilewright",
         r#"case "$*" in
-*--digests*) printf '%s\n' "k_a sm_80 aa" "k_bad sm_80 bb" "r10_slow sm_80 cc" ;;
+*--digests*) printf '%s\n' "k_a sm_80 aa" "k_bad sm_80 bb" "simt_slow sm_80 cc" ;;
 *) echo "ran $*" ;;
 esac"#,
     ),
@@ -64,7 +64,7 @@ impl Bundle {
         bundle.write("COMMIT", "0123456789abcdef\n");
         bundle.write(
             "digests.txt",
-            "k_a sm_80 aa -\nk_bad sm_80 bb -\nr10_slow sm_80 cc -\nmutants - ee -\n",
+            "k_a sm_80 aa -\nk_bad sm_80 bb -\nsimt_slow sm_80 cc -\nmutants - ee -\n",
         );
         bundle.write("filed.txt", "");
         let scripts = root().join("xtask/bundle");
@@ -144,15 +144,15 @@ fn each_kernel_gets_a_row_of_its_own() {
     let checks = bundle.result("checks.csv");
     assert_eq!(
         rows(&checks, "test"),
-        [("k_a", "passed"), ("k_bad", "passed"), ("r10_slow", "passed")]
+        [("k_a", "passed"), ("k_bad", "passed"), ("simt_slow", "passed")]
     );
     assert_eq!(
         rows(&checks, "memcheck"),
-        [("k_a", "passed"), ("k_bad", "failed"), ("r10_slow", "passed")]
+        [("k_a", "passed"), ("k_bad", "failed"), ("simt_slow", "passed")]
     );
     assert_eq!(
         rows(&checks, "racecheck"),
-        [("k_a", "passed"), ("k_bad", "passed"), ("r10_slow", "no end")]
+        [("k_a", "passed"), ("k_bad", "passed"), ("simt_slow", "no end")]
     );
     let parsed = crate::evidence::data::checks(&checks).expect("what `cargo xtask results` reads");
     let slow = parsed.iter().find(|row| row.outcome == "no end").expect("it is there");
@@ -174,7 +174,7 @@ fn what_is_done_or_filed_is_not_run_again() {
         "filed.txt",
         "NVIDIA H200\tsquares\tk_a\taa\nNVIDIA H200\tshapes\tk_a\tchanged\nNVIDIA H100\thalf\tk_a\taa\n\
          NVIDIA H200\tmutants\tmutants\tee\n\
-         NVIDIA H200\tinitcheck\tk_a\taa\nNVIDIA H200\tinitcheck\tk_bad\tbb\nNVIDIA H200\tinitcheck\tr10_slow\tcc\n\
+         NVIDIA H200\tinitcheck\tk_a\taa\nNVIDIA H200\tinitcheck\tk_bad\tbb\nNVIDIA H200\tinitcheck\tsimt_slow\tcc\n\
          NVIDIA H200\tsynccheck\tk_a\taa\n",
     );
     for (part, state) in [
@@ -212,14 +212,14 @@ fn only_what_came_to_no_end_is_given_more_time() {
     let bundle = Bundle::new();
     bundle.write(
         "filed.txt",
-        "NVIDIA H200\tno end\tr10_slow\tcc\nNVIDIA H200\tno end\tk_a\tchanged\nNVIDIA H100\tno end\tk_bad\tbb\n",
+        "NVIDIA H200\tno end\tsimt_slow\tcc\nNVIDIA H200\tno end\tk_a\tchanged\nNVIDIA H100\tno end\tk_bad\tbb\n",
     );
     assert_eq!(bundle.state("racecheck-slow"), "filed");
     let (code, said) = bundle.run(&["racecheck-slow"]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(
         rows(&bundle.result("checks.csv"), "racecheck"),
-        [("r10_slow", "no end")]
+        [("simt_slow", "no end")]
     );
 }
 

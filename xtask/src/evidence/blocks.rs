@@ -17,24 +17,23 @@ pub const CHECKS: &str = "checks";
 pub const OF_EACH: [&str; 6] = ["test", "memcheck", "initcheck", "synccheck", "racecheck", "occupancy"];
 
 /// The suites against libraries, and what each is.
-pub const SUITES: [(&str, &str); 6] = [
+pub const SUITES: [(&str, &str); 5] = [
     ("squares", "f32, cubes"),
     ("shapes", "f32, 30 other shapes"),
     ("layouts", "f32, transposed operands"),
     ("half", "f16 and bf16, cubes"),
     ("half-shapes", "bf16, transformer layers, few tokens, residues"),
-    ("half-ladder", "f16 and bf16, all tensor-core rungs at 4096 cubed"),
 ];
 
 /// A table by its name, and the topics that it is of.
 type Block = (&'static str, fn(&Evidence) -> String, &'static [&'static str]);
 
 const BLOCKS: [Block; 5] = [
-    ("ladder", ladder, &["ladder"]),
+    ("lessons", lessons, &["lessons"]),
     (
         "suites",
         suites,
-        &["squares", "shapes", "layouts", "half", "half-shapes", "half-ladder"],
+        &["squares", "shapes", "layouts", "half", "half-shapes"],
     ),
     ("twins", twins, &["twins"]),
     (CHECKS, checks, &[CHECKS]),
@@ -98,46 +97,45 @@ pub fn shared_memory(plan: &Value) -> String {
     }
 }
 
-/// What each family gained.
-fn ladder(evidence: &Evidence) -> String {
-    let Some(topic) = evidence.topics.get("ladder") else {
-        return missing("ladder");
+/// What each lesson gained, and cuBLAS beside the lessons of each element type.
+fn lessons(evidence: &Evidence) -> String {
+    let Some(topic) = evidence.topics.get("lessons") else {
+        return missing("lessons");
     };
-    let mut text = String::new();
-    if let Some(row) = Row::of(topic).next() {
-        let extent = |name: &str| row.field(name).as_u64().unwrap_or_default();
-        let [m, n, k] = ["m", "n", "k"].map(extent);
-        let dtype = row.field("dtype").as_str().unwrap_or_default();
-        let _ = writeln!(text, "{m} x {n} x {k} in {dtype}, {}.\n", about(topic));
-    }
+    let mut text = format!("4096 x 4096 x 4096, {}.\n\n", about(topic));
     text.push_str(
-        "| rung | tile | shared memory | TFLOP/s | over previous rung | of cuBLAS |\n\
-         |---|---:|---|---:|---:|---:|\n",
+        "| kernel | type | tile | shared memory | TFLOP/s | over the one before | of cuBLAS |\n\
+         |---|---|---:|---|---:|---:|---:|\n",
     );
-    let (mut before, mut of_peer) = (None, None);
-    for row in Row::of(topic) {
-        let Some((_, _, tflops)) = row.side("ours") else {
-            continue;
-        };
-        let plan = &row.measured()["plan"];
-        let tile = |at: usize| plan["tile"][at].as_u64().unwrap_or_default();
-        let gained = before.map_or_else(String::new, |before: f64| format!("{:.2}", tflops / before));
-        let ratio = row
-            .ratio()
-            .map_or_else(String::new, |ratio| format!("{:.0} %", 100.0 * ratio));
-        let _ = writeln!(
-            text,
-            "| `{}` | {} x {} | {} | {tflops:.2} | {gained} | {ratio} |",
-            row.name().trim(),
-            tile(0),
-            tile(1),
-            shared_memory(plan)
-        );
-        before = Some(tflops);
-        of_peer = of_peer.or_else(|| row.side("peer"));
-    }
-    if let Some((name, _, tflops)) = of_peer {
-        let _ = writeln!(text, "| {name} |  |  | {tflops:.2} |  |  |");
+    let rows: Vec<_> = Row::of(topic).collect();
+    let dtype = |row: &Row| row.field("dtype").as_str().unwrap_or_default().to_owned();
+    for of_type in rows.chunk_by(|one, next| dtype(one) == dtype(next)) {
+        let (mut before, mut of_peer) = (None, None);
+        for row in of_type {
+            let Some((_, _, tflops)) = row.side("ours") else {
+                continue;
+            };
+            let plan = &row.measured()["plan"];
+            let tile = |at: usize| plan["tile"][at].as_u64().unwrap_or_default();
+            let gained = before.map_or_else(String::new, |before: f64| format!("{:.2}", tflops / before));
+            let ratio = row
+                .ratio()
+                .map_or_else(String::new, |ratio| format!("{:.0} %", 100.0 * ratio));
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} x {} | {} | {tflops:.2} | {gained} | {ratio} |",
+                row.name().trim(),
+                dtype(row),
+                tile(0),
+                tile(1),
+                shared_memory(plan)
+            );
+            before = Some(tflops);
+            of_peer = of_peer.or_else(|| row.side("peer"));
+        }
+        if let Some((name, _, tflops)) = of_peer {
+            let _ = writeln!(text, "| {name} | {} |  |  | {tflops:.2} |  |  |", dtype(&of_type[0]));
+        }
     }
     text
 }

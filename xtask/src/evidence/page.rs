@@ -22,7 +22,7 @@ pub fn page(evidence: &Evidence) -> String {
     let mut suites: Vec<&str> = SUITES
         .iter()
         .map(|(suite, _)| *suite)
-        .chain(["ladder", "twins"])
+        .chain(["lessons", "twins"])
         .collect();
     let filed = evidence
         .topics

@@ -134,7 +134,7 @@ fn one_digit_of_a_quoted_figure_is_noticed() {
     for (page, from, digit) in [
         // In a sentence, in tables, on the results page.
         ("README.md", "seeded bugs in copies of the", Digit::Last),
-        ("docs/ladder.md", "<!-- ladder:begin -->", Digit::Last),
+        ("docs/lessons.md", "<!-- lessons:begin -->", Digit::Last),
         ("README.md", "<!-- suites:begin -->", Digit::Last),
         ("docs/spilling.md", "<!-- spilling:begin -->", Digit::Last),
         ("docs/results/README.md", "## wavefronts", Digit::Last),
@@ -199,7 +199,7 @@ fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
     let digests = copy.read("docs/results/digests.txt");
     let line = digests
         .lines()
-        .find(|line| line.starts_with("r10_gemm_nn4_256x128_f32 "))
+        .find(|line| line.starts_with("simt_nn4_256x128_f32 "))
         .expect("it ships");
     let digest = line.split(' ').nth(2).expect("a digest");
     copy.change(
@@ -210,18 +210,18 @@ fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
     assert!(!copy.holds(), "a kernel has changed");
     copy.write().expect("stale blocks are written");
     assert!(copy.holds());
-    let ladder = copy.read("docs/ladder.md");
-    assert!(ladder.contains("`ladder`") && ladder.contains("tale since"), "{ladder}");
+    let lessons = copy.read("docs/lessons.md");
+    assert!(
+        lessons.contains("`lessons`") && lessons.contains("tale since"),
+        "{lessons}"
+    );
     let page = copy.read("docs/results/README.md");
     let row = |kernel: &str| {
         let row = page.lines().find(|row| row.starts_with(&format!("| `{kernel}` |")));
         row.unwrap_or_else(|| panic!("{kernel} has no row")).to_owned()
     };
-    assert_eq!(
-        row("r10_gemm_nn4_256x128_f32").matches("stale").count(),
-        OF_EACH.len() + 1
-    );
-    assert!(!row("r01_naive_f32").contains("stale"));
+    assert_eq!(row("simt_nn4_256x128_f32").matches("stale").count(), OF_EACH.len() + 1);
+    assert!(!row("tiled_static_16_f32").contains("stale"));
     assert!(
         !copy.read("docs/spilling.md").contains("tale since"),
         "the register-budget variants have not changed"
@@ -232,7 +232,7 @@ fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
 fn a_check_that_failed_is_refused_and_a_stated_reason_is_not() {
     let copy = Copy::new();
     copy.measure();
-    let row = "racecheck,r01_naive_f32,";
+    let row = "racecheck,tiled_static_16_f32,";
     let of = |checks: &str| {
         checks
             .lines()

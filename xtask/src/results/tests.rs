@@ -50,7 +50,7 @@ fn a_run_is_filed_from_its_tar_and_its_pages_follow() {
     let copy = Copy::new();
     let digests = sh.read_file(copy.path("docs/results/digests.txt")).expect("readable");
     let shipped = Shipped::parse(&digests).expect("valid");
-    let kernel = "r10_gemm_nn4_128x128_f32";
+    let kernel = "simt_nn4_128x128_f32";
     let digest = shipped.digest(kernel).expect("it ships");
 
     let run_folder = sh.create_temp_dir().expect("a folder");

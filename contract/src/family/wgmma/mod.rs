@@ -17,62 +17,30 @@ pub(crate) const fn box_rows([m, n]: [u32; 2], cluster: u32, majors: [Major; 2],
         m,
         n,
         cluster,
-        ..wgmma_tiles::ONE_STAGE_128X128
+        ..wgmma_tiles::T128X256
     };
     tile.box_rows(majors, extents)
 }
 
 macro_rules! rows {
-    ($family:ident $($symbol:ident: $tile:ident, $element:ident, $a:ident, $b:ident;)*) => {
-        [$(kernel(
-            Family::$family,
-            stringify!($symbol),
-            wgmma_tiles::$tile,
-            dtype!($element),
-            [major!($a), major!($b)],
-        )),*]
+    ($($symbol:ident: $tile:ident, $element:ident, $a:ident, $b:ident;)*) => {
+        [$(kernel(stringify!($symbol), wgmma_tiles::$tile, dtype!($element), [major!($a), major!($b)])),*]
     };
 }
 
-macro_rules! one_stage {
-    ($($rows:tt)*) => { rows!(WGMMA_ONE_STAGE $($rows)*) };
-}
+pub(super) const KERNELS: [Kernel; 52] = crate::wgmma_kernels!(rows);
 
-macro_rules! ring {
-    ($($rows:tt)*) => { rows!(WGMMA_RING $($rows)*) };
-}
-
-macro_rules! persistent {
-    ($($rows:tt)*) => { rows!(WGMMA_PERSISTENT $($rows)*) };
-}
-
-macro_rules! cluster {
-    ($($rows:tt)*) => { rows!(WGMMA_CLUSTER $($rows)*) };
-}
-
-macro_rules! gemm {
-    ($($rows:tt)*) => { rows!(WGMMA $($rows)*) };
-}
-
-pub(super) const LADDER: [[Kernel; 2]; 4] = [
-    crate::wgmma_one_stage_kernels!(one_stage),
-    crate::wgmma_ring_kernels!(ring),
-    crate::wgmma_persistent_kernels!(persistent),
-    crate::wgmma_cluster_kernels!(cluster),
-];
-pub(super) const GEMM: [Kernel; 52] = crate::wgmma_gemm_kernels!(gemm);
-
-const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Major; 2]) -> Kernel {
+const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     Kernel {
         operands: Operands::Matrices(majors),
         // Tensor maps count addresses and leading dimensions in 16 bytes.
         alignment: Alignment::VECTORS_OF_8,
         producer_warps: WgmmaTile::WARPGROUP / 32,
         cluster: tile.cluster,
-        schedule: match (tile.persistent, tile.ping_pong) {
-            (false, _) => Schedule::OneTilePerCta,
-            (true, false) => Schedule::Persistent,
-            (true, true) => Schedule::PingPong,
+        schedule: if tile.ping_pong {
+            Schedule::PingPong
+        } else {
+            Schedule::Persistent
         },
         mma: MmaPath::Wgmma,
         loads: Loads::Tma,
@@ -93,7 +61,7 @@ const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DT
         supports: Features {
             alpha_beta: true,
             epilogue: true,
-            tma_store: tile.bulk_store,
+            tma_store: true,
             dependent_launch: true,
             reallocates_registers: tile.reallocates_registers(),
             trimmed_boxes: true,
@@ -106,7 +74,13 @@ const fn kernel(family: Family, symbol: &'static str, tile: WgmmaTile, dtype: DT
         } else {
             None
         },
-        ..Kernel::plain(family, symbol, dtype, [tile.m, tile.n, WgmmaTile::K], tile.threads())
+        ..Kernel::plain(
+            Family::WGMMA,
+            symbol,
+            dtype,
+            [tile.m, tile.n, WgmmaTile::K],
+            tile.threads(),
+        )
     }
 }
 
@@ -126,16 +100,7 @@ mod tests {
 
     #[test]
     fn every_part_begins_at_a_pattern_of_the_swizzle() {
-        for tile in [
-            ONE_STAGE_128X128,
-            RING_128X256,
-            T128X256,
-            T128X192,
-            T128X128,
-            T128X64,
-            T64X128,
-            T64X64,
-        ] {
+        for tile in [T128X256, T128X192, T128X128, T128X64, T64X128, T64X64] {
             let elems = WgmmaTile::ALIGNMENT.get() / WgmmaTile::ELEMENT_BYTES;
             for part in [
                 tile.a_elems(),
@@ -167,16 +132,16 @@ mod tests {
 
     #[test]
     fn layouts_carry_what_the_device_code_indexes_with() {
-        for kernel in LADDER.as_flattened().iter().chain(&GEMM) {
+        for kernel in &KERNELS {
             assert!(
                 kernel.smem.total().get() > 0 && kernel.tile.k == WgmmaTile::K,
                 "{}",
                 kernel.symbol
             );
         }
-        let large = GEMM
+        let large = KERNELS
             .iter()
-            .find(|kernel| kernel.symbol == "r17_wgmma_gemm_nn_128x256_f16")
+            .find(|kernel| kernel.symbol == "wgmma_nn_128x256_f16")
             .expect("a row");
         assert_eq!(large.smem.total(), T128X256.bytes());
     }

@@ -34,12 +34,8 @@ pub struct WgmmaTile {
     pub ping_pong: bool,
     /// Panels of C of a warpgroup that are in shared memory at once, on their way to global memory.
     pub c_panels: u32,
-    /// Whether bulk copies store them, where C allows it; else threads do.
-    pub bulk_store: bool,
-    /// Blocks that a multiprocessor holds at once.
+    /// CTAs that an SM holds at once.
     pub blocks: u32,
-    /// Whether a launch has no more blocks than the device holds at once, each of which computes tile after tile.
-    pub persistent: bool,
 }
 
 impl WgmmaTile {
@@ -184,13 +180,13 @@ impl WgmmaTile {
     /// number, a multiprocessor's 65,536 divided by its threads: of two warpgroups each has all that a thread can
     /// address.
     pub const fn reallocates_registers(self) -> bool {
-        self.stages > 1 && self.consumers() > 1
+        self.consumers() > 1
     }
 
     /// Whether blocks can share a tile, each with a slice of K. The large tiles leave it to the small ones, of which
     /// there are more to begin with.
     pub const fn supports_split_k(self) -> bool {
-        self.bulk_store && self.n <= 192 && !self.ping_pong
+        self.n <= 192 && !self.ping_pong
     }
 
     /// Fails to compile where the numbers do not fit each other.
@@ -205,17 +201,14 @@ impl WgmmaTile {
             "each block of a cluster loads as much of B"
         );
         assert!(self.n.is_multiple_of(self.c_columns()), "whole panels of C");
-        assert!(
-            !self.ping_pong || self.persistent && self.bulk_store && self.stages > 1,
-            "who takes turns has tiles to come"
-        );
         let start = 65_536 / (self.blocks * self.threads()) / 8 * 8;
         assert!(
             !self.reallocates_registers()
                 || Self::COPY_REGISTERS + self.consumers() * Self::MULTIPLY_REGISTERS <= start * (self.consumers() + 1),
             "a block has no more registers than it starts with"
         );
-        assert!(self.stages >= 1 && self.c_panels >= 1 && self.c_panels <= self.n / self.c_columns());
+        assert!(self.stages > 1, "loads run ahead of what is multiplied");
+        assert!(self.c_panels >= 1 && self.c_panels <= self.n / self.c_columns());
         assert!(
             self.blocks * (self.bytes().get() + 1024) <= 228 << 10,
             "a multiprocessor of sm_90 holds the blocks, with a kibibyte of the system's for each"
@@ -224,51 +217,20 @@ impl WgmmaTile {
     }
 }
 
-/// Tiles of the rungs.
+/// The tiles of this family.
 pub mod wgmma_tiles {
     use super::WgmmaTile;
 
-    /// One stage: what is copied is waited for, what is multiplied too.
-    pub const ONE_STAGE_128X128: WgmmaTile = WgmmaTile {
+    /// Two CTAs share B by multicast. 4 stages, and two panels of C under way for each warpgroup: 224 KiB, one CTA an
+    /// SM, 128 accumulators a thread.
+    pub const T128X256: WgmmaTile = WgmmaTile {
         m: 128,
-        n: 128,
-        stages: 1,
-        cluster: 1,
-        ping_pong: false,
-        c_panels: 1,
-        bulk_store: false,
-        blocks: 1,
-        persistent: false,
-    }
-    .checked();
-
-    /// Copies run ahead. 192 KiB and a panel of C for each warpgroup: one block a multiprocessor, 128 sums a thread.
-    pub const RING_128X256: WgmmaTile = WgmmaTile {
         n: 256,
         stages: 4,
-        ..ONE_STAGE_128X128
-    }
-    .checked();
-
-    /// And blocks that stay.
-    pub const PERSISTENT_128X256: WgmmaTile = WgmmaTile {
-        persistent: true,
-        ..RING_128X256
-    }
-    .checked();
-
-    /// And two blocks that share B.
-    pub const CLUSTER_128X256: WgmmaTile = WgmmaTile {
         cluster: 2,
-        ..PERSISTENT_128X256
-    }
-    .checked();
-
-    /// And C by bulk copies, two panels of it under way for each warpgroup: 224 KiB.
-    pub const T128X256: WgmmaTile = WgmmaTile {
+        ping_pong: false,
         c_panels: 2,
-        bulk_store: true,
-        ..CLUSTER_128X256
+        blocks: 1,
     }
     .checked();
 

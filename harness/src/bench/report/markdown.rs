@@ -3,14 +3,9 @@
 use std::fmt::Write;
 
 use super::super::results::{Results, RowResult};
-use super::super::rows::Subject;
-use super::super::suites::Suite;
 use super::table;
 
-/// The marks between which the ladder's table stands, in the report and in `docs/ladder.md`.
-pub const LADDER_MARKS: [&str; 2] = ["<!-- ladder:begin -->", "<!-- ladder:end -->"];
-
-/// The report: title, conditions, table. That of the ladder stands between `LADDER_MARKS`.
+/// The report: title, conditions, table.
 pub fn markdown(results: &Results) -> String {
     let mut text = format!("# Suite {}\n\n{}\n\n", results.suite, conditions(results));
     for note in &results.about.notes {
@@ -23,10 +18,6 @@ pub fn markdown(results: &Results) -> String {
             summary.rows, summary.geometric_mean, summary.least, summary.least_row.name
         );
         line(&mut text, &sentence);
-    }
-    if results.suite == Suite::LADDER {
-        let [begin, end] = LADDER_MARKS;
-        text.push_str(&format!("{begin}\n{}{end}\n\n", ladder(results)));
     }
     text.push_str(&rows(results));
     text
@@ -103,88 +94,4 @@ fn rows(results: &Results) -> String {
         let _ = write!(text, "\n{problem}\n");
     }
     text
-}
-
-/// What each family gained: the table of `docs/ladder.md`.
-fn ladder(results: &Results) -> String {
-    let about = &results.about;
-    let mut text = String::new();
-    if let Some(row) = results.rows.first().map(|result| &result.row) {
-        let _ = writeln!(
-            text,
-            "{} x {} x {} in {}, {}, {}, commit {}, {}.\n",
-            row.m,
-            row.n,
-            row.k,
-            row.dtype,
-            about.device,
-            about.peer.as_deref().unwrap_or("nothing to compare with"),
-            about.commit.get(..10).unwrap_or(&about.commit),
-            about.date
-        );
-    }
-    text.push_str(
-        "| family | tile | shared memory | TFLOP/s | times the family before | of cuBLAS |\n\
-                   |---|---:|---|---:|---:|---:|\n",
-    );
-    let mut before: Option<f64> = None;
-    for result in &results.rows {
-        let name = match result.row.subject {
-            Subject::Family(family) | Subject::Tile(family, _) => family.name(),
-            Subject::Auto => &result.row.name,
-        };
-        let Some(measured) = result.measured() else {
-            let _ = writeln!(text, "| `{name}` |  |  | not measured |  |  |");
-            continue;
-        };
-        let tflops = measured.ours.speed.tflops;
-        let gained = before.map_or(String::new(), |before| format!("{:.2}", tflops / before));
-        before = Some(tflops);
-        let of_peer = measured
-            .ratio
-            .map_or(String::new(), |ratio| format!("{:.0} %", 100.0 * ratio.median));
-        let (tile, shared) = measured.plan.as_ref().map_or_else(Default::default, |plan| {
-            (
-                format!("{} x {}", plan.tile[0], plan.tile[1]),
-                shared(plan.static_smem_bytes, plan.dynamic_smem_bytes, plan.opt_in),
-            )
-        });
-        let _ = writeln!(
-            text,
-            "| `{name}` | {tile} | {shared} | {tflops:.2} | {gained} | {of_peer} |"
-        );
-    }
-    if let Some(peer) = results
-        .rows
-        .iter()
-        .filter_map(RowResult::measured)
-        .find_map(|measured| measured.peer.as_ref())
-    {
-        let _ = writeln!(text, "| {} |  |  | {:.2} |  |  |", peer.name, peer.speed.tflops);
-    }
-    text
-}
-
-fn shared(fixed_bytes: u32, dynamic_bytes: u32, opt_in: bool) -> String {
-    let of = |bytes: u32, kind: &str| (bytes > 0).then(|| format!("{} KiB {kind}", Trimmed(f64::from(bytes) / 1024.0)));
-    let parts: Vec<String> = [of(fixed_bytes, "static"), of(dynamic_bytes, "dynamic")]
-        .into_iter()
-        .flatten()
-        .collect();
-    let opted_in = if opt_in { ", opted in" } else { "" };
-    if parts.is_empty() {
-        "none".to_owned()
-    } else {
-        parts.join(" + ") + opted_in
-    }
-}
-
-/// A number without the zeros at its end.
-struct Trimmed(f64);
-
-impl std::fmt::Display for Trimmed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = format!("{:.1}", self.0);
-        f.write_str(text.strip_suffix(".0").unwrap_or(&text))
-    }
 }

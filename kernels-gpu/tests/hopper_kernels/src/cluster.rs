@@ -3,8 +3,8 @@
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{GlobalMut, Shared};
 
-use crate::primitives::tensor_map::TensorMap;
-use crate::primitives::{bulk_copy, cluster, mbarrier};
+use crate::ptx::tensor_map::TensorMap;
+use crate::ptx::{bulk_copy, cluster, mbarrier};
 
 /// A row of 64 numbers, aligned as a bulk copy wants it.
 #[repr(C, align(128))]

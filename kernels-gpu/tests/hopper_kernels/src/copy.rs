@@ -3,8 +3,8 @@
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
 
-use crate::primitives::tensor_map::TensorMap;
-use crate::primitives::{bulk_copy, mbarrier};
+use crate::ptx::tensor_map::TensorMap;
+use crate::ptx::{bulk_copy, mbarrier};
 
 /// Boxes of 64 x 8 elements of 2 bytes.
 #[repr(C, align(1024))]

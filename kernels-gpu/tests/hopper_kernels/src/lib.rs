@@ -5,10 +5,12 @@
     feature(abi_ptx, asm_experimental_arch)
 )]
 
-#[path = "../../../src/primitives/mod.rs"]
-pub mod primitives;
-#[path = "../../../src/unroll.rs"]
-pub mod unroll;
+#[path = "../../../src/block"]
+pub mod block {
+    pub mod unroll;
+}
+#[path = "../../../src/ptx/mod.rs"]
+pub mod ptx;
 
 pub mod cluster;
 pub mod copy;

@@ -4,11 +4,11 @@ use cuda_std::{kernel, thread};
 use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
 
-use crate::primitives::shared_address::shared_address;
-use crate::primitives::tensor_map::TensorMap;
-use crate::primitives::wgmma::{self, Descriptor, ProductElement, Sums};
-use crate::primitives::{bulk_copy, mbarrier, setmaxnreg};
-use crate::unroll::unrolled;
+use crate::block::unroll::unrolled;
+use crate::ptx::shared_address::shared_address;
+use crate::ptx::tensor_map::TensorMap;
+use crate::ptx::wgmma::{self, Descriptor, ProductElement, Sums};
+use crate::ptx::{bulk_copy, mbarrier, setmaxnreg};
 
 const STAGES: u32 = 2;
 /// Elements of K in a stage.

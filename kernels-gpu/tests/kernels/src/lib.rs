@@ -5,10 +5,10 @@
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
-use kernels_gpu::primitives::mma::{Factor, mma};
-use kernels_gpu::primitives::{ldmatrix, named_barrier};
-use kernels_gpu::tensor::{AlongK as KMajor, AlongLines as MnMajor};
-use kernels_gpu::tensor::{self, Tile};
+use kernels_gpu::ptx::mma::{Factor, mma};
+use kernels_gpu::ptx::{ldmatrix, named_barrier};
+use kernels_gpu::gemm::mma_sync::{AlongK as KMajor, AlongLines as MnMajor};
+use kernels_gpu::gemm::mma_sync::{self, Tile};
 use tilewright_contract::{GemmParams, TensorTile, tensor_tiles};
 
 /// Elements of the shared memory of each kernel.
@@ -136,7 +136,7 @@ macro_rules! products {
             #[kernel(max_threads = $threads, min_blocks = $blocks)]
             pub unsafe fn $name(#[grid_constant] params: &GemmParams<$element>) {
                 // SAFETY: the caller's promise.
-                unsafe { tensor::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(params) }
+                unsafe { mma_sync::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(params) }
             }
         )*
     )*};
@@ -158,7 +158,7 @@ products! {
 #[cfg(feature = "hopper")]
 mod hopper {
     use super::*;
-    use kernels_gpu::primitives::{elect, stmatrix};
+    use kernels_gpu::ptx::{elect, stmatrix};
 
     macro_rules! stores {
         ($($name:ident: $function:ident, $n:literal;)*) => {$(

@@ -1,8 +1,8 @@
-//! Rung 16 with one mistake each: clusters of two CTAs, each of which multicasts half of B.
+//! `wgmma` with one mistake each: clusters of two CTAs, each of which multicasts half of B.
 
 use super::{Device, Edit, Expect, ROW, Row, edit, faults};
 
-const KERNEL: &str = "r16_cluster_nn_128x256_f16";
+const KERNEL: &str = "wgmma_nn_128x256_f16";
 
 pub const ROWS: &[Row] = &[
     Row {

@@ -18,15 +18,15 @@ macro_rules! sample {
     };
 }
 
-/// A rung: the files of its body, then its own.
-macro_rules! rung {
+/// A kernel of the library: the files of its body, then its own.
+macro_rules! gemm {
     ($name:literal, $($body:literal)*, $file:literal, $product:expr) => {
         Kernel {
             name: $name,
             symbol: $name,
             files: &[
                 $(concat!("kernels-gpu/src/", $body),)*
-                concat!("kernels-gpu/src/rungs/", $file),
+                concat!("kernels-gpu/src/gemm/", $file),
             ],
             parameters: 1,
             module: Module::General,
@@ -35,13 +35,23 @@ macro_rules! rung {
     };
 }
 
-/// A rung with `wgmma`: its name, and its file.
+/// One with `wgmma`: its name, and its file.
 macro_rules! wgmma {
     ($name:literal, $file:literal, $product:expr) => {
         Kernel {
             module: Module::Wgmma,
             parameters: 4,
-            ..rung!($name, "slices.rs" "wgmma", $file, $product)
+            ..gemm!($name, "block/split_k.rs" "gemm/wgmma", $file, $product)
+        }
+    };
+}
+
+/// The same under a name of its own, where an entry point has several launches.
+macro_rules! wgmma_launch {
+    ($name:literal, $symbol:literal, $file:literal, $product:expr) => {
+        Kernel {
+            name: $name,
+            ..wgmma!($symbol, $file, $product)
         }
     };
 }
@@ -51,7 +61,7 @@ macro_rules! lesson {
     ($name:literal, $file:literal, $product:expr) => {
         Kernel {
             files: &[concat!("kernels-gpu/src/lessons/", $file)],
-            ..rung!($name, , $file, $product)
+            ..gemm!($name, , $file, $product)
         }
     };
 }
@@ -113,53 +123,38 @@ pub static KERNELS: &[Kernel] = &[
     sample!("pad_16_bytes", "padding.rs", 3),
     sample!("reduce_last_block", "last_block.rs", 5),
     sample!("row_sums", "row_sums.rs", 4),
-    rung!("r01_naive_f32", , "r01_naive.rs", TILED),
-    rung!("r02_tiled_static_16_f32", "tiled.rs", "r02_tiled_static.rs", TILED),
-    rung!(
-        "r03_tiled_dynamic_1x1_f32",
-        "tiled.rs",
-        "r03_tiled_dynamic.rs",
-        TILED_12
-    ),
-    rung!(
-        "r03_tiled_dynamic_4x4_f32",
-        "tiled.rs",
-        "r03_tiled_dynamic.rs",
-        TILED_4X4
-    ),
-    rung!("r04_register_column_f32", , "r04_register_column.rs", REGISTERS),
-    rung!(
-        "r05_register_tile_f32",
+    gemm!("tiled_static_16_f32", "gemm/tiled.rs", "tiled_static.rs", TILED),
+    gemm!("tiled_dynamic_1x1_f32", "gemm/tiled.rs", "tiled_dynamic.rs", TILED_12),
+    gemm!("tiled_dynamic_4x4_f32", "gemm/tiled.rs", "tiled_dynamic.rs", TILED_4X4),
+    gemm!(
+        "register_tile_f32",
+        ,
         "register_tile.rs",
-        "r05_register_tile.rs",
         REGISTERS
     ),
-    rung!("r06_vector_copy_f32", "register", "r06_vector_copy.rs", ODD_ROWS),
-    rung!("r07_warp_tile_f32", "register", "r07_warp_tile.rs", REGISTERS),
-    rung!("r08_double_buffer_f32", "register" "rungs/r07_warp_tile.rs", "r08_double_buffer.rs", REGISTERS),
-    rung!("r09_async_copy_nn4_256x128_f32", "slices.rs" "pipeline", "r09_async_copy.rs", Product {
+    gemm!("simt_nn4_256x128_f32", "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
         gaps: [1, 4, 3],
         ..product([20, 24, 70])
     }),
     // 9 splits are reduced in two rounds: 8 and 1, then these two.
-    rung!("r10_gemm_nn4_64x64_f32", "slices.rs" "pipeline", "r10_gemm.rs", Product {
+    gemm!("simt_nn4_64x64_f32", "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
         gaps: [1, 4, 3],
         slices: 9,
         ..product([66, 24, 134])
     }),
-    rung!(
-        "r11_matrix_vector_along_k4_f32",
-        "slices.rs",
-        "r11_matrix_vector.rs",
+    gemm!(
+        "matrix_vector_k4_f32",
+        "block/split_k.rs",
+        "matrix_vector.rs",
         Product {
             gaps: [4, 0, 2],
             ..product([11, 1, 1300])
         }
     ),
-    rung!(
-        "r11_matrix_vector_across_k_f32",
-        "slices.rs",
-        "r11_matrix_vector.rs",
+    gemm!(
+        "matrix_vector_mn_f32",
+        "block/split_k.rs",
+        "matrix_vector.rs",
         Product {
             gaps: [3, 2, 0],
             ..product([1, 131, 77])
@@ -168,50 +163,44 @@ pub static KERNELS: &[Kernel] = &[
     Kernel {
         name: "copy_rows_b16",
         symbol: "copy_rows_b16",
-        files: &["kernels-gpu/src/row_copy.rs"],
+        files: &["kernels-gpu/src/gemm/row_copy.rs"],
         parameters: 3,
         module: Module::General,
         task: Task::RowCopy([7, 67, 2]),
     },
-    rung!(
-        "r12_mma_sync_nn_128x128_f16",
-        "tensor",
-        "r12_mma_sync.rs",
+    gemm!(
+        "mma_sync_nn_128x128_f16",
+        "gemm/mma_sync",
+        "mma_sync_kernels.rs",
         Product {
             gaps: [3, 8, 8],
             ..product([70, 40, 165])
         }
     ),
-    // More k-tiles than stages; C's rows do not allow TMA stores.
-    wgmma!(
-        "r13_wgmma_nn_128x128_f16",
-        "r13_wgmma.rs",
-        Product {
-            gaps: [4, 7, 2],
-            ..product([70, 65, 132])
-        }
-    ),
-    wgmma!(
-        "r14_warp_specialized_nn_128x256_f16",
-        "r14_warp_specialized.rs",
+    // More k-tiles than stages, fewer rows and columns than a tile; C's rows do not allow TMA stores.
+    wgmma_launch!(
+        "wgmma_ring",
+        "wgmma_nn_128x128_f16",
+        "wgmma_kernels.rs",
         Product {
             gaps: [4, 4, 0],
-            ..product([20, 36, 380])
+            ..product([20, 36, 508])
         }
     ),
-    // Three tiles on two SMs.
-    wgmma!(
-        "r15_persistent_nn_128x256_f16",
-        "r15_persistent.rs",
+    // Three tiles on two SMs, each with more k-tiles than stages.
+    wgmma_launch!(
+        "wgmma_persistent",
+        "wgmma_nn_128x128_f16",
+        "wgmma_kernels.rs",
         Product {
             gaps: [4, 4, 0],
             multiprocessors: 2,
-            ..product([260, 20, 260])
+            ..product([260, 20, 388])
         }
     ),
     wgmma!(
-        "r16_cluster_nn_128x256_f16",
-        "r16_cluster.rs",
+        "wgmma_nn_128x256_f16",
+        "wgmma_kernels.rs",
         Product {
             gaps: [4, 4, 0],
             ..product([140, 140, 300])
@@ -220,8 +209,8 @@ pub static KERNELS: &[Kernel] = &[
     // Three tiles on one SM, C by TMA stores; the last tile starts with the first stage, which also holds its epilogue
     // subtiles.
     wgmma!(
-        "r17_wgmma_gemm_nn_128x128_f16",
-        "r17_wgmma_gemm.rs",
+        "wgmma_nn_128x128_f16",
+        "wgmma_kernels.rs",
         Product {
             gaps: [6, 0, 8],
             multiprocessors: 1,
@@ -230,8 +219,8 @@ pub static KERNELS: &[Kernel] = &[
     ),
     // Three splits, stored by threads: rows of C do not allow TMA stores.
     wgmma!(
-        "r17_wgmma_gemm_nn_64x64_f16",
-        "r17_wgmma_gemm.rs",
+        "wgmma_nn_64x64_f16",
+        "wgmma_kernels.rs",
         Product {
             gaps: [0, 0, 3],
             slices: 3,
@@ -241,8 +230,8 @@ pub static KERNELS: &[Kernel] = &[
     // Three tiles of a cluster of two CTAs; the first warpgroup computes two. A tile uses each stage once: the next
     // tile has the other phase.
     wgmma!(
-        "r17_wgmma_gemm_nt_128x168_f16",
-        "r17_wgmma_gemm.rs",
+        "wgmma_nt_128x168_f16",
+        "wgmma_kernels.rs",
         Product {
             gaps: [4, 4, 0],
             multiprocessors: 2,

@@ -1,10 +1,10 @@
-//! Rung 11 (matrix-vector) and the row padding kernel with one mistake each.
+//! Matrix-vector kernels and the row padding kernel with one mistake each.
 
 use super::Tool::{Memcheck, Racecheck, Synccheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
 
-const ALONG: &str = "r11_matrix_vector_along_k4_f32";
-const ACROSS: &str = "r11_matrix_vector_across_k_f32";
+const ALONG: &str = "matrix_vector_k4_f32";
+const ACROSS: &str = "matrix_vector_mn_f32";
 const COPY: &str = "copy_rows_b16";
 
 pub const ROWS: &[Row] = &[
@@ -146,7 +146,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 const fn lines(find: &'static str, replace: &'static str) -> Edit {
-    edit("r11_matrix_vector.rs", find, replace)
+    edit("matrix_vector.rs", find, replace)
 }
 
 const fn copy(find: &'static str, replace: &'static str) -> Edit {

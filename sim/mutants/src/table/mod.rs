@@ -9,7 +9,6 @@ mod kernels;
 mod launches;
 mod lessons;
 mod lines;
-mod naive;
 mod pipeline;
 mod registers;
 mod ring;
@@ -227,7 +226,6 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         launches::ROWS,
         lessons::ROWS,
         lines::ROWS,
-        naive::ROWS,
         pipeline::ROWS,
         registers::ROWS,
         ring::ROWS,

@@ -1,9 +1,9 @@
-//! Rungs 9 and 10 with one mistake each: a `cp.async` pipeline.
+//! `simt` with one mistake each: a `cp.async` pipeline.
 
 use super::Tool::{Memcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
 
-const KERNEL: &str = "r09_async_copy_nn4_256x128_f32";
+const KERNEL: &str = "simt_nn4_256x128_f32";
 const BARRIER: &str = "                thread::sync_threads();
                 stage = after(stage);
 ";
@@ -115,7 +115,7 @@ pub const ROWS: &[Row] = &[
         id: "ring_copies_go_on_behind_k",
         kernel: KERNEL,
         what: "B's rows past the end of K are loaded, too",
-        edits: &[edit("pipeline/operand.rs", "if inside { 4 } else { 0 }", "4")],
+        edits: &[edit("simt/operand.rs", "if inside { 4 } else { 0 }", "4")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
         ..ROW
@@ -124,7 +124,7 @@ pub const ROWS: &[Row] = &[
         id: "ring_lines_not_clamped",
         kernel: KERNEL,
         what: "rows of A past the last one are loaded",
-        edits: &[edit("pipeline/operand.rs", ".min(lines - 1 - first) * ld;", " * ld;")],
+        edits: &[edit("simt/operand.rs", ".min(lines - 1 - first) * ld;", " * ld;")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
         ..ROW
@@ -160,5 +160,5 @@ pub const ROWS: &[Row] = &[
 ];
 
 const fn body(find: &'static str, replace: &'static str) -> Edit {
-    edit("pipeline/mod.rs", find, replace)
+    edit("simt/mod.rs", find, replace)
 }

@@ -1,16 +1,15 @@
-//! Rungs 13 to 15 with one mistake each: tensor maps, mbarriers, `wgmma`, persistent CTAs.
+//! `wgmma` with one mistake each: tensor maps, mbarriers, `wgmma`, persistent CTAs.
 
 use super::Tool::{Initcheck, Memcheck, Racecheck, Synccheck};
 use super::{Device, Edit, Expect, ROW, Row, edit, faults};
 
-const ONE_STAGE: &str = "r13_wgmma_nn_128x128_f16";
-const RING: &str = "r14_warp_specialized_nn_128x256_f16";
-const PERSISTENT: &str = "r15_persistent_nn_128x256_f16";
+const RING: &str = "wgmma_ring";
+const PERSISTENT: &str = "wgmma_persistent";
 
 pub const ROWS: &[Row] = &[
     Row {
         id: "mbarrier_full_not_awaited",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "mma without a wait for the full barrier",
         edits: &[consumer(
             "                mbarrier::wait(ring.barriers, full::<T>(stage), parity);\n",
@@ -24,7 +23,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_full_wrong_parity",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the consumers wait for the previous phase, which is complete",
         edits: &[consumer("full::<T>(stage), parity);", "full::<T>(stage), parity ^ 1);")],
         expect: Expect::Faults {
@@ -35,7 +34,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_empty_wrong_parity",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the producer waits for consumers before the first load",
         edits: &[producer(
             "mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);",
@@ -47,7 +46,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_empty_not_awaited",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "no producer_acquire: the producer expects the next bytes in a phase that is not complete",
         edits: &[producer(
             "                    mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);\n",
@@ -61,7 +60,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_too_few_bytes",
-        kernel: ONE_STAGE,
+        kernel: RING,
         // Complete at the moment when as many have come, or never.
         what: "the phase expects A's bytes alone",
         edits: &[producer("let bytes = (a_rows + b_rows) *", "let bytes = a_rows *")],
@@ -71,7 +70,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_too_many_bytes",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the phase expects bytes for rows of A that TMA does not write",
         edits: &[producer(
             "let bytes = (a_rows + b_rows) *",
@@ -83,7 +82,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_one_reader",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the empty barrier expects the arrival of one of two warpgroups: the other completes the next phase",
         edits: &[block(
             "empty::<T>(stage), tile.readers() * tile.cluster);",
@@ -103,7 +102,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_no_block_barrier",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "no barrier between the initialization of the barriers and their use",
         edits: &[block(
             "        // RAW: the barriers of the block are there.
@@ -117,7 +116,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "mbarrier_every_warp_initialises",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "a thread of each warp initializes the barriers",
         edits: &[block("if number == 0 && elect(u32::MAX) {", "if elect(u32::MAX) {")],
         expect: faults(&["Mbarrier"]),
@@ -125,7 +124,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "rest_not_fenced",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "no proxy fence between the zero-fill after A's last row and the mma that reads it",
         edits: &[block("    bulk_copy::proxy_fence();\n", "\n")],
         expect: faults(&["MissingProxyFence"]),
@@ -133,7 +132,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "rest_not_cleared",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the rows of A that TMA does not write are not zero-filled",
         edits: &[block("        clear(start, rows[0], tile.m);\n", "\n")],
         expect: faults(&["UninitializedRead"]),
@@ -141,7 +140,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "rest_cleared_late",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the zero-fill starts at the first row, which TMA writes",
         edits: &[
             block(
@@ -164,7 +163,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "wgmma_no_fence",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "no wgmma.fence between the zeroed accumulators and the first mma",
         edits: &[consumer(
             "                unrolled!(const GROUPS, |group| wgmma::fence(&mut sums[group]));\n",
@@ -174,46 +173,16 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        id: "wgmma_no_wait",
-        kernel: ONE_STAGE,
-        what: "consumer_release while wgmma reads the stage",
-        edits: &[consumer(
-            "                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
-                    release::<T>(ring, stage, t);
-",
-            "
-                    release::<T>(ring, stage, t);
-",
-        )],
-        expect: faults(&["SharedRace"]),
-        ..ROW
-    },
-    Row {
         id: "wgmma_no_commit",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the mma are not committed, so no wait covers them",
         edits: &[consumer("                wgmma::commit();\n", "\n")],
         expect: faults(&["SharedRace"]),
         ..ROW
     },
     Row {
-        id: "wgmma_released_before_wait",
-        kernel: ONE_STAGE,
-        what: "consumer_release precedes the wait for the stage's mma",
-        edits: &[consumer(
-            "                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
-                    release::<T>(ring, stage, t);
-",
-            "                    release::<T>(ring, stage, t);
-                    unrolled!(const GROUPS, |group| wgmma::wait::<0, _>(&mut sums[group]));
-",
-        )],
-        expect: faults(&["SharedRace"]),
-        ..ROW
-    },
-    Row {
         id: "wgmma_threads_of_another_step",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "the last warp of a warpgroup uses the descriptor of the first k-block",
         edits: &[consumer(
             "let b = of_b.advanced(at + b_bytes * i);",
@@ -224,7 +193,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "wgmma_first_16_of_k_four_times",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "A's descriptor does not advance along K",
         edits: &[consumer("at + a_bytes * i + PANEL_BYTES", "at + PANEL_BYTES")],
         expect: Expect::Mismatch,
@@ -232,7 +201,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "box_coordinates_swapped",
-        kernel: ONE_STAGE,
+        kernel: RING,
         what: "row and column of a box of A are swapped",
         edits: &[producer(
             "        load(to, [k, row]);\n",
@@ -246,12 +215,12 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "consumer_release of the current stage, whose mma are pending",
         edits: &[consumer(
-            "                    if step > 0 {
-                        release::<T>(ring, last, t);
-                    }
+            "                if step > 0 {
+                    release::<T>(ring, last, t);
+                }
 ",
             "
-                        release::<T>(ring, stage, t);
+                    release::<T>(ring, stage, t);
 
 ",
         )],
@@ -336,9 +305,9 @@ pub const ROWS: &[Row] = &[
         kernel: PERSISTENT,
         what: "no consumer_release of a tile's last stage",
         edits: &[consumer(
-            "                if item.steps > 0 {
-                    release::<T>(ring, last, t);
-                }
+            "            if item.steps > 0 {
+                release::<T>(ring, last, t);
+            }
 ",
             "\n\n\n",
         )],

@@ -1,10 +1,10 @@
-//! Split-K reduction with one mistake each, in rung 10 and in rung 17.
+//! Split-K reduction with one mistake each, in `simt` and in `wgmma`.
 
 use super::Tool::{Initcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
 
-const KERNEL: &str = "r10_gemm_nn4_64x64_f32";
-const WARPGROUPS: &str = "r17_wgmma_gemm_nn_64x64_f16";
+const KERNEL: &str = "simt_nn4_64x64_f32";
+const WARPGROUPS: &str = "wgmma_nn_64x64_f16";
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -103,7 +103,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "each split continues to the end of K",
         edits: &[edit(
-            "pipeline/mod.rs",
+            "simt/mod.rs",
             "args.k.min(k_begin + params.k_per_split);",
             "args.k;",
         )],
@@ -158,5 +158,5 @@ pub const ROWS: &[Row] = &[
 ];
 
 const fn reduction(find: &'static str, replace: &'static str) -> Edit {
-    edit("src/slices.rs", find, replace)
+    edit("block/split_k.rs", find, replace)
 }

@@ -1,9 +1,9 @@
-//! Rung 17's epilogue with one mistake each: `stmatrix`, then TMA stores.
+//! The epilogue of `wgmma` with one mistake each: `stmatrix`, then TMA stores.
 
 use super::Tool::Racecheck;
 use super::{Edit, Expect, ROW, Row, edit, faults};
 
-const KERNEL: &str = "r17_wgmma_gemm_nn_128x128_f16";
+const KERNEL: &str = "wgmma_nn_128x128_f16";
 
 pub const ROWS: &[Row] = &[
     Row {

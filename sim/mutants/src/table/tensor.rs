@@ -1,9 +1,9 @@
-//! Rung 12 with one mistake each: `cp.async`, `ldmatrix`, `mma.sync`.
+//! `mma_sync` with one mistake each: `cp.async`, `ldmatrix`, `mma.sync`.
 
 use super::Tool::{Memcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
 
-const KERNEL: &str = "r12_mma_sync_nn_128x128_f16";
+const KERNEL: &str = "mma_sync_nn_128x128_f16";
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -170,13 +170,13 @@ pub const ROWS: &[Row] = &[
 ];
 
 const fn body(find: &'static str, replace: &'static str) -> Edit {
-    edit("tensor/mod.rs", find, replace)
+    edit("mma_sync/mod.rs", find, replace)
 }
 
 const fn operand(find: &'static str, replace: &'static str) -> Edit {
-    edit("tensor/operand.rs", find, replace)
+    edit("mma_sync/operand.rs", find, replace)
 }
 
 const fn epilogue(find: &'static str, replace: &'static str) -> Edit {
-    edit("tensor/epilogue.rs", find, replace)
+    edit("mma_sync/epilogue.rs", find, replace)
 }

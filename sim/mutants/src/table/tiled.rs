@@ -1,4 +1,4 @@
-//! Rungs 2 and 3 with one mistake each.
+//! The tiled families with one mistake each.
 
 use super::Tool::{Initcheck, Memcheck, Racecheck, Synccheck};
 use super::{Edit, Expect, Launch, ROW, Row, faults};
@@ -6,7 +6,7 @@ use super::{Edit, Expect, Launch, ROW, Row, faults};
 pub const ROWS: &[Row] = &[
     Row {
         id: "tiled_no_first_barrier",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "no barrier between filling the tiles and reading them",
         edits: &[Edit {
             file: "tiled.rs",
@@ -24,7 +24,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_no_second_barrier",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "no barrier between reading the tiles and overwriting them",
         edits: &[Edit {
             file: "tiled.rs",
@@ -39,7 +39,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_4x4_no_first_barrier",
-        kernel: "r03_tiled_dynamic_4x4_f32",
+        kernel: "tiled_dynamic_4x4_f32",
         what: "no barrier between filling the tiles and reading them, with 4 x 4 outputs a thread",
         edits: &[Edit {
             file: "tiled.rs",
@@ -57,7 +57,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_4x4_no_second_barrier",
-        kernel: "r03_tiled_dynamic_4x4_f32",
+        kernel: "tiled_dynamic_4x4_f32",
         what: "no barrier between reading the tiles and overwriting them, with 4 x 4 outputs a thread",
         edits: &[Edit {
             file: "tiled.rs",
@@ -72,7 +72,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_barrier_in_guard",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "the first barrier is inside the guard of C's rows",
         edits: &[Edit {
             file: "tiled.rs",
@@ -87,7 +87,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_return_before_barrier",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "threads outside C return before the loop, as in the kernel without tiles",
         edits: &[Edit {
             file: "tiled.rs",
@@ -101,7 +101,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_steps_differ",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "the threads of every second row execute one more iteration",
         edits: &[Edit {
             file: "tiled.rs",
@@ -114,7 +114,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_b_tile_transposed",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "row and column are swapped where the tile of B is filled",
         edits: &[Edit {
             file: "tiled.rs",
@@ -126,7 +126,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_thread_axes_swapped",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "threads are mapped along columns: correct, but neighbors access different rows",
         edits: &[Edit {
             file: "tiled.rs",
@@ -138,7 +138,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_no_zeros",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "the tile of B is not zero-filled outside the matrix",
         edits: &[Edit {
             file: "tiled.rs",
@@ -150,7 +150,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_half_filled",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "the upper half of the threads fills the tiles",
         edits: &[Edit {
             file: "tiled.rs",
@@ -162,7 +162,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_a_guard_incomplete",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "A's columns are not guarded",
         edits: &[Edit {
             file: "tiled.rs",
@@ -175,7 +175,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_a_wrong_leading_dimension",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "A is indexed as if its rows were packed",
         edits: &[Edit {
             file: "tiled.rs",
@@ -187,7 +187,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_store_wrong_leading_dimension",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "C is indexed as if its rows were packed",
         edits: &[Edit {
             file: "tiled.rs",
@@ -199,7 +199,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_store_guard_incomplete",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "C's columns are not guarded",
         edits: &[Edit {
             file: "tiled.rs",
@@ -215,7 +215,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_b_row_of_the_first_step",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "every iteration loads the first tile of B",
         edits: &[Edit {
             file: "tiled.rs",
@@ -227,7 +227,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_one_product_too_many",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "the inner loop goes to the width instead of the width - 1",
         edits: &[Edit {
             file: "tiled.rs",
@@ -240,7 +240,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_step_too_short",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "k-tiles overlap by one column",
         edits: &[Edit {
             file: "tiled.rs",
@@ -252,7 +252,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_one_step_more",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "one more iteration, over zeros: harmless",
         edits: &[Edit {
             file: "tiled.rs",
@@ -264,7 +264,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_last_eight_one_by_one",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "the unrolled loop leaves its last iteration to the remainder loop: harmless",
         edits: &[Edit {
             file: "tiled.rs",
@@ -276,7 +276,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_barrier_too_many",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "a third barrier in each iteration: harmless",
         edits: &[Edit {
             file: "tiled.rs",
@@ -288,10 +288,10 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_array_too_small",
-        kernel: "r02_tiled_static_16_f32",
+        kernel: "tiled_static_16_f32",
         what: "the static array of the tile of A has half of its elements",
         edits: &[Edit {
-            file: "r02_tiled_static.rs",
+            file: "tiled_static.rs",
             find: "a_s: Shared::new(shared_array![$element; ELEMS], ELEMS),",
             replace: "a_s: Shared::new(shared_array![$element; ELEMS / 2], ELEMS),",
         }],
@@ -304,7 +304,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_4x4_not_clamped",
-        kernel: "r03_tiled_dynamic_4x4_f32",
+        kernel: "tiled_dynamic_4x4_f32",
         what: "rows and columns outside the tile are read at the addresses that they would have",
         edits: &[Edit {
             file: "tiled.rs",
@@ -317,7 +317,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_4x4_outside_too",
-        kernel: "r03_tiled_dynamic_4x4_f32",
+        kernel: "tiled_dynamic_4x4_f32",
         what: "a thread's elements outside the tile are filled and stored like those inside",
         edits: &[Edit {
             file: "tiled.rs",
@@ -333,7 +333,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_4x4_wrong_stride",
-        kernel: "r03_tiled_dynamic_4x4_f32",
+        kernel: "tiled_dynamic_4x4_f32",
         what: "a thread's stride is one less than the thread count: some elements are computed twice, others never",
         edits: &[Edit {
             file: "tiled.rs",
@@ -349,10 +349,10 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_bytes_for_elements",
-        kernel: "r03_tiled_dynamic_1x1_f32",
+        kernel: "tiled_dynamic_1x1_f32",
         what: "a byte count is added to a pointer to elements",
         edits: &[Edit {
-            file: "r03_tiled_dynamic.rs",
+            file: "tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
             replace: "base.cast::<E>().add(a_part.get() as usize)",
         }],
@@ -362,10 +362,10 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_tiles_overlap",
-        kernel: "r03_tiled_dynamic_1x1_f32",
+        kernel: "tiled_dynamic_1x1_f32",
         what: "the tile of B starts in the middle of the tile of A",
         edits: &[Edit {
-            file: "r03_tiled_dynamic.rs",
+            file: "tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
             replace: "base.add(a_part.get() as usize / 2).cast()",
         }],
@@ -375,10 +375,10 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_tiles_at_the_same_place",
-        kernel: "r03_tiled_dynamic_1x1_f32",
+        kernel: "tiled_dynamic_1x1_f32",
         what: "the tile of B starts at the tile of A",
         edits: &[Edit {
-            file: "r03_tiled_dynamic.rs",
+            file: "tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
             replace: "base.cast()",
         }],
@@ -387,10 +387,10 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_tile_not_aligned",
-        kernel: "r03_tiled_dynamic_1x1_f32",
+        kernel: "tiled_dynamic_1x1_f32",
         what: "the tile of B starts two bytes after the tile of A",
         edits: &[Edit {
-            file: "r03_tiled_dynamic.rs",
+            file: "tiled_dynamic.rs",
             find: "base.add(a_part.get() as usize).cast()",
             replace: "base.add(a_part.get() as usize + 2).cast()",
         }],
@@ -400,7 +400,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_memory_for_one_tile",
-        kernel: "r03_tiled_dynamic_1x1_f32",
+        kernel: "tiled_dynamic_1x1_f32",
         what: "a launch with the memory of one tile",
         launch: Launch::DynamicBytes(12 * 12 * 4),
         expect: faults(&["DynamicSharedTooSmall"]),
@@ -409,7 +409,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_memory_in_elements",
-        kernel: "r03_tiled_dynamic_1x1_f32",
+        kernel: "tiled_dynamic_1x1_f32",
         what: "a launch with the number of elements instead of bytes",
         launch: Launch::DynamicBytes(2 * 12 * 12),
         expect: faults(&["DynamicSharedTooSmall"]),
@@ -418,7 +418,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         id: "tiled_block_of_another_width",
-        kernel: "r03_tiled_dynamic_1x1_f32",
+        kernel: "tiled_dynamic_1x1_f32",
         what: "a block of 16 x 16 threads for tiles of 12 x 12",
         launch: Launch::Block([16, 16, 1]),
         expect: Expect::Faults {

@@ -1,8 +1,8 @@
-//! Rung 17's tile of 128 x 168 with one mistake each: the ping-pong schedule of two warpgroups.
+//! The 128 x 168 tile of `wgmma` with one mistake each: the ping-pong schedule of two warpgroups.
 
 use super::{Device, Edit, Expect, ROW, Row, edit, faults};
 
-const KERNEL: &str = "r17_wgmma_gemm_nt_128x168_f16";
+const KERNEL: &str = "wgmma_nt_128x168_f16";
 
 pub const ROWS: &[Row] = &[
     Row {

@@ -62,7 +62,7 @@ fn refused() -> Error {
 
 fn ours(us: f64) -> Made {
     let plan = PlanSummary {
-        kernel: "r10_gemm_f32",
+        kernel: "simt_f32",
         tile: [128, 128],
         splits: 1,
         block: [256, 1, 1],

@@ -142,7 +142,7 @@ fn json_has_a_line_a_row_with_kernel_and_both_times() {
     let row = &read["rows"][0];
     assert_eq!(
         (&row["kernel"], &row["dtype"], &row["layout"]),
-        (&"r10_gemm_f32".into(), &"f32".into(), &"NN".into())
+        (&"simt_f32".into(), &"f32".into(), &"NN".into())
     );
     // The names that filed results have.
     let measured = &row["measured"];
@@ -158,7 +158,7 @@ fn json_has_a_line_a_row_with_kernel_and_both_times() {
         );
     }
     assert!(measured["ratio"]["q1"].is_number() && measured["lone_ratio"]["q1"].is_number());
-    assert_eq!(measured["plan"]["kernel"], "r10_gemm_f32");
+    assert_eq!(measured["plan"]["kernel"], "simt_f32");
     assert_eq!(measured["passed_over"][0]["name"], "cublasLt #2");
     assert!(measured["zeros"]["ours"]["us"]["median"].is_number() && measured["zeros"]["ratio"]["median"].is_number());
     let failed = &read["rows"][2];

@@ -1,0 +1,225 @@
+//! From the sums of a warp to C.
+
+use cuda_std::{thread, warp};
+use cuda_views::{GlobalMut, Shared};
+use tilewright_contract::{GemmParams, Output, Swizzle, span_elems};
+
+use super::{Place, Sums, TensorElement, Tile};
+use crate::block::element::Narrowed;
+use crate::block::finish::Finish;
+use crate::block::unroll::unrolled;
+use crate::ptx::async_copy;
+use crate::ptx::mma::c_place;
+
+/// Does with a lane's sums what `params` says, and stores them. Where C is of the type of A and B, takes
+/// vectors of 16 bytes and is not read, by way of shared memory, so that 8 lanes store 128 bytes of a row; else as they
+/// are, two neighbours at once where C allows that: of f32 4 lanes then store 32 bytes, a sector.
+///
+/// # Safety
+/// C and the bias are as `params` says; the place is the warp's own. `ring` is the block's, of which no
+/// thread will use anything any more. Every thread of the block calls this.
+#[inline(always)]
+pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
+    sums: &mut Sums<M, N>,
+    place: Place,
+    params: &GemmParams<E>,
+    ring: Shared<E>,
+) {
+    let GemmParams { c, n, ldc: ld, .. } = *params;
+    let in_f32 = params.output == Output::F32;
+    let whole = n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16);
+    // SAFETY: the caller's promise; C is of f32 where `output` says so, else of E.
+    unsafe {
+        if in_f32 {
+            Direct::new(c.cast::<f32>(), place, params).scale(sums, params);
+        } else {
+            Direct::new(c, place, params).scale(sums, params);
+        }
+        let finish = Finish::new(params);
+        let first_column = place.column + place.warp_column + c_place(thread::thread_idx_x() % 32, 0).1;
+        unrolled!(N, at most 16, |j| {
+            let bias = finish.bias(first_column + 8 * j as u32);
+            unrolled!(M, at most 8, |i| {
+                let [above, above_next, below, below_next] = sums[i][j];
+                let [above, above_next] = finish.apply([above, above_next], bias);
+                let [below, below_next] = finish.apply([below, below_next], bias);
+                sums[i][j] = [above, above_next, below, below_next];
+            });
+        });
+        if in_f32 {
+            Direct::new(c.cast::<f32>(), place, params).store(sums);
+        } else if whole && params.beta == 0.0 {
+            through_shared::<E, T, M, N>(sums, place, params, ring);
+        } else {
+            Direct::new(c, place, params).store(sums);
+        }
+    }
+}
+
+/// Stores by way of shared memory: a warp's part of C as rows of its own, [`Swizzle`]d, so that neither the lanes that
+/// store pairs nor those that load chunks have bank conflicts.
+///
+/// # Safety
+/// As for [`store`]; C, as words of two elements, begins at a multiple of 16 bytes, with rows a multiple of that apart
+/// and of whole 16s.
+#[inline(always)]
+unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usize>(
+    sums: &Sums<M, N>,
+    place: Place,
+    params: &GemmParams<E>,
+    ring: Shared<E>,
+) {
+    let (m, n, ld) = (params.m, params.n, params.ldc as usize);
+    let tile = const { T::TILE };
+    let elems = const { T::TILE.warp_m * T::TILE.warp_n };
+    const {
+        assert!(
+            T::TILE.m * T::TILE.n <= T::TILE.stages * T::TILE.stage_elems(),
+            "the ring holds a tile of C"
+        )
+    };
+    let swizzle = const { Swizzle::of_row(T::TILE.warp_n) };
+    let (warp, lane) = (thread::thread_idx_x() / 32, thread::thread_idx_x() % 32);
+    // Copies of steps behind the end may still be under way, and would come to the ring after what is written there
+    // below.
+    async_copy::wait::<0>();
+    // WAR: no thread reads the ring any more, and none copies to it.
+    thread::sync_threads();
+    // SAFETY: the part is the warp's own, and the ring holds those of all warps. What is stored lies inside C, as whole
+    // chunks do or do not.
+    unsafe {
+        let own = ring.part((warp * elems) as usize, elems as usize);
+        unrolled!(M, at most 8, |i| {
+            unrolled!(N, at most 16, |j| {
+                let mut half = 0;
+                while half < 2 {
+                    let (row, column) = c_place(lane, 2 * half);
+                    let index = swizzle.elem(16 * i as u32 + row, j as u32) + column;
+                    let two = [sums[i][j][2 * half as usize], sums[i][j][2 * half as usize + 1]];
+                    own.set_vec(index as usize, E::narrow_pair(two));
+                    half += 1;
+                }
+            });
+        });
+        // RAW: the warp's part is there.
+        warp::sync_warp(u32::MAX);
+        let words = Shared::<u32>::new(own.as_mut_ptr().cast(), elems as usize / 2);
+        let c = GlobalMut::new_with(params.c.cast::<u32>(), || span_elems(m as usize, n as usize, ld) / 2);
+        let rows = 32 / swizzle.chunks();
+        let mut first = 0;
+        while first < tile.warp_m {
+            let (row, chunk) = (first + lane / swizzle.chunks(), lane % swizzle.chunks());
+            let (in_c, column) = (
+                place.row + place.warp_row + row,
+                place.column + place.warp_column + chunk * 8,
+            );
+            if in_c < m && column < n {
+                let chunk = words.get_vec::<4>(swizzle.elem(row, chunk) as usize / 2);
+                c.set_vec((in_c as usize * ld + column as usize) / 2, chunk);
+            }
+            first += rows;
+        }
+    }
+}
+
+/// C as a lane accesses its elements: in pairs, or one by one.
+#[derive(Clone, Copy)]
+struct Direct<O> {
+    c: GlobalMut<O>,
+    m: u32,
+    n: u32,
+    ld: usize,
+    /// The lane's first element.
+    row: u32,
+    column: u32,
+    /// Whether two elements have one address with a multiple of their bytes in every row; n is even then, so that both
+    /// are in C or neither.
+    pairs: bool,
+}
+
+impl<O: Narrowed> Direct<O> {
+    /// # Safety
+    /// C is as `params` says, of `O`.
+    #[inline(always)]
+    unsafe fn new<E>(c: *mut O, place: Place, params: &GemmParams<E>) -> Self {
+        let (m, n, ld) = (params.m, params.n, params.ldc as usize);
+        let (row, column) = c_place(thread::thread_idx_x() % 32, 0);
+        Self {
+            // SAFETY: the caller's promise.
+            c: unsafe { GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld)) },
+            m,
+            n,
+            ld,
+            row: place.row + place.warp_row + row,
+            column: place.column + place.warp_column + column,
+            pairs: n.is_multiple_of(2) && ld.is_multiple_of(2) && c.addr().is_multiple_of(2 * size_of::<O>()),
+        }
+    }
+
+    /// Where a pair begins, the upper one (`half` 0) or the lower one (1) of a fragment, and which of its elements are
+    /// in C.
+    #[inline(always)]
+    fn pair(self, i: usize, j: usize, half: usize) -> (usize, [bool; 2]) {
+        let row = self.row + 16 * i as u32 + 8 * half as u32;
+        let column = self.column + 8 * j as u32;
+        let inside = [column, column + 1].map(|column| row < self.m && column < self.n);
+        (row as usize * self.ld + column as usize, inside)
+    }
+
+    /// `sums = alpha * sums + beta * C`; with beta 0 C is not read.
+    ///
+    /// # Safety
+    /// No other thread accesses the lane's elements.
+    #[inline(always)]
+    unsafe fn scale<E, const M: usize, const N: usize>(self, sums: &mut Sums<M, N>, params: &GemmParams<E>) {
+        unrolled!(M, at most 8, |i| {
+            unrolled!(N, at most 16, |j| {
+                sums[i][j] = sums[i][j].map(|sum| params.alpha * sum);
+                let mut half = 0;
+                while half < 2 && params.beta != 0.0 {
+                    let (index, inside) = self.pair(i, j, half);
+                    // SAFETY: inside C, and the caller's promise.
+                    let before = unsafe {
+                        if self.pairs && inside[0] {
+                            self.c.get_vec::<2>(index)
+                        } else {
+                            [0, 1].map(|next| self.c.get_if(inside[next] && !self.pairs, || index + next, O::ZERO))
+                        }
+                    };
+                    sums[i][j][2 * half] += params.beta * before[0].widen();
+                    sums[i][j][2 * half + 1] += params.beta * before[1].widen();
+                    half += 1;
+                }
+            });
+        });
+    }
+
+    /// `C = sums`.
+    ///
+    /// # Safety
+    /// No other thread accesses the lane's elements.
+    #[inline(always)]
+    unsafe fn store<const M: usize, const N: usize>(self, sums: &Sums<M, N>) {
+        unrolled!(M, at most 8, |i| {
+            unrolled!(N, at most 16, |j| {
+                let mut half = 0;
+                while half < 2 {
+                    let (index, inside) = self.pair(i, j, half);
+                    let pair = O::narrow_pair([sums[i][j][2 * half], sums[i][j][2 * half + 1]]);
+                    // SAFETY: inside C, and the caller's promise.
+                    unsafe {
+                        if self.pairs {
+                            if inside[0] {
+                                self.c.set_vec(index, pair);
+                            }
+                        } else {
+                            self.c.set_if(inside[0], || index, || pair[0]);
+                            self.c.set_if(inside[1], || index + 1, || pair[1]);
+                        }
+                    }
+                    half += 1;
+                }
+            });
+        });
+    }
+}

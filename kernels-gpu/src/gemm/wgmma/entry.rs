@@ -1,0 +1,53 @@
+//! Entry points with this body.
+
+/// A type for each of the tiles that are listed, and an entry point for each row of the list.
+macro_rules! entry_points {
+    (tiles: $($tile:ident)*) => {$(
+        #[allow(non_camel_case_types)]
+        struct $tile;
+
+        impl $crate::gemm::wgmma::Tile for $tile {
+            const TILE: tilewright_contract::WgmmaTile = tilewright_contract::wgmma_tiles::$tile;
+        }
+    )*};
+    ($($symbol:ident: $tile:ident, $element:ty, $a:ident, $b:ident;)*) => {
+        $(
+            #[doc = concat!(
+                "`", stringify!($element), "`, `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), "."
+            )]
+            ///
+            /// # Safety
+            /// As for [the body](crate::gemm::wgmma::product): maps and operands as `params` describes them,
+            /// grid, block and dynamic shared memory of the plan, workspace and counters for its splits of K.
+            #[cuda_std::kernel(
+                max_threads = tilewright_contract::wgmma_tiles::$tile.threads(),
+                min_blocks = tilewright_contract::wgmma_tiles::$tile.blocks,
+                cluster = tilewright_contract::wgmma_tiles::$tile.cluster_attribute()
+            )]
+            pub unsafe fn $symbol(
+                #[grid_constant] params: &tilewright_contract::GemmParams<$element>,
+                #[grid_constant] map_a: &$crate::ptx::tensor_map::TensorMap,
+                #[grid_constant] map_b: &$crate::ptx::tensor_map::TensorMap,
+                #[grid_constant] map_c: &$crate::ptx::tensor_map::TensorMap,
+            ) {
+                const M_TILES: usize = tilewright_contract::wgmma_tiles::$tile.m_tiles_per_warpgroup() as usize;
+                const ACCUMULATORS: usize = tilewright_contract::wgmma_tiles::$tile.n as usize / 2;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $crate::gemm::wgmma::product::<
+                        $element,
+                        $tile,
+                        { $crate::gemm::wgmma::entry_points!(@is_mn_major $a) },
+                        { $crate::gemm::wgmma::entry_points!(@is_mn_major $b) },
+                        M_TILES,
+                        ACCUMULATORS,
+                    >([map_a, map_b], $crate::gemm::wgmma::Target { map: map_c, params });
+                }
+            }
+        )*
+    };
+    (@is_mn_major KMajor) => { false };
+    (@is_mn_major MnMajor) => { true };
+}
+
+pub(crate) use entry_points;
