@@ -202,6 +202,11 @@ pub enum FaultKind {
         /// The limit, in milliseconds.
         milliseconds: u64,
     },
+    /// The launch spent its [`Budget`](crate::Budget): more barriers, turns or time than it may.
+    Budget {
+        /// The part of the budget, with its number.
+        spent: String,
+    },
     /// The result depends on the order in which threads run, or on the contents of uninitialized shared memory.
     ScheduleDependent {
         /// The two schedules.
@@ -260,6 +265,7 @@ impl FaultKind {
             FaultKind::BadAddress { .. } => "BadAddress",
             FaultKind::Overrun { .. } => "Overrun",
             FaultKind::TimeLimit { .. } => "TimeLimit",
+            FaultKind::Budget { .. } => "Budget",
             FaultKind::ScheduleDependent { .. } => "ScheduleDependent",
             FaultKind::WarpMask { .. } => "WarpMask",
         }
@@ -355,6 +361,7 @@ impl fmt::Display for FaultKind {
                 "still running after {} s without synchronizing with the block",
                 *milliseconds as f64 / 1e3
             ),
+            FaultKind::Budget { spent } => write!(f, "budget spent: {spent} (`Launch::budget`)"),
             FaultKind::ScheduleDependent {
                 schedules: [first, second],
                 buffer,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::budget::Budget;
 use crate::buffer::{Allocation, Snapshot};
 use crate::dim::Dim3;
 use crate::engine::{self, Outcome, Request};
@@ -39,6 +40,7 @@ pub struct Launch {
     workers: usize,
     max_faults: usize,
     time_limit: Duration,
+    budget: Budget,
     only_block: Option<u64>,
     progress: Option<Arc<Progress>>,
 }
@@ -61,6 +63,7 @@ impl Launch {
             workers: 0,
             max_faults: 100,
             time_limit: Duration::from_secs(60),
+            budget: Budget::default(),
             only_block: None,
             progress: None,
         }
@@ -111,6 +114,12 @@ impl Launch {
     /// The longest time that the threads of a block may run without synchronizing; more is a fault. Default: 60 s.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
+        self
+    }
+
+    /// What the launch may spend in all: wall time, barriers, turns of threads. More is a fault.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -165,6 +174,8 @@ impl Launch {
                 checks: self.checks,
                 workers,
                 time_limit: self.time_limit,
+                budget: self.budget,
+                started,
                 only_block: self.only_block,
                 progress: self.progress.clone(),
             };

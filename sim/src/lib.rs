@@ -45,6 +45,7 @@
 pub mod access;
 mod analysis;
 mod attributes;
+mod budget;
 mod buffer;
 pub mod bulk_copy;
 pub mod cluster;
@@ -62,6 +63,7 @@ pub mod wgmma;
 
 pub use analysis::banks;
 pub use attributes::KernelAttributes;
+pub use budget::Budget;
 pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
 pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, SourceLocation};

@@ -136,11 +136,12 @@ impl Grid {
         self.state.lock().progress += 1;
     }
 
-    /// Lets all other blocks run first, and returns when it is this one's turn again. Calls `spawn` if another worker
+    /// Lets all other blocks run first, and returns when it is this one's turn again. A block that `has_news` does
+    /// not poll in vain. Calls `spawn` if another worker
     /// is needed for the blocks that this one would have started.
-    pub(super) fn give_way(&self, place: &mut Place, spawn: impl FnOnce()) -> Result<(), Stuck> {
+    pub(super) fn give_way(&self, place: &mut Place, has_news: bool, spawn: impl FnOnce()) -> Result<(), Stuck> {
         let mut state = self.state.lock();
-        if state.progress == place.seen_progress {
+        if state.progress == place.seen_progress && !has_news {
             place.fruitless += 1;
         } else {
             place.fruitless = 0;
@@ -241,7 +242,7 @@ mod tests {
                         grid.note_progress();
                     }
                     while position == 0 && flag.load(Ordering::Relaxed) == 0 {
-                        let result = grid.give_way(&mut place, || {
+                        let result = grid.give_way(&mut place, false, || {
                             scope.spawn(|| {
                                 while let Some((position, place)) = grid.start() {
                                     grid.take_token(&place);
@@ -267,7 +268,7 @@ mod tests {
         let grid = Grid::new(1);
         let (_, mut place) = grid.start().expect("one block");
         let mut turns = 0;
-        while grid.give_way(&mut place, || ()).is_ok() {
+        while grid.give_way(&mut place, false, || ()).is_ok() {
             turns += 1;
         }
         assert!(turns >= FRUITLESS_TURNS);

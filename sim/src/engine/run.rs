@@ -6,12 +6,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::analysis::global_shadow::GlobalShadow;
 use crate::analysis::sync_vars::GridSync;
+use crate::budget::Budget;
 use crate::buffer::Allocation;
 use crate::dim::Dim3;
 use crate::fault::{FaultKind, SimFault, SourceLocation};
@@ -39,6 +40,9 @@ pub(crate) struct Request<'a> {
     pub(crate) checks: Checks,
     pub(crate) workers: usize,
     pub(crate) time_limit: Duration,
+    pub(crate) budget: Budget,
+    /// The start of the launch.
+    pub(crate) started: Instant,
     pub(crate) only_block: Option<u64>,
     pub(crate) progress: Option<Arc<Progress>>,
 }
@@ -68,6 +72,7 @@ pub(super) struct Config {
     pub(super) poison: u8,
     pub(super) checks: Checks,
     pub(super) time_limit: Duration,
+    pub(super) budget: Budget,
     pub(super) limits: Limits,
 }
 
@@ -119,6 +124,8 @@ pub(super) struct Run {
     pub(super) statics: Mutex<Statics>,
     locations: RwLock<Vec<&'static Location<'static>>>,
     blocks_race: AtomicBool,
+    /// The budget's time is over.
+    out_of_time: AtomicBool,
     results: Mutex<RunResults>,
 }
 
@@ -166,6 +173,17 @@ impl Run {
     /// The source location of a number.
     pub(super) fn location(&self, number: u32) -> &'static Location<'static> {
         self.locations.read()[number as usize]
+    }
+
+    /// Whether the budget's time is over.
+    pub(super) fn is_out_of_time(&self) -> bool {
+        self.out_of_time.load(Relaxed)
+    }
+
+    /// Ends the run because the budget's time is over: no block starts, and those that run end at their next step.
+    pub(super) fn end_time(&self) {
+        self.out_of_time.store(true, Relaxed);
+        self.grid.stop();
     }
 
     pub(super) fn note_race_between_blocks(&self) {
@@ -280,6 +298,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
             poison: request.poison,
             checks: request.checks,
             time_limit: request.time_limit,
+            budget: request.budget,
             limits: request.limits.clone(),
         },
         schedule: request.schedule,
@@ -291,6 +310,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         statics: Mutex::default(),
         locations: RwLock::default(),
         blocks_race: AtomicBool::new(false),
+        out_of_time: AtomicBool::new(false),
         results: Mutex::default(),
     });
     let (sender, receiver) = channel();

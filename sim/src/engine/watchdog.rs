@@ -88,6 +88,7 @@ pub(super) fn watch(
     const GRACE: Duration = Duration::from_secs(1);
     // By worker: its last count of resets, and when that was first seen.
     let mut seen: Vec<(u32, Instant)> = Vec::new();
+    let mut over_since = None;
     while alive > 0 {
         match messages.recv_timeout(TICK) {
             Ok(Message::Spawn) => alive += usize::from(spawn()),
@@ -96,6 +97,9 @@ pub(super) fn watch(
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let now = Instant::now();
+        if now - request.started > run.config.budget.time && !run.is_out_of_time() {
+            run.end_time();
+        }
         let workers = run.watchdog.0.read();
         for (number, worker) in workers.iter().enumerate() {
             let resets = worker.resets.load(Relaxed);
@@ -107,10 +111,12 @@ pub(super) fn watch(
                 (*last, *since) = (resets, now);
             }
             let quiet = now - *since;
-            if quiet > run.config.time_limit {
+            let is_over = run.is_out_of_time();
+            if quiet > run.config.time_limit || is_over {
                 worker.expired.store(true, Relaxed);
             }
-            if quiet > run.config.time_limit + GRACE {
+            let grace = is_over.then(|| *over_since.get_or_insert(now));
+            if quiet > run.config.time_limit + GRACE || grace.is_some_and(|since| now - since > GRACE) {
                 // Under the lock that the worker takes before it ends, so that the thread is alive.
                 if let Some(target) = *worker.target.lock() {
                     trap::kill(target);

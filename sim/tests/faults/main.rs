@@ -33,6 +33,7 @@ programs! {
     bad_address: BadAddress;
     barrier_divergence: BarrierDivergence;
     barrier_mismatch: BarrierMismatch;
+    budget: Budget;
     bulk_copy: BulkCopy;
     cluster: Cluster;
     deadlock: Deadlock;

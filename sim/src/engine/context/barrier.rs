@@ -92,7 +92,12 @@ impl BlockContext {
         }
         self.order_by_barrier();
         self.check_canaries();
-        self.barriers.interval.set(self.barriers.interval.get() + 1);
+        let interval = self.barriers.interval.get() + 1;
+        self.barriers.interval.set(interval);
+        if interval > self.run.config.budget.barriers {
+            let barriers = self.run.config.budget.barriers;
+            self.budget_is_spent(first, format!("the block passed more than {barriers} barriers"));
+        }
         self.threads.note_progress();
         self.watchdog.reset();
         true

@@ -31,7 +31,8 @@ pub(in crate::engine) fn run_cluster(contexts: &[BlockContext], spawn: &dyn Fn()
     let mut blocks: Vec<Block<'_>> = contexts.iter().map(Block::new).collect();
     let progress = || contexts.iter().map(|context| context.threads.progress()).sum::<u64>();
     let is_aborted = || contexts.iter().any(|context| context.faults.is_aborted());
-    let mut seen_progress = progress();
+    let news = || contexts.iter().map(|context| context.threads.news()).sum::<u64>();
+    let (mut seen_progress, mut seen_news) = (progress(), news());
     let mut idle_passes = 0;
     loop {
         let mut passes = Vec::with_capacity(blocks.len());
@@ -70,7 +71,8 @@ pub(in crate::engine) fn run_cluster(contexts: &[BlockContext], spawn: &dyn Fn()
         } else {
             idle_passes = 0;
         }
-        if idle_passes > 1 && contexts[0].give_way(spawn).is_err() {
+        let has_news = std::mem::replace(&mut seen_news, news()) != seen_news;
+        if idle_passes > 1 && contexts[0].give_way(has_news, spawn).is_err() {
             contexts.iter().for_each(BlockContext::deadlock);
             break;
         }

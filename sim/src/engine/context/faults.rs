@@ -137,7 +137,22 @@ impl BlockContext {
         self.fatal(self.time_limit(), location, None)
     }
 
+    /// Records that the block has spent its budget, and ends the run: the other blocks would do the same.
+    #[cold]
+    pub(super) fn budget_is_spent(&self, thread: usize, spent: String) {
+        let location = self.threads.get(thread).location.get().map(SourceLocation::from);
+        self.record(thread, FaultKind::Budget { spent }, location, None);
+        self.faults.abort();
+        self.run.grid.stop();
+    }
+
     fn time_limit(&self) -> FaultKind {
+        if self.run.is_out_of_time() {
+            let time = self.run.config.budget.time.as_secs_f64();
+            return FaultKind::Budget {
+                spent: format!("the launch ran for {time} s"),
+            };
+        }
         FaultKind::TimeLimit {
             milliseconds: self.run.config.time_limit.as_millis() as u64,
         }

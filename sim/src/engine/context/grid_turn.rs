@@ -41,15 +41,16 @@ impl BlockContext {
         }
     }
 
-    /// Lets all other blocks run first. `spawn` starts another worker for the blocks that this one would start.
+    /// Lets all other blocks run first. `has_news`: a thread of this one read something new since the last time.
+    /// `spawn` starts another worker for the blocks that this one would start.
     ///
     /// # Errors
     /// No block can make progress.
-    pub(super) fn give_way(&self, spawn: &dyn Fn()) -> Result<(), Stuck> {
+    pub(super) fn give_way(&self, has_news: bool, spawn: &dyn Fn()) -> Result<(), Stuck> {
         let mut place = self.turn.place.borrow_mut();
         let place = place.as_mut().expect("a running block has a place");
         self.watchdog.reset();
-        let result = self.run.grid.give_way(place, spawn);
+        let result = self.run.grid.give_way(place, has_news, spawn);
         self.turn.holds_token.set(result.is_ok());
         self.watchdog.reset();
         result

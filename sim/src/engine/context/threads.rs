@@ -1,6 +1,7 @@
 //! The threads of a block: their states, their stacks, and how the running one waits.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::panic::Location;
 
 use crate::device::BarrierOp;
@@ -42,10 +43,7 @@ pub(super) struct Thread {
     pub(super) value: Cell<u64>,
     pub(super) exchange: LaneExchange,
     pub(super) fiber: RefCell<Option<Fiber>>,
-    /// How often in a row it read `seen` and changed nothing.
-    idle: Cell<u32>,
-    /// The address and value of the last such read.
-    seen: Cell<(usize, u64)>,
+    polls: RefCell<Polls>,
 }
 
 impl Thread {
@@ -56,8 +54,7 @@ impl Thread {
             value: Cell::new(0),
             exchange: LaneExchange::default(),
             fiber: RefCell::new(None),
-            idle: Cell::new(0),
-            seen: Cell::new((0, 0)),
+            polls: RefCell::default(),
         }
     }
 
@@ -68,8 +65,59 @@ impl Thread {
     /// Prepares the thread for the next block.
     pub(super) fn reset(&self) {
         self.status.set(Status::Ready);
-        self.idle.set(0);
+        self.polls.borrow_mut().start_again();
         self.exchange.clear();
+    }
+}
+
+/// A thread's atomic reads since it last changed something.
+///
+/// A thread that polls reads the same values from the same addresses again and again, however many these are. It lets
+/// others run first after a few reads, whatever they are; but only a read that tells it nothing new counts against it
+/// when nobody else can run.
+#[derive(Default)]
+struct Polls {
+    /// Reads since the thread last let others run.
+    idle: u32,
+    /// The last read.
+    last: (usize, u64),
+    /// The last value read from each address.
+    seen: HashMap<usize, u64>,
+}
+
+impl Polls {
+    /// Reads until a thread counts as polling.
+    const PATIENCE: u32 = 32;
+    /// Addresses that are remembered.
+    const MOST: usize = 4096;
+
+    fn start_again(&mut self) {
+        self.idle = 0;
+        self.last = (0, 0);
+        if !self.seen.is_empty() {
+            self.seen.clear();
+        }
+    }
+
+    /// Notes a read; returns whether the thread learned something from it.
+    fn is_news(&mut self, address: usize, value: u64) -> bool {
+        self.idle += 1;
+        if std::mem::replace(&mut self.last, (address, value)) == (address, value) {
+            return false;
+        }
+        if self.seen.len() == Self::MOST {
+            self.seen.clear();
+        }
+        self.seen.insert(address, value) != Some(value)
+    }
+
+    /// Whether others run first now. The thread's next turn is long enough to read all its addresses once.
+    fn must_wait(&mut self) -> bool {
+        let waits = self.idle >= Self::PATIENCE;
+        if waits {
+            self.idle = Self::PATIENCE.saturating_sub(self.seen.len().max(1) as u32);
+        }
+        waits
     }
 }
 
@@ -84,8 +132,12 @@ pub(super) struct Threads {
     running_index: Cell<[u32; 3]>,
     /// Counts the events that threads of this or another block may wait for.
     progress: Cell<u64>,
+    /// Counts the reads from which a thread learned something.
+    news: Cell<u64>,
     /// A thread became ready whose turn may be over.
     woken: Cell<bool>,
+    /// Turns of the block's threads.
+    turns: Cell<u64>,
 }
 
 impl Threads {
@@ -98,12 +150,23 @@ impl Threads {
             running: Cell::new(0),
             running_index: Cell::new([0; 3]),
             progress: Cell::new(0),
+            news: Cell::new(0),
             woken: Cell::new(false),
+            turns: Cell::new(0),
         }
     }
 
     pub(super) fn start_block(&self) {
         self.woken.set(false);
+        self.turns.set(0);
+    }
+
+    /// Counts a turn of a thread; returns how many the block has had.
+    #[inline]
+    pub(super) fn take_turn(&self) -> u64 {
+        let turns = self.turns.get() + 1;
+        self.turns.set(turns);
+        turns
     }
 
     pub(super) fn len(&self) -> usize {
@@ -167,6 +230,15 @@ impl Threads {
         self.progress.get()
     }
 
+    /// Counts a read from which a thread learned something.
+    fn note_news(&self) {
+        self.news.set(self.news.get() + 1);
+    }
+
+    pub(super) fn news(&self) -> u64 {
+        self.news.get()
+    }
+
     /// Notes that a thread became ready whose turn may be over.
     pub(super) fn wake(&self) {
         self.woken.set(true);
@@ -192,7 +264,7 @@ impl BlockContext {
         thread.status.set(status);
         thread.location.set(Some(location));
         if status != Status::Polling {
-            thread.idle.set(0);
+            thread.polls.borrow_mut().idle = 0;
         }
         self.suspend();
     }
@@ -211,20 +283,21 @@ impl BlockContext {
     /// The thread read `value` from `address` and changed nothing. After a few such reads in a row it counts as
     /// polling, and other threads run first.
     pub(super) fn note_same(&self, address: usize, value: u64, location: &'static Location<'static>) {
-        const PATIENCE: u32 = 32;
-        let thread = self.threads.running();
-        if thread.seen.replace((address, value)) != (address, value) {
-            return self.note_change();
-        }
-        thread.idle.set(thread.idle.get() + 1);
-        if thread.idle.get() >= PATIENCE {
+        let must_wait = {
+            let mut polls = self.threads.running().polls.borrow_mut();
+            if polls.is_news(address, value) {
+                self.threads.note_news();
+            }
+            polls.must_wait()
+        };
+        if must_wait {
             self.wait(Status::Polling, location);
         }
     }
 
     /// The thread did something that others may wait for.
     pub(super) fn note_change(&self) {
-        self.threads.running().idle.set(0);
+        self.threads.running().polls.borrow_mut().start_again();
         self.threads.note_progress();
     }
 

@@ -69,6 +69,10 @@ impl BlockContext {
     /// Runs one thread until it waits.
     fn run_thread(&self, thread: usize) {
         self.threads.set_running(thread);
+        if self.threads.take_turn() > self.run.config.budget.turns {
+            let turns = self.run.config.budget.turns;
+            return self.budget_is_spent(thread, format!("the block's threads took more than {turns} turns"));
+        }
         let own = self.threads.get(thread);
         let mut fiber = match own.fiber.take() {
             Some(fiber) => fiber,

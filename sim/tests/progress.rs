@@ -1,0 +1,117 @@
+//! Threads and blocks that wait for each other: polling, and budgets.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::Duration;
+
+use cuda_sim::device::{self, Scope};
+use cuda_sim::{Budget, GlobalBuffer, Launch, Report};
+
+/// The kinds of a report's faults.
+fn kinds(report: &Report) -> Vec<&'static str> {
+    report.faults.iter().map(|fault| fault.kind.name()).collect()
+}
+
+fn thread() -> usize {
+    device::thread_idx()[0] as usize
+}
+
+fn block() -> usize {
+    device::block_idx()[0] as usize
+}
+
+#[test]
+fn polling_any_number_of_addresses_lets_others_run() {
+    // Two flags in one condition, and a table of flags larger than what is remembered of each thread.
+    for (flags, polled) in [(2, 2), (100, 100), (6000, 6000)] {
+        let data = GlobalBuffer::<u32>::zeroed(flags);
+        let report = Launch::new(1 + flags.div_ceil(64) as u32, 64)
+            .workers(2)
+            .time_limit(Duration::from_secs(5))
+            .run(|| {
+                let data = data.as_mut_ptr();
+                // SAFETY: inside the buffer.
+                let load = |at| unsafe { device::atomic_load(data.add(at), Acquire, Scope::Device) };
+                if block() == 0 {
+                    while thread() == 0 && (0..polled).fold(1, |all, at| all & load(at)) == 0 {}
+                } else {
+                    for at in ((block() - 1) * 64 + thread()..flags).step_by(flags.next_multiple_of(64)) {
+                        // SAFETY: inside the buffer.
+                        unsafe { device::atomic_store(data.add(at), 1, Release, Scope::Device) };
+                    }
+                }
+            });
+        report.assert_clean();
+    }
+}
+
+#[test]
+fn readers_of_a_sequence_lock_end() {
+    let data = GlobalBuffer::<u32>::zeroed(3);
+    let report = Launch::new(2, 32).time_limit(Duration::from_secs(5)).run(|| {
+        let data = data.as_mut_ptr();
+        // SAFETY: inside the buffer.
+        let load = |at| unsafe { device::atomic_load(data.add(at), Acquire, Scope::Device) };
+        // SAFETY: inside the buffer.
+        let store = |at, value| unsafe { device::atomic_store(data.add(at), value, Release, Scope::Device) };
+        if block() == 1 {
+            if thread() == 0 {
+                store(0, 1);
+                (store(1, 7), store(2, 7));
+                store(0, 2);
+            }
+            return;
+        }
+        loop {
+            let before = load(0);
+            let values = (load(1), load(2));
+            if before == 2 && load(0) == before {
+                assert_eq!(values, (7, 7));
+                break;
+            }
+        }
+    });
+    report.assert_clean();
+}
+
+#[test]
+fn a_wait_for_two_values_that_never_come_is_a_deadlock() {
+    let data = GlobalBuffer::<u32>::zeroed(2);
+    let report = Launch::new(2, 32).run(|| {
+        // SAFETY: inside the buffer.
+        let load = |at| unsafe { device::atomic_load(data.as_ptr().add(at), Acquire, Scope::Device) };
+        while load(0) & load(1) == 0 {}
+    });
+    assert_eq!(kinds(&report), ["Deadlock"]);
+}
+
+#[test]
+fn a_loop_of_barriers_spends_the_budget() {
+    // The default ends it in a few seconds; a loop of rendezvous passes no barrier, but takes turns.
+    let report = Launch::new(2, 32).run(|| while device::sync_threads_reduce(device::BarrierOp::Or, 1) != 0 {});
+    assert_eq!(kinds(&report), ["Budget"]);
+    let budget = Budget {
+        turns: 100_000,
+        ..Budget::default()
+    };
+    let report = Launch::new(2, 32).budget(budget).run(|| {
+        while device::active_mask() != 0 {
+            device::sync_warp(u32::MAX)
+        }
+    });
+    assert_eq!(kinds(&report), ["Budget"]);
+    let budget = Budget {
+        time: Duration::from_millis(200),
+        ..Budget::default()
+    };
+    let report = Launch::new(2, 32).budget(budget).run(|| {
+        loop {
+            device::sync_threads()
+        }
+    });
+    assert_eq!(kinds(&report), ["Budget"]);
+    assert!(report.seconds < 5.0, "{}", report.seconds);
+    assert!(
+        report.faults[0].to_string().contains("the launch ran for 0.2 s"),
+        "{report}"
+    );
+}
