@@ -11,6 +11,8 @@ use parking_lot::RwLock;
 
 /// The value of unwritten bytes: NaN in every floating-point type, and a large negative integer.
 const POISON: u8 = 0xff;
+/// Bytes on either side of a buffer that no kernel may write: [`Allocation::check_red_zones`].
+const RED_ZONE: usize = 4096;
 /// A GPU's allocations are aligned to at least this (CUDA C++ Programming Guide, "Device Memory Accesses").
 const ALIGNMENT: usize = 256;
 
@@ -185,10 +187,12 @@ impl Allocation {
     fn new(bytes: usize, fill: Fill, rows: Option<Rows>) -> Arc<Self> {
         let layout = Self::layout(bytes);
         // SAFETY: the size is not 0.
-        let base = unsafe { std::alloc::alloc(layout) };
-        let base = NonNull::new(base).unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
-        // SAFETY: the whole of the new allocation.
-        unsafe { base.as_ptr().write_bytes(POISON, layout.size()) };
+        let start = unsafe { std::alloc::alloc(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
+        // SAFETY: the buffer is between two red zones.
+        let base = unsafe { start.add(RED_ZONE) };
+        // SAFETY: the whole of the buffer.
+        unsafe { base.as_ptr().write_bytes(POISON, bytes) };
         let written = (fill == Fill::Unwritten).then(|| (0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect());
         let allocation = Arc::new(Self {
             base,
@@ -196,6 +200,7 @@ impl Allocation {
             rows,
             written,
         });
+        allocation.lay_red_zones();
         ALLOCATIONS
             .write()
             .insert(base.as_ptr().addr(), Arc::downgrade(&allocation));
@@ -207,7 +212,7 @@ impl Allocation {
     }
 
     fn layout(bytes: usize) -> std::alloc::Layout {
-        std::alloc::Layout::from_size_align(bytes.max(1), ALIGNMENT).expect("a buffer below 2^63 bytes")
+        std::alloc::Layout::from_size_align(bytes + 2 * RED_ZONE, ALIGNMENT).expect("a buffer below 2^63 bytes")
     }
 
     /// The allocation that contains `address`.
@@ -266,6 +271,36 @@ impl Allocation {
         }
     }
 
+    /// The bytes of the red zones: the distance of each from the buffer's start, its address, its proper value.
+    fn red_zones(&self) -> impl Iterator<Item = (isize, *mut u8, u8)> {
+        let (zone, bytes) = (RED_ZONE as isize, self.bytes as isize);
+        (-zone..0).chain(bytes..bytes + zone).map(|offset| {
+            // SAFETY: within the allocation.
+            let address = unsafe { self.base.as_ptr().offset(offset) };
+            // Not one value, so that a loop that copies a row too far is seen.
+            (offset, address, (offset as u8).wrapping_mul(59) ^ 0xa5)
+        })
+    }
+
+    /// Fills the red zones.
+    pub(crate) fn lay_red_zones(&self) {
+        for (_, address, value) in self.red_zones() {
+            // SAFETY: within the allocation; no kernel runs.
+            unsafe { address.write(value) };
+        }
+    }
+
+    /// Whether anything wrote next to the buffer: the distance of the first such byte from the buffer's start, and how
+    /// many there are.
+    pub(crate) fn check_red_zones(&self) -> Option<(i64, u64)> {
+        // SAFETY: within the allocation; no kernel runs.
+        let mut changed = self
+            .red_zones()
+            .filter(|&(_, address, value)| unsafe { address.read() } != value);
+        let (first, ..) = changed.next()?;
+        Some((first as i64, 1 + changed.count() as u64))
+    }
+
     /// The contents and which of it was written.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut contents = vec![0; self.bytes];
@@ -293,7 +328,7 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         ALLOCATIONS.write().remove(&self.address());
         // SAFETY: made by `alloc` with this layout, and dropped once.
-        unsafe { std::alloc::dealloc(self.base.as_ptr(), Self::layout(self.bytes)) };
+        unsafe { std::alloc::dealloc(self.base.sub(RED_ZONE).as_ptr(), Self::layout(self.bytes)) };
     }
 }
 

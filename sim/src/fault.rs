@@ -197,6 +197,17 @@ pub enum FaultKind {
         /// The array's length in bytes.
         bytes: u64,
     },
+    /// A raw pointer overwrote memory next to a buffer. Seen when the launch ends.
+    RedZone {
+        /// The buffer, in the order of creation among the thread's live buffers.
+        buffer: u32,
+        /// Its length in bytes.
+        buffer_bytes: u64,
+        /// Offset of the first overwritten byte from the buffer's start.
+        offset: i64,
+        /// The number of overwritten bytes.
+        bytes: u64,
+    },
     /// The threads of a block ran for the time limit without synchronizing: the watchdog takes them to run forever.
     TimeLimit {
         /// The limit, in milliseconds.
@@ -264,6 +275,7 @@ impl FaultKind {
             FaultKind::StackOverflow { .. } => "StackOverflow",
             FaultKind::BadAddress { .. } => "BadAddress",
             FaultKind::Overrun { .. } => "Overrun",
+            FaultKind::RedZone { .. } => "RedZone",
             FaultKind::TimeLimit { .. } => "TimeLimit",
             FaultKind::Budget { .. } => "Budget",
             FaultKind::ScheduleDependent { .. } => "ScheduleDependent",
@@ -356,6 +368,16 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::BadAddress { address } => write!(f, "bad address: {address}"),
             FaultKind::Overrun { bytes } => write!(f, "memory after a shared array of {bytes} bytes was overwritten"),
+            FaultKind::RedZone {
+                buffer,
+                buffer_bytes,
+                offset,
+                bytes,
+            } => write!(
+                f,
+                "memory next to buffer {buffer}, of {buffer_bytes} bytes, was overwritten: {bytes} bytes, the first at \
+                 byte {offset}"
+            ),
             FaultKind::TimeLimit { milliseconds } => write!(
                 f,
                 "still running after {} s without synchronizing with the block",
@@ -418,7 +440,10 @@ impl fmt::Display for SimFault {
         write!(f, "{}", self.kind)?;
         if matches!(
             self.kind,
-            FaultKind::LaunchShape { .. } | FaultKind::Resources { .. } | FaultKind::ScheduleDependent { .. }
+            FaultKind::LaunchShape { .. }
+                | FaultKind::Resources { .. }
+                | FaultKind::RedZone { .. }
+                | FaultKind::ScheduleDependent { .. }
         ) {
             return Ok(());
         }

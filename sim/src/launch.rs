@@ -179,6 +179,8 @@ impl Launch {
                 only_block: self.only_block,
                 progress: self.progress.clone(),
             };
+            // Nothing that was written before the launch is the kernel's.
+            buffers.iter().for_each(|buffer| buffer.lay_red_zones());
             let mut outcome = engine::run(&request(workers), &kernel);
             if outcome.blocks_race && workers > 1 {
                 // The order of the two depended on timing. With one worker it does not.
@@ -189,6 +191,7 @@ impl Launch {
             }
             let broken = !outcome.faults.is_empty();
             self.add(&mut report, outcome, number == 0);
+            add_red_zones(&mut report, &buffers);
             if schedules.len() > 1 && !broken {
                 let after = snapshots();
                 match &first {
@@ -328,5 +331,22 @@ impl Launch {
             });
         }
         Ok(())
+    }
+}
+
+/// Records the buffers beside which the run wrote.
+fn add_red_zones(report: &mut Report, buffers: &[Arc<Allocation>]) {
+    for (number, buffer) in buffers.iter().enumerate() {
+        let Some((offset, bytes)) = buffer.check_red_zones() else {
+            continue;
+        };
+        let kind = FaultKind::RedZone {
+            buffer: number as u32,
+            buffer_bytes: buffer.bytes() as u64,
+            offset,
+            bytes,
+        };
+        // Two buffers have one fault each.
+        report.faults.push(SimFault::of_launch(kind));
     }
 }

@@ -139,7 +139,10 @@ mod coroutine {
             if !self.inner.done() {
                 RUNNING.set(self.yielder.get());
                 UNWINDING.set(true);
+                // A fault in a destructor ends the fiber by a signal.
+                HANDLER.set(Some(self.inner.trap_handler()));
                 self.inner.force_unwind();
+                HANDLER.set(None);
                 UNWINDING.set(false);
                 RUNNING.set(ptr::null());
             }

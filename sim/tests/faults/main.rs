@@ -47,6 +47,7 @@ programs! {
     out_of_bounds: OutOfBounds;
     overrun: Overrun;
     panic: Panic;
+    red_zone: RedZone;
     schedule_dependent: ScheduleDependent;
     shared_limit: SharedLimit;
     shared_race: SharedRace;

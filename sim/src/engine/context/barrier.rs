@@ -54,6 +54,9 @@ fn is_waiting(thread: &Thread) -> bool {
 impl BlockContext {
     /// Waits at the block's barrier; returns the result of the reduction, if there is one.
     pub(crate) fn barrier(&self, reduction: Option<(BarrierOp, u32)>, location: &'static Location<'static>) -> u32 {
+        if self.is_unwinding() {
+            return 0;
+        }
         let thread = self.threads.running();
         let predicate = reduction.is_some_and(|(_, predicate)| predicate != 0);
         thread.value.set(u64::from(predicate));

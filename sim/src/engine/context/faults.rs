@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::engine::CURRENT;
 use crate::engine::fiber::{self, Exit, STACK_BYTES, Trap};
+use crate::engine::trap;
 use crate::fault::{FaultKind, OtherAccess, SimFault, SourceLocation};
 
 use super::BlockContext;
@@ -62,6 +63,10 @@ impl BlockContext {
         other: Option<OtherAccess>,
     ) {
         let thread = self.threads.running_number();
+        if self.is_unwinding() {
+            // The block has ended by the fault that came first.
+            return;
+        }
         self.record(thread, kind, location.map(SourceLocation::from), other);
     }
 
@@ -85,8 +90,27 @@ impl BlockContext {
     /// Ends the running thread and its block.
     #[cold]
     pub(super) fn stop(&self) -> ! {
+        if self.is_unwinding() {
+            self.abandon();
+        }
         self.faults.abort();
+        self.threads.running().is_unwinding.set(true);
         resume_unwind(Box::new(Stop))
+    }
+
+    /// Ends the running thread, which is unwinding, without running the rest of its destructors: a second panic would
+    /// end the process.
+    #[cold]
+    pub(super) fn abandon(&self) -> ! {
+        self.faults.abort();
+        self.threads.running().is_abandoned.set(true);
+        if let Some((message, location)) = self.faults.panicked.take() {
+            let thread = self.threads.running_number();
+            self.record(thread, FaultKind::Panic { message }, location, None);
+        }
+        trap::kill(trap::target());
+        // Where no signal ends a coroutine.
+        std::process::abort()
     }
 
     /// Records a fault of a thread of the block.
@@ -163,6 +187,9 @@ impl BlockContext {
         let Exit::Trapped { trap, instruction } = exit else {
             return;
         };
+        if self.threads.get(thread).is_abandoned.get() {
+            return;
+        }
         let kind = match trap {
             Trap::StackOverflow => FaultKind::StackOverflow {
                 stack_bytes: STACK_BYTES as u64,
@@ -254,6 +281,7 @@ pub(in crate::engine) fn install_panic_hook() {
                 line: location.line(),
                 column: location.column(),
             });
+            context.threads.running().is_unwinding.set(true);
             let panicked = &context.faults.panicked;
             panicked.replace(Some((message_of(info.payload()), location)));
         }));

@@ -35,6 +35,9 @@ struct NamedBarrier {
 impl BlockContext {
     /// `bar.arrive`, or `bar.sync` if `waits`.
     pub(crate) fn named_barrier(&self, id: u32, threads: u32, waits: bool, location: &'static Location<'static>) {
+        if self.is_unwinding() {
+            return;
+        }
         self.check_watchdog();
         let thread = self.threads.running_number();
         let all = self.threads.len().next_multiple_of(WARP) as u32;

@@ -44,6 +44,10 @@ pub(super) struct Thread {
     pub(super) exchange: LaneExchange,
     pub(super) fiber: RefCell<Option<Fiber>>,
     polls: RefCell<Polls>,
+    /// Its frames are being unwound: its destructors run.
+    pub(super) is_unwinding: Cell<bool>,
+    /// A fault in a destructor has ended it. The first one is recorded.
+    pub(super) is_abandoned: Cell<bool>,
 }
 
 impl Thread {
@@ -55,6 +59,8 @@ impl Thread {
             exchange: LaneExchange::default(),
             fiber: RefCell::new(None),
             polls: RefCell::default(),
+            is_unwinding: Cell::new(false),
+            is_abandoned: Cell::new(false),
         }
     }
 
@@ -65,6 +71,8 @@ impl Thread {
     /// Prepares the thread for the next block.
     pub(super) fn reset(&self) {
         self.status.set(Status::Ready);
+        self.is_unwinding.set(false);
+        self.is_abandoned.set(false);
         self.polls.borrow_mut().start_again();
         self.exchange.clear();
     }
@@ -259,6 +267,12 @@ impl BlockContext {
 
     /// Waits at `location` until the scheduler clears `status`.
     pub(super) fn wait(&self, status: Status, location: &'static Location<'static>) {
+        if self.is_unwinding() {
+            // Polling ends; nobody will complete anything else.
+            return if status != Status::Polling {
+                self.abandon()
+            };
+        }
         self.check_watchdog();
         let thread = self.threads.running();
         thread.status.set(status);
@@ -269,8 +283,18 @@ impl BlockContext {
         self.suspend();
     }
 
+    /// Whether the running thread's destructors run because of a fault. They must not wait: the block has ended, and a
+    /// coroutine that is unwound cannot be resumed. A kernel may have caught its own panic: then nothing unwinds.
+    #[inline]
+    pub(super) fn is_unwinding(&self) -> bool {
+        self.threads.running().is_unwinding.get() && std::thread::panicking()
+    }
+
     /// Lets other threads run; the thread stays ready.
     pub(super) fn suspend(&self) {
+        if self.is_unwinding() {
+            return;
+        }
         let thread = self.threads.running_number();
         fiber::suspend();
         debug_assert_eq!(

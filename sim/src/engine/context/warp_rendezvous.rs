@@ -70,11 +70,21 @@ impl BlockContext {
 
     /// `sync_warp`.
     pub(crate) fn sync_warp(&self, mask: u32, location: &'static Location<'static>) {
-        self.rendezvous(WarpOp::Sync, mask, 0, location);
+        if !self.is_unwinding() {
+            self.rendezvous(WarpOp::Sync, mask, 0, location);
+        }
     }
 
     /// Exchanges `value` with the lanes of `mask`; returns the values of all of them.
     pub(crate) fn exchange(&self, mask: u32, value: u64, location: &'static Location<'static>) -> Rc<WarpValues> {
+        if self.is_unwinding() {
+            let lane = self.lane();
+            return Rc::new(WarpValues {
+                lane,
+                mask: 1 << lane,
+                values: [value; WARP],
+            });
+        }
         self.rendezvous(WarpOp::Exchange, mask, value, location);
         let values = self.threads.running().exchange.values.take();
         values.expect("the rendezvous leaves its values")
@@ -82,6 +92,9 @@ impl BlockContext {
 
     /// All lanes' operands of the whole warp's instruction at `location`.
     pub(crate) fn gather(&self, words: LaneWords, location: &'static Location<'static>) -> Rc<[LaneWords; WARP]> {
+        if self.is_unwinding() {
+            return Rc::new([words; WARP]);
+        }
         let thread = self.threads.running();
         thread.exchange.words.set(words);
         self.rendezvous(WarpOp::Instruction, u32::MAX, 0, location);

@@ -122,6 +122,7 @@ impl BlockContext {
             self.threads.replace_running(number);
             if let Some(fiber) = thread.fiber.take() {
                 // Destructors of the kernel's values run: they may ask for their indices.
+                thread.is_unwinding.set(true);
                 CURRENT.set(self);
                 fiber.recycle(&mut self.threads.stacks.borrow_mut());
                 CURRENT.set(ptr::null());
