@@ -42,6 +42,7 @@ pub struct Launch {
     time_limit: Duration,
     budget: Budget,
     only_block: Option<u64>,
+    resident_blocks: Option<u64>,
     progress: Option<Arc<Progress>>,
 }
 
@@ -65,6 +66,7 @@ impl Launch {
             time_limit: Duration::from_secs(60),
             budget: Budget::default(),
             only_block: None,
+            resident_blocks: None,
             progress: None,
         }
     }
@@ -129,6 +131,15 @@ impl Launch {
         self
     }
 
+    /// The most blocks that may be resident, that is, have started and not ended; a block that waits for one that is not
+    /// resident waits forever. Give the number of the device: multiprocessors times blocks of each. A cooperative launch
+    /// of more blocks is an error on a GPU. Default: as many as this machine's memory holds
+    /// ([`Report::resident_blocks`]).
+    pub fn resident_blocks(mut self, blocks: u64) -> Self {
+        self.resident_blocks = Some(blocks);
+        self
+    }
+
     /// Calls `progress` repeatedly during a run with the number of blocks done and of all blocks.
     pub fn on_progress(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
@@ -177,6 +188,7 @@ impl Launch {
                 budget: self.budget,
                 started,
                 only_block: self.only_block,
+                resident_blocks: self.resident_blocks,
                 progress: self.progress.clone(),
             };
             // Nothing that was written before the launch is the kernel's.
@@ -230,6 +242,7 @@ impl Launch {
             checks: self.checks,
             blocks: 0,
             threads: 0,
+            resident_blocks: 0,
             faults: Vec::new(),
             faults_left_out: 0,
             shared: SharedUsage {
@@ -256,6 +269,7 @@ impl Launch {
         }
         if is_first {
             report.blocks = outcome.blocks;
+            report.resident_blocks = outcome.resident;
             report.threads = outcome.blocks * self.block.count();
             report.barriers_per_thread = outcome.barriers;
             report.lines = outcome.lines;

@@ -78,6 +78,9 @@ pub struct Report {
     pub blocks: u64,
     /// Number of threads that ran.
     pub threads: u64,
+    /// The most blocks that had started and not ended at one time: more than there are cores only if blocks wait for
+    /// others. Of the first schedule.
+    pub resident_blocks: u64,
     /// Faults, in the order of the schedule.
     pub faults: Vec<SimFault>,
     /// Faults beyond the limit of [`Launch::max_faults`](crate::Launch::max_faults).

@@ -1,6 +1,6 @@
 //! Threads and blocks that wait for each other: polling, and budgets.
 
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::time::Duration;
 
 use cuda_sim::device::{self, Scope};
@@ -114,4 +114,58 @@ fn a_loop_of_barriers_spends_the_budget() {
         report.faults[0].to_string().contains("the launch ran for 0.2 s"),
         "{report}"
     );
+}
+
+/// A grid barrier of `blocks` blocks of `threads` threads, `rounds` times. Every thread keeps a value on its stack.
+fn grid_barrier(launch: &Launch, rounds: u32, everybody_polls: bool) -> Report {
+    let arrived = GlobalBuffer::<u32>::zeroed(1);
+    launch.run(|| {
+        let (counter, all) = (arrived.as_mut_ptr(), device::grid_dim()[0]);
+        let own = std::hint::black_box([block() as u64 + 1, thread() as u64 + 2]);
+        for round in 1..=rounds {
+            device::sync_threads();
+            // SAFETY: inside the buffer.
+            unsafe {
+                if thread() == 0 {
+                    device::atomic_update(counter, AcqRel, Scope::Device, |old| old + 1);
+                }
+                if thread() == 0 || everybody_polls {
+                    while device::atomic_load(counter, Acquire, Scope::Device) < round * all {}
+                }
+            }
+            device::sync_threads();
+            assert_eq!(own, [block() as u64 + 1, thread() as u64 + 2]);
+        }
+    })
+}
+
+#[test]
+fn grid_barriers_of_many_blocks_complete() {
+    for (blocks, threads, rounds, everybody) in [
+        (600, 1, 5, false),
+        (2112, 1, 2, true),
+        (33, 1024, 2, false),
+        (33, 1024, 1, true),
+        (500, 64, 2, false),
+        (100, 64, 2, true),
+    ] {
+        let launch = Launch::new(blocks, threads).time_limit(Duration::from_secs(10));
+        let report = grid_barrier(&launch, rounds, everybody);
+        report.assert_clean();
+        assert_eq!(report.resident_blocks, u64::from(blocks));
+        eprintln!("{blocks} x {threads}, {rounds} rounds: {:.2} s", report.seconds);
+    }
+}
+
+#[test]
+fn a_grid_that_is_not_resident_deadlocks_with_the_figure() {
+    let launch = Launch::new(10, 32);
+    let report = grid_barrier(&launch.clone().resident_blocks(8), 1, false);
+    assert_eq!(kinds(&report), ["Deadlock"]);
+    let text = report.faults[0].to_string();
+    assert!(
+        text.contains("2 blocks have not started, since at most 8 are resident"),
+        "{text}"
+    );
+    grid_barrier(&launch.resident_blocks(10), 1, false).assert_clean();
 }

@@ -316,6 +316,11 @@ impl BlockClock {
         self.epochs[entry][usize::from(thread) % LANES] >= epoch
     }
 
+    /// Whether it includes only accesses at smaller epochs than `epoch`.
+    pub(crate) fn is_before(&self, epoch: u32) -> bool {
+        self.epochs.iter().flatten().all(|&known| known < epoch)
+    }
+
     /// The intersection of two clocks of the same block.
     pub(crate) fn intersected(&self, other: &Self) -> Self {
         let (mut mine, mut theirs) = (self.epochs.iter(), other.epochs.iter());

@@ -26,6 +26,11 @@ impl Known {
         epoch < self.below || self.clock.includes(thread, epoch)
     }
 
+    /// Whether this includes all of `other`, of the same block, by the barriers alone.
+    fn covers(&self, other: &Self) -> bool {
+        other.below <= self.below && other.clock.is_before(self.below)
+    }
+
     fn merged(&self, other: &Self) -> Self {
         Self {
             block: self.block,
@@ -102,8 +107,11 @@ fn merge_runs(a: &[Arc<Known>], b: &[Arc<Known>]) -> Run {
     loop {
         let next = match (a.peek(), b.peek()) {
             (Some(x), Some(y)) if x.block == y.block => {
-                let both = if Arc::ptr_eq(x, y) {
+                // Most often one is the later state of the other.
+                let both = if Arc::ptr_eq(x, y) || x.covers(y) {
                     Arc::clone(x)
+                } else if y.covers(x) {
+                    Arc::clone(y)
                 } else {
                     Arc::new(x.merged(y))
                 };

@@ -22,7 +22,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -83,6 +83,8 @@ struct Variable {
     /// The block of the local part.
     block: u64,
     published: Publication,
+    /// Changes with `published`: no two publications of a program have the same.
+    version: u64,
 }
 
 /// An address in one of the memories.
@@ -118,7 +120,12 @@ pub(crate) struct Synchronization {
     knowledge: GridKnowledge,
     patterns: HashMap<u16, Patterns>,
     shared: HashMap<usize, Variable>,
+    /// The version that a thread last acquired at a place. A thread that polls acquires the same one again and again.
+    acquired: HashMap<(u16, Place), (u64, SyncScope)>,
 }
+
+/// The version of the next publication.
+static VERSION: AtomicU64 = AtomicU64::new(1);
 
 impl Synchronization {
     /// No block yet.
@@ -129,6 +136,7 @@ impl Synchronization {
             knowledge: GridKnowledge::default(),
             patterns: HashMap::new(),
             shared: HashMap::new(),
+            acquired: HashMap::new(),
         }
     }
 
@@ -139,6 +147,7 @@ impl Synchronization {
         self.knowledge.clear();
         self.patterns.clear();
         self.shared.clear();
+        self.acquired.clear();
     }
 
     /// Completes a barrier of the block.
@@ -294,6 +303,18 @@ impl Synchronization {
         if !access.op.reads() {
             return;
         }
+        let place = access.place();
+        let version = variables.get(&access.address).map_or(0, |variable| variable.version);
+        let has_pending = || {
+            let patterns = self.patterns.get(&thread);
+            patterns.is_some_and(|patterns| patterns.pending.contains_key(&place))
+        };
+        if acquires(access.order) && !has_pending() {
+            let before = self.acquired.insert((thread, place), (version, access.scope));
+            if before == Some((version, access.scope)) {
+                return;
+            }
+        }
         let mut seen = match variables.get(&access.address) {
             Some(variable) => Publication {
                 local: variable
@@ -308,7 +329,6 @@ impl Synchronization {
             },
             None => Publication::default(),
         };
-        let place = access.place();
         if acquires(access.order) {
             if let Some(patterns) = self.patterns.get_mut(&thread)
                 && let Some(pending) = patterns.pending.get_mut(&place)
@@ -360,6 +380,7 @@ impl Synchronization {
             variable.published.grid = GridClock::default();
         }
         variable.published.merge(&published);
+        variable.version = VERSION.fetch_add(1, Ordering::Relaxed);
         if variable.published.is_empty() {
             variables.remove(&access.address);
         }

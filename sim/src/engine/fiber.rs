@@ -65,23 +65,27 @@ mod coroutine {
     use std::cell::Cell;
     use std::ptr;
 
-    use corosensei::stack::DefaultStack;
+    use std::sync::OnceLock;
+
     use corosensei::trap::CoroutineTrapHandler;
     use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-    use super::{Exit, STACK_BYTES};
+    use super::super::stacks::SharedStack;
+    pub(in crate::engine) use super::super::stacks::Stacks;
+    use super::Exit;
 
-    type Inner = Coroutine<(), (), Exit, DefaultStack>;
-
-    /// Free stacks.
-    #[derive(Default)]
-    pub(in crate::engine) struct Stacks(Vec<DefaultStack>);
+    type Inner = Coroutine<(), (), Exit, SharedStack>;
 
     /// See the module.
     pub(in crate::engine) struct Fiber {
         inner: Inner,
+        stack: SharedStack,
         /// The fiber's yielder, while it is suspended or runs.
         yielder: Cell<*const Yielder<(), ()>>,
+        /// An address below everything on the stack of the suspended fiber.
+        bottom: usize,
+        /// The contents of the stack from `bottom` on, while another fiber uses it.
+        saved: Vec<u8>,
     }
 
     thread_local! {
@@ -89,24 +93,25 @@ mod coroutine {
         static RUNNING: Cell<*const Yielder<(), ()>> = const { Cell::new(ptr::null()) };
         /// Whether a fiber is being unwound because it is dropped.
         static UNWINDING: Cell<bool> = const { Cell::new(false) };
+        /// The address of a variable of the last call of [`suspend`].
+        static SUSPENDED_AT: Cell<usize> = const { Cell::new(0) };
         /// For the signal handler: how to end the fiber that runs.
         static HANDLER: Cell<Option<CoroutineTrapHandler<Exit>>> = const { Cell::new(None) };
     }
 
     impl Fiber {
-        /// A fiber that will run `body`.
+        /// A fiber that will run `body` on the stack of number `slot`.
         ///
         /// # Safety
         /// Everything that `body` borrows lives until the fiber has returned or is dropped, and the fiber stays on this
-        /// thread.
+        /// thread. No other fiber uses the stack, except ones that are [parked](Self::park).
         pub(in crate::engine) unsafe fn new<'body>(
-            stacks: &mut Stacks,
+            stacks: &Stacks,
+            slot: usize,
             body: impl FnOnce() + 'body,
         ) -> std::io::Result<Self> {
-            let stack = match stacks.0.pop() {
-                Some(stack) => stack,
-                None => DefaultStack::new(STACK_BYTES)?,
-            };
+            let stack = stacks.get(slot)?;
+            let shared = stack.share();
             // SAFETY: the caller keeps alive everything that the closure borrows.
             let inner = unsafe {
                 Inner::with_stack_unchecked(stack, move |yielder: &Yielder<(), ()>, ()| {
@@ -117,8 +122,32 @@ mod coroutine {
             };
             Ok(Self {
                 inner,
+                stack: shared,
                 yielder: Cell::new(ptr::null()),
+                bottom: usize::MAX,
+                saved: Vec::new(),
             })
+        }
+
+        /// Leaves the stack to other fibers; returns how many bytes that takes.
+        ///
+        /// # Safety
+        /// The fiber is not resumed or recycled before [`Self::unpark`].
+        pub(in crate::engine) unsafe fn park(&mut self) -> usize {
+            let start = self.bottom.saturating_sub(suspension_bytes());
+            // SAFETY: the fiber is suspended; the bytes are on its stack, or its guard page is excluded.
+            unsafe { self.stack.save(start, &mut self.saved) };
+            self.saved.len()
+        }
+
+        /// Takes the stack back, where no fiber runs.
+        ///
+        /// # Safety
+        /// The fiber was parked, and all other fibers of the stack have ended or are parked.
+        pub(in crate::engine) unsafe fn unpark(&mut self) {
+            // SAFETY: these bytes come from there.
+            unsafe { self.stack.load(&self.saved) };
+            self.saved.clear();
         }
 
         /// Lets the fiber run until it suspends itself (`None`) or ends.
@@ -129,13 +158,16 @@ mod coroutine {
             HANDLER.set(None);
             self.yielder.set(RUNNING.replace(ptr::null()));
             match result {
-                CoroutineResult::Yield(()) => None,
+                CoroutineResult::Yield(()) => {
+                    self.bottom = SUSPENDED_AT.get();
+                    None
+                }
                 CoroutineResult::Return(exit) => Some(exit),
             }
         }
 
         /// Ends the fiber, unwinding its frames, and frees its stack.
-        pub(in crate::engine) fn recycle(mut self, stacks: &mut Stacks) {
+        pub(in crate::engine) fn recycle(mut self) {
             if !self.inner.done() {
                 RUNNING.set(self.yielder.get());
                 UNWINDING.set(true);
@@ -146,7 +178,6 @@ mod coroutine {
                 UNWINDING.set(false);
                 RUNNING.set(ptr::null());
             }
-            stacks.0.push(self.inner.into_stack());
         }
     }
 
@@ -154,11 +185,35 @@ mod coroutine {
     ///
     /// # Panics
     /// Outside a fiber.
+    #[inline(never)]
     pub(in crate::engine) fn suspend() {
         let yielder = RUNNING.get();
+        SUSPENDED_AT.set(ptr::from_ref(std::hint::black_box(&yielder)).addr());
         assert!(!yielder.is_null(), "suspended outside a simulated thread");
         // SAFETY: set when the running fiber started or was resumed; it lives on that fiber's stack, which is this one.
         unsafe { (*yielder).suspend(()) };
+    }
+
+    /// How far below the variable of [`suspend`] the stack of a suspended fiber reaches, in bytes: the frames of the
+    /// switch, which is measured once.
+    fn suspension_bytes() -> usize {
+        static BYTES: OnceLock<usize> = OnceLock::new();
+        *BYTES.get_or_init(|| {
+            const ENOUGH: usize = 4096;
+            let measure = || {
+                let stacks = Stacks::default();
+                // SAFETY: the body borrows nothing, and the stack is new.
+                let mut fiber = unsafe { Fiber::new(&stacks, 0, suspend) }.ok()?;
+                let outer = (RUNNING.get(), HANDLER.get());
+                fiber.resume();
+                let below = fiber.bottom - fiber.stack.lowest_written();
+                fiber.recycle();
+                (RUNNING.set(outer.0), HANDLER.set(outer.1));
+                // The red zone of x86-64, twice.
+                Some(below + 256)
+            };
+            measure().unwrap_or(ENOUGH)
+        })
     }
 
     /// Whether a fiber is being unwound because it is dropped.
@@ -187,6 +242,13 @@ mod os_thread {
     /// Nothing: each thread of the operating system has its own stack.
     #[derive(Default)]
     pub(in crate::engine) struct Stacks;
+
+    impl Stacks {
+        /// Nothing is shared.
+        pub(in crate::engine) fn are_shared(&self) -> bool {
+            false
+        }
+    }
 
     /// The side that runs.
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -238,7 +300,8 @@ mod os_thread {
         /// # Safety
         /// Everything that `body` borrows lives until the fiber has returned or is recycled.
         pub(in crate::engine) unsafe fn new<'body>(
-            _: &mut Stacks,
+            _: &Stacks,
+            _: usize,
             body: impl FnOnce() + 'body,
         ) -> std::io::Result<Self> {
             struct AssertSend<T>(T);
@@ -278,9 +341,23 @@ mod os_thread {
         }
 
         /// Ends the fiber, unwinding its frames.
-        pub(in crate::engine) fn recycle(mut self, _: &mut Stacks) {
+        pub(in crate::engine) fn recycle(mut self) {
             self.end();
         }
+
+        /// Nothing: the stack is the fiber's own.
+        ///
+        /// # Safety
+        /// None is needed.
+        pub(in crate::engine) unsafe fn park(&mut self) -> usize {
+            0
+        }
+
+        /// Nothing: the stack is the fiber's own.
+        ///
+        /// # Safety
+        /// None is needed.
+        pub(in crate::engine) unsafe fn unpark(&mut self) {}
 
         fn end(&mut self) {
             while self.baton.wait(|turn| turn == Turn::Parent || turn == Turn::Ended) != Turn::Ended {

@@ -4,6 +4,10 @@
 //! on which core was faster; therefore only the block that holds the *token* may execute one: the first, in the order
 //! of the schedule, that has not ended. A block that waits for another (it polls, and nothing changes) goes to the back
 //! of the order, so that the others run first. One schedule thus gives one run, whatever the number of cores.
+//!
+//! A worker runs one block at a time. A block that goes to the back is parked by its worker, which runs the blocks that
+//! have not started, and then those that it has parked, in their order. The place of the block that a worker runs is
+//! thus always the first of its blocks, so that the holder of the token runs.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -14,12 +18,17 @@ use parking_lot::{Condvar, Mutex};
 /// number of times and then give up.
 const FRUITLESS_TURNS: u32 = 10_000;
 const FRUITLESS_TIME: Duration = Duration::from_secs(1);
-/// Blocks that may wait for others at one time; each holds its threads' stacks and a thread of the operating system.
-const PARKED_BLOCKS: usize = 512;
+/// Turns after which the time is enough: [`PATIENT_TIME`], or that another block was found to be stuck.
+const FEWER_TURNS: u32 = 1000;
+const PATIENT_TIME: Duration = Duration::from_secs(10);
+/// Turns in a row of a block when all blocks poll in vain: parking it takes longer than a turn.
+const TURNS_IN_PLACE: u32 = 500;
 
 /// The blocks of one run.
 pub(super) struct Grid {
     blocks: u64,
+    /// The most blocks that may have started and not ended.
+    resident: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -29,17 +38,21 @@ struct State {
     next: u64,
     /// Running blocks, by their place in the order.
     running: BTreeSet<u64>,
-    /// Running blocks that have given way to others.
-    parked: usize,
+    /// The most there were at one time.
+    most: u64,
     /// The last place given to a block that gave way.
     last_place: u64,
     /// Counts the events that blocks may wait for.
     progress: u64,
+    /// How often in a row blocks gave way without progress.
+    quiet: u64,
     /// The value of `progress` when a block was found to be stuck.
     stuck_at: Option<u64>,
     /// Workers that wait for a change.
     waiting: usize,
     stopped: bool,
+    /// A block was stuck: no more start.
+    is_closed: bool,
 }
 
 /// A block's place in the order.
@@ -47,50 +60,67 @@ pub(super) struct Place {
     key: u64,
     fruitless: u32,
     fruitless_since: Instant,
+    /// Turns until it goes to the back of the order.
+    turns_left: u32,
     stuck: bool,
     seen_progress: u64,
 }
 
-/// No block can make progress.
+/// What a block that polls does next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It polls again: all others poll in vain, too.
+    Stay,
+    /// It was sent to the back of the order: others run first.
+    Park,
+}
+
+/// No block can make progress, or the run is over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stuck {
     /// All running blocks wait for an event that cannot happen any more.
     NoProgress,
-    /// More blocks wait than can be resident.
-    TooMany,
+    /// No more block starts or continues.
+    Stopped,
 }
 
 impl Grid {
-    pub(super) fn new(blocks: u64) -> Self {
+    /// Of `blocks` blocks, `resident` at one time.
+    pub(super) fn new(blocks: u64, resident: u64) -> Self {
         Self {
             blocks,
+            resident: resident.max(1),
             state: Mutex::new(State {
                 next: 0,
                 running: BTreeSet::new(),
-                parked: 0,
+                most: 0,
                 last_place: blocks,
                 progress: 0,
+                quiet: 0,
                 stuck_at: None,
                 waiting: 0,
                 stopped: false,
+                is_closed: false,
             }),
             changed: Condvar::new(),
         }
     }
 
-    /// Starts the next block; returns its position in the order and its place.
+    /// Starts the next block, if one may start now; returns its position in the order and its place.
     pub(super) fn start(&self) -> Option<(u64, Place)> {
         let mut state = self.state.lock();
-        if state.next == self.blocks || state.stopped {
+        if !self.can_start(&state) {
             return None;
         }
         let position = state.next;
         state.next += 1;
         state.running.insert(position);
+        state.most = state.most.max(state.running.len() as u64);
         let place = Place {
             key: position,
             fruitless: 0,
             fruitless_since: Instant::now(),
+            turns_left: 0,
             stuck: false,
             seen_progress: state.progress,
         };
@@ -98,7 +128,11 @@ impl Grid {
         Some((position, place))
     }
 
-    /// Starts no more blocks.
+    fn can_start(&self, state: &State) -> bool {
+        state.next < self.blocks && !state.stopped && !state.is_closed && (state.running.len() as u64) < self.resident
+    }
+
+    /// Starts no more blocks, and lets none continue that gives way.
     pub(super) fn stop(&self) {
         self.state.lock().stopped = true;
         self.changed.notify_all();
@@ -110,14 +144,30 @@ impl Grid {
         state.next - state.running.len() as u64
     }
 
+    /// The most blocks that may be resident.
+    pub(super) fn limit(&self) -> u64 {
+        self.resident
+    }
+
+    /// The blocks that run or wait, and those that have not started.
+    pub(super) fn resident(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (state.running.len() as u64, self.blocks - state.next)
+    }
+
+    /// The most blocks that had started and not ended at one time.
+    pub(super) fn most_resident(&self) -> u64 {
+        self.state.lock().most
+    }
+
     /// Ends a block.
     pub(super) fn finish(&self, place: &Place) {
         let mut state = self.state.lock();
         state.running.remove(&place.key);
-        if place.key >= self.blocks {
-            state.parked -= 1;
-        }
-        if !place.stuck {
+        if place.stuck {
+            // Blocks that this one makes room for would say nothing more.
+            state.is_closed = true;
+        } else {
             state.progress += 1;
         }
         self.tell(&state);
@@ -127,7 +177,9 @@ impl Grid {
     pub(super) fn take_token(&self, place: &Place) {
         let mut state = self.state.lock();
         while !self.holds_token(&state, place) {
-            self.wait(&mut state);
+            state.waiting += 1;
+            self.changed.wait(&mut state);
+            state.waiting -= 1;
         }
     }
 
@@ -136,64 +188,55 @@ impl Grid {
         self.state.lock().progress += 1;
     }
 
-    /// Lets all other blocks run first, and returns when it is this one's turn again. A block that `has_news` does
-    /// not poll in vain. Calls `spawn` if another worker
-    /// is needed for the blocks that this one would have started.
-    pub(super) fn give_way(&self, place: &mut Place, has_news: bool, spawn: impl FnOnce()) -> Result<(), Stuck> {
+    /// Lets other blocks run first. A block that `has_news` does not poll in vain.
+    pub(super) fn give_way(&self, place: &mut Place, has_news: bool) -> Result<Next, Stuck> {
         let mut state = self.state.lock();
+        if state.stopped {
+            place.stuck = true;
+            return Err(Stuck::Stopped);
+        }
         if state.progress == place.seen_progress && !has_news {
             place.fruitless += 1;
+            state.quiet += 1;
         } else {
             place.fruitless = 0;
             place.fruitless_since = Instant::now();
             place.seen_progress = state.progress;
+            place.turns_left = 0;
+            state.quiet = 0;
         }
+        let time = place.fruitless_since.elapsed();
         // If one block is stuck, and nothing has happened since, the other polling blocks are, too.
-        let hopeless = state.stuck_at == Some(state.progress) && place.fruitless > 1;
-        if hopeless || place.fruitless > FRUITLESS_TURNS && place.fruitless_since.elapsed() > FRUITLESS_TIME {
+        let hopeless = state.stuck_at == Some(state.progress) || time > PATIENT_TIME;
+        let turns = if hopeless { FEWER_TURNS } else { FRUITLESS_TURNS };
+        if place.fruitless > turns && (hopeless || time > FRUITLESS_TIME) {
             state.stuck_at = Some(state.progress);
             place.stuck = true;
             return Err(Stuck::NoProgress);
         }
-        state.running.remove(&place.key);
-        if place.key < self.blocks {
-            state.parked += 1;
-            if state.parked > PARKED_BLOCKS {
-                state.running.insert(place.key);
-                state.parked -= 1;
-                return Err(Stuck::TooMany);
-            }
-            if state.next < self.blocks {
-                spawn();
-            }
+        if place.turns_left > 0 || state.running.len() == 1 && !self.can_start(&state) {
+            place.turns_left = place.turns_left.saturating_sub(1);
+            return Ok(Next::Stay);
         }
+        if state.quiet > 4 * state.running.len() as u64 {
+            // For the next time.
+            place.turns_left = TURNS_IN_PLACE;
+        }
+        state.running.remove(&place.key);
         state.last_place += 1;
         place.key = state.last_place;
         state.running.insert(place.key);
         self.tell(&state);
-        while !self.holds_token(&state, place) {
-            self.wait(&mut state);
-        }
-        Ok(())
+        Ok(Next::Park)
     }
 
     fn holds_token(&self, state: &State, place: &Place) -> bool {
         // A block that has not started precedes those that gave way.
-        let unstarted = if state.next < self.blocks && !state.stopped {
-            state.next
-        } else {
-            u64::MAX
-        };
+        let unstarted = if self.can_start(state) { state.next } else { u64::MAX };
         state
             .running
             .first()
             .is_some_and(|&first| first == place.key && first < unstarted)
-    }
-
-    fn wait(&self, state: &mut parking_lot::MutexGuard<'_, State>) {
-        state.waiting += 1;
-        self.changed.wait(state);
-        state.waiting -= 1;
     }
 
     fn tell(&self, state: &State) {
@@ -205,13 +248,11 @@ impl Grid {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
     use super::*;
 
     #[test]
     fn the_token_goes_round_in_the_order_of_the_schedule() {
-        let grid = Grid::new(100);
+        let grid = Grid::new(100, u64::MAX);
         let order = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -230,45 +271,40 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_waits_for_a_later_one_completes() {
-        let grid = Grid::new(3);
-        let flag = AtomicU64::new(0);
-        std::thread::scope(|scope| {
-            let worker = || {
-                while let Some((position, mut place)) = grid.start() {
-                    grid.take_token(&place);
-                    if position == 2 {
-                        flag.store(1, Ordering::Relaxed);
-                        grid.note_progress();
-                    }
-                    while position == 0 && flag.load(Ordering::Relaxed) == 0 {
-                        let result = grid.give_way(&mut place, false, || {
-                            scope.spawn(|| {
-                                while let Some((position, place)) = grid.start() {
-                                    grid.take_token(&place);
-                                    if position == 2 {
-                                        flag.store(1, Ordering::Relaxed);
-                                    }
-                                    grid.finish(&place);
-                                }
-                            });
-                        });
-                        assert_eq!(result, Ok(()));
-                    }
-                    grid.finish(&place);
-                }
-            };
-            scope.spawn(worker);
-        });
-        assert_eq!(grid.done(), 3);
+    fn a_block_that_gives_way_comes_after_all_others() {
+        let grid = Grid::new(3, u64::MAX);
+        let (_, mut first) = grid.start().expect("three blocks");
+        grid.take_token(&first);
+        assert_eq!(grid.give_way(&mut first, false), Ok(Next::Park));
+        for position in [1, 2] {
+            let (started, place) = grid.start().expect("three blocks");
+            assert_eq!(started, position);
+            grid.take_token(&place);
+            grid.finish(&place);
+        }
+        grid.take_token(&first);
+        assert_eq!((grid.resident(), grid.most_resident()), ((1, 0), 2));
+        assert_eq!(grid.give_way(&mut first, false), Ok(Next::Stay));
+    }
+
+    #[test]
+    fn no_more_blocks_start_than_may_be_resident() {
+        let grid = Grid::new(3, 2);
+        let (_, mut first) = grid.start().expect("three blocks");
+        let (_, second) = grid.start().expect("three blocks");
+        assert!(grid.start().is_none());
+        assert_eq!(grid.give_way(&mut first, false), Ok(Next::Park));
+        grid.take_token(&second);
+        grid.finish(&second);
+        assert!(grid.start().is_some_and(|(position, _)| position == 2));
     }
 
     #[test]
     fn a_wait_without_progress_ends() {
-        let grid = Grid::new(1);
+        let grid = Grid::new(1, u64::MAX);
         let (_, mut place) = grid.start().expect("one block");
         let mut turns = 0;
-        while grid.give_way(&mut place, false, || ()).is_ok() {
+        while grid.give_way(&mut place, false).is_ok() {
             turns += 1;
         }
         assert!(turns >= FRUITLESS_TURNS);

@@ -6,12 +6,14 @@
 //! - [`grid`]: the order of blocks, and the token for global atomics.
 //! - [`statics`]: the layout of static shared memory.
 //! - [`watchdog`]: ends threads that run forever.
-//! - [`fiber`]: the control flow of one thread. [`trap`]: signals that end a thread.
+//! - [`fiber`]: the control flow of one thread. `stacks`: where it runs. [`trap`]: signals that end a thread.
 
 mod context;
 mod fiber;
 mod grid;
 mod run;
+#[cfg(not(any(miri, cuda_sim_os_threads)))]
+mod stacks;
 mod statics;
 mod trap;
 mod watchdog;

@@ -1,6 +1,6 @@
 //! One run of a grid under one schedule: the workers, their shared state, and the outcome.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::limits::Limits;
 use crate::report::{LineTraffic, TrafficKind};
 use crate::schedule::{Schedule, block_at};
 
-use super::context::{BlockContext, BlockResults, CANARY_BYTES, GridTurn, install_panic_hook, run_cluster};
+use super::context::{BlockContext, BlockResults, CANARY_BYTES, Cluster, Pause, install_panic_hook};
+use super::fiber::Stacks;
 use super::grid::Grid;
 use super::statics::Statics;
 use super::trap;
@@ -44,6 +45,8 @@ pub(crate) struct Request<'a> {
     /// The start of the launch.
     pub(crate) started: Instant,
     pub(crate) only_block: Option<u64>,
+    /// The most blocks that may be resident.
+    pub(crate) resident_blocks: Option<u64>,
     pub(crate) progress: Option<Arc<Progress>>,
 }
 
@@ -59,6 +62,8 @@ pub(crate) struct Outcome {
     pub(crate) lines: Vec<LineTraffic>,
     pub(crate) approximate: u64,
     pub(crate) output: String,
+    /// The most blocks that were resident.
+    pub(crate) resident: u64,
 }
 
 /// The part of a request that does not change during the run.
@@ -303,7 +308,10 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         },
         schedule: request.schedule,
         kernel,
-        grid: Grid::new(blocks),
+        grid: Grid::new(
+            blocks,
+            request.resident_blocks.map_or(u64::MAX, |most| most / cluster_blocks),
+        ),
         watchdog: Watchdog::default(),
         order: Default::default(),
         buffers: Mutex::default(),
@@ -324,7 +332,6 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
                 .spawn_scoped(scope, move || worker(&run, only_block, &sender))
                 .map(drop)
         };
-        let spawn = || start().is_ok();
         // The first must start. With fewer others the run only takes longer.
         if let Err(error) = start() {
             run.lack(format!("no thread could be started: {error}"));
@@ -332,9 +339,9 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         }
         let mut alive = 1;
         for _ in 1..workers {
-            alive += usize::from(spawn());
+            alive += usize::from(start().is_ok());
         }
-        watch(&run, &receiver, alive, &spawn, request, blocks);
+        watch(&run, &receiver, alive, request, blocks);
     });
     drop(sender);
     let mut results = std::mem::take(&mut *run.results.lock());
@@ -349,39 +356,113 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         lines: results.lines.into_values().collect(),
         approximate: results.approximate,
         output: results.output.into_values().collect(),
+        resident: run.grid.most_resident() * cluster_blocks,
     }
 }
 
 static SHARED_STATICS_TURN: Mutex<()> = Mutex::new(());
 
-/// Runs blocks until none is left to start.
+/// Runs blocks until none is left to start, and none is parked.
 fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {
     let watchdog = run.watchdog.add();
-    let turn = Rc::new(GridTurn::default());
-    let size = run.config.cluster.count().max(1);
-    let context = |rank| BlockContext::new(Arc::clone(run), rank as u32, Rc::clone(&turn), Arc::clone(&watchdog));
-    match (0..size).map(context).collect::<Result<Vec<_>, _>>() {
-        Err(error) => run.lack(format!("no memory for a block: {error}")),
-        Ok(contexts) => {
-            BlockContext::connect(&contexts);
-            // The watchdog ends after the last worker, so its end of the channel is open.
-            let spawn = || drop(messages.send(Message::Spawn));
-            while let Some((position, place)) = run.grid.start() {
-                let cluster = match only_block {
-                    Some(block) => run.config.cluster_of(block),
-                    None => block_at(run.schedule, position, run.config.clusters().count()),
-                };
-                turn.start(place);
-                for (rank, context) in (0..).zip(&contexts) {
-                    context.start_block(position * size + rank, run.config.block_of(cluster, rank));
-                }
-                run_cluster(&contexts, &spawn);
-                watchdog.reset();
-                run.grid.finish(&turn.finish());
+    let stacks = Rc::new(Stacks::default());
+    // In the order of their turns, which is that in which they gave way.
+    let mut parked: VecDeque<Cluster> = VecDeque::new();
+    // Ended ones, whose contexts serve other blocks.
+    let mut free: Vec<Cluster> = Vec::new();
+    let mut memory = ResidentMemory::default();
+    loop {
+        let mut cluster = if memory.is_left(run, parked.len())
+            && let Some((position, place)) = run.grid.start()
+        {
+            if stacks.are_shared()
+                && let Some(last) = parked.back_mut()
+            {
+                memory.take(last.park());
             }
-            contexts.iter().for_each(|context| run.hand_in_counts(context));
+            let made = free.pop().map_or_else(|| Cluster::new(run, &watchdog, &stacks), Ok);
+            let mut cluster = match made {
+                Ok(cluster) => cluster,
+                Err(error) => {
+                    run.lack(format!("no memory for a block: {error}"));
+                    run.grid.finish(&place);
+                    continue;
+                }
+            };
+            let number = match only_block {
+                Some(block) => run.config.cluster_of(block),
+                None => block_at(run.schedule, position, run.config.clusters().count()),
+            };
+            let size = run.config.cluster.count().max(1);
+            cluster.start(place, position, (0..size).map(|rank| run.config.block_of(number, rank)));
+            cluster
+        } else if let Some(mut cluster) = parked.pop_front() {
+            if stacks.are_shared()
+                && let Some(last) = parked.back_mut()
+            {
+                last.park();
+            }
+            cluster.unpark();
+            cluster
+        } else {
+            break;
+        };
+        match cluster.run() {
+            Pause::GivesWay => parked.push_back(cluster),
+            Pause::Over => {
+                run.grid.finish(&cluster.finish());
+                free.push(cluster);
+            }
         }
+        watchdog.reset();
     }
+    let contexts = free.iter().flat_map(Cluster::contexts);
+    contexts.for_each(|context| run.hand_in_counts(context));
     watchdog.end();
     drop(messages.send(Message::Ended));
+}
+
+/// The memory of a worker's blocks that wait for others.
+#[derive(Default)]
+struct ResidentMemory {
+    used: usize,
+    limit: Option<usize>,
+}
+
+impl ResidentMemory {
+    /// Counts the stacks of a block, and its shared memory with the shadow and the canaries.
+    fn take(&mut self, stacks: usize) {
+        self.used += stacks;
+    }
+
+    /// Whether another block can become resident. If not, the run ends.
+    fn is_left(&mut self, run: &Run, parked: usize) -> bool {
+        if parked == 0 {
+            return true;
+        }
+        let config = &run.config;
+        // Shared memory and its shadow; a thread's state and its counters.
+        let shared = 8 * (config.dynamic_bytes as usize + (16 << 10));
+        let block = shared + config.block.count() as usize * (8 << 10);
+        let limit = *self.limit.get_or_insert_with(|| available_memory() / 2);
+        let is_left = self.used + parked * block * config.cluster.count() as usize <= limit;
+        if !is_left {
+            let (resident, unstarted) = run.grid.resident();
+            if unstarted > 0 {
+                run.lack(format!(
+                    "{resident} blocks wait for others, {unstarted} have not started, and there is no memory for more"
+                ));
+            }
+        }
+        is_left
+    }
+}
+
+/// Memory that the system can give, in bytes.
+fn available_memory() -> usize {
+    const UNKNOWN: usize = 4 << 30;
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok());
+    kib.map_or(UNKNOWN, |kib| kib << 10)
 }

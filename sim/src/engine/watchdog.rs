@@ -1,4 +1,4 @@
-//! The watchdog of a run: it starts more workers while some wait for other blocks, and ends threads that run forever.
+//! The watchdog of a run: it ends threads that run forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -68,21 +68,12 @@ impl WorkerWatch {
 
 /// A worker's message to the watchdog.
 pub(super) enum Message {
-    /// Another worker is needed.
-    Spawn,
     /// A worker has ended.
     Ended,
 }
 
-/// Waits for the workers, starts more while some wait for other blocks, and ends threads that run forever.
-pub(super) fn watch(
-    run: &Run,
-    messages: &Receiver<Message>,
-    mut alive: usize,
-    spawn: &dyn Fn() -> bool,
-    request: &Request<'_>,
-    blocks: u64,
-) {
+/// Waits for the workers, and ends threads that run forever.
+pub(super) fn watch(run: &Run, messages: &Receiver<Message>, mut alive: usize, request: &Request<'_>, blocks: u64) {
     const TICK: Duration = Duration::from_millis(20);
     /// Time for a thread to notice the expiry before it is killed.
     const GRACE: Duration = Duration::from_secs(1);
@@ -91,7 +82,6 @@ pub(super) fn watch(
     let mut over_since = None;
     while alive > 0 {
         match messages.recv_timeout(TICK) {
-            Ok(Message::Spawn) => alive += usize::from(spawn()),
             Ok(Message::Ended) => alive -= 1,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

@@ -255,6 +255,12 @@ impl BlockContext {
         if exited > 0 {
             waiting.push(format!("{exited} have ended"));
         }
+        let (limit, (_, unstarted)) = (self.run.grid.limit(), self.run.grid.resident());
+        if unstarted > 0 && limit < u64::MAX {
+            waiting.push(format!(
+                "{unstarted} blocks have not started, since at most {limit} are resident (`Launch::resident_blocks`)"
+            ));
+        }
         let location = self.threads.get(first).location.get().map(SourceLocation::from);
         let waiting = waiting.join(", ");
         self.record(first, FaultKind::Deadlock { waiting }, location, None);

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::engine::grid::{Place, Stuck};
+use crate::engine::grid::{Next, Place, Stuck};
 
 use super::BlockContext;
 
@@ -41,18 +41,18 @@ impl BlockContext {
         }
     }
 
-    /// Lets all other blocks run first. `has_news`: a thread of this one read something new since the last time.
-    /// `spawn` starts another worker for the blocks that this one would start.
+    /// Lets other blocks run first. `has_news`: a thread of this one read something new since the last time.
     ///
     /// # Errors
-    /// No block can make progress.
-    pub(super) fn give_way(&self, has_news: bool, spawn: &dyn Fn()) -> Result<(), Stuck> {
+    /// No block can make progress, or the run is over.
+    pub(super) fn give_way(&self, has_news: bool) -> Result<Next, Stuck> {
         let mut place = self.turn.place.borrow_mut();
         let place = place.as_mut().expect("a running block has a place");
         self.watchdog.reset();
-        let result = self.run.grid.give_way(place, has_news, spawn);
-        self.turn.holds_token.set(result.is_ok());
-        self.watchdog.reset();
+        let result = self.run.grid.give_way(place, has_news);
+        if result != Ok(Next::Stay) {
+            self.turn.holds_token.set(false);
+        }
         result
     }
 }

@@ -55,6 +55,7 @@ use crate::dim::Dim3;
 use crate::fault::SimFault;
 use crate::launch::Checks;
 
+use super::fiber::Stacks;
 use super::run::Run;
 use super::watchdog::WorkerWatch;
 
@@ -69,7 +70,7 @@ use threads::Threads;
 use warpgroup::Warpgroups;
 
 pub(super) use arena::CANARY_BYTES;
-pub(super) use cluster_scheduler::run_cluster;
+pub(super) use cluster_scheduler::{Cluster, Pause};
 pub(super) use faults::install_panic_hook;
 pub(super) use grid_turn::GridTurn;
 pub use mbarrier::MbarrierAccess;
@@ -97,8 +98,8 @@ pub(super) struct BlockResults {
     pub(super) output: String,
 }
 
-/// The state of one thread block. A worker uses it for one block after the other; the blocks of a cluster run at the
-/// same time and have one each.
+/// The state of one thread block. A worker uses it for one block after the other; the blocks of a cluster, and blocks
+/// that wait for others, have one each.
 pub(crate) struct BlockContext {
     run: Arc<Run>,
     checks: Checks,
@@ -119,8 +120,8 @@ pub(crate) struct BlockContext {
 }
 
 impl BlockContext {
-    /// A context for the blocks of rank `rank` of the clusters that a worker runs. `turn` and `watchdog` are the
-    /// worker's.
+    /// A context for the blocks of rank `rank` of the clusters that a worker runs. `turn` is the
+    /// cluster's, `watchdog` and `stacks` are the worker's.
     ///
     /// # Errors
     /// The system has no memory for the shared-memory arena.
@@ -129,8 +130,9 @@ impl BlockContext {
         rank: u32,
         turn: Rc<GridTurn>,
         watchdog: Arc<WorkerWatch>,
+        stacks: Rc<Stacks>,
     ) -> std::io::Result<Self> {
-        let threads = Threads::new(run.config.block);
+        let threads = Threads::new(run.config.block, stacks);
         Ok(Self {
             checks: run.config.checks,
             started: Instant::now(),

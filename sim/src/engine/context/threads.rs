@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::Location;
+use std::rc::Rc;
 
 use crate::device::BarrierOp;
 use crate::dim::Dim3;
@@ -134,7 +135,8 @@ pub(super) struct Threads {
     threads: Vec<Thread>,
     /// Extents of the block.
     shape: Dim3,
-    pub(super) stacks: RefCell<Stacks>,
+    /// The worker's.
+    pub(super) stacks: Rc<Stacks>,
     /// The thread that runs.
     running: Cell<usize>,
     running_index: Cell<[u32; 3]>,
@@ -150,11 +152,11 @@ pub(super) struct Threads {
 
 impl Threads {
     /// The threads of a block of these extents.
-    pub(super) fn new(shape: Dim3) -> Self {
+    pub(super) fn new(shape: Dim3, stacks: Rc<Stacks>) -> Self {
         Self {
             threads: (0..shape.count()).map(|_| Thread::new()).collect(),
             shape,
-            stacks: RefCell::default(),
+            stacks,
             running: Cell::new(0),
             running_index: Cell::new([0; 3]),
             progress: Cell::new(0),

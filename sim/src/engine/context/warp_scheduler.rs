@@ -76,7 +76,7 @@ impl BlockContext {
         let own = self.threads.get(thread);
         let mut fiber = match own.fiber.take() {
             Some(fiber) => fiber,
-            None => match self.start_thread() {
+            None => match self.start_thread(thread) {
                 Ok(fiber) => fiber,
                 Err(error) => {
                     self.run.lack(format!("no memory for the stack of a thread: {error}"));
@@ -94,12 +94,12 @@ impl BlockContext {
         };
         own.status.set(Status::Exited);
         self.threads.note_progress();
-        fiber.recycle(&mut self.threads.stacks.borrow_mut());
+        fiber.recycle();
         self.note_exit(thread, exit);
     }
 
     /// A fiber for the thread that is about to run.
-    fn start_thread(&self) -> std::io::Result<Fiber> {
+    fn start_thread(&self, thread: usize) -> std::io::Result<Fiber> {
         let context: *const BlockContext = self;
         let body = move || {
             // A fiber that is a thread of the operating system has its own `CURRENT`; a coroutine sets the same again.
@@ -112,8 +112,9 @@ impl BlockContext {
                 context.note_unwinding(&*payload);
             }
         };
-        // SAFETY: as above, and a context stays on its thread of the operating system.
-        unsafe { Fiber::new(&mut self.threads.stacks.borrow_mut(), body) }
+        // SAFETY: as above, and a context stays on its thread of the operating system. A cluster that waits is parked
+        // before another one runs.
+        unsafe { Fiber::new(&self.threads.stacks, self.stack_slot(thread), body) }
     }
 
     /// Unwinds the threads that have not returned, and prepares all of them for the next block.
@@ -124,7 +125,7 @@ impl BlockContext {
                 // Destructors of the kernel's values run: they may ask for their indices.
                 thread.is_unwinding.set(true);
                 CURRENT.set(self);
-                fiber.recycle(&mut self.threads.stacks.borrow_mut());
+                fiber.recycle();
                 CURRENT.set(ptr::null());
             }
             thread.reset();
