@@ -303,13 +303,13 @@ impl Allocation {
 
     /// The contents and which of it was written.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let mut contents = vec![0; self.bytes];
         // SAFETY: as many bytes as there are. No kernel runs: the launch takes snapshots before, between and after its
         // runs.
-        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr(), contents.as_mut_ptr(), self.bytes) };
+        let contents = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes) };
+        let pages = contents.chunks(Snapshot::PAGE_BYTES).map(Page::of).collect();
         let load = |bits: &[AtomicU64]| bits.iter().map(|word| word.load(Relaxed)).collect();
         Snapshot {
-            contents,
+            pages,
             written: self.written.as_deref().map(load),
         }
     }
@@ -317,7 +317,13 @@ impl Allocation {
     /// Puts a snapshot of this allocation back.
     pub(crate) fn restore(&self, snapshot: &Snapshot) {
         // SAFETY: as many bytes as there are, and no kernel runs.
-        unsafe { std::ptr::copy_nonoverlapping(snapshot.contents.as_ptr(), self.base.as_ptr(), self.bytes) };
+        let contents = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.bytes) };
+        for (part, page) in contents.chunks_mut(Snapshot::PAGE_BYTES).zip(&snapshot.pages) {
+            match page {
+                Page::Same(byte) => part.fill(*byte),
+                Page::Bytes(bytes) => part.copy_from_slice(bytes),
+            }
+        }
         for (word, &old) in self.written.iter().flatten().zip(snapshot.written.iter().flatten()) {
             word.store(old, Relaxed);
         }
@@ -334,18 +340,54 @@ impl Drop for Allocation {
 
 /// The contents of an allocation at one time.
 pub(crate) struct Snapshot {
-    contents: Vec<u8>,
+    pages: Vec<Page>,
     written: Option<Vec<u64>>,
 }
 
-impl Snapshot {
-    /// The first differing byte and how many differ.
-    pub(crate) fn difference(&self, other: &Self) -> Option<(u64, u64)> {
-        let differs = |&at: &usize| self.contents[at] != other.contents[at];
-        if self.contents == other.contents {
-            return None;
+/// A part of a snapshot. Results that are not computed yet are most often all of one value.
+#[derive(PartialEq, Eq)]
+enum Page {
+    Same(u8),
+    Bytes(Box<[u8]>),
+}
+
+impl Page {
+    fn of(bytes: &[u8]) -> Self {
+        match bytes.first() {
+            Some(&first) if bytes.iter().all(|&byte| byte == first) => Self::Same(first),
+            _ => Self::Bytes(bytes.into()),
         }
-        let mut differing = (0..self.contents.len()).filter(differs);
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        match self {
+            Self::Same(byte) => *byte,
+            Self::Bytes(bytes) => bytes[at],
+        }
+    }
+
+    /// Its length, if it is known here.
+    fn len(&self) -> Option<usize> {
+        match self {
+            Self::Same(_) => None,
+            Self::Bytes(bytes) => Some(bytes.len()),
+        }
+    }
+}
+
+impl Snapshot {
+    const PAGE_BYTES: usize = 4096;
+
+    /// The first differing byte and how many differ, of `bytes` bytes.
+    pub(crate) fn difference(&self, other: &Self, bytes: usize) -> Option<(u64, u64)> {
+        let pages = self.pages.iter().zip(&other.pages).enumerate();
+        let mut differing = pages.filter(|(_, (a, b))| a != b).flat_map(|(number, (a, b))| {
+            let start = number * Self::PAGE_BYTES;
+            let len = a.len().or(b.len()).unwrap_or(Self::PAGE_BYTES).min(bytes - start);
+            (0..len)
+                .filter(|&at| a.byte(at) != b.byte(at))
+                .map(move |at| start + at)
+        });
         let first = differing.next()?;
         Some((first as u64, 1 + differing.count() as u64))
     }
@@ -391,10 +433,10 @@ mod tests {
         allocation.set_written(24, 4);
         // SAFETY: inside the buffer.
         unsafe { buffer.as_mut_ptr().add(6).write(1.0) };
-        assert_eq!(before.difference(&allocation.snapshot()), Some((24, 4)));
+        assert_eq!(before.difference(&allocation.snapshot(), 32), Some((24, 4)));
         allocation.restore(&before);
         assert!(!allocation.is_written(24, 4));
-        assert_eq!(before.difference(&allocation.snapshot()), None);
+        assert_eq!(before.difference(&allocation.snapshot(), 32), None);
     }
 
     #[test]

@@ -209,12 +209,12 @@ impl Launch {
                 match &first {
                     None => first = Some((schedule, after)),
                     Some((earlier, expected)) => {
-                        let differences = expected.iter().zip(&after).enumerate();
-                        for (buffer, (expected, found)) in differences {
-                            if let Some((offset, bytes)) = expected.difference(found) {
+                        let differences = expected.iter().zip(&after).zip(&buffers).enumerate();
+                        for (number, ((expected, found), buffer)) in differences {
+                            if let Some((offset, bytes)) = expected.difference(found, buffer.bytes()) {
                                 report.add_fault(SimFault::of_launch(FaultKind::ScheduleDependent {
                                     schedules: [earlier.to_string(), schedule.to_string()],
-                                    buffer: buffer as u32,
+                                    buffer: number as u32,
                                     offset,
                                     bytes,
                                 }));

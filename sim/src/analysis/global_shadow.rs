@@ -19,15 +19,23 @@
 //!
 //! # Memory
 //!
-//! For each byte of a chunk that is read, 8 bytes; that is written, 4; with atomics, 16 more. From the first access on
-//! that is not made of whole words of 4 bytes, as many for each cell of 2 or 1 bytes, in that chunk.
+//! For each byte of a chunk that is read or written half a byte, 1 if two threads read, as long as all accesses are plain
+//! ones to whole words of 4 bytes and few blocks, barriers and lines are involved ([`compact`]). Otherwise, for each
+//! byte that is read, 8 bytes; that is written, 4; with atomics, 16 more. From the first access on that is not made of
+//! whole words, as many for each cell of 2 or 1 bytes, in that chunk.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{LANES, Op};
+use super::Op;
+
+mod compact;
+mod record;
+
+use compact::Compact;
+use record::Record;
 
 const CHUNK_SHIFT: u32 = 12;
 const CHUNK_BYTES: usize = 1 << CHUNK_SHIFT;
@@ -73,6 +81,14 @@ pub(crate) struct GlobalShadow {
 struct Chunk {
     /// Held while cells change.
     lock: Mutex<()>,
+    /// Where records are kept while they are plain accesses to whole words.
+    compact: Compact,
+    /// Where they are kept from then on.
+    wide: OnceLock<Box<Wide>>,
+}
+
+#[derive(Default)]
+struct Wide {
     /// Cells are `1 << (2 - level)` bytes wide.
     level: AtomicU8,
     levels: [Cells; 1 + WIDEST_SHIFT as usize],
@@ -97,15 +113,6 @@ struct AtomicCell {
 struct AtomicRecord {
     accessor: AtomicU64,
     event: AtomicU64,
-}
-
-/// A recorded access; all 0 if there is none.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Record {
-    /// `(block + 1) << 16 | op << 12 | thread`.
-    accessor: u64,
-    /// `epoch << 32 | location`.
-    event: u64,
 }
 
 impl GlobalShadow {
@@ -172,9 +179,14 @@ impl GlobalShadow {
     pub(crate) fn last_write(&self, offset: usize) -> Option<GlobalConflict> {
         let chunk = self.chunks.get(offset >> CHUNK_SHIFT)?.get()?;
         let _guard = chunk.lock.lock();
-        let level = chunk.level.load(Ordering::Relaxed);
-        let cell = (offset & (CHUNK_BYTES - 1)) >> (WIDEST_SHIFT - level);
-        let write = chunk.levels[usize::from(level)].writes.get()?[cell].load();
+        let offset = offset & (CHUNK_BYTES - 1);
+        let write = match chunk.wide.get() {
+            None => chunk.compact.last_write(offset >> WIDEST_SHIFT),
+            Some(wide) => {
+                let level = wide.level.load(Ordering::Relaxed);
+                wide.levels[usize::from(level)].writes.get()?[offset >> (WIDEST_SHIFT - level)].load()
+            }
+        };
         // A reported race replaces the operation.
         (write.accessor != 0).then(|| GlobalConflict {
             op: Op::Write,
@@ -189,11 +201,15 @@ impl GlobalShadow {
         let Some(chunk) = self.chunks.get(offset >> CHUNK_SHIFT).and_then(OnceLock::get) else {
             return false;
         };
-        // A level that was left meanwhile still says that two blocks have read before.
-        let level = chunk.level.load(Ordering::Acquire);
-        let shift = WIDEST_SHIFT - level;
-        let cells = &chunk.levels[usize::from(level)];
         let offset = offset & (CHUNK_BYTES - 1);
+        // Records, and a level, that were left meanwhile still say that two blocks have read before.
+        let Some(wide) = chunk.wide.get() else {
+            let cells = offset >> WIDEST_SHIFT..(offset + bytes).div_ceil(1 << WIDEST_SHIFT);
+            return chunk.compact.is_old_news(Record::block_bits(block), cells);
+        };
+        let level = wide.level.load(Ordering::Acquire);
+        let shift = WIDEST_SHIFT - level;
+        let cells = &wide.levels[usize::from(level)];
         let range = offset >> shift..(offset + bytes).div_ceil(1 << shift);
         let Some(reads) = cells.reads.get().and_then(|reads| reads.get(range.clone())) else {
             return false;
@@ -236,15 +252,29 @@ impl Chunk {
         let _guard = self.lock.lock();
         // Only holders of the lock change the level.
         let needed = WIDEST_SHIFT - ((from | to).trailing_zeros() as u8).min(WIDEST_SHIFT);
-        let mut level = self.level.load(Ordering::Relaxed);
+        let (mut found, mut from) = (None, from);
+        let wide = match self.wide.get() {
+            Some(wide) => wide,
+            None => {
+                if needed == 0 {
+                    let cells = from >> WIDEST_SHIFT..to >> WIDEST_SHIFT;
+                    let (conflict, next) = self.compact.judge(access, cells, ordered);
+                    (found, from) = (conflict, next << WIDEST_SHIFT);
+                    if from == to {
+                        return found.map(Record::conflict);
+                    }
+                }
+                self.widen()
+            }
+        };
+        let mut level = wide.level.load(Ordering::Relaxed);
         if level < needed {
-            self.refine(level, needed);
+            wide.refine(level, needed);
             level = needed;
         }
         let shift = WIDEST_SHIFT - level;
-        let cells = &self.levels[usize::from(level)];
+        let cells = &wide.levels[usize::from(level)];
         let count = CHUNK_BYTES >> shift;
-        let mut found = None;
         for index in from >> shift..to >> shift {
             let conflict = cells.judge(access, index, count, ordered);
             found = found.or(conflict);
@@ -252,6 +282,26 @@ impl Chunk {
         found.map(Record::conflict)
     }
 
+    /// Leaves the compact records. They remain for readers without the lock.
+    #[cold]
+    fn widen(&self) -> &Wide {
+        self.wide.get_or_init(|| {
+            let wide = Box::<Wide>::default();
+            let cells = &wide.levels[0];
+            if let Some(writes) = self.compact.all_writes() {
+                cells.writes.get_or_init(|| writes.map(AtomicRecord::of).collect());
+            }
+            if let Some(reads) = self.compact.all_reads() {
+                cells
+                    .reads
+                    .get_or_init(|| reads.map(|both| both.map(AtomicRecord::of)).collect());
+            }
+            wide
+        })
+    }
+}
+
+impl Wide {
     /// Goes from one level to a finer one. Each part inherits its cell's records.
     #[cold]
     fn refine(&self, from: u8, to: u8) {
@@ -394,6 +444,13 @@ fn keep([a, b]: &[AtomicRecord; 2], record: Record, ordered: &impl Fn(Record) ->
 }
 
 impl AtomicRecord {
+    fn of(record: Record) -> Self {
+        Self {
+            accessor: AtomicU64::new(record.accessor),
+            event: AtomicU64::new(record.event),
+        }
+    }
+
     fn load(&self) -> Record {
         Record {
             accessor: self.accessor.load(Ordering::Relaxed),
@@ -407,75 +464,6 @@ impl AtomicRecord {
     }
 
     fn copy(&self) -> Self {
-        let Record { accessor, event } = self.load();
-        Self {
-            accessor: AtomicU64::new(accessor),
-            event: AtomicU64::new(event),
-        }
-    }
-}
-
-impl Record {
-    /// In place of an [`Op`]: a write whose race was reported.
-    const SETTLED: u64 = 15;
-
-    fn new(access: GlobalAccess) -> Self {
-        debug_assert!(access.thread < 1 << 12, "thread {}", access.thread);
-        Self {
-            accessor: Self::block_bits(access.block) << 16 | (access.op as u64) << 12 | u64::from(access.thread),
-            event: u64::from(access.epoch) << 32 | u64::from(access.location),
-        }
-    }
-
-    #[inline]
-    fn block_bits(block: u64) -> u64 {
-        block.saturating_add(1).min((1 << 48) - 1)
-    }
-
-    fn is_of_block(self, block: u64) -> bool {
-        self.accessor >> 16 == Self::block_bits(block)
-    }
-
-    fn block(self) -> u64 {
-        (self.accessor >> 16).saturating_sub(1)
-    }
-
-    fn thread(self) -> u16 {
-        self.accessor as u16 & 0xfff
-    }
-
-    fn epoch(self) -> u32 {
-        (self.event >> 32) as u32
-    }
-
-    fn op(self) -> Op {
-        Op::from_code(self.accessor >> 12 & 15)
-    }
-
-    fn is_settled(self) -> bool {
-        self.accessor >> 12 & 15 == Self::SETTLED
-    }
-
-    fn settled(self) -> Self {
-        Self {
-            accessor: self.accessor | Self::SETTLED << 12,
-            ..self
-        }
-    }
-
-    /// 2 for different blocks, 1 for different warps of a block, 0 for the same warp.
-    fn distance(self, other: Self) -> u8 {
-        let other_block = self.accessor >> 16 != other.accessor >> 16;
-        let other_warp = self.thread() / LANES as u16 != other.thread() / LANES as u16;
-        if other_block { 2 } else { other_warp.into() }
-    }
-
-    fn conflict(self) -> GlobalConflict {
-        GlobalConflict {
-            block: self.block(),
-            thread: self.thread(),
-            op: self.op(),
-            location: self.event as u32,
-        }
+        Self::of(self.load())
     }
 }
