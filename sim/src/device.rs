@@ -142,19 +142,35 @@ pub fn async_wait(pending: u32) {
     engine::current("async_wait").async_wait(pending);
 }
 
-/// The lanes of the warp that have not exited. (On a GPU: those that execute this instruction together, which may be
-/// fewer.)
+/// The lanes of the warp that execute this together: those that reach this source location before any lane of the warp
+/// must wait for it. (On a GPU they may be fewer.)
 #[track_caller]
 pub fn active_mask() -> u32 {
-    engine::current("active_mask").active_mask()
+    engine::current("active_mask").active_mask(Location::caller())
 }
 
 /// Warp rendezvous of the lanes of `mask`: each passes a value, and `read` receives all of them. It is the one
 /// primitive of shuffles, votes, matches and reductions. It orders no memory.
 #[track_caller]
 pub fn warp_exchange<R>(mask: u32, value: u64, read: impl FnOnce(&WarpValues) -> R) -> R {
-    let values = engine::current("a warp function").exchange(mask, value, Location::caller());
+    warp_function("a warp function", mask, value, read)
+}
+
+/// [`warp_exchange`] in the function of this name: lanes that meet in different functions are a fault.
+#[track_caller]
+pub fn warp_function<R>(name: &'static str, mask: u32, value: u64, read: impl FnOnce(&WarpValues) -> R) -> R {
+    let values = engine::current("a warp function").exchange(name, mask, value, Location::caller());
     read(&values)
+}
+
+impl WarpValues {
+    /// The value of a lane. That of a lane which takes no part is undefined: reading it is a fault.
+    pub fn of(&self, lane: u32) -> u64 {
+        match self.mask >> (lane % 32) & 1 {
+            0 => engine::current("a warp function").absent_lane(lane % 32),
+            _ => self.values[lane as usize % 32],
+        }
+    }
 }
 
 /// Warp rendezvous of all 32 lanes at one source location, like a `.sync.aligned` instruction; `read` receives their

@@ -1,6 +1,7 @@
 //! Faults of a kernel, as values.
 
 mod mbarrier;
+mod text;
 
 use std::fmt;
 use std::panic::Location;
@@ -229,6 +230,28 @@ pub enum FaultKind {
         /// The number of bytes that differ.
         bytes: u64,
     },
+    /// The lanes of a mask meet in different warp functions.
+    WarpMismatch {
+        /// The function of this lane.
+        here: String,
+        /// That of the other one.
+        there: String,
+    },
+    /// A shuffle read the value of a lane that is not in its mask or has exited: undefined on a GPU.
+    AbsentLane {
+        /// The mask.
+        mask: u32,
+        /// The lane that was read.
+        lane: u32,
+    },
+    /// A vector access to a static shared array whose type promises less alignment: the compiler may place the array
+    /// at any multiple of that.
+    DeclaredAlignment {
+        /// Bytes accessed at once.
+        bytes: u32,
+        /// The alignment of the array's declared type.
+        align: u32,
+    },
     /// A warp function was called with a mask that does not contain the calling lane.
     WarpMask {
         /// The mask.
@@ -279,124 +302,10 @@ impl FaultKind {
             FaultKind::TimeLimit { .. } => "TimeLimit",
             FaultKind::Budget { .. } => "Budget",
             FaultKind::ScheduleDependent { .. } => "ScheduleDependent",
+            FaultKind::WarpMismatch { .. } => "WarpMismatch",
+            FaultKind::AbsentLane { .. } => "AbsentLane",
+            FaultKind::DeclaredAlignment { .. } => "DeclaredAlignment",
             FaultKind::WarpMask { .. } => "WarpMask",
-        }
-    }
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FaultKind::SharedRace { access, offset } => write!(f, "race in shared memory: {access} at byte {offset}"),
-            FaultKind::GlobalRace { access, offset } => {
-                write!(f, "race in global memory: {access} at byte {offset} of the buffer")
-            }
-            FaultKind::AsyncPending {
-                access,
-                offset,
-                missing,
-            } => {
-                let missing = match missing {
-                    AsyncStep::Commit => "no commit has made a group of the copy",
-                    AsyncStep::Wait => "no wait covers the copy's group",
-                };
-                write!(
-                    f,
-                    "asynchronous copy under way: {access} at byte {offset} of shared memory, {missing}"
-                )
-            }
-            FaultKind::MissingProxyFence { offset } => write!(
-                f,
-                "no fence.proxy.async between a write and its read by the async proxy: byte {offset} of shared memory"
-            ),
-            FaultKind::Mbarrier { offset, problem } => {
-                write!(f, "mbarrier at byte {offset} of shared memory: {problem}")
-            }
-            FaultKind::BulkCopy { problem } => write!(f, "bulk copy: {problem}"),
-            FaultKind::Warpgroup { problem } => write!(f, "warpgroup: {problem}"),
-            FaultKind::Cluster { problem } => write!(f, "cluster: {problem}"),
-            FaultKind::BarrierDivergence { waiting, exited } => write!(
-                f,
-                "barrier not reached by all: {waiting} threads wait, {exited} have ended"
-            ),
-            FaultKind::BarrierMismatch { here, there } => write!(
-                f,
-                "different barriers at once: {here} threads wait at this one, {there} at another"
-            ),
-            FaultKind::NamedBarrier { id, problem } => write!(f, "named barrier {id}: {problem}"),
-            FaultKind::Deadlock { waiting } => write!(f, "deadlock: {waiting}"),
-            FaultKind::UninitializedRead { space, offset } => {
-                write!(f, "{space} memory read that was never written: byte {offset}")
-            }
-            FaultKind::OutOfBounds {
-                space,
-                access,
-                bytes,
-                bound,
-            } => write!(f, "{space} memory out of bounds: {access} of {bytes} bytes {bound}"),
-            FaultKind::Misaligned {
-                space,
-                bytes,
-                remainder,
-            } => write!(
-                f,
-                "misaligned access to {space} memory: {bytes} bytes at an address that is {remainder} modulo {bytes}"
-            ),
-            FaultKind::SharedLimit {
-                static_bytes,
-                dynamic_bytes,
-                limit_bytes,
-                limit,
-            } => write!(
-                f,
-                "too much shared memory: {static_bytes} bytes static + {dynamic_bytes} bytes dynamic, {limit} is \
-                 {limit_bytes} bytes"
-            ),
-            FaultKind::DynamicSharedTooSmall {
-                given_bytes,
-                needed_bytes,
-            } => write!(
-                f,
-                "dynamic shared memory too small: the launch gives {given_bytes} bytes, this access needs \
-                 {needed_bytes}"
-            ),
-            FaultKind::LaunchShape { problem } => write!(f, "launch outside the limits: {problem}"),
-            FaultKind::Resources { problem } => write!(f, "the simulation could not go on: {problem}"),
-            FaultKind::Panic { message } => write!(f, "panic: {message}"),
-            FaultKind::StackOverflow { stack_bytes } => {
-                write!(f, "stack overflow: a simulated thread has {stack_bytes} bytes")
-            }
-            FaultKind::BadAddress { address } => write!(f, "bad address: {address}"),
-            FaultKind::Overrun { bytes } => write!(f, "memory after a shared array of {bytes} bytes was overwritten"),
-            FaultKind::RedZone {
-                buffer,
-                buffer_bytes,
-                offset,
-                bytes,
-            } => write!(
-                f,
-                "memory next to buffer {buffer}, of {buffer_bytes} bytes, was overwritten: {bytes} bytes, the first at \
-                 byte {offset}"
-            ),
-            FaultKind::TimeLimit { milliseconds } => write!(
-                f,
-                "still running after {} s without synchronizing with the block",
-                *milliseconds as f64 / 1e3
-            ),
-            FaultKind::Budget { spent } => write!(f, "budget spent: {spent} (`Launch::budget`)"),
-            FaultKind::ScheduleDependent {
-                schedules: [first, second],
-                buffer,
-                offset,
-                bytes,
-            } => write!(
-                f,
-                "the result depends on the schedule: {first} and {second} leave buffer {buffer} different, first at \
-                 byte {offset} (differing bytes: {bytes})"
-            ),
-            FaultKind::WarpMask { mask, lane } => {
-                write!(f, "mask {mask:#010x} does not contain the calling lane {lane}")
-            }
         }
     }
 }

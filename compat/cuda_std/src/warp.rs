@@ -64,7 +64,7 @@ pub fn lane_id() -> u32 {
 ///
 /// # On the host
 ///
-/// The lanes that have not exited, which a GPU could give as well.
+/// As many as possible: all that reach the call before one of the others must wait for them.
 #[gpu_only(sim = device::active_mask)]
 #[inline(always)]
 pub fn activemask() -> u32 {

@@ -24,6 +24,11 @@ pub const WIDTH: usize = 32;
 /// Elements from one row of the tile to the next.
 const PITCH: usize = WIDTH + 4;
 
+/// Four elements that are accessed at once: an array of them is aligned to 16 bytes, one of `[f32; 4]` to 4.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Vector([f32; 4]);
+
 /// Threads of a block: each copies four elements of a tile.
 pub const THREADS: usize = WIDTH * WIDTH / 4;
 
@@ -44,7 +49,7 @@ pub unsafe fn row_sums(input: *const f32, sums: *mut f32, rows: u32, columns: u3
     // elements.
     unsafe {
         let (input, sums) = (Global::new(input, rows * columns), GlobalMut::new(sums, rows));
-        let tile = Shared::new(shared_array![[f32; 4]; WIDTH * PITCH / 4].cast::<f32>(), WIDTH * PITCH);
+        let tile = Shared::new(shared_array![Vector; WIDTH * PITCH / 4].cast::<f32>(), WIDTH * PITCH);
         let mut sum = 0.0;
         let mut first_column = 0;
         while first_column < columns {

@@ -17,6 +17,8 @@ pub(super) struct StaticArray {
     /// Offset from the arena's base.
     pub(super) offset: usize,
     pub(super) bytes: usize,
+    /// The alignment of its declared type.
+    pub(super) align: usize,
     /// Offset at which a compiler places it that lays out the arrays in this order.
     pub(super) real_offset: u64,
 }
@@ -64,6 +66,7 @@ impl Run {
             location,
             offset,
             bytes,
+            align,
             real_offset,
         };
         statics.next = end;

@@ -29,6 +29,7 @@ macro_rules! programs {
 }
 
 programs! {
+    absent_lane: AbsentLane;
     async_pending: AsyncPending;
     bad_address: BadAddress;
     barrier_divergence: BarrierDivergence;
@@ -37,6 +38,7 @@ programs! {
     bulk_copy: BulkCopy;
     cluster: Cluster;
     deadlock: Deadlock;
+    declared_alignment: DeclaredAlignment;
     dynamic_shared_too_small: DynamicSharedTooSmall;
     global_race: GlobalRace;
     launch_shape: LaunchShape;
@@ -55,6 +57,7 @@ programs! {
     time_limit: TimeLimit;
     uninitialized_read: UninitializedRead;
     warp_mask: WarpMask;
+    warp_mismatch: WarpMismatch;
     warpgroup: Warpgroup;
 }
 

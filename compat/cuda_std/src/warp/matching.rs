@@ -5,7 +5,7 @@ use crate::gpu_only;
 use core::arch::asm;
 use pastey::paste;
 #[cfg(not(target_arch = "nvptx64"))]
-use {super::lanes_where, cuda_sim::device::warp_exchange};
+use {super::lanes_where, cuda_sim::device::warp_function};
 
 /// The lanes of `mask` that brought the same bits as this one: bit i for lane i, and 0 for a lane that is not in `mask`
 /// or has exited.
@@ -65,7 +65,9 @@ macro_rules! instructions {
             ///
             /// As for [`warp_match_any`].
             #[gpu_only(sim = {
-                warp_exchange(mask, value.into(), |warp| lanes_where(warp, |other| other == u64::from(value)))
+                warp_function("warp_match_any", mask, value.into(), |warp| {
+                    lanes_where(warp, |other| other == u64::from(value))
+                })
             })]
             #[inline(always)]
             unsafe fn [<match_any_ $width>](mask: u32, value: [<u $width>]) -> u32 {
@@ -87,7 +89,7 @@ macro_rules! instructions {
             ///
             /// As for [`warp_match_all`].
             #[gpu_only(sim = {
-                warp_exchange(mask, value.into(), |warp| {
+                warp_function("warp_match_all", mask, value.into(), |warp| {
                     let same = lanes_where(warp, |other| other == u64::from(value));
                     (same == warp.mask).then_some(same)
                 })

@@ -2,7 +2,7 @@
 
 use crate::gpu_only;
 #[cfg(not(target_arch = "nvptx64"))]
-use {super::lanes, cuda_sim::device::warp_exchange};
+use {super::lanes, cuda_sim::device::warp_function};
 #[cfg(target_arch = "nvptx64")]
 use {
     super::{WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor, warp_vote_ballot},
@@ -94,7 +94,7 @@ macro_rules! reduction {
         impl WarpReduceValue for $type {
             #[gpu_only(sim = {
                 // The upper bits of the exchanged word are lost again.
-                warp_exchange(mask, value as u64, |warp| {
+                warp_function("warp_reduce", mask, value as u64, |warp| {
                     let values = lanes(warp).map(|(_, value)| value as $type);
                     values.reduce(|a, b| combine!(op, a, b)).unwrap_or(value)
                 })

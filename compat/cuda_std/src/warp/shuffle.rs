@@ -4,7 +4,7 @@ use crate::{bf16, f16, gpu_only};
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 #[cfg(not(target_arch = "nvptx64"))]
-use cuda_sim::device::warp_exchange;
+use cuda_sim::device::warp_function;
 use pastey::paste;
 
 /// The four functions.
@@ -30,8 +30,7 @@ macro_rules! shuffles {
         ///
         /// # On the host
         ///
-        /// That value has all bits set, which is a NaN in every floating-point type. The simulator takes nobody to task
-        /// for reading it.
+        /// That value is different in each lane and run, and reading it is a fault (`AbsentLane`).
         #[inline(always)]
         #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub unsafe fn $name<T: WarpShuffleValue>(mask: u32, value: T, $operand: u32, width: u32) -> (T, bool) {
@@ -126,13 +125,15 @@ fn source(mode: WarpShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
 #[track_caller]
 unsafe fn shuffle_64(mode: WarpShuffleMode, mask: u32, value: u64, b: u32, width: u32) -> (u64, bool) {
     let c = segments(mode, width);
-    warp_exchange(mask, value, |warp| {
+    let name = match mode {
+        WarpShuffleMode::Idx => "warp_shuffle_idx",
+        WarpShuffleMode::Up => "warp_shuffle_up",
+        WarpShuffleMode::Down => "warp_shuffle_down",
+        WarpShuffleMode::Xor => "warp_shuffle_xor",
+    };
+    warp_function(name, mask, value, |warp| {
         let (source, in_range) = source(mode, warp.lane, b, c);
-        let value = match warp.mask >> source & 1 {
-            0 => u64::MAX,
-            _ => warp.values[source as usize],
-        };
-        (value, in_range)
+        (warp.of(source), in_range)
     })
 }
 

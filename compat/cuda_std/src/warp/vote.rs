@@ -4,7 +4,7 @@ use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 #[cfg(not(target_arch = "nvptx64"))]
-use {super::lanes_where, cuda_sim::device::warp_exchange};
+use {super::lanes_where, cuda_sim::device::warp_function};
 
 /// A vote whose result is a predicate.
 #[cfg(target_arch = "nvptx64")]
@@ -37,7 +37,9 @@ macro_rules! vote {
 ///
 /// - The calling lane must be in `mask`.
 /// - Each lane of `mask` that has not exited must reach this function with the same `mask`.
-#[gpu_only(sim = { warp_exchange(mask, predicate.into(), |warp| lanes_where(warp, |vote| vote != 0) == warp.mask) })]
+#[gpu_only(sim = {
+    warp_function("warp_vote_all", mask, predicate.into(), |warp| lanes_where(warp, |vote| vote != 0) == warp.mask)
+})]
 #[inline(always)]
 pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     vote!("all", mask, predicate)
@@ -48,7 +50,9 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 /// # Safety
 ///
 /// As for [`warp_vote_all`].
-#[gpu_only(sim = { warp_exchange(mask, predicate.into(), |warp| lanes_where(warp, |vote| vote != 0) != 0) })]
+#[gpu_only(sim = {
+    warp_function("warp_vote_any", mask, predicate.into(), |warp| lanes_where(warp, |vote| vote != 0) != 0)
+})]
 #[inline(always)]
 pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     vote!("any", mask, predicate)
@@ -60,7 +64,9 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 /// # Safety
 ///
 /// As for [`warp_vote_all`].
-#[gpu_only(sim = { warp_exchange(mask, predicate.into(), |warp| lanes_where(warp, |vote| vote != 0)) })]
+#[gpu_only(sim = {
+    warp_function("warp_vote_ballot", mask, predicate.into(), |warp| lanes_where(warp, |vote| vote != 0))
+})]
 #[inline(always)]
 pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     let lanes: u32;

@@ -55,7 +55,12 @@ impl BlockContext {
         }
         let op = plain(kind);
         match space {
-            Space::Shared => self.shared_access(op, address, bytes, location, None, true),
+            Space::Shared => {
+                if bytes > size_of::<f32>() {
+                    self.check_declared_alignment(address, bytes, location);
+                }
+                self.shared_access(op, address, bytes, location, None, true);
+            }
             Space::Global => match self.buffer_of(address) {
                 Some(buffer) => {
                     let class = AccessClass {
@@ -67,6 +72,17 @@ impl BlockContext {
                 }
                 None => self.outside_buffers(op, address, bytes, location),
             },
+        }
+    }
+
+    /// Checks that the declaration of a static array promises the alignment of an access. Where the simulator places
+    /// the array says nothing of where a compiler does.
+    pub(super) fn check_declared_alignment(&self, address: usize, bytes: usize, location: &'static Location<'static>) {
+        if let Some(align) = self.shared.declared_alignment(address)
+            && align < bytes
+        {
+            let (bytes, align) = (bytes as u32, align as u32);
+            self.fault(FaultKind::DeclaredAlignment { bytes, align }, Some(location), None);
         }
     }
 

@@ -81,6 +81,14 @@ impl SharedMemory {
         arrays.iter().any(inside).then(|| self.compact(offset))
     }
 
+    /// The declared alignment of the static array at a host address, if there is one.
+    pub(super) fn declared_alignment(&self, address: usize) -> Option<usize> {
+        let offset = self.arena.offset(address)?;
+        let arrays = self.arrays.borrow();
+        let inside = |array: &&StaticArray| (array.offset..array.offset + array.bytes).contains(&offset);
+        arrays.iter().find(inside).map(|array| array.align)
+    }
+
     /// The offset of an arena offset.
     fn compact(&self, arena_offset: usize) -> usize {
         let dynamic = self.arena.static_bytes();

@@ -50,8 +50,11 @@ impl BlockContext {
                         break;
                     }
                 }
+                if self.faults.is_aborted() {
+                    return;
+                }
             }
-            if !ran {
+            if !ran && !self.complete_active_masks(warp) {
                 return;
             }
             self.settle_traffic(warp);

@@ -1,0 +1,21 @@
+//! The lanes of a mask meet in a vote and in a shuffle.
+
+use cuda_sim::{Launch, Report};
+use cuda_std::{kernel, thread, warp};
+
+#[kernel]
+unsafe fn warp_mismatch() {
+    // SAFETY: all lanes call a function, but not the same, which is the fault.
+    unsafe {
+        if thread::thread_idx_x() < 16 {
+            warp::warp_vote_ballot(u32::MAX, true);
+        } else {
+            warp::warp_shuffle_xor(u32::MAX, 1_u32, 1, 32);
+        }
+    }
+}
+
+pub fn run() -> Report {
+    // SAFETY: the kernel accesses no memory.
+    Launch::new(1, 32).run(|| unsafe { warp_mismatch() })
+}
