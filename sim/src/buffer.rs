@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytemuck::Pod;
 use parking_lot::RwLock;
@@ -76,6 +76,13 @@ impl<T: Pod> GlobalBuffer<T> {
     /// If `ld < columns`.
     pub fn matrix_uninit(rows: usize, columns: usize, ld: usize) -> Self {
         Self::allocate(span(rows, columns, ld), Fill::Unwritten, Rows::of::<T>(columns, ld))
+    }
+
+    /// The same buffer with a name for reports.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        self.allocation.name.get_or_init(|| name.into());
+        self
     }
 
     fn allocate(len: usize, fill: Fill, rows: Option<Rows>) -> Self {
@@ -165,6 +172,7 @@ pub(crate) struct Allocation {
     base: NonNull<u8>,
     bytes: usize,
     rows: Option<Rows>,
+    name: OnceLock<String>,
     /// A bit a byte, 1 once written. `None` where all was written from the start.
     written: Option<Box<[AtomicU64]>>,
 }
@@ -198,6 +206,7 @@ impl Allocation {
             base,
             bytes,
             rows,
+            name: OnceLock::new(),
             written,
         });
         allocation.lay_red_zones();
@@ -237,6 +246,11 @@ impl Allocation {
 
     pub(crate) fn address(&self) -> usize {
         self.base.as_ptr().addr()
+    }
+
+    /// Its name, if it was given one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.get().map(String::as_str)
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -340,6 +340,10 @@ pub struct SimFault {
     pub interval: u32,
     /// The other access of a race, the other barrier of a mismatch.
     pub other: Option<OtherAccess>,
+    /// The name of the buffer, if it has one ([`GlobalBuffer::named`](crate::GlobalBuffer::named)).
+    pub buffer: Option<String>,
+    /// The schedule that found it, as [`Schedule`](crate::Schedule) reads it back.
+    pub schedule: Option<String>,
     /// Number of occurrences with the same kind and lines. The first one in the order of the schedule is shown.
     pub count: u64,
 }
@@ -347,6 +351,9 @@ pub struct SimFault {
 impl fmt::Display for SimFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind)?;
+        if let Some(buffer) = &self.buffer {
+            write!(f, "\n    in buffer `{buffer}`")?;
+        }
         if matches!(
             self.kind,
             FaultKind::LaunchShape { .. }
@@ -384,6 +391,9 @@ impl fmt::Display for SimFault {
         }
         if self.count > 1 {
             write!(f, "\n    seen {} times", self.count)?;
+        }
+        if let Some(schedule) = self.schedule.as_ref().filter(|schedule| *schedule != "forward") {
+            write!(f, "\n    under the schedule {schedule}")?;
         }
         Ok(())
     }

@@ -202,7 +202,7 @@ impl Launch {
                 }
             }
             let broken = !outcome.faults.is_empty();
-            self.add(&mut report, outcome, number == 0);
+            self.add(&mut report, outcome, number == 0, schedule);
             add_red_zones(&mut report, &buffers);
             if schedules.len() > 1 && !broken {
                 let after = snapshots();
@@ -212,12 +212,14 @@ impl Launch {
                         let differences = expected.iter().zip(&after).zip(&buffers).enumerate();
                         for (number, ((expected, found), buffer)) in differences {
                             if let Some((offset, bytes)) = expected.difference(found, buffer.bytes()) {
-                                report.add_fault(SimFault::of_launch(FaultKind::ScheduleDependent {
+                                let name = buffer.name().map(str::to_owned);
+                                let fault = SimFault::of_launch(FaultKind::ScheduleDependent {
                                     schedules: [earlier.to_string(), schedule.to_string()],
                                     buffer: number as u32,
                                     offset,
                                     bytes,
-                                }));
+                                });
+                                report.add_fault(SimFault { buffer: name, ..fault });
                             }
                         }
                     }
@@ -259,8 +261,9 @@ impl Launch {
         }
     }
 
-    fn add(&self, report: &mut Report, outcome: Outcome, is_first: bool) {
-        for fault in outcome.faults {
+    fn add(&self, report: &mut Report, outcome: Outcome, is_first: bool, schedule: Schedule) {
+        for mut fault in outcome.faults {
+            fault.schedule = Some(schedule.to_string());
             report.add_fault(fault);
         }
         report.shared.static_bytes = report.shared.static_bytes.max(outcome.static_bytes);
@@ -361,6 +364,10 @@ fn add_red_zones(report: &mut Report, buffers: &[Arc<Allocation>]) {
             bytes,
         };
         // Two buffers have one fault each.
-        report.faults.push(SimFault::of_launch(kind));
+        let name = buffer.name().map(str::to_owned);
+        report.faults.push(SimFault {
+            buffer: name,
+            ..SimFault::of_launch(kind)
+        });
     }
 }

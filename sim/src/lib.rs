@@ -69,5 +69,5 @@ pub use dim::Dim3;
 pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, SourceLocation};
 pub use launch::{Checks, Launch};
 pub use limits::Limits;
-pub use report::{LineTraffic, Report, SharedUsage, TrafficKind};
+pub use report::{Faulty, LineTraffic, Report, SharedUsage, TrafficKind};
 pub use schedule::Schedule;

@@ -63,6 +63,7 @@ pub struct LineTraffic {
 
 /// The outcome of a launch.
 #[derive(Clone, Debug, Serialize)]
+#[must_use = "the faults are in the report: `assert_clean` panics where there are any"]
 pub struct Report {
     /// The architecture whose limits applied.
     pub architecture: String,
@@ -120,6 +121,18 @@ impl Report {
         !self.faults.is_empty() && self.faults_left_out == 0 && self.faults.iter().all(is_limit)
     }
 
+    /// The report, if there are no faults: for `?` where [`Report::assert_clean`] would panic.
+    ///
+    /// # Errors
+    /// The faults, with the text of each.
+    pub fn into_clean(self) -> Result<Self, Faulty> {
+        if self.is_clean() {
+            Ok(self)
+        } else {
+            Err(Faulty(Box::new(self)))
+        }
+    }
+
     /// # Panics
     /// If there are faults, with the text of each.
     #[track_caller]
@@ -155,6 +168,8 @@ impl SimFault {
             location: None,
             interval: 0,
             other: None,
+            buffer: None,
+            schedule: None,
             count: 1,
         }
     }
@@ -165,6 +180,18 @@ impl SimFault {
         self.kind.name() == other.kind.name() && self.location == other.location && location(self) == location(other)
     }
 }
+
+/// The report of a launch with faults, as an error.
+#[derive(Clone, Debug)]
+pub struct Faulty(pub Box<Report>);
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Faults(&self.0).fmt(f)
+    }
+}
+
+impl std::error::Error for Faulty {}
 
 /// The faults as a text.
 struct Faults<'a>(&'a Report);

@@ -94,6 +94,7 @@ impl BlockContext {
             thread.status.set(Status::Ready);
         }
         self.order_by_barrier();
+        self.faults.settle_unwritten();
         self.check_canaries();
         let interval = self.barriers.interval.get() + 1;
         self.barriers.interval.set(interval);

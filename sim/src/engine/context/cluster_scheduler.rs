@@ -223,6 +223,10 @@ impl BlockContext {
                 return Pass::Over;
             }
         }
+        if self.faults.is_ending() {
+            self.faults.abort();
+            return Pass::Over;
+        }
         if self.threads.have_exited() {
             return Pass::Over;
         }

@@ -9,6 +9,7 @@ use std::sync::Once;
 
 use parking_lot::Mutex;
 
+use crate::access::Space;
 use crate::engine::CURRENT;
 use crate::engine::fiber::{self, Exit, STACK_BYTES, Trap};
 use crate::engine::trap;
@@ -22,6 +23,12 @@ use super::threads::Status;
 pub(super) struct FaultLog {
     /// Distinct faults, in the order of their first occurrence.
     faults: RefCell<Vec<SimFault>>,
+    /// Reads of shared memory that nobody had written, since the last barrier. A race explains some of them.
+    unwritten: RefCell<Vec<SimFault>>,
+    /// The name of the buffer that the next fault is about.
+    buffer: RefCell<Option<String>>,
+    /// The block ends when none of its threads can run: their accesses may explain the fault.
+    ending: Cell<bool>,
     /// Message and source location of a panic, from the hook.
     panicked: RefCell<Option<(String, Option<SourceLocation>)>>,
     /// Text that the block printed.
@@ -33,6 +40,8 @@ pub(super) struct FaultLog {
 impl FaultLog {
     pub(super) fn start_block(&self) {
         self.aborted.set(false);
+        self.ending.set(false);
+        self.unwritten.take();
     }
 
     /// Ends the block at the scheduler's next step.
@@ -44,9 +53,59 @@ impl FaultLog {
         self.aborted.get()
     }
 
-    /// The faults and the output.
+    /// Ends the block: at once, or, if reads of unwritten memory may be races, when the other threads have run as far as
+    /// they can.
+    fn abort_after_interval(&self) {
+        if self.unwritten.borrow().is_empty() {
+            self.abort();
+        } else {
+            self.ending.set(true);
+        }
+    }
+
+    /// Whether the block ends now that none of its threads can run.
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.get()
+    }
+
+    /// Names the buffer that the next fault is about.
+    pub(super) fn name_buffer(&self, name: Option<&str>) {
+        self.buffer.replace(name.map(str::to_owned));
+    }
+
+    /// Adds a fault to those that are like it.
+    fn add(list: &RefCell<Vec<SimFault>>, fault: SimFault) {
+        let mut faults = list.borrow_mut();
+        match faults.iter_mut().find(|known| known.is_like(&fault)) {
+            Some(known) => known.count += fault.count,
+            None => faults.push(fault),
+        }
+    }
+
+    /// At the end of an interval: a read of unwritten memory is a fault of its own unless it races with a write.
+    pub(super) fn settle_unwritten(&self) {
+        for fault in self.unwritten.take() {
+            let explains = |race: &SimFault| {
+                let other = race.other.as_ref().map(|other| &other.location);
+                matches!(race.kind, FaultKind::SharedRace { .. })
+                    && (race.location == fault.location || other == fault.location.as_ref())
+            };
+            if !self.faults.borrow().iter().any(explains) {
+                Self::add(&self.faults, fault);
+            }
+        }
+    }
+
+    /// The faults, causes first, and the output.
     pub(super) fn take(&self) -> (Vec<SimFault>, String) {
-        (self.faults.take(), self.output.take())
+        self.settle_unwritten();
+        let mut faults = self.faults.take();
+        faults.sort_by_key(|fault| match fault.kind {
+            FaultKind::SharedRace { .. } | FaultKind::GlobalRace { .. } => 0,
+            FaultKind::Panic { .. } => 2,
+            _ => 1,
+        });
+        (faults, self.output.take())
     }
 }
 
@@ -93,7 +152,7 @@ impl BlockContext {
         if self.is_unwinding() {
             self.abandon();
         }
-        self.faults.abort();
+        self.faults.abort_after_interval();
         self.threads.running().is_unwinding.set(true);
         resume_unwind(Box::new(Stop))
     }
@@ -128,12 +187,16 @@ impl BlockContext {
             location,
             interval: self.barriers.interval(),
             other,
+            buffer: self.faults.buffer.take(),
+            schedule: None,
             count: 1,
         };
-        let mut faults = self.faults.faults.borrow_mut();
-        match faults.iter_mut().find(|known| known.is_like(&fault)) {
-            Some(known) => known.count += 1,
-            None => faults.push(fault),
+        let shared = Space::Shared;
+        match fault.kind {
+            FaultKind::UninitializedRead { space, .. } if space == shared => {
+                FaultLog::add(&self.faults.unwritten, fault);
+            }
+            _ => FaultLog::add(&self.faults.faults, fault),
         }
     }
 
@@ -212,7 +275,7 @@ impl BlockContext {
         let (message, location) = known.unwrap_or_else(|| (message_of(payload), None));
         let thread = self.threads.running_number();
         self.record(thread, FaultKind::Panic { message }, location, None);
-        self.faults.abort();
+        self.faults.abort_after_interval();
     }
 
     /// Appends to the block's output.

@@ -158,9 +158,11 @@ impl BlockContext {
         let allocation = &buffer.allocation;
         let offset = address - allocation.address();
         if offset + bytes > allocation.bytes() {
+            self.faults.name_buffer(allocation.name());
             self.outside_buffers(op, address, bytes, location);
         }
         if allocation.is_padding(offset, bytes) {
+            self.faults.name_buffer(allocation.name());
             let bound = format!("at byte {offset} of the buffer, in the padding between the rows of a matrix");
             self.out_of_bounds(Space::Global, op, bytes, bound, location);
         }
@@ -181,6 +183,7 @@ impl BlockContext {
         let offset = self.offset_in_buffer(buffer, op, address, bytes, location);
         let allocation = &buffer.allocation;
         if op.reads() && !is_repeat && !allocation.is_written(offset, bytes) {
+            self.faults.name_buffer(allocation.name());
             self.uninitialized_read(Space::Global, offset as u64, location);
         }
         if op.writes() {
@@ -215,6 +218,7 @@ impl BlockContext {
             )
         };
         if conflict.is_some() {
+            self.faults.name_buffer(allocation.name());
             self.global_race(op, offset, conflict, location);
         }
         if is_ahead {
