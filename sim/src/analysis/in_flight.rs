@@ -98,6 +98,12 @@ impl InFlight {
         }
     }
 
+    /// Whether there are neither copies nor mbarriers.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The first copy that writes any of the `bytes` bytes from `offset` on.
     #[inline]
     pub(crate) fn find(&self, offset: usize, bytes: usize) -> Option<Pending> {

@@ -173,6 +173,24 @@ impl SharedShadow {
         op: Op,
         location: u16,
     ) -> Verdict {
+        if self.access_common(clocks, offset, bytes, thread, op, location) {
+            return Verdict::default();
+        }
+        self.access_any(clocks, offset, bytes, thread, op, location)
+    }
+
+    /// The common case of [`Self::access`]: records the access if it is plain and certainly without a fault. If not,
+    /// nothing has changed.
+    #[inline(always)]
+    pub(crate) fn access_common(
+        &mut self,
+        clocks: &Clocks,
+        offset: usize,
+        bytes: usize,
+        thread: u16,
+        op: Op,
+        location: u16,
+    ) -> bool {
         if bytes == self.plain_bytes
             && offset & (bytes - 1) == 0
             && !op.is_atomic()
@@ -180,11 +198,9 @@ impl SharedShadow {
             && let Some(cell) = self.cells.get_mut(offset >> self.cell_shift)
         {
             let now = Now::new(clocks, thread, op, location, self.block_start);
-            if now.is_common(cell, |earlier| now.certainly_follows(earlier)) {
-                return Verdict::default();
-            }
+            return now.is_common(cell, |earlier| now.certainly_follows(earlier));
         }
-        self.access_any(clocks, offset, bytes, thread, op, location)
+        false
     }
 
     /// The last plain writes of this block to the `bytes` bytes from `offset` on, each with its epoch.
@@ -308,7 +324,7 @@ impl<'a> Now<'a> {
 
     /// The common case of a plain access, with `follows` for the order. Records the access, or returns false: the cell
     /// must be judged.
-    #[inline]
+    #[inline(always)]
     fn is_common(&self, cell: &mut Cell, follows: impl Fn(Record) -> bool) -> bool {
         let Cell { write, reads: [a, b] } = *cell;
         if !follows(write) {

@@ -53,8 +53,8 @@ impl FaultLog {
         self.aborted.get()
     }
 
-    /// Ends the block: at once, or, if reads of unwritten memory may be races, when the other threads have run as far as
-    /// they can.
+    /// Ends the block: at once, or, if reads of unwritten memory may be races, when the other threads have run as far
+    /// as they can.
     fn abort_after_interval(&self) {
         if self.unwritten.borrow().is_empty() {
             self.abort();

@@ -14,6 +14,7 @@ use crate::fault::{FaultKind, OtherAccess};
 use crate::launch::Checks;
 
 use super::BlockContext;
+use super::analysis::Analysis;
 use super::global_memory::BufferAccess;
 
 /// The operation of a view's access.
@@ -59,7 +60,14 @@ impl BlockContext {
                 if bytes > size_of::<f32>() {
                     self.check_declared_alignment(address, bytes, location);
                 }
-                self.shared_access(op, address, bytes, location, None, true);
+                match self.shared_access_common(op, address, bytes, location) {
+                    Some(false) => self.check_watchdog(),
+                    Some(true) => {
+                        self.check_watchdog();
+                        self.suspend();
+                    }
+                    None => self.shared_access(op, address, bytes, location, None, true),
+                }
             }
             Space::Global => match self.buffer_of(address) {
                 Some(buffer) => {
@@ -98,6 +106,41 @@ impl BlockContext {
             bytes: bytes as u8,
         };
         self.count_access(class, Traffic::SKIPPED, location);
+    }
+
+    /// The common case of [`Self::shared_access`], which is most of what a kernel does: a plain access without a fault.
+    /// Returns whether the thread has run ahead of its warp; `None` if it is another case, and nothing has changed.
+    #[inline]
+    fn shared_access_common(
+        &self,
+        op: Op,
+        address: usize,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) -> Option<bool> {
+        let offset = self.shared.offset_of(address, bytes)?;
+        let thread = self.thread();
+        let Analysis {
+            locations,
+            sync,
+            shadow,
+            in_flight,
+            traffic,
+            ..
+        } = &mut *self.analysis.borrow_mut();
+        if !in_flight.is_empty() {
+            return None;
+        }
+        let class = AccessClass {
+            space: Space::Shared,
+            op,
+            bytes: bytes as u8,
+        };
+        let id = locations.id(location, class);
+        if !shadow.access_common(&sync.clocks, offset, bytes, thread, op, id) {
+            return None;
+        }
+        Some(self.checks == Checks::Full && traffic.record(thread, id, class, offset as u64))
     }
 
     /// Checks an access of the running thread to shared memory. `counted` adds it to the traffic; it is false for a
