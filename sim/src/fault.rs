@@ -252,6 +252,12 @@ pub enum FaultKind {
         /// The alignment of the array's declared type.
         align: u32,
     },
+    /// Two blocks access the same word by atomics, at least one writes, and at least one is of block scope: they are
+    /// not atomic to each other. The earlier one is in [`SimFault::other`].
+    AtomicScope {
+        /// Whether this atomic is of block scope; if not, the other one is.
+        is_narrow: bool,
+    },
     /// A warp function was called with a mask that does not contain the calling lane.
     WarpMask {
         /// The mask.
@@ -305,6 +311,7 @@ impl FaultKind {
             FaultKind::WarpMismatch { .. } => "WarpMismatch",
             FaultKind::AbsentLane { .. } => "AbsentLane",
             FaultKind::DeclaredAlignment { .. } => "DeclaredAlignment",
+            FaultKind::AtomicScope { .. } => "AtomicScope",
             FaultKind::WarpMask { .. } => "WarpMask",
         }
     }

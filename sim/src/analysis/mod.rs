@@ -5,6 +5,7 @@
 //!   atomics and fences.
 //! - [`agents`]: asynchronous operations as pseudo-threads. [`mbarrier`]: phases of barriers in shared memory.
 //! - [`matrix_descriptor`]: the layout of `wgmma` operands.
+//! - [`scopes`]: atomics of block scope that blocks share.
 //! - [`in_flight`]: pending `cp.async` copies.
 //! - [`shadow`], [`global_shadow`]: the last accesses to each word, and races with them.
 //! - [`banks`], [`traffic`]: the cost of a warp's accesses in wavefronts and sectors.
@@ -19,6 +20,7 @@ pub(crate) mod grid_clock;
 pub(crate) mod in_flight;
 pub(crate) mod matrix_descriptor;
 pub(crate) mod mbarrier;
+pub(crate) mod scopes;
 pub(crate) mod shadow;
 pub(crate) mod source_locations;
 pub(crate) mod sync_vars;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 
 use crate::analysis::global_shadow::GlobalShadow;
+use crate::analysis::scopes::AtomicScopes;
 use crate::analysis::sync_vars::GridSync;
 use crate::budget::Budget;
 use crate::buffer::Allocation;
@@ -125,6 +126,7 @@ pub(super) struct Run {
     pub(super) grid: Grid,
     pub(super) watchdog: Watchdog,
     pub(super) order: Arc<GridSync>,
+    pub(super) scopes: AtomicScopes,
     buffers: Mutex<Vec<Arc<TrackedBuffer>>>,
     pub(super) statics: Mutex<Statics>,
     locations: RwLock<Vec<&'static Location<'static>>>,
@@ -314,6 +316,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         ),
         watchdog: Watchdog::default(),
         order: Default::default(),
+        scopes: AtomicScopes::default(),
         buffers: Mutex::default(),
         statics: Mutex::default(),
         locations: RwLock::default(),

@@ -128,6 +128,10 @@ impl fmt::Display for FaultKind {
                 f,
                 "access of {bytes} bytes to a static shared array whose type is aligned to {align}"
             ),
+            FaultKind::AtomicScope { is_narrow } => {
+                let which = if *is_narrow { "this atomic" } else { "the other atomic" };
+                write!(f, "atomics of two blocks on one word: {which} is of block scope")
+            }
             FaultKind::WarpMask { mask, lane } => {
                 write!(f, "mask {mask:#010x} does not contain the calling lane {lane}")
             }

@@ -30,6 +30,7 @@ macro_rules! programs {
 
 programs! {
     absent_lane: AbsentLane;
+    atomic_scope: AtomicScope;
     async_pending: AsyncPending;
     bad_address: BadAddress;
     barrier_divergence: BarrierDivergence;

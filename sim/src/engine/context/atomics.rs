@@ -3,12 +3,14 @@
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
-use crate::access::Space;
+use crate::access::{AccessKind, Space};
 use crate::analysis::Op;
+use crate::analysis::scopes::ScopedAtomic;
 use crate::analysis::source_locations::AccessClass;
 use crate::analysis::sync_vars::{AtomicAccess, SyncScope};
 use crate::buffer::Allocation;
 use crate::device::Scope;
+use crate::fault::{FaultKind, OtherAccess};
 use crate::launch::Checks;
 
 use super::BlockContext;
@@ -53,6 +55,9 @@ impl BlockContext {
                 order,
                 scope: scope.into(),
             };
+            if !shared {
+                self.check_scope(access, location);
+            }
             if self.shared.contains(address) {
                 self.shared_access(op, address, bytes, location, Some(access), true);
             } else if let Some(buffer) = self.buffer_of(address) {
@@ -79,6 +84,34 @@ impl BlockContext {
             self.note_same(address, old, location);
         }
         result
+    }
+
+    /// Checks that an atomic on global memory is atomic with those of other blocks.
+    fn check_scope(&self, access: AtomicAccess, location: &'static Location<'static>) {
+        let thread = self.thread();
+        let clash = {
+            let sync = &self.analysis.borrow().sync;
+            let atomic = ScopedAtomic {
+                block: self.id.get().linear,
+                thread,
+                epoch: sync.clocks.epoch(thread),
+                access,
+                location,
+            };
+            let ordered =
+                |earlier: &ScopedAtomic| sync.ordered_in_grid(thread, earlier.block, earlier.thread, earlier.epoch);
+            self.run.scopes.enter(atomic, ordered)
+        };
+        if let Some(earlier) = clash {
+            let other = OtherAccess {
+                access: Some(AccessKind::Atomic),
+                block: self.grid_dim().position(earlier.block),
+                thread: self.threads.index(earlier.thread.into()),
+                location: earlier.location.into(),
+            };
+            let is_narrow = access.scope == SyncScope::Block;
+            self.fault(FaultKind::AtomicScope { is_narrow }, Some(location), Some(other));
+        }
     }
 
     /// A fence of the running thread.
