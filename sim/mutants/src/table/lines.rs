@@ -13,7 +13,10 @@ pub const ROWS: &[Row] = &[
         kernel: ALONG,
         what: "a mask without half of the calling lanes",
         edits: &[lines("warp_shuffle_xor(u32::MAX, sum", "warp_shuffle_xor(0xffff, sum")],
-        expect: faults(&["WarpMask"]),
+        expect: Expect::Faults {
+            all: &["WarpMask"],
+            also: &["AbsentLane"],
+        },
         ..ROW
     },
     Row {
@@ -32,7 +35,7 @@ pub const ROWS: &[Row] = &[
             "        sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0;",
             "        if lane < 16 { sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0; }",
         )],
-        expect: Expect::Mismatch,
+        expect: faults(&["AbsentLane"]),
         seen_by: &[Synccheck],
         ..ROW
     },

@@ -81,7 +81,10 @@ pub const ROWS: &[Row] = &[
             replace: "
         if origin.row + ty < args.m { thread::sync_threads(); }",
         }],
-        expect: faults(&["BarrierMismatch", "SharedRace", "UninitializedRead"]),
+        expect: Expect::Faults {
+            all: &["BarrierMismatch", "SharedRace"],
+            also: &["UninitializedRead"],
+        },
         seen_by: &[Racecheck, Synccheck],
         ..ROW
     },
