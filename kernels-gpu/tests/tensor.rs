@@ -5,7 +5,7 @@ use cuda_sim::access::Space;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use half::{bf16, f16};
 use kernels_gpu::block::element::Narrowed;
-use kernels_gpu::gemm::mma_sync::{AlongK as KMajor, AlongLines as MnMajor, Layout as OperandMajor};
+use kernels_gpu::gemm::mma_sync::{KMajor, MnMajor, OperandMajor};
 use kernels_gpu::gemm::mma_sync::{TensorElement, Tile, product};
 use tilewright_contract::{Activation, GemmArgs, GemmParams, Output, TensorTile, span_elems, tensor_tiles};
 

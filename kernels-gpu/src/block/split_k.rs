@@ -43,9 +43,9 @@ pub trait Party {
 
 /// All threads of the block.
 #[derive(Clone, Copy, Debug)]
-pub struct WholeBlock;
+pub struct WholeCta;
 
-impl Party for WholeBlock {
+impl Party for WholeCta {
     #[inline(always)]
     fn thread(&self) -> u32 {
         thread::thread_idx_x()
@@ -74,7 +74,7 @@ impl Party for WholeBlock {
 #[inline(always)]
 // Sums are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn meet<E, const M: usize, const N: usize>(
+pub unsafe fn reduce<E, const M: usize, const N: usize>(
     party: &impl Party,
     sums: &mut [[f32; N]; M],
     share: Share,

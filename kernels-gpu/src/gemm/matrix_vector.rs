@@ -27,7 +27,7 @@ use cuda_views::{Global, GlobalMut, Shared};
 use tilewright_contract::family::matrix_vector;
 use tilewright_contract::{GemmParams, LineTile, Major, span_elems};
 
-use crate::block::split_k::{Share, WholeBlock, meet};
+use crate::block::split_k::{Share, WholeCta, reduce};
 use crate::block::unroll::unrolled;
 
 const AHEAD: usize = LineTile::AHEAD as usize;
@@ -112,7 +112,7 @@ impl Problem {
     unsafe fn store(self, sum: f32, line: Option<u32>, params: &GemmParams<f32>) {
         let mut sums = [[sum]];
         // SAFETY: the caller's promise.
-        if params.splits > 1 && !unsafe { meet(&WholeBlock, &mut sums, self.share, params) } {
+        if params.splits > 1 && !unsafe { reduce(&WholeCta, &mut sums, self.share, params) } {
             return;
         }
         let inside = line.is_some_and(|line| line < self.lines);
@@ -296,7 +296,7 @@ macro_rules! entry_points {
             /// # Safety
             /// Operands as `params` describes them in the form of [`matrix_vector::args`], the matrix with this major,
             /// rows and address multiples of the vector's bytes; grid and block of the plan; workspace and counters as
-            /// [`meet`] asks for.
+            /// [`reduce`] asks for.
             #[kernel(max_threads = LineTile::THREADS, min_blocks = LineTile::MIN_BLOCKS)]
             pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<f32>) {
                 // SAFETY: the caller's promise; the array has the elements that the body asks for.

@@ -15,7 +15,7 @@ use cuda_std::kernel;
 use half::{bf16, f16};
 use tilewright_contract::{GemmParams, TensorTile, tensor_tiles};
 
-use crate::gemm::mma_sync::{self, AlongK as KMajor, AlongLines as MnMajor, Tile};
+use crate::gemm::mma_sync::{self, KMajor, MnMajor, Tile};
 
 macro_rules! tile_types {
     ($($tile:ident)*) => {$(

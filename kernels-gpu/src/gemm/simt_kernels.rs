@@ -13,7 +13,7 @@
 use cuda_std::kernel;
 use tilewright_contract::{BlockTile, GemmParams, tiles};
 
-use crate::gemm::simt::{AcrossK, AlongTile, Tile, pipeline};
+use crate::gemm::simt::{KMajor, MnMajor, Tile, pipeline};
 
 macro_rules! tile_types {
     ($($tile:ident)*) => {$(
@@ -47,8 +47,8 @@ macro_rules! entry_points {
             }
         )*
     };
-    (@layout KMajor $elems:literal) => { AcrossK };
-    (@layout MnMajor $elems:literal) => { AlongTile<$elems> };
+    (@layout KMajor $elems:literal) => { KMajor };
+    (@layout MnMajor $elems:literal) => { MnMajor<$elems> };
 }
 
 tilewright_contract::simt_kernels!(entry_points);

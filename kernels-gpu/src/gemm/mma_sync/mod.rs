@@ -30,8 +30,8 @@ use crate::block::element::Narrowed;
 use crate::block::unroll::unrolled;
 use crate::ptx::async_copy;
 use crate::ptx::mma::{Factor, FragmentA, FragmentB, FragmentC, mma};
-pub use operand::{AlongK, AlongLines, Layout};
 use operand::{Copier, Reader, Side, are_whole, span};
+pub use operand::{KMajor, MnMajor, OperandMajor};
 
 /// A tile as a type, so that its numbers are constants of the kernel.
 pub trait Tile {
@@ -54,7 +54,7 @@ impl TensorElement for bf16 {}
 /// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
 ///   `params.splits` is 1.
 #[inline(always)]
-pub unsafe fn product<E: TensorElement, T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(
+pub unsafe fn product<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     params: &GemmParams<E>,
 ) {
     const { assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n) };
@@ -119,8 +119,8 @@ unsafe fn accumulate<E, T, LA, LB, const M: usize, const N: usize, const WHOLE: 
 where
     E: TensorElement,
     T: Tile,
-    LA: Layout,
-    LB: Layout,
+    LA: OperandMajor,
+    LB: OperandMajor,
 {
     let tile = const { T::TILE };
     let (side_a, side_b) = const { (Side::a(T::TILE), Side::b(T::TILE)) };

@@ -12,22 +12,22 @@ use crate::block::unroll::unrolled;
 use crate::ptx::{async_copy, ldmatrix};
 
 /// How an operand lies in global memory.
-pub trait Layout {
+pub trait OperandMajor {
     /// Whether neighbours in memory are neighbours along K.
     const ALONG_K: bool;
 }
 
 /// Rows along K: A as it is, B transposed.
-pub struct AlongK;
+pub struct KMajor;
 
-impl Layout for AlongK {
+impl OperandMajor for KMajor {
     const ALONG_K: bool = true;
 }
 
 /// Rows along the lines: A transposed, B as it is.
-pub struct AlongLines;
+pub struct MnMajor;
 
-impl Layout for AlongLines {
+impl OperandMajor for MnMajor {
     const ALONG_K: bool = false;
 }
 
@@ -62,7 +62,7 @@ impl Side {
     }
 
     /// How its rows lie in a stage.
-    const fn swizzle<L: Layout>(self) -> Swizzle {
+    const fn swizzle<L: OperandMajor>(self) -> Swizzle {
         Swizzle::of_row(if L::ALONG_K { self.k } else { self.lines })
     }
 
@@ -72,14 +72,14 @@ impl Side {
     }
 
     /// Rows that the block copies at once.
-    const fn pass<L: Layout>(self) -> u32 {
+    const fn pass<L: OperandMajor>(self) -> u32 {
         self.threads / self.swizzle::<L>().chunks()
     }
 }
 
 /// Elements of a whole operand, from its first to its last.
 #[inline(always)]
-pub fn span<L: Layout>(lines: u32, k: u32, ld: u32) -> usize {
+pub fn span<L: OperandMajor>(lines: u32, k: u32, ld: u32) -> usize {
     let (lines, k, ld) = (lines as usize, k as usize, ld as usize);
     if L::ALONG_K {
         span_elems(lines, k, ld)
@@ -106,7 +106,7 @@ pub struct Copier<T> {
 impl<T: Pod> Copier<T> {
     /// Of thread `t`, for the tile whose first line is `first`, of an operand of `lines` lines with rows `ld` apart.
     #[inline(always)]
-    pub fn new<L: Layout>(from: Global<T>, side: Side, t: u32, first: u32, lines: u32, ld: u32) -> Self {
+    pub fn new<L: OperandMajor>(from: Global<T>, side: Side, t: u32, first: u32, lines: u32, ld: u32) -> Self {
         let swizzle = side.swizzle::<L>();
         let (row, chunk) = (t / swizzle.chunks(), t % swizzle.chunks());
         let column = chunk * CHUNK;
@@ -134,7 +134,7 @@ impl<T: Pod> Copier<T> {
     /// As for [`async_copy::copy`]: nobody uses the side until this thread has waited. `from` is the operand that `new`
     /// was told of, and its rows begin at multiples of 16 bytes.
     #[inline(always)]
-    pub unsafe fn copy<L: Layout, const WHOLE: bool>(&self, side: Side, to: Shared<T>, left: u32) {
+    pub unsafe fn copy<L: OperandMajor, const WHOLE: bool>(&self, side: Side, to: Shared<T>, left: u32) {
         let pass = side.pass::<L>();
         let (rows, columns) = if L::ALONG_K {
             (self.lines, left)
@@ -164,14 +164,14 @@ impl<T: Pod> Copier<T> {
 
     /// On to the next step.
     #[inline(always)]
-    pub fn advance<L: Layout>(&mut self, side: Side) {
+    pub fn advance<L: OperandMajor>(&mut self, side: Side) {
         self.base += side.k as usize * if L::ALONG_K { 1 } else { self.ld as usize };
     }
 }
 
 /// Whether an operand of so many lines and elements along K is made of whole chunks.
 #[inline(always)]
-pub fn are_whole<L: Layout>(lines: u32, k: u32) -> bool {
+pub fn are_whole<L: OperandMajor>(lines: u32, k: u32) -> bool {
     let columns = if L::ALONG_K { k } else { lines };
     columns.is_multiple_of(CHUNK)
 }
@@ -186,20 +186,20 @@ pub struct Reader {
 impl Reader {
     /// Of a warp whose part of A begins with row `first`, a multiple of the rows of a warp.
     #[inline(always)]
-    pub fn of_a<L: Layout>(side: Side, first: u32, lane: u32) -> Self {
+    pub fn of_a<L: OperandMajor>(side: Side, first: u32, lane: u32) -> Self {
         Self::new::<L>(side, first, lane / 8 % 2, lane / 16, lane % 8)
     }
 
     /// Of a warp whose part of B begins with column `first`, a multiple of the columns of a warp.
     #[inline(always)]
-    pub fn of_b<L: Layout>(side: Side, first: u32, lane: u32) -> Self {
+    pub fn of_b<L: OperandMajor>(side: Side, first: u32, lane: u32) -> Self {
         Self::new::<L>(side, first, lane / 16, lane / 8 % 2, lane % 8)
     }
 
     /// Of a lane that brings row `row` of a matrix of a piece: of its first or last 8 lines (`line` 0 or 1), of its
     /// first or last 8 elements along K.
     #[inline(always)]
-    fn new<L: Layout>(side: Side, first: u32, line: u32, k: u32, row: u32) -> Self {
+    fn new<L: OperandMajor>(side: Side, first: u32, line: u32, k: u32, row: u32) -> Self {
         let swizzle = side.swizzle::<L>();
         let base = if L::ALONG_K {
             swizzle.elem(first + 8 * line + row, k)
@@ -216,7 +216,7 @@ impl Reader {
     /// # Safety
     /// As for [`ldmatrix::load`]: the side is filled, and the whole warp is here.
     #[inline(always)]
-    pub unsafe fn load<T: Pod, L: Layout>(self, side: Side, from: Shared<T>, piece: u32, kk: u32) -> [u32; 4] {
+    pub unsafe fn load<T: Pod, L: OperandMajor>(self, side: Side, from: Shared<T>, piece: u32, kk: u32) -> [u32; 4] {
         const PIECE: u32 = TensorTile::PIECE;
         let row_elems = side.swizzle::<L>().row_elems();
         // Two chunks further in the row: a bit of the chunk's number, which the swizzle leaves as it is or turns over.

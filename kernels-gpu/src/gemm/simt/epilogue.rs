@@ -5,7 +5,7 @@ use cuda_views::GlobalMut;
 use tilewright_contract::{BlockTile, GemmParams, span_elems};
 
 use super::Tile;
-use crate::block::split_k::{Share, WholeBlock, meet};
+use crate::block::split_k::{Share, WholeCta, reduce};
 use crate::block::unroll::unrolled;
 use crate::ptx::opaque;
 
@@ -43,7 +43,7 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
             threads: tile.threads(),
         };
         // SAFETY: the caller's promise.
-        if !unsafe { meet(&WholeBlock, &mut sums, share, params) } {
+        if !unsafe { reduce(&WholeCta, &mut sums, share, params) } {
             return;
         }
     }

@@ -28,7 +28,7 @@ use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use tilewright_contract::{BlockTile, GemmParams, GroupedTile};
 
-pub use operand::{AcrossK, AlongTile, Layout};
+pub use operand::{KMajor, MnMajor, OperandMajor};
 
 use crate::block::unroll::unrolled;
 use crate::block::warp::Lane;
@@ -47,13 +47,15 @@ pub trait Tile {
 ///
 /// # Safety
 /// - The operands are as `params` describes them, A and B laid out as `LA` and `LB` say, in global memory; workspace
-///   and counters are as [`meet`](crate::block::split_k::meet) asks for.
+///   and counters are as [`reduce`](crate::block::split_k::reduce) asks for.
 /// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once for each
 ///   slice.
 /// - `k_per_split` is a multiple of the tile's k; `splits * k_per_split` is at least `k`. 256 rows of an operand span
 ///   less than 2^32 elements.
 #[inline(always)]
-pub unsafe fn pipeline<T: Tile, LA: Layout, LB: Layout, const M: usize, const N: usize>(params: &GemmParams<f32>) {
+pub unsafe fn pipeline<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
+    params: &GemmParams<f32>,
+) {
     const { assert!(M == T::TILE.thread_m as usize && N == T::TILE.thread_n as usize) };
     let tile = const { T::TILE };
     let args = params.args();

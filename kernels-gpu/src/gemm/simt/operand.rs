@@ -42,7 +42,7 @@ impl Side {
 }
 
 /// How an operand lies in global memory.
-pub trait Layout {
+pub trait OperandMajor {
     /// Elements of one copy.
     const VECTOR: u32;
     /// Whether neighbours in memory are neighbours along K.
@@ -50,24 +50,24 @@ pub trait Layout {
 }
 
 /// Rows along K, as A lies untransposed and B transposed. 8 lanes take 8 elements of a row, 32 bytes: a sector.
-pub struct AcrossK;
+pub struct KMajor;
 
-impl Layout for AcrossK {
+impl OperandMajor for KMajor {
     const VECTOR: u32 = 1;
     const ALONG_K: bool = true;
 }
 
 /// Rows along the lines, as A lies transposed and B untransposed. `VECTOR` elements a copy, 1 or 4.
-pub struct AlongTile<const VECTOR: u32>;
+pub struct MnMajor<const VECTOR: u32>;
 
-impl<const VECTOR: u32> Layout for AlongTile<VECTOR> {
+impl<const VECTOR: u32> OperandMajor for MnMajor<VECTOR> {
     const VECTOR: u32 = VECTOR;
     const ALONG_K: bool = false;
 }
 
 /// Elements of a whole operand, from its first to its last.
 #[inline(always)]
-pub fn span<L: Layout>(lines: u32, k: u32, ld: u32) -> usize {
+pub fn span<L: OperandMajor>(lines: u32, k: u32, ld: u32) -> usize {
     let (lines, k, ld) = (lines as usize, k as usize, ld as usize);
     if L::ALONG_K {
         span_elems(lines, k, ld)
@@ -77,7 +77,7 @@ pub fn span<L: Layout>(lines: u32, k: u32, ld: u32) -> usize {
 }
 
 /// Copies of one thread for one stage.
-pub const fn copies<L: Layout>(side: Side) -> u32 {
+pub const fn copies<L: OperandMajor>(side: Side) -> u32 {
     side.lines * side.k / (side.threads * L::VECTOR)
 }
 
@@ -123,7 +123,7 @@ impl Part {
     /// `from` is the operand that `position` describes; the tile's first line and the first element along K lie in it,
     /// or K is empty.
     #[inline(always)]
-    pub unsafe fn new<L: Layout>(from: Global<f32>, side: Side, t: u32, position: Position) -> Self {
+    pub unsafe fn new<L: OperandMajor>(from: Global<f32>, side: Side, t: u32, position: Position) -> Self {
         let Position {
             first,
             lines,
@@ -160,7 +160,7 @@ impl Part {
     /// # Safety
     /// As for [`async_copy::copy`]: the stage lies in `ring`, and nobody uses it until this thread has waited.
     #[inline(always)]
-    pub unsafe fn copy<L: Layout>(&self, side: Side, ring: Shared<f32>, to: u32, number: u32, left: u32) {
+    pub unsafe fn copy<L: OperandMajor>(&self, side: Side, ring: Shared<f32>, to: u32, number: u32, left: u32) {
         let (line, k, from);
         if L::ALONG_K {
             let parts = side.k / LANES_K;
@@ -189,7 +189,7 @@ impl Part {
 
     /// On to the next step.
     #[inline(always)]
-    pub fn advance<L: Layout>(&mut self, side: Side) {
+    pub fn advance<L: OperandMajor>(&mut self, side: Side) {
         self.base += side.k as usize * if L::ALONG_K { 1 } else { self.ld as usize };
     }
 }

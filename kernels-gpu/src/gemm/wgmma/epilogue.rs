@@ -7,7 +7,7 @@ use tilewright_contract::{Activation, GemmParams, Output, Swizzle, WgmmaTile, sp
 use super::{Element, Tile};
 use crate::block::element::Narrowed;
 use crate::block::finish::{Finish, gelu, relu};
-use crate::block::split_k::{Party, Share, meet};
+use crate::block::split_k::{Party, Share, reduce};
 use crate::block::unroll::unrolled;
 use crate::ptx::elect::elect;
 use crate::ptx::tensor_map::TensorMap;
@@ -104,15 +104,15 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
         let warpgroup = Warpgroup { number, group, panels };
         if const { T::TILE.supports_split_k() } && share.slices > 1 {
             const { assert!(!T::TILE.supports_split_k() || matches!(SUMS, 32 | 64 | 96)) };
-            // WAR: the copies of the thread that starts them have read the panels; all are behind `meet`'s first
+            // WAR: the copies of the thread that starts them have read the panels; all are behind `reduce`'s first
             // barrier before it uses them.
             bulk_copy::wait_read::<0>();
             // In rows of 8, as many as there are.
             let first = sums.as_mut_ptr();
             let has_all = match const { SUMS } {
-                32 => meet::<E, 4, 8>(&warpgroup, &mut *first.cast(), share, params),
-                64 => meet::<E, 8, 8>(&warpgroup, &mut *first.cast(), share, params),
-                _ => meet::<E, 12, 8>(&warpgroup, &mut *first.cast(), share, params),
+                32 => reduce::<E, 4, 8>(&warpgroup, &mut *first.cast(), share, params),
+                64 => reduce::<E, 8, 8>(&warpgroup, &mut *first.cast(), share, params),
+                _ => reduce::<E, 12, 8>(&warpgroup, &mut *first.cast(), share, params),
             };
             if !has_all {
                 return;
