@@ -96,11 +96,13 @@ fn static_block_tiles() -> impl Iterator<Item = &'static Kernel> {
     KERNELS
         .iter()
         .filter(|kernel| kernel.widths.is_none() && kernel.smem.storage == Storage::Static && kernel.smem.has_tiles())
+        // Lesson 2 has CTAs of two dimensions, and no vectors.
+        .filter(|kernel| kernel.block[1] == 1)
 }
 
 #[test]
 fn matrices_that_allow_no_vectors_are_computed_too() {
-    assert_eq!(static_block_tiles().count(), 6);
+    assert_eq!(static_block_tiles().count(), 5);
     for kernel in static_block_tiles() {
         for product in [
             // Vectors, with tiles that end inside and outside the matrices.
@@ -114,9 +116,9 @@ fn matrices_that_allow_no_vectors_are_computed_too() {
             product(1, 1, 1, 0, 0),
             product(3, 4, 0, 4, 0),
         ] {
-            run(kernel, product, Schedule::Forward, Checks::Faults);
+            let _: Report = run(kernel, product, Schedule::Forward, Checks::Faults);
         }
-        run(kernel, product(12, 130, 20, 0, 0), Schedule::All, Checks::Faults);
+        let _: Report = run(kernel, product(12, 130, 20, 0, 0), Schedule::All, Checks::Faults);
     }
 }
 

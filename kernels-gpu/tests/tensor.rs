@@ -239,10 +239,10 @@ const SHAPES: [Shape; 9] = [
 
 fn every_shape<E: TensorElement, LA: OperandMajor, LB: OperandMajor>() {
     for shape in SHAPES {
-        run::<E, T64x32, LA, LB, 2, 2>(shape, (1.0, 0.0), Schedule::Forward, Checks::Faults);
+        let _: Report = run::<E, T64x32, LA, LB, 2, 2>(shape, (1.0, 0.0), Schedule::Forward, Checks::Faults);
     }
-    run::<E, T64x32, LA, LB, 2, 2>(SHAPES[2], (0.5, -2.0), Schedule::Forward, Checks::Faults);
-    run::<E, T64x32, LA, LB, 2, 2>(SHAPES[4], (-1.0, 0.5), Schedule::Forward, Checks::Faults);
+    let _: Report = run::<E, T64x32, LA, LB, 2, 2>(SHAPES[2], (0.5, -2.0), Schedule::Forward, Checks::Faults);
+    let _: Report = run::<E, T64x32, LA, LB, 2, 2>(SHAPES[4], (-1.0, 0.5), Schedule::Forward, Checks::Faults);
 }
 
 #[test]
@@ -268,22 +268,23 @@ fn bf16_tt() {
 #[test]
 fn the_large_tiles_multiply_too() {
     let run_whole = run::<f16, T128x128, KMajor, MnMajor, 4, 8>;
-    run_whole(shape(136, 136, 72, 0, 8), (0.5, 0.0), Schedule::Forward, Checks::Faults);
-    run_whole(shape(136, 130, 76, 0, 0), (1.0, 1.0), Schedule::Forward, Checks::Faults);
+    let _: Report = run_whole(shape(136, 136, 72, 0, 8), (0.5, 0.0), Schedule::Forward, Checks::Faults);
+    let _: Report = run_whole(shape(136, 130, 76, 0, 0), (1.0, 1.0), Schedule::Forward, Checks::Faults);
     let run_nt = run::<bf16, T128x128, KMajor, KMajor, 4, 8>;
-    run_nt(
+    let _: Report = run_nt(
         shape(100, 144, 264, 1, 0),
         (1.0, 0.0),
         Schedule::Forward,
         Checks::Faults,
     );
     let run_large = run::<bf16, T256x128, KMajor, MnMajor, 4, 8>;
-    run_large(shape(260, 72, 40, 0, 0), (1.0, 0.0), Schedule::Forward, Checks::Faults);
+    let _: Report = run_large(shape(260, 72, 40, 0, 0), (1.0, 0.0), Schedule::Forward, Checks::Faults);
 }
 
 #[test]
 fn the_order_of_threads_does_not_matter() {
-    run::<f16, T64x32, KMajor, MnMajor, 2, 2>(shape(70, 40, 200, 0, 0), (1.0, 0.5), Schedule::All, Checks::Faults);
+    let _: Report =
+        run::<f16, T64x32, KMajor, MnMajor, 2, 2>(shape(70, 40, 200, 0, 0), (1.0, 0.5), Schedule::All, Checks::Faults);
 }
 
 /// What is copied and what is loaded, all four sides; only partial chunks could differ, of which these shapes have
@@ -328,9 +329,12 @@ fn whatever_follows_the_sums_is_right() {
                         activation,
                     };
                     let (order, checks) = (Schedule::Forward, Checks::Faults);
-                    run_then::<f16, f16, T64x32, KMajor, MnMajor, 2, 2>(shape, then, Output::Same, order, checks);
-                    run_then::<f16, f32, T64x32, KMajor, MnMajor, 2, 2>(shape, then, Output::F32, order, checks);
-                    run_then::<bf16, f32, T64x32, KMajor, KMajor, 2, 2>(shape, then, Output::F32, order, checks);
+                    let _: Report =
+                        run_then::<f16, f16, T64x32, KMajor, MnMajor, 2, 2>(shape, then, Output::Same, order, checks);
+                    let _: Report =
+                        run_then::<f16, f32, T64x32, KMajor, MnMajor, 2, 2>(shape, then, Output::F32, order, checks);
+                    let _: Report =
+                        run_then::<bf16, f32, T64x32, KMajor, KMajor, 2, 2>(shape, then, Output::F32, order, checks);
                 }
             }
         }

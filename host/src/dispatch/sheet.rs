@@ -125,11 +125,16 @@ mod tests {
                     continue;
                 };
                 let total_bytes = used.static_bytes + kernel.dynamic_bytes().get();
-                assert_eq!(worksheet.total_bytes, u64::from(total_bytes), "{}", case());
+                // The template charges an empty mbarrier beside each full one; whoever loads for himself needs none.
+                let is_alone = kernel.loads == Loads::Tma && kernel.producer_warps == 0;
+                let spare_bytes = if is_alone { 8 * kernel.smem.stages } else { 0 };
                 assert_eq!(
                     worksheet.total_bytes,
-                    u64::from(sheet.static_bytes + sheet.dynamic_bytes)
+                    u64::from(total_bytes + spare_bytes),
+                    "{}",
+                    case()
                 );
+                assert_eq!(total_bytes, sheet.static_bytes + sheet.dynamic_bytes);
                 assert_eq!(worksheet.static_bytes, u64::from(sheet.static_bytes));
                 if kernel.family == Family::REGISTER_TILE {
                     continue;

@@ -95,7 +95,7 @@ pub unsafe fn lesson_14_cluster(
                         cluster::wait_for(barriers, EMPTY + stage, phase ^ 1);
                         mbarrier::arrive_expect_tx(barriers, FULL + stage, 2 * STAGE);
                         bulk_copy::load_2d(stages, a_s, map_a, [k0, row as i32], full);
-                        for panel in [2 * rank, 2 * rank + 1] {
+                        for panel in 2 * rank..2 * rank + 2 {
                             let (to, at) = (a_s + 2 * PANEL + panel * PANEL, [(column + 64 * panel) as i32, k0]);
                             bulk_copy::load_2d_multicast(stages, to, map_b, at, full, 0b11);
                         }

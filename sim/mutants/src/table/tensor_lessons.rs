@@ -223,7 +223,7 @@ pub const ROWS: &[Row] = &[
         id: "lesson_cluster_same_half_twice",
         kernel: "lesson_14_cluster",
         what: "both CTAs load the first half of B",
-        edits: &[edit("l14_cluster.rs", "in [2 * rank, 2 * rank + 1] {", "in [0, 1] {")],
+        edits: &[edit("l14_cluster.rs", "in 2 * rank..2 * rank + 2 {", "in 0..2 {")],
         expect: Expect::Faults {
             all: &["SharedRace"],
             also: &["UninitializedRead"],
