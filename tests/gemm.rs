@@ -270,7 +270,7 @@ fn every_entry_point_computes_the_same_under_every_schedule() {
 
 #[test]
 fn large_tiles_compute_the_same_under_every_schedule() {
-    for kernel in kernels(tiles::T128X128).take(1).chain(kernels(tiles::T256X128).take(3)) {
+    for kernel in kernels(tiles::T128X128).take(1).chain(kernels(tiles::T256X128).take(1)) {
         let tile = kernel.tile;
         // A tile and a bit of rows; slices with one tile each.
         let shape = GemmShape::packed(tile.m as usize + 4, 8, 2 * tile.k as usize + 1).expect("valid");
@@ -366,7 +366,7 @@ fn fragments_are_loaded_without_bank_conflicts() {
             .collect();
         assert!(!loads.is_empty(), "{}", kernel.symbol);
         for line in loads {
-            assert!(line.location.file.contains("pipeline"), "{line:?}");
+            assert!(line.location.file.contains("gemm/simt/"), "{line:?}");
             assert_eq!(line.actual, line.ideal, "{}: {line:?}", kernel.symbol);
         }
         // And no copy of vectors or of single elements meets another in a bank. With 16 rows, four vectors each, a

@@ -213,7 +213,7 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
             assert!(!has(other), "{case}: {other}");
         }
     }
-    assert_eq!(kernels, 65);
+    assert_eq!(kernels, 57);
 }
 
 #[test]

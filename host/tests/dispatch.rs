@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use tilewright::dispatch::{PlanError, Policy, plan};
-use tilewright_contract::{Bytes, DType, Family, GemmShape};
+use tilewright_contract::{Bytes, DType, Family, GemmShape, lessons};
 use tilewright_plan::device::DeviceProfile;
 
 proptest! {
@@ -56,6 +56,6 @@ fn what_led_in_a_circle_no_longer_does() {
     );
     let narrow = of(Family::WGMMA, DType::Bf16, 200).expect_err("it has 128");
     assert!(narrow.to_string().ends_with("nearest: 128"), "{narrow}");
-    let no_square = of(Family::MATRIX_VECTOR, DType::F32, 128).expect_err("it takes no matrices");
+    let no_square = of(lessons::CP_ASYNC.family, DType::F32, 128).expect_err("it has 256 x 128");
     assert!(no_square.to_string().ends_with("leave the width open"), "{no_square}");
 }

@@ -2,7 +2,6 @@
 //!
 //! A function panics outside a launch unless its documentation says otherwise.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -14,6 +13,9 @@ use crate::fault::FaultKind;
 
 #[cfg(not(miri))]
 #[doc(hidden)]
+#[cfg(not(miri))]
+pub use crate::functions::FUNCTIONS;
+pub use crate::functions::{KernelFunction, find_kernel, kernel_functions};
 pub use linkme;
 
 /// The reduction of a barrier over the threads' predicates (PTX ISA, "barrier{.cta}").
@@ -433,44 +435,6 @@ pub fn kernels() -> &'static [KernelAttributes] {
     return &KERNELS;
     #[cfg(miri)]
     &[]
-}
-
-/// A kernel of the program, as a function of the host.
-pub struct KernelFunction {
-    /// Its name in the PTX.
-    pub name: &'static str,
-    /// Its path in the source, which tells kernels of two crates apart.
-    pub path: &'static str,
-    /// A function pointer: `unsafe fn` of the parameters as they are written.
-    pub function: &'static (dyn Any + Send + Sync),
-}
-
-/// Every kernel of the program.
-#[cfg(not(miri))]
-#[linkme::distributed_slice]
-pub static FUNCTIONS: [KernelFunction];
-
-/// Every `#[kernel]` of the program, in no particular order. A crate whose kernels nothing names is part of the program
-/// after `use that_crate as _;`. Miri has no linker to collect them.
-pub fn kernel_functions() -> &'static [KernelFunction] {
-    #[cfg(not(miri))]
-    return &FUNCTIONS;
-    #[cfg(miri)]
-    &[]
-}
-
-/// The kernel of this name in the PTX with this type, `unsafe fn(..)` of the parameters as they are written; `None`
-/// where the program has none.
-///
-/// ```
-/// # use cuda_sim::device::find_kernel;
-/// assert!(find_kernel::<unsafe fn(&[f32], *mut f32)>("no_such_kernel").is_none());
-/// ```
-pub fn find_kernel<F: Copy + 'static>(name: &str) -> Option<F> {
-    let named = kernel_functions().iter().filter(|kernel| kernel.name == name);
-    named
-        .filter_map(|kernel| kernel.function.downcast_ref().copied())
-        .next()
 }
 
 /// First call of a kernel whose `#[kernel(..)]` has options. It ends a launch that violates them; outside a launch it

@@ -53,6 +53,7 @@ pub mod device;
 mod dim;
 mod engine;
 mod fault;
+mod functions;
 mod launch;
 mod limits;
 pub mod mbarrier;

@@ -1,5 +1,5 @@
-//! The kernels with `wgmma` on the GPU: many tiles for each block that stays, clusters, slices of K, alpha and beta, C with and
-//! without a tensor map.
+//! The kernels with `wgmma` on the GPU: many tiles for each CTA that stays, clusters, split-K, alpha and beta, C with
+//! and without a tensor map.
 
 use half::{bf16, f16};
 use tilewright::launch::Gpu;

@@ -21,8 +21,8 @@
 //!
 //! For each byte of a chunk that is read or written half a byte, 1 if two threads read, as long as all accesses are
 //! plain ones to whole words of 4 bytes and few blocks, barriers and lines are involved ([`compact`]). Otherwise, for
-//! each byte that is read, 8 bytes; that is written, 4; with atomics, 16 more. From the first access on that is not made
-//! of whole words, as many for each cell of 2 or 1 bytes, in that chunk.
+//! each byte that is read, 8 bytes; that is written, 4; with atomics, 16 more. From the first access on that is not
+//! made of whole words, as many for each cell of 2 or 1 bytes, in that chunk.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};

@@ -110,7 +110,8 @@ pub const ROWS: &[Row] = &[
 ",
             "\n\n",
         )],
-        expect: faults(&["Mbarrier"]),
+        // Without that barrier nothing orders what the CTA clears and what `wgmma` reads, either.
+        expect: faults(&["SharedRace", "MissingProxyFence"]),
         seen_by: &[Racecheck],
         ..ROW
     },

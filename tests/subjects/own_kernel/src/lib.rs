@@ -76,8 +76,8 @@ unsafe fn product(params: &GemmParams<f64>, width: u32, a_s: Shared<f64>, b_s: S
     let tile = TileOrigin::of_block(thread::block_idx_x(), n, width);
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
     let (row, column) = (tile.row + ty, tile.column + tx);
-    // SAFETY: every access to global memory is guarded by the extents; in shared memory each element has one writer, and
-    // barriers separate writes from reads by other threads.
+    // SAFETY: every access to global memory is guarded by the extents; in shared memory each element has one writer,
+    // and barriers separate writes from reads by other threads.
     unsafe {
         let Operands { a, b, c, .. } = Operands::new(params);
         let (mut sum, mut k0) = (0.0, 0);
