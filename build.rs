@@ -1,5 +1,6 @@
-//! Compiles kernels to PTX for `tests/gpu` to run: the corpus over the surface of `cuda_std`, a family of one's own, and
-//! with the feature `mutants-ptx` the mutants with the kernels that they are made from. Without it their files are empty.
+//! Compiles kernels to PTX for `tests/gpu` to run: the corpus over the surface of `cuda_std`, a family of one's own,
+//! and with the feature `mutants-ptx` the mutants with the kernels that they are made from. Without it their files are
+//! empty.
 
 use std::path::PathBuf;
 use std::{env, fs};

@@ -202,7 +202,6 @@ macro_rules! simt_kernels {
             simt_tn4_128x32_f32: T128X32, MnMajor 4, MnMajor 4;
             simt_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
             simt_nn_128x32_f32: T128X32, KMajor 1, MnMajor 1;
-            simt_tn_128x32_f32: T128X32, MnMajor 1, MnMajor 1;
             simt_nn4_16x128_f32: T16X128, KMajor 1, MnMajor 4;
             simt_nt_16x128_f32: T16X128, KMajor 1, KMajor 1;
             simt_tn4_16x128_f32: T16X128, MnMajor 4, MnMajor 4;
@@ -224,7 +223,7 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 39] = crate::simt_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 38] = crate::simt_kernels!(rows);
 
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {

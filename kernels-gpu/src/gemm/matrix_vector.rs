@@ -55,12 +55,13 @@ impl Problem {
     ///
     /// # Safety
     /// The operands are as `params` describes them, in the form of `matrix_vector::args`; the matrix is stored as
-    /// `major` says.
+    /// `major` says, and C is a column exactly where `C_IS_COLUMN`: not a choice at run time, of which LLVM would make
+    /// one pointer that may be A or B, and so lie in any state space.
     #[inline(always)]
-    unsafe fn new(major: Major, params: &GemmParams<f32>) -> Self {
+    unsafe fn new<const C_IS_COLUMN: bool>(major: Major, params: &GemmParams<f32>) -> Self {
         let args = params.args();
         let k = args.k as usize;
-        let (matrix, ld, lines, vector, vector_stride, c_stride) = if args.n == 1 {
+        let (matrix, ld, lines, vector, vector_stride, c_stride) = if C_IS_COLUMN {
             (
                 params.a,
                 args.lda,
@@ -136,9 +137,9 @@ impl Problem {
 /// # Safety
 /// As for the entry points.
 #[inline(always)]
-unsafe fn k_major<const V: usize>(params: &GemmParams<f32>) {
+unsafe fn k_major<const V: usize, const C_IS_COLUMN: bool>(params: &GemmParams<f32>) {
     // SAFETY: the caller's promise.
-    let problem = unsafe { Problem::new(Major::K, params) };
+    let problem = unsafe { Problem::new::<C_IS_COLUMN>(Major::K, params) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
     let line = problem.share.tile * LineTile::lines(Major::K) + warp;
@@ -192,10 +193,10 @@ unsafe fn k_major<const V: usize>(params: &GemmParams<f32>) {
 /// # Safety
 /// As for the entry points; `warps` holds 128 elements for each warp, in this block's shared memory.
 #[inline(always)]
-unsafe fn mn_major<const V: usize>(params: &GemmParams<f32>, warps: Shared<f32>) {
+unsafe fn mn_major<const V: usize, const C_IS_COLUMN: bool>(params: &GemmParams<f32>, warps: Shared<f32>) {
     const LOADS: [usize; 2] = [LineTile::LANE_LINES as usize, 1];
     // SAFETY: the caller's promise.
-    let problem = unsafe { Problem::new(Major::Mn, params) };
+    let problem = unsafe { Problem::new::<C_IS_COLUMN>(Major::Mn, params) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
     let first = problem.share.tile * LineTile::lines(Major::Mn);
@@ -300,13 +301,19 @@ macro_rules! entry_points {
             #[kernel(max_threads = LineTile::THREADS, min_blocks = LineTile::MIN_BLOCKS)]
             pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<f32>) {
                 // SAFETY: the caller's promise; the array has the elements that the body asks for.
-                unsafe { entry_points!(@body $major, $elems)(params) }
+                unsafe {
+                    if params.n == 1 {
+                        entry_points!(@body $major, $elems, true)(params);
+                    } else {
+                        entry_points!(@body $major, $elems, false)(params);
+                    }
+                }
             }
         )*
     };
-    (@body KMajor, $elems:literal) => { k_major::<$elems> };
-    (@body MnMajor, $elems:literal) => {
-        |params| mn_major::<$elems>(params, sums_of_warps())
+    (@body KMajor, $elems:literal, $column:literal) => { k_major::<$elems, $column> };
+    (@body MnMajor, $elems:literal, $column:literal) => {
+        |params| mn_major::<$elems, $column>(params, sums_of_warps())
     };
 }
 
