@@ -1,8 +1,8 @@
 //! The simulator against Numba's CUDA simulator: the 16 x 16 tiled matrix product, on this machine's CPU.
 //!
 //! Ours is an entry point of `tiled_static`, once without checks of single accesses and once with every check; the peer
-//! is the same kernel in `benches/peers/numba_sim.py`. All three run in turns, and every result is compared with a product in
-//! double precision. A second measurement says how much memory a live thread takes.
+//! is the same kernel in `benches/peers/numba_sim.py`. All three run in turns, and every result is compared with a
+//! product in double precision. A second measurement says how much memory a live thread takes.
 //!
 //! `cargo bench --bench simulator -- [--size N] [--peer | --python PATH] [--out DIR [--commit ID] [--date YYYY-MM-DD]]`
 //! prints a table and writes `simulator.json` and `simulator.md` into DIR. `--peer` installs Numba below `target`;

@@ -158,7 +158,7 @@ pub fn warp_exchange<R>(mask: u32, value: u64, read: impl FnOnce(&WarpValues) ->
     warp_function("a warp function", mask, value, read)
 }
 
-/// [`warp_exchange`] in the function of this name: lanes that meet in different functions are a fault.
+/// [`warp_exchange`] in the function of this name: lanes that call different functions are a fault.
 #[track_caller]
 pub fn warp_function<R>(name: &'static str, mask: u32, value: u64, read: impl FnOnce(&WarpValues) -> R) -> R {
     let values = engine::current("a warp function").exchange(name, mask, value, Location::caller());

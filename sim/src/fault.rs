@@ -230,7 +230,7 @@ pub enum FaultKind {
         /// The number of bytes that differ.
         bytes: u64,
     },
-    /// The lanes of a mask meet in different warp functions.
+    /// The lanes of a mask call different warp functions.
     WarpMismatch {
         /// The function of this lane.
         here: String,

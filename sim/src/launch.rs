@@ -132,7 +132,7 @@ impl Launch {
     }
 
     /// The most blocks that may be resident, that is, have started and not ended; a block that waits for one that is
-    /// not resident waits forever. Give the number of the device: multiprocessors times blocks of each. A cooperative
+    /// not resident waits forever. Give the number of the device: SMs times max resident CTAs of each. A cooperative
     /// launch of more blocks is an error on a GPU. Default: as many as this machine's memory holds
     /// ([`Report::resident_blocks`]).
     pub fn resident_blocks(mut self, blocks: u64) -> Self {

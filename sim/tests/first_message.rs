@@ -13,6 +13,9 @@ fn kinds(report: &Report) -> Vec<&'static str> {
 }
 
 /// Thread 0 adds up what all threads store, without a barrier between.
+///
+/// # Safety
+/// `input` has THREADS elements, `sum` has one.
 #[kernel]
 unsafe fn block_sum(input: *const i32, sum: *mut i32) {
     let t = thread::thread_idx_x() as usize;
@@ -30,6 +33,9 @@ unsafe fn block_sum(input: *const i32, sum: *mut i32) {
 }
 
 /// The first lane of each warp adds up what its warp stores, without `sync_warp` between.
+///
+/// # Safety
+/// `input` has THREADS elements, `sum` has one.
 #[kernel]
 unsafe fn warp_sum(input: *const i32, sum: *mut i32) {
     let t = thread::thread_idx_x() as usize;

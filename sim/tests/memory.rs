@@ -6,6 +6,8 @@ use cuda_sim::{GlobalBuffer, Launch};
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};
 
+/// # Safety
+/// `from` and `to` have `len` elements.
 #[kernel]
 unsafe fn double(from: *const f32, to: *mut f32, len: usize) {
     // SAFETY: `len` elements each, by the launch.

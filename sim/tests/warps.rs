@@ -1,4 +1,4 @@
-//! Warp functions: which lanes meet, and what absent ones bring.
+//! Warp functions: which lanes call them together, and what absent lanes contribute.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -6,7 +6,7 @@ use crate::kernel::{Kernel, TileShape};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
 
-/// The geometry and shared memory, for f32: `A_s`, transposed, and `B_s` behind it.
+/// The geometry and shared memory, for f32: `A_s`, transposed, followed by `B_s`.
 ///
 /// ```text
 /// byte 0                          4224                       8320

@@ -165,8 +165,9 @@ pub mod tiles {
 }
 
 /// The kernels of this family: calls `$callback!` with rows `symbol: tile, major and elements of one load of A, of B;`.
-/// Of each tile one row for each layout, and for those whose loads can be vectors one that makes them so, first. Where no vectors can be loaded the
-/// next smaller tile is as fast; where registers do not suffice on every architecture there is no row.
+/// Of each tile one row for each layout, and for those whose loads can be vectors one that makes them so, first. Where
+/// no vectors can be loaded the next smaller tile is as fast; where registers do not suffice on every architecture
+/// there is no row.
 #[macro_export]
 macro_rules! simt_kernels {
     ($($callback:tt)*) => {

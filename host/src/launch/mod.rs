@@ -196,7 +196,7 @@ impl Gpu {
         if plan.opt_in() {
             function::raise_dynamic_limit(&function, plan.dynamic_bytes())?;
         }
-        let (sums, counters) = self.workspace.borrow_mut().with_room(plan, &self.stream)?;
+        let (workspace, counters) = self.workspace.borrow_mut().with_room(plan, &self.stream)?;
         let [copy_a, copy_b] = plan.copies();
         let (a, b, c) = (
             self.copied(0, copy_a, a.as_device_ptr())?,
@@ -210,7 +210,7 @@ impl Gpu {
             bias: finish
                 .bias
                 .map_or(std::ptr::null(), |bias| bias.as_device_ptr().as_ptr()),
-            workspace: sums.as_mut_ptr(),
+            workspace: workspace.as_mut_ptr(),
             counters: counters.as_mut_ptr(),
             activation: finish.activation,
             output: C::OUTPUT,

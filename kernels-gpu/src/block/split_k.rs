@@ -1,4 +1,4 @@
-//! Where the blocks that share a tile of C meet, each with the sums of its slice of K.
+//! Split-K reduction: the CTAs that share a tile of C add up their accumulators.
 
 use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::thread;
@@ -69,8 +69,8 @@ impl Party for WholeCta {
 /// the result is the same to the bit each time.
 ///
 /// # Safety
-/// For each slice of each tile the workspace of `params` has `M * N` elements for each thread of a party, and there is a
-/// counter. Every thread of the party calls this, and the parties of all slices of the tile do.
+/// The workspace of `params` has `M * N` elements for each split of each tile and each thread of a party, and a counter
+/// for each. Every thread of the party calls this, and the parties of all splits of the tile do.
 #[inline(always)]
 // Sums are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]

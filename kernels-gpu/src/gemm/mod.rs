@@ -13,9 +13,9 @@
 //! `row_copy` copies an operand into rows that the tensor cores' kernels take.
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
-//! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared memory
-//! it takes. The bodies (`tiled`, `simt`, `mma_sync`, `wgmma`) are compiled for every crate that builds on this one, the
-//! entry points for a module of PTX of their target.
+//! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
+//! memory it takes. The bodies (`tiled`, `simt`, `mma_sync`, `wgmma`) are compiled for every crate that builds on this
+//! one, the entry points for a module of PTX of their target.
 
 pub mod mma_sync;
 pub mod simt;

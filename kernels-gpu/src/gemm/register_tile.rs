@@ -15,9 +15,9 @@
 //! fall into different banks; `B_s` is DEPTH x WIDTH. A thread's rows are `4 ty..` and `4 ty + 64..`, four each, its
 //! columns likewise by `tx`.
 //!
-//! The tile of C is as wide as registers allow, the step along K as short as reuse allows: 16 elements loaded from shared
-//! memory feed 64 multiplications. 64 sums and 16 operands a thread take 118 registers on sm_90, so two CTAs of 256
-//! threads share an SM. `max_threads` tells the compiler so much.
+//! The tile of C is as wide as registers allow, the step along K as short as reuse allows: 16 elements loaded from
+//! shared memory feed 64 multiplications. 64 accumulators and 16 operands a thread take fewer than 128
+//! registers on sm_90, so two CTAs of 256 threads share an SM. `max_threads` tells the compiler so much.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;

@@ -3,7 +3,7 @@
 //! - A and B may lie transposed. In shared memory both lie as before, only the copies differ: one entry point a layout.
 //! - Several tiles, from 256 x 128 for large products down to those for few rows or few columns. The planner takes the
 //!   one that it expects to be fastest.
-//! - Where C has fewer tiles than the GPU has SMs, K is split over CTAs of their own (split-K); accumulators meet
+//! - Where C has fewer tiles than the GPU has SMs, K is split over more CTAs (split-K), whose accumulators add up
 //!   in a workspace that L2 holds.
 //! - `C = alpha * A * B + beta * C`; with beta 0 C is not read.
 //!

@@ -9,8 +9,8 @@
 //!                                              C = sums
 //! ```
 //!
-//! **What changed since lesson 11.** Loads and wgmma no longer take turns. They meet at two mbarriers per stage, in a
-//! pipeline of four stages: `full` counts the bytes of the loads, `empty` the consumers that are done. K-tile i is in
+//! **What changed since lesson 11.** Loads and wgmma no longer take turns. Two mbarriers per stage synchronize them, in
+//! a pipeline of four stages: `full` counts the bytes of the loads, `empty` the consumers that are done. K-tile i is in
 //! stage i % STAGES, and the parity of its phase is i / STAGES % 2. While one warpgroup waits for its wgmma, the
 //! other's run.
 //!

@@ -12,7 +12,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
-/// Files of `kernels-gpu` that the copies share, as the two modules behind it.
+/// Files of `kernels-gpu` that the copies share, as do the next two modules.
 #[path = "../../../kernels-gpu/src/block"]
 pub mod block {
     pub mod element;

@@ -1,8 +1,8 @@
 //! The scopes of atomics on global memory.
 //!
 //! An atomic of block scope is atomic for the threads of its block only (PTX ISA, "Morally strong operations": the
-//! scope of each must include the other's thread). Two atomics of different blocks on one address, one of block scope and one
-//! that writes, are a data race unless something orders them.
+//! scope of each must include the other's thread). Two atomics of different blocks on one address, one of block scope
+//! and one that writes, are a data race unless something orders them.
 
 use std::collections::HashMap;
 use std::panic::Location;

@@ -3,6 +3,8 @@
 use cuda_sim::{Launch, Report};
 use cuda_std::{kernel, thread, warp};
 
+/// # Safety
+/// All lanes of the warp call it.
 #[kernel]
 unsafe fn absent_lane() {
     let lane = thread::thread_idx_x();

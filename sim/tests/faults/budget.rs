@@ -3,6 +3,8 @@
 use cuda_sim::{Budget, Launch, Report};
 use cuda_std::{kernel, thread};
 
+/// # Safety
+/// All threads of the CTA call it.
 #[kernel]
 unsafe fn budget_kernel() {
     while thread::sync_threads_or(1) != 0 {}

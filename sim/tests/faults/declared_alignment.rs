@@ -4,6 +4,8 @@ use cuda_sim::{Launch, Report};
 use cuda_std::{kernel, shared_array};
 use cuda_views::Shared;
 
+/// # Safety
+/// It runs in a launch.
 #[kernel]
 unsafe fn declared_alignment() {
     // SAFETY: inside the array. Its alignment is the fault.

@@ -3,6 +3,8 @@
 use cuda_sim::{GlobalBuffer, Launch, Report};
 use cuda_std::{kernel, thread};
 
+/// # Safety
+/// `data` has an element for each thread but the last, whose write is the fault.
 #[kernel]
 unsafe fn red_zone(data: *mut u32) {
     // SAFETY: the last thread's element is beyond the buffer, which is the fault.

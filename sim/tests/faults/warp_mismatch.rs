@@ -1,8 +1,10 @@
-//! The lanes of a mask meet in a vote and in a shuffle.
+//! Lanes of one mask call a vote and a shuffle.
 
 use cuda_sim::{Launch, Report};
 use cuda_std::{kernel, thread, warp};
 
+/// # Safety
+/// All lanes of the warp call it.
 #[kernel]
 unsafe fn warp_mismatch() {
     // SAFETY: all lanes call a function, but not the same, which is the fault.

@@ -11,7 +11,7 @@ use crate::block::unroll::unrolled;
 use crate::ptx::async_copy;
 use crate::ptx::mma::c_place;
 
-/// Does with a lane's sums what `params` says, and stores them. Where C is of the type of A and B, takes
+/// Epilogue of a lane's accumulators as `params` says, and their store. Where C is of the type of A and B, takes
 /// vectors of 16 bytes and is not read, by way of shared memory, so that 8 lanes store 128 bytes of a row; else as they
 /// are, two neighbours at once where C allows that: of f32 4 lanes then store 32 bytes, a sector.
 ///

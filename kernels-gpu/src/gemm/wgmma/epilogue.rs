@@ -104,7 +104,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const SUMS: usize>(
         let warpgroup = Warpgroup { number, group, panels };
         if const { T::TILE.supports_split_k() } && share.slices > 1 {
             const { assert!(!T::TILE.supports_split_k() || matches!(SUMS, 32 | 64 | 96)) };
-            // WAR: the copies of the thread that starts them have read the panels; all are behind `reduce`'s first
+            // WAR: the copies of the thread that starts them have read the panels; all pass `reduce`'s first
             // barrier before it uses them.
             bulk_copy::wait_read::<0>();
             // In rows of 8, as many as there are.

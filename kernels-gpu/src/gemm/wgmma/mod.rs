@@ -12,8 +12,8 @@
 //!                                                  C = activation(alpha * sums + beta * C + bias)
 //! ```
 //!
-//! Copies run ahead, also into the next tile of a block that stays; in a cluster each block copies a part of B to all;
-//! bulk copies store C while the next tile is multiplied. [`WgmmaTile`] says how many of what.
+//! Loads run ahead, also into the next tile of a persistent CTA; in a cluster each CTA multicasts a part of B to all;
+//! TMA stores C while the next tile is computed. [`WgmmaTile`] has the numbers.
 
 mod copies;
 mod entry;
@@ -111,9 +111,9 @@ impl Turn {
 /// tile's columns.
 ///
 /// # Safety
-/// - `a` and `b` are the maps of the matrices that `target.params` describes, with boxes of [`WgmmaTile::box_rows`] x 64
-///   elements and the 128-byte swizzle; A is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target` is as
-///   it says, and C overlaps neither A nor B.
+/// - `a` and `b` are the maps of the matrices that `target.params` describes, with boxes of [`WgmmaTile::box_rows`] by
+///   64 elements and the 128-byte swizzle. A is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target`
+///   is as it says, and C overlaps neither A nor B.
 /// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
 ///   of the tile's size, whose blocks are neighbours along x.
 #[inline(always)]
