@@ -183,12 +183,12 @@ impl Lesson {
         }
     }
 
-    /// `8 KiB static`, or `none`.
+    /// `8192 B (8 KiB), static`, or `none`.
     fn shared_memory(&self) -> String {
         match (self.static_smem_bytes, self.dynamic_smem_bytes) {
             (0, 0) => "none".to_owned(),
-            (bytes, 0) => format!("{} static", kib(bytes)),
-            (_, bytes) => format!("{} dynamic", kib(bytes)),
+            (bytes, 0) => format!("{}, static", output::bytes(bytes.into())),
+            (_, bytes) => format!("{}, dynamic", output::bytes(bytes.into())),
         }
     }
 
@@ -196,11 +196,6 @@ impl Lesson {
         let [m, n, k] = self.tile;
         format!("{m}x{n}x{k}")
     }
-}
-
-fn kib(bytes: u32) -> String {
-    let text = format!("{:.1}", f64::from(bytes) / 1024.0);
-    format!("{} KiB", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// Multiplies a product with residue tiles along every extent, and compares every element; or says why not.

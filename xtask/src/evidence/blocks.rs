@@ -97,7 +97,8 @@ pub fn shared_memory(plan: &Value) -> String {
     }
 }
 
-/// What each lesson gained, and cuBLAS beside the lessons of each element type.
+/// What each lesson gained over the lesson before, and beside the lessons of each element type the library's kernels
+/// and cuBLAS.
 fn lessons(evidence: &Evidence) -> String {
     let Some(topic) = evidence.topics.get("lessons") else {
         return missing("lessons");
@@ -117,7 +118,9 @@ fn lessons(evidence: &Evidence) -> String {
             };
             let plan = &row.measured()["plan"];
             let tile = |at: usize| plan["tile"][at].as_u64().unwrap_or_default();
-            let gained = before.map_or_else(String::new, |before: f64| format!("{:.2}", tflops / before));
+            let is_lesson = row.name().starts_with("lesson_");
+            let gained = before.filter(|_| is_lesson);
+            let gained = gained.map_or_else(String::new, |before: f64| format!("{:.2}", tflops / before));
             let ratio = row
                 .ratio()
                 .map_or_else(String::new, |ratio| format!("{:.0} %", 100.0 * ratio));

@@ -11,11 +11,7 @@ use tilewright_contract::{
 };
 
 /// The family: its name, which its kernels' symbols begin with, what is new in it, and which devices run it.
-pub const FAMILY: Family = Family::new(
-    "shallow_f64",
-    "k-tiles of 8, so that two more CTAs fit",
-    Target::from(7, 5),
-);
+pub const FAMILY: Family = Family::new("shallow_f64", "k-tiles of 8, in less shared memory", Target::from(7, 5));
 
 /// Depth of a k-tile.
 const DEPTH: u32 = 8;
