@@ -1,7 +1,6 @@
 //! The digests of the kernels that ship, held against `docs/results/digests.txt`, to which `cargo xtask evidence` holds
 //! every result.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use mutants::table::{self, Device};
 use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::dispatch::{Policy, Speeds, plan};
-use tilewright::{DType, GemmShape, KERNELS, Kernel, Transpose, ptx};
+use tilewright::{DType, GemmShape, KERNELS, Transpose, ptx};
 use tilewright_harness::digest;
 use tilewright_plan::GpuModel;
 
@@ -187,21 +186,27 @@ fn every_kernel_has_a_digest_and_a_device_takes_one_of_each() {
     assert_eq!(digest::of_kernel("r99", "sm_80"), None);
 }
 
-/// racecheck (2025.3) comes to no end where CTAs form clusters. Of any other kernel that would be a finding.
+/// racecheck (2025.3) comes to no end with some kernels whose CTAs form clusters. Of any other kernel that would be a
+/// finding.
 #[test]
-fn racecheck_comes_to_an_end_but_for_clusters() {
+fn racecheck_comes_to_an_end_where_there_are_no_clusters() {
     let checks = read("docs/results/h200-checks.csv");
-    let without_end: BTreeSet<&str> = checks
+    let rows = checks
         .lines()
+        .skip(1)
         .map(|line| line.split(',').collect::<Vec<_>>())
-        .filter(|cells| cells[0] == "racecheck" && cells[3] != "passed")
-        .map(|cells| cells[1])
-        .collect();
-    let has_clusters = |kernel: &&Kernel| kernel.cluster > 1;
-    let with_clusters: BTreeSet<&str> = KERNELS
-        .iter()
-        .filter(has_clusters)
-        .map(|kernel| kernel.symbol)
-        .collect();
-    assert_eq!(without_end, with_clusters);
+        .filter(|cells| cells[0] == "racecheck");
+    let mut without_end = 0;
+    for cells in rows {
+        let kernel = KERNELS.iter().find(|kernel| kernel.symbol == cells[1]);
+        match cells[3] {
+            "passed" => {}
+            "no end" if kernel.is_some_and(|kernel| kernel.cluster > 1) => without_end += 1,
+            other => panic!("racecheck of {}: {other}", cells[1]),
+        }
+    }
+    assert!(
+        without_end > 0,
+        "racecheck ends with every kernel: this test can be stricter"
+    );
 }

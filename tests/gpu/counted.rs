@@ -2,6 +2,8 @@
 //!
 //! As a test each must leave the right result. `run.sh` starts this program with [`CHILD_VARIABLE`] under `ncu`.
 
+use std::collections::BTreeSet;
+
 use ::mutants::traffic::{self, Counted};
 use cust::module::Module;
 use tilewright::launch::Gpu;
@@ -11,7 +13,8 @@ use crate::trial::Trial;
 use crate::{Outcome, mutants};
 
 /// Where it is `launch`, every launch is done, in order, and its number and name printed. Where it is `ptx=FOLDER`, the
-/// PTX that they are in is written there instead, for `ptxas` and `cuobjdump`.
+/// PTX that they are in is written there instead, for `ptxas` and `cuobjdump`, and beside each module the entry points
+/// that are launched (`NAME.entries`, the list that `ptxas --entry` takes).
 const CHILD_VARIABLE: &str = "TILEWRIGHT_COUNTED";
 
 pub fn trials() -> Vec<Trial> {
@@ -62,7 +65,18 @@ fn write_ptx(folder: &str) -> Outcome {
     let folder = std::path::Path::new(folder);
     // The level that has the families that are launched, and that the launches take.
     let level = Gpu::open(0)?.level();
-    std::fs::write(folder.join("families.ptx"), level.ptx.as_bytes())?;
-    std::fs::write(folder.join("mutants.ptx"), mutants::PTX)?;
+    let launches = traffic::launches();
+    for (name, module, ptx) in [
+        ("families", traffic::Module::Library, level.ptx.as_bytes()),
+        ("mutants", traffic::Module::Mutants, mutants::PTX.as_bytes()),
+    ] {
+        let of_module = launches.iter().filter(|counted| counted.module == module);
+        let entries: BTreeSet<&str> = of_module.map(|counted| counted.symbol).collect();
+        std::fs::write(folder.join(name).with_extension("ptx"), ptx)?;
+        std::fs::write(
+            folder.join(name).with_extension("entries"),
+            Vec::from_iter(entries).join(","),
+        )?;
+    }
     Ok(())
 }

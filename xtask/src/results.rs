@@ -196,7 +196,8 @@ fn kernels(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// Puts the rows of a run into the file of checks, in place of older ones of the same check and kernel.
+/// Puts the rows of a run into the file of checks, in place of older ones of the same check and kernel. Rows of kernels
+/// that no longer ship go.
 fn file_checks(sh: &Shell, folder: &Path, run: &Run<'_>) -> anyhow::Result<usize> {
     let found = folder.join("checks.csv");
     if !found.exists() {
@@ -212,6 +213,8 @@ fn file_checks(sh: &Shell, folder: &Path, run: &Run<'_>) -> anyhow::Result<usize
     for row in old.into_iter().chain(checks(&sh.read_file(&found)?)?) {
         rows.insert((row.check.clone(), row.kernel.clone()), row);
     }
+    let shipped = Shipped::read(&run.root.join("docs/results/digests.txt"))?;
+    rows.retain(|(_, kernel), _| shipped.digest(kernel).is_some());
     let lines: Vec<String> = rows.values().map(Check::line).collect();
     sh.write_file(&path, format!("{CHECKS_HEAD}\n{}\n", lines.join("\n")))?;
     println!("{}", path.display());
