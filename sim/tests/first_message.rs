@@ -44,7 +44,7 @@ unsafe fn warp_sum(input: *const i32, sum: *mut i32) {
         let tile = Shared::new(shared_array![i32; THREADS as usize], THREADS as usize);
         let sums = Shared::new(shared_array![i32; THREADS as usize / 32], THREADS as usize / 32);
         tile.set(t, Global::new(input, THREADS as usize).get(t) + t as i32);
-        if t % 32 == 0 {
+        if t.is_multiple_of(32) {
             sums.set(
                 t / 32,
                 (t..t + 32)

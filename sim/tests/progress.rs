@@ -56,7 +56,8 @@ fn readers_of_a_sequence_lock_end() {
         if block() == 1 {
             if thread() == 0 {
                 store(0, 1);
-                (store(1, 7), store(2, 7));
+                store(1, 7);
+                store(2, 7);
                 store(0, 2);
             }
             return;

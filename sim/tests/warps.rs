@@ -15,7 +15,7 @@ fn one_lane_adds_for_all_that_took_the_branch() {
     let counter = GlobalBuffer::<u32>::zeroed(1);
     let report = Launch::new(2, 64).schedule(Schedule::All).run(|| {
         let lane = device::lane_id();
-        if lane % 3 == 0 {
+        if lane.is_multiple_of(3) {
             let mask = device::active_mask();
             assert_eq!(mask, 0x4924_9249);
             let leader = mask.trailing_zeros();

@@ -208,7 +208,8 @@ mod coroutine {
                 fiber.resume();
                 let below = fiber.bottom - fiber.stack.lowest_written();
                 fiber.recycle();
-                (RUNNING.set(outer.0), HANDLER.set(outer.1));
+                RUNNING.set(outer.0);
+                HANDLER.set(outer.1);
                 // The red zone of x86-64, twice.
                 Some(below + 256)
             };
