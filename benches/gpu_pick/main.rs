@@ -27,8 +27,7 @@ use shapes::{CALIBRATION, LAYOUTS, NAMED, SHAPES};
 use speed::{Filed, Machine};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
-use tilewright::{DType, Element, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Transpose, check, random};
-use tilewright_contract::Loads;
+use tilewright::{DType, Element, Gemm, GemmShape, KERNELS, Kernel, Operand, Transpose, check, random};
 use tilewright_harness::bench::{Quartiles, rows_on_lines};
 use tilewright_harness::digest;
 
@@ -69,17 +68,9 @@ const SLICES: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 /// Most work tiles of a split-K launch for each SM; each split of a tile counts.
 const TILES_PER_SM: u32 = 8;
 
-/// Whether the planner may take an entry point that has one tile, which is no width that a policy could name.
+/// Whether the planner may take a kernel unasked, and its tile is no width that a policy could name.
 fn has_own_tile(kernel: &Kernel) -> bool {
-    matches!(kernel.family, Family::SIMT | Family::MATRIX_VECTOR | Family::MMA_SYNC) || kernel.loads == Loads::Tma
-}
-
-/// Whether this is the first kernel instance of its tile: those of other layouts of A and B share its coefficients.
-fn is_first_of_its_layouts(kernel: &Kernel) -> bool {
-    let kind = |of: &Kernel| (of.family, of.dtype, of.alignment.elems);
-    let is_alike = |other: &&Kernel| kind(other) == kind(kernel) && other.has_same_tile(kernel);
-    let first = KERNELS.iter().find(is_alike);
-    first.is_some_and(|first| first.symbol == kernel.symbol)
+    kernel.family.is_automatic() && kernel.widths.is_none()
 }
 
 /// Every plan that the planner could make for a product.
@@ -91,7 +82,7 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
     });
     let blocks = KERNELS
         .iter()
-        .filter(|kernel| has_own_tile(kernel) && is_first_of_its_layouts(kernel) && kernel.taken(shape).is_some())
+        .filter(|kernel| has_own_tile(kernel) && kernel.taken(shape).is_some())
         .flat_map(|kernel| {
             SLICES.map(|slices| Policy {
                 kernel: Some(kernel),

@@ -47,7 +47,7 @@ pub const SHAPES: [(usize, usize, usize); 40] = [
 ];
 
 /// The shapes that the model is fitted to. None is among [`SHAPES`], on which the choice is judged.
-pub const CALIBRATION: [(usize, usize, usize); 46] = [
+pub const CALIBRATION: [(usize, usize, usize); 48] = [
     (80, 80, 80),
     (160, 160, 160),
     (224, 224, 224),
@@ -63,6 +63,8 @@ pub const CALIBRATION: [(usize, usize, usize); 46] = [
     (2304, 2304, 2304),
     (2816, 2816, 2816),
     (3584, 3584, 3584),
+    (4608, 4608, 4608),
+    (6144, 5120, 6144),
     (120, 150, 130),
     (450, 650, 550),
     (900, 1100, 1000),

@@ -12,7 +12,7 @@ use tilewright_plan::GpuModel;
 
 use super::fit::fit;
 use super::shapes::NAMED;
-use super::{Candidate, Row, has_own_tile, is_first_of_its_layouts};
+use super::{Candidate, Row, has_own_tile};
 
 /// A calibration as `cargo xtask results` files it.
 #[derive(Deserialize)]
@@ -136,7 +136,7 @@ fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>,
         .filter_map(|(family, tile)| Kernel::find(family, dtype, tile));
     let blocks = KERNELS
         .iter()
-        .filter(|kernel| kernel.dtype == dtype && has_own_tile(kernel) && is_first_of_its_layouts(kernel))
+        .filter(|kernel| kernel.dtype == dtype && has_own_tile(kernel))
         .copied();
     let mut lines = Vec::new();
     for kernel in named.chain(blocks) {
