@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`tiled_static`] | tiles of A and B are loaded once a CTA and reused by all its threads | static, 2 W² elements |
 //! | [`tiled_dynamic`] | the same tiles, their size chosen at launch | dynamic, both tiles in one allocation |
-//! | [`register_tile`](mod@register_tile) | a tile of registers for each thread, fed by short tiles | static, 8320 bytes |
+//! | [`register_tile`] | a tile of registers for each thread, fed by short tiles | static, 8320 bytes |
 //! | [`simt_kernels`] | f32 by `fma`: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
 //! | [`matrix_vector`] | C of one column or row: nothing is used twice, enough loads are under way | none, or static, 4096 bytes |
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
@@ -17,34 +17,32 @@
 //! memory it takes. The bodies (`tiled`, `simt`, `mma_sync`, `wgmma`) are compiled for every crate that builds on this
 //! one, the entry points for a module of PTX of their target.
 
+use cfg_if::cfg_if;
+
 pub mod mma_sync;
 pub mod simt;
 pub mod tiled;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
 pub mod wgmma;
 
-/// The modules of kernels: on the host all, in a module of PTX those of its target, and none where it is a library.
-macro_rules! kernels {
-    ($($target:ident: $($module:ident)*;)*) => { $($(kernels! { @$target $module })*)* };
-    (@every $module:ident) => {
-        #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", feature = "wgmma"))))]
-        pub mod $module;
-    };
-    (@ampere $module:ident) => {
-        #[cfg(not(all(
-            target_arch = "nvptx64",
-            any(feature = "library", feature = "wgmma", not(feature = "async_copy"))
-        )))]
-        pub mod $module;
-    };
-    (@hopper $module:ident) => {
-        #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", not(feature = "wgmma")))))]
-        pub mod $module;
-    };
+// Entry points: on the host all of them, in a PTX module those of its target, in a library none.
+cfg_if! {
+    if #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", feature = "wgmma"))))] {
+        pub mod matrix_vector;
+        pub mod register_tile;
+        pub mod row_copy;
+        pub mod tiled_dynamic;
+        pub mod tiled_static;
+    }
 }
-
-kernels! {
-    every: tiled_static tiled_dynamic register_tile matrix_vector row_copy;
-    ampere: simt_kernels mma_sync_kernels;
-    hopper: wgmma_kernels;
+cfg_if! {
+    if #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", feature = "wgmma", not(feature = "async_copy")))))] {
+        pub mod mma_sync_kernels;
+        pub mod simt_kernels;
+    }
+}
+cfg_if! {
+    if #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", not(feature = "wgmma")))))] {
+        pub mod wgmma_kernels;
+    }
 }

@@ -25,8 +25,8 @@ use tilewright_contract::{Bytes, GemmParams};
 
 use crate::block::element::Element;
 use crate::block::operands::Operands;
-use crate::ptx::opaque;
 use crate::gemm::tiled::{Fixed, Runtime, Tiles, Width, tiled};
+use crate::ptx::opaque;
 
 /// The two tiles, `width` wide, in the block's one dynamic allocation.
 ///

@@ -27,33 +27,33 @@
 //! cores. Below them are only [`ptx`](crate::ptx), one PTX instruction family a file, the views of
 //! memory (`cuda_views`), and the mapping from CTAs to tiles (`tilewright_contract`).
 
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l01_naive;
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l02_static_tiles;
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l03_dynamic_tiles;
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l04_register_column;
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l05_register_tile;
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l06_vector_copies;
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l07_warp_tiles;
-#[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))]
-pub mod l08_double_buffering;
-#[cfg(any(not(target_arch = "nvptx64"), all(feature = "async_copy", not(feature = "wgmma"))))]
-pub mod l09_cp_async;
-#[cfg(any(not(target_arch = "nvptx64"), all(feature = "async_copy", not(feature = "wgmma"))))]
-pub mod l10_mma_sync;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
-pub mod l11_wgmma;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
-pub mod l12_warp_specialized;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
-pub mod l13_persistent;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
-pub mod l14_cluster;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
-pub mod l15_tma_store;
+use cfg_if::cfg_if;
+
+// On the host all of them, in a PTX module those of its target.
+cfg_if! {
+    if #[cfg(any(not(target_arch = "nvptx64"), not(feature = "wgmma")))] {
+        pub mod l01_naive;
+        pub mod l02_static_tiles;
+        pub mod l03_dynamic_tiles;
+        pub mod l04_register_column;
+        pub mod l05_register_tile;
+        pub mod l06_vector_copies;
+        pub mod l07_warp_tiles;
+        pub mod l08_double_buffering;
+    }
+}
+cfg_if! {
+    if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "async_copy", not(feature = "wgmma"))))] {
+        pub mod l09_cp_async;
+        pub mod l10_mma_sync;
+    }
+}
+cfg_if! {
+    if #[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))] {
+        pub mod l11_wgmma;
+        pub mod l12_warp_specialized;
+        pub mod l13_persistent;
+        pub mod l14_cluster;
+        pub mod l15_tma_store;
+    }
+}
