@@ -105,7 +105,7 @@ fn every_family_and_the_copy_of_rows_have_mutants() {
         };
         assert!(has_mutants(&|kernel| of_family(kernel.symbol)), "no mutant of {family}");
     }
-    assert!(has_mutants(&|kernel| matches!(kernel.task, Task::RowCopy(_))));
+    assert!(has_mutants(&|kernel| matches!(kernel.task, Task::PadRows(_))));
 }
 
 /// A file of the repository.

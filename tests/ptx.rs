@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{Bytes, KERNELS, Kernel, Loads, Major, MmaPath, Operands, RowCopy, lessons};
+use tilewright_contract::{Bytes, KERNELS, Kernel, Loads, Major, MmaPath, Operands, PadRows, lessons};
 
 /// The entry points that a level has.
 fn kernels(level: &Level) -> impl Iterator<Item = &'static Kernel> + use<'_> {
@@ -68,7 +68,7 @@ fn the_entry_points_are_those_of_the_contract() {
         let mut expected: HashSet<_> = kernels(level).map(|kernel| kernel.symbol).collect();
         // Devices take it from the general level.
         if !level.is_architecture_specific() {
-            expected.insert(RowCopy::SYMBOL);
+            expected.insert(PadRows::SYMBOL);
         }
         assert_eq!(declared, expected, "{}", level.arch);
     }
@@ -77,8 +77,8 @@ fn the_entry_points_are_those_of_the_contract() {
 #[test]
 fn rows_are_copied_by_words_and_stored_in_vectors() {
     for level in ptx::levels().iter().filter(|level| !level.is_architecture_specific()) {
-        let text = ptx::entry(level, RowCopy::SYMBOL).expect("every general level has it");
-        assert_eq!(ptx::max_threads(text), Some(RowCopy::THREADS), "{}", level.arch);
+        let text = ptx::entry(level, PadRows::SYMBOL).expect("every general level has it");
+        assert_eq!(ptx::max_threads(text), Some(PadRows::THREADS), "{}", level.arch);
         let accesses = |kind: &str| {
             let of_memory = opcodes(text).filter(|opcode| state_space(opcode).is_some_and(|space| space != "param"));
             of_memory.filter(|opcode| opcode.starts_with(kind)).collect::<Vec<_>>()

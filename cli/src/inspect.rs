@@ -239,8 +239,8 @@ fn ask_driver(ordinal: u32, chosen: &[Subject]) -> tilewright::Result<(Device, B
                 usage.insert(kernel.symbol, gpu.usage(kernel)?);
             }
             Subject::Kernel(_) => {}
-            Subject::RowCopy => {
-                usage.insert(kernel.symbol(), gpu.row_copy_usage()?);
+            Subject::PadRows => {
+                usage.insert(kernel.symbol(), gpu.pad_rows_usage()?);
             }
         }
     }

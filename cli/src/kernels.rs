@@ -2,7 +2,7 @@
 
 use tilewright::dispatch::Policy;
 use tilewright::{DType, Family};
-use tilewright_contract::{KERNELS, Kernel, RowCopy};
+use tilewright_contract::{KERNELS, Kernel, PadRows};
 use tilewright_harness::inspect::Subject;
 
 use crate::failure::{Failure, Result};
@@ -33,12 +33,12 @@ pub fn entry_points(name: &str) -> Result<Vec<&'static Kernel>> {
 
 /// What can be looked at but not always planned: as [`entry_points`], or the copy of rows.
 pub fn inspectable(name: &str) -> Result<Vec<Subject>> {
-    if name == RowCopy::SYMBOL {
-        return Ok(vec![Subject::RowCopy]);
+    if name == PadRows::SYMBOL {
+        return Ok(vec![Subject::PadRows]);
     }
     match entry_points(name) {
         Ok(kernels) => Ok(kernels.into_iter().map(Subject::from).collect()),
-        Err(error) => Err(Failure::input(format!("{}, {}", error.message, RowCopy::SYMBOL))),
+        Err(error) => Err(Failure::input(format!("{}, {}", error.message, PadRows::SYMBOL))),
     }
 }
 

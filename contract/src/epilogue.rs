@@ -1,4 +1,4 @@
-//! What a tensor-core kernel does with its sums before it stores them.
+//! Epilogue of the tensor-core kernels.
 
 /// A function of each element, applied last.
 #[repr(u32)]

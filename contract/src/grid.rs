@@ -47,13 +47,13 @@ impl Grid {
     /// The grid that covers C with tiles of `tile_m x tile_n`, once for each of `splits` splits of K.
     ///
     /// # Errors
-    /// [`GridError`] when there are more tiles than blocks in a grid.
+    /// [`GridError`] when there are more tiles than CTAs in a grid.
     pub const fn cover(args: GemmArgs, tile_m: u32, tile_n: u32, splits: u32) -> Result<Self, GridError> {
         Self::checked(args.m.div_ceil(tile_m), args.n.div_ceil(tile_n), splits, u32::MAX)
     }
 
-    /// The grid of a kernel with this tile: whole clusters, and of a persistent one no more blocks than the device
-    /// holds at once, where that is known.
+    /// The grid of a kernel with this tile: whole clusters, and for persistent CTAs no more than the device holds at
+    /// once, if that is known.
     ///
     /// # Errors
     /// As for [`Self::cover`].
@@ -107,7 +107,7 @@ impl Grid {
     }
 }
 
-/// The first element of a block's tile.
+/// The first element of a CTA's tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TileOrigin {
     /// First row of C.
@@ -117,10 +117,10 @@ pub struct TileOrigin {
 }
 
 impl TileOrigin {
-    /// The tile of block `block` (x index) when C has `n` columns and tiles are `width` wide: columns change fastest.
+    /// The tile of CTA `block` (x index) when C has `n` columns and tiles are `width` wide: columns change fastest.
     #[inline(always)]
     pub const fn of_block(block: u32, n: u32, width: u32) -> Self {
-        // A launched block means n > 0, so there is at least one tile along N. The maximum states it to the compiler,
+        // A launched CTA means n > 0, so there is at least one tile along N. The maximum states it to the compiler,
         // which would otherwise keep a division-by-zero panic in the kernel.
         let tiles_n = match n.div_ceil(width) {
             0 => 1,
@@ -133,9 +133,9 @@ impl TileOrigin {
     }
 }
 
-/// The tile and the part of K of a block whose grid goes through C in groups of rows.
+/// Rasterization: the tile and the split of a CTA, in an order that reuses L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GroupedTile {
+pub struct RasterTile {
     /// The tile's index along M.
     pub tile_m: u32,
     /// The tile's index along N.
@@ -144,13 +144,13 @@ pub struct GroupedTile {
     pub split: u32,
 }
 
-impl GroupedTile {
-    /// What block `block` (x index) computes: all tiles of split 0 first. Within a split the blocks go down `group_m`
-    /// tiles of a column, then to the next column, so that the blocks that run at the same time read few rows of A and
-    /// few columns of B, which L2 then holds.
+impl RasterTile {
+    /// Work of CTA `block` (x index): all tiles of split 0 first. Within a split CTAs take `group_m` tiles down a
+    /// column, then the next column, so that concurrent CTAs read few rows of A and few columns of B, which L2 then
+    /// holds.
     #[inline(always)]
     pub const fn of_block(block: u32, tiles_m: u32, tiles_n: u32, group_m: u32) -> Self {
-        // A launched block means that none of these is 0. The maxima state it to the compiler, which would otherwise
+        // A launched CTA means that none of these is 0. The maxima state it to the compiler, which would otherwise
         // keep a panic for each division.
         const fn some(number: u32) -> u32 {
             if number == 0 { 1 } else { number }
@@ -208,21 +208,21 @@ mod tests {
             [(1, 1, 1, 8), (5, 3, 2, 2), (8, 4, 3, 8), (9, 2, 1, 4), (3, 7, 2, 16)]
         {
             for block in 0..tiles_m * tiles_n * splits {
-                let at = GroupedTile::of_block(block, tiles_m, tiles_n, group_m);
+                let at = RasterTile::of_block(block, tiles_m, tiles_n, group_m);
                 assert!(at.tile_m < tiles_m && at.tile_n < tiles_n && at.split < splits);
-                let again = (0..block).any(|other| GroupedTile::of_block(other, tiles_m, tiles_n, group_m) == at);
+                let again = (0..block).any(|other| RasterTile::of_block(other, tiles_m, tiles_n, group_m) == at);
                 assert!(!again, "{tiles_m} {tiles_n} {splits} {group_m}: {block}");
             }
         }
         // Two rows of tiles at a time.
         let order = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)];
         for (block, (tile_m, tile_n)) in (0..).zip(order) {
-            let expected = GroupedTile {
+            let expected = RasterTile {
                 tile_m,
                 tile_n,
                 split: 0,
             };
-            assert_eq!(GroupedTile::of_block(block, 3, 2, 2), expected);
+            assert_eq!(RasterTile::of_block(block, 3, 2, 2), expected);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::args::GemmArgs;
 use crate::dtype::DType;
 use crate::family::{Family, KERNELS, matrix_vector, tiled, wgmma};
 use crate::major::Major;
-use crate::row_copy::RowCopy;
+use crate::pad_rows::PadRows;
 use crate::shape::{GemmShape, Operand, Transpose};
 use crate::smem::SmemLayout;
 use crate::units::Bytes;
@@ -186,22 +186,22 @@ impl Kernel {
     }
 
     /// The shape as this kernel takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes, A
-    /// and B may have unaligned leading dimensions: then it is that of the padded copy ([`RowCopy::between`] says
+    /// and B may have unaligned leading dimensions: then it is that of the padded copy ([`PadRows::between`] says
     /// which), or of the one row that there is. `None` for a shape that it does not compute either way.
     pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
         if self.accepts(shape) {
             return Some(*shape);
         }
-        if self.dtype.size_bytes() != RowCopy::ELEMENT_BYTES {
+        if self.dtype.size_bytes() != PadRows::ELEMENT_BYTES {
             return None;
         }
         let lds = [Operand::A, Operand::B].map(|operand| {
             let (_, columns, ld) = shape.extents(operand);
             let fits = ld.is_multiple_of(self.alignment.of_operand(operand));
-            if fits { ld } else { RowCopy::padded(columns) }
+            if fits { ld } else { PadRows::padded(columns) }
         });
         let taken = shape.with_operand_lds(lds).ok()?;
-        let is_countable = |operand| RowCopy::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
+        let is_countable = |operand| PadRows::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
         (self.accepts(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
     }
 
@@ -359,9 +359,9 @@ mod tests {
                 let packed = GemmShape::packed_transposed(70, 60, 50, transpose).expect("valid");
                 let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand).1);
                 for (lds, taken) in [
-                    ([77, 80], [RowCopy::padded(a), 80]),
-                    ([80, 77], [80, RowCopy::padded(b)]),
-                    ([77, 77], [RowCopy::padded(a), RowCopy::padded(b)]),
+                    ([77, 80], [PadRows::padded(a), 80]),
+                    ([80, 77], [80, PadRows::padded(b)]),
+                    ([77, 77], [PadRows::padded(a), PadRows::padded(b)]),
                     ([80, 80], [80, 80]),
                 ] {
                     let shape = packed.with_operand_lds(lds).expect("valid");

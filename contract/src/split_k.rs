@@ -1,20 +1,19 @@
-//! How the sums of slices of K meet.
+//! Split-K reduction tree.
 //!
-//! Blocks that share a tile of C leave their sums in a workspace, one slot a slice. In groups of [`GROUP`] neighbours
-//! the block that comes last adds up its group's slots; groups of groups follow, until one block has all. A block moves
-//! some 0.1 TB/s from L2, so that one block that adds up 64 slices alone takes longer than the slices themselves; 8 and
-//! 8 are read in a quarter of the time. The order of additions is the same whichever block comes last.
+//! CTAs that share a tile of C store their accumulators in the workspace, one slot per split. In groups of [`GROUP`]
+//! neighbors the CTA that arrives last adds up its group's slots; groups of groups follow, until one CTA holds the
+//! total. A CTA loads some 0.1 TB/s from L2, so one CTA that adds up 64 splits alone takes longer than the splits
+//! themselves; 8 and 8 take a quarter of the time. The order of additions is the same whichever CTA arrives last.
 
-/// Slots that one block adds up at a time, a power of two.
+/// Slots that one CTA adds up at a time, a power of two.
 pub const GROUP: u32 = 1 << GROUP_SHIFT;
 
-/// The power.
+/// Binary logarithm of [`GROUP`].
 pub const GROUP_SHIFT: u32 = 3;
 
-/// Times that a block waits for its group until all of `slices` have met, and slots that the last block of each group
-/// reads one after the other, in all.
-pub const fn rounds(slices: u32) -> (u32, u32) {
-    let (mut levels, mut reads, mut left) = (0, 0, slices);
+/// Rounds of the tree for `splits` splits, and slots that the last CTA of each round loads one after the other, in all.
+pub const fn rounds(splits: u32) -> (u32, u32) {
+    let (mut levels, mut reads, mut left) = (0, 0, splits);
     while left > 1 {
         levels += 1;
         reads += if left < GROUP { left } else { GROUP };
@@ -29,7 +28,7 @@ mod tests {
 
     #[test]
     fn rounds_are_those_of_a_tree() {
-        for (slices, expected) in [
+        for (splits, expected) in [
             (1, (0, 0)),
             (2, (1, 2)),
             (8, (1, 8)),
@@ -37,7 +36,7 @@ mod tests {
             (64, (2, 16)),
             (65, (3, 18)),
         ] {
-            assert_eq!(rounds(slices), expected, "{slices}");
+            assert_eq!(rounds(splits), expected, "{splits}");
         }
     }
 }

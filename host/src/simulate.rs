@@ -27,9 +27,9 @@ use std::time::Duration;
 
 use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
-use kernels_gpu::gemm::row_copy::copy_rows_b16;
+use kernels_gpu::gemm::pad_rows::copy_rows_b16;
 use kernels_gpu::host;
-use tilewright_contract::{GemmParams, GemmShape, Operand, RowCopy};
+use tilewright_contract::{GemmParams, GemmShape, Operand, PadRows};
 
 use crate::dispatch::Plan;
 use crate::element::Element;
@@ -177,7 +177,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     let upload = |operand, elements: &[T]| {
         let (rows, columns, ld) = shape.extents(operand);
         let uploaded = GlobalBuffer::matrix(elements, rows, columns, ld);
-        match RowCopy::between(shape, &taken, operand) {
+        match PadRows::between(shape, &taken, operand) {
             Some(copy) => simulate_copy(&uploaded, copy, options),
             None => Ok(uploaded),
         }
@@ -257,11 +257,11 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
 /// The report of the copy, where something is wrong with it.
 fn simulate_copy<T: Element>(
     from: &GlobalBuffer<T>,
-    copy: RowCopy,
+    copy: PadRows,
     options: &SimOptions,
 ) -> std::result::Result<GlobalBuffer<T>, Box<Report>> {
     let to = GlobalBuffer::<T>::uninit(copy.to_elems());
-    let report = Launch::new(copy.blocks(), RowCopy::THREADS)
+    let report = Launch::new(copy.blocks(), PadRows::THREADS)
         .limits(Limits::from(options.architecture))
         .schedule(options.schedule)
         .checks(options.checks)

@@ -34,10 +34,13 @@ pub(crate) fn maps(
     };
     let args = shape.args();
     let rows = kernel.box_rows([args.m, args.n]);
-    let c_columns = kernel.smem.epilogue.map_or(WgmmaTile::PANEL, |buffers| buffers.n);
+    let c_columns = kernel
+        .smem
+        .epilogue
+        .map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
     let parts = |operand, box_rows: u32| {
         let box_columns = match operand {
-            Operand::A | Operand::B => WgmmaTile::PANEL,
+            Operand::A | Operand::B => WgmmaTile::SWIZZLE_ATOM,
             Operand::C => c_columns,
         };
         let (rows, columns, ld) = shape.extents(operand);
@@ -55,7 +58,7 @@ pub(crate) fn maps(
             stride_bytes: (ld as u64 * element.bytes()).max(UNIT),
             box_extents: [box_columns, box_rows.max(1)],
             element,
-            swizzle: if box_columns == WgmmaTile::PANEL {
+            swizzle: if box_columns == WgmmaTile::SWIZZLE_ATOM {
                 TensorSwizzle::Bytes128
             } else {
                 TensorSwizzle::None

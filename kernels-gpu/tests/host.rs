@@ -1,21 +1,21 @@
-//! The kernels' tables for the host, and what is computed of a product's sums. Not in the library: its unit tests would
-//! compile all kernels once more.
+//! The kernels' tables for the host, and what is computed of a product's accumulators. Not in the library: its unit
+//! tests would compile all kernels once more.
 
 use std::collections::BTreeSet;
 
 use cuda_sim::device::{KernelFunction, kernel_functions};
 use half::{bf16, f16};
 use kernels_gpu::block::element::Element;
-use kernels_gpu::block::finish::{gelu, relu};
+use kernels_gpu::block::epilogue::{gelu, relu};
 use kernels_gpu::host::{EntryPoint, find};
-use tilewright_contract::{DType, KERNELS, RowCopy};
+use tilewright_contract::{DType, KERNELS, PadRows};
 
 #[test]
 fn the_table_has_the_rows_of_the_contract_and_no_others() {
     // The copy of rows multiplies nothing.
     let of_table = |kernel: &&KernelFunction| {
         let folders = ["kernels_gpu::gemm::", "kernels_gpu::lessons::"];
-        kernel.name != RowCopy::SYMBOL && folders.iter().any(|folder| kernel.path.starts_with(folder))
+        kernel.name != PadRows::SYMBOL && folders.iter().any(|folder| kernel.path.starts_with(folder))
     };
     let listed = kernel_functions().iter().filter(of_table);
     let listed: Vec<_> = listed.map(|kernel| kernel.name).collect();

@@ -112,7 +112,7 @@ fn matrices_that_allow_no_vectors_are_computed_too() {
             product(131, 69, 19, 0, 0),
             product(5, 132, 12, 1, 0),
             product(132, 4, 8, 0, 1),
-            // One element, and sums of nothing.
+            // One element, and accumulators of nothing.
             product(1, 1, 1, 0, 0),
             product(3, 4, 0, 4, 0),
         ] {

@@ -6,7 +6,7 @@ use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use half::{bf16, f16};
 use kernels_gpu::block::element::Narrowed;
 use kernels_gpu::gemm::mma_sync::{KMajor, MnMajor, OperandMajor};
-use kernels_gpu::gemm::mma_sync::{TensorElement, Tile, product};
+use kernels_gpu::gemm::mma_sync::{TensorElement, Tile, gemm};
 use tilewright_contract::{Activation, GemmArgs, GemmParams, Output, TensorTile, span_elems, tensor_tiles};
 
 /// Those that are meant for GPUs.
@@ -81,7 +81,7 @@ impl<E: Narrowed> Matrix<E> {
     }
 }
 
-/// What follows the sums.
+/// What follows the accumulators.
 #[derive(Clone, Copy, Debug)]
 struct Then {
     alpha: f32,
@@ -169,7 +169,7 @@ where
                     output,
                     ..GemmParams::product(on_a.as_ptr(), on_b.as_ptr(), c, args)
                 };
-                product::<E, T, LA, LB, M, N>(&params);
+                gemm::<E, T, LA, LB, M, N>(&params);
             }
         });
     assert!(report.is_clean(), "{shape:?}\n{report}");

@@ -11,7 +11,7 @@ use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
 use kernels_gpu::block::element::Element;
 use kernels_gpu::ptx::elect::elect;
-use kernels_gpu::ptx::mma::{Factor, a_place, b_place, c_place, mma};
+use kernels_gpu::ptx::mma::{MmaElement, a_place, b_place, c_place, mma};
 use kernels_gpu::ptx::{ldmatrix, named_barrier, stmatrix};
 
 fn lane() -> u32 {
@@ -23,7 +23,7 @@ fn element(row: usize, column: usize, salt: usize) -> f32 {
     ((7 * row + 5 * column + 3 * salt + row * column) % 13) as f32 - 6.0
 }
 
-fn bits<T: Element<Sum = f32>>(value: f32) -> u32 {
+fn bits<T: Element<Acc = f32>>(value: f32) -> u32 {
     let bytes = bytemuck::bytes_of(&T::narrow(value)).to_vec();
     u32::from(u16::from_ne_bytes([bytes[0], bytes[1]]))
 }
@@ -72,8 +72,8 @@ fn fragments_cover_their_matrices_once() {
     );
 }
 
-fn multiplies_by_definition<T: Element<Sum = f32> + Factor>() {
-    let sums = Mutex::new([[f32::NAN; 8]; 16]);
+fn multiplies_by_definition<T: Element<Acc = f32> + MmaElement>() {
+    let acc = Mutex::new([[f32::NAN; 8]; 16]);
     let report = Launch::new(1, 32).run(|| {
         let lane = lane();
         let pair = |place: &dyn Fn(u32) -> (u32, u32), salt: usize| {
@@ -93,7 +93,7 @@ fn multiplies_by_definition<T: Element<Sum = f32> + Factor>() {
         unsafe { mma::<T>(&mut c, a, b) };
         for (number, sum) in (0..).zip(c) {
             let (row, column) = c_place(lane, number);
-            sums.lock().unwrap()[row as usize][column as usize] = sum;
+            acc.lock().unwrap()[row as usize][column as usize] = sum;
         }
     });
     report.assert_clean();
@@ -103,7 +103,7 @@ fn multiplies_by_definition<T: Element<Sum = f32> + Factor>() {
             element(row, column, 2) + products.sum::<f32>()
         })
     });
-    assert_eq!(*sums.lock().unwrap(), expected);
+    assert_eq!(*acc.lock().unwrap(), expected);
 }
 
 #[test]
@@ -126,7 +126,10 @@ fn plain(row: u32, column: u32) -> u32 {
 
 /// A 32 x 32 x 32 product of one warp. In shared memory: A by rows, B by rows or, `along_k`, transposed, and behind
 /// them what is stored of C.
-fn product_of_a_warp<T: Element<Sum = f32> + Factor>(place: fn(u32, u32) -> u32, along_k: bool) -> (Report, Vec<T>) {
+fn product_of_a_warp<T: Element<Acc = f32> + MmaElement>(
+    place: fn(u32, u32) -> u32,
+    along_k: bool,
+) -> (Report, Vec<T>) {
     let result = GlobalBuffer::<T>::uninit(SIDE * SIDE);
     let all = 3 * SIDE * SIDE;
     let report = Launch::new(1, 32).dynamic_shared_bytes(2 * all as u32).run(|| {
@@ -151,7 +154,7 @@ fn product_of_a_warp<T: Element<Sum = f32> + Factor>(place: fn(u32, u32) -> u32,
             sync_threads();
             for row in [0, 16] {
                 for column in [0, 8, 16, 24] {
-                    let mut sums = [0.0; 4];
+                    let mut acc = [0.0; 4];
                     for k in [0, 16] {
                         let a = ldmatrix::load::<T, 4>(a_s, place(row + lane % 16, k + lane / 16 * 8));
                         let b = if along_k {
@@ -159,9 +162,9 @@ fn product_of_a_warp<T: Element<Sum = f32> + Factor>(place: fn(u32, u32) -> u32,
                         } else {
                             ldmatrix::load_transposed::<T, 2>(b_s, place(k + lane % 16, column))
                         };
-                        mma::<T>(&mut sums, a, b);
+                        mma::<T>(&mut acc, a, b);
                     }
-                    let pair = |i: usize| bits::<T>(sums[i]) | bits::<T>(sums[i + 1]) << 16;
+                    let pair = |i: usize| bits::<T>(acc[i]) | bits::<T>(acc[i + 1]) << 16;
                     stmatrix::store::<T, 2>(c_s, place(row + lane % 16, column), [pair(0), pair(2)]);
                 }
             }
@@ -176,7 +179,7 @@ fn product_of_a_warp<T: Element<Sum = f32> + Factor>(place: fn(u32, u32) -> u32,
     (report, result.to_vec())
 }
 
-fn products_of_a_warp<T: Element<Sum = f32> + Factor + PartialEq + std::fmt::Debug>() {
+fn products_of_a_warp<T: Element<Acc = f32> + MmaElement + PartialEq + std::fmt::Debug>() {
     let mut expected = vec![T::ZERO; SIDE * SIDE];
     for (i, sum) in expected.iter_mut().enumerate() {
         let (row, column) = (i / SIDE, i % SIDE);
@@ -207,7 +210,7 @@ fn a_warp_multiplies_32_x_32_x_32() {
 #[test]
 fn sums_that_are_not_exact_stay_within_the_bound_of_f32() {
     // 2^12 and many small numbers: the order of the additions decides the last bits.
-    let sums = Mutex::new(Vec::new());
+    let acc = Mutex::new(Vec::new());
     let a_of = |row: u32, k: u32| if k == 0 { 4096.0 } else { 1.0 / (1.0 + (row + k) as f32) };
     let report = Launch::new(1, 32).run(|| {
         let lane = lane();
@@ -221,12 +224,12 @@ fn sums_that_are_not_exact_stay_within_the_bound_of_f32() {
         let mut c = [0.0; 4];
         // SAFETY: the whole warp is here.
         unsafe { mma::<f16>(&mut c, a, [half(1.0) | half(1.0) << 16; 2]) };
-        sums.lock()
+        acc.lock()
             .unwrap()
             .extend((0..).zip(c).map(|(number, sum)| (c_place(lane, number).0, sum)));
     });
     report.assert_clean();
-    for &(row, sum) in sums.lock().unwrap().iter() {
+    for &(row, sum) in acc.lock().unwrap().iter() {
         let exact: f64 = (0..16).map(|k| f64::from(f16::from_f32(a_of(row, k)).to_f32())).sum();
         assert!(
             (f64::from(sum) - exact).abs() <= 16.0 * exact * f64::from(f32::EPSILON),

@@ -179,7 +179,7 @@ fn operands_stay_as_they_are() -> Outcome {
 }
 
 fn copies_use_no_local_memory() -> Outcome {
-    let usage = Gpu::open(0)?.row_copy_usage()?;
+    let usage = Gpu::open(0)?.pad_rows_usage()?;
     if (usage.local_bytes, usage.static_smem_bytes) == (0, 0) {
         Ok(())
     } else {

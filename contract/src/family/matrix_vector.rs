@@ -1,8 +1,7 @@
 //! Products with a vector: the geometry of kernels whose C is one column or one row.
 //!
-//! Where `n` is 1 the matrix is A, its lines are its rows, and the vector is B; where `m` is 1 the matrix is B, its
-//! lines are its columns, and the vector is A. An element of C is the sum of a line's elements, each times the
-//! vector's.
+//! If `n` is 1 the matrix is A and the vector B; if `m` is 1 the matrix is B and the vector A. An element of C, an
+//! output, is the dot product of the vector with a row of A or a column of B.
 
 use crate::args::GemmArgs;
 use crate::dtype::DType;
@@ -13,12 +12,12 @@ use crate::shape::{GemmShape, Operand, Transpose};
 use crate::smem::SmemLayout;
 use crate::units::Bytes;
 
-/// The geometry of a CTA. K-major: a warp for each line, its lanes along K. MN-major: each lane has
-/// [`LANE_LINES`](Self::LANE_LINES) lines, each warp a part of K.
+/// The geometry of a CTA. K-major: a warp per output, its lanes along K. MN-major: each lane has
+/// [`LANE_OUTPUTS`](Self::LANE_OUTPUTS) outputs, each warp a part of K.
 #[derive(Clone, Copy, Debug)]
-pub struct LineTile;
+pub struct MatrixVectorTile;
 
-impl LineTile {
+impl MatrixVectorTile {
     /// Threads of a CTA.
     pub const THREADS: u32 = 256;
     /// Its warps.
@@ -27,18 +26,18 @@ impl LineTile {
     pub const MIN_BLOCKS: u32 = 4;
     /// Vectors that a thread loads before it uses the first.
     pub const AHEAD: u32 = 8;
-    /// Lines of a lane of an MN-major matrix.
-    pub const LANE_LINES: u32 = 4;
+    /// Outputs of a lane, of an MN-major matrix.
+    pub const LANE_OUTPUTS: u32 = 4;
 
     /// Elements of C of a CTA.
-    pub const fn lines(major: Major) -> u32 {
+    pub const fn outputs(major: Major) -> u32 {
         match major {
             Major::K => Self::WARPS,
-            Major::Mn => 32 * Self::LANE_LINES,
+            Major::Mn => 32 * Self::LANE_OUTPUTS,
         }
     }
 
-    /// Elements along K of a step of the whole CTA.
+    /// Elements along K that the CTA loads ahead.
     pub const fn depth(major: Major) -> u32 {
         match major {
             // Vectors of 4 elements.
@@ -51,7 +50,7 @@ impl LineTile {
     pub const fn static_bytes(major: Major) -> Bytes {
         match major {
             Major::K => Bytes(0),
-            Major::Mn => Bytes(Self::lines(major) * Self::WARPS * size_of::<f32>() as u32),
+            Major::Mn => Bytes(Self::outputs(major) * Self::WARPS * size_of::<f32>() as u32),
         }
     }
 }
@@ -79,24 +78,34 @@ macro_rules! rows {
 pub(super) const KERNELS: [Kernel; 4] = crate::matrix_vector_kernels!(rows);
 
 const fn kernel(symbol: &'static str, major: Major, elems: u32) -> Kernel {
-    let tile = [LineTile::lines(major), LineTile::lines(major), LineTile::depth(major)];
+    let tile = [
+        MatrixVectorTile::outputs(major),
+        MatrixVectorTile::outputs(major),
+        MatrixVectorTile::depth(major),
+    ];
     Kernel {
         operands: Operands::MatrixAndVector(major),
         alignment: Alignment::of([elems; 2]),
         smem: SmemLayout {
-            scratch: LineTile::static_bytes(major),
+            scratch: MatrixVectorTile::static_bytes(major),
             ..SmemLayout::NONE
         },
         supports: Features {
             alpha_beta: true,
             ..Features::PRODUCT
         },
-        // One element a thread, whether it is of a line of its own or not.
+        // One element per thread, whether it has an output or not.
         split_k: Some(SplitK {
-            elems_per_tile: LineTile::THREADS,
+            elems_per_tile: MatrixVectorTile::THREADS,
             counters_per_tile: 1,
         }),
-        ..Kernel::plain(Family::MATRIX_VECTOR, symbol, DType::F32, tile, LineTile::THREADS)
+        ..Kernel::plain(
+            Family::MATRIX_VECTOR,
+            symbol,
+            DType::F32,
+            tile,
+            MatrixVectorTile::THREADS,
+        )
     }
 }
 
@@ -132,9 +141,15 @@ mod tests {
 
     #[test]
     fn a_block_computes_what_its_threads_hold() {
-        assert_eq!((LineTile::lines(Major::K), LineTile::depth(Major::K)), (8, 1024));
-        assert_eq!((LineTile::lines(Major::Mn), LineTile::depth(Major::Mn)), (128, 64));
-        assert_eq!(LineTile::static_bytes(Major::Mn), Bytes(4096));
+        assert_eq!(
+            (MatrixVectorTile::outputs(Major::K), MatrixVectorTile::depth(Major::K)),
+            (8, 1024)
+        );
+        assert_eq!(
+            (MatrixVectorTile::outputs(Major::Mn), MatrixVectorTile::depth(Major::Mn)),
+            (128, 64)
+        );
+        assert_eq!(MatrixVectorTile::static_bytes(Major::Mn), Bytes(4096));
     }
 
     #[test]

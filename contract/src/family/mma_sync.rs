@@ -1,4 +1,4 @@
-//! Tiles of tensor-core kernels, and how a stage of theirs lies in shared memory.
+//! Tiles of the `mma.sync` kernels, and the layout of their stages in shared memory.
 
 use crate::dtype::DType;
 use crate::family::{Family, dtype, major};
@@ -7,30 +7,31 @@ use crate::major::Major;
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
 
-/// What one block of a tensor-core kernel computes, with elements of 2 bytes, and with how many warps.
+/// CTA tile and warp tile of a tensor-core kernel with elements of 2 bytes.
 ///
-/// A block computes `m x n` elements of C in steps of `k`; each of its warps computes `warp_m x warp_n` of them, side
-/// by side. Shared memory is a ring of stages:
+/// A CTA computes `m x n` elements of C in k-tiles of `k`; each of its warps computes `warp_m x warp_n` of them. Shared
+/// memory is a pipeline of stages:
 ///
 /// ```text
 /// | A_s: m * k | B_s: n * k |   elements; `stages` times
 /// ```
 ///
-/// Each part has the rows that its matrix has in memory, [`Swizzle`]d: rows of `k` where the matrix lies along K, `k`
-/// rows of `m` or `n` where it lies across.
+/// Each part has the rows that its operand has in memory, [`Swizzle`]d: rows of `k` if it is K-major, `k` rows of `m`
+/// or
+/// `n` if it is MN-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorTile {
     /// Rows of C.
     pub m: u32,
     /// Columns of C.
     pub n: u32,
-    /// Elements along K of a step.
+    /// BLOCK_K, elements along K of a k-tile.
     pub k: u32,
     /// Rows of C of a warp.
     pub warp_m: u32,
     /// Columns of C of a warp.
     pub warp_n: u32,
-    /// Steps that are in shared memory at once.
+    /// Stages of the pipeline: k-tiles in shared memory at once.
     pub stages: u32,
     /// CTAs that an SM is to hold (`.minnctapersm`), which caps registers.
     pub min_blocks: u32,
@@ -40,10 +41,10 @@ impl TensorTile {
     /// Bytes of an element of A, B and C.
     pub const ELEMENT_BYTES: u32 = 2;
 
-    /// Elements of A and B along each side of what two `mma.m16n8k16` read at once, and along K.
-    pub const PIECE: u32 = 16;
+    /// Extent of an MMA atom along M and K; two of them, `mma.m16n8k16`, have as much along N.
+    pub const MMA_ATOM: u32 = 16;
 
-    /// Threads of a block.
+    /// Threads of a CTA.
     pub const fn threads(self) -> u32 {
         32 * self.warps_m() * self.warps_n()
     }
@@ -78,12 +79,12 @@ impl TensorTile {
         Bytes(self.stage_elems() * Self::ELEMENT_BYTES)
     }
 
-    /// Bytes of all stages: the block's dynamic shared memory.
+    /// Bytes of all stages: the CTA's dynamic shared memory.
     pub const fn bytes(self) -> Bytes {
         Bytes(self.stages * self.stage_bytes().get())
     }
 
-    /// Fails to compile where the numbers do not fit each other: whole warps and pieces, copies without a rest.
+    /// Fails to compile where the numbers do not fit each other: whole warps and MMA atoms, loads without residue.
     pub const fn checked(self) -> Self {
         assert!(
             self.warps_m() * self.warp_m == self.m && self.warps_n() * self.warp_n == self.n,
@@ -91,41 +92,43 @@ impl TensorTile {
         );
         assert!(
             self.warp_m.is_power_of_two() && self.warp_n.is_power_of_two() && self.k.is_power_of_two(),
-            "chunks are found by XOR"
+            "vectors are swizzled by XOR"
         );
-        assert!(self.warp_m >= Self::PIECE && self.warp_n >= Self::PIECE, "whole pieces");
         assert!(
-            self.k.is_multiple_of(2 * Self::PIECE),
-            "two pieces along K, of which one is loaded while the other is multiplied"
+            self.warp_m >= Self::MMA_ATOM && self.warp_n >= Self::MMA_ATOM,
+            "whole MMA atoms"
+        );
+        assert!(
+            self.k.is_multiple_of(2 * Self::MMA_ATOM),
+            "two k-blocks, of which one is loaded while the mma of the other run"
         );
         assert!(self.threads() <= crate::MAX_THREADS_PER_BLOCK);
-        // A pass of the block is whole rows, and a multiple of 8 of them: the swizzle of a thread is the same in every
-        // pass.
+        // A pass of the CTA is whole rows, a multiple of 8 of them: a thread has the same swizzle in every pass.
         let mut row = 0;
         while row < 3 {
-            let chunks = [self.k, self.m, self.n][row] / Swizzle::CHUNK;
+            let vectors = [self.k, self.m, self.n][row] / Swizzle::VECTOR;
             assert!(
-                chunks.is_power_of_two() && self.threads().is_multiple_of(8 * chunks),
+                vectors.is_power_of_two() && self.threads().is_multiple_of(8 * vectors),
                 "whole passes"
             );
             row += 1;
         }
         assert!(
-            self.a_elems().is_multiple_of(self.threads() * Swizzle::CHUNK)
-                && self.b_elems().is_multiple_of(self.threads() * Swizzle::CHUNK),
-            "as many copies in every thread"
+            self.a_elems().is_multiple_of(self.threads() * Swizzle::VECTOR)
+                && self.b_elems().is_multiple_of(self.threads() * Swizzle::VECTOR),
+            "as many loads in every thread"
         );
         assert!(self.stages >= 2, "one stage is filled while another is read");
         self
     }
 }
 
-/// Tiles whose warps have 64 x 64 elements of C: 128 sums a lane, and as many as 255 registers hold with the fragments
-/// of two pieces along K.
+/// Tiles with warp tiles of 64 x 64: 128 accumulators per lane, as many as 255 registers hold with the fragments of two
+/// k-blocks.
 pub mod tensor_tiles {
     use super::TensorTile;
 
-    /// 64 KiB, 4 warps: two blocks of a multiprocessor take all its registers.
+    /// 64 KiB, 4 warps: two CTAs take all registers of an SM.
     pub const T128X128: TensorTile = TensorTile {
         m: 128,
         n: 128,
@@ -137,7 +140,7 @@ pub mod tensor_tiles {
     }
     .checked();
 
-    /// 96 KiB, 8 warps: one block takes all registers, and reads three quarters as much of A and B as two of 128 x 128.
+    /// 96 KiB, 8 warps: one CTA takes all registers, and loads three quarters as much of A and B as two of 128 x 128.
     pub const T256X128: TensorTile = TensorTile {
         m: 256,
         min_blocks: 1,
@@ -205,63 +208,63 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
     }
 }
 
-/// How the rows of a matrix of 2-byte elements lie in shared memory: packed, and cut into chunks of 16 bytes, which are
-/// permuted within their row by an XOR with a number that depends on the row.
+/// Swizzle of a matrix of 2-byte elements in shared memory: packed rows of 16-byte vectors, which are permuted within
+/// their row by an XOR with a key that depends on the row.
 ///
-/// Shared memory moves 128 bytes at once, eight chunks that lie in different eighths of them ([`Self::bank_group`]).
-/// What a warp accesses together is a column of chunks in 8 neighbouring rows (`ldmatrix`), or 8 neighbouring chunks (a
-/// copy); both then lie in 8 different eighths, whatever the length of a row.
+/// Shared memory moves 128 bytes at once, eight vectors in different groups of banks ([`Self::bank_group`]). A warp
+/// accesses a column of vectors in 8 neighboring rows (`ldmatrix`), or 8 neighboring vectors (a load); both are in 8
+/// different groups, whatever the length of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Swizzle {
-    /// Chunks of a row, a power of two.
-    chunks: u32,
+    /// Vectors of a row, a power of two.
+    vectors: u32,
 }
 
 impl Swizzle {
-    /// Elements of a chunk: what one lane copies at once, and a row of the matrices that `ldmatrix` loads.
-    pub const CHUNK: u32 = 8;
+    /// Elements of a vector: a load of one lane, and a row of the matrices that `ldmatrix` loads.
+    pub const VECTOR: u32 = 8;
 
-    /// Of rows of so many elements, a power of two and at least a chunk.
+    /// Of rows of so many elements, a power of two and at least a vector.
     pub const fn of_row(elems: u32) -> Self {
         assert!(
-            elems.is_power_of_two() && elems >= Self::CHUNK,
-            "whole chunks, a power of two"
+            elems.is_power_of_two() && elems >= Self::VECTOR,
+            "whole vectors, a power of two"
         );
         Self {
-            chunks: elems / Self::CHUNK,
+            vectors: elems / Self::VECTOR,
         }
     }
 
-    /// Chunks of a row.
-    pub const fn chunks(self) -> u32 {
-        self.chunks
+    /// Vectors of a row.
+    pub const fn vectors(self) -> u32 {
+        self.vectors
     }
 
     /// Elements of a row.
     pub const fn row_elems(self) -> u32 {
-        self.chunks * Self::CHUNK
+        self.vectors * Self::VECTOR
     }
 
-    /// What the numbers of the chunks of a row are XORed with. Rows 8 apart have the same.
+    /// Key that the vector indices of a row are XORed with. Rows 8 apart have the same.
     #[inline(always)]
     pub const fn key(self, row: u32) -> u32 {
-        // Rows that lie in the same 128 bytes need no difference.
-        if self.chunks < 8 {
-            row / (8 / self.chunks) % self.chunks
+        // Rows in the same 128 bytes need no difference.
+        if self.vectors < 8 {
+            row / (8 / self.vectors) % self.vectors
         } else {
             row % 8
         }
     }
 
-    /// The element, from the matrix's first one, at which a chunk begins.
+    /// First element of a vector, from the start of the matrix.
     #[inline(always)]
-    pub const fn elem(self, row: u32, chunk: u32) -> u32 {
-        row * self.row_elems() + (chunk ^ self.key(row)) * Self::CHUNK
+    pub const fn elem(self, row: u32, vector: u32) -> u32 {
+        row * self.row_elems() + (vector ^ self.key(row)) * Self::VECTOR
     }
 
-    /// In which eighth of 128 bytes, 0 to 7, the chunk lies that begins at an element.
+    /// Group of banks, 0 to 7, of the vector that starts at an element.
     pub const fn bank_group(elem: u32) -> u32 {
-        elem / Self::CHUNK % 8
+        elem / Self::VECTOR % 8
     }
 }
 
@@ -272,7 +275,7 @@ mod tests {
     const TILE: TensorTile = tensor_tiles::T128X128;
 
     #[test]
-    fn the_geometry_counts_what_a_block_holds() {
+    fn the_geometry_counts_what_a_cta_holds() {
         assert_eq!((TILE.threads(), TILE.warps_m(), TILE.warps_n()), (128, 2, 2));
         // 32 x (128 + 128) elements of 2 bytes; four of them.
         assert_eq!((TILE.stage_bytes(), TILE.bytes()), (Bytes(16_384), Bytes(65_536)));
@@ -280,50 +283,50 @@ mod tests {
         assert_eq!((large.threads(), large.bytes()), (256, Bytes(98_304)));
     }
 
-    /// Rows of a chunk, of a 64-byte step along K, of 128 bytes, and of 128 and 256 columns.
+    /// Rows of a vector, of a 64-byte k-tile, of 128 bytes, and of 128 and 256 columns.
     const ROWS: [u32; 6] = [8, 16, 32, 64, 128, 256];
 
     #[test]
-    fn every_chunk_has_a_place_of_its_own_in_its_row() {
+    fn every_vector_has_a_place_of_its_own_in_its_row() {
         for elems in ROWS {
             let swizzle = Swizzle::of_row(elems);
             for row in 0..32 {
                 let mut seen = 0_u64;
-                for chunk in 0..swizzle.chunks() {
-                    let elem = swizzle.elem(row, chunk);
-                    assert!(elem.is_multiple_of(Swizzle::CHUNK) && elem / elems == row);
-                    seen |= 1 << (elem % elems / Swizzle::CHUNK);
+                for vector in 0..swizzle.vectors() {
+                    let elem = swizzle.elem(row, vector);
+                    assert!(elem.is_multiple_of(Swizzle::VECTOR) && elem / elems == row);
+                    seen |= 1 << (elem % elems / Swizzle::VECTOR);
                 }
-                assert_eq!(seen.count_ones(), swizzle.chunks(), "{elems} elements, row {row}");
+                assert_eq!(seen.count_ones(), swizzle.vectors(), "{elems} elements, row {row}");
             }
         }
     }
 
-    /// Whether 8 chunks lie in 8 different eighths of 128 bytes.
+    /// Whether 8 vectors are in 8 different groups of banks.
     fn spread(elems: impl Iterator<Item = u32>) -> bool {
         elems.fold(0_u32, |seen, elem| seen | 1 << Swizzle::bank_group(elem)) == 0xff
     }
 
     #[test]
-    fn the_8_rows_of_a_matrix_lie_in_8_bank_groups() {
+    fn the_8_rows_of_a_matrix_are_in_8_bank_groups() {
         for elems in ROWS {
             let swizzle = Swizzle::of_row(elems);
             for first in (0..64).step_by(8) {
-                for chunk in 0..swizzle.chunks() {
-                    let rows = (first..first + 8).map(|row| swizzle.elem(row, chunk));
-                    assert!(spread(rows), "{elems} elements, rows from {first}, chunk {chunk}");
+                for vector in 0..swizzle.vectors() {
+                    let rows = (first..first + 8).map(|row| swizzle.elem(row, vector));
+                    assert!(spread(rows), "{elems} elements, rows from {first}, vector {vector}");
                 }
             }
         }
     }
 
     #[test]
-    fn neighbouring_copies_lie_in_8_bank_groups() {
+    fn neighboring_loads_are_in_8_bank_groups() {
         for elems in ROWS {
             let swizzle = Swizzle::of_row(elems);
-            for first in (0..64 * swizzle.chunks()).step_by(8) {
-                let copies = (first..first + 8).map(|at| swizzle.elem(at / swizzle.chunks(), at % swizzle.chunks()));
-                assert!(spread(copies), "{elems} elements, copies from {first}");
+            for first in (0..64 * swizzle.vectors()).step_by(8) {
+                let loads = (first..first + 8).map(|at| swizzle.elem(at / swizzle.vectors(), at % swizzle.vectors()));
+                assert!(spread(loads), "{elems} elements, loads from {first}");
             }
         }
     }

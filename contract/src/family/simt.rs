@@ -1,4 +1,4 @@
-//! f32 by `fma` from tiles of registers, for every layout.
+//! f32 by FMA from register tiles, for every layout.
 
 use crate::dtype::DType;
 use crate::family::{Family, major};
@@ -6,12 +6,13 @@ use crate::kernel::{Alignment, Features, Kernel, Loads, Operands, SplitK};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
 
-/// What one block computes, and with how many threads.
+/// CTA tile and thread tile.
 ///
-/// A block computes `m x n` elements of C in steps of `k`. A thread holds `thread_m x thread_n` of them. Its
-/// warps lie side by side, `8 * thread_n` columns and `4 * thread_m` rows each.
+/// A CTA computes `m x n` elements of C in k-tiles of `k`. A thread holds `thread_m x thread_n` of them, a warp
+/// `4 * thread_m` rows and `8 * thread_n` columns.
 ///
-/// Shared memory is a ring of stages. A stage holds `k` elements of each row of A, transposed, and of each column of B:
+/// Shared memory is a pipeline of stages. A stage holds `k` elements of each row of A, transposed, and of each column
+/// of B:
 ///
 /// ```text
 /// | A_s: k x m, pitch m + PAD | B_s: k x n, pitch n + PAD |   elements; `stages` times
@@ -22,13 +23,13 @@ pub struct BlockTile {
     pub m: u32,
     /// Columns of C.
     pub n: u32,
-    /// Elements along K of a step.
+    /// BLOCK_K, elements along K of a k-tile.
     pub k: u32,
     /// Rows of C of a thread.
     pub thread_m: u32,
     /// Columns of C of a thread.
     pub thread_n: u32,
-    /// Steps that are in shared memory at once.
+    /// Stages of the pipeline: k-tiles in shared memory at once.
     pub stages: u32,
     /// CTAs that an SM is to hold (`.minnctapersm`), which caps registers; 0 leaves it to the compiler.
     pub min_blocks: u32,
@@ -41,12 +42,12 @@ impl BlockTile {
     /// Columns of lanes in a warp.
     pub const LANES_N: u32 = 8;
 
-    /// Elements behind each row in shared memory. A warp that transposes stores 8 elements along K of 4 rows, or, where
-    /// its lanes loaded vectors along K, 2 of 16 rows, 4 apart along K: with a pitch of 4 more than a multiple of 32
-    /// their addresses fall into 32 banks. Vectors of 4 elements stay aligned.
+    /// Padding elements after each row in shared memory. A warp that transposes stores 8 elements along K of 4 rows,
+    /// or, if its lanes loaded vectors along K, 2 of 16 rows, 4 apart along K: with a pitch of 4 more than a multiple
+    /// of 32 they are in 32 banks. Vec4s stay aligned.
     pub const PAD: u32 = 4;
 
-    /// Threads of a block.
+    /// Threads of a CTA.
     pub const fn threads(self) -> u32 {
         self.m * self.n / (self.thread_m * self.thread_n)
     }
@@ -91,14 +92,14 @@ impl BlockTile {
         Bytes(self.stages * self.stage_elems() * dtype.size_bytes())
     }
 
-    /// Whether its kernels support split-K, and store vectors. Where a thread has 128 sums, nearly all registers
-    /// are taken, and such choices at the end cost the order in which `ptxas` uses them: 2 % of the speed of large
-    /// products on an H200.
+    /// Whether its kernels support split-K, and store vectors. With 128 accumulators per thread nearly all
+    /// registers are taken, and branches in the epilogue change the order in which `ptxas` uses them: 2 % of the speed
+    /// of large products on an H200.
     pub const fn supports_split_k(self) -> bool {
         self.thread_m * self.thread_n < 128
     }
 
-    /// Fails to compile where the numbers do not fit each other: whole warps, copies without a rest.
+    /// Fails to compile where the numbers do not fit each other: whole warps, loads without residue.
     pub const fn checked(self) -> Self {
         assert!(
             self.warps_m() * Self::LANES_M * self.thread_m == self.m,
@@ -110,7 +111,7 @@ impl BlockTile {
         );
         assert!(self.threads() == 32 * self.warps_m() * self.warps_n());
         assert!(self.threads() <= crate::MAX_THREADS_PER_BLOCK);
-        assert!(self.k.is_multiple_of(8), "8 lanes copy along K");
+        assert!(self.k.is_multiple_of(8), "8 lanes load along K");
         assert!(
             self.m.is_multiple_of(self.threads() / 8) && self.n.is_multiple_of(self.threads() / 8),
             "whole passes"
@@ -148,13 +149,13 @@ pub mod tiles {
         tile.checked()
     }
 
-    /// For large products: 16 x 8 elements a thread, one block a multiprocessor.
+    /// For large products: 16 x 8 elements per thread, one CTA per SM.
     pub const T256X128: BlockTile = tile(256, 128, 16, 16, 8, 3, 1).pipelined();
-    /// For products with too few tiles of 256 x 128: 8 x 8 elements a thread, two blocks a multiprocessor.
+    /// For products with too few tiles of 256 x 128: 8 x 8 elements per thread, two CTAs per SM.
     pub const T128X128: BlockTile = tile(128, 128, 16, 8, 8, 3, 2).pipelined();
-    /// Four warps with 8 x 8 elements a thread.
+    /// Four warps with 8 x 8 elements per thread.
     pub const T128X64: BlockTile = tile(128, 64, 16, 8, 8, 3, 3).pipelined();
-    /// Two warps with 8 x 8 elements a thread.
+    /// Two warps with 8 x 8 elements per thread.
     pub const T64X64: BlockTile = tile(64, 64, 16, 8, 8, 4, 6).pipelined();
     /// For few rows of C.
     pub const T32X128: BlockTile = tile(32, 128, 32, 4, 8, 3, 4).pipelined();
@@ -265,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_geometry_counts_what_a_block_holds() {
+    fn the_geometry_counts_what_a_cta_holds() {
         let tile = BlockTile {
             m: 256,
             n: 128,

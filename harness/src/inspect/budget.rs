@@ -4,7 +4,7 @@ use cuda_arch::Architecture;
 use serde::Serialize;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Policy, plan};
-use tilewright_contract::{Kernel, RowCopy};
+use tilewright_contract::{Kernel, PadRows};
 
 /// The shared memory of a block: what `ptxas` found and what the launch adds.
 ///
@@ -42,8 +42,8 @@ impl Budget {
     }
 
     /// The block of the copy of rows, which has no dynamic shared memory.
-    pub fn of_row_copy(arch: &Architecture, static_bytes: u32) -> Self {
-        Self::of_block(None, RowCopy::THREADS, static_bytes, 0, arch)
+    pub fn of_pad_rows(arch: &Architecture, static_bytes: u32) -> Self {
+        Self::of_block(None, PadRows::THREADS, static_bytes, 0, arch)
     }
 
     fn of_block(

@@ -1,7 +1,7 @@
 //! What can be inspected.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{Kernel, RowCopy};
+use tilewright_contract::{Kernel, PadRows};
 
 use super::Budget;
 
@@ -10,8 +10,8 @@ use super::Budget;
 pub enum Subject {
     /// A kernel of the table.
     Kernel(&'static Kernel),
-    /// The one that copies operands before a product ([`RowCopy`]).
-    RowCopy,
+    /// The one that copies operands before a product ([`PadRows`]).
+    PadRows,
 }
 
 impl Subject {
@@ -19,7 +19,7 @@ impl Subject {
     pub fn symbol(self) -> &'static str {
         match self {
             Subject::Kernel(kernel) => kernel.symbol,
-            Subject::RowCopy => RowCopy::SYMBOL,
+            Subject::PadRows => PadRows::SYMBOL,
         }
     }
 
@@ -28,7 +28,7 @@ impl Subject {
     pub(super) fn budget(self, arch: &Architecture, static_bytes: u32) -> Option<Budget> {
         match self {
             Subject::Kernel(kernel) => Budget::of_widest_tile(kernel, arch, static_bytes),
-            Subject::RowCopy => Some(Budget::of_row_copy(arch, static_bytes)),
+            Subject::PadRows => Some(Budget::of_pad_rows(arch, static_bytes)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The shapes that reach every edge of a tile.
 
-use tilewright_contract::{Alignment, GemmShape, Major, Operand, RowCopy, Transpose, matrix_of};
+use tilewright_contract::{Alignment, GemmShape, Major, Operand, PadRows, Transpose, matrix_of};
 
 /// A shape and what it is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Cas
         let packed = GemmShape::packed_transposed(m, n, k, transpose).ok()?;
         let ld = |operand, odd: bool| {
             let (_, columns, _) = packed.extents(operand);
-            if odd { columns | 1 } else { RowCopy::padded(columns) }
+            if odd { columns | 1 } else { PadRows::padded(columns) }
         };
         let shape = packed.with_operand_lds([ld(Operand::A, odd[0]), ld(Operand::B, odd[1])]);
         Some(Case {
@@ -189,7 +189,7 @@ mod tests {
             let cases = copied_cases([64, 64, 64], kernel.transposes());
             let copied = |case: &Case| {
                 let taken = kernel.taken(&case.shape).expect("copied");
-                [Operand::A, Operand::B].map(|operand| RowCopy::between(&case.shape, &taken, operand).is_some())
+                [Operand::A, Operand::B].map(|operand| PadRows::between(&case.shape, &taken, operand).is_some())
             };
             let copied: Vec<_> = cases.iter().map(copied).collect();
             assert_eq!(

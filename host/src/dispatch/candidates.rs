@@ -1,7 +1,7 @@
 //! What could be launched for a product, and which of it is expected to be fastest.
 
 use tilewright_contract::{
-    Bytes, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, RowCopy, TileError, TileGeometry,
+    Bytes, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, PadRows, TileError, TileGeometry,
     matrix_of,
 };
 use tilewright_plan::device::DeviceProfile;
@@ -66,7 +66,7 @@ impl Candidate {
             name += &format!(", {splits} slices of K");
         }
         let taken = kernel.taken(shape).unwrap_or(*shape);
-        let copied = |operand| RowCopy::between(shape, &taken, operand).is_some();
+        let copied = |operand| PadRows::between(shape, &taken, operand).is_some();
         name += match [Operand::A, Operand::B].map(copied) {
             [false, false] => "",
             [true, false] => ", A copied first",

@@ -8,7 +8,7 @@
 //! the choice.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, Grid, Kernel, Loads, Operand, RowCopy, split_k};
+use tilewright_contract::{GemmShape, Grid, Kernel, Loads, Operand, PadRows, split_k};
 use tilewright_plan::GpuModel;
 
 use super::sheet::{gemm_type, path};
@@ -99,7 +99,7 @@ pub fn copying_us(kernel: &Kernel, shape: &GemmShape, product: &GpuModel) -> f64
     let taken = kernel.taken(shape).unwrap_or(*shape);
     [Operand::A, Operand::B]
         .into_iter()
-        .filter_map(|operand| RowCopy::between(shape, &taken, operand))
+        .filter_map(|operand| PadRows::between(shape, &taken, operand))
         .map(|copy| LAUNCH_US + copy.moved_bytes() as f64 / product.dram_bytes_per_second as f64 * 1e6)
         .sum()
 }

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, RowCopy, SplitK,
+    Bytes, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, PadRows, SplitK,
 };
 use tilewright_plan::device::DeviceProfile;
 
@@ -122,8 +122,8 @@ impl Plan {
     }
 
     /// What of A and of B has to be copied before the launch, where the entry point does not take it as it lies.
-    pub fn copies(&self) -> [Option<RowCopy>; 2] {
-        [Operand::A, Operand::B].map(|operand| RowCopy::between(&self.shape, &self.taken, operand))
+    pub fn copies(&self) -> [Option<PadRows>; 2] {
+        [Operand::A, Operand::B].map(|operand| PadRows::between(&self.shape, &self.taken, operand))
     }
 
     /// The kernel, with its tile.
@@ -236,13 +236,13 @@ impl Plan {
             limit_bytes: self.limit_bytes.get(),
             opt_in: self.opt_in,
             copied_ld: self.copies().map(|copy| copy.map(|copy| copy.to_ld)),
-            copied_bytes: self.copies().iter().flatten().map(RowCopy::to_bytes).sum(),
+            copied_bytes: self.copies().iter().flatten().map(PadRows::to_bytes).sum(),
         }
     }
 }
 
 /// Rows of C that neighbouring blocks go through before the next column of tiles (see
-/// [`GroupedTile`](tilewright_contract::GroupedTile)).
+/// [`RasterTile`](tilewright_contract::RasterTile)).
 const GROUP_ROWS: u32 = 2048;
 
 /// Chooses tile, block, grid and shared memory for one product on one device.
@@ -293,13 +293,13 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     // The conditions have left no entry point that does not take the shape.
     let taken = kernel.taken(shape).unwrap_or(*shape);
     for operand in [Operand::A, Operand::B] {
-        if let Some(copy) = RowCopy::between(shape, &taken, operand) {
+        if let Some(copy) = PadRows::between(shape, &taken, operand) {
             reasons.push(format!(
                 "{operand} is copied first: its rows are {} elements apart, {} takes multiples of {}; {} B with rows \
                  of {}",
                 copy.from_ld,
                 kernel.family,
-                RowCopy::CHUNK,
+                PadRows::VECTOR,
                 copy.to_bytes(),
                 copy.to_ld
             ));

@@ -22,7 +22,7 @@ use cust::function::Function;
 use cust::memory::DevicePointer;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use tilewright_contract::{Bytes, GemmParams, KERNELS, Kernel, Operand, RowCopy};
+use tilewright_contract::{Bytes, GemmParams, KERNELS, Kernel, Operand, PadRows};
 
 pub use function::FunctionUsage;
 pub use memory::DeviceMatrix;
@@ -43,8 +43,8 @@ use workspace::Workspace;
 pub struct Gpu {
     /// The entry points that were used, each a module of its own, in the order of the kernel table.
     modules: Vec<OnceCell<Module>>,
-    /// That of [`RowCopy`].
-    row_copy: OnceCell<Module>,
+    /// That of [`PadRows`].
+    pad_rows: OnceCell<Module>,
     /// Kernels from outside the table.
     added: Vec<Module>,
     workspace: RefCell<Workspace>,
@@ -81,7 +81,7 @@ impl Gpu {
         let stream = Stream::new(StreamFlags::DEFAULT, None).of_call("cuStreamCreateWithPriority")?;
         Ok(Self {
             modules: KERNELS.iter().map(|_| OnceCell::new()).collect(),
-            row_copy: OnceCell::new(),
+            pad_rows: OnceCell::new(),
             added: Vec::new(),
             workspace: RefCell::default(),
             stream,
@@ -256,11 +256,11 @@ impl Gpu {
     fn copied<T: Element>(
         &self,
         at: usize,
-        copy: Option<RowCopy>,
+        copy: Option<PadRows>,
         operand: DevicePointer<T>,
     ) -> Result<DevicePointer<T>> {
         let Some(copy) = copy else { return Ok(operand) };
-        let function = self.loaded(&self.row_copy, RowCopy::SYMBOL)?;
+        let function = self.loaded(&self.pad_rows, PadRows::SYMBOL)?;
         let to = self
             .workspace
             .borrow_mut()
@@ -276,7 +276,7 @@ impl Gpu {
         // use it one after the other. 3. Grid and block are those of the contract.
         unsafe {
             self.stream
-                .launch(&function, copy.blocks(), RowCopy::THREADS, 0, &arguments)
+                .launch(&function, copy.blocks(), PadRows::THREADS, 0, &arguments)
         }
         .of_call("cuLaunchKernel")?;
         Ok(to.cast())
@@ -316,8 +316,8 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Error::Driver`].
-    pub fn row_copy_usage(&self) -> Result<FunctionUsage> {
-        FunctionUsage::query(&self.loaded(&self.row_copy, RowCopy::SYMBOL)?)
+    pub fn pad_rows_usage(&self) -> Result<FunctionUsage> {
+        FunctionUsage::query(&self.loaded(&self.pad_rows, PadRows::SYMBOL)?)
     }
 
     /// Blocks of `threads` threads with this much dynamic shared memory that a multiprocessor holds, as the driver

@@ -2,7 +2,7 @@
 
 use cust::memory::{DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::stream::Stream;
-use tilewright_contract::RowCopy;
+use tilewright_contract::PadRows;
 
 use crate::dispatch::Plan;
 use crate::error::{DriverCall, Result};
@@ -41,7 +41,7 @@ impl Workspace {
     pub(super) fn with_room_for_copy(
         &mut self,
         at: usize,
-        copy: &RowCopy,
+        copy: &PadRows,
         stream: &Stream,
     ) -> Result<DevicePointer<u16>> {
         let (buffer, needed) = (&mut self.copies[at], copy.to_elems());

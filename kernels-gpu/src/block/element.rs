@@ -1,4 +1,4 @@
-//! Element types of A, B and C, and the types their products are summed in.
+//! Element types of A, B and C, and their accumulators.
 
 use core::ops::{Add, Mul};
 
@@ -7,64 +7,64 @@ use half::{bf16, f16};
 
 use crate::ptx::convert;
 
-/// A sum of products: f32, or f64 for f64 elements.
-pub trait Sum: Copy + Add<Output = Self> + Mul<Output = Self> {
-    /// The empty sum.
+/// An accumulator: f32, or f64 for f64 elements.
+pub trait Accumulator: Copy + Add<Output = Self> + Mul<Output = Self> {
+    /// Zero.
     const ZERO: Self;
 }
 
-impl Sum for f32 {
+impl Accumulator for f32 {
     const ZERO: Self = 0.0;
 }
 
-impl Sum for f64 {
+impl Accumulator for f64 {
     const ZERO: Self = 0.0;
 }
 
 /// An element of A, B or C. The accumulator is [`DType::accumulator`](tilewright_contract::DType::accumulator)'s type.
 pub trait Element: Pod {
     /// The accumulator.
-    type Sum: Sum;
-    /// Zero: what stands in a tile outside the matrix.
+    type Acc: Accumulator;
+    /// Zero fill of a tile outside the matrix.
     const ZERO: Self;
     /// Exact conversion to the accumulator.
-    fn widen(self) -> Self::Sum;
+    fn widen(self) -> Self::Acc;
     /// Conversion from the accumulator, to nearest, ties to even.
-    fn narrow(sum: Self::Sum) -> Self;
+    fn narrow(acc: Self::Acc) -> Self;
 }
 
-/// An element of C that sums in f32 become.
-pub trait Narrowed: Element<Sum = f32> {
-    /// Two neighbours, each to nearest, ties to even.
-    fn narrow_pair(sums: [f32; 2]) -> [Self; 2];
+/// An element of C that an f32 accumulator is converted to.
+pub trait Narrowed: Element<Acc = f32> {
+    /// Converts two neighbors, each to nearest, ties to even.
+    fn narrow_pair(acc: [f32; 2]) -> [Self; 2];
 }
 
 impl Narrowed for f32 {
     #[inline(always)]
-    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
-        sums
+    fn narrow_pair(acc: [f32; 2]) -> [Self; 2] {
+        acc
     }
 }
 
 impl Narrowed for f16 {
     #[inline(always)]
-    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
-        convert::f32_to_f16x2(sums)
+    fn narrow_pair(acc: [f32; 2]) -> [Self; 2] {
+        convert::f32_to_f16x2(acc)
     }
 }
 
 impl Narrowed for bf16 {
     #[inline(always)]
-    fn narrow_pair(sums: [f32; 2]) -> [Self; 2] {
-        convert::f32_to_bf16x2(sums)
+    fn narrow_pair(acc: [f32; 2]) -> [Self; 2] {
+        convert::f32_to_bf16x2(acc)
     }
 }
 
 /// A type that is its own accumulator.
-macro_rules! own_sum {
+macro_rules! own_accumulator {
     ($float:ty) => {
         impl Element for $float {
-            type Sum = $float;
+            type Acc = $float;
             const ZERO: Self = 0.0;
 
             #[inline(always)]
@@ -73,18 +73,18 @@ macro_rules! own_sum {
             }
 
             #[inline(always)]
-            fn narrow(sum: $float) -> Self {
-                sum
+            fn narrow(acc: $float) -> Self {
+                acc
             }
         }
     };
 }
 
-own_sum!(f32);
-own_sum!(f64);
+own_accumulator!(f32);
+own_accumulator!(f64);
 
 impl Element for f16 {
-    type Sum = f32;
+    type Acc = f32;
     const ZERO: Self = f16::from_bits(0);
 
     #[inline(always)]
@@ -93,13 +93,13 @@ impl Element for f16 {
     }
 
     #[inline(always)]
-    fn narrow(sum: f32) -> Self {
-        convert::f32_to_f16(sum)
+    fn narrow(acc: f32) -> Self {
+        convert::f32_to_f16(acc)
     }
 }
 
 impl Element for bf16 {
-    type Sum = f32;
+    type Acc = f32;
     const ZERO: Self = bf16::from_bits(0);
 
     // bfloat16 is the upper half of binary32. half's own conversion also quietens NaNs, which costs a branch an
@@ -110,7 +110,7 @@ impl Element for bf16 {
     }
 
     #[inline(always)]
-    fn narrow(sum: f32) -> Self {
-        bf16::from_f32(sum)
+    fn narrow(acc: f32) -> Self {
+        bf16::from_f32(acc)
     }
 }

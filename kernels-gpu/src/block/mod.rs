@@ -1,7 +1,7 @@
-//! What kernels share, above single instructions and below a whole kernel.
+//! Building blocks of the kernels: above single instructions, below a whole kernel.
 
 pub mod element;
-pub mod finish;
+pub mod epilogue;
 pub mod operands;
 pub mod split_k;
 pub mod unroll;

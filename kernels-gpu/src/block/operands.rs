@@ -1,11 +1,11 @@
-//! The matrices of one product.
+//! A, B and C in global memory.
 
 use cuda_views::{Global, GlobalMut};
 use tilewright_contract::{GemmArgs, GemmParams, Operand};
 
 use crate::block::element::Element;
 
-/// The operands of one product in global memory, row-major, as `args` describes them.
+/// A, B and C in global memory, row-major, as `args` describes them.
 #[derive(Clone, Copy)]
 pub struct Operands<E> {
     /// A, m x k.
@@ -19,7 +19,7 @@ pub struct Operands<E> {
 }
 
 impl<E: Element> Operands<E> {
-    /// Those of a launch. Each view reaches from the first to the last element of its matrix.
+    /// The matrices of a launch. Each view covers its matrix from the first to the last element.
     ///
     /// # Safety
     /// `params.a`, `.b`, `.c` are the matrices that `params` describes, in global memory, not transposed; `c` overlaps

@@ -1,8 +1,8 @@
-//! How the lanes of a warp share its part of a tile.
+//! Lane layout of a warp's tile.
 
 use tilewright_contract::BlockTile;
 
-/// A lane's place among the 4 x 8 of its warp.
+/// A lane's position in the 4 x 8 lanes of its warp.
 #[derive(Clone, Copy)]
 pub struct Lane {
     /// 0 to [`BlockTile::LANES_M`] - 1.
@@ -12,9 +12,9 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Neighbouring lanes differ in the column, lanes two apart in the row: each pair shares its vector of A, each pair
-    /// of pairs its vector of B. Loads of 16 bytes are served by half-warps then and not by quarters, two wavefronts
-    /// each instead of four.
+    /// Position of lane `lane`. Neighboring lanes differ in the column, lanes two apart in the row: pairs share
+    /// their vector of A, lanes two apart their vector of B. 16-byte loads are then served by half-warps instead of
+    /// quarters, in two wavefronts instead of four.
     #[inline(always)]
     pub const fn of(lane: u32) -> Self {
         const { assert!(BlockTile::LANES_M == 4 && BlockTile::LANES_N == 8) };

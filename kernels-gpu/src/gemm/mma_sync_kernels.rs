@@ -2,8 +2,8 @@
 //!
 //! Elements have 16 bits, and what multiplies is not a thread but a warp. `ldmatrix`
 //! loads what each lane must bring to `mma.m16n8k16`, four 8 x 8 matrices an instruction, and an XOR of chunks takes
-//! the place of padding: rows of 64 bytes and no bank conflicts. Sums are in f32. What follows them is
-//! [`finish`](crate::block::finish): a bias, an activation.
+//! the place of padding: rows of 64 bytes and no bank conflicts. Accumulators are in f32. What follows them is
+//! [`epilogue`](crate::block::epilogue): a bias, an activation.
 //!
 //! Shapes (elements): a warp has 64 x 64 of C, which makes 32 `mma` of 8 `ldmatrix`. Rows of A and B begin at multiples
 //! of 16 bytes and end anywhere.
@@ -44,7 +44,7 @@ macro_rules! entry_points {
                 const M: usize = tensor_tiles::$tile.warp_m as usize / 16;
                 const N: usize = tensor_tiles::$tile.warp_n as usize / 8;
                 // SAFETY: the caller's promise.
-                unsafe { mma_sync::product::<$element, $tile, $a, $b, M, N>(params) }
+                unsafe { mma_sync::gemm::<$element, $tile, $a, $b, M, N>(params) }
             }
         )*
     };

@@ -10,7 +10,7 @@
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA loads and stores: every layout, several tiles, split-K | dynamic, 4 to 12 stages and panels of C |
 //!
-//! `row_copy` copies an operand into rows that the tensor cores' kernels take.
+//! `pad_rows` copies an operand into rows that the tensor cores' kernels take.
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
 //! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
@@ -30,7 +30,7 @@ cfg_if! {
     if #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", feature = "wgmma"))))] {
         pub mod matrix_vector;
         pub mod register_tile;
-        pub mod row_copy;
+        pub mod pad_rows;
         pub mod tiled_dynamic;
         pub mod tiled_static;
     }

@@ -1,15 +1,16 @@
 //! The body of the tiled families.
 //!
 //! ```text
-//! for each step of `width` along K:
-//!     the block copies a width x width tile of A and one of B into shared memory   (outside the matrix: zeros)
+//! for each k-tile of `width` elements:
+//!     the CTA loads a width x width tile of A and one of B into shared memory      (outside the matrix: zeros)
 //!     barrier                                                                      RAW: tiles filled
-//!     every thread: sums += A_s[its rows][..] * B_s[..][its columns]
+//!     every thread: acc += A_s[its rows][..] * B_s[..][its columns]
 //!     barrier                                                                      WAR: tiles drained
-//! C = sums
+//! C = acc
 //! ```
 //!
-//! Each element of A and B crosses from global memory once a block instead of once a thread: `width` times fewer loads.
+//! Each element of A and B is loaded from global memory once per CTA instead of once per thread: `width` times fewer
+//! loads.
 //!
 //! Shapes (elements): `A_s`, `B_s` are width x width, row-major, pitch = width. A thread holds `R x R` elements of C,
 //! `stride` apart: rows `ty + i * stride`, columns `tx + j * stride`.
@@ -18,7 +19,7 @@ use cuda_std::thread;
 use cuda_views::Shared;
 use tilewright_contract::{TileGeometry, TileOrigin};
 
-use crate::block::element::{Element, Sum};
+use crate::block::element::{Accumulator, Element};
 use crate::block::operands::Operands;
 use crate::block::unroll::unrolled;
 
@@ -59,13 +60,14 @@ pub struct Tiles<E> {
     pub b_s: Shared<E>,
 }
 
-/// Computes this block's tile of C. `R` is the number of elements of C that a thread holds along each side.
+/// Computes this CTA's tile of C. `R` is the number of elements of C that a thread holds along each side.
 ///
 /// # Safety
 /// - `operands` describes matrices in global memory.
-/// - `tiles` are two disjoint parts of this block's shared memory, each `width * width` elements, aligned for `E`.
-/// - `R` is [`TileGeometry::outputs_per_side`] of the width, the block is [`TileGeometry::threads_per_side`] squared
-///   and the grid [`Grid::cover`](tilewright_contract::Grid::cover)s C. Every thread of the block calls this.
+/// - `tiles` are two disjoint parts of this CTA's shared memory, each `width * width` elements, aligned for `E`.
+/// - `R` is [`TileGeometry::outputs_per_side`] of the width, the CTA has [`TileGeometry::threads_per_side`]
+///   squared threads and the grid [`Grid::cover`](tilewright_contract::Grid::cover)s C. Every thread of the CTA calls
+///   this.
 #[inline(always)]
 pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>, tiles: Tiles<E>, width: W) {
     let Operands { a, b, c, args } = operands;
@@ -77,7 +79,7 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
     // With R > 1 the last elements of a thread may lie outside the tile, when R does not divide the width.
     let inside = |offset: u32| R == 1 || offset < width;
 
-    let mut sums = [[E::Sum::ZERO; R]; R];
+    let mut acc = [[E::Acc::ZERO; R]; R];
     let mut k0 = 0;
     while k0 < args.k {
         for i in 0..R {
@@ -114,11 +116,11 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
         // RAW: the tiles are filled before any thread reads what others wrote.
         thread::sync_threads();
 
-        // A row or column outside the tile is read as the last one inside; its sum is never stored.
+        // A row or column outside the tile is read as the last one inside; its accumulator is never stored.
         let clamped = |offset: u32| if inside(offset) { offset } else { width - 1 };
-        let mut step = |kk: u32| {
-            let mut from_a = [E::Sum::ZERO; R];
-            let mut from_b = [E::Sum::ZERO; R];
+        let mut outer_product = |kk: u32| {
+            let mut from_a = [E::Acc::ZERO; R];
+            let mut from_b = [E::Acc::ZERO; R];
             for i in 0..R {
                 // SAFETY: the row or column is clamped to the tile, kk < width.
                 unsafe {
@@ -128,47 +130,47 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
             }
             for i in 0..R {
                 for j in 0..R {
-                    sums[i][j] = sums[i][j] + from_a[i] * from_b[j];
+                    acc[i][j] = acc[i][j] + from_a[i] * from_b[j];
                 }
             }
         };
-        // One element a thread: eight steps a turn, written out. Where the width is a constant the compiler joins four
-        // neighbouring elements of a row of A_s into one 16-byte load, and by itself it would unroll less. With more
-        // elements a thread one step is work enough, and eight would only fill registers.
+        // One element per thread: unrolled by eight. With a constant width the compiler joins four neighboring elements
+        // of a row of A_s into one 16-byte load; by itself it would unroll less. With more elements per thread one k is
+        // work enough, and eight would only fill registers.
         let mut kk = 0;
         while R == 1 && kk + 8 <= width {
-            step(kk);
-            step(kk + 1);
-            step(kk + 2);
-            step(kk + 3);
-            step(kk + 4);
-            step(kk + 5);
-            step(kk + 6);
-            step(kk + 7);
+            outer_product(kk);
+            outer_product(kk + 1);
+            outer_product(kk + 2);
+            outer_product(kk + 3);
+            outer_product(kk + 4);
+            outer_product(kk + 5);
+            outer_product(kk + 6);
+            outer_product(kk + 7);
             kk += 8;
         }
         while kk < width {
-            step(kk);
+            outer_product(kk);
             kk += 1;
         }
-        // WAR: the tiles are drained before the next step overwrites them.
+        // WAR: the tiles are drained before the next k-tile overwrites them.
         thread::sync_threads();
         k0 += width;
     }
 
-    let store_row = |i: usize, sums: [E::Sum; R]| {
+    let store_row = |i: usize, acc: [E::Acc; R]| {
         let (tile_row, row) = (ty + i as u32 * stride, origin.row + ty + i as u32 * stride);
-        for (j, &sum) in sums.iter().enumerate() {
+        for (j, &value) in acc.iter().enumerate() {
             let (tile_column, column) = (tx + j as u32 * stride, origin.column + tx + j as u32 * stride);
-            // SAFETY: inside C, and inside this block's tile, which no other block writes.
+            // SAFETY: inside C, and inside this CTA's tile, which no other CTA writes.
             unsafe {
                 c.set_if(
                     inside(tile_row) && inside(tile_column) && row < args.m && column < args.n,
                     || row as usize * args.ldc as usize + column as usize,
-                    || E::narrow(sum),
+                    || E::narrow(value),
                 );
             }
         }
     };
-    unrolled!(R, at most 8, |i| store_row(i, sums[i]));
+    unrolled!(R, at most 8, |i| store_row(i, acc[i]));
 }

@@ -1,10 +1,10 @@
 //! Tiles in static shared memory.
 //!
-//! The threads of a CTA need the same rows of A and columns of B. They load them together, one tile a step, into shared
-//! memory, and read them from there `W` times. The body is [`tiled`].
+//! The threads of a CTA need the same rows of A and columns of B. They load them together, a k-tile at a time, into
+//! shared memory, and read each element from there `W` times. The body is [`tiled`].
 //!
 //! The arrays' size is part of the kernel's code (`.shared .b8 ...[N]` in PTX): known to `ptxas`, limited to 48 KiB,
-//! and fixed for every launch. That is why there is one entry point a width.
+//! and fixed for every launch. That is why each width is a kernel instance of its own.
 //!
 //! CTA: W x W threads. Shared memory: 2 W² elements, static.
 
@@ -22,7 +22,7 @@ macro_rules! entry_points {
             #[doc = concat!("[`tiled`], ", stringify!($width), " wide, with elements of `", stringify!($element), "`.")]
             ///
             /// # Safety
-            /// As for the body: operands as `params` describes them, grid and block of the table of kernels.
+            /// As for the body: operands as `params` describes them, grid and CTA of the kernel table.
             #[kernel]
             pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {
                 const ELEMS: usize = $width * $width;

@@ -1,7 +1,7 @@
-//! Tensor cores, a warpgroup at a time: every layout, several tiles. The body is [`wgmma`](mod@crate::gemm::wgmma).
+//! Warpgroup MMA and TMA: every layout, several tiles. The body is [`wgmma`](mod@crate::gemm::wgmma).
 //!
-//! A warpgroup writes its accumulators to shared memory with `stmatrix`, and TMA stores them in whole lines while the
-//! next tile is multiplied. A and B are of either layout; smaller tiles are for smaller C.
+//! A warpgroup writes its accumulators to shared memory with `stmatrix`, and TMA stores them in whole L2 lines while
+//! the next tile is computed. A and B are K-major or MN-major; smaller tiles are for smaller C.
 //!
 //! Prediction at 4096 cubed on an H200: 720 TFLOP/s, the level of cuBLAS.
 

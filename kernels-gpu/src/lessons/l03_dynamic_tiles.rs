@@ -26,7 +26,7 @@ use tilewright_contract::{Bytes, GemmArgs, GemmParams, TileOrigin, lessons};
 
 use crate::block::operands::Operands;
 use crate::block::unroll::unrolled;
-use crate::ptx::opaque;
+use crate::ptx::optimization_barrier;
 
 /// Rows and columns of C of a CTA, and the depth of a k-tile.
 const TILE: u32 = 32;
@@ -53,7 +53,7 @@ pub unsafe fn lesson_03_dynamic_tiles(#[grid_constant] params: &GemmParams<f32>)
         let base: *mut u8 = shared::dynamic_shared_mem();
         // The opaque zero hides the allocation's alignment, which static arrays of f32 do not have: the compiler would
         // join loads of A_s to vectors, and on an H200 the loop would be 7 % slower.
-        let a_s = Shared::new(base.add(opaque::zero() as usize).cast::<f32>(), ELEMS);
+        let a_s = Shared::new(base.add(optimization_barrier::zero() as usize).cast::<f32>(), ELEMS);
         let b_s = Shared::new(base.add(params.a_part.get() as usize).cast::<f32>(), ELEMS);
 
         let tile = TileOrigin::of_block(thread::block_idx_x(), n, TILE);

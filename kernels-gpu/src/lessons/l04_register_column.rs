@@ -6,9 +6,9 @@
 //!     barrier                                                                            RAW: tiles filled
 //!     for i in 0..8:
 //!         load 1 element of B_s and 8 of A_s, two vec4
-//!         sums[0..8] += 8 products
+//!         acc[0..8] += 8 products
 //!     barrier                                                                            WAR: tiles drained
-//! C[8 rows][column] = sums
+//! C[8 rows][column] = acc
 //! ```
 //!
 //! **What changed since lesson 3.** A thread computes 8 rows of one column, so that an element of `B_s` serves 8 FMAs
@@ -73,7 +73,7 @@ pub unsafe fn lesson_04_register_column(#[grid_constant] params: &GemmParams<f32
         // What it computes.
         let (row, column) = (t / TILE * ROWS, t % TILE);
 
-        let mut sums = [0.0; ROWS as usize];
+        let mut acc = [0.0; ROWS as usize];
         let mut k0 = 0;
         while k0 < k {
             let (a_row, a_column) = (tile.row + a_m, k0 + a_k);
@@ -89,8 +89,8 @@ pub unsafe fn lesson_04_register_column(#[grid_constant] params: &GemmParams<f32
                 let lower: [f32; 4] = a_s.get_vec(at(i, row + 4, PITCH));
                 let from_b = b_s.get(at(i, column, PITCH));
                 for r in 0..4 {
-                    sums[r] += upper[r] * from_b;
-                    sums[4 + r] += lower[r] * from_b;
+                    acc[r] += upper[r] * from_b;
+                    acc[4 + r] += lower[r] * from_b;
                 }
             });
             // WAR: both tiles are drained before the next k-tile overwrites them.
@@ -100,7 +100,7 @@ pub unsafe fn lesson_04_register_column(#[grid_constant] params: &GemmParams<f32
 
         let (row, column) = (tile.row + row, tile.column + column);
         unrolled!(ROWS, at most 8, |r| {
-            c.set_if(row + r < m && column < n, || at(row + r, column, ldc), || sums[r as usize]);
+            c.set_if(row + r < m && column < n, || at(row + r, column, ldc), || acc[r as usize]);
         });
     }
 }

@@ -6,9 +6,9 @@
 //!     barrier                                                                         RAW: tiles filled
 //!     for i in 0..8:
 //!         load 8 elements of A_s and 8 of B_s, two vec4 each
-//!         sums[8][8] += their outer product
+//!         acc[8][8] += their outer product
 //!     barrier                                                                         WAR: tiles drained
-//! C[8 rows][8 columns] = sums
+//! C[8 rows][8 columns] = acc
 //! ```
 //!
 //! **What changed since lesson 4.** Reuse in both directions: 16 elements in registers feed 64 FMAs, so that an FMA
@@ -68,7 +68,7 @@ pub unsafe fn lesson_05_register_tile(#[grid_constant] params: &GemmParams<f32>)
         // The first of this thread's rows and of its columns.
         let (row, column) = (t / 16 * 4, t % 16 * 4);
 
-        let mut sums = [[0.0; SIDE as usize]; SIDE as usize];
+        let mut acc = [[0.0; SIDE as usize]; SIDE as usize];
         let mut k0 = 0;
         while k0 < k {
             for i in 0..TILE * BLOCK_K / THREADS {
@@ -89,7 +89,7 @@ pub unsafe fn lesson_05_register_tile(#[grid_constant] params: &GemmParams<f32>)
                 let b_i: [[f32; 4]; 2] = [0, TILE / 2].map(|half| b_s.get_vec(at(i, column + half, PITCH)));
                 for r in 0..8 {
                     for s in 0..8 {
-                        sums[r][s] += a_i[r / 4][r % 4] * b_i[s / 4][s % 4];
+                        acc[r][s] += a_i[r / 4][r % 4] * b_i[s / 4][s % 4];
                     }
                 }
             });
@@ -103,7 +103,7 @@ pub unsafe fn lesson_05_register_tile(#[grid_constant] params: &GemmParams<f32>)
             let row = tile.row + row + r / 4 * (TILE / 2) + r % 4;
             for s in 0..8 {
                 let column = tile.column + column + s / 4 * (TILE / 2) + s % 4;
-                c.set_if(row < m && column < n, || at(row, column, ldc), || sums[r as usize][s as usize]);
+                c.set_if(row < m && column < n, || at(row, column, ldc), || acc[r as usize][s as usize]);
             }
         });
     }

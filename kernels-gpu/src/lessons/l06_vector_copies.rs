@@ -5,9 +5,9 @@
 //!     each thread loads one vec4 of A, along K, and one of B, along N                (zero outside the matrix)
 //!     and stores A's, transposed, as 4 elements to A_s, B's as one vec4 to B_s
 //!     barrier                                                                        RAW: stage filled
-//!     for i in 0..8: sums += outer product of fragments of A_s and B_s, as in lesson 5
+//!     for i in 0..8: acc += outer product of fragments of A_s and B_s, as in lesson 5
 //!     barrier                                                                        WAR: stage drained
-//! C = sums
+//! C = acc
 //! ```
 //!
 //! **What changed since lesson 5.** One load, one guard and one address in place of four: of the instructions of a
@@ -67,7 +67,7 @@ pub unsafe fn lesson_06_vector_copies(#[grid_constant] params: &GemmParams<f32>)
         // The first of its rows and columns of C.
         let (row, column) = (t / 16 * 4, t % 16 * 4);
 
-        let mut sums = [[0.0; 8]; 8];
+        let mut acc = [[0.0; 8]; 8];
         let mut k0 = 0;
         while k0 < k {
             let from_a = load4(a, [m, k, lda], tile.row + a_m, k0 + a_k);
@@ -83,7 +83,7 @@ pub unsafe fn lesson_06_vector_copies(#[grid_constant] params: &GemmParams<f32>)
                 let b_i: [[f32; 4]; 2] = [0, TILE / 2].map(|half| b_s.get_vec(at(i, column + half, PITCH)));
                 for r in 0..8 {
                     for s in 0..8 {
-                        sums[r][s] += a_i[r / 4][r % 4] * b_i[s / 4][s % 4];
+                        acc[r][s] += a_i[r / 4][r % 4] * b_i[s / 4][s % 4];
                     }
                 }
             });
@@ -96,7 +96,7 @@ pub unsafe fn lesson_06_vector_copies(#[grid_constant] params: &GemmParams<f32>)
             let row = tile.row + row + r / 4 * (TILE / 2) + r % 4;
             for s in 0..8 {
                 let column = tile.column + column + s / 4 * (TILE / 2) + s % 4;
-                c.set_if(row < m && column < n, || at(row, column, ldc), || sums[r as usize][s as usize]);
+                c.set_if(row < m && column < n, || at(row, column, ldc), || acc[r as usize][s as usize]);
             }
         });
     }

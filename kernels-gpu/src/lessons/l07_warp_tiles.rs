@@ -66,7 +66,7 @@ pub unsafe fn lesson_07_warp_tiles(#[grid_constant] params: &GemmParams<f32>) {
         let (y, x) = ((lane / 2 % 2) + (lane / 16 * 2), (lane % 2) + (lane / 4 % 4 * 2));
         let (row, column) = (warp % 4 * 32 + 4 * y, warp / 4 * 64 + 4 * x);
 
-        let mut sums = [[0.0; 8]; 8];
+        let mut acc = [[0.0; 8]; 8];
         let mut k0 = 0;
         while k0 < k {
             let from_a = load4(a, [m, k, lda], tile.row + a_m, k0 + a_k);
@@ -82,7 +82,7 @@ pub unsafe fn lesson_07_warp_tiles(#[grid_constant] params: &GemmParams<f32>) {
                 let b_i: [[f32; 4]; 2] = [0, 32].map(|further| b_s.get_vec(at(i, column + further, PITCH)));
                 for r in 0..8 {
                     for s in 0..8 {
-                        sums[r][s] += a_i[r / 4][r % 4] * b_i[s / 4][s % 4];
+                        acc[r][s] += a_i[r / 4][r % 4] * b_i[s / 4][s % 4];
                     }
                 }
             });
@@ -95,7 +95,7 @@ pub unsafe fn lesson_07_warp_tiles(#[grid_constant] params: &GemmParams<f32>) {
             let row = tile.row + row + r / 4 * 16 + r % 4;
             for s in 0..8 {
                 let column = tile.column + column + s / 4 * 32 + s % 4;
-                c.set_if(row < m && column < n, || at(row, column, ldc), || sums[r as usize][s as usize]);
+                c.set_if(row < m && column < n, || at(row, column, ldc), || acc[r as usize][s as usize]);
             }
         });
     }

@@ -7,7 +7,7 @@
 //!     for i in 0..8:
 //!         next = row i + 1 of this stage
 //!         (after the last row: store the next k-tile to the other stage; barrier; next = its row 0)
-//!         sums += outer product of fragment; fragment = next
+//!         acc += outer product of fragment; fragment = next
 //! ```
 //!
 //! **What changed since lesson 7.** Two stages of shared memory, two sets of fragments, and 8 registers for the k-tile
@@ -74,7 +74,7 @@ pub unsafe fn lesson_08_double_buffering(#[grid_constant] params: &GemmParams<f3
             [[of_a, of_a + 16], [of_b, of_b + 32]].map(|two| two.map(|first| stages.get_vec(first as usize)))
         };
 
-        let mut sums = [[0.0; 8]; 8];
+        let mut acc = [[0.0; 8]; 8];
         let mut stage = 0;
         store(stage, load(0));
         // RAW: the first stage is filled before any thread reads what others wrote.
@@ -95,7 +95,7 @@ pub unsafe fn lesson_08_double_buffering(#[grid_constant] params: &GemmParams<f3
                 // Column by column, in serpentine order: ptxas keeps the order, and reuses operands.
                 unrolled!(8, at most 8, |s| unrolled!(8, at most 8, |turn| {
                     let r = if s % 2 == 0 { turn } else { 7 - turn };
-                    fma(&mut sums[r][s], fragment[0][r / 4][r % 4], fragment[1][s / 4][s % 4]);
+                    fma(&mut acc[r][s], fragment[0][r / 4][r % 4], fragment[1][s / 4][s % 4]);
                 }));
                 fragment = next;
             });
@@ -107,7 +107,7 @@ pub unsafe fn lesson_08_double_buffering(#[grid_constant] params: &GemmParams<f3
             for s in 0..8 {
                 let column = tile.column + column + s / 4 * 32 + s % 4;
                 let index = || row as usize * ldc as usize + column as usize;
-                c.set_if(row < m && column < n, index, || sums[r as usize][s as usize]);
+                c.set_if(row < m && column < n, index, || acc[r as usize][s as usize]);
             }
         });
     }

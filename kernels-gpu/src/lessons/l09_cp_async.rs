@@ -7,7 +7,7 @@
 //!         next = row i + 1 of this stage
 //!         (after the last row: wait for the next k-tile; barrier; next = its row 0)
 //!         start two of the loads of the k-tile after the next
-//!         sums += outer product of fragment; fragment = next
+//!         acc += outer product of fragment; fragment = next
 //! ```
 //!
 //! **What changed since lesson 8.** `cp.async` loads from global to shared memory without a register in between, and
@@ -20,7 +20,7 @@
 
 use cuda_std::{kernel, shared, thread};
 use cuda_views::Shared;
-use tilewright_contract::{Bytes, GemmArgs, GemmParams, GroupedTile, lessons};
+use tilewright_contract::{Bytes, GemmArgs, GemmParams, RasterTile, lessons};
 
 use crate::block::{operands::Operands, unroll::unrolled};
 use crate::ptx::{async_copy, fma::fma};
@@ -56,7 +56,7 @@ pub unsafe fn lesson_09_cp_async(#[grid_constant] params: &GemmParams<f32>) {
         let Operands { a, b, c, .. } = Operands::new(params);
         let stages = Shared::new(shared::dynamic_shared_mem::<f32>(), (STAGES * STAGE) as usize);
         let (tiles_m, tiles_n) = (m.div_ceil(BLOCK_M), n.div_ceil(BLOCK_N));
-        let tile = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, GROUP_M);
+        let tile = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, GROUP_M);
         let (tile_row, tile_column) = (tile.tile_m * BLOCK_M, tile.tile_n * BLOCK_N);
         let t = thread::thread_idx_x();
 
@@ -98,7 +98,7 @@ pub unsafe fn lesson_09_cp_async(#[grid_constant] params: &GemmParams<f32>) {
         // RAW: every thread's loads of stage 0 are there.
         thread::sync_threads();
 
-        let mut sums = [[0.0; 8]; 16];
+        let mut acc = [[0.0; 8]; 16];
         let (mut stage, mut free) = (0, 2 * STAGE);
         let mut fragment = fragments(stage, 0);
         let mut k0 = 0;
@@ -121,7 +121,7 @@ pub unsafe fn lesson_09_cp_async(#[grid_constant] params: &GemmParams<f32>) {
                 // Row by row, in serpentine order: ptxas keeps the order, and reuses operands.
                 unrolled!(16, at most 16, |r| unrolled!(8, at most 8, |turn| {
                     let s = if r % 2 == 0 { turn } else { 7 - turn };
-                    fma(&mut sums[r][s], fragment.0[r / 4][r % 4], fragment.1[s / 4][s % 4]);
+                    fma(&mut acc[r][s], fragment.0[r / 4][r % 4], fragment.1[s / 4][s % 4]);
                 }));
                 fragment = next;
             });
@@ -133,7 +133,7 @@ pub unsafe fn lesson_09_cp_async(#[grid_constant] params: &GemmParams<f32>) {
             for s in 0..8 {
                 let column = tile_column + column + s / 4 * 32 + s % 4;
                 let index = || row as usize * ldc as usize + column as usize;
-                c.set_if(row < m && column < n, index, || sums[r as usize][s as usize]);
+                c.set_if(row < m && column < n, index, || acc[r as usize][s as usize]);
             }
         });
     }

@@ -6,7 +6,7 @@
 //!     for each half of it, 16 along K:
 //!         next = fragments of the other half (at the end: wait for the next k-tile; barrier; its first half)
 //!         at the start: start the loads of the k-tile three ahead
-//!         sums += 32 mma of the fragments
+//!         acc += 32 mma of the fragments
 //! ```
 //!
 //! **What changed since lesson 9.** Elements are f16 with accumulators of f32, and the unit that computes is the warp:
@@ -22,7 +22,7 @@
 use cuda_std::{kernel, shared, thread};
 use cuda_views::Shared;
 use half::f16;
-use tilewright_contract::{Bytes, GemmArgs, GemmParams, GroupedTile, Swizzle, lessons};
+use tilewright_contract::{Bytes, GemmArgs, GemmParams, RasterTile, Swizzle, lessons};
 
 use crate::block::{element::Narrowed, operands::Operands, unroll::unrolled};
 use crate::ptx::mma::{c_place, mma};
@@ -57,7 +57,7 @@ pub unsafe fn lesson_10_mma_sync(#[grid_constant] params: &GemmParams<f16>) {
     unsafe {
         let Operands { a, b, c, .. } = Operands::new(params);
         let stages = Shared::<f16>::new(shared::dynamic_shared_mem::<f32>().cast(), BYTES as usize / 2);
-        let tile = GroupedTile::of_block(thread::block_idx_x(), m.div_ceil(TILE), n.div_ceil(TILE), GROUP_M);
+        let tile = RasterTile::of_block(thread::block_idx_x(), m.div_ceil(TILE), n.div_ceil(TILE), GROUP_M);
         let (tile_row, tile_column) = (tile.tile_m * TILE, tile.tile_n * TILE);
         let t = thread::thread_idx_x();
         let (warp, lane) = (t / 32, t % 32);
@@ -101,7 +101,7 @@ pub unsafe fn lesson_10_mma_sync(#[grid_constant] params: &GemmParams<f16>) {
         async_copy::wait::<2>();
         // RAW: every thread's loads of stage 0 are there.
         thread::sync_threads();
-        let mut sums = [[[0.0; 4]; 8]; 4];
+        let mut acc = [[[0.0; 4]; 8]; 4];
         let mut stage = 0;
         let mut fragment = fragments(stage, 0);
         let mut k0 = 0;
@@ -122,7 +122,7 @@ pub unsafe fn lesson_10_mma_sync(#[grid_constant] params: &GemmParams<f16>) {
                 unrolled!(4, at most 4, |i| unrolled!(8, at most 8, |turn| {
                     let j = if i % 2 == 0 { turn } else { 7 - turn };
                     let b = fragment.1[j / 2];
-                    mma::<f16>(&mut sums[i][j], fragment.0[i], [b[j % 2 * 2], b[j % 2 * 2 + 1]]);
+                    mma::<f16>(&mut acc[i][j], fragment.0[i], [b[j % 2 * 2], b[j % 2 * 2 + 1]]);
                 }));
                 fragment = next;
             });
@@ -133,7 +133,7 @@ pub unsafe fn lesson_10_mma_sync(#[grid_constant] params: &GemmParams<f16>) {
             let row = tile_row + row + y + 16 * i as u32 + 8 * half as u32;
             let column = tile_column + column + x + 8 * j as u32;
             let inside = [column, column + 1].map(|column| row < m && column < n);
-            let pair = f16::narrow_pair([sums[i][j][2 * half], sums[i][j][2 * half + 1]]);
+            let pair = f16::narrow_pair([acc[i][j][2 * half], acc[i][j][2 * half + 1]]);
             c.set_pair_if(inside, row as usize * ldc as usize + column as usize, pair);
         })));
     }

@@ -4,9 +4,9 @@
 //! for each k-tile of 64:
 //!     one thread starts three TMA loads: 128 rows of A, 2 x 64 columns of B
 //!     all wait on an mbarrier until the bytes are there                        RAW: stage filled
-//!     the warpgroup computes sums += A_s * B_s by 2 x 4 wgmma, and waits for them
+//!     the warpgroup computes acc += A_s * B_s by 2 x 4 wgmma, and waits for them
 //!     barrier                                                                  WAR: stage drained
-//! C = sums
+//! C = acc
 //! ```
 //!
 //! **What changed since lesson 10.** `wgmma` multiplies 64 rows of A by 128 columns of B with one instruction of four
@@ -24,10 +24,10 @@
 use cuda_std::{kernel, shared, thread};
 use cuda_views::Shared;
 use half::f16;
-use tilewright_contract::{Bytes, GemmParams, GroupedTile, lessons};
+use tilewright_contract::{Bytes, GemmParams, RasterTile, lessons};
 
 use crate::block::{element::Narrowed, operands::Operands, unroll::unrolled};
-use crate::ptx::wgmma::{self, Descriptor, Sums, element_of_sums};
+use crate::ptx::wgmma::{self, Accumulators, Descriptor, accumulator_position};
 use crate::ptx::{bulk_copy, mbarrier, shared_address::shared_address, tensor_map::TensorMap};
 
 /// Rows and columns of C of a CTA; depth of a k-tile, 128 bytes; threads, a warpgroup.
@@ -35,8 +35,8 @@ const TILE: u32 = 128;
 const BLOCK_K: u32 = 64;
 const THREADS: u32 = 128;
 /// Elements of 64 rows of `A_s`, and of 64 columns of `B_s`; of all of `A_s`, and of `B_s`.
-const PANEL: u32 = 64 * BLOCK_K;
-const ELEMS: u32 = 2 * PANEL;
+const ATOM: u32 = 64 * BLOCK_K;
+const ELEMS: u32 = 2 * ATOM;
 /// The mbarrier, in units of 8 bytes from the start of shared memory.
 const FULL: u32 = 2 * 2 * ELEMS / 8;
 /// Tiles along M of a group of CTAs.
@@ -63,7 +63,7 @@ pub unsafe fn lesson_11_wgmma(
         let stage = Shared::new(shared::dynamic_shared_mem::<f16>(), 2 * ELEMS as usize);
         let barriers = Shared::new(shared::dynamic_shared_mem::<u64>(), FULL as usize + 1);
         let (tiles_m, tiles_n) = (params.m.div_ceil(TILE), params.n.div_ceil(TILE));
-        let tile = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, GROUP_M);
+        let tile = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, GROUP_M);
         let (row, column) = (tile.tile_m * TILE, tile.tile_n * TILE);
         let t = thread::thread_idx_x();
 
@@ -76,16 +76,16 @@ pub unsafe fn lesson_11_wgmma(
         thread::sync_threads();
 
         let a_s = Descriptor::k_major(shared_address(stage, 0));
-        let b_s = Descriptor::mn_major(shared_address(stage, ELEMS), 2 * PANEL);
+        let b_s = Descriptor::mn_major(shared_address(stage, ELEMS), 2 * ATOM);
         let (mut upper, mut lower) = (<[f32; 64]>::zero(), <[f32; 64]>::zero());
         for k_tile in 0..params.k.div_ceil(BLOCK_K) {
             if t == 0 {
                 let k0 = (k_tile * BLOCK_K) as i32;
                 mbarrier::arrive_expect_tx(barriers, FULL, 2 * 2 * ELEMS);
                 bulk_copy::load_2d(stage, 0, map_a, [k0, row as i32], (barriers, FULL));
-                for panel in 0..2 {
-                    let at = [(column + 64 * panel) as i32, k0];
-                    bulk_copy::load_2d(stage, ELEMS + panel * PANEL, map_b, at, (barriers, FULL));
+                for atom in 0..2 {
+                    let at = [(column + 64 * atom) as i32, k0];
+                    bulk_copy::load_2d(stage, ELEMS + atom * ATOM, map_b, at, (barriers, FULL));
                 }
             }
             // RAW: the stage is filled.
@@ -95,8 +95,8 @@ pub unsafe fn lesson_11_wgmma(
             unrolled!(BLOCK_K / 16, at most 4, |i| {
                 // 16 further along K: 32 bytes of a row of A, 16 rows of 128 bytes of B.
                 let (a, b) = (a_s.advanced(32 * i), b_s.advanced(2048 * i));
-                wgmma::product::<f16, false, true, _>(&mut upper, a, b, true);
-                wgmma::product::<f16, false, true, _>(&mut lower, a.advanced(2 * PANEL), b, true);
+                wgmma::mma_async::<f16, false, true, _>(&mut upper, a, b, true);
+                wgmma::mma_async::<f16, false, true, _>(&mut lower, a.advanced(2 * ATOM), b, true);
             });
             wgmma::commit();
             wgmma::wait::<0, _>(&mut upper);
@@ -106,12 +106,12 @@ pub unsafe fn lesson_11_wgmma(
         }
 
         let Operands { c, args, .. } = Operands::new(params);
-        let (y, x) = element_of_sums(t, 0);
+        let (y, x) = accumulator_position(t, 0);
         unrolled!(32, |i| unrolled!(2, at most 2, |half| {
             let (row, column) = (row + y + i as u32 % 2 * 8 + 64 * half, column + x + i as u32 / 2 * 8);
             let inside = [column, column + 1].map(|column| row < args.m && column < args.n);
-            let sums = if half == 0 { [upper[2 * i], upper[2 * i + 1]] } else { [lower[2 * i], lower[2 * i + 1]] };
-            c.set_pair_if(inside, row as usize * args.ldc as usize + column as usize, f16::narrow_pair(sums));
+            let acc = if half == 0 { [upper[2 * i], upper[2 * i + 1]] } else { [lower[2 * i], lower[2 * i + 1]] };
+            c.set_pair_if(inside, row as usize * args.ldc as usize + column as usize, f16::narrow_pair(acc));
         }));
     }
 }

@@ -4,7 +4,7 @@
 //! one CTA per SM; producer and consumers each:
 //! for tile = block index, in steps of the grid's size:
 //!     for each k-tile: as in lesson 12
-//!     consumers: C = sums
+//!     consumers: C = acc
 //! ```
 //!
 //! **What changed since lesson 12.** A CTA computes tile after tile. The pipeline does not notice where a tile ends:
@@ -17,11 +17,11 @@
 use cuda_std::{kernel, shared, thread, warp};
 use cuda_views::Shared;
 use half::f16;
-use tilewright_contract::{Bytes, GemmParams, GroupedTile, lessons};
+use tilewright_contract::{Bytes, GemmParams, RasterTile, lessons};
 
 use crate::block::{element::Narrowed, operands::Operands, unroll::unrolled};
-use crate::ptx::wgmma::{self, Descriptor, Sums, element_of_sums};
-use crate::ptx::{bulk_copy, elect::elect, mbarrier, setmaxnreg, uniform::uniform};
+use crate::ptx::wgmma::{self, Accumulators, Descriptor, accumulator_position};
+use crate::ptx::{bulk_copy, elect::elect, mbarrier, setmaxnreg, warp_uniform::warp_uniform};
 use crate::ptx::{shared_address::shared_address, tensor_map::TensorMap};
 
 /// Rows and columns of C of a CTA; depth of a k-tile, 128 bytes; threads, two consumer warpgroups and the producer's.
@@ -30,8 +30,8 @@ const BLOCK_N: u32 = 256;
 const BLOCK_K: u32 = 64;
 const THREADS: u32 = 384;
 /// Elements of 64 rows of `A_s`, and of 64 columns of `B_s`; of a stage.
-const PANEL: u32 = 64 * BLOCK_K;
-const STAGE: u32 = 6 * PANEL;
+const ATOM: u32 = 64 * BLOCK_K;
+const STAGE: u32 = 6 * ATOM;
 const STAGES: u32 = 4;
 /// The mbarriers of the stages, in units of 8 bytes from the start of shared memory.
 const FULL: u32 = 2 * STAGES * STAGE / 8;
@@ -60,11 +60,11 @@ pub unsafe fn lesson_13_persistent(
         let barriers = Shared::new(shared::dynamic_shared_mem::<u64>(), BYTES as usize / 8);
         let (tiles_m, tiles_n) = (params.m.div_ceil(BLOCK_M), params.n.div_ceil(BLOCK_N));
         let first_of_tile = |tile: u32| {
-            let at = GroupedTile::of_block(tile, tiles_m, tiles_n, GROUP_M);
+            let at = RasterTile::of_block(tile, tiles_m, tiles_n, GROUP_M);
             (at.tile_m * BLOCK_M, at.tile_n * BLOCK_N)
         };
         // From lane 0 for the whole warp: ptxas keeps what it knows to be uniform in uniform registers.
-        let warp = uniform(thread::thread_idx_x() / 32);
+        let warp = warp_uniform(thread::thread_idx_x() / 32);
         if thread::thread_idx_x() == 0 {
             for stage in 0..STAGES {
                 mbarrier::init(barriers, FULL + stage, 1);
@@ -87,8 +87,8 @@ pub unsafe fn lesson_13_persistent(
                         mbarrier::wait(barriers, EMPTY + stage, phase ^ 1);
                         mbarrier::arrive_expect_tx(barriers, FULL + stage, 2 * STAGE);
                         bulk_copy::load_2d(stages, a_s, map_a, [k0, row as i32], full);
-                        for panel in 0..BLOCK_N / 64 {
-                            let (to, at) = (a_s + 2 * PANEL + panel * PANEL, [(column + 64 * panel) as i32, k0]);
+                        for atom in 0..BLOCK_N / 64 {
+                            let (to, at) = (a_s + 2 * ATOM + atom * ATOM, [(column + 64 * atom) as i32, k0]);
                             bulk_copy::load_2d(stages, to, map_b, at, full);
                         }
                         i += 1;
@@ -100,27 +100,27 @@ pub unsafe fn lesson_13_persistent(
         } else {
             setmaxnreg::increase::<240>();
             let t = thread::thread_idx_x() % 128;
-            let a_s = Descriptor::k_major(shared_address(stages, warp / 4 * PANEL));
-            let b_s = Descriptor::mn_major(shared_address(stages, 2 * PANEL), 2 * PANEL);
+            let a_s = Descriptor::k_major(shared_address(stages, warp / 4 * ATOM));
+            let b_s = Descriptor::mn_major(shared_address(stages, 2 * ATOM), 2 * ATOM);
             let Operands { c, args, .. } = Operands::new(params);
-            let (y, x) = element_of_sums(thread::thread_idx_x(), 0);
+            let (y, x) = accumulator_position(thread::thread_idx_x(), 0);
             let (mut tile, mut i) = (thread::block_idx_x(), 0);
             while tile < tiles_m * tiles_n {
                 // Here, and not before the loop: accumulators that flow from tile to tile make ptxas serialize the
                 // wgmma.
-                let mut sums = <[f32; BLOCK_N as usize / 2]>::zero();
+                let mut acc = <[f32; BLOCK_N as usize / 2]>::zero();
                 for _ in 0..params.k.div_ceil(BLOCK_K) {
                     let (stage, phase) = (i % STAGES, i / STAGES % 2);
                     // RAW: the stage is filled.
                     mbarrier::wait(barriers, FULL + stage, phase);
-                    wgmma::fence(&mut sums);
+                    wgmma::fence(&mut acc);
                     unrolled!(BLOCK_K / 16, at most 4, |j| {
                         let at = stage * 2 * STAGE;
                         let (a, b) = (a_s.advanced(at + 32 * j), b_s.advanced(at + 2048 * j));
-                        wgmma::product::<f16, false, true, _>(&mut sums, a, b, true);
+                        wgmma::mma_async::<f16, false, true, _>(&mut acc, a, b, true);
                     });
                     wgmma::commit();
-                    wgmma::wait::<0, _>(&mut sums);
+                    wgmma::wait::<0, _>(&mut acc);
                     if t == 0 {
                         mbarrier::arrive(barriers, EMPTY + stage);
                     }
@@ -130,7 +130,7 @@ pub unsafe fn lesson_13_persistent(
                 unrolled!(BLOCK_N as usize / 8, |j| unrolled!(2, at most 2, |half| {
                     let (row, column) = (row + y + 8 * half as u32, column + x + 8 * j as u32);
                     let inside = [column, column + 1].map(|column| row < args.m && column < args.n);
-                    let pair = f16::narrow_pair([sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]]);
+                    let pair = f16::narrow_pair([acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]]);
                     c.set_pair_if(inside, row as usize * args.ldc as usize + column as usize, pair);
                 }));
                 tile += thread::grid_dim_x();

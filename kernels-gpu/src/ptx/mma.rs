@@ -59,7 +59,7 @@ pub const fn c_place(lane: u32, number: u32) -> (u32, u32) {
 }
 
 /// An element of A and B: f16 or bf16.
-pub trait Factor: Pod {
+pub trait MmaElement: Pod {
     /// See [`mma`].
     ///
     /// # Safety
@@ -74,14 +74,14 @@ pub trait Factor: Pod {
 /// All 32 lanes of the warp execute this together.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn mma<T: Factor>(c: &mut FragmentC, a: FragmentA, b: FragmentB) {
+pub unsafe fn mma<T: MmaElement>(c: &mut FragmentC, a: FragmentA, b: FragmentB) {
     // SAFETY: the caller's promise.
     unsafe { T::mma(c, a, b) }
 }
 
 macro_rules! factors {
     ($($type:ident = $name:literal;)*) => {$(
-        impl Factor for $type {
+        impl MmaElement for $type {
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             unsafe fn mma(c: &mut FragmentC, a: FragmentA, b: FragmentB) {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! fence(d)                           the accumulators are in place
-//! product(d, a, b, ..), ..           d += a * b, for 16 of K each
+//! mma_async(d, a, b, ..), ..          d += a * b, for 16 of K each
 //! commit()                           they become one group
 //! wait::<1, _>(d)                    all groups of this warpgroup but the latest one are done
 //! ```
@@ -16,24 +16,24 @@
 //! no access to them over either. Arrays of accumulators are indexed by constants only: they stay in registers.
 //!
 //! Accumulator `i` of thread `t` of the warpgroup is at row `16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2)` and column
-//! `8 * (i / 4) + 2 * (t % 4) + i % 2` of the 64 x N result ([`element_of_sums`]).
+//! `8 * (i / 4) + 2 * (t % 4) + i % 2` of the 64 x N result ([`accumulator_position`]).
 //!
-//! In the simulator the sums are computed when the product starts, each in binary32 along K; the hardware adds in an
-//! order and with roundings of its own. The reads of the operands go on until the wait.
+//! In the simulator the accumulators are computed when the product starts, each in binary32 along K; the hardware adds
+//! in an order and with roundings of its own. The reads of the operands go on until the wait.
 
 use half::{bf16, f16};
 
 /// What a product's operands consist of: binary16 ([`f16`](struct@f16)) or [`bf16`].
-pub trait ProductElement: sealed::Sealed {
+pub trait WgmmaElement: sealed::Sealed {
     /// Whether it is bfloat16; else binary16.
     const IS_BF16: bool;
 }
 
-impl ProductElement for f16 {
+impl WgmmaElement for f16 {
     const IS_BF16: bool = false;
 }
 
-impl ProductElement for bf16 {
+impl WgmmaElement for bf16 {
     const IS_BF16: bool = true;
 }
 
@@ -41,7 +41,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::f16 {}
     impl Sealed for super::bf16 {}
-    impl<const SUMS: usize> Sealed for [f32; SUMS] {}
+    impl<const ACCUMULATORS: usize> Sealed for [f32; ACCUMULATORS] {}
 }
 
 /// How the 16-byte chunks of a row lie in shared memory.
@@ -107,21 +107,21 @@ impl Descriptor {
 }
 
 /// Row and column of accumulator `index` of `thread`, 0 to 127 of the warpgroup.
-pub const fn element_of_sums(thread: u32, index: u32) -> (u32, u32) {
+pub const fn accumulator_position(thread: u32, index: u32) -> (u32, u32) {
     let row = 16 * (thread / 32) + thread % 32 / 4 + 8 * (index / 2 % 2);
     (row, 8 * (index / 4) + 2 * (thread % 4) + index % 2)
 }
 
 /// A thread's accumulators of a product with 64, 128, 168, 192 or 256 columns: half as many.
-pub trait Sums: sealed::Sealed {
+pub trait Accumulators: sealed::Sealed {
     /// All 0. (`[0.0; N]` of 128 elements is a loop to the compiler, which would keep the array in local memory.)
     fn zero() -> Self;
-    /// See [`product`].
+    /// See [`mma_async`].
     ///
     /// # Safety
     /// As there.
     #[doc(hidden)]
-    unsafe fn product<T: ProductElement, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool>(
+    unsafe fn mma_async<T: WgmmaElement, const A_IS_MN_MAJOR: bool, const B_IS_MN_MAJOR: bool>(
         &mut self,
         a: Descriptor,
         b: Descriptor,
@@ -139,24 +139,24 @@ pub trait Sums: sealed::Sealed {
     fn for_each(&self, f: impl FnMut(u32, f32));
 }
 
-macro_rules! sums {
+macro_rules! acc {
     ($columns:literal: 0 $($i:literal)*) => {
-        impl Sums for [f32; $columns / 2] {
+        impl Accumulators for [f32; $columns / 2] {
             #[inline(always)]
             fn zero() -> Self {
-                let mut sums = core::mem::MaybeUninit::<Self>::uninit();
-                let first = sums.as_mut_ptr().cast::<f32>();
+                let mut acc = core::mem::MaybeUninit::<Self>::uninit();
+                let first = acc.as_mut_ptr().cast::<f32>();
                 // SAFETY: each element is written once.
                 unsafe {
                     first.write(0.0);
                     $(first.add($i).write(0.0);)*
-                    sums.assume_init()
+                    acc.assume_init()
                 }
             }
 
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-            unsafe fn product<T: ProductElement, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool>(
+            unsafe fn mma_async<T: WgmmaElement, const A_IS_MN_MAJOR: bool, const B_IS_MN_MAJOR: bool>(
                 &mut self,
                 a: Descriptor,
                 b: Descriptor,
@@ -180,8 +180,8 @@ macro_rules! sums {
                                     a = in(reg64) a.0,
                                     b = in(reg64) b.0,
                                     accumulate = in(reg32) accumulate as u32,
-                                    transpose_a = const A_IS_M_MAJOR as u32,
-                                    transpose_b = const B_IS_N_MAJOR as u32,
+                                    transpose_a = const A_IS_MN_MAJOR as u32,
+                                    transpose_b = const B_IS_MN_MAJOR as u32,
                                     options(nostack, preserves_flags),
                                 )
                             }
@@ -201,11 +201,11 @@ macro_rules! sums {
                         b: b.0,
                         columns: $columns,
                         element: if T::IS_BF16 { WgmmaElement::Bf16 } else { WgmmaElement::F16 },
-                        a_is_mn_major: A_IS_M_MAJOR,
-                        b_is_mn_major: B_IS_N_MAJOR,
+                        a_is_mn_major: A_IS_MN_MAJOR,
+                        b_is_mn_major: B_IS_MN_MAJOR,
                         accumulate,
                     };
-                    // SAFETY: half as many sums as columns, which are the caller's.
+                    // SAFETY: half as many accumulators as columns, which are the caller's.
                     unsafe { wgmma::mma_async(mma, self.as_mut_ptr()) };
                 }
             }
@@ -254,20 +254,20 @@ macro_rules! sums {
     };
 }
 
-sums!(64:
+acc!(64:
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
-sums!(128:
+acc!(128:
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63);
-sums!(168:
+acc!(168:
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83);
-sums!(192:
+acc!(192:
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95);
-sums!(256:
+acc!(256:
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
@@ -280,13 +280,13 @@ sums!(256:
 /// # Safety
 /// All threads of the warpgroup execute it together.
 #[inline(always)]
-pub unsafe fn fence<S: Sums>(sums: &mut S) {
-    sums.fence();
+pub unsafe fn fence<S: Accumulators>(acc: &mut S) {
+    acc.fence();
 }
 
-/// Starts `sums = a * b`, or if `accumulate` `sums += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128, 168,
+/// Starts `acc = a * b`, or if `accumulate` `acc += a * b`: `wgmma.mma_async` of shape m64nNk16, N = 64, 128, 168,
 /// 192 or 256 by the number of accumulators, with 64 rows of A and N columns of B in shared memory. A is contiguous
-/// along K unless `A_IS_M_MAJOR`, and so is B unless `B_IS_N_MAJOR`.
+/// along K unless `A_IS_MN_MAJOR`, and so is B unless `B_IS_MN_MAJOR`.
 ///
 /// # Safety
 /// - All threads of the warpgroup execute it together, with the same operands, behind a [`fence`].
@@ -296,14 +296,14 @@ pub unsafe fn fence<S: Sums>(sums: &mut S) {
 /// - Until then nobody accesses the accumulators but products of the same shape.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn product<T: ProductElement, const A_IS_M_MAJOR: bool, const B_IS_N_MAJOR: bool, S: Sums>(
-    sums: &mut S,
+pub unsafe fn mma_async<T: WgmmaElement, const A_IS_MN_MAJOR: bool, const B_IS_MN_MAJOR: bool, S: Accumulators>(
+    acc: &mut S,
     a: Descriptor,
     b: Descriptor,
     accumulate: bool,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { sums.product::<T, A_IS_M_MAJOR, B_IS_N_MAJOR>(a, b, accumulate) };
+    unsafe { acc.mma_async::<T, A_IS_MN_MAJOR, B_IS_MN_MAJOR>(a, b, accumulate) };
 }
 
 /// Makes one group of all products that this warpgroup has started since the last commit, or an empty one:
@@ -322,13 +322,13 @@ pub unsafe fn commit() {
     cuda_views::wgmma::commit();
 }
 
-/// Waits until at most `PENDING` (0 to 7) of the latest groups are under way: `wgmma.wait_group`. The sums of the
-/// others are there, and their operands may be written again once a barrier says so to their writers.
+/// Waits until at most `PENDING` (0 to 7) of the latest groups are under way: `wgmma.wait_group`. The accumulators of
+/// the others are there, and their operands may be written again once a barrier says so to their writers.
 ///
 /// # Safety
 /// All threads of the warpgroup execute it together.
 #[inline(always)]
-pub unsafe fn wait<const PENDING: u32, S: Sums>(sums: &mut S) {
+pub unsafe fn wait<const PENDING: u32, S: Accumulators>(acc: &mut S) {
     const { assert!(PENDING <= 7, "a wait leaves at most 7 groups under way") };
-    sums.wait::<PENDING>();
+    acc.wait::<PENDING>();
 }

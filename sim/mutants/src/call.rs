@@ -1,6 +1,6 @@
 //! Calling a kernel with arguments that are data.
 
-use tilewright_contract::{Bytes, GemmArgs, GemmParams, RowCopy};
+use tilewright_contract::{Bytes, GemmArgs, GemmParams, PadRows};
 
 use crate::ptx::tensor_map::TensorMap;
 
@@ -116,7 +116,7 @@ impl Parameter<'_> for u32 {
     }
 }
 
-impl Parameter<'_> for RowCopy {
+impl Parameter<'_> for PadRows {
     fn from_value(value: &Value) -> Option<Self> {
         words(value).map(|[rows, columns, from_ld, to_ld]| Self {
             rows,

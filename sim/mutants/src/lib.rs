@@ -16,7 +16,7 @@
 #[path = "../../../kernels-gpu/src/block"]
 pub mod block {
     pub mod element;
-    pub mod finish;
+    pub mod epilogue;
     pub mod operands;
     pub mod unroll;
     pub mod warp;

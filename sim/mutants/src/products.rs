@@ -4,7 +4,7 @@ use half::f16;
 use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMapParts, TensorSwizzle};
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
-use tilewright_contract::{DType, GemmParams, GemmShape, Kernel, Operand, RowCopy, Transpose, WgmmaTile};
+use tilewright_contract::{DType, GemmParams, GemmShape, Kernel, Operand, PadRows, Transpose, WgmmaTile};
 use tilewright_plan::device::{DeviceProfile, Installed};
 
 use crate::table::Product;
@@ -112,23 +112,23 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
     let args = plan.shape().args();
     let kernel = plan.kernel();
     let [a_rows, b_rows, c_rows] = kernel.box_rows([args.m, args.n]);
-    let c_columns = kernel.smem.epilogue.map_or(WgmmaTile::PANEL, |buffers| buffers.n);
+    let c_columns = kernel.smem.epilogue.map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
     let map = |matrix, columns, rows| Map {
         matrix,
         box_extents: [columns, rows],
-        swizzled: columns == WgmmaTile::PANEL,
+        swizzled: columns == WgmmaTile::SWIZZLE_ATOM,
     };
     // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
     let takes_map = c
         .rows
         .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
-    let of_a = map(0, WgmmaTile::PANEL, a_rows);
+    let of_a = map(0, WgmmaTile::SWIZZLE_ATOM, a_rows);
     let of_c = if takes_map {
         map(2, c_columns, c_rows)
     } else {
         of_a.clone()
     };
-    [of_a, map(1, WgmmaTile::PANEL, b_rows), of_c].map(Argument::Map)
+    [of_a, map(1, WgmmaTile::SWIZZLE_ATOM, b_rows), of_c].map(Argument::Map)
 }
 
 /// The fields that are no addresses.
@@ -176,12 +176,12 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
 }
 
 /// The launch that copies `rows` rows of `columns` 16-bit words, each followed by `gap` words of padding.
-pub fn row_copy([rows, columns, gap]: [u32; 3]) -> Case {
-    let copy = RowCopy {
+pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
+    let copy = PadRows {
         rows,
         columns,
         from_ld: columns + gap,
-        to_ld: RowCopy::padded(columns as usize) as u32,
+        to_ld: PadRows::padded(columns as usize) as u32,
     };
     let from = Rows {
         rows: rows as usize,
@@ -207,9 +207,9 @@ pub fn row_copy([rows, columns, gap]: [u32; 3]) -> Case {
     };
     let to = (0..copy.to_elems()).map(copied).collect();
     Case {
-        kernel: RowCopy::SYMBOL,
+        kernel: PadRows::SYMBOL,
         grid: [copy.blocks(), 1, 1],
-        block: [RowCopy::THREADS, 1, 1],
+        block: [PadRows::THREADS, 1, 1],
         cluster: 1,
         dynamic_shared_bytes: 0,
         fields: 0,

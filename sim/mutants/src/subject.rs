@@ -109,7 +109,7 @@ fn copy_of(symbol: &str) -> (&'static str, Call) {
 fn case_of(kernel: &Kernel) -> Case {
     let case = match kernel.task {
         Task::Sample => sample_kernels::cases::of(kernel.symbol).ok_or_else(|| "no sample kernel".to_owned()),
-        Task::RowCopy(extents) => Ok(products::row_copy(extents)),
+        Task::PadRows(extents) => Ok(products::pad_rows(extents)),
         Task::Product(product) => {
             let planned = tilewright_contract::Kernel::named(kernel.symbol);
             let planned = planned.ok_or_else(|| "not in the kernel table".to_owned());

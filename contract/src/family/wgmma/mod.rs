@@ -52,7 +52,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
             epilogue: Some(EpilogueBuffers {
                 m: tile.m,
                 n: tile.c_columns(),
-                buffers: tile.c_panels,
+                buffers: tile.c_subtiles,
             }),
             c: Bytes(tile.c_elems() * WgmmaTile::ELEMENT_BYTES),
             barriers: Bytes(8 * tile.barriers()),
@@ -105,8 +105,8 @@ mod tests {
             for part in [
                 tile.a_elems(),
                 tile.stage_elems(),
-                tile.ring_elems(),
-                tile.c_panel_elems(),
+                tile.pipeline_elems(),
+                tile.c_subtile_elems(),
             ] {
                 assert!(part.is_multiple_of(elems), "{tile:?}");
             }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(rows(T128X128, [K, K], [8, 100]), [8, 100, 64]);
         assert_eq!(rows(T128X128, [Mn, Mn], [8, 100]), [64, 64, 64]);
         assert_eq!(rows(T128X256, [K, K], [8, 100]), [128, 128, 64]);
-        assert_eq!(T64X64.copied_rows([false, true], [64, 5]), [64, 64]);
+        assert_eq!(T64X64.loaded_rows([false, true], [64, 5]), [64, 64]);
     }
 
     #[test]

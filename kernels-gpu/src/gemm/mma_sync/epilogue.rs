@@ -1,12 +1,12 @@
-//! From the sums of a warp to C.
+//! From the accumulators of a warp to C.
 
 use cuda_std::{thread, warp};
 use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{GemmParams, Output, Swizzle, span_elems};
 
-use super::{Place, Sums, TensorElement, Tile};
+use super::{Accumulators, Place, TensorElement, Tile};
 use crate::block::element::Narrowed;
-use crate::block::finish::Finish;
+use crate::block::epilogue::Epilogue;
 use crate::block::unroll::unrolled;
 use crate::ptx::async_copy;
 use crate::ptx::mma::c_place;
@@ -20,7 +20,7 @@ use crate::ptx::mma::c_place;
 /// thread will use anything any more. Every thread of the block calls this.
 #[inline(always)]
 pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
-    sums: &mut Sums<M, N>,
+    acc: &mut Accumulators<M, N>,
     place: Place,
     params: &GemmParams<E>,
     ring: Shared<E>,
@@ -31,27 +31,27 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
     // SAFETY: the caller's promise; C is of f32 where `output` says so, else of E.
     unsafe {
         if in_f32 {
-            Direct::new(c.cast::<f32>(), place, params).scale(sums, params);
+            Direct::new(c.cast::<f32>(), place, params).scale(acc, params);
         } else {
-            Direct::new(c, place, params).scale(sums, params);
+            Direct::new(c, place, params).scale(acc, params);
         }
-        let finish = Finish::new(params);
+        let finish = Epilogue::new(params);
         let first_column = place.column + place.warp_column + c_place(thread::thread_idx_x() % 32, 0).1;
         unrolled!(N, at most 16, |j| {
             let bias = finish.bias(first_column + 8 * j as u32);
             unrolled!(M, at most 8, |i| {
-                let [above, above_next, below, below_next] = sums[i][j];
+                let [above, above_next, below, below_next] = acc[i][j];
                 let [above, above_next] = finish.apply([above, above_next], bias);
                 let [below, below_next] = finish.apply([below, below_next], bias);
-                sums[i][j] = [above, above_next, below, below_next];
+                acc[i][j] = [above, above_next, below, below_next];
             });
         });
         if in_f32 {
-            Direct::new(c.cast::<f32>(), place, params).store(sums);
+            Direct::new(c.cast::<f32>(), place, params).store(acc);
         } else if whole && params.beta == 0.0 {
-            through_shared::<E, T, M, N>(sums, place, params, ring);
+            store_via_smem::<E, T, M, N>(acc, place, params, ring);
         } else {
-            Direct::new(c, place, params).store(sums);
+            Direct::new(c, place, params).store(acc);
         }
     }
 }
@@ -63,8 +63,8 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
 /// As for [`store`]; C, as words of two elements, begins at a multiple of 16 bytes, with rows a multiple of that apart
 /// and of whole 16s.
 #[inline(always)]
-unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usize>(
-    sums: &Sums<M, N>,
+unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usize>(
+    acc: &Accumulators<M, N>,
     place: Place,
     params: &GemmParams<E>,
     ring: Shared<E>,
@@ -95,7 +95,7 @@ unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usi
                 while half < 2 {
                     let (row, column) = c_place(lane, 2 * half);
                     let index = swizzle.elem(16 * i as u32 + row, j as u32) + column;
-                    let two = [sums[i][j][2 * half as usize], sums[i][j][2 * half as usize + 1]];
+                    let two = [acc[i][j][2 * half as usize], acc[i][j][2 * half as usize + 1]];
                     own.set_vec(index as usize, E::narrow_pair(two));
                     half += 1;
                 }
@@ -105,10 +105,10 @@ unsafe fn through_shared<E: TensorElement, T: Tile, const M: usize, const N: usi
         warp::sync_warp(u32::MAX);
         let words = Shared::<u32>::new(own.as_mut_ptr().cast(), elems as usize / 2);
         let c = GlobalMut::new_with(params.c.cast::<u32>(), || span_elems(m as usize, n as usize, ld) / 2);
-        let rows = 32 / swizzle.chunks();
+        let rows = 32 / swizzle.vectors();
         let mut first = 0;
         while first < tile.warp_m {
-            let (row, chunk) = (first + lane / swizzle.chunks(), lane % swizzle.chunks());
+            let (row, chunk) = (first + lane / swizzle.vectors(), lane % swizzle.vectors());
             let (in_c, column) = (
                 place.row + place.warp_row + row,
                 place.column + place.warp_column + chunk * 8,
@@ -166,15 +166,15 @@ impl<O: Narrowed> Direct<O> {
         (row as usize * self.ld + column as usize, inside)
     }
 
-    /// `sums = alpha * sums + beta * C`; with beta 0 C is not read.
+    /// `acc = alpha * acc + beta * C`; with beta 0 C is not read.
     ///
     /// # Safety
     /// No other thread accesses the lane's elements.
     #[inline(always)]
-    unsafe fn scale<E, const M: usize, const N: usize>(self, sums: &mut Sums<M, N>, params: &GemmParams<E>) {
+    unsafe fn scale<E, const M: usize, const N: usize>(self, acc: &mut Accumulators<M, N>, params: &GemmParams<E>) {
         unrolled!(M, at most 8, |i| {
             unrolled!(N, at most 16, |j| {
-                sums[i][j] = sums[i][j].map(|sum| params.alpha * sum);
+                acc[i][j] = acc[i][j].map(|sum| params.alpha * sum);
                 let mut half = 0;
                 while half < 2 && params.beta != 0.0 {
                     let (index, inside) = self.pair(i, j, half);
@@ -186,26 +186,26 @@ impl<O: Narrowed> Direct<O> {
                             [0, 1].map(|next| self.c.get_if(inside[next] && !self.pairs, || index + next, O::ZERO))
                         }
                     };
-                    sums[i][j][2 * half] += params.beta * before[0].widen();
-                    sums[i][j][2 * half + 1] += params.beta * before[1].widen();
+                    acc[i][j][2 * half] += params.beta * before[0].widen();
+                    acc[i][j][2 * half + 1] += params.beta * before[1].widen();
                     half += 1;
                 }
             });
         });
     }
 
-    /// `C = sums`.
+    /// `C = acc`.
     ///
     /// # Safety
     /// No other thread accesses the lane's elements.
     #[inline(always)]
-    unsafe fn store<const M: usize, const N: usize>(self, sums: &Sums<M, N>) {
+    unsafe fn store<const M: usize, const N: usize>(self, acc: &Accumulators<M, N>) {
         unrolled!(M, at most 8, |i| {
             unrolled!(N, at most 16, |j| {
                 let mut half = 0;
                 while half < 2 {
                     let (index, inside) = self.pair(i, j, half);
-                    let pair = O::narrow_pair([sums[i][j][2 * half], sums[i][j][2 * half + 1]]);
+                    let pair = O::narrow_pair([acc[i][j][2 * half], acc[i][j][2 * half + 1]]);
                     // SAFETY: inside C, and the caller's promise.
                     unsafe {
                         if self.pairs {

@@ -1,4 +1,5 @@
-//! The body of tensor-core kernels by `mma.sync`: f16 or bf16 in, sums in f32, C of the type of A and B or of f32.
+//! The body of tensor-core kernels by `mma.sync`: f16 or bf16 in, accumulators in f32, C of the type of A and B or of
+//! f32.
 //!
 //! ```text
 //! start the copies of the first STAGES - 1 steps, one group each
@@ -7,8 +8,8 @@
 //!     for each kk, 16 of k:
 //!         load the fragments of kk + 1 (at the last kk: wait, barrier, then of the next stage)
 //!         at the first kk: start the copies of step + STAGES - 1
-//!         sums += the products of the fragments of kk
-//! C = activation(alpha * sums + beta * C + bias)
+//!         acc += the products of the fragments of kk
+//! C = activation(alpha * acc + beta * C + bias)
 //! ```
 //!
 //! As in [`pipeline`](crate::gemm::simt), copies run STAGES - 1 steps ahead of their use and fragments one kk, and one
@@ -24,12 +25,12 @@ mod operand;
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use half::{bf16, f16};
-use tilewright_contract::{GemmParams, GroupedTile, TensorTile};
+use tilewright_contract::{GemmParams, RasterTile, TensorTile};
 
 use crate::block::element::Narrowed;
 use crate::block::unroll::unrolled;
 use crate::ptx::async_copy;
-use crate::ptx::mma::{Factor, FragmentA, FragmentB, FragmentC, mma};
+use crate::ptx::mma::{FragmentA, FragmentB, FragmentC, MmaElement, mma};
 use operand::{Copier, Reader, Side, are_whole, span};
 pub use operand::{KMajor, MnMajor, OperandMajor};
 
@@ -40,7 +41,7 @@ pub trait Tile {
 }
 
 /// An element of A and B: f16 or bf16.
-pub trait TensorElement: Narrowed + Factor {}
+pub trait TensorElement: Narrowed + MmaElement {}
 
 impl TensorElement for f16 {}
 impl TensorElement for bf16 {}
@@ -54,7 +55,7 @@ impl TensorElement for bf16 {}
 /// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
 ///   `params.splits` is 1.
 #[inline(always)]
-pub unsafe fn product<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
+pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     params: &GemmParams<E>,
 ) {
     const { assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n) };
@@ -62,7 +63,7 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMa
     let args = params.args();
     let warp = thread::thread_idx_x() / 32;
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
+    let at = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
     let place = Place {
         row: at.tile_m * tile.m,
         column: at.tile_n * tile.n,
@@ -79,14 +80,15 @@ pub unsafe fn product<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMa
             Global::new_with(params.b, || span::<LB>(args.n, args.k, args.ldb)),
         )
     };
-    // SAFETY: the caller's promise; the place is the warp's, and behind the sums nobody uses the ring but the epilogue.
+    // SAFETY: the caller's promise; the place is the warp's, and behind the accumulators nobody uses the ring but the
+    // epilogue.
     unsafe {
-        let mut sums = if are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k) {
+        let mut acc = if are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k) {
             accumulate::<E, T, LA, LB, M, N, true>(from_a, from_b, ring, place, params)
         } else {
             accumulate::<E, T, LA, LB, M, N, false>(from_a, from_b, ring, place, params)
         };
-        epilogue::store::<E, T, M, N>(&mut sums, place, params, ring);
+        epilogue::store::<E, T, M, N>(&mut acc, place, params, ring);
     }
 }
 
@@ -101,13 +103,13 @@ struct Place {
     warp_column: u32,
 }
 
-/// Sums of a lane: of 16 rows and 8 columns of its warp, by `mma`.
-type Sums<const M: usize, const N: usize> = [[FragmentC; N]; M];
+/// Accumulators of a lane: of 16 rows and 8 columns of its warp, by `mma`.
+type Accumulators<const M: usize, const N: usize> = [[FragmentC; N]; M];
 
-/// Sums up the products of this lane's part of a tile. `WHOLE`: the operands are made of whole chunks.
+/// Accumulators up the products of this lane's part of a tile. `WHOLE`: the operands are made of whole chunks.
 ///
 /// # Safety
-/// As for [`product`].
+/// As for [`gemm`].
 #[inline(always)]
 unsafe fn accumulate<E, T, LA, LB, const M: usize, const N: usize, const WHOLE: bool>(
     a: Global<E>,
@@ -115,7 +117,7 @@ unsafe fn accumulate<E, T, LA, LB, const M: usize, const N: usize, const WHOLE: 
     ring: Shared<E>,
     place: Place,
     params: &GemmParams<E>,
-) -> Sums<M, N>
+) -> Accumulators<M, N>
 where
     E: TensorElement,
     T: Tile,
@@ -173,7 +175,7 @@ where
     let lane = t % 32;
     let reader_a = Reader::of_a::<LA>(side_a, place.warp_row, lane);
     let reader_b = Reader::of_b::<LB>(side_b, place.warp_column, lane);
-    let mut sums = [[[0.0; 4]; N]; M];
+    let mut acc = [[[0.0; 4]; N]; M];
     let mut fragments_a = [[[0; 4]; M]; 2];
     let mut fragments_b = [[[0; 2]; N]; 2];
     // SAFETY: a stage of the ring that is filled; all lanes of the warp are here.
@@ -193,7 +195,7 @@ where
     thread::sync_threads();
     let mut stage = 0;
     load(&mut fragments_a[0], &mut fragments_b[0], stage, 0);
-    let pieces = const { T::TILE.k / TensorTile::PIECE };
+    let pieces = const { T::TILE.k / TensorTile::MMA_ATOM };
     let mut k = 0;
     while k < params.k {
         unrolled!(pieces, at most 8, |kk| {
@@ -211,11 +213,11 @@ where
             if kk == 0 {
                 copy_step!();
             }
-            multiply::<E, M, N>(&mut sums, &fragments_a[now], &fragments_b[now]);
+            multiply::<E, M, N>(&mut acc, &fragments_a[now], &fragments_b[now]);
         });
         k += tile.k;
     }
-    sums
+    acc
 }
 
 /// Waits for the copies of the step that is used next: those of the `stages - 2` steps behind it may go on.
@@ -229,10 +231,10 @@ fn wait<T: Tile>() {
     }
 }
 
-/// `sums += a * b`, row by row, there and back, so that neighbouring products have a fragment in common.
+/// `acc += a * b`, row by row, there and back, so that neighbouring products have a fragment in common.
 #[inline(always)]
 fn multiply<E: TensorElement, const M: usize, const N: usize>(
-    sums: &mut Sums<M, N>,
+    acc: &mut Accumulators<M, N>,
     a: &[FragmentA; M],
     b: &[FragmentB; N],
 ) {
@@ -241,7 +243,7 @@ fn multiply<E: TensorElement, const M: usize, const N: usize>(
         while turn < N {
             let j = if i % 2 == 0 { turn } else { N - 1 - turn };
             // SAFETY: the whole warp is here: nothing that its lanes disagree on has been asked.
-            unsafe { mma::<E>(&mut sums[i][j], a[i], b[j]) };
+            unsafe { mma::<E>(&mut acc[i][j], a[i], b[j]) };
             turn += 1;
         }
     });

@@ -32,7 +32,7 @@ impl OperandMajor for MnMajor {
 }
 
 /// Elements of a chunk.
-const CHUNK: u32 = Swizzle::CHUNK;
+const CHUNK: u32 = Swizzle::VECTOR;
 
 /// One side of a tile.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ impl Side {
 
     /// Rows that the block copies at once.
     const fn pass<L: OperandMajor>(self) -> u32 {
-        self.threads / self.swizzle::<L>().chunks()
+        self.threads / self.swizzle::<L>().vectors()
     }
 }
 
@@ -108,7 +108,7 @@ impl<T: Pod> Copier<T> {
     #[inline(always)]
     pub fn new<L: OperandMajor>(from: Global<T>, side: Side, t: u32, first: u32, lines: u32, ld: u32) -> Self {
         let swizzle = side.swizzle::<L>();
-        let (row, chunk) = (t / swizzle.chunks(), t % swizzle.chunks());
+        let (row, chunk) = (t / swizzle.vectors(), t % swizzle.vectors());
         let column = chunk * CHUNK;
         let base = if L::ALONG_K {
             (first + row) as usize * ld as usize + column as usize
@@ -217,7 +217,7 @@ impl Reader {
     /// As for [`ldmatrix::load`]: the side is filled, and the whole warp is here.
     #[inline(always)]
     pub unsafe fn load<T: Pod, L: OperandMajor>(self, side: Side, from: Shared<T>, piece: u32, kk: u32) -> [u32; 4] {
-        const PIECE: u32 = TensorTile::PIECE;
+        const PIECE: u32 = TensorTile::MMA_ATOM;
         let row_elems = side.swizzle::<L>().row_elems();
         // Two chunks further in the row: a bit of the chunk's number, which the swizzle leaves as it is or turns over.
         // SAFETY: the caller's promise.

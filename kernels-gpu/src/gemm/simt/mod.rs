@@ -7,8 +7,8 @@
 //!     for each kk of the step:
 //!         load the fragments of kk + 1 (at the last kk: wait, barrier, then of the next stage)
 //!         start a few copies of step + STAGES - 1
-//!         sums += the outer product of the fragments of kk
-//! C = alpha * sums + beta * C
+//!         acc += the outer product of the fragments of kk
+//! C = alpha * acc + beta * C
 //! ```
 //!
 //! Two things hide latency: copies run STAGES - 1 steps ahead of their use, and fragments are in registers one kk ahead
@@ -26,7 +26,7 @@ mod operand;
 
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
-use tilewright_contract::{BlockTile, GemmParams, GroupedTile};
+use tilewright_contract::{BlockTile, GemmParams, RasterTile};
 
 pub use operand::{KMajor, MnMajor, OperandMajor};
 
@@ -62,7 +62,7 @@ pub unsafe fn pipeline<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usi
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, Lane::of(t % 32));
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = GroupedTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
+    let at = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
     let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
     let k_begin = at.split * params.k_per_split;
     let k_end = args.k.min(k_begin + params.k_per_split);
@@ -139,7 +139,7 @@ pub unsafe fn pipeline<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usi
         stage += 1;
     }
 
-    let mut sums = [[0.0; N]; M];
+    let mut acc = [[0.0; N]; M];
     let mut from_a = [[0.0; M]; 2];
     let mut from_b = [[0.0; N]; 2];
     let (warp_row, warp_column) = (warp % tile.warps_m(), warp / tile.warps_m());
@@ -178,7 +178,7 @@ pub unsafe fn pipeline<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usi
                 fragments(&mut from_a[next], &mut from_b[next], stage, kk + 1);
                 unrolled!(copies_of_kk, at most 8, |number| copy!(kk * copies_of_kk + number));
             }
-            outer_product(&mut sums, &from_a[now], &from_b[now]);
+            outer_product(&mut acc, &from_a[now], &from_b[now]);
         });
         k += tile.k;
     }
@@ -188,7 +188,7 @@ pub unsafe fn pipeline<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usi
         column: column + (b_read - tile.a_elems()),
     };
     // SAFETY: the caller's promise; the place is this thread's.
-    unsafe { epilogue::store::<T, M, N>(sums, place, params) };
+    unsafe { epilogue::store::<T, M, N>(acc, place, params) };
 }
 
 /// Waits for the copies of the step that is used next: those of the `stages - 2` steps behind it may go on.
@@ -202,15 +202,15 @@ fn wait<T: Tile>() {
     }
 }
 
-/// `sums += a * b^T`: row by row, there and back, so that of the two operands of an `fma` one stays the same and waits
+/// `acc += a * b^T`: row by row, there and back, so that of the two operands of an `fma` one stays the same and waits
 /// in the reuse cache.
 #[inline(always)]
-fn outer_product<const M: usize, const N: usize>(sums: &mut [[f32; N]; M], a: &[f32; M], b: &[f32; N]) {
+fn outer_product<const M: usize, const N: usize>(acc: &mut [[f32; N]; M], a: &[f32; M], b: &[f32; N]) {
     unrolled!(M, at most 16, |i| {
         let mut turn = 0;
         while turn < N {
             let j = if i % 2 == 0 { turn } else { N - 1 - turn };
-            fma(&mut sums[i][j], a[i], b[j]);
+            fma(&mut acc[i][j], a[i], b[j]);
             turn += 1;
         }
     });

@@ -1,6 +1,6 @@
-//! Entry points with this body.
+//! Entry points of this body.
 
-/// A type for each of the tiles that are listed, and an entry point for each row of the list.
+/// A type for each tile of a list, and an entry point for each row of the instance list.
 macro_rules! entry_points {
     (tiles: $($tile:ident)*) => {$(
         #[allow(non_camel_case_types)]
@@ -17,8 +17,8 @@ macro_rules! entry_points {
             )]
             ///
             /// # Safety
-            /// As for [the body](crate::gemm::wgmma::product): maps and operands as `params` describes them,
-            /// grid, block and dynamic shared memory of the plan, workspace and counters for its splits of K.
+            /// As for [the body](crate::gemm::wgmma::gemm): maps and operands as `params` describes them,
+            /// grid, CTA and dynamic shared memory of the plan, workspace and counters for its splits of K.
             #[cuda_std::kernel(
                 max_threads = tilewright_contract::wgmma_tiles::$tile.threads(),
                 min_blocks = tilewright_contract::wgmma_tiles::$tile.blocks,
@@ -34,7 +34,7 @@ macro_rules! entry_points {
                 const ACCUMULATORS: usize = tilewright_contract::wgmma_tiles::$tile.n as usize / 2;
                 // SAFETY: the caller's promise.
                 unsafe {
-                    $crate::gemm::wgmma::product::<
+                    $crate::gemm::wgmma::gemm::<
                         $element,
                         $tile,
                         { $crate::gemm::wgmma::entry_points!(@is_mn_major $a) },

@@ -1,25 +1,25 @@
-//! The body of the kernels that multiply by `wgmma` and copy by tensor maps: f16 or bf16 in, sums in f32.
+//! The body of the `wgmma` family: f16 or bf16, accumulators in f32, TMA loads and stores.
 //!
 //! ```text
-//! one thread makes the barriers of the ring: full and empty for each stage; barrier
+//! one thread initializes the pipeline's barriers, full and empty for each stage; barrier
 //!
-//! the last warpgroup, one thread:              the others, 64 rows of C each:
-//! for each tile of this block                  for each tile of this block
-//!     for each step along K                        for each step along K
+//! producer warp, one thread:                   consumer warpgroups, 64 rows of C each:
+//! for each work tile of this CTA               for each work tile of this CTA
+//!     for each k-tile                              for each k-tile
 //!         wait until the stage is empty                wait until the stage is full
-//!         copy A's and B's boxes to it;                sums += A's rows * B, four wgmmas
-//!         as they arrive it is full                    the stage of the step before is empty
-//!                                                  C = activation(alpha * sums + beta * C + bias)
+//!         load A's and B's boxes into it;              acc += A's rows * B, four wgmma
+//!         their arrival makes it full                  release the stage of the previous k-tile
+//!                                                  C = activation(alpha * acc + beta * C + bias)
 //! ```
 //!
 //! Loads run ahead, also into the next tile of a persistent CTA; in a cluster each CTA multicasts a part of B to all;
 //! TMA stores C while the next tile is computed. [`WgmmaTile`] has the numbers.
 
-mod copies;
+mod consumer;
 mod entry;
 mod epilogue;
-mod products;
-mod work;
+mod producer;
+mod tile_scheduler;
 
 use cuda_std::{shared, thread, warp};
 use cuda_views::Shared;
@@ -28,14 +28,14 @@ use tilewright_contract::{GemmParams, WgmmaTile};
 use crate::gemm::mma_sync::TensorElement;
 use crate::ptx::elect::elect;
 use crate::ptx::tensor_map::TensorMap;
-use crate::ptx::uniform::uniform;
-use crate::ptx::wgmma::{ProductElement, Sums};
-use crate::ptx::{bulk_copy, cluster, grid_dependency, mbarrier, setmaxnreg};
-use copies::copy;
+use crate::ptx::warp_uniform::warp_uniform;
+use crate::ptx::wgmma::{Accumulators, WgmmaElement};
+use crate::ptx::{bulk_copy, cluster, griddepcontrol, mbarrier, setmaxnreg};
+use consumer::consume;
 pub(crate) use entry::entry_points;
 pub use epilogue::Target;
-use products::multiply;
-use work::Work;
+use producer::produce;
+use tile_scheduler::TileScheduler;
 
 /// A tile as a type, so that its numbers are constants of the kernel.
 pub trait Tile {
@@ -44,59 +44,60 @@ pub trait Tile {
 }
 
 /// An element of A and B.
-pub trait Element: TensorElement + ProductElement {}
+pub trait Element: TensorElement + WgmmaElement {}
 
-impl<E: TensorElement + ProductElement> Element for E {}
+impl<E: TensorElement + WgmmaElement> Element for E {}
 
-/// The block's dynamic shared memory: stages, C's panels, barriers.
+/// Pipeline between producer and consumers: the CTA's dynamic shared memory.
 #[derive(Clone, Copy)]
-struct Ring<E> {
-    /// Elements of all stages, then of all panels of C.
+struct Pipeline<E> {
+    /// Elements of all stages, then of all epilogue subtiles.
     elems: Shared<E>,
-    /// All of it, as barriers. A view of the barriers alone would begin at an address that `ptxas` computes anew in
-    /// each step (`SR_SWINHI`).
+    /// All of it, as barriers. A view of the barriers alone would start at an address that `ptxas` recomputes for each
+    /// k-tile (`SR_SWINHI`).
     barriers: Shared<u64>,
 }
 
-/// The barrier of a stage whose copies have arrived.
+/// Index of the full barrier of a stage: its loads have arrived.
 #[inline(always)]
 fn full<T: Tile>(stage: u32) -> u32 {
     T::TILE.barriers_at().get() / 8 + stage
 }
 
-/// The barrier of a stage that nobody in the cluster multiplies any more.
+/// Index of the empty barrier of a stage: every consumer of the cluster has released it.
 #[inline(always)]
 fn empty<T: Tile>(stage: u32) -> u32 {
     full::<T>(T::TILE.stages + stage)
 }
 
-/// Which stage comes next, and which phase of its barriers.
+/// Stage and phase of one user of the pipeline.
 #[derive(Clone, Copy)]
-struct Turn {
+struct PipelineState {
     stage: u32,
-    parity: u32,
+    /// Parity of the phase of the stage's barriers.
+    phase: u32,
 }
 
-impl Turn {
-    const FIRST: Self = Self { stage: 0, parity: 0 };
+impl PipelineState {
+    const FIRST: Self = Self { stage: 0, phase: 0 };
 
-    /// The one that is `steps` further, in a ring of so many stages.
+    /// The state `k_tiles` further.
     #[inline(always)]
-    fn behind(self, steps: u32, stages: u32) -> Self {
-        let at = self.stage + steps;
+    fn advance_by(self, k_tiles: u32, stages: u32) -> Self {
+        let at = self.stage + k_tiles;
         Self {
             stage: at % stages,
-            parity: self.parity ^ (at / stages % 2),
+            phase: self.phase ^ (at / stages % 2),
         }
     }
 
-    /// The one behind it, in a ring of so many stages.
+    /// The next state.
     #[inline(always)]
-    fn next(self, stages: u32) -> Self {
+    fn advance(self, stages: u32) -> Self {
         if self.stage + 1 == stages {
             Self {
                 stage: 0,
-                parity: self.parity ^ 1,
+                phase: self.phase ^ 1,
             }
         } else {
             Self {
@@ -107,146 +108,147 @@ impl Turn {
     }
 }
 
-/// Computes this block's tiles of C. `GROUPS`: how many times 64 rows a warpgroup has of a tile; `SUMS`: half the
-/// tile's columns.
+/// Computes this CTA's tiles of C. `M_TILES`: 64-row MMA tiles per warpgroup; `ACCUMULATORS`: half the tile's columns.
 ///
 /// # Safety
 /// - `a` and `b` are the maps of the matrices that `target.params` describes, with boxes of [`WgmmaTile::box_rows`] by
-///   64 elements and the 128-byte swizzle. A is stored transposed if `A_IS_M_MAJOR`, B if not `B_IS_N_MAJOR`. `target`
-///   is as it says, and C overlaps neither A nor B.
-/// - The block has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
-///   of the tile's size, whose blocks are neighbours along x.
+///   64 elements and the 128-byte swizzle. A is M-major (transposed) if `A_IS_MN_MAJOR`, B is N-major (as it is) if
+///   `B_IS_MN_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
+/// - The CTA has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
+///   of the tile's size, whose CTAs are neighbors along x.
 #[inline(always)]
-pub unsafe fn product<
+pub unsafe fn gemm<
     E: Element,
     T: Tile,
-    const A_IS_M_MAJOR: bool,
-    const B_IS_N_MAJOR: bool,
-    const GROUPS: usize,
-    const SUMS: usize,
+    const A_IS_MN_MAJOR: bool,
+    const B_IS_MN_MAJOR: bool,
+    const M_TILES: usize,
+    const ACCUMULATORS: usize,
 >(
     [a, b]: [&TensorMap; 2],
     target: Target<'_, E>,
 ) where
-    [f32; SUMS]: Sums,
+    [f32; ACCUMULATORS]: Accumulators,
 {
-    const { assert!(GROUPS as u32 == T::TILE.m_tiles_per_warpgroup() && 2 * SUMS as u32 == T::TILE.n) };
+    const { assert!(M_TILES as u32 == T::TILE.m_tiles_per_warpgroup() && 2 * ACCUMULATORS as u32 == T::TILE.n) };
     const {
         assert!(
-            !B_IS_N_MAJOR || (T::TILE.n / T::TILE.cluster).is_multiple_of(WgmmaTile::PANEL),
-            "each block of a cluster loads whole panels of B"
+            !B_IS_MN_MAJOR || (T::TILE.n / T::TILE.cluster).is_multiple_of(WgmmaTile::SWIZZLE_ATOM),
+            "each CTA of a cluster loads whole swizzle atoms of B"
         )
     };
     let tile = const { T::TILE.checked() };
     // SAFETY: whole warps execute this.
-    let number = unsafe { uniform(thread::thread_idx_x() / 32) };
-    // SAFETY: the allocation is the tile's: stages, panels of C, barriers, in this order.
-    let ring = unsafe {
+    let warp = unsafe { warp_uniform(thread::thread_idx_x() / 32) };
+    // SAFETY: the allocation is the tile's: stages, epilogue subtiles, barriers, in this order.
+    let pipeline = unsafe {
         let start = shared::dynamic_shared_mem::<E>();
-        let elems = const { (T::TILE.ring_elems() + T::TILE.c_elems()) as usize };
-        Ring {
+        let elems = const { (T::TILE.pipeline_elems() + T::TILE.c_elems()) as usize };
+        Pipeline {
             elems: Shared::new(start, elems),
             barriers: Shared::new(start.cast(), const { T::TILE.bytes().get() as usize / 8 }),
         }
     };
-    // SAFETY: the barriers are in nobody's use yet. All threads of the block, and of the cluster, meet.
+    // SAFETY: nobody uses the barriers yet. All threads of the CTA, and of the cluster, meet below.
     unsafe {
-        if number == 0 && elect(u32::MAX) {
+        if warp == 0 && elect(u32::MAX) {
             bulk_copy::prefetch(a);
             bulk_copy::prefetch(b);
             bulk_copy::prefetch(target.map);
             let mut stage = 0;
             while stage < tile.stages {
-                mbarrier::init(ring.barriers, full::<T>(stage), 1);
-                // One thread of each warpgroup that reads what this block copies.
-                mbarrier::init(ring.barriers, empty::<T>(stage), tile.readers() * tile.cluster);
+                mbarrier::init(pipeline.barriers, full::<T>(stage), 1);
+                // One thread of each warpgroup that reads what this CTA loads.
+                mbarrier::init(pipeline.barriers, empty::<T>(stage), tile.readers() * tile.cluster);
                 stage += 1;
             }
             mbarrier::fence_init();
         }
     }
-    // What the block begins with is computed before the barrier, while one thread makes the barriers of the ring: the
-    // first copy waits for both.
-    let mut work = Work::new::<T>(target.params);
-    let first = work.next::<T>();
+    // The first work tile is computed before the barrier, while one thread initializes the pipeline: the first load
+    // waits for both.
+    let mut scheduler = TileScheduler::new::<T>(target.params);
+    let first = scheduler.next::<T>();
     let GemmParams { m, n, .. } = *target.params;
-    let rows = tile.copied_rows([A_IS_M_MAJOR, B_IS_N_MAJOR], [m, n]);
+    let rows = tile.loaded_rows([A_IS_MN_MAJOR, B_IS_MN_MAJOR], [m, n]);
     // SAFETY: as above.
     unsafe {
         if const { T::TILE.cluster == 1 } && rows != [tile.m, tile.n] {
-            clear_rest::<E, T>(ring, rows);
+            zero_fill_out_of_bounds::<E, T>(pipeline, rows);
         }
         if const { T::TILE.cluster > 1 } {
             cluster::arrive();
         }
-        // RAW: the barriers of the block are there.
+        // RAW: the CTA's barriers are initialized.
         thread::sync_threads();
     }
-    // RAW, WAR, WAW: what launches before this one wrote and read in A, B, C, the workspace and its counters. All above
-    // accesses the block's shared memory and the kernel's parameters only, and takes place while those launches end.
-    grid_dependency::wait();
-    // The next launch may do the same from now on; its blocks come as this grid's end.
-    grid_dependency::launch_dependents();
-    let warpgroup = number / 4;
-    // SAFETY: the caller's promise; the two parts of the block meet at the ring's barriers only. A warpgroup goes one
-    // way as a whole.
+    // RAW, WAR, WAW: the previous grids of the stream have written and read A, B, C, the workspace and its counters.
+    // All above accesses shared memory and the kernel's parameters only, and overlaps the end of those grids.
+    griddepcontrol::wait();
+    // From here on the next grid may be scheduled (PDL); its CTAs start as ours exit.
+    griddepcontrol::launch_dependents();
+    let warpgroup = warp / 4;
+    // SAFETY: the caller's promise; producer and consumers meet at the pipeline's barriers only. A warpgroup takes one
+    // branch as a whole.
     unsafe {
         if warpgroup == tile.consumers() {
             if const { T::TILE.reallocates_registers() } {
-                setmaxnreg::decrease::<{ WgmmaTile::COPY_REGISTERS }>();
+                setmaxnreg::decrease::<{ WgmmaTile::PRODUCER_REGISTERS }>();
             }
             if const { T::TILE.cluster > 1 } {
-                // RAW: the barriers of the other blocks are there, to which copies go. Who multiplies needs them later
-                // than that.
+                // RAW: the barriers of the other CTAs, to which loads are multicast, are initialized. Consumers need
+                // them later.
                 cluster::wait();
             }
-            // Elected, not by its number: `ptxas` then knows that it is one thread, and keeps addresses in uniform
-            // registers.
-            if number == tile.consumers() * 4 && elect(u32::MAX) {
-                copy::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR>([a, b], ring, rows, first, work);
+            // Elected, not chosen by its number: `ptxas` then knows that it is one thread, and keeps addresses in
+            // uniform registers.
+            if warp == tile.consumers() * 4 && elect(u32::MAX) {
+                produce::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR>([a, b], pipeline, rows, first, scheduler);
             }
-            // The lanes meet again here, and not at the end of the kernel, where the other warpgroups' way ends too:
-            // `ptxas` would take their way for one on which lanes may be apart, too, and keep no descriptor in uniform
-            // registers.
+            // The lanes reconverge here, not at the end of the kernel, where the consumers' branch ends, too: `ptxas`
+            // would take that branch for divergent and keep no descriptor in uniform registers.
             warp::sync_warp(u32::MAX);
         } else {
             if const { T::TILE.reallocates_registers() } {
-                setmaxnreg::increase::<{ WgmmaTile::MULTIPLY_REGISTERS }>();
+                setmaxnreg::increase::<{ WgmmaTile::CONSUMER_REGISTERS }>();
             }
-            multiply::<E, T, A_IS_M_MAJOR, B_IS_N_MAJOR, GROUPS, SUMS>(warpgroup, ring, first, work, target);
+            consume::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, M_TILES, ACCUMULATORS>(
+                warpgroup, pipeline, first, scheduler, target,
+            );
             if const { T::TILE.cluster > 1 } {
-                // Long complete; each arrival wants its wait.
+                // Long complete; each arrival needs its wait.
                 cluster::wait();
             }
         }
     }
 }
 
-/// Clears the rows of all stages that no copy brings: of a product with fewer rows or columns than a tile. They are
-/// multiplied like the others, and what comes of them is not stored.
+/// Zero-fills the rows of each stage that TMA does not write: C has fewer rows or columns than a tile. The mma read
+/// them; their results are not stored.
 ///
 /// # Safety
-/// All threads of the block execute it, before its barrier; nobody reads the ring before that.
+/// All threads of the CTA execute it before its barrier; nobody reads the pipeline before that.
 #[inline(always)]
-unsafe fn clear_rest<E: Element, T: Tile>(ring: Ring<E>, rows: [u32; 2]) {
-    const CHUNK: u32 = 8;
+unsafe fn zero_fill_out_of_bounds<E: Element, T: Tile>(pipeline: Pipeline<E>, rows: [u32; 2]) {
+    /// Elements of a 16-byte vector.
+    const VECTOR: u32 = 8;
     let tile = const { T::TILE };
-    let clear = |start: u32, rows: u32, all: u32| {
+    let zero_fill = |start: u32, rows: u32, all: u32| {
         let end = start + all * WgmmaTile::K;
-        let mut at = start + rows * WgmmaTile::K + CHUNK * thread::thread_idx_x();
+        let mut at = start + rows * WgmmaTile::K + VECTOR * thread::thread_idx_x();
         while at < end {
-            // SAFETY: whole chunks of the stage, each of one thread, where no copy writes.
-            unsafe { ring.barriers.set_vec((at / 4) as usize, [0_u64; 2]) };
-            at += CHUNK * tile.threads();
+            // SAFETY: whole vectors of the stage, each of one thread, where TMA does not write.
+            unsafe { pipeline.barriers.set_vec((at / 4) as usize, [0_u64; 2]) };
+            at += VECTOR * tile.threads();
         }
     };
     let mut stage = 0;
     while stage < tile.stages {
         let start = stage * tile.stage_elems();
-        clear(start, rows[0], tile.m);
-        clear(start + tile.a_elems(), rows[1], tile.n);
+        zero_fill(start, rows[0], tile.m);
+        zero_fill(start + tile.a_elems(), rows[1], tile.n);
         stage += 1;
     }
-    // `wgmma` reads by the async proxy.
+    // `wgmma` reads through the async proxy.
     bulk_copy::proxy_fence();
 }

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use crate::block::unroll::unrolled;
 use crate::ptx::shared_address::shared_address;
 use crate::ptx::tensor_map::TensorMap;
-use crate::ptx::wgmma::{self, Descriptor, ProductElement, Sums};
+use crate::ptx::wgmma::{self, Accumulators, Descriptor, WgmmaElement};
 use crate::ptx::{bulk_copy, mbarrier, setmaxnreg};
 
 const STAGES: u32 = 2;
@@ -27,13 +27,13 @@ pub const fn dynamic_bytes(n: u32) -> u32 {
 /// 256 threads and `dynamic_bytes(N)` bytes of dynamic shared memory; A's map has boxes of 64 x 64, B's of 64 x N, or
 /// if it is N-major of 64 x 64, all with the 128-byte swizzle; C has 64 x N elements.
 #[inline(always)]
-unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS_N_MAJOR: bool>(
+unsafe fn product<T: WgmmaElement, const N: u32, const ACCUMULATORS: usize, const B_IS_N_MAJOR: bool>(
     a: &TensorMap,
     b: &TensorMap,
     c: *mut f32,
     k: u32,
 ) where
-    [f32; SUMS]: Sums,
+    [f32; ACCUMULATORS]: Accumulators,
 {
     // SAFETY: see each step.
     unsafe {
@@ -81,7 +81,7 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
             }
         } else {
             setmaxnreg::increase::<240>();
-            let mut sums = <[f32; SUMS]>::zero();
+            let mut acc = <[f32; ACCUMULATORS]>::zero();
             for step in 0..steps {
                 let (stage, round) = (step % STAGES, step / STAGES);
                 // RAW: the stage is filled.
@@ -95,23 +95,23 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
                     Descriptor::k_major(of_b)
                 };
                 let b_bytes = if B_IS_N_MAJOR { 2048 } else { 32 };
-                wgmma::fence(&mut sums);
+                wgmma::fence(&mut acc);
                 unrolled!(K / 16, at most 8, |i| {
                     let (a, b) = (of_a.advanced(32 * i), of_b.advanced(b_bytes * i));
-                    wgmma::product::<T, false, B_IS_N_MAJOR, _>(&mut sums, a, b, step + i > 0);
+                    wgmma::mma_async::<T, false, B_IS_N_MAJOR, _>(&mut acc, a, b, step + i > 0);
                 });
                 wgmma::commit();
                 // The products of the step before are done, these go on.
-                wgmma::wait::<1, _>(&mut sums);
+                wgmma::wait::<1, _>(&mut acc);
                 if step > 0 {
                     mbarrier::arrive(empty, (step - 1) % STAGES);
                 }
             }
-            wgmma::wait::<0, _>(&mut sums);
+            wgmma::wait::<0, _>(&mut acc);
             let c = GlobalMut::new(c, (M * N) as usize);
             let lane = t % 32;
             let corner = (16 * (t / 32) + lane / 4) * N + 2 * (lane % 4);
-            sums.for_each(|i, sum| {
+            acc.for_each(|i, sum| {
                 let place = corner + i / 2 % 2 * 8 * N + i / 4 * 8 + i % 2;
                 c.set(place as usize, sum);
             });
@@ -120,13 +120,13 @@ unsafe fn product<T: ProductElement, const N: u32, const SUMS: usize, const B_IS
 }
 
 macro_rules! products {
-    ($($name:ident: $element:ty, $columns:literal, $sums:literal, $b_is_n_major:literal;)*) => {$(
+    ($($name:ident: $element:ty, $columns:literal, $acc:literal, $b_is_n_major:literal;)*) => {$(
         /// # Safety
         /// As for `product`.
         #[kernel(max_threads = 256, min_blocks = 1)]
         pub unsafe fn $name(#[grid_constant] a: &TensorMap, #[grid_constant] b: &TensorMap, c: *mut f32, k: u32) {
             // SAFETY: the caller's promise.
-            unsafe { product::<$element, $columns, $sums, $b_is_n_major>(a, b, c, k) };
+            unsafe { product::<$element, $columns, $acc, $b_is_n_major>(a, b, c, k) };
         }
     )*};
 }

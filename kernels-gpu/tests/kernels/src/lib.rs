@@ -5,7 +5,7 @@
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
-use kernels_gpu::ptx::mma::{Factor, mma};
+use kernels_gpu::ptx::mma::{MmaElement, mma};
 use kernels_gpu::ptx::{ldmatrix, named_barrier};
 use kernels_gpu::gemm::mma_sync::{KMajor, MnMajor};
 use kernels_gpu::gemm::mma_sync::{self, Tile};
@@ -71,7 +71,7 @@ loads! {
 /// # Safety
 /// `from` has 1024 elements, `to` 128; one warp.
 #[inline(always)]
-unsafe fn product<T: Factor>(from: *const u16, to: *mut f32, shared: *mut u16) {
+unsafe fn product<T: MmaElement>(from: *const u16, to: *mut f32, shared: *mut u16) {
     // SAFETY: the caller's promise.
     unsafe {
         let tile = tile(from, shared);
@@ -136,7 +136,7 @@ macro_rules! products {
             #[kernel(max_threads = $threads, min_blocks = $blocks)]
             pub unsafe fn $name(#[grid_constant] params: &GemmParams<$element>) {
                 // SAFETY: the caller's promise.
-                unsafe { mma_sync::product::<$element, $tile, $layout_a, $layout_b, 4, 8>(params) }
+                unsafe { mma_sync::gemm::<$element, $tile, $layout_a, $layout_b, 4, 8>(params) }
             }
         )*
     )*};

@@ -10,7 +10,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "a CTA exits while the other still arrives at its mbarriers",
         edits: &[producer(
-            "            unsafe { cluster::wait_for(ring.barriers, empty::<T>(turn.stage), turn.parity ^ 1) };\n",
+            "            unsafe { cluster::wait_for(pipeline.barriers, empty::<T>(state.stage), state.phase ^ 1) };\n",
             "\n",
         )],
         expect: faults(&["Cluster"]),
@@ -21,10 +21,10 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "loads are multicast to the other CTA before its mbarriers are initialized",
         edits: &[block(
-            "COPY_REGISTERS }>();
+            "PRODUCER_REGISTERS }>();
             }
             if const { T::TILE.cluster > 1 } {",
-            "COPY_REGISTERS }>();
+            "PRODUCER_REGISTERS }>();
             }
             if const { false } {",
         )],
@@ -46,7 +46,7 @@ pub const ROWS: &[Row] = &[
         id: "cluster_wrong_mask",
         kernel: KERNEL,
         what: "the halves of B go to the first CTA alone",
-        edits: &[producer("(1 << blocks) - 1", "1")],
+        edits: &[producer("(1 << ctas) - 1", "1")],
         expect: faults(&["Deadlock"]),
         device: Device::Hangs,
         ..ROW
@@ -55,7 +55,7 @@ pub const ROWS: &[Row] = &[
         id: "cluster_mask_of_a_block_too_many",
         kernel: KERNEL,
         what: "the multicast mask has a bit for a third CTA",
-        edits: &[producer("(1 << blocks) - 1", "(2 << blocks) - 1")],
+        edits: &[producer("(1 << ctas) - 1", "(2 << ctas) - 1")],
         expect: faults(&["Cluster"]),
         ..ROW
     },
@@ -83,8 +83,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "both arrivals at an empty barrier go to the first CTA",
         edits: &[consumer(
-            "map(ring.barriers, empty::<T>(stage), t)",
-            "map(ring.barriers, empty::<T>(stage), 0)",
+            "map(pipeline.barriers, empty::<T>(stage), t)",
+            "map(pipeline.barriers, empty::<T>(stage), 0)",
         )],
         expect: Expect::Faults {
             all: &["Deadlock"],
@@ -99,10 +99,10 @@ pub const ROWS: &[Row] = &[
         what: "a warpgroup releases a stage to its own CTA alone",
         edits: &[consumer(
             "            if t < T::TILE.cluster {
-                cluster::arrive_at_after_products(cluster::map(ring.barriers, empty::<T>(stage), t));
+                cluster::arrive_at_after_products(cluster::map(pipeline.barriers, empty::<T>(stage), t));
             }
 ",
-            "            if t == 0 { mbarrier::arrive(ring.barriers, empty::<T>(stage)); }
+            "            if t == 0 { mbarrier::arrive(pipeline.barriers, empty::<T>(stage)); }
 
 
 ",
@@ -145,7 +145,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "no producer_acquire: the producer expects the next bytes in a phase that is not complete",
         edits: &[producer(
-            "                    cluster::wait_for(ring.barriers, empty::<T>(stage), parity ^ 1);\n",
+            "                    cluster::wait_for(pipeline.barriers, empty::<T>(stage), phase ^ 1);\n",
             "\n",
         )],
         expect: Expect::Faults {
@@ -161,9 +161,9 @@ const fn block(find: &'static str, replace: &'static str) -> Edit {
 }
 
 const fn producer(find: &'static str, replace: &'static str) -> Edit {
-    edit("wgmma/copies.rs", find, replace)
+    edit("wgmma/producer.rs", find, replace)
 }
 
 const fn consumer(find: &'static str, replace: &'static str) -> Edit {
-    edit("wgmma/products.rs", find, replace)
+    edit("wgmma/consumer.rs", find, replace)
 }

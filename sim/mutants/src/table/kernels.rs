@@ -163,10 +163,10 @@ pub static KERNELS: &[Kernel] = &[
     Kernel {
         name: "copy_rows_b16",
         symbol: "copy_rows_b16",
-        files: &["kernels-gpu/src/gemm/row_copy.rs"],
+        files: &["kernels-gpu/src/gemm/pad_rows.rs"],
         parameters: 3,
         module: Module::General,
-        task: Task::RowCopy([7, 67, 2]),
+        task: Task::PadRows([7, 67, 2]),
     },
     gemm!(
         "mma_sync_nn_128x128_f16",

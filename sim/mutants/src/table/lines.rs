@@ -44,8 +44,8 @@ pub const ROWS: &[Row] = &[
         kernel: ALONG,
         what: "a warp without a row reads one after the last",
         edits: &[lines(
-            "let row = line.min(problem.lines - 1) as usize",
-            "let row = line as usize",
+            "let row = output.min(problem.outputs - 1) as usize",
+            "let row = output as usize",
         )],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -66,9 +66,9 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "lines_no_barrier",
         kernel: ACROSS,
-        what: "no barrier between the warps' partial sums and their reduction",
+        what: "no barrier between the warps' partial acc and their reduction",
         edits: &[lines(
-            "    // RAW: the sums of all warps are there.
+            "    // RAW: the accumulators of all warps are written.
     thread::sync_threads();
 ",
             "\n\n",
@@ -85,8 +85,8 @@ pub const ROWS: &[Row] = &[
         kernel: ACROSS,
         what: "the warps' parts of shared memory overlap",
         edits: &[lines(
-            "warps.set((warp * lines + line) as usize",
-            "warps.set((warp + line) as usize",
+            "warps.set((warp * outputs + output) as usize",
+            "warps.set((warp + output) as usize",
         )],
         expect: Expect::Faults {
             all: &["SharedRace", "UninitializedRead"],
@@ -100,8 +100,8 @@ pub const ROWS: &[Row] = &[
         kernel: ACROSS,
         what: "lanes past the last row read on",
         edits: &[lines(
-            "line_of(load).min(problem.lines - V as u32) as usize",
-            "line_of(load) as usize",
+            "output_of(load).min(problem.outputs - V as u32) as usize",
+            "output_of(load) as usize",
         )],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -153,5 +153,5 @@ const fn lines(find: &'static str, replace: &'static str) -> Edit {
 }
 
 const fn copy(find: &'static str, replace: &'static str) -> Edit {
-    edit("row_copy.rs", find, replace)
+    edit("pad_rows.rs", find, replace)
 }

@@ -58,7 +58,7 @@ pub enum Task {
     /// A matrix multiplication.
     Product(Product),
     /// A copy of a matrix: rows, columns, and padding elements after each row.
-    RowCopy([u32; 3]),
+    PadRows([u32; 3]),
 }
 
 /// The problem and plan of a matrix multiplication.

@@ -12,7 +12,7 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "mma without a wait for the full barrier",
         edits: &[consumer(
-            "                mbarrier::wait(ring.barriers, full::<T>(stage), parity);\n",
+            "                mbarrier::wait(pipeline.barriers, full::<T>(stage), phase);\n",
             "\n",
         )],
         expect: Expect::Faults {
@@ -25,7 +25,7 @@ pub const ROWS: &[Row] = &[
         id: "mbarrier_full_wrong_parity",
         kernel: RING,
         what: "the consumers wait for the previous phase, which is complete",
-        edits: &[consumer("full::<T>(stage), parity);", "full::<T>(stage), parity ^ 1);")],
+        edits: &[consumer("full::<T>(stage), phase);", "full::<T>(stage), phase ^ 1);")],
         expect: Expect::Faults {
             all: &["SharedRace"],
             also: &["Mbarrier"],
@@ -37,8 +37,8 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "the producer waits for consumers before the first load",
         edits: &[producer(
-            "mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);",
-            "mbarrier::wait(ring.barriers, empty::<T>(stage), parity);",
+            "mbarrier::wait(pipeline.barriers, empty::<T>(stage), phase ^ 1);",
+            "mbarrier::wait(pipeline.barriers, empty::<T>(stage), phase);",
         )],
         expect: faults(&["Deadlock"]),
         device: Device::Hangs,
@@ -49,7 +49,7 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "no producer_acquire: the producer expects the next bytes in a phase that is not complete",
         edits: &[producer(
-            "                    mbarrier::wait(ring.barriers, empty::<T>(stage), parity ^ 1);\n",
+            "                    mbarrier::wait(pipeline.barriers, empty::<T>(stage), phase ^ 1);\n",
             "\n",
         )],
         expect: Expect::Faults {
@@ -105,7 +105,7 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "no barrier between the initialization of the barriers and their use",
         edits: &[block(
-            "        // RAW: the barriers of the block are there.
+            "        // RAW: the CTA's barriers are initialized.
         thread::sync_threads();
 ",
             "\n\n",
@@ -119,7 +119,7 @@ pub const ROWS: &[Row] = &[
         id: "mbarrier_every_warp_initialises",
         kernel: RING,
         what: "a thread of each warp initializes the barriers",
-        edits: &[block("if number == 0 && elect(u32::MAX) {", "if elect(u32::MAX) {")],
+        edits: &[block("if warp == 0 && elect(u32::MAX) {", "if elect(u32::MAX) {")],
         expect: faults(&["Mbarrier"]),
         ..ROW
     },
@@ -135,7 +135,7 @@ pub const ROWS: &[Row] = &[
         id: "rest_not_cleared",
         kernel: RING,
         what: "the rows of A that TMA does not write are not zero-filled",
-        edits: &[block("        clear(start, rows[0], tile.m);\n", "\n")],
+        edits: &[block("        zero_fill(start, rows[0], tile.m);\n", "\n")],
         expect: faults(&["UninitializedRead"]),
         ..ROW
     },
@@ -146,14 +146,14 @@ pub const ROWS: &[Row] = &[
         edits: &[
             block(
                 "        if const { T::TILE.cluster == 1 } && rows != [tile.m, tile.n] {
-            clear_rest::<E, T>(ring, rows);
+            zero_fill_out_of_bounds::<E, T>(pipeline, rows);
         }
 ",
                 "\n\n\n",
             ),
             block(
-                "    let warpgroup = number / 4;\n",
-                "    let warpgroup = number / 4; unsafe { clear_rest::<E, T>(ring, rows) };\n",
+                "    let warpgroup = warp / 4;\n",
+                "    let warpgroup = warp / 4; unsafe { zero_fill_out_of_bounds::<E, T>(pipeline, rows) };\n",
             ),
         ],
         expect: Expect::Faults {
@@ -167,7 +167,7 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "no wgmma.fence between the zeroed accumulators and the first mma",
         edits: &[consumer(
-            "                unrolled!(const GROUPS, |group| wgmma::fence(&mut sums[group]));\n",
+            "                unrolled!(const M_TILES, |m| wgmma::fence(&mut acc[m]));\n",
             "\n",
         )],
         expect: faults(&["Warpgroup"]),
@@ -186,8 +186,8 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "the last warp of a warpgroup uses the descriptor of the first k-block",
         edits: &[consumer(
-            "let b = of_b.advanced(at + b_bytes * i);",
-            "let b = of_b.advanced(at + if t < 96 { b_bytes * i } else { 0 });",
+            "let b = desc_b.advanced(at + b_bytes * k_block);",
+            "let b = desc_b.advanced(at + if t < 96 { b_bytes * k_block } else { 0 });",
         )],
         expect: faults(&["Warpgroup"]),
         ..ROW
@@ -196,7 +196,7 @@ pub const ROWS: &[Row] = &[
         id: "wgmma_first_16_of_k_four_times",
         kernel: RING,
         what: "A's descriptor does not advance along K",
-        edits: &[consumer("at + a_bytes * i + PANEL_BYTES", "at + PANEL_BYTES")],
+        edits: &[consumer("at + a_bytes * k_block + ATOM_BYTES", "at + ATOM_BYTES")],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -205,8 +205,8 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "row and column of a box of A are swapped",
         edits: &[producer(
-            "        load(to, [k, row]);\n",
-            "        load(to, [row, k]);\n",
+            "        load_box(to, [k, row]);\n",
+            "        load_box(to, [row, k]);\n",
         )],
         expect: Expect::Mismatch,
         ..ROW
@@ -216,12 +216,12 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "consumer_release of the current stage, whose mma are pending",
         edits: &[consumer(
-            "                if step > 0 {
-                    release::<T>(ring, last, t);
+            "                if k_tile > 0 {
+                    release::<T>(pipeline, last, t);
                 }
 ",
             "
-                    release::<T>(ring, stage, t);
+                    release::<T>(pipeline, stage, t);
 
 ",
         )],
@@ -236,8 +236,8 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "the wait leaves the previous iteration's mma pending, whose stage is released",
         edits: &[consumer(
-            "wgmma::wait::<1, _>(&mut sums[group])",
-            "wgmma::wait::<2, _>(&mut sums[group])",
+            "wgmma::wait::<1, _>(&mut acc[m])",
+            "wgmma::wait::<2, _>(&mut acc[m])",
         )],
         expect: faults(&["SharedRace"]),
         ..ROW
@@ -246,7 +246,7 @@ pub const ROWS: &[Row] = &[
         id: "phases_without_end",
         kernel: RING,
         what: "the phase does not flip when the pipeline wraps",
-        edits: &[block("parity: self.parity ^ 1,", "parity: self.parity,")],
+        edits: &[block("phase: self.phase ^ 1,", "phase: self.phase,")],
         expect: Expect::Faults {
             all: &["Mbarrier"],
             also: &["SharedRace"],
@@ -258,7 +258,7 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "lanes read the writes of other lanes without sync_warp",
         edits: &[epilogue(
-            "            // RAW: the warp's sums are there.
+            "            // RAW: the warp's accumulators are written.
             warp::sync_warp(u32::MAX);
 ",
             "\n\n",
@@ -275,7 +275,7 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "the next columns overwrite data that other lanes of the warp still read",
         edits: &[epilogue(
-            "            // WAR: the warp's sums are read.
+            "            // WAR: the warp's accumulators are read.
             warp::sync_warp(u32::MAX);
 ",
             "\n\n",
@@ -288,7 +288,7 @@ pub const ROWS: &[Row] = &[
         id: "sums_in_few_banks",
         kernel: RING,
         what: "a warp's accumulators are not swizzled: correct, but rows share banks",
-        edits: &[epilogue("(four ^ (row % 4 * 2)) * 4", "four * 4")],
+        edits: &[epilogue("(vec4 ^ (row % 4 * 2)) * 4", "vec4 * 4")],
         expect: Expect::Slower,
         ..ROW
     },
@@ -306,8 +306,8 @@ pub const ROWS: &[Row] = &[
         kernel: PERSISTENT,
         what: "no consumer_release of a tile's last stage",
         edits: &[consumer(
-            "            if item.steps > 0 {
-                release::<T>(ring, last, t);
+            "            if work.k_tiles > 0 {
+                release::<T>(pipeline, last, t);
             }
 ",
             "\n\n\n",
@@ -321,8 +321,8 @@ pub const ROWS: &[Row] = &[
         kernel: PERSISTENT,
         what: "the consumers start each tile at the first stage, the producer at the next one",
         edits: &[consumer(
-            "        next = work.next::<T>();\n",
-            "        next = work.next::<T>(); turn = Turn::FIRST;\n",
+            "        next = scheduler.next::<T>();\n",
+            "        next = scheduler.next::<T>(); state = PipelineState::FIRST;\n",
         )],
         expect: Expect::Faults {
             all: &["Deadlock"],
@@ -336,7 +336,7 @@ pub const ROWS: &[Row] = &[
         kernel: PERSISTENT,
         what: "a persistent CTA continues with the next tile instead of its own next tile",
         edits: &[edit(
-            "wgmma/work.rs",
+            "wgmma/tile_scheduler.rs",
             "self.next += self.stride;\n        let k",
             "self.next += 1;\n        let k",
         )],
@@ -348,9 +348,9 @@ pub const ROWS: &[Row] = &[
         kernel: PERSISTENT,
         what: "the tile loop ends one tile early",
         edits: &[edit(
-            "wgmma/work.rs",
-            "self.next >= self.groups_m * self.tiles_n * self.slices",
-            "self.next + 1 >= self.groups_m * self.tiles_n * self.slices",
+            "wgmma/tile_scheduler.rs",
+            "self.next >= self.groups_m * self.tiles_n * self.splits",
+            "self.next + 1 >= self.groups_m * self.tiles_n * self.splits",
         )],
         expect: Expect::Mismatch,
         seen_by: &[Initcheck],
@@ -361,8 +361,8 @@ pub const ROWS: &[Row] = &[
         kernel: PERSISTENT,
         what: "two warps of a warpgroup exit before the mma",
         edits: &[consumer(
-            "    let start = shared_address(ring.elems, 0);\n",
-            "    if t >= 64 { return } let start = shared_address(ring.elems, 0);\n",
+            "    let start = shared_address(pipeline.elems, 0);\n",
+            "    if t >= 64 { return } let start = shared_address(pipeline.elems, 0);\n",
         )],
         expect: faults(&["Deadlock"]),
         seen_by: &[Synccheck],
@@ -376,11 +376,11 @@ const fn block(find: &'static str, replace: &'static str) -> Edit {
 }
 
 const fn producer(find: &'static str, replace: &'static str) -> Edit {
-    edit("wgmma/copies.rs", find, replace)
+    edit("wgmma/producer.rs", find, replace)
 }
 
 const fn consumer(find: &'static str, replace: &'static str) -> Edit {
-    edit("wgmma/products.rs", find, replace)
+    edit("wgmma/consumer.rs", find, replace)
 }
 
 const fn epilogue(find: &'static str, replace: &'static str) -> Edit {

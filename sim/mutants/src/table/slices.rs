@@ -36,7 +36,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "no fence between the count and the other CTAs' accumulators",
         edits: &[reduction(
-            "                // What the other blocks left before they were counted is visible after.
+            "                // What the other CTAs stored before they were counted is visible after.
                 thread::device_fence();
 ",
             "\n\n",
@@ -48,7 +48,7 @@ pub const ROWS: &[Row] = &[
         id: "slices_no_barrier",
         kernel: KERNEL,
         what: "thread 0 counts the CTA while other threads still store their accumulators",
-        edits: &[reduction("            unsafe { party.sync() };\n", "\n")],
+        edits: &[reduction("            unsafe { group.sync() };\n", "\n")],
         expect: faults(&["GlobalRace"]),
         ..ROW
     },
@@ -57,8 +57,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the last CTA but one reduces",
         edits: &[reduction(
-            "last = before == members - 1;",
-            "last = before == members - 2;",
+            "last = arrived == members - 1;",
+            "last = arrived == members - 2;",
         )],
         expect: Expect::Faults {
             all: &["GlobalRace"],
@@ -71,7 +71,7 @@ pub const ROWS: &[Row] = &[
         id: "slices_nobody_is_last",
         kernel: KERNEL,
         what: "the CTA that reduces would be one after the last",
-        edits: &[reduction("last = before == members - 1;", "last = before == members;")],
+        edits: &[reduction("last = arrived == members - 1;", "last = arrived == members;")],
         expect: Expect::Mismatch,
         seen_by: &[Initcheck],
         ..ROW
@@ -80,7 +80,7 @@ pub const ROWS: &[Row] = &[
         id: "slices_own_sums_twice",
         kernel: KERNEL,
         what: "the last CTA adds its own accumulators twice",
-        edits: &[reduction("                    sums[i][j] = 0.0;\n", "\n")],
+        edits: &[reduction("                    acc[i][j] = 0.0;\n", "\n")],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -116,7 +116,7 @@ pub const ROWS: &[Row] = &[
         what: "threads read thread 0's flag without a barrier",
         edits: &[edit(
             "wgmma/epilogue.rs",
-            "            // RAW: the answer is there.
+            "            // RAW: the flag is written.
             self.sync();
 ",
             "\n\n",

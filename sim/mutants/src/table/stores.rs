@@ -20,11 +20,11 @@ pub const ROWS: &[Row] = &[
         what: "the proxy fence follows the barrier, so the wrong threads execute it",
         edits: &[epilogue(
             "            bulk_copy::proxy_fence();
-            // RAW: the panel is written, and the async proxy sees it.
+            // RAW: the subtile is written, and the async proxy sees it.
             warpgroup.sync();
 ",
             "
-            // RAW: the panel is written, and the async proxy sees it.
+            // RAW: the subtile is written, and the async proxy sees it.
             warpgroup.sync(); bulk_copy::proxy_fence();
 ",
         )],
@@ -36,7 +36,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the TMA store starts while other warps write the epilogue subtile",
         edits: &[epilogue(
-            "            // RAW: the panel is written, and the async proxy sees it.
+            "            // RAW: the subtile is written, and the async proxy sees it.
             warpgroup.sync();
 ",
             "\n\n",
@@ -79,7 +79,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "warps write the subtile before the issuing thread has waited for its TMA store",
         edits: &[epilogue(
-            "                // WAR: the copy that read this panel last is done.
+            "                // WAR: the TMA store that read this buffer last is done.
                 warpgroup.sync();
 ",
             "\n\n",
@@ -125,7 +125,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the subtile is written without the swizzle of its tensor map",
         edits: &[epilogue(
-            "    if columns == WgmmaTile::PANEL {\n",
+            "    if columns == WgmmaTile::SWIZZLE_ATOM {\n",
             "    if columns == 0 {\n",
         )],
         expect: Expect::Mismatch,
@@ -156,8 +156,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "both warpgroups write the first one's subtiles",
         edits: &[epilogue(
-            "tile.ring_elems() + warpgroup.number * tile.c_panels * tile.c_panel_elems()",
-            "tile.ring_elems()",
+            "tile.pipeline_elems() + warpgroup.number * tile.c_subtiles * tile.c_subtile_elems()",
+            "tile.pipeline_elems()",
         )],
         expect: Expect::Faults {
             all: &["SharedRace"],

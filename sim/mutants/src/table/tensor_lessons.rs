@@ -121,8 +121,8 @@ pub const ROWS: &[Row] = &[
         what: "a stage is released while wgmma reads it",
         edits: &[edit(
             "l12_warp_specialized.rs",
-            "                wgmma::wait::<0, _>(&mut sums);\n",
-            "                wgmma::wait::<1, _>(&mut sums);\n",
+            "                wgmma::wait::<0, _>(&mut acc);\n",
+            "                wgmma::wait::<1, _>(&mut acc);\n",
         )],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -150,7 +150,7 @@ pub const ROWS: &[Row] = &[
         edits: &[edit(
             "l12_warp_specialized.rs",
             "FULL + stage, 2 * STAGE);",
-            "FULL + stage, 4 * PANEL);",
+            "FULL + stage, 4 * ATOM);",
         )],
         expect: Expect::Any(&["SharedRace", "Deadlock", "Mbarrier"]),
         device: Device::Hangs,
@@ -181,8 +181,8 @@ pub const ROWS: &[Row] = &[
         what: "the consumers begin each tile with the first stage, the producer with the next one",
         edits: &[edit(
             "l13_persistent.rs",
-            "                let mut sums = <",
-            "                i = 0; let mut sums = <",
+            "                let mut acc = <",
+            "                i = 0; let mut acc = <",
         )],
         expect: Expect::Faults {
             all: &["Deadlock"],
@@ -284,7 +284,7 @@ pub const ROWS: &[Row] = &[
         id: "lesson_store_one_panel_for_all",
         kernel: "lesson_15_tma_store",
         what: "both warpgroups use the same part of C_s",
-        edits: &[edit("l15_tma_store.rs", "C_S + warp / 4 * 4 * PANEL;", "C_S;")],
+        edits: &[edit("l15_tma_store.rs", "C_S + warp / 4 * 4 * ATOM;", "C_S;")],
         expect: Expect::Faults {
             all: &["SharedRace"],
             also: &["MissingProxyFence"],

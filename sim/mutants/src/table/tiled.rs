@@ -28,7 +28,7 @@ pub const ROWS: &[Row] = &[
         what: "no barrier between reading the tiles and overwriting them",
         edits: &[Edit {
             file: "tiled.rs",
-            find: "        // WAR: the tiles are drained before the next step overwrites them.
+            find: "        // WAR: the tiles are drained before the next k-tile overwrites them.
         thread::sync_threads();",
             replace: "
 ",
@@ -61,7 +61,7 @@ pub const ROWS: &[Row] = &[
         what: "no barrier between reading the tiles and overwriting them, with 4 x 4 outputs a thread",
         edits: &[Edit {
             file: "tiled.rs",
-            find: "        // WAR: the tiles are drained before the next step overwrites them.
+            find: "        // WAR: the tiles are drained before the next k-tile overwrites them.
         thread::sync_threads();",
             replace: "
 ",
@@ -94,9 +94,9 @@ pub const ROWS: &[Row] = &[
         what: "threads outside C return before the loop, as in the kernel without tiles",
         edits: &[Edit {
             file: "tiled.rs",
-            find: "    let mut sums = [[E::Sum::ZERO; R]; R];",
+            find: "    let mut acc = [[E::Acc::ZERO; R]; R];",
             replace: "    if origin.row + ty >= args.m || origin.column + tx >= args.n { return } \
-                      let mut sums = [[E::Sum::ZERO; R]; R];",
+                      let mut acc = [[E::Acc::ZERO; R]; R];",
         }],
         expect: faults(&["BarrierDivergence"]),
         seen_by: &[Synccheck],

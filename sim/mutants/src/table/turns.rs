@@ -10,7 +10,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "a warpgroup does not wait for its turn: it mistakes a phase for the one two later, of the same parity",
         edits: &[consumer(
-            "            unsafe { named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
+            "            unsafe { named_barrier::sync(ORDER + warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
             "\n",
         )],
         expect: Expect::Faults {
@@ -24,7 +24,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "a warpgroup does not signal the other's turn",
         edits: &[consumer(
-            "            unsafe { named_barrier::arrive(TURN + 1 - warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
+            "            unsafe { named_barrier::arrive(ORDER + 1 - warpgroup, 2 * WgmmaTile::WARPGROUP) };\n",
             "\n",
         )],
         expect: faults(&["Deadlock"]),
@@ -36,8 +36,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "a warpgroup arrives at the barrier of its own turn",
         edits: &[consumer(
-            "named_barrier::arrive(TURN + 1 - warpgroup,",
-            "named_barrier::arrive(TURN + warpgroup,",
+            "named_barrier::arrive(ORDER + 1 - warpgroup,",
+            "named_barrier::arrive(ORDER + warpgroup,",
         )],
         expect: faults(&["NamedBarrier"]),
         device: Device::Hangs,
@@ -48,8 +48,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the wait for a turn counts the threads of one warpgroup, the arrival those of both",
         edits: &[consumer(
-            "named_barrier::sync(TURN + warpgroup, 2 * WgmmaTile::WARPGROUP)",
-            "named_barrier::sync(TURN + warpgroup, WgmmaTile::WARPGROUP)",
+            "named_barrier::sync(ORDER + warpgroup, 2 * WgmmaTile::WARPGROUP)",
+            "named_barrier::sync(ORDER + warpgroup, WgmmaTile::WARPGROUP)",
         )],
         expect: Expect::Faults {
             all: &["SharedRace"],
@@ -62,12 +62,12 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "a warpgroup continues with the stage after its own last one, which is the other's",
         edits: &[consumer(
-            "                turn = turn.behind(item.steps, tile.stages);
+            "                state = state.advance_by(work.k_tiles, tile.stages);
             }
-            let share",
+            let split",
             "
             }
-            let share",
+            let split",
         )],
         expect: Expect::Faults {
             all: &["Mbarrier"],
@@ -80,7 +80,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the second warpgroup starts with the stages of the first tile",
         edits: &[consumer(
-            "            turn = turn.behind(first.steps, tile.stages);\n",
+            "            state = state.advance_by(first.k_tiles, tile.stages);\n",
             "\n",
         )],
         expect: Expect::Faults {
@@ -95,8 +95,8 @@ pub const ROWS: &[Row] = &[
         what: "skipping the other's stages does not flip the phase",
         edits: &[edit(
             "wgmma/mod.rs",
-            "parity: self.parity ^ (at / stages % 2),",
-            "parity: self.parity,",
+            "phase: self.phase ^ (at / stages % 2),",
+            "phase: self.phase,",
         )],
         expect: Expect::Faults {
             all: &["Mbarrier"],
@@ -108,7 +108,7 @@ pub const ROWS: &[Row] = &[
         id: "turns_of_the_same_tiles",
         kernel: KERNEL,
         what: "the first warpgroup does not leave the second tile to the other",
-        edits: &[edit("wgmma/work.rs", "            self.next += stride;\n", "\n")],
+        edits: &[edit("wgmma/tile_scheduler.rs", "            self.next += stride;\n", "\n")],
         expect: faults(&["GlobalRace"]),
         ..ROW
     },
@@ -117,8 +117,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the second MMA tile of a warpgroup uses the first 64 rows of A",
         edits: &[consumer(
-            "at + a_bytes * i + PANEL_BYTES * group as u32",
-            "at + a_bytes * i",
+            "at + a_bytes * k_block + ATOM_BYTES * m as u32",
+            "at + a_bytes * k_block",
         )],
         expect: Expect::Mismatch,
         ..ROW
@@ -126,5 +126,5 @@ pub const ROWS: &[Row] = &[
 ];
 
 const fn consumer(find: &'static str, replace: &'static str) -> Edit {
-    edit("wgmma/products.rs", find, replace)
+    edit("wgmma/consumer.rs", find, replace)
 }

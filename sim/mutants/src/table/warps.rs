@@ -44,7 +44,8 @@ pub const ROWS: &[Row] = &[
                 warp::sync_warp(u32::MAX);
 ",
         }],
-        // sync_warp does not wait for exited lanes, so it completes; it does not order the other lanes' last sums.
+        // sync_warp does not wait for exited lanes, so it completes; it does not order the other lanes' last
+        // accumulators.
         expect: faults(&["SharedRace"]),
         seen_by: &[Racecheck],
         ..ROW
@@ -52,7 +53,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "reduce_shuffle_no_barrier",
         kernel: "reduce_shuffle",
-        what: "no barrier between the warps' sums and the warp that reduces them",
+        what: "no barrier between the warps' acc and the warp that reduces them",
         edits: &[Edit {
             file: "reduction.rs",
             find: "        // RAW: every warp's sum is written.

@@ -2,22 +2,22 @@
 //! begin.
 
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
-use kernels_gpu::gemm::row_copy::copy_rows_b16;
-use tilewright_contract::RowCopy;
+use kernels_gpu::gemm::pad_rows::copy_rows_b16;
+use tilewright_contract::PadRows;
 
 /// The numbers of a copy with `gap` elements behind each row.
-fn copy(rows: u32, columns: u32, gap: u32) -> RowCopy {
-    RowCopy {
+fn copy(rows: u32, columns: u32, gap: u32) -> PadRows {
+    PadRows {
         rows,
         columns,
         from_ld: columns + gap,
-        to_ld: RowCopy::padded(columns as usize) as u32,
+        to_ld: PadRows::padded(columns as usize) as u32,
     }
 }
 
 /// Copies a matrix that begins `skipped` elements behind a multiple of 256 bytes, and compares every element of the
 /// copy.
-fn is_right(copy: RowCopy, skipped: usize, schedule: Schedule) -> Report {
+fn is_right(copy: PadRows, skipped: usize, schedule: Schedule) -> Report {
     let what = format!("{copy:?}, {skipped} elements skipped, {schedule}");
     let [rows, columns, from_ld, to_ld] =
         [copy.rows, copy.columns, copy.from_ld, copy.to_ld].map(|extent| extent as usize);
@@ -29,7 +29,7 @@ fn is_right(copy: RowCopy, skipped: usize, schedule: Schedule) -> Report {
         _ => GlobalBuffer::from_slice(&elements),
     };
     let to = GlobalBuffer::<u16>::uninit(copy.to_elems());
-    let report = Launch::new(copy.blocks(), RowCopy::THREADS)
+    let report = Launch::new(copy.blocks(), PadRows::THREADS)
         .schedule(schedule)
         .checks(Checks::Full)
         // SAFETY: the buffers are what the copy says.

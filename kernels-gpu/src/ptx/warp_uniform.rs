@@ -11,7 +11,7 @@
 /// All 32 lanes of the warp execute this together.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn uniform(value: u32) -> u32 {
+pub unsafe fn warp_uniform(value: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let first: u32;

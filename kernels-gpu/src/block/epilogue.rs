@@ -1,4 +1,4 @@
-//! What becomes of the sums of a product before they are stored: a bias for each column, then an activation, in f32.
+//! Epilogue: per-column bias, then activation, computed in f32.
 
 use cuda_views::Global;
 use tilewright_contract::{Activation, GemmParams};
@@ -8,14 +8,14 @@ use crate::ptx::approximate::{exp2, reciprocal};
 
 /// The bias and the activation of a launch.
 #[derive(Clone, Copy)]
-pub struct Finish<E> {
+pub struct Epilogue<E> {
     bias: Option<Global<E>>,
     n: u32,
     activation: Activation,
 }
 
-impl<E: Element<Sum = f32>> Finish<E> {
-    /// Those of `params`.
+impl<E: Element<Acc = f32>> Epilogue<E> {
+    /// Epilogue of `params`.
     ///
     /// # Safety
     /// The bias, if there is one, has `n` elements in global memory.
@@ -30,7 +30,7 @@ impl<E: Element<Sum = f32>> Finish<E> {
         }
     }
 
-    /// The bias of columns `column` and `column + 1`: 0 for one that C does not have, and 0 where there is none.
+    /// The bias of columns `column` and `column + 1`; 0 past C's last column, and 0 without a bias.
     ///
     /// # Safety
     /// As for [`new`](Self::new), still.
@@ -43,8 +43,8 @@ impl<E: Element<Sum = f32>> Finish<E> {
         })
     }
 
-    /// `activation(scaled + bias)` of two neighbours of a row; `scaled` is `alpha * sum + beta * before`, and `bias`
-    /// what [`bias`](Self::bias) gives for their columns.
+    /// `activation(scaled + bias)` of two neighbors of a row; `scaled` is `alpha * acc + beta * source`, and `bias`
+    /// their columns' [`bias`](Self::bias).
     #[inline(always)]
     pub fn apply(self, scaled: [f32; 2], bias: [f32; 2]) -> [f32; 2] {
         let biased = [scaled[0] + bias[0], scaled[1] + bias[1]];
@@ -62,12 +62,12 @@ pub fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
-/// [`Activation::Gelu`]: as `tanh u = 2 / (1 + e^-2u) - 1`, it is `x / (1 + e^-2u)`,
+/// [`Activation::Gelu`]: since `tanh u = 2 / (1 + e^-2u) - 1`, it is `x / (1 + e^-2u)` with
 /// u = `sqrt(2 / pi) * (x + 0.044715 * x^3)`.
 ///
-/// `tanh.approx.f32`, one instruction, is wrong by up to 2^-11, which a C of f32 would show. Here the exponent has 5
-/// roundings, which count as often as it is large, and the rest less than 4 units in the last place: in all 2^-20 of
-/// the result, 2^-21 |2u| e^-2u / (1 + e^-2u) of the result, and 2^-120 where something underflows.
+/// The error of `tanh.approx.f32`, one instruction, is up to 2^-11, too much for a C of f32. Here the exponent has 5
+/// roundings, whose effect grows with its size; the rest is off by less than 4 units in the last place. The total error
+/// is 2^-20 of the result, plus 2^-21 |2u| e^-2u / (1 + e^-2u) of the result, plus 2^-120 on underflow.
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {
     /// `sqrt(2 / pi) * 2 / ln 2`, and 0.044715 times that.

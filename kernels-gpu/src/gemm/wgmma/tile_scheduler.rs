@@ -1,0 +1,150 @@
+//! Persistent tile scheduler.
+
+use cuda_std::thread;
+use tilewright_contract::{GemmParams, RasterTile, WgmmaTile};
+
+use super::Tile;
+use crate::block::split_k::SplitTile;
+use crate::ptx::cluster;
+
+/// Persistent tile scheduler. Each cluster takes every `stride`-th group of M-adjacent tiles, all tiles of split 0
+/// first.
+#[derive(Clone, Copy)]
+pub(super) struct TileScheduler {
+    /// Groups of `cluster` tiles along M.
+    groups_m: u32,
+    /// Tiles along N.
+    tiles_n: u32,
+    /// Rasterization: groups along M before the next column, as in [`RasterTile::of_block`].
+    raster_m: u32,
+    /// The CTA's rank in its cluster.
+    pub(super) rank: u32,
+    /// The next group of tiles.
+    next: u32,
+    /// Number of clusters: from one group to the next.
+    stride: u32,
+    /// Elements along K: of the problem, and of each split but the last.
+    k: u32,
+    k_per_split: u32,
+    splits: u32,
+}
+
+/// A tile of C and a split of K.
+#[derive(Clone, Copy)]
+pub(super) struct WorkTile {
+    /// The first row. The last tiles of a cluster may start past C's last row: the CTA still loads its part of B, which
+    /// the others need.
+    pub(super) row: u32,
+    /// The first column.
+    pub(super) column: u32,
+    /// The first element along K.
+    pub(super) k: u32,
+    /// Number of k-tiles.
+    pub(super) k_tiles: u32,
+    /// The split.
+    split: u32,
+    /// Index among all work tiles.
+    pub(super) index: u32,
+}
+
+impl TileScheduler {
+    /// Scheduler of this CTA.
+    #[inline(always)]
+    pub(super) fn new<T: Tile>(params: &GemmParams<impl Sized>) -> Self {
+        let tile = const { T::TILE };
+        let (cta, ctas) = (thread::block_idx_x(), thread::grid_dim_x());
+        let k = params.k;
+        let (k_per_split, splits) = if const { T::TILE.supports_split_k() } {
+            (params.k_per_split, params.splits)
+        } else {
+            (k, 1)
+        };
+        Self {
+            groups_m: params.m.div_ceil(tile.m * tile.cluster),
+            tiles_n: params.n.div_ceil(tile.n),
+            raster_m: params.group_m.div_ceil(tile.cluster),
+            rank: if const { T::TILE.cluster == 1 } {
+                0
+            } else {
+                cluster::rank()
+            },
+            next: cta / tile.cluster,
+            stride: ctas / tile.cluster,
+            k,
+            k_per_split,
+            splits,
+        }
+    }
+
+    /// The next work tile, or none.
+    #[inline(always)]
+    pub(super) fn next<T: Tile>(&mut self) -> Option<WorkTile> {
+        let tile = const { T::TILE };
+        if self.is_done() {
+            return None;
+        }
+        let at = if self.groups_m <= self.raster_m && self.next < self.groups_m * self.tiles_n {
+            // The same with one division instead of three: the first loads of a CTA wait for it.
+            let groups_m = self.groups_m.max(1);
+            RasterTile {
+                tile_m: self.next % groups_m,
+                tile_n: self.next / groups_m,
+                split: 0,
+            }
+        } else {
+            RasterTile::of_block(self.next, self.groups_m, self.tiles_n, self.raster_m)
+        };
+        let index = self.next;
+        self.next += self.stride;
+        let k = at.split * self.k_per_split;
+        let k_tiles = self.k_per_split.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K);
+        Some(WorkTile {
+            row: (at.tile_m * tile.cluster + self.rank) * tile.m,
+            column: at.tile_n * tile.n,
+            k,
+            k_tiles,
+            split: at.split,
+            index,
+        })
+    }
+
+    /// Whether there is no next work tile.
+    #[inline(always)]
+    pub(super) fn is_done(self) -> bool {
+        self.next >= self.groups_m * self.tiles_n * self.splits
+    }
+
+    /// Ping-pong schedule: warpgroups 0 and 1 alternate over the CTA's work tiles, the first of which is `first`.
+    /// Returns the first work tile of `warpgroup` and a scheduler of its others.
+    #[inline(always)]
+    pub(super) fn ping_pong<T: Tile>(mut self, warpgroup: u32, first: Option<WorkTile>) -> (Option<WorkTile>, Self) {
+        let stride = self.stride;
+        self.stride *= 2;
+        if warpgroup == 0 {
+            self.next += stride;
+            (first, self)
+        } else {
+            (self.next::<T>(), self)
+        }
+    }
+
+    /// Whether the CTA has a work tile after this one, in the ping-pong schedule.
+    #[inline(always)]
+    pub(super) fn has_next(self, work: WorkTile) -> bool {
+        work.index + self.stride / 2 < self.groups_m * self.tiles_n
+    }
+
+    /// The split of a warpgroup in a work tile: its 64 rows count as a tile of their own.
+    #[inline(always)]
+    pub(super) fn split_tile<T: Tile>(self, work: WorkTile, warpgroup: u32) -> SplitTile {
+        let tile = const { T::TILE };
+        let rows = work.row / WgmmaTile::ROWS + warpgroup;
+        SplitTile {
+            tile: rows * self.tiles_n + work.column / tile.n,
+            tiles: self.groups_m * tile.cluster * tile.consumers() * self.tiles_n,
+            split: work.split,
+            splits: self.splits,
+            threads: WgmmaTile::WARPGROUP,
+        }
+    }
+}
