@@ -1,4 +1,4 @@
-//! The mapping between blocks and tiles of C.
+//! The mapping from CTAs to tiles of C.
 
 use core::fmt;
 
@@ -12,13 +12,13 @@ const MAX_BLOCKS: u64 = i32::MAX as u64;
 /// A one-dimensional grid over the tiles of C, row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
-    /// Tiles along the rows of C (M); with clusters a multiple of their blocks, of which the last may lie below C.
+    /// Tiles along the rows of C (M); with clusters a multiple of their CTAs; the last tiles may be below C.
     pub tiles_m: u32,
     /// Tiles along the columns of C (N).
     pub tiles_n: u32,
-    /// Parts of K, each with blocks of its own.
+    /// Splits of K, each with CTAs of its own.
     pub splits: u32,
-    /// Blocks at most: with fewer than tiles each block computes several.
+    /// CTAs at most: with fewer CTAs than tiles each computes several.
     most: u32,
 }
 

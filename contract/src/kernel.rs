@@ -48,7 +48,7 @@ pub struct Kernel {
     pub cluster: u32,
     /// The tiles of a CTA.
     pub schedule: Schedule,
-    /// The instructions that multiply.
+    /// The MMA instructions.
     pub mma: MmaPath,
     /// How A and B reach shared memory.
     pub loads: Loads,
@@ -128,7 +128,7 @@ impl Kernel {
         }
     }
 
-    /// Whether it multiplies a matrix and a vector.
+    /// Whether it computes a matrix-vector product.
     pub const fn takes_vector(&self) -> bool {
         matches!(self.operands, Operands::MatrixAndVector(_))
     }

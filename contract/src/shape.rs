@@ -26,7 +26,7 @@ impl fmt::Display for Operand {
     }
 }
 
-/// How a matrix lies in memory, in the words of BLAS.
+/// Whether a matrix is transposed, in the words of BLAS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transpose {
     /// As the product reads it: rows of A are rows in memory.
@@ -114,7 +114,7 @@ impl GemmShape {
         Self::with_transposes(m, n, k, [Transpose::No; 2], [lda, ldb, ldc])
     }
 
-    /// A shape whose operands lie transposed or not, with rows packed without gaps.
+    /// A shape whose operands are transposed or not, with rows packed without gaps.
     ///
     /// # Errors
     /// [`ShapeError`] with the operand and the numbers.
@@ -181,7 +181,7 @@ impl GemmShape {
         Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)
     }
 
-    /// The same C without a sum along K, so that A and B have no elements: what alpha 0 leaves of a product, which BLAS
+    /// The same C with an empty K, so that A and B have no elements: what alpha 0 leaves of a product, which BLAS
     /// computes without reading them.
     pub const fn without_k(mut self) -> Self {
         self.args.k = 0;
@@ -203,7 +203,7 @@ impl GemmShape {
         self.args.k as usize
     }
 
-    /// How an operand lies in memory; C is never transposed.
+    /// Whether an operand is transposed; C never is.
     pub const fn transpose(&self, operand: Operand) -> Transpose {
         match operand {
             Operand::A => self.transpose[0],

@@ -1,7 +1,7 @@
 //! What a device offers, asked of the driver.
 //!
 //! `cust`'s attribute list stops before the shared-memory attributes that matter here (opt-in limit, reserve, blocks
-//! per multiprocessor), so those are read by number through `cuDeviceGetAttribute`.
+//! per SM), so those are read by number through `cuDeviceGetAttribute`.
 
 use cust::device::Device;
 use cust_raw::CUdevice_attribute as Attribute;

@@ -4,9 +4,9 @@
 use cuda_sim::access::Space;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use half::{bf16, f16};
-use kernels_gpu::block::element::Narrowed;
-use kernels_gpu::gemm::mma_sync::{KMajor, MnMajor, OperandMajor};
-use kernels_gpu::gemm::mma_sync::{TensorElement, Tile, gemm};
+use kernels_gpu::block::element::{Narrowed, TensorElement};
+use kernels_gpu::block::major::{KMajor, MnMajor, OperandMajor};
+use kernels_gpu::gemm::mma_sync::{Tile, gemm};
 use tilewright_contract::{Activation, GemmArgs, GemmParams, Output, TensorTile, span_elems, tensor_tiles};
 
 /// Those that are meant for GPUs.
@@ -123,12 +123,12 @@ where
 {
     let Shape { m, n, k, pad, pad_c } = shape;
     let ld = |columns: u32| columns.next_multiple_of(8) + 8 * pad;
-    let a = if LA::ALONG_K {
+    let a = if LA::MAJOR.is_k() {
         Matrix::<E>::new(m, k, ld(k), 1)
     } else {
         Matrix::new(k, m, ld(m), 1)
     };
-    let b = if LB::ALONG_K {
+    let b = if LB::MAJOR.is_k() {
         Matrix::<E>::new(n, k, ld(k), 4)
     } else {
         Matrix::new(k, n, ld(n), 4)
@@ -177,8 +177,8 @@ where
     for row in 0..m as usize {
         for column in 0..n as usize {
             let terms = (0..k as usize).map(|i| {
-                let a = if LA::ALONG_K { a.get(row, i) } else { a.get(i, row) };
-                let b = if LB::ALONG_K {
+                let a = if LA::MAJOR.is_k() { a.get(row, i) } else { a.get(i, row) };
+                let b = if LB::MAJOR.is_k() {
                     b.get(column, i)
                 } else {
                     b.get(i, column)

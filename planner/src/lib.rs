@@ -4,8 +4,8 @@
 //! where the accumulators live, how results leave. [`worksheet`] lays it out and adds it up against an architecture's
 //! limit.
 //!
-//! A CTA is a thread block, an SM a multiprocessor. Everything here is a pure function of its arguments: no GPU, no
-//! driver, no clock.
+//! A CTA is a thread block, an SM a streaming multiprocessor. Everything here is a pure function of its arguments: no
+//! GPU, no driver, no clock.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -165,7 +165,7 @@ mod tests {
             assert_eq!(of(1, 5, [other, no]).0, Some((Operand::B, Major::Mn)));
             assert_eq!(of(1, 5, [other, yes]).0, Some((Operand::B, Major::K)));
             assert_eq!(of(2, 2, [other, no]).0, None);
-            // The other vector lies in one row, or one element a row.
+            // The other vector is one row, or one element per row.
             assert_eq!(of(5, 1, [no, other]).1.ldb, 1);
             assert_eq!(of(1, 5, [other, no]).1.lda, 1);
         }

@@ -26,7 +26,7 @@ impl RegisterTile {
     /// of padding the 32 addresses fall into 32 banks, without they would fall into 4.
     pub const A_PITCH: u32 = Self::WIDTH + 4;
 
-    /// Threads of a block, each with 8 x 8 elements of C.
+    /// Threads of a CTA, each with 8 x 8 elements of C.
     pub const THREADS: u32 = 256;
 
     /// Bytes of `A_s`.

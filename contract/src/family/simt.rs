@@ -286,7 +286,7 @@ mod tests {
     fn a_transposing_warp_hits_every_bank_once() {
         for kernel in &KERNELS {
             for pitch in [kernel.tile.m + BlockTile::PAD, kernel.tile.n + BlockTile::PAD] {
-                // Neighbouring lanes have neighbours along K, or vectors of 4 of them.
+                // Neighboring lanes have neighbors along K, or vec4s of them.
                 for (along_k, vector) in [(8, 1), (2, 4)] {
                     let banks: u64 = (0..32)
                         .map(|lane| (lane % along_k * vector * pitch + lane / along_k) % 32)

@@ -8,31 +8,31 @@ use crate::kernel::{Kernel, TileShape};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::{Bytes, Elems};
 
-/// Threads in one block, at most (CUDA programming guide, "Compute Capabilities", all architectures).
+/// Threads of a CTA, at most (CUDA programming guide, "Compute Capabilities", all architectures).
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 
-/// Threads along one side of a block whose threads compute one element each, at most: 32 x 32 =
+/// Threads along one side of a CTA whose threads compute one element each, at most: 32 x 32 =
 /// [`MAX_THREADS_PER_BLOCK`].
 pub const MAX_THREADS_PER_SIDE: u32 = 32;
 
-/// Threads along one side of a block whose threads compute several elements each, at most. 16 x 16 threads may use the
+/// Threads along one side of a CTA whose threads compute several elements each, at most. 16 x 16 threads may use the
 /// architecture's 255 registers a thread (65536 registers / 256 threads), so that no launch can fail for the lack of
 /// them.
 const MAX_THREADS_PER_SIDE_WIDE: u32 = 16;
 
 const _: () = assert!(MAX_THREADS_PER_SIDE * MAX_THREADS_PER_SIDE == MAX_THREADS_PER_BLOCK);
 
-/// A square tile of C and the block that computes it.
+/// A square tile of C and the CTA that computes it.
 ///
 /// A tile of up to 32 elements a side has one thread an element. A wider tile gives each thread a grid of
-/// `outputs_per_side x outputs_per_side` elements, `threads_per_side` apart, so that a warp still reads neighbouring
+/// `outputs_per_side x outputs_per_side` elements, `threads_per_side` apart, so that a warp still reads neighboring
 /// columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TileGeometry {
     width: u32,
 }
 
-/// A tile width that no block can compute.
+/// A tile width that no CTA can compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileError {
     /// The width asked for, in elements.
@@ -59,10 +59,11 @@ impl TileGeometry {
     pub const MIN_WIDTH: u32 = 1;
 
     /// Elements of C that one thread computes along each side: the choices, each an entry point of its own, since the
-    /// sums live in registers, whose number is fixed when a kernel is compiled.
+    /// accumulators are in registers, whose number is fixed when a kernel is compiled.
     pub const OUTPUTS_PER_SIDE: [u32; 3] = [1, 4, 8];
 
-    /// The widest tile, in elements: 8 x 8 sums of f64 take 128 of a thread's 255 registers; 16 x 16 would exceed them.
+    /// The widest tile, in elements: 8 x 8 accumulators of f64 take 128 of a thread's 255 registers; 16 x 16 would
+    /// exceed them.
     pub const MAX_WIDTH: u32 = MAX_THREADS_PER_SIDE_WIDE * Self::OUTPUTS_PER_SIDE[Self::OUTPUTS_PER_SIDE.len() - 1];
 
     /// The widths, both ends included, whose threads compute `OUTPUTS_PER_SIDE[choice]` elements along each side.
@@ -115,12 +116,12 @@ impl TileGeometry {
         Self::OUTPUTS_PER_SIDE[choice]
     }
 
-    /// Threads along each side of the block.
+    /// Threads along each side of the CTA.
     pub const fn threads_per_side(self) -> u32 {
         threads_per_side(self.width, self.outputs_per_side())
     }
 
-    /// Threads of the block.
+    /// Threads of the CTA.
     pub const fn threads(self) -> u32 {
         self.threads_per_side() * self.threads_per_side()
     }
@@ -133,7 +134,7 @@ impl TileGeometry {
     }
 }
 
-/// Two square tiles, one behind the other, in one allocation:
+/// Two square tiles, one after the other, in one allocation:
 ///
 /// ```text
 /// byte 0                     a_part              a_part + b_part
@@ -279,7 +280,7 @@ pub(super) const fn with_static(family: Family, symbol: &'static str, dtype: DTy
 
 /// The kernel whose widths these are, with the widest.
 const fn kernel(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2], storage: Storage) -> Kernel {
-    // Tile, block and bytes follow from the width.
+    // Tile, CTA and bytes follow from the width.
     let kernel = Kernel {
         widths: Some(widths),
         max_threads: None,
@@ -333,7 +334,7 @@ mod tests {
             let tile = TileGeometry::new(width).expect("width in range");
             let (threads, outputs) = (tile.threads_per_side(), tile.outputs_per_side());
             assert!(tile.threads() <= MAX_THREADS_PER_BLOCK, "{width}");
-            // 65536 registers of a block, 255 of a thread, rounded up to 256 by the allocation unit.
+            // 65536 registers of a CTA, 255 of a thread, rounded up to 256 by the allocation unit.
             assert!(outputs == 1 || tile.threads() * 256 <= 65536, "{width}");
             assert!(threads * outputs >= width, "{width}: every column has a thread");
             assert!(
@@ -378,7 +379,7 @@ mod tests {
             for width in TileGeometry::MIN_WIDTH..TileGeometry::MAX_WIDTH {
                 let total = TilePair::new(TileGeometry::new(width).expect("in range"), dtype).total();
                 let at = TilePair::widest_within(total, dtype).expect("fits");
-                // Padding can make neighbours equal in size; then the wider one is right.
+                // Padding can make neighbors equal in size; then the wider one is right.
                 assert!(at.width() >= width && TilePair::new(at, dtype).total() <= total);
                 let under = TilePair::widest_within(Bytes(total.get() - 1), dtype).map_or(0, TileGeometry::width);
                 assert!(under < width);

@@ -97,11 +97,11 @@ pub enum Schedule {
     OneTilePerCta,
     /// No more CTAs than are resident at once; each computes tile after tile.
     Persistent,
-    /// The same with two consumer warpgroups, each with a tile of its own: one multiplies while the other stores.
+    /// The same with two consumer warpgroups, each with a tile of its own: one computes while the other stores.
     PingPong,
 }
 
-/// The instructions that multiply.
+/// The MMA instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MmaPath {
     /// `fma` of single threads.
@@ -112,7 +112,7 @@ pub enum MmaPath {
     Wgmma,
 }
 
-/// How A and B reach the threads that multiply.
+/// How A and B are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loads {
     /// Loads into registers, and stores to shared memory where there is any.

@@ -21,7 +21,7 @@ const LEAST_FOR_POWER: Duration = Duration::from_millis(300);
 /// A device while it was timed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Telemetry {
-    /// Clock of the multiprocessors in MHz, median.
+    /// Clock of the SMs in MHz, median.
     pub clock_mhz: Option<f64>,
     /// Mean power in watts.
     pub power_w: Option<f64>,

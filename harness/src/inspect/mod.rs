@@ -57,7 +57,7 @@ pub struct Inspected {
     /// A block with the widest tile that the planner launches this entry point with, `None` where none fits; or the one
     /// block of a kernel that is no family.
     pub budget: Option<Budget>,
-    /// How many such blocks a multiprocessor holds, and why no more.
+    /// How many such blocks an SM holds, and why no more.
     pub occupancy: Option<Occupancy>,
 }
 

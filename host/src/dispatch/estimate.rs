@@ -1,7 +1,7 @@
 //! How long a product takes with one of this project's kernels.
 //!
 //! A kernel of one stage alternates between loading and multiplying, so a block spends most of its time waiting, and
-//! what a multiprocessor's other blocks do meanwhile decides the speed. Measured on an H200, the cycles that `b`
+//! what an SM's other blocks do meanwhile decides the speed. Measured on an H200, the cycles that `b`
 //! resident blocks take for a step along k are close to `latency + b * work`: a straight line in b, whose two numbers
 //! [`Speeds`] has for each kernel and tile width, with the cycles that a block costs besides its steps.
 //! `benches/gpu_pick` measures and fits them (`gpu_pick --calibrate`), on other shapes than those on which it judges
@@ -32,9 +32,9 @@ pub struct Work {
 pub struct Rounds {
     /// Steps along k of a block; the last tile counts in full.
     pub steps: f64,
-    /// Tiles that the busiest multiprocessor has in all, each a block's or one of several of a block that stays.
+    /// Tiles that the busiest SM has in all, each a block's or one of several of a block that stays.
     pub blocks: u64,
-    /// Blocks that a multiprocessor holds at once.
+    /// Blocks that an SM holds at once.
     pub resident: u64,
 }
 
@@ -62,7 +62,7 @@ impl Rounds {
     }
 }
 
-/// Microseconds that a product takes; `None` where no multiprocessor holds a block, or nothing was measured of the
+/// Microseconds that a product takes; `None` where no SM holds a block, or nothing was measured of the
 /// kernel.
 ///
 /// On other architectures than the measured one the work is scaled by the rate of multiplications and the latency is
@@ -105,7 +105,7 @@ pub fn copying_us(kernel: &Kernel, shape: &GemmShape, product: &GpuModel) -> f64
 }
 
 /// Cycles that a block of the kernels with tensor maps waits for L2 for each element along K, where L2 gives all
-/// multiprocessors what it can; 0 for other kernels, whose lines have it.
+/// SMs what it can; 0 for other kernels, whose lines have it.
 ///
 /// A row of a box is 128 bytes. Where the rows of a matrix begin at no multiples of that, each lies in two lines of L2,
 /// which is asked for both: on an H200 4104 x 4120 x 4136 took 347 us in tiles of 128 x 128, and 4096 cubed 210 us.
@@ -126,7 +126,7 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &GpuModel) -> f64 {
     busy * f64::from(rows * dtype.size_bytes()) / L2_BYTES_PER_CYCLE
 }
 
-/// Bytes that a multiprocessor gets of L2 in a cycle while all others ask for as much (H200: 24 KiB in 384 to 440
+/// Bytes that an SM gets of L2 in a cycle while all others ask for as much (H200: 24 KiB in 384 to 440
 /// cycles, 128 x 64 tiles of 1024 cubed, that is 56 to 64). Chosen by hand just above: with 60, 4104 x 4120 x 4136
 /// would be given 128 x 256, which a script timed 6 to 8 % behind 128 x 168.
 const L2_BYTES_PER_CYCLE: f64 = 65.0;
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn rounds_count_what_the_busiest_multiprocessor_does() {
         let shape = GemmShape::packed(100, 100, 20).expect("valid");
-        // 7 x 7 tiles of 16 on 10 multiprocessors: 5 on the busiest, 2 at once: 3 rounds; 2 tiles deep.
+        // 7 x 7 tiles of 16 on 10 SMs: 5 on the busiest, 2 at once: 3 rounds; 2 tiles deep.
         let mut work = Work {
             kernel: Kernel::find(Family::TILED_DYNAMIC, DType::F32, 16).expect("exists"),
             splits: 1,
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn blocks_that_stay_have_the_tiles_of_the_slowest() {
         let work = wgmma_work(64);
-        // 5 x 5 tiles of 64, two blocks on each of 4 multiprocessors: 8 blocks, of which one has 4 tiles, and so has
+        // 5 x 5 tiles of 64, two blocks on each of 4 SMs: 8 blocks, of which one has 4 tiles, and so has
         // its neighbour for all we know.
         let shape = GemmShape::packed(300, 300, 100).expect("valid");
         let rounds = Rounds::new(&work, &shape, 2, 4).expect("not empty");

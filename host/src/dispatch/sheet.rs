@@ -19,7 +19,7 @@ pub struct KernelSheet {
     pub dynamic_bytes: u32,
     /// Registers of a thread.
     pub registers_per_thread: u32,
-    /// Blocks that a multiprocessor holds.
+    /// Blocks that an SM holds.
     pub occupancy: Occupancy,
     /// The worksheet; `None` for a kernel that has no tiles in shared memory.
     pub worksheet: Option<Worksheet>,

@@ -5,7 +5,7 @@ use std::fmt;
 use cuda_arch::Architecture;
 use tilewright_contract::{KERNELS, Kernel};
 
-/// A line of the table: cycles of a multiprocessor.
+/// A line of the table: cycles of an SM.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Speed {
     /// Columns of the tile.

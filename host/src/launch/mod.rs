@@ -320,7 +320,7 @@ impl Gpu {
         FunctionUsage::query(&self.loaded(&self.pad_rows, PadRows::SYMBOL)?)
     }
 
-    /// Blocks of `threads` threads with this much dynamic shared memory that a multiprocessor holds, as the driver
+    /// Blocks of `threads` threads with this much dynamic shared memory that an SM holds, as the driver
     /// counts them (`cuOccupancyMaxActiveBlocksPerMultiprocessor`). Raises the kernel's limit of dynamic shared memory
     /// first, as a launch would: without that the driver answers 0 above the default limit.
     ///

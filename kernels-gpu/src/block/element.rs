@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 
 use crate::ptx::convert;
+use crate::ptx::mma::MmaElement;
 
 /// An accumulator: f32, or f64 for f64 elements.
 pub trait Accumulator: Copy + Add<Output = Self> + Mul<Output = Self> {
@@ -59,6 +60,12 @@ impl Narrowed for bf16 {
         convert::f32_to_bf16x2(acc)
     }
 }
+
+/// An element of A and B of the tensor-core kernels: f16 or bf16.
+pub trait TensorElement: Narrowed + MmaElement {}
+
+impl TensorElement for f16 {}
+impl TensorElement for bf16 {}
 
 /// A type that is its own accumulator.
 macro_rules! own_accumulator {

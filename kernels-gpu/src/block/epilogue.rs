@@ -1,4 +1,4 @@
-//! Epilogue: per-column bias, then activation, computed in f32.
+//! Epilogue arithmetic, in f32: `activation(alpha * acc + beta * source + bias)`.
 
 use cuda_views::Global;
 use tilewright_contract::{Activation, GemmParams};
@@ -54,6 +54,13 @@ impl<E: Element<Acc = f32>> Epilogue<E> {
             Activation::Gelu => biased.map(gelu),
         }
     }
+}
+
+/// `alpha * acc + beta * source`; with beta 0 the source is not loaded.
+#[inline(always)]
+pub fn linear_combination(alpha: f32, acc: f32, beta: f32, source: impl FnOnce() -> f32) -> f32 {
+    let scaled = alpha * acc;
+    if beta == 0.0 { scaled } else { scaled + beta * source() }
 }
 
 /// `max(x, 0)`, NaN for NaN.

@@ -2,7 +2,9 @@
 
 pub mod element;
 pub mod epilogue;
+pub mod major;
 pub mod operands;
+pub mod pipeline;
 pub mod split_k;
 pub mod unroll;
 pub mod warp;

@@ -10,8 +10,8 @@
 //! Nothing is used twice, so nothing belongs in shared memory. A tile of 32 columns would compute 31 of them for
 //! nothing; here the time is that of reading the matrix once. Enough loads must be in flight: by Little's law 4.8 TB/s
 //! times 0.7 us are 25 KB per SM. A thread loads 8 vec4s before it uses the first, 32 KiB per CTA of 256 threads.
-//! `min_blocks` keeps `ptxas` to that: by itself it places each FMA after its load, in 32 registers, so that an SM could
-//! hold 8 CTAs, more than there are.
+//! `min_blocks` keeps `ptxas` to that: by itself it places each FMA after its load, in 32 registers, so that an SM
+//! could hold 8 CTAs, more than there are.
 //!
 //! Shapes (elements): C has `outputs` elements, the matrix `k` for each ([`MatrixVectorTile`] says which operand it
 //! is). If few outputs leave SMs idle, K is split (split-K), as in [`simt`](super::simt).
@@ -26,6 +26,7 @@ use cuda_views::{Global, GlobalMut, Shared};
 use tilewright_contract::family::matrix_vector;
 use tilewright_contract::{GemmParams, Major, MatrixVectorTile, span_elems};
 
+use crate::block::epilogue::linear_combination;
 use crate::block::split_k::{SplitTile, WholeCta, reduce};
 use crate::block::unroll::unrolled;
 
@@ -121,12 +122,7 @@ impl Problem {
         // SAFETY: inside C, and no other thread's element.
         unsafe {
             let source = self.c.get_if(inside && params.beta != 0.0, index, 0.0);
-            let scaled = params.alpha * acc[0][0];
-            let value = if params.beta == 0.0 {
-                scaled
-            } else {
-                scaled + params.beta * source
-            };
+            let value = linear_combination(params.alpha, acc[0][0], params.beta, || source);
             self.c.set_if(inside, index, || value);
         }
     }
@@ -284,9 +280,9 @@ unsafe fn load<const V: usize>(from: Global<f32>, index: usize) -> [f32; V] {
 #[inline(always)]
 fn warp_accumulators() -> Shared<f32> {
     const ELEMS: usize = MatrixVectorTile::static_bytes(Major::Mn).get() as usize / size_of::<f32>();
-    let acc = shared_array![f32; ELEMS];
+    let warps = shared_array![f32; ELEMS];
     // SAFETY: an array of so many elements.
-    unsafe { Shared::new(acc, ELEMS) }
+    unsafe { Shared::new(warps, ELEMS) }
 }
 
 macro_rules! entry_points {

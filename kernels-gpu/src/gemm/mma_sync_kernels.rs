@@ -1,21 +1,21 @@
-//! Tensor cores, a warp at a time. The body is [`mma_sync`]; it says the pseudocode.
+//! `mma.sync`, a warp at a time. The body is [`mma_sync`].
 //!
-//! Elements have 16 bits, and what multiplies is not a thread but a warp. `ldmatrix`
-//! loads what each lane must bring to `mma.m16n8k16`, four 8 x 8 matrices an instruction, and an XOR of chunks takes
-//! the place of padding: rows of 64 bytes and no bank conflicts. Accumulators are in f32. What follows them is
-//! [`epilogue`](crate::block::epilogue): a bias, an activation.
+//! Elements have 16 bits. `ldmatrix` loads the fragments of `mma.m16n8k16`, four 8 x 8 matrices per instruction. A
+//! swizzle replaces padding: rows of 64 bytes and no bank conflicts. Accumulators are in f32, then the
+//! [`epilogue`](crate::block::epilogue): bias and activation.
 //!
-//! Shapes (elements): a warp has 64 x 64 of C, which makes 32 `mma` of 8 `ldmatrix`. Rows of A and B begin at multiples
-//! of 16 bytes and end anywhere.
+//! Shapes (elements): a warp computes 64 x 64 of C, by 32 `mma` and 8 `ldmatrix` per k-block. Rows of A and B start at
+//! multiples of 16 bytes and may have any length.
 //!
-//! Prediction at 4096 cubed on an H200: 400 TFLOP/s. `mma.sync` reaches some 63 % of what `wgmma` does, 620 of 989;
-//! what others measured on such chips lies between 300 and 450. Measured: 395 to 412, 0.57 to 0.58 of cuBLAS.
+//! Prediction at 4096 cubed on an H200: 400 TFLOP/s. `mma.sync` reaches some 63 % of `wgmma`, 620 of 989; others have
+//! measured 300 to 450 on such chips. Measured: 395 to 412, 0.57 to 0.58 of cuBLAS.
 
 use cuda_std::kernel;
 use half::{bf16, f16};
 use tilewright_contract::{GemmParams, TensorTile, tensor_tiles};
 
-use crate::gemm::mma_sync::{self, KMajor, MnMajor, Tile};
+use crate::block::major::{KMajor, MnMajor};
+use crate::gemm::mma_sync::{self, Tile};
 
 macro_rules! tile_types {
     ($($tile:ident)*) => {$(
@@ -37,7 +37,7 @@ macro_rules! entry_points {
             )]
             ///
             /// # Safety
-            /// As for the body: operands as `params` describes them, grid, block and dynamic shared memory
+            /// As for the body: operands as `params` describes them, grid, CTA and dynamic shared memory
             /// of the plan, no split-K.
             #[kernel(max_threads = tensor_tiles::$tile.threads(), min_blocks = tensor_tiles::$tile.min_blocks)]
             pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {

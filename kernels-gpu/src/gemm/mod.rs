@@ -2,15 +2,15 @@
 //!
 //! | family | how | shared memory |
 //! |---|---|---|
-//! | [`tiled_static`] | tiles of A and B are loaded once a CTA and reused by all its threads | static, 2 W² elements |
+//! | [`tiled_static`] | the threads of a CTA share tiles of A and B | static, 2 W² elements |
 //! | [`tiled_dynamic`] | the same tiles, their size chosen at launch | dynamic, both tiles in one allocation |
-//! | [`register_tile`] | a tile of registers for each thread, fed by short tiles | static, 8320 bytes |
-//! | [`simt_kernels`] | f32 by `fma`: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
-//! | [`matrix_vector`] | C of one column or row: nothing is used twice, enough loads are under way | none, or static, 4096 bytes |
+//! | [`register_tile`] | a register tile per thread, fed by short k-tiles | static, 8320 bytes |
+//! | [`simt_kernels`] | f32 by FMA: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
+//! | [`matrix_vector`] | C of one column or row: enough loads in flight | none, or static, 4096 bytes |
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
-//! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA loads and stores: every layout, several tiles, split-K | dynamic, 4 to 12 stages and panels of C |
+//! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
 //!
-//! `pad_rows` copies an operand into rows that the tensor cores' kernels take.
+//! `pad_rows` pads an operand with an unaligned leading dimension for the tensor-core kernels.
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
 //! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
@@ -27,22 +27,25 @@ pub mod wgmma;
 
 // Entry points: on the host all of them, in a PTX module those of its target, in a library none.
 cfg_if! {
-    if #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", feature = "wgmma"))))] {
+    if #[cfg(any(not(target_arch = "nvptx64"), not(any(feature = "library", feature = "wgmma"))))] {
         pub mod matrix_vector;
-        pub mod register_tile;
         pub mod pad_rows;
+        pub mod register_tile;
         pub mod tiled_dynamic;
         pub mod tiled_static;
     }
 }
 cfg_if! {
-    if #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", feature = "wgmma", not(feature = "async_copy")))))] {
+    if #[cfg(any(
+        not(target_arch = "nvptx64"),
+        all(feature = "async_copy", not(any(feature = "library", feature = "wgmma")))
+    ))] {
         pub mod mma_sync_kernels;
         pub mod simt_kernels;
     }
 }
 cfg_if! {
-    if #[cfg(not(all(target_arch = "nvptx64", any(feature = "library", not(feature = "wgmma")))))] {
+    if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "wgmma", not(feature = "library"))))] {
         pub mod wgmma_kernels;
     }
 }

@@ -1,23 +1,23 @@
 //! f32 by `fma`, a tile of registers for each thread: for devices without `cp.async`.
 //!
 //! ```text
-//! for each step of DEPTH along K:
-//!     the block copies WIDTH x DEPTH of A, transposed, and DEPTH x WIDTH of B into shared memory   (outside: zeros)
+//! for each k-tile of DEPTH elements:
+//!     the CTA loads WIDTH x DEPTH of A, transposed, and DEPTH x WIDTH of B into shared memory      (outside: zeros)
 //!     barrier                                                                                      RAW: tiles filled
-//!     for each k of the step:
-//!         the thread loads 8 elements of A_s and 8 of B_s, as four vectors of 16 bytes
-//!         its 8 x 8 sums += their outer product
+//!     for each k of the k-tile:
+//!         the thread loads 8 elements of A_s and 8 of B_s, as four vec4s
+//!         its 8 x 8 acc += their outer product
 //!     barrier                                                                                      WAR: tiles drained
-//! C = sums
+//! C = acc
 //! ```
 //!
 //! Shapes (elements): `A_s` is DEPTH x WIDTH with a pitch of WIDTH + 4, so that the 4 x 8 elements that a warp stores
 //! fall into different banks; `B_s` is DEPTH x WIDTH. A thread's rows are `4 ty..` and `4 ty + 64..`, four each, its
 //! columns likewise by `tx`.
 //!
-//! The tile of C is as wide as registers allow, the step along K as short as reuse allows: 16 elements loaded from
-//! shared memory feed 64 multiplications. 64 accumulators and 16 operands a thread take fewer than 128
-//! registers on sm_90, so two CTAs of 256 threads share an SM. `max_threads` tells the compiler so much.
+//! The tile of C is as wide as registers allow, the k-tile as short as reuse allows: 16 elements loaded from shared
+//! memory feed 64 FMA. 64 accumulators and 16 operands per thread take fewer than 128 registers on sm_90, so two CTAs
+//! of 256 threads share an SM. `max_threads` tells the compiler so.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
@@ -29,27 +29,38 @@ const WIDTH: u32 = RegisterTile::WIDTH;
 const DEPTH: u32 = RegisterTile::DEPTH;
 const PITCH: u32 = RegisterTile::A_PITCH;
 const THREADS: u32 = RegisterTile::THREADS;
-/// Threads along each side of the block; a quarter of the way from a thread's first rows to its last.
+/// Threads along each side of the CTA; a quarter of the way from a thread's first rows to its last.
 const SIDE: u32 = 16;
 
-/// Sums of one thread.
-type Sums = [[f32; 8]; 8];
+/// Accumulators of one thread.
+type Accumulators = [[f32; 8]; 8];
 
-/// Computes this block's tile of C.
+/// Computes this CTA's tile of C.
 ///
 /// # Safety
-/// - `operands` describes matrices in global memory.
-/// - `a_s` and `b_s` are disjoint parts of this block's shared memory, of `DEPTH * PITCH` and `DEPTH * WIDTH` elements,
-///   aligned to 16 bytes.
-/// - The block is 16 x 16, the grid covers C with tiles of `WIDTH`. Every thread of the block calls this.
+/// - The operands are as `params` describes them, in global memory.
+/// - The CTA has 16 x 16 threads, the grid covers C with tiles of `WIDTH`. Every thread of the CTA calls this.
 #[inline(always)]
-unsafe fn tile(operands: Operands<f32>, a_s: Shared<f32>, b_s: Shared<f32>) {
-    let Operands { a, b, c, args } = operands;
+unsafe fn register_tile(params: &GemmParams<f32>) {
+    const A_ELEMS: usize = (DEPTH * PITCH) as usize;
+    const B_ELEMS: usize = (DEPTH * WIDTH) as usize;
+    // u128: aligned for vectors of 16 bytes.
+    let a_s = shared_array![u128; A_ELEMS / 4];
+    let b_s = shared_array![u128; B_ELEMS / 4];
+    // SAFETY: two arrays of so many elements.
+    let (a_s, b_s) = unsafe {
+        (
+            Shared::<f32>::new(a_s.cast(), A_ELEMS),
+            Shared::<f32>::new(b_s.cast(), B_ELEMS),
+        )
+    };
+    // SAFETY: the matrices are as `params` says.
+    let Operands { a, b, c, args } = unsafe { Operands::new(params) };
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
     let first = ty * SIDE + tx;
     let origin = TileOrigin::of_block(thread::block_idx_x(), args.n, WIDTH);
 
-    let mut sums: Sums = [[0.0; 8]; 8];
+    let mut acc: Accumulators = [[0.0; 8]; 8];
     let mut k0 = 0;
     while k0 < args.k {
         for i in 0..WIDTH * DEPTH / THREADS {
@@ -90,28 +101,28 @@ unsafe fn tile(operands: Operands<f32>, a_s: Shared<f32>, b_s: Shared<f32>) {
                 let from_a = if i < 4 { low_a[i] } else { high_a[i - 4] };
                 for j in 0..8 {
                     let from_b = if j < 4 { low_b[j] } else { high_b[j - 4] };
-                    sums[i][j] += from_a * from_b;
+                    acc[i][j] += from_a * from_b;
                 }
             }
         }
-        // WAR: the tiles are drained before the next step overwrites them.
+        // WAR: the tiles are drained before the next k-tile overwrites them.
         thread::sync_threads();
         k0 += DEPTH;
     }
 
-    // Every turn written out: sums that are indexed at run time would live in local memory.
+    // Unrolled: accumulators that are indexed at run time would be in local memory.
     macro_rules! store {
         ($($i:literal)*) => {$(
             let row = origin.row + 4 * ty + $i % 4 + $i / 4 * (WIDTH / 2);
-            for (j, &sum) in sums[$i].iter().enumerate() {
+            for (j, &value) in acc[$i].iter().enumerate() {
                 let j = j as u32;
                 let column = origin.column + 4 * tx + j % 4 + j / 4 * (WIDTH / 2);
-                // SAFETY: inside C, and inside this block's tile, which no other block writes.
+                // SAFETY: inside C, and inside this CTA's tile, which no other CTA writes.
                 unsafe {
                     c.set_if(
                         row < args.m && column < args.n,
                         || row as usize * args.ldc as usize + column as usize,
-                        || sum,
+                        || value,
                     );
                 }
             }
@@ -120,32 +131,10 @@ unsafe fn tile(operands: Operands<f32>, a_s: Shared<f32>, b_s: Shared<f32>) {
     store!(0 1 2 3 4 5 6 7);
 }
 
-/// Computes this block's tile of C with static arrays for the tiles of A and B.
+/// `C = A * B`, row-major, f32.
 ///
 /// # Safety
-/// - The operands are as `params` describes them, in global memory.
-/// - The block is 16 x 16, the grid covers C with tiles of `WIDTH`. Every thread of the block calls this.
-#[inline(always)]
-pub unsafe fn register_tile(params: &GemmParams<f32>) {
-    const A_ELEMS: usize = (DEPTH * PITCH) as usize;
-    const B_ELEMS: usize = (DEPTH * WIDTH) as usize;
-    // u128: aligned for vectors of 16 bytes.
-    let a_s = shared_array![u128; A_ELEMS / 4];
-    let b_s = shared_array![u128; B_ELEMS / 4];
-    // SAFETY: two arrays of so many elements; the rest is the caller's promise.
-    unsafe {
-        tile(
-            Operands::new(params),
-            Shared::new(a_s.cast(), A_ELEMS),
-            Shared::new(b_s.cast(), B_ELEMS),
-        );
-    }
-}
-
-/// Elements of `f32`; the module says how.
-///
-/// # Safety
-/// As for the body: operands as `params` describes them, grid and block of the kernel table.
+/// As for the body: operands as `params` describes them, grid and CTA of the kernel table.
 #[kernel(max_threads = 256)]
 pub unsafe fn register_tile_f32(#[grid_constant] params: &GemmParams<f32>) {
     // SAFETY: the caller's promise.

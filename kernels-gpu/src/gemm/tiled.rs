@@ -76,7 +76,7 @@ pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>,
     let stride = TileGeometry::stride(width, R as u32);
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
     let origin = TileOrigin::of_block(thread::block_idx_x(), args.n, width);
-    // With R > 1 the last elements of a thread may lie outside the tile, when R does not divide the width.
+    // With R > 1 the last elements of a thread may be outside the tile, if R does not divide the width.
     let inside = |offset: u32| R == 1 || offset < width;
 
     let mut acc = [[E::Acc::ZERO; R]; R];

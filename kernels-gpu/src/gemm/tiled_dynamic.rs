@@ -59,7 +59,7 @@ macro_rules! entry_points {
             #[kernel]
             pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<$element>) {
                 let width = entry_points!(@width params.tile_width, $kind $($width)?);
-                // SAFETY: the parts are multiples of 16 bytes and lie inside the allocation; the rest is the caller's
+                // SAFETY: the parts are multiples of 16 bytes and are inside the allocation; the rest is the caller's
                 // promise.
                 unsafe {
                     tiled::<$element, _, $outputs>(Operands::new(params), carve(params.a_part, width), width)

@@ -1,18 +1,18 @@
-//! `cp.async`: copies from global to shared memory that go on while the thread does (PTX ISA, "Data Movement and
+//! `cp.async`: asynchronous loads from global to shared memory (PTX ISA, "Data Movement and
 //! Conversion Instructions: Non-bulk copy").
 //!
 //! ```text
-//! copy(..), copy(..)      each thread starts its copies
-//! commit()                they become one group; groups of a thread finish in the order of their commits
-//! wait::<1>()             all groups of this thread but the latest one are there, and this thread sees them
-//! barrier                 RAW: the whole block sees what its threads waited for
+//! copy(..), copy(..)      each thread starts its loads
+//! commit()                they become one group; groups of a thread complete in the order of their commits
+//! wait::<1>()             all groups of this thread but the latest are complete, and visible to this thread
+//! barrier                 RAW: the whole CTA sees what its threads waited for
 //! ```
 //!
-//! Until a thread's wait covers a copy, nobody may touch the bytes that it writes, or write those that it reads. Copies
-//! of one thread have no order among themselves but that of waits.
+//! Until a thread's wait covers a load, nobody may access the bytes that it writes, or write those that it reads. Only
+//! waits order the loads of one thread.
 //!
-//! The instructions exist from `sm_80` on. Below, a copy is done at once, by loads and stores, and commits and waits
-//! are nothing: a kernel that is right with the instructions is right without.
+//! The instructions exist from `sm_80` on. On older targets a load is synchronous, and commits and waits do nothing: a
+//! kernel that is correct with the instructions is correct without.
 
 use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -20,7 +20,7 @@ use cuda_views::async_copy;
 use cuda_views::{Global, Shared};
 
 /// Elements `to_index ..+ N` of `to` become elements `from_index() ..+ N` of `from`, of which only the first `valid` (0
-/// to `N`) are read; zeros take the place of the others. Asynchronous: the bytes are there once [`wait`] covers them.
+/// to `N`) are read; zeros take the place of the others. Asynchronous: they are complete once [`wait`] covers them.
 ///
 /// `N * size_of::<T>()` is 4, 8 or 16 bytes. 16 bytes go past L1 (`cp.async.cg`), fewer through it (`cp.async.ca`).
 /// Where the architecture's PTX has the hint (from `sm_87` on; `sm_80` and `sm_86` come with PTX 7.0 and 7.1, the hint
@@ -32,11 +32,11 @@ use cuda_views::{Global, Shared};
 /// makes one at the end of an allocation.
 ///
 /// # Safety
-/// - Elements `to_index ..+ N` lie in `to`; their address is a multiple of all their bytes.
-/// - `valid` is at most `N`. Elements `from_index() ..+ valid` lie in `from`; the address of the first is a multiple of
+/// - Elements `to_index ..+ N` are in `to`; their address is a multiple of all their bytes.
+/// - `valid` is at most `N`. Elements `from_index() ..+ valid` are in `from`; the address of the first is a multiple of
 ///   the bytes of `N`.
 /// - From here until this thread waits, no thread accesses those elements of `to`, and none writes those of `from`.
-///   What others have done to them before is ordered before this: a barrier stands between.
+///   A barrier orders earlier accesses by other threads before this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn copy<T: Pod, const N: usize>(
@@ -62,7 +62,7 @@ pub unsafe fn copy<T: Pod, const N: usize>(
     }
 }
 
-/// Makes one group of all copies that this thread has started since the last commit, or an empty one:
+/// Makes one group of all loads that this thread has started since the last commit, or an empty one:
 /// `cp.async.commit_group`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -76,9 +76,9 @@ pub fn commit() {
     async_copy::commit();
 }
 
-/// Waits until at most `PENDING` of the latest groups of this thread are still under way: `cp.async.wait_group`. This
-/// thread then sees what the others have copied; other threads see it behind a barrier. Copies that were never
-/// committed are not waited for.
+/// Waits until at most `PENDING` of the latest groups of this thread are pending: `cp.async.wait_group`. The others are
+/// then visible to this thread, and after a barrier to other threads. Loads that were never committed are not waited
+/// for.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn wait<const PENDING: u32>() {

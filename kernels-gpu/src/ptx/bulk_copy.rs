@@ -1,16 +1,15 @@
-//! Bulk copies of boxes of a matrix by the tensor memory accelerator (PTX ISA, "Data Movement and Conversion
+//! TMA loads and stores of boxes of a matrix (PTX ISA, "Data Movement and Conversion
 //! Instructions: Bulk and Tensor copy"), for `sm_90` and later.
 //!
-//! One thread starts a copy of a whole box. Coordinates are in elements, that along the row first, and may lie outside
-//! of the matrix, also below 0: what is outside is 0 when loaded, and not stored.
+//! One thread starts the load or store of a whole box. Coordinates are in elements, the column first, and may be
+//! outside the matrix, also below 0: elements outside are loaded as 0, and not stored.
 //!
-//! - [`load_2d`] completes on an mbarrier, with all the bytes of the box, those outside of the matrix included: who
-//!   waits for the phase sees them.
+//! - [`load_2d`] completes on an mbarrier, with all the bytes of the box, those outside the matrix included: threads
+//!   that wait for the phase see them.
 //! - [`store_2d`] is waited for by its thread: [`commit`], then [`wait`] or [`wait_read`].
 //!
-//! Copies access shared memory through the async proxy. A thread that has written what a copy shall store executes
-//! [`proxy_fence`] before the barrier behind which another thread starts the copy. Of what was read, a barrier is
-//! enough.
+//! TMA accesses shared memory through the async proxy. A thread that has written elements of a store executes
+//! [`proxy_fence`] before the barrier after which another thread starts it. After reads a barrier is enough.
 
 use bytemuck::Pod;
 use cuda_views::Shared;
@@ -21,28 +20,28 @@ use cuda_views::bulk_copy;
 use super::shared_address::shared_address;
 use super::tensor_map::TensorMap;
 
-/// How long L2 shall keep the lines of a copy: operands of `.L2::cache_hint`, as `createpolicy.fractional` makes them
-/// for the whole of the copy.
+/// Eviction priority of the L2 lines of a load: operands of `.L2::cache_hint`, as `createpolicy.fractional` makes them
+/// for all of its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum CacheHint {
     /// No preference.
     Normal = 0x1000_0000_0000_0000,
-    /// They go first.
+    /// Evicted first.
     EvictFirst = 0x12f0_0000_0000_0000,
-    /// They stay longest.
+    /// Evicted last.
     EvictLast = 0x14f0_0000_0000_0000,
 }
 
-/// Starts a copy of the box at `coordinates` to where element `to_index` of `to` is:
+/// Starts a TMA load of the box at `coordinates` to element `to_index` of `to`:
 /// `cp.async.bulk.tensor.2d.shared::cluster.global`. Barrier `barrier` of `barriers` counts its bytes as they arrive.
 ///
 /// # Safety
 /// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix
 ///   that nobody writes until the phase is complete.
-/// - The box lies in `to`, at a multiple of 128 bytes; swizzled, its pattern is that of the addresses, which repeats
-///   every 1,024 bytes. From here until the phase is complete no thread accesses it; what others have done to it before
-///   is ordered before this.
+/// - The box is in `to`, at a multiple of 128 bytes; swizzled, its pattern is that of the addresses, which repeats
+///   every 1,024 bytes. From here until the phase is complete no thread accesses it; earlier accesses by
+///   other threads are ordered before this.
 /// - The barrier is one, and the thread that has initialised it has executed `fence_init` since. Its phase waits for,
 ///   or will be told to expect, all bytes of the box.
 #[inline(always)]
@@ -107,17 +106,17 @@ pub unsafe fn load_2d_hinted<T: Pod>(
     #[cfg(not(target_arch = "nvptx64"))]
     // SAFETY: the caller's promise.
     unsafe {
-        // L2 has no part in what a copy does.
+        // L2 does not change the result of a load.
         let _ = hint;
         bulk_copy::load_2d(to, to_index, map.words(), coordinates, (barriers, barrier));
     }
 }
 
-/// [`load_2d`] to all blocks of the cluster whose ranks are bits of `ranks`: to the same place in the shared memory of
+/// [`load_2d`] to all CTAs of the cluster whose ranks are bits of `ranks`: to the same offset in the shared memory of
 /// each, whose own barrier counts its bytes: `.multicast::cluster`.
 ///
 /// # Safety
-/// As for [`load_2d`], in each of these blocks, none of which has ended.
+/// As for [`load_2d`], in each of these CTAs, none of which has exited.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn load_2d_multicast<T: Pod>(
@@ -150,15 +149,15 @@ pub unsafe fn load_2d_multicast<T: Pod>(
     }
 }
 
-/// Starts a copy of the box that begins at element `from_index` of `from` to `coordinates`:
+/// Starts a TMA store of the box that starts at element `from_index` of `from` to `coordinates`:
 /// `cp.async.bulk.tensor.2d.global.shared::cta`.
 ///
 /// # Safety
 /// - `map` is a reference to a kernel's parameter, or into constant or global memory, and the map is one of a matrix
-///   that nobody accesses until the thread has waited. Its rows are multiples of 16 bytes: otherwise what is behind a
-///   row in its last 16 bytes may be written, too.
-/// - The box lies in `from`, at a multiple of 128 bytes, swizzled as the addresses are, and nobody writes it until the
-///   thread has waited. Who has written it has executed [`proxy_fence`] since, and a barrier stands between.
+///   that nobody accesses until the thread has waited. Its rows are multiples of 16 bytes: otherwise memory past the
+///   end of a row, in its last 16 bytes, may be written, too.
+/// - The box is in `from`, at a multiple of 128 bytes, swizzled as the addresses are, and nobody writes it until the
+///   thread has waited. The threads that wrote it have executed [`proxy_fence`] since, and a barrier separates the two.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn store_2d<T: Pod>(map: &TensorMap, coordinates: [i32; 2], from: Shared<T>, from_index: u32) {
@@ -194,8 +193,8 @@ pub fn commit() {
     bulk_copy::commit();
 }
 
-/// Waits until at most `PENDING` of the latest groups of this thread are under way: `cp.async.bulk.wait_group`. What
-/// the others have written to global memory this thread then sees.
+/// Waits until at most `PENDING` of the latest groups of this thread are pending: `cp.async.bulk.wait_group`. This
+/// thread then sees what the others have written to global memory.
 #[inline(always)]
 pub fn wait<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
@@ -233,7 +232,7 @@ pub fn proxy_fence() {
     bulk_copy::proxy_fence();
 }
 
-/// Fetches a tensor map into the cache that copies look it up in: `prefetch.tensormap`.
+/// Prefetches a tensor map into the descriptor cache: `prefetch.tensormap`.
 #[inline(always)]
 pub fn prefetch(map: &TensorMap) {
     #[cfg(target_arch = "nvptx64")]

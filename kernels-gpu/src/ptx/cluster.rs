@@ -1,8 +1,8 @@
-//! Clusters: blocks that run together and reach each other's shared memory (PTX ISA, "Cluster of Cooperative Thread
+//! Clusters: CTAs that run together and access each other's shared memory (PTX ISA, "Cluster of Cooperative Thread
 //! Arrays", "barrier.cluster", "mapa"), for `sm_90` and later. A kernel has them by `#[kernel(cluster = ..)]`; without,
-//! each block is a cluster of its own.
+//! each CTA is a cluster of its own.
 //!
-//! A block must not end while others still reach its shared memory: [`arrive`] and [`wait`] stand at its end.
+//! A CTA must not exit while others still access its shared memory: it ends with [`arrive`] and [`wait`].
 
 use cuda_views::Shared;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -11,7 +11,7 @@ use cuda_views::cluster;
 #[cfg(target_arch = "nvptx64")]
 use super::shared_address::shared_address;
 
-/// The block's rank in its cluster, from 0: `%cluster_ctarank`.
+/// Rank of the CTA in its cluster, from 0: `%cluster_ctarank`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn rank() -> u32 {
@@ -26,7 +26,7 @@ pub fn rank() -> u32 {
     cluster::rank()
 }
 
-/// Blocks of the cluster: `%cluster_nctarank`.
+/// CTAs of the cluster: `%cluster_nctarank`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn size() -> u32 {
@@ -74,15 +74,15 @@ pub unsafe fn wait() {
     cluster::wait();
 }
 
-/// An address in the shared memory of a block of the cluster.
+/// An address in the shared memory of a CTA of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterAddress(u32);
 
-/// Where element `index` of a view is in the shared memory of the block of rank `rank`, which has it in the same place:
+/// Address of element `index` of a view in the shared memory of CTA `rank`, which has it at the same offset:
 /// `mapa`.
 ///
 /// # Safety
-/// The cluster has a block of this rank.
+/// The cluster has a CTA of this rank.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn map<T: bytemuck::Pod>(view: Shared<T>, index: u32, rank: u32) -> ClusterAddress {
@@ -105,11 +105,11 @@ pub unsafe fn map<T: bytemuck::Pod>(view: Shared<T>, index: u32, rank: u32) -> C
     ClusterAddress(cluster::map(view, index, rank))
 }
 
-/// Arrives at an mbarrier of another block, and releases to the cluster: `mbarrier.arrive.release.cluster`. It is
+/// Arrives at an mbarrier of another CTA, and releases to the cluster: `mbarrier.arrive.release.cluster`. It is
 /// waited for by [`wait_for`].
 ///
 /// # Safety
-/// It is a barrier whose phase lacks this arrival, in a block that has not ended. A barrier of the cluster stands
+/// It is a barrier whose phase lacks this arrival, in a CTA that has not exited. A barrier of the cluster stands
 /// between its initialisation and this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -127,7 +127,7 @@ pub unsafe fn arrive_at(barrier: ClusterAddress) {
     cluster::arrive_remote(barrier.0);
 }
 
-/// Arrives at an mbarrier of another block, and releases to its own block alone: `mbarrier.arrive.release.cta`. For a
+/// Arrives at an mbarrier of another CTA, and releases to its own CTA alone: `mbarrier.arrive.release.cta`. For a
 /// thread whose products (`wgmma`) have read what another block's bulk copy then writes: the wait for the products has
 /// made them complete, and there is nothing else to be ordered. A release to the cluster would wait for all of the
 /// thread's stores (`MEMBAR.GPU`), each step.

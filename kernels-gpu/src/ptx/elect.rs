@@ -1,7 +1,7 @@
 //! `elect.sync`: one lane of a warp is chosen (PTX ISA, "Parallel Synchronization and Communication Instructions:
 //! elect.sync").
 //!
-//! For what one lane does for all, such as a bulk copy. The compiler knows of the predicate that it holds in one lane,
+//! For what one lane does for all, such as a TMA load. The compiler knows of the predicate that it holds in one lane,
 //! which it does not of `lane_id() == 0`.
 //!
 //! Exists from `sm_90` on.

@@ -1,9 +1,9 @@
 //! `ldmatrix`: a warp loads 8 x 8 matrices of elements of 2 bytes from shared memory, as [`mma`](super::mma) takes them
 //! (PTX ISA, "Warp Level Matrix Instructions: ldmatrix").
 //!
-//! # Who brings which address
+//! # Addresses
 //!
-//! A row of a matrix is 8 neighbouring elements, 16 bytes at a multiple of 16; rows may lie anywhere.
+//! A row of a matrix is 8 neighboring elements, 16 bytes at a multiple of 16; rows may be anywhere.
 //!
 //! ```text
 //! lanes     0 - 7        8 - 15       16 - 23      24 - 31
@@ -11,7 +11,7 @@
 //! of matrix 0            1            2            3            1 matrix: lanes 0 - 7 alone; 2: lanes 0 - 15
 //! ```
 //!
-//! # Who gets which elements
+//! # Fragments
 //!
 //! Of each matrix a lane gets two elements in one register, the first one in the lower half:
 //!
@@ -21,7 +21,7 @@
 //! load_transposed    2 (lane % 4), 2 (lane % 4) + 1 lane / 4
 //! ```
 //!
-//! which is [`element`]. A row that one lane brings is thus got by four others: what they read must be ordered before,
+//! which is [`element`]. A row that one lane addresses thus goes to four others: what they read must be ordered before,
 //! by a barrier or, for rows of the own warp, `sync_warp`. The instruction orders no memory.
 //!
 //! Each matrix is one pass through the banks where its 8 rows lie in 8 different sixteenths of 128 bytes.

@@ -2,8 +2,8 @@
 //! Instructions: mbarrier"), for `sm_90` and later.
 //!
 //! ```text
-//! init(count), fence_init()          one thread; then a barrier of the block
-//! arrive_expect_tx(bytes), copies    the producer: one arrival, and the bytes that its bulk copies will bring
+//! init(count), fence_init()          one thread; then a barrier of the CTA
+//! arrive_expect_tx(bytes), loads     the producer: one arrival, and the bytes that its TMA loads will write
 //! wait(parity)                       the consumers: until all arrivals and all bytes of the phase are there
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! complete, which makes a ring's first round need no exception.)
 //!
 //! An arrival releases what its thread has done, a wait acquires what the arrivals of the phase have released and what
-//! its bulk copies have written.
+//! its TMA loads have written.
 //!
 //! Each function takes a view of barriers, 8 bytes each, and the index of one of them.
 
@@ -27,10 +27,9 @@ use super::shared_address::shared_address;
 /// Makes a barrier, whose phases expect `count` arrivals each, of 8 bytes: `mbarrier.init`.
 ///
 /// # Safety
-/// - The barrier lies in the view, and is none yet.
+/// - The barrier is in the view, and not initialized yet.
 /// - `count` is 1 to 2^20 - 1.
-/// - A barrier of the block stands before its first use by others, and [`fence_init`] before its first use by a bulk
-///   copy.
+/// - A barrier of the CTA precedes its first use by other threads, and [`fence_init`] its first use by TMA.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn init(barriers: Shared<u64>, index: u32, count: u32) {
@@ -51,7 +50,7 @@ pub unsafe fn init(barriers: Shared<u64>, index: u32, count: u32) {
 /// Makes ordinary memory of a barrier: `mbarrier.inval`.
 ///
 /// # Safety
-/// It is a barrier that nobody uses any more: a barrier of the block stands between.
+/// It is a barrier that nobody uses any more: a barrier of the CTA separates the two.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn invalidate(barriers: Shared<u64>, index: u32) {
@@ -68,7 +67,7 @@ pub unsafe fn invalidate(barriers: Shared<u64>, index: u32) {
     mbarrier::invalidate(barriers, index);
 }
 
-/// Arrives at the current phase: `mbarrier.arrive`, which releases to the block.
+/// Arrives at the current phase: `mbarrier.arrive`, which releases to the CTA.
 ///
 /// # Safety
 /// It is a barrier whose phase lacks this arrival.
@@ -174,7 +173,7 @@ pub unsafe fn wait(barriers: Shared<u64>, index: u32, parity: u32) {
     mbarrier::wait(barriers, index, parity);
 }
 
-/// Makes the barriers that this thread has initialised visible to bulk copies and to the cluster:
+/// Makes the barriers that this thread has initialized visible to TMA and to the cluster:
 /// `fence.mbarrier_init`.
 #[inline(always)]
 pub fn fence_init() {

@@ -17,8 +17,8 @@
 //! and [`c_place`] say the same.
 //!
 //! [`ldmatrix::load`](super::ldmatrix::load) of 4 matrices of a row-major A gives its fragment, rows 0 - 7 and 8 - 15
-//! of its left half and then of its right one; `load` of a B that lies along k, or `load_transposed` of one that lies
-//! along its columns, gives that of B.
+//! of its left half and then of its right one; `load` of a K-major B, or `load_transposed` of an
+//! N-major one, gives that of B.
 //!
 //! # Rounding
 //!

@@ -1,4 +1,4 @@
-//! Named barriers: `bar.sync` and `bar.arrive` with a number and a count, for some of a block's warps (PTX ISA,
+//! Named barriers: `bar.sync` and `bar.arrive` with a number and a count, for some warps of a CTA (PTX ISA,
 //! "Parallel Synchronization and Communication Instructions: bar, barrier").
 //!
 //! ```text
@@ -7,14 +7,14 @@
 //! arrive(1, threads)                  sync(1, threads)       RAW: written before `arrive`, read after `sync`
 //! ```
 //!
-//! A block has 16 barriers; number 0 is that of `sync_threads`. A barrier opens when `threads` threads have come, be it
+//! A CTA has 16 barriers; number 0 is that of `sync_threads`. A barrier opens when `threads` threads have come, be it
 //! to wait or only to arrive, and can then be used again. Those who wait see what all others did before they came.
 //! Those who only arrive see nothing of the others.
 
 /// Arrives at barrier `id` and waits until `threads` threads have: `bar.sync id, threads`.
 ///
 /// # Safety
-/// - `id` is 1 to 15. `threads` is a multiple of 32, at most the block's, and the same wherever the barrier is used
+/// - `id` is 1 to 15. `threads` is a multiple of 32, at most the CTA's, and the same wherever the barrier is used
 ///   until it opens.
 /// - All 32 lanes of the warp execute this together, and the warp comes once until the barrier opens.
 #[inline(always)]

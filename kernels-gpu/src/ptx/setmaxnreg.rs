@@ -32,11 +32,11 @@ pub unsafe fn decrease<const COUNT: u32>() {
     cuda_views::wgmma::set_max_registers(COUNT);
 }
 
-/// Lets each thread have `COUNT` registers, more than now, once other warpgroups of the block have given back as many:
+/// Lets each thread have `COUNT` registers, more than now, once other warpgroups of the CTA have given back as many:
 /// `setmaxnreg.inc`.
 ///
 /// # Safety
-/// All threads of the warpgroup execute it together, and have at most as many registers. The block has been launched
+/// All threads of the warpgroup execute it together, and have at most as many registers. The CTA has been launched
 /// with, or gives back, as many.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]

@@ -4,7 +4,7 @@
 use bytemuck::Pod;
 use cuda_views::Shared;
 
-/// The address of element `index` of a view in the block's shared memory, in bytes: a number below 2^18.
+/// The address of element `index` of a view in the CTA's shared memory, in bytes: a number below 2^18.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn shared_address<T: Pod>(view: Shared<T>, index: u32) -> u32 {

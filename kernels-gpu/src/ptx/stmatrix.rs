@@ -3,7 +3,7 @@
 //!
 //! The counterpart of [`ldmatrix`](super::ldmatrix): the same lanes bring the same rows, and each lane gives the
 //! elements that it would get there ([`ldmatrix::element`](super::ldmatrix::element)). A row is thus written by four
-//! lanes, and others see it behind a barrier.
+//! lanes, and others see it after a barrier.
 //!
 //! Exists from `sm_90` on.
 

@@ -3,7 +3,7 @@
 //!
 //! What depends on the thread's number may differ from lane to lane, also `thread_idx / 32`, for all that `ptxas`
 //! knows: addresses that are computed from it stay in vector registers, and an instruction that takes uniform ones
-//! (`wgmma`, bulk copies) waits while they are moved, each time. A shuffle from one lane ends that.
+//! (`wgmma`, TMA) waits while they are moved, each time. A shuffle from one lane ends that.
 
 /// The value of lane 0.
 ///

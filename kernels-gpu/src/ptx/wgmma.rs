@@ -1,18 +1,18 @@
-//! Matrix products of a warpgroup, four warps, with operands in shared memory (PTX ISA, "Asynchronous warpgroup level
+//! `wgmma`: matrix multiplication by a warpgroup, operands in shared memory (PTX ISA, "Asynchronous warpgroup level
 //! matrix instructions"), for `sm_90a` alone.
 //!
 //! ```text
 //! fence(d)                           the accumulators are in place
 //! mma_async(d, a, b, ..), ..          d += a * b, for 16 of K each
 //! commit()                           they become one group
-//! wait::<1, _>(d)                    all groups of this warpgroup but the latest one are done
+//! wait::<1, _>(d)                    all groups of this warpgroup but the latest are complete
 //! ```
 //!
 //! Every function is executed by all 128 threads of a warpgroup together, the first of which has a number that is a
 //! multiple of 128.
 //!
-//! From the fence until the wait that covers it, nobody touches the accumulators of a product, but further products of
-//! the same shape, and nobody writes its operands. `fence` and `wait` take the accumulators, so that the compiler moves
+//! From the fence until the wait that covers it, nobody accesses the accumulators of an mma but further mma of the same
+//! shape, and nobody writes its operands. `fence` and `wait` take the accumulators, so that the compiler moves
 //! no access to them over either. Arrays of accumulators are indexed by constants only: they stay in registers.
 //!
 //! Accumulator `i` of thread `t` of the warpgroup is at row `16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2)` and column
@@ -23,7 +23,7 @@
 
 use half::{bf16, f16};
 
-/// What a product's operands consist of: binary16 ([`f16`](struct@f16)) or [`bf16`].
+/// An element of A and B: binary16 ([`f16`](struct@f16)) or [`bf16`].
 pub trait WgmmaElement: sealed::Sealed {
     /// Whether it is bfloat16; else binary16.
     const IS_BF16: bool;
@@ -44,20 +44,20 @@ mod sealed {
     impl<const ACCUMULATORS: usize> Sealed for [f32; ACCUMULATORS] {}
 }
 
-/// How the 16-byte chunks of a row lie in shared memory.
+/// Swizzle of the 16-byte vectors of a row in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorSwizzle {
     /// As they are.
     None = 0,
-    /// Rows of 128 bytes, chunk c of row r at place c XOR r % 8: as a tensor map's 128-byte swizzle leaves them.
+    /// Rows of 128 bytes, vector c of row r at index c XOR r % 8: a tensor map's 128-byte swizzle.
     Bytes128 = 1,
-    /// Rows of 64 bytes, of four chunks.
+    /// Rows of 64 bytes, of four vectors.
     Bytes64 = 2,
-    /// Rows of 32 bytes, of two chunks.
+    /// Rows of 32 bytes, of two vectors.
     Bytes32 = 3,
 }
 
-/// Where an operand lies in shared memory (PTX ISA, "Matrix Descriptor Format").
+/// Matrix descriptor: an operand tile in shared memory (PTX ISA, "Matrix Descriptor Format").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor(u64);
 
@@ -67,10 +67,10 @@ impl Descriptor {
     ///
     /// | | `leading` | `stride` |
     /// |---|---|---|
-    /// | K contiguous, swizzled | not used | from 8 rows to the next 8 |
-    /// | K contiguous, no swizzle | from a chunk of K to the next | from 8 rows to the next 8 |
-    /// | K not contiguous, swizzled | from a swizzled row's width along M or N to the next | from 8 of K to the next 8 |
-    /// | K not contiguous, no swizzle | from 8 of K to the next 8 | from a chunk along M or N to the next |
+    /// | K-major, swizzled | not used | from 8 rows to the next 8 |
+    /// | K-major, no swizzle | from a vector of K to the next | from 8 rows to the next 8 |
+    /// | MN-major, swizzled | from one swizzled row's width along M or N to the next | from 8 of K to the next 8 |
+    /// | MN-major, no swizzle | from 8 of K to the next 8 | from a vector along M or N to the next |
     ///
     /// A swizzled pattern of 8 rows begins at a multiple of its size, 1,024 bytes for rows of 128.
     pub const fn new(address: u32, leading: u32, stride: u32, swizzle: DescriptorSwizzle) -> Self {
@@ -86,10 +86,10 @@ impl Descriptor {
         Self::new(address, 16, 1024, DescriptorSwizzle::Bytes128)
     }
 
-    /// Of a tile whose rows are 64 elements of M or N, 128 bytes, with the 128-byte swizzle; `panel` bytes further are
-    /// the next 64 of them. The next 16 of K are [2,048 bytes](Self::advanced) further.
-    pub const fn mn_major(address: u32, panel: u32) -> Self {
-        Self::new(address, panel, 1024, DescriptorSwizzle::Bytes128)
+    /// Of a tile whose rows are 64 elements of M or N, 128 bytes, with the 128-byte swizzle; the next 64 of them are
+    /// `atom` bytes further. The next 16 of K are [2,048 bytes](Self::advanced) further.
+    pub const fn mn_major(address: u32, atom: u32) -> Self {
+        Self::new(address, atom, 1024, DescriptorSwizzle::Bytes128)
     }
 
     /// The same, so many bytes further; a multiple of 16, and the sum below 2^18.
@@ -112,7 +112,7 @@ pub const fn accumulator_position(thread: u32, index: u32) -> (u32, u32) {
     (row, 8 * (index / 4) + 2 * (thread % 4) + index % 2)
 }
 
-/// A thread's accumulators of a product with 64, 128, 168, 192 or 256 columns: half as many.
+/// Accumulators of a thread for 64, 128, 168, 192 or 256 columns: half as many.
 pub trait Accumulators: sealed::Sealed {
     /// All 0. (`[0.0; N]` of 128 elements is a loop to the compiler, which would keep the array in local memory.)
     fn zero() -> Self;
@@ -134,8 +134,8 @@ pub trait Accumulators: sealed::Sealed {
     #[doc(hidden)]
     fn wait<const PENDING: u32>(&mut self);
 
-    /// Calls `f` with the index and the value of each accumulator. The turns are written out: a loop may index the
-    /// array at run time, which moves it to local memory.
+    /// Calls `f` with the index and the value of each accumulator. Unrolled: a loop may index the array at run time,
+    /// which moves it to local memory.
     fn for_each(&self, f: impl FnMut(u32, f32));
 }
 
@@ -274,8 +274,8 @@ acc!(256:
     96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119
     120 121 122 123 124 125 126 127);
 
-/// Orders accesses to the accumulators and to shared memory before the products that follow: `wgmma.fence`. It stands
-/// before the first product, and wherever else than in products the accumulators have been written since.
+/// Orders accesses to the accumulators and to shared memory before the mma that follow: `wgmma.fence`. Needed before
+/// the first mma, and after any other write of the accumulators.
 ///
 /// # Safety
 /// All threads of the warpgroup execute it together.
@@ -289,11 +289,11 @@ pub unsafe fn fence<S: Accumulators>(acc: &mut S) {
 /// along K unless `A_IS_MN_MAJOR`, and so is B unless `B_IS_MN_MAJOR`.
 ///
 /// # Safety
-/// - All threads of the warpgroup execute it together, with the same operands, behind a [`fence`].
-/// - The descriptors are of shared memory that nobody writes until the product has been waited for. Threads that have
-///   written it have executed `bulk_copy::proxy_fence` since, and a barrier stands between; or bulk copies have, whose
+/// - All threads of the warpgroup execute it together, with the same operands, after a [`fence`].
+/// - The descriptors are of shared memory that nobody writes until the mma has been waited for. Threads that have
+///   written it have executed `bulk_copy::proxy_fence` since, and a barrier separates the two; or TMA loads have, whose
 ///   mbarrier this thread has waited for.
-/// - Until then nobody accesses the accumulators but products of the same shape.
+/// - Until then nobody accesses the accumulators but mma of the same shape.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn mma_async<T: WgmmaElement, const A_IS_MN_MAJOR: bool, const B_IS_MN_MAJOR: bool, S: Accumulators>(
@@ -306,7 +306,7 @@ pub unsafe fn mma_async<T: WgmmaElement, const A_IS_MN_MAJOR: bool, const B_IS_M
     unsafe { acc.mma_async::<T, A_IS_MN_MAJOR, B_IS_MN_MAJOR>(a, b, accumulate) };
 }
 
-/// Makes one group of all products that this warpgroup has started since the last commit, or an empty one:
+/// Makes one group of all mma that this warpgroup has issued since the last commit, or an empty one:
 /// `wgmma.commit_group`.
 ///
 /// # Safety
@@ -322,13 +322,13 @@ pub unsafe fn commit() {
     cuda_views::wgmma::commit();
 }
 
-/// Waits until at most `PENDING` (0 to 7) of the latest groups are under way: `wgmma.wait_group`. The accumulators of
+/// Waits until at most `PENDING` (0 to 7) of the latest groups are pending: `wgmma.wait_group`. The accumulators of
 /// the others are there, and their operands may be written again once a barrier says so to their writers.
 ///
 /// # Safety
 /// All threads of the warpgroup execute it together.
 #[inline(always)]
 pub unsafe fn wait<const PENDING: u32, S: Accumulators>(acc: &mut S) {
-    const { assert!(PENDING <= 7, "a wait leaves at most 7 groups under way") };
+    const { assert!(PENDING <= 7, "a wait leaves at most 7 groups pending") };
     acc.wait::<PENDING>();
 }

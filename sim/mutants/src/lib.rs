@@ -12,19 +12,15 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
-/// Files of `kernels-gpu` that the copies share, as do the next two modules.
+/// Files of `kernels-gpu` that the copies share, as does the next module.
 #[path = "../../../kernels-gpu/src/block"]
 pub mod block {
     pub mod element;
     pub mod epilogue;
+    pub mod major;
     pub mod operands;
     pub mod unroll;
     pub mod warp;
-}
-/// The element types of tensor cores.
-#[path = "../../../kernels-gpu/src/gemm"]
-pub mod gemm {
-    pub mod mma_sync;
 }
 #[path = "../../../kernels-gpu/src/ptx/mod.rs"]
 pub mod ptx;

@@ -112,7 +112,10 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
     let args = plan.shape().args();
     let kernel = plan.kernel();
     let [a_rows, b_rows, c_rows] = kernel.box_rows([args.m, args.n]);
-    let c_columns = kernel.smem.epilogue.map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
+    let c_columns = kernel
+        .smem
+        .epilogue
+        .map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
     let map = |matrix, columns, rows| Map {
         matrix,
         box_extents: [columns, rows],

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_layout_counts_what_a_block_holds() {
-        // (128 + 256) rows of 128 bytes; four of them, 4 panels of 8 KiB, 8 barriers.
+        // (128 + 256) rows of 128 bytes; four of them, 4 epilogue subtiles of 8 KiB, 8 barriers.
         assert_eq!(T128X256.stage_bytes(), Bytes(49_152));
         assert_eq!(T128X256.barriers_at(), Bytes(4 * 49_152 + 4 * 8_192));
         assert_eq!(T128X256.bytes(), Bytes(229_376 + 64));

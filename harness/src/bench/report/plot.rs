@@ -40,7 +40,7 @@ pub fn plots(results: &Results) -> Result<Vec<(&'static str, String)>, Box<dyn E
 
 type Measured<'r> = [(&'r RowResult, &'r Measurement)];
 
-/// What the multiprocessors can do at most in the type of the rows, in TFLOP/s, and what that is called: the tensor
+/// What the SMs can do at most in the type of the rows, in TFLOP/s, and what that is called: the tensor
 /// cores where all rows are of f16 or bf16.
 fn ceiling(results: &Results, measured: &Measured<'_>) -> Option<(f64, &'static str)> {
     let ceilings = results.about.ceilings?;
@@ -152,7 +152,7 @@ fn ratios(results: &Results, measured: &Measured<'_>) -> Picture {
     )
 }
 
-/// TFLOP/s over operations a byte of device memory, with what the multiprocessors and the memory allow.
+/// TFLOP/s over operations a byte of device memory, with what the SMs and the memory allow.
 fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
     let (Some(ceilings), Some((most_tflops, name))) = (results.about.ceilings, ceiling(results, measured)) else {
         return Ok(String::new());

@@ -1,73 +1,73 @@
-//! From the accumulators of a warp to C.
+//! Epilogue: from the accumulators of a warp to C.
 
 use cuda_std::{thread, warp};
 use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{GemmParams, Output, Swizzle, span_elems};
 
-use super::{Accumulators, Place, TensorElement, Tile};
-use crate::block::element::Narrowed;
+use super::{Accumulators, Position, Tile};
+use crate::block::element::{Narrowed, TensorElement};
 use crate::block::epilogue::Epilogue;
 use crate::block::unroll::unrolled;
 use crate::ptx::async_copy;
 use crate::ptx::mma::c_place;
 
-/// Epilogue of a lane's accumulators as `params` says, and their store. Where C is of the type of A and B, takes
-/// vectors of 16 bytes and is not read, by way of shared memory, so that 8 lanes store 128 bytes of a row; else as they
-/// are, two neighbours at once where C allows that: of f32 4 lanes then store 32 bytes, a sector.
+/// Applies the epilogue of `params` to a lane's accumulators and stores them. If C is of the type of A and B, takes
+/// 16-byte vectors and is not read, through shared memory, so that 8 lanes store 128 bytes of a row; else directly, two
+/// neighbors at once if C allows that: 4 lanes then store 32 bytes of f32, a sector.
 ///
 /// # Safety
-/// C and the bias are as `params` says; the place is the warp's own. `ring` is the block's, of which no
-/// thread will use anything any more. Every thread of the block calls this.
+/// C and the bias are as `params` says; the position is the warp's own. `stages` are the CTA's, which no thread uses
+/// any more. Every thread of the CTA calls this.
 #[inline(always)]
 pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     acc: &mut Accumulators<M, N>,
-    place: Place,
+    position: Position,
     params: &GemmParams<E>,
-    ring: Shared<E>,
+    stages: Shared<E>,
 ) {
     let GemmParams { c, n, ldc: ld, .. } = *params;
     let in_f32 = params.output == Output::F32;
-    let whole = n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16);
+    let takes_vectors = n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16);
     // SAFETY: the caller's promise; C is of f32 where `output` says so, else of E.
     unsafe {
         if in_f32 {
-            Direct::new(c.cast::<f32>(), place, params).scale(acc, params);
+            DirectStore::new(c.cast::<f32>(), position, params).scale(acc, params);
         } else {
-            Direct::new(c, place, params).scale(acc, params);
+            DirectStore::new(c, position, params).scale(acc, params);
         }
-        let finish = Epilogue::new(params);
-        let first_column = place.column + place.warp_column + c_place(thread::thread_idx_x() % 32, 0).1;
+        let epilogue = Epilogue::new(params);
+        let first_column = position.column + position.warp_column + c_place(thread::thread_idx_x() % 32, 0).1;
         unrolled!(N, at most 16, |j| {
-            let bias = finish.bias(first_column + 8 * j as u32);
+            let bias = epilogue.bias(first_column + 8 * j as u32);
             unrolled!(M, at most 8, |i| {
                 let [above, above_next, below, below_next] = acc[i][j];
-                let [above, above_next] = finish.apply([above, above_next], bias);
-                let [below, below_next] = finish.apply([below, below_next], bias);
+                let [above, above_next] = epilogue.apply([above, above_next], bias);
+                let [below, below_next] = epilogue.apply([below, below_next], bias);
                 acc[i][j] = [above, above_next, below, below_next];
             });
         });
         if in_f32 {
-            Direct::new(c.cast::<f32>(), place, params).store(acc);
-        } else if whole && params.beta == 0.0 {
-            store_via_smem::<E, T, M, N>(acc, place, params, ring);
+            DirectStore::new(c.cast::<f32>(), position, params).store(acc);
+        } else if takes_vectors && params.beta == 0.0 {
+            store_via_smem::<E, T, M, N>(acc, position, params, stages);
         } else {
-            Direct::new(c, place, params).store(acc);
+            DirectStore::new(c, position, params).store(acc);
         }
     }
 }
 
-/// Stores by way of shared memory: a warp's part of C as rows of its own, [`Swizzle`]d, so that neither the lanes that
-/// store pairs nor those that load chunks have bank conflicts.
+/// Stores through shared memory: a warp's part of C as rows of its own, [`Swizzle`]d, so that neither the lanes that
+/// store pairs nor those that load vectors have bank conflicts.
 ///
 /// # Safety
-/// As for [`store`]; C, as words of two elements, begins at a multiple of 16 bytes, with rows a multiple of that apart
-/// and of whole 16s.
+/// As for [`store`]; C, as words of two elements, starts at a multiple of 16 bytes, with rows of whole 16-byte vectors
+/// a multiple of 16 bytes apart.
 #[inline(always)]
 unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     acc: &Accumulators<M, N>,
-    place: Place,
+    position: Position,
     params: &GemmParams<E>,
-    ring: Shared<E>,
+    stages: Shared<E>,
 ) {
     let (m, n, ld) = (params.m, params.n, params.ldc as usize);
     let tile = const { T::TILE };
@@ -75,20 +75,18 @@ unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usi
     const {
         assert!(
             T::TILE.m * T::TILE.n <= T::TILE.stages * T::TILE.stage_elems(),
-            "the ring holds a tile of C"
+            "the stages hold a tile of C"
         )
     };
     let swizzle = const { Swizzle::of_row(T::TILE.warp_n) };
     let (warp, lane) = (thread::thread_idx_x() / 32, thread::thread_idx_x() % 32);
-    // Copies of steps behind the end may still be under way, and would come to the ring after what is written there
-    // below.
+    // Loads past the last k-tile may still be in flight, and would overwrite what is stored below.
     async_copy::wait::<0>();
-    // WAR: no thread reads the ring any more, and none copies to it.
+    // WAR: no thread reads the stages any more, and none loads into them.
     thread::sync_threads();
-    // SAFETY: the part is the warp's own, and the ring holds those of all warps. What is stored lies inside C, as whole
-    // chunks do or do not.
+    // SAFETY: the part is the warp's own, and the stages hold those of all warps. A vector is inside C or outside.
     unsafe {
-        let own = ring.part((warp * elems) as usize, elems as usize);
+        let own = stages.part((warp * elems) as usize, elems as usize);
         unrolled!(M, at most 8, |i| {
             unrolled!(N, at most 16, |j| {
                 let mut half = 0;
@@ -101,30 +99,30 @@ unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usi
                 }
             });
         });
-        // RAW: the warp's part is there.
+        // RAW: the warp's part is written.
         warp::sync_warp(u32::MAX);
         let words = Shared::<u32>::new(own.as_mut_ptr().cast(), elems as usize / 2);
         let c = GlobalMut::new_with(params.c.cast::<u32>(), || span_elems(m as usize, n as usize, ld) / 2);
         let rows = 32 / swizzle.vectors();
         let mut first = 0;
         while first < tile.warp_m {
-            let (row, chunk) = (first + lane / swizzle.vectors(), lane % swizzle.vectors());
+            let (row, vector) = (first + lane / swizzle.vectors(), lane % swizzle.vectors());
             let (in_c, column) = (
-                place.row + place.warp_row + row,
-                place.column + place.warp_column + chunk * 8,
+                position.row + position.warp_row + row,
+                position.column + position.warp_column + vector * 8,
             );
             if in_c < m && column < n {
-                let chunk = words.get_vec::<4>(swizzle.elem(row, chunk) as usize / 2);
-                c.set_vec((in_c as usize * ld + column as usize) / 2, chunk);
+                let words = words.get_vec::<4>(swizzle.elem(row, vector) as usize / 2);
+                c.set_vec((in_c as usize * ld + column as usize) / 2, words);
             }
             first += rows;
         }
     }
 }
 
-/// C as a lane accesses its elements: in pairs, or one by one.
+/// Direct store of a lane's elements: in pairs, or one by one.
 #[derive(Clone, Copy)]
-struct Direct<O> {
+struct DirectStore<O> {
     c: GlobalMut<O>,
     m: u32,
     n: u32,
@@ -132,16 +130,15 @@ struct Direct<O> {
     /// The lane's first element.
     row: u32,
     column: u32,
-    /// Whether two elements have one address with a multiple of their bytes in every row; n is even then, so that both
-    /// are in C or neither.
+    /// Whether pairs are aligned in every row; n is then even, so that both elements are inside C or neither.
     pairs: bool,
 }
 
-impl<O: Narrowed> Direct<O> {
+impl<O: Narrowed> DirectStore<O> {
     /// # Safety
     /// C is as `params` says, of `O`.
     #[inline(always)]
-    unsafe fn new<E>(c: *mut O, place: Place, params: &GemmParams<E>) -> Self {
+    unsafe fn new<E>(c: *mut O, position: Position, params: &GemmParams<E>) -> Self {
         let (m, n, ld) = (params.m, params.n, params.ldc as usize);
         let (row, column) = c_place(thread::thread_idx_x() % 32, 0);
         Self {
@@ -150,14 +147,14 @@ impl<O: Narrowed> Direct<O> {
             m,
             n,
             ld,
-            row: place.row + place.warp_row + row,
-            column: place.column + place.warp_column + column,
+            row: position.row + position.warp_row + row,
+            column: position.column + position.warp_column + column,
             pairs: n.is_multiple_of(2) && ld.is_multiple_of(2) && c.addr().is_multiple_of(2 * size_of::<O>()),
         }
     }
 
-    /// Where a pair begins, the upper one (`half` 0) or the lower one (1) of a fragment, and which of its elements are
-    /// in C.
+    /// Index of a pair, the upper (`half` 0) or the lower one (1) of a fragment, and which of its elements are inside
+    /// C.
     #[inline(always)]
     fn pair(self, i: usize, j: usize, half: usize) -> (usize, [bool; 2]) {
         let row = self.row + 16 * i as u32 + 8 * half as u32;
@@ -179,15 +176,15 @@ impl<O: Narrowed> Direct<O> {
                 while half < 2 && params.beta != 0.0 {
                     let (index, inside) = self.pair(i, j, half);
                     // SAFETY: inside C, and the caller's promise.
-                    let before = unsafe {
+                    let source = unsafe {
                         if self.pairs && inside[0] {
                             self.c.get_vec::<2>(index)
                         } else {
                             [0, 1].map(|next| self.c.get_if(inside[next] && !self.pairs, || index + next, O::ZERO))
                         }
                     };
-                    acc[i][j][2 * half] += params.beta * before[0].widen();
-                    acc[i][j][2 * half + 1] += params.beta * before[1].widen();
+                    acc[i][j][2 * half] += params.beta * source[0].widen();
+                    acc[i][j][2 * half + 1] += params.beta * source[1].widen();
                     half += 1;
                 }
             });

@@ -1,38 +1,37 @@
-//! The body of tensor-core kernels by `mma.sync`: f16 or bf16 in, accumulators in f32, C of the type of A and B or of
-//! f32.
+//! The body of the `mma_sync` family: f16 or bf16, accumulators in f32, C of the type of A and B or of f32.
 //!
 //! ```text
-//! start the copies of the first STAGES - 1 steps, one group each
-//! wait for the first; barrier                                     RAW: stage 0 filled
-//! for each step of k along K:
-//!     for each kk, 16 of k:
-//!         load the fragments of kk + 1 (at the last kk: wait, barrier, then of the next stage)
-//!         at the first kk: start the copies of step + STAGES - 1
-//!         acc += the products of the fragments of kk
+//! load k-tiles 0 .. STAGES - 1, one group each
+//! wait for the first; barrier                                     RAW: stage 0 is full
+//! for each k-tile:
+//!     for each k-block, 16 of k:
+//!         load the fragments of the next k-block (at the last one: wait, barrier, then of the next stage)
+//!         at the first k-block: start the loads of k-tile + STAGES - 1
+//!         acc += mma of the fragments of the k-block
 //! C = activation(alpha * acc + beta * C + bias)
 //! ```
 //!
-//! As in [`pipeline`](crate::gemm::simt), copies run STAGES - 1 steps ahead of their use and fragments one kk, and one
-//! barrier a step closes both hazards.
+//! As in [`simt`](crate::gemm::simt), loads run STAGES - 1 k-tiles ahead of their use and fragments one k-block, in a
+//! [pipeline](crate::block::pipeline) of `cp.async` loads.
 //!
-//! A warp has 64 x 64 elements of C (or what its tile says): for 16 along K it loads 4 pieces of A and 4 of B, 16 x 16
-//! each, by one `ldmatrix` a piece, and multiplies them by 32 `mma.m16n8k16`. Neither the copies nor the loads have
-//! bank conflicts ([`Swizzle`](tilewright_contract::Swizzle)).
+//! A warp computes 64 x 64 elements of C (or those of its tile): per k-block it loads 16 x 16 elements of A and of B
+//! four times each, by one `ldmatrix` a time, and issues 32 `mma.m16n8k16`. Neither loads nor fragments have bank
+//! conflicts ([`Swizzle`](tilewright_contract::Swizzle)).
 
 mod epilogue;
-mod operand;
+mod loader;
 
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
-use half::{bf16, f16};
 use tilewright_contract::{GemmParams, RasterTile, TensorTile};
 
-use crate::block::element::Narrowed;
+use crate::block::element::TensorElement;
+use crate::block::major::{OperandMajor, span};
+use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
 use crate::ptx::async_copy;
-use crate::ptx::mma::{FragmentA, FragmentB, FragmentC, MmaElement, mma};
-use operand::{Copier, Reader, Side, are_whole, span};
-pub use operand::{KMajor, MnMajor, OperandMajor};
+use crate::ptx::mma::{FragmentA, FragmentB, FragmentC, mma};
+use loader::{FragmentLoader, GmemLoader, OperandTile, is_whole_vectors};
 
 /// A tile as a type, so that its numbers are constants of the kernel.
 pub trait Tile {
@@ -40,19 +39,13 @@ pub trait Tile {
     const TILE: TensorTile;
 }
 
-/// An element of A and B: f16 or bf16.
-pub trait TensorElement: Narrowed + MmaElement {}
-
-impl TensorElement for f16 {}
-impl TensorElement for bf16 {}
-
-/// Computes this block's tile of C. `M` and `N` are the 16s of rows and the 8s of columns of a warp.
+/// Computes this CTA's tile of C. `M` and `N`: 16-row and 8-column MMA atoms of a warp.
 ///
 /// # Safety
-/// - The operands are as `params` describes them, A and B laid out as `LA` and `LB` say, in global memory.
-/// - A and B begin at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span
+/// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory.
+/// - A and B start at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span
 ///   less than 2^32 elements.
-/// - The block has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
+/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
 ///   `params.splits` is 1.
 #[inline(always)]
 pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
@@ -64,7 +57,7 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
     let warp = thread::thread_idx_x() / 32;
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
     let at = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
-    let place = Place {
+    let position = Position {
         row: at.tile_m * tile.m,
         column: at.tile_n * tile.n,
         warp_row: warp % tile.warps_m() * tile.warp_m,
@@ -72,7 +65,7 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
     };
     let elems = const { T::TILE.stages * T::TILE.stage_elems() };
     // SAFETY: the allocation holds all stages. It is aligned to 16 bytes, more than the type asks for.
-    let ring = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>().cast::<E>(), elems as usize) };
+    let stages = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>().cast::<E>(), elems as usize) };
     // SAFETY: the matrices are as `params` says.
     let (from_a, from_b) = unsafe {
         (
@@ -80,42 +73,42 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
             Global::new_with(params.b, || span::<LB>(args.n, args.k, args.ldb)),
         )
     };
-    // SAFETY: the caller's promise; the place is the warp's, and behind the accumulators nobody uses the ring but the
-    // epilogue.
+    // SAFETY: the caller's promise; the position is the warp's, and after the mainloop only the epilogue uses the
+    // stages.
     unsafe {
-        let mut acc = if are_whole::<LA>(args.m, args.k) && are_whole::<LB>(args.n, args.k) {
-            accumulate::<E, T, LA, LB, M, N, true>(from_a, from_b, ring, place, params)
+        let mut acc = if is_whole_vectors::<LA>(args.m, args.k) && is_whole_vectors::<LB>(args.n, args.k) {
+            mainloop::<E, T, LA, LB, M, N, true>(from_a, from_b, stages, position, params)
         } else {
-            accumulate::<E, T, LA, LB, M, N, false>(from_a, from_b, ring, place, params)
+            mainloop::<E, T, LA, LB, M, N, false>(from_a, from_b, stages, position, params)
         };
-        epilogue::store::<E, T, M, N>(&mut acc, place, params, ring);
+        epilogue::store::<E, T, M, N>(&mut acc, position, params, stages);
     }
 }
 
-/// Where a warp's part of C is.
+/// Position of a warp's part of C.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The first row and column of the block's tile.
+struct Position {
+    /// First row and column of the CTA's tile.
     row: u32,
     column: u32,
-    /// The warp's first ones, within the tile.
+    /// First ones of the warp, within the tile.
     warp_row: u32,
     warp_column: u32,
 }
 
-/// Accumulators of a lane: of 16 rows and 8 columns of its warp, by `mma`.
+/// Accumulators of a lane.
 type Accumulators<const M: usize, const N: usize> = [[FragmentC; N]; M];
 
-/// Accumulators up the products of this lane's part of a tile. `WHOLE`: the operands are made of whole chunks.
+/// Computes the accumulators of a lane. `WHOLE`: the operands consist of whole vectors.
 ///
 /// # Safety
 /// As for [`gemm`].
 #[inline(always)]
-unsafe fn accumulate<E, T, LA, LB, const M: usize, const N: usize, const WHOLE: bool>(
+unsafe fn mainloop<E, T, LA, LB, const M: usize, const N: usize, const WHOLE: bool>(
     a: Global<E>,
     b: Global<E>,
-    ring: Shared<E>,
-    place: Place,
+    stages: Shared<E>,
+    position: Position,
     params: &GemmParams<E>,
 ) -> Accumulators<M, N>
 where
@@ -125,126 +118,112 @@ where
     LB: OperandMajor,
 {
     let tile = const { T::TILE };
-    let (side_a, side_b) = const { (Side::a(T::TILE), Side::b(T::TILE)) };
+    let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
     let t = thread::thread_idx_x();
-    let mut copier_a = Copier::new::<LA>(a, side_a, t, place.row, params.m, params.lda);
-    let mut copier_b = Copier::new::<LB>(b, side_b, t, place.column, params.n, params.ldb);
+    let mut loader_a = GmemLoader::new::<LA>(a, tile_a, t, position.row, params.m, params.lda);
+    let mut loader_b = GmemLoader::new::<LB>(b, tile_b, t, position.column, params.n, params.ldb);
 
-    let last_stage = (tile.stages - 1) * tile.stage_elems();
-    let after = |stage: u32| {
-        if stage == last_stage {
-            0
-        } else {
-            stage + tile.stage_elems()
+    let pipeline = const {
+        CpAsyncPipeline {
+            stages: T::TILE.stages,
+            stage_elems: T::TILE.stage_elems(),
         }
     };
     // A's and B's part of a stage.
-    // SAFETY: the stage lies in the ring.
-    let sides = |stage: u32| unsafe {
+    // SAFETY: the stage is in the pipeline.
+    let parts = |stage: u32| unsafe {
         (
-            ring.part(stage as usize, tile.a_elems() as usize),
-            ring.part((stage + tile.a_elems()) as usize, tile.b_elems() as usize),
+            stages.part(stage as usize, tile.a_elems() as usize),
+            stages.part((stage + tile.a_elems()) as usize, tile.b_elems() as usize),
         )
     };
-    // What is left along K for the step that is copied, and the first element of the stage that it goes to.
+    // What is left along K for the k-tile that is loaded, and its stage.
     let mut left = params.k;
-    let mut copy_to = 0;
-    macro_rules! copy_step {
+    let mut load_stage = 0;
+    macro_rules! load_k_tile {
         () => {
-            // SAFETY: the stage lies in the ring. At the start nobody has used it; later the barrier before has drained
-            // it.
+            // SAFETY: the stage is in the pipeline. At first nobody has used it; later the last barrier has drained it.
             unsafe {
-                let (to_a, to_b) = sides(copy_to);
-                copier_a.copy::<LA, WHOLE>(side_a, to_a, left);
-                copier_b.copy::<LB, WHOLE>(side_b, to_b, left);
+                let (to_a, to_b) = parts(load_stage);
+                loader_a.load::<LA, WHOLE>(tile_a, to_a, left);
+                loader_b.load::<LB, WHOLE>(tile_b, to_b, left);
             }
             async_copy::commit();
-            copier_a.advance::<LA>(side_a);
-            copier_b.advance::<LB>(side_b);
-            // Behind the end nothing is left to copy, and zeros take the place of it.
+            loader_a.advance::<LA>(tile_a);
+            loader_b.advance::<LB>(tile_b);
+            // Past the end, zeros are loaded.
             left = left.saturating_sub(tile.k);
-            copy_to = after(copy_to);
+            load_stage = pipeline.next(load_stage);
         };
     }
     let mut stage = 0;
     while stage + 1 < tile.stages {
-        copy_step!();
+        load_k_tile!();
         stage += 1;
     }
 
     let lane = t % 32;
-    let reader_a = Reader::of_a::<LA>(side_a, place.warp_row, lane);
-    let reader_b = Reader::of_b::<LB>(side_b, place.warp_column, lane);
+    let fragments_of_a = FragmentLoader::of_a::<LA>(tile_a, position.warp_row, lane);
+    let fragments_of_b = FragmentLoader::of_b::<LB>(tile_b, position.warp_column, lane);
     let mut acc = [[[0.0; 4]; N]; M];
     let mut fragments_a = [[[0; 4]; M]; 2];
     let mut fragments_b = [[[0; 2]; N]; 2];
-    // SAFETY: a stage of the ring that is filled; all lanes of the warp are here.
-    let load = |fragments_a: &mut [FragmentA; M], fragments_b: &mut [FragmentB; N], stage: u32, kk: u32| unsafe {
-        let (from_a, from_b) = sides(stage);
-        for (piece, fragment) in (0..).zip(fragments_a) {
-            *fragment = reader_a.load::<E, LA>(side_a, from_a, piece, kk);
+    // SAFETY: the stage is in the pipeline and full; all lanes of the warp are here.
+    let load = |fragments_a: &mut [FragmentA; M], fragments_b: &mut [FragmentB; N], stage: u32, k_block: u32| unsafe {
+        let (from_a, from_b) = parts(stage);
+        for (atom, fragment) in (0..).zip(fragments_a) {
+            *fragment = fragments_of_a.load::<E, LA>(tile_a, from_a, atom, k_block);
         }
-        for (piece, pair) in (0..).zip(fragments_b.as_chunks_mut::<2>().0) {
-            let [first, first_next, last, last_next] = reader_b.load::<E, LB>(side_b, from_b, piece, kk);
+        for (atom, pair) in (0..).zip(fragments_b.as_chunks_mut::<2>().0) {
+            let [first, first_next, last, last_next] = fragments_of_b.load::<E, LB>(tile_b, from_b, atom, k_block);
             *pair = [[first, first_next], [last, last_next]];
         }
     };
 
-    wait::<T>();
-    // RAW: every thread's copies of stage 0 are there.
+    pipeline.wait();
+    // RAW: every thread's loads of stage 0 are there.
     thread::sync_threads();
     let mut stage = 0;
     load(&mut fragments_a[0], &mut fragments_b[0], stage, 0);
-    let pieces = const { T::TILE.k / TensorTile::MMA_ATOM };
+    let k_blocks = const { T::TILE.k / TensorTile::MMA_ATOM };
     let mut k = 0;
     while k < params.k {
-        unrolled!(pieces, at most 8, |kk| {
-            let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
-            if kk + 1 == pieces {
-                wait::<T>();
-                // RAW: every thread's copies of the next stage are there. WAR: nobody reads this stage any more; the
-                // copies that start next go into it.
+        unrolled!(k_blocks, at most 8, |k_block| {
+            let (now, next) = ((k_block % 2) as usize, ((k_block + 1) % 2) as usize);
+            if k_block + 1 == k_blocks {
+                pipeline.wait();
+                // RAW: every thread's loads of the next stage are there. WAR: no thread reads this stage any more,
+                // which the next loads write.
                 thread::sync_threads();
-                stage = after(stage);
+                stage = pipeline.next(stage);
                 load(&mut fragments_a[next], &mut fragments_b[next], stage, 0);
             } else {
-                load(&mut fragments_a[next], &mut fragments_b[next], stage, kk + 1);
+                load(&mut fragments_a[next], &mut fragments_b[next], stage, k_block + 1);
             }
-            if kk == 0 {
-                copy_step!();
+            if k_block == 0 {
+                load_k_tile!();
             }
-            multiply::<E, M, N>(&mut acc, &fragments_a[now], &fragments_b[now]);
+            mma_tile::<E, M, N>(&mut acc, &fragments_a[now], &fragments_b[now]);
         });
         k += tile.k;
     }
     acc
 }
 
-/// Waits for the copies of the step that is used next: those of the `stages - 2` steps behind it may go on.
+/// `acc += a * b`, row by row in serpentine order: consecutive mma share a fragment.
 #[inline(always)]
-fn wait<T: Tile>() {
-    match T::TILE.stages {
-        2 => async_copy::wait::<0>(),
-        3 => async_copy::wait::<1>(),
-        4 => async_copy::wait::<2>(),
-        _ => async_copy::wait::<3>(),
-    }
-}
-
-/// `acc += a * b`, row by row, there and back, so that neighbouring products have a fragment in common.
-#[inline(always)]
-fn multiply<E: TensorElement, const M: usize, const N: usize>(
+fn mma_tile<E: TensorElement, const M: usize, const N: usize>(
     acc: &mut Accumulators<M, N>,
     a: &[FragmentA; M],
     b: &[FragmentB; N],
 ) {
     unrolled!(M, at most 8, |i| {
-        let mut turn = 0;
-        while turn < N {
-            let j = if i % 2 == 0 { turn } else { N - 1 - turn };
-            // SAFETY: the whole warp is here: nothing that its lanes disagree on has been asked.
+        let mut column = 0;
+        while column < N {
+            let j = if i % 2 == 0 { column } else { N - 1 - column };
+            // SAFETY: the whole warp is here: no lane has branched on a value of its own.
             unsafe { mma::<E>(&mut acc[i][j], a[i], b[j]) };
-            turn += 1;
+            column += 1;
         }
     });
 }

@@ -1,44 +1,44 @@
-//! From the accumulators of a block to C.
+//! Epilogue: from the accumulators of a CTA to C.
 
 use cuda_std::thread;
 use cuda_views::GlobalMut;
 use tilewright_contract::{BlockTile, GemmParams, span_elems};
 
 use super::Tile;
+use crate::block::epilogue::linear_combination;
 use crate::block::split_k::{SplitTile, WholeCta, reduce};
 use crate::block::unroll::unrolled;
 use crate::ptx::optimization_barrier;
 
 /// Row and column of C of a thread's first element.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) row: u32,
     pub(super) column: u32,
 }
 
-/// Stores a thread's accumulators; with slices, the block that has those of all slices does.
+/// Stores a thread's accumulators; with split-K the CTA that holds the sum of all splits does.
 ///
 /// # Safety
-/// `params` is as for [`pipeline`](super::pipeline). The place is the thread's own. Every thread of the
-/// block calls this.
+/// `params` is as for [`gemm`](super::gemm). The position is the thread's own. Every thread of the CTA calls this.
 #[inline(always)]
 // Accumulators are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
 pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     mut acc: [[f32; N]; M],
-    place: Place,
+    position: Position,
     params: &GemmParams<f32>,
 ) {
-    let slices = const { T::TILE.supports_split_k() };
-    if slices && params.splits > 1 {
+    let supports_split_k = const { T::TILE.supports_split_k() };
+    if supports_split_k && params.splits > 1 {
         let tile = const { T::TILE };
-        // Computed again: kept since the start, these numbers would take registers that the products need.
-        let block = thread::block_idx_x() + optimization_barrier::zero();
+        // Computed again: kept since the start, these numbers would take registers from the accumulators.
+        let cta = thread::block_idx_x() + optimization_barrier::zero();
         let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
         let split = SplitTile {
-            tile: block % tiles.max(1),
+            tile: cta % tiles.max(1),
             tiles,
-            split: block / tiles.max(1),
+            split: cta / tiles.max(1),
             splits: params.splits,
             threads: tile.threads(),
         };
@@ -50,25 +50,21 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let (m, n, ld) = (params.m, params.n, params.ldc as usize);
     // SAFETY: C is as `params` says.
     let c = unsafe { GlobalMut::new_with(params.c, || span_elems(m as usize, n as usize, ld)) };
-    // `ptxas` gives the four accumulators of a vector neighbouring registers, in the same banks as the vector of B has, so that
-    // each `fma` reads two operands from one bank. Single stores leave it free.
-    let vectors = slices && n.is_multiple_of(4) && ld.is_multiple_of(4) && params.c.addr().is_multiple_of(16);
-    let scaled = |sum: f32, index: usize, inside: bool| {
-        let product = params.alpha * sum;
-        if params.beta == 0.0 {
-            product
-        } else {
-            // SAFETY: inside C; no other thread writes this element.
-            product + params.beta * unsafe { c.get_if(inside, || index, 0.0) }
-        }
+    // `ptxas` gives the four accumulators of a vec4 neighboring registers, in the same banks as the vec4 of B, so that
+    // each FMA reads two operands from one bank. Single stores leave it free.
+    let is_vec4 = supports_split_k && n.is_multiple_of(4) && ld.is_multiple_of(4) && params.c.addr().is_multiple_of(16);
+    // SAFETY: inside C; no other thread writes this element.
+    let source = |index: usize, inside: bool| unsafe { c.get_if(inside, || index, 0.0) };
+    let scaled = |acc: f32, index: usize, inside: bool| {
+        linear_combination(params.alpha, acc, params.beta, || source(index, inside))
     };
     unrolled!(M, at most 16, |i| {
-        let row = place.row + (i / 4) as u32 * (4 * BlockTile::LANES_M) + (i % 4) as u32;
+        let row = position.row + (i / 4) as u32 * (4 * BlockTile::LANES_M) + (i % 4) as u32;
         let mut vector = 0;
         while vector < N / 4 {
-            let column = place.column + vector as u32 * (4 * BlockTile::LANES_N);
+            let column = position.column + vector as u32 * (4 * BlockTile::LANES_N);
             let index = row as usize * ld + column as usize;
-            if vectors {
+            if is_vec4 {
                 if row < m && column < n {
                     let values: [f32; 4] = core::array::from_fn(|j| scaled(acc[i][4 * vector + j], index + j, true));
                     // SAFETY: n is a multiple of 4, so the whole vector is inside C and this thread's; its address is a

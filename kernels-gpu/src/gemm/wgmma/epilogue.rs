@@ -6,7 +6,7 @@ use tilewright_contract::{Activation, GemmParams, Output, Swizzle, WgmmaTile, sp
 
 use super::{Element, Tile};
 use crate::block::element::Narrowed;
-use crate::block::epilogue::{Epilogue, gelu, relu};
+use crate::block::epilogue::{Epilogue, gelu, linear_combination, relu};
 use crate::block::split_k::{SplitTile, ThreadGroup, reduce};
 use crate::block::unroll::unrolled;
 use crate::ptx::elect::elect;
@@ -163,7 +163,8 @@ unsafe fn apply_epilogue<E: Element, const ACCUMULATORS: usize>(
             unrolled!(ACCUMULATORS / 4, |vec4| {
                 unrolled!(2, at most 2, |pair| {
                     let first = 4 * vec4 + 2 * pair;
-                    let ($two, $column) = ([acc[first], acc[first + 1]], column + accumulator_position(0, first as u32).1);
+                    let right = accumulator_position(0, first as u32).1;
+                    let ($two, $column) = ([acc[first], acc[first + 1]], column + right);
                     [acc[first], acc[first + 1]] = $made;
                 });
             })
@@ -374,10 +375,8 @@ unsafe fn store_predicated<E: Element, F: Narrowed, const ACCUMULATORS: usize>(
                 let index = row as usize * ld + column as usize;
                 let values = own.get_vec::<4>(warp_elem(below, lane % 8) as usize);
                 if row < m && column < end {
-                    let scaled = |i: usize| {
-                        let product = params.alpha * values[i];
-                        if params.beta == 0.0 { product } else { product + params.beta * source[pass][i].widen() }
-                    };
+                    let scaled =
+                        |i: usize| linear_combination(params.alpha, values[i], params.beta, || source[pass][i].widen());
                     let [first, last] = [
                         epilogue.apply([scaled(0), scaled(1)], bias[0]),
                         epilogue.apply([scaled(2), scaled(3)], bias[1]),

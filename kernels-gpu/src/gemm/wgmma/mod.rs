@@ -25,7 +25,7 @@ use cuda_std::{shared, thread, warp};
 use cuda_views::Shared;
 use tilewright_contract::{GemmParams, WgmmaTile};
 
-use crate::gemm::mma_sync::TensorElement;
+use crate::block::element::TensorElement;
 use crate::ptx::elect::elect;
 use crate::ptx::tensor_map::TensorMap;
 use crate::ptx::warp_uniform::warp_uniform;

@@ -7,7 +7,7 @@ use cuda_views::{GlobalMut, Shared};
 use half::{bf16, f16};
 use kernels_gpu::ptx::mma::{MmaElement, mma};
 use kernels_gpu::ptx::{ldmatrix, named_barrier};
-use kernels_gpu::gemm::mma_sync::{KMajor, MnMajor};
+use kernels_gpu::block::major::{KMajor, MnMajor};
 use kernels_gpu::gemm::mma_sync::{self, Tile};
 use tilewright_contract::{GemmParams, TensorTile, tensor_tiles};
 

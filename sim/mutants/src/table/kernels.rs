@@ -132,12 +132,12 @@ pub static KERNELS: &[Kernel] = &[
         "register_tile.rs",
         REGISTERS
     ),
-    gemm!("simt_nn4_256x128_f32", "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
+    gemm!("simt_nn4_256x128_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
         gaps: [1, 4, 3],
         ..product([20, 24, 70])
     }),
     // 9 splits are reduced in two rounds: 8 and 1, then these two.
-    gemm!("simt_nn4_64x64_f32", "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
+    gemm!("simt_nn4_64x64_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
         gaps: [1, 4, 3],
         slices: 9,
         ..product([66, 24, 134])
@@ -170,7 +170,7 @@ pub static KERNELS: &[Kernel] = &[
     },
     gemm!(
         "mma_sync_nn_128x128_f16",
-        "gemm/mma_sync",
+        "block/pipeline.rs" "gemm/mma_sync",
         "mma_sync_kernels.rs",
         Product {
             gaps: [3, 8, 8],

@@ -5,7 +5,7 @@ use super::{Edit, Expect, ROW, Row, edit, faults};
 
 const KERNEL: &str = "simt_nn4_256x128_f32";
 const BARRIER: &str = "                thread::sync_threads();
-                stage = after(stage);
+                stage = pipeline.next(stage);
 ";
 
 pub const ROWS: &[Row] = &[
@@ -14,8 +14,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "no wait for the loads of the next stage",
         edits: &[body(
-            "                next_copy!();\n                wait::<T>();\n",
-            "                next_copy!();\n\n",
+            "                commit_k_tile!();\n                pipeline.wait();\n",
+            "                commit_k_tile!();\n\n",
         )],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -28,7 +28,10 @@ pub const ROWS: &[Row] = &[
         id: "ring_waits_for_one_group_too_few",
         kernel: KERNEL,
         what: "the wait leaves the loads of the next stage pending",
-        edits: &[body("3 => async_copy::wait::<1>(),", "3 => async_copy::wait::<2>(),")],
+        edits: &[pipeline(
+            "3 => async_copy::wait::<1>(),",
+            "3 => async_copy::wait::<2>(),",
+        )],
         expect: Expect::Faults {
             all: &["AsyncPending"],
             also: &["SharedRace"],
@@ -41,8 +44,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "no wait for the loads of stage 0",
         edits: &[body(
-            "    wait::<T>();\n    // RAW: every thread's copies of stage 0",
-            "    \n    // RAW: every thread's copies of stage 0",
+            "    pipeline.wait();\n    // RAW: every thread's loads of stage 0",
+            "    \n    // RAW: every thread's loads of stage 0",
         )],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -55,7 +58,7 @@ pub const ROWS: &[Row] = &[
         id: "ring_no_barrier",
         kernel: KERNEL,
         what: "no barrier between the iterations",
-        edits: &[body(BARRIER, "\n                stage = after(stage);\n")],
+        edits: &[body(BARRIER, "\n                stage = pipeline.next(stage);\n")],
         expect: Expect::Faults {
             all: &["SharedRace"],
             also: &["AsyncPending", "UninitializedRead"],
@@ -69,12 +72,14 @@ pub const ROWS: &[Row] = &[
         what: "the barrier precedes the wait: each thread has waited for its own loads alone",
         edits: &[
             body(
-                "                next_copy!();\n                wait::<T>();\n",
-                "                next_copy!();\n\n",
+                "                commit_k_tile!();\n                pipeline.wait();\n",
+                "                commit_k_tile!();\n\n",
             ),
             body(
                 BARRIER,
-                "                thread::sync_threads(); wait::<T>();\n                stage = after(stage);\n",
+                "                thread::sync_threads(); pipeline.wait();
+                stage = pipeline.next(stage);
+",
             ),
         ],
         expect: Expect::Faults {
@@ -100,9 +105,9 @@ pub const ROWS: &[Row] = &[
         id: "ring_a_stage_too_short",
         kernel: KERNEL,
         what: "the pipeline wraps one stage early: loads write the stage that is read",
-        edits: &[body(
-            "let last_stage = (tile.stages - 1) * tile.stage_elems();",
-            "let last_stage = (tile.stages - 2) * tile.stage_elems();",
+        edits: &[pipeline(
+            "let last = (self.stages - 1) * self.stage_elems;",
+            "let last = (self.stages - 2) * self.stage_elems;",
         )],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -115,7 +120,7 @@ pub const ROWS: &[Row] = &[
         id: "ring_copies_go_on_behind_k",
         kernel: KERNEL,
         what: "B's rows past the end of K are loaded, too",
-        edits: &[edit("simt/operand.rs", "if inside { 4 } else { 0 }", "4")],
+        edits: &[edit("simt/loader.rs", "if inside { 4 } else { 0 }", "4")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
         ..ROW
@@ -124,7 +129,7 @@ pub const ROWS: &[Row] = &[
         id: "ring_lines_not_clamped",
         kernel: KERNEL,
         what: "rows of A past the last one are loaded",
-        edits: &[edit("simt/operand.rs", ".min(lines - 1 - first) * ld;", " * ld;")],
+        edits: &[edit("simt/loader.rs", ".min(extent - 1 - first) * ld;", " * ld;")],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
         ..ROW
@@ -133,7 +138,7 @@ pub const ROWS: &[Row] = &[
         id: "ring_step_does_not_advance",
         kernel: KERNEL,
         what: "every iteration loads the first columns of A",
-        edits: &[body("            part_a.advance::<LA>(side_a);\n", "\n")],
+        edits: &[body("            loader_a.advance::<LA>(tile_a);\n", "\n")],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -142,11 +147,11 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the first fragments of an iteration are those of the previous stage",
         edits: &[body(
-            "                stage = after(stage);
+            "                stage = pipeline.next(stage);
                 fragments(&mut from_a[next], &mut from_b[next], stage, 0);
 ",
             "                fragments(&mut from_a[next], &mut from_b[next], stage, 0);
-                stage = after(stage);
+                stage = pipeline.next(stage);
 ",
         )],
         // Which the next copies go into.
@@ -158,6 +163,10 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
 ];
+
+const fn pipeline(find: &'static str, replace: &'static str) -> Edit {
+    edit("block/pipeline.rs", find, replace)
+}
 
 const fn body(find: &'static str, replace: &'static str) -> Edit {
     edit("simt/mod.rs", find, replace)

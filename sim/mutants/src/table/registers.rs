@@ -3,7 +3,7 @@
 use super::Tool::{Memcheck, Racecheck};
 use super::{Expect, ROW, Row, edit, faults};
 
-const WAR: &str = "        // WAR: the tiles are drained before the next step overwrites them.
+const WAR: &str = "        // WAR: the tiles are drained before the next k-tile overwrites them.
         thread::sync_threads();
 ";
 

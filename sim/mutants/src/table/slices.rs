@@ -71,7 +71,10 @@ pub const ROWS: &[Row] = &[
         id: "slices_nobody_is_last",
         kernel: KERNEL,
         what: "the CTA that reduces would be one after the last",
-        edits: &[reduction("last = arrived == members - 1;", "last = arrived == members;")],
+        edits: &[reduction(
+            "last = arrived == members - 1;",
+            "last = arrived == members;",
+        )],
         expect: Expect::Mismatch,
         seen_by: &[Initcheck],
         ..ROW

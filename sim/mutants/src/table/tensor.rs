@@ -11,8 +11,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "no wait for the loads of the next stage",
         edits: &[body(
-            "            if kk + 1 == pieces {\n                wait::<T>();\n",
-            "            if kk + 1 == pieces {\n\n",
+            "            if k_block + 1 == k_blocks {\n                pipeline.wait();\n",
+            "            if k_block + 1 == k_blocks {\n\n",
         )],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -27,10 +27,10 @@ pub const ROWS: &[Row] = &[
         what: "no barrier between the iterations",
         edits: &[body(
             "                thread::sync_threads();
-                stage = after(stage);
+                stage = pipeline.next(stage);
 ",
             "
-                stage = after(stage);
+                stage = pipeline.next(stage);
 ",
         )],
         expect: Expect::Faults {
@@ -44,9 +44,10 @@ pub const ROWS: &[Row] = &[
         id: "mma_a_stage_too_short",
         kernel: KERNEL,
         what: "the pipeline wraps one stage early: loads write the stage that is read",
-        edits: &[body(
-            "let last_stage = (tile.stages - 1) * tile.stage_elems();",
-            "let last_stage = (tile.stages - 2) * tile.stage_elems();",
+        edits: &[edit(
+            "block/pipeline.rs",
+            "let last = (self.stages - 1) * self.stage_elems;",
+            "let last = (self.stages - 2) * self.stage_elems;",
         )],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -60,8 +61,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the second and the third matrix of A's ldmatrix are swapped",
         edits: &[operand(
-            "Self::new::<L>(side, first, lane / 8 % 2, lane / 16, lane % 8)",
-            "Self::new::<L>(side, first, lane / 16, lane / 8 % 2, lane % 8)",
+            "Self::new::<L>(tile, first, lane / 8 % 2, lane / 16, lane % 8)",
+            "Self::new::<L>(tile, first, lane / 16, lane / 8 % 2, lane % 8)",
         )],
         expect: Expect::Mismatch,
         ..ROW
@@ -71,7 +72,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the loads are not swizzled, the fragment loads are",
         edits: &[operand(
-            "to: swizzle.elem(row, chunk),",
+            "to: swizzle.elem(row, vector),",
             "to: row * swizzle.row_elems() + column,",
         )],
         expect: Expect::Mismatch,
@@ -83,16 +84,16 @@ pub const ROWS: &[Row] = &[
         what: "neither loads nor fragments are swizzled: correct, but 8 rows of a matrix share few banks",
         edits: &[
             operand(
-                "to: swizzle.elem(row, chunk),",
+                "to: swizzle.elem(row, vector),",
                 "to: row * swizzle.row_elems() + column,",
             ),
             operand(
-                "swizzle.elem(first + 8 * line + row, k)",
-                "(first + 8 * line + row) * swizzle.row_elems() + 8 * k",
+                "swizzle.elem(first + 8 * mn + row, k)",
+                "(first + 8 * mn + row) * swizzle.row_elems() + 8 * k",
             ),
             operand(
-                "swizzle.elem(8 * k + row, first / CHUNK + line)",
-                "(8 * k + row) * swizzle.row_elems() + first + 8 * line",
+                "swizzle.elem(8 * k + row, first / VECTOR + mn)",
+                "(8 * k + row) * swizzle.row_elems() + first + 8 * mn",
             ),
         ],
         expect: Expect::Slower,
@@ -103,8 +104,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the residue vector of a row is loaded as a whole",
         edits: &[operand(
-            "columns.saturating_sub(self.column).min(CHUNK)",
-            "if self.column < columns { CHUNK } else { 0 }",
+            "columns.saturating_sub(self.column).min(VECTOR)",
+            "if self.column < columns { VECTOR } else { 0 }",
         )],
         expect: faults(&["OutOfBounds"]),
         ..ROW
@@ -134,7 +135,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "a warp writes its accumulators to stages that other warps still read",
         edits: &[epilogue(
-            "    // WAR: no thread reads the ring any more, and none copies to it.
+            "    // WAR: no thread reads the stages any more, and none loads into them.
     thread::sync_threads();
 ",
             "\n\n",
@@ -174,7 +175,7 @@ const fn body(find: &'static str, replace: &'static str) -> Edit {
 }
 
 const fn operand(find: &'static str, replace: &'static str) -> Edit {
-    edit("mma_sync/operand.rs", find, replace)
+    edit("mma_sync/loader.rs", find, replace)
 }
 
 const fn epilogue(find: &'static str, replace: &'static str) -> Edit {

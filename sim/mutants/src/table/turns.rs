@@ -108,7 +108,11 @@ pub const ROWS: &[Row] = &[
         id: "turns_of_the_same_tiles",
         kernel: KERNEL,
         what: "the first warpgroup does not leave the second tile to the other",
-        edits: &[edit("wgmma/tile_scheduler.rs", "            self.next += stride;\n", "\n")],
+        edits: &[edit(
+            "wgmma/tile_scheduler.rs",
+            "            self.next += stride;\n",
+            "\n",
+        )],
         expect: faults(&["GlobalRace"]),
         ..ROW
     },

@@ -1,0 +1,207 @@
+//! Loads of A and B into a stage, and of fragments from there.
+//!
+//! The part of an operand in a stage has the rows that the operand has in memory, [`Swizzle`]d: along K if it is
+//! K-major, along M or N, here `mn`, if it is MN-major. `ldmatrix` loads the same fragments from either, with `.trans`
+//! from the second.
+
+use bytemuck::Pod;
+use cuda_views::{Global, Shared};
+use tilewright_contract::{Swizzle, TensorTile};
+
+use crate::block::major::{OperandMajor, k_tile_elems};
+use crate::block::unroll::unrolled;
+use crate::ptx::{async_copy, ldmatrix};
+
+/// Elements of a 16-byte vector: one load.
+const VECTOR: u32 = Swizzle::VECTOR;
+
+/// Operand tile: the part of A or B in a stage.
+#[derive(Clone, Copy)]
+pub struct OperandTile {
+    mn: u32,
+    k: u32,
+    threads: u32,
+}
+
+impl OperandTile {
+    /// Of A.
+    pub const fn a(tile: TensorTile) -> Self {
+        Self {
+            mn: tile.m,
+            k: tile.k,
+            threads: tile.threads(),
+        }
+    }
+
+    /// Of B.
+    pub const fn b(tile: TensorTile) -> Self {
+        Self {
+            mn: tile.n,
+            k: tile.k,
+            threads: tile.threads(),
+        }
+    }
+
+    /// Swizzle of its rows.
+    const fn swizzle<L: OperandMajor>(self) -> Swizzle {
+        Swizzle::of_row(if L::MAJOR.is_k() { self.k } else { self.mn })
+    }
+
+    /// Loads of one thread per stage.
+    const fn loads(self) -> u32 {
+        self.mn * self.k / (self.threads * VECTOR)
+    }
+
+    /// Rows that the CTA loads at once.
+    const fn pass<L: OperandMajor>(self) -> u32 {
+        self.threads / self.swizzle::<L>().vectors()
+    }
+}
+
+/// Loads of one thread from one operand. Elements outside the operand become zeros.
+pub struct GmemLoader<T> {
+    from: Global<T>,
+    /// First element of the k-tile's first load.
+    base: usize,
+    /// Its destination, from the start of the operand tile.
+    to: u32,
+    ld: u32,
+    /// Row and column of the first load, within the k-tile.
+    row: u32,
+    column: u32,
+    /// Extent of the operand along M or N, from the tile's start.
+    mn: u32,
+}
+
+impl<T: Pod> GmemLoader<T> {
+    /// Loader of thread `t`, for a tile that starts at row (of A) or column (of B) `first` of `mn`.
+    #[inline(always)]
+    pub fn new<L: OperandMajor>(from: Global<T>, tile: OperandTile, t: u32, first: u32, mn: u32, ld: u32) -> Self {
+        let swizzle = tile.swizzle::<L>();
+        let (row, vector) = (t / swizzle.vectors(), t % swizzle.vectors());
+        let column = vector * VECTOR;
+        let base = if const { L::MAJOR.is_k() } {
+            (first + row) as usize * ld as usize + column as usize
+        } else {
+            row as usize * ld as usize + (first + column) as usize
+        };
+        Self {
+            from,
+            base,
+            to: swizzle.elem(row, vector),
+            ld,
+            row,
+            column,
+            mn: mn - first,
+        }
+    }
+
+    /// Starts the loads of a k-tile into `to`, its part of a stage; `left` elements along K are left. `WHOLE`: every
+    /// vector is either inside the operand or outside ([`is_whole_vectors`]). Others cost three or four instructions
+    /// more each.
+    ///
+    /// # Safety
+    /// As for [`async_copy::copy`]: nobody uses `to` until this thread has waited. `from` is the operand that `new` was
+    /// told of, and its rows start at multiples of 16 bytes.
+    #[inline(always)]
+    pub unsafe fn load<L: OperandMajor, const WHOLE: bool>(&self, tile: OperandTile, to: Shared<T>, left: u32) {
+        let pass = tile.pass::<L>();
+        let (rows, columns) = if const { L::MAJOR.is_k() } {
+            (self.mn, left)
+        } else {
+            (left, self.mn)
+        };
+        unrolled!(tile.loads(), at most 16, |number| {
+            let valid = if self.row + number * pass >= rows {
+                0
+            } else if WHOLE {
+                if self.column < columns { VECTOR } else { 0 }
+            } else {
+                columns.saturating_sub(self.column).min(VECTOR)
+            };
+            // SAFETY: the caller's promise; of the elements from there on, `valid` are in the operand.
+            unsafe {
+                async_copy::copy::<T, { VECTOR as usize }>(
+                    to,
+                    self.to + number * pass * tile.swizzle::<L>().row_elems(),
+                    self.from,
+                    || self.base + (number * pass * self.ld) as usize,
+                    valid,
+                );
+            }
+        });
+    }
+
+    /// Advances to the next k-tile.
+    #[inline(always)]
+    pub fn advance<L: OperandMajor>(&mut self, tile: OperandTile) {
+        self.base += k_tile_elems::<L>(tile.k, self.ld);
+    }
+}
+
+/// Whether an operand of these extents consists of whole vectors.
+#[inline(always)]
+pub fn is_whole_vectors<L: OperandMajor>(mn: u32, k: u32) -> bool {
+    let columns = if const { L::MAJOR.is_k() } { k } else { mn };
+    columns.is_multiple_of(VECTOR)
+}
+
+/// Loads a lane's fragments from an operand tile.
+#[derive(Clone, Copy)]
+pub struct FragmentLoader {
+    /// Element, from the start of the operand tile, of the row whose address the lane gives for the first MMA atom.
+    base: u32,
+}
+
+impl FragmentLoader {
+    /// Of a warp whose part of A starts at row `first`, a multiple of the rows of a warp.
+    #[inline(always)]
+    pub fn of_a<L: OperandMajor>(tile: OperandTile, first: u32, lane: u32) -> Self {
+        Self::new::<L>(tile, first, lane / 8 % 2, lane / 16, lane % 8)
+    }
+
+    /// Of a warp whose part of B starts at column `first`, a multiple of the columns of a warp.
+    #[inline(always)]
+    pub fn of_b<L: OperandMajor>(tile: OperandTile, first: u32, lane: u32) -> Self {
+        Self::new::<L>(tile, first, lane / 16, lane / 8 % 2, lane % 8)
+    }
+
+    /// Of a lane with the address of row `row` of an 8 x 8 matrix: of the first or last 8 along M or N (`mn` 0 or 1),
+    /// of the first or last 8 along K.
+    #[inline(always)]
+    fn new<L: OperandMajor>(tile: OperandTile, first: u32, mn: u32, k: u32, row: u32) -> Self {
+        let swizzle = tile.swizzle::<L>();
+        let base = if const { L::MAJOR.is_k() } {
+            swizzle.elem(first + 8 * mn + row, k)
+        } else {
+            swizzle.elem(8 * k + row, first / VECTOR + mn)
+        };
+        Self { base }
+    }
+
+    /// Loads 16 elements along M or N and 16 along K from `from`, the operand tile of a stage: MMA atom `atom` of the
+    /// warp, k-block `k_block`. Of A it is one fragment; of B that of the first 8 columns, then that of the others.
+    ///
+    /// # Safety
+    /// As for [`ldmatrix::load`]: the stage is full, and the whole warp is here.
+    #[inline(always)]
+    pub unsafe fn load<T: Pod, L: OperandMajor>(
+        self,
+        tile: OperandTile,
+        from: Shared<T>,
+        atom: u32,
+        k_block: u32,
+    ) -> [u32; 4] {
+        const ATOM: u32 = TensorTile::MMA_ATOM;
+        let row_elems = tile.swizzle::<L>().row_elems();
+        // Two vectors further in the row: a bit of the vector's index, which the swizzle keeps or flips.
+        // SAFETY: the caller's promise.
+        unsafe {
+            if const { L::MAJOR.is_k() } {
+                ldmatrix::load::<T, 4>(from, (self.base ^ (k_block * ATOM)) + atom * (ATOM * row_elems))
+            } else {
+                ldmatrix::load_transposed::<T, 4>(from, (self.base ^ (atom * ATOM)) + k_block * (ATOM * row_elems))
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Loads of A and B into a stage.
+//!
+//! A stage has the same layout for either major: `k` rows of the tile's rows (of A) or columns (of B), its extent along
+//! M or N, here `mn`. A K-major operand is transposed on the way, one element per load; of an MN-major one four
+//! elements are loaded at once, where alignment allows it.
+
+use cuda_views::{Global, Shared};
+use tilewright_contract::BlockTile;
+
+use crate::block::major::{OperandMajor, k_tile_elems};
+use crate::block::unroll::unrolled;
+use crate::ptx::async_copy;
+
+/// Operand tile: the part of A or B in a stage, `k` rows of `mn` elements.
+#[derive(Clone, Copy)]
+pub struct OperandTile {
+    mn: u32,
+    pitch: u32,
+    k: u32,
+    threads: u32,
+}
+
+impl OperandTile {
+    /// Of A.
+    pub const fn a(tile: BlockTile) -> Self {
+        Self {
+            mn: tile.m,
+            pitch: tile.a_pitch(),
+            k: tile.k,
+            threads: tile.threads(),
+        }
+    }
+
+    /// Of B.
+    pub const fn b(tile: BlockTile) -> Self {
+        Self {
+            mn: tile.n,
+            pitch: tile.b_pitch(),
+            k: tile.k,
+            threads: tile.threads(),
+        }
+    }
+
+    /// Loads of one thread per stage.
+    pub const fn loads<L: OperandMajor>(self) -> u32 {
+        self.mn * self.k / (self.threads * L::VECTOR)
+    }
+}
+
+/// Lanes with neighboring elements along K of a K-major operand: 32 bytes of a row, a sector.
+const LANES_K: u32 = 8;
+
+/// Passes over `mn`, at most: their offsets are kept in registers.
+const MAX_PASSES: usize = 8;
+
+/// Position of an operand tile.
+#[derive(Clone, Copy)]
+pub struct Position {
+    /// First row of A or column of B.
+    pub first: u32,
+    /// Rows of A or columns of B.
+    pub mn: u32,
+    /// Elements from one row in memory to the next.
+    pub ld: u32,
+    /// First element along K.
+    pub k: u32,
+}
+
+/// Loads of one thread from one operand.
+///
+/// Rows of A and columns of B past the last are loaded as the last ones: their results are never stored. Past the end
+/// of K there are zeros, which every accumulator adds.
+pub struct GmemLoader {
+    from: Global<f32>,
+    /// First element of the k-tile.
+    base: usize,
+    /// From there to the row of each pass.
+    offsets: [u32; MAX_PASSES],
+    ld: u32,
+    /// This thread's first position in the operand tile.
+    mn: u32,
+    k: u32,
+}
+
+impl GmemLoader {
+    /// Loader of thread `t`.
+    ///
+    /// # Safety
+    /// `from` is the operand that `position` describes; the position is inside it, or K is empty.
+    #[inline(always)]
+    pub unsafe fn new<L: OperandMajor>(from: Global<f32>, tile: OperandTile, t: u32, position: Position) -> Self {
+        let Position {
+            first,
+            mn: extent,
+            ld,
+            k: k_first,
+        } = position;
+        let mut offsets = [0; MAX_PASSES];
+        let (mn, k, base);
+        if const { L::MAJOR.is_k() } {
+            mn = t / LANES_K;
+            k = t % LANES_K;
+            base = first as usize * ld as usize + (k_first + k) as usize;
+            unrolled!(MAX_PASSES, at most 8, |pass| {
+                offsets[pass] = (mn + pass as u32 * (tile.threads / LANES_K)).min(extent - 1 - first) * ld;
+            });
+        } else {
+            let vectors = tile.mn / L::VECTOR;
+            mn = t % vectors * L::VECTOR;
+            k = t / vectors;
+            base = (k_first + k) as usize * ld as usize + (first + mn).min(extent - L::VECTOR) as usize;
+        }
+        Self {
+            from,
+            base,
+            offsets,
+            ld,
+            mn,
+            k,
+        }
+    }
+
+    /// Starts load `number` of a k-tile into the stage at `to`; `left` elements along K are left.
+    ///
+    /// # Safety
+    /// As for [`async_copy::copy`]: the stage is in `stages`, and nobody uses it until this thread has waited.
+    #[inline(always)]
+    pub unsafe fn load<L: OperandMajor>(
+        &self,
+        tile: OperandTile,
+        stages: Shared<f32>,
+        to: u32,
+        number: u32,
+        left: u32,
+    ) {
+        let (mn, k, from);
+        if const { L::MAJOR.is_k() } {
+            let parts = tile.k / LANES_K;
+            let pass = (number / parts) as usize;
+            let further = number % parts * LANES_K;
+            mn = self.mn + pass as u32 * (tile.threads / LANES_K);
+            k = self.k + further;
+            from = self.base + self.offsets[pass] as usize + further as usize;
+        } else {
+            let rows = tile.threads * L::VECTOR / tile.mn;
+            mn = self.mn;
+            k = self.k + number * rows;
+            from = self.base + (number * rows * self.ld) as usize;
+        }
+        let to = to + k * tile.pitch + mn;
+        let inside = k < left;
+        // SAFETY: the caller's promise for the stage. Inside K the element is the operand's: its row or column is
+        // clamped.
+        unsafe {
+            match L::VECTOR {
+                4 => async_copy::copy::<f32, 4>(stages, to, self.from, || from, if inside { 4 } else { 0 }),
+                _ => async_copy::copy::<f32, 1>(stages, to, self.from, || from, if inside { 1 } else { 0 }),
+            }
+        }
+    }
+
+    /// Advances to the next k-tile.
+    #[inline(always)]
+    pub fn advance<L: OperandMajor>(&mut self, tile: OperandTile) {
+        self.base += k_tile_elems::<L>(tile.k, self.ld);
+    }
+}
