@@ -5,6 +5,7 @@ mod text;
 
 use std::fmt;
 use std::panic::Location;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -36,6 +37,30 @@ impl From<&'static Location<'static>> for SourceLocation {
 impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// A function call in user code, from the program's debug information.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StackFrame {
+    /// The function's path.
+    pub function: String,
+    /// The line of the call, or, in the innermost frame, of the fault.
+    pub location: SourceLocation,
+}
+
+impl StackFrame {
+    /// Makes the frames' paths relative like that of `location`, which one of them has in full.
+    pub(crate) fn shorten_paths(frames: &mut [StackFrame], location: &SourceLocation) {
+        let in_full = frames
+            .iter()
+            .find(|frame| Path::new(frame.location.file).ends_with(location.file));
+        let Some(root) = in_full.and_then(|frame| frame.location.file.strip_suffix(location.file)) else {
+            return;
+        };
+        for frame in frames {
+            frame.location.file = frame.location.file.strip_prefix(root).unwrap_or(frame.location.file);
+        }
     }
 }
 
@@ -103,7 +128,8 @@ pub enum FaultKind {
         /// Threads that exited before it.
         exited: u32,
     },
-    /// Threads of the block wait at different barriers at the same time: a barrier is in a branch that only some take.
+    /// Threads of the block wait at different barriers at the same time: a barrier is in a branch that only some take,
+    /// or lanes of one warp called the function that contains it in different places.
     BarrierMismatch {
         /// Threads at this barrier.
         here: u32,
@@ -328,6 +354,8 @@ pub struct OtherAccess {
     pub thread: [u32; 3],
     /// Its source line.
     pub location: SourceLocation,
+    /// Its call stack, innermost frame first; empty where it is not known.
+    pub stack: Vec<StackFrame>,
 }
 
 /// A fault of a kernel or its launch: kind, source location, thread.
@@ -343,6 +371,8 @@ pub struct SimFault {
     /// The source line; `None` if no single line is at fault (a launch's shape) or none is known (an access through a
     /// raw pointer in a program without debug information).
     pub location: Option<SourceLocation>,
+    /// The call stack, innermost frame first; empty where it is not known.
+    pub stack: Vec<StackFrame>,
     /// Number of barriers that the block had completed; 0 in the first interval.
     pub interval: u32,
     /// The other access of a race, the other barrier of a mismatch.
@@ -380,6 +410,7 @@ impl fmt::Display for SimFault {
         if let Some(location) = &self.location {
             write!(f, "\n    at {location}")?;
         }
+        write_callers(f, &self.stack)?;
         if let Some(other) = &self.other {
             match other.access {
                 Some(access) => write!(f, "\n    against the {access} ")?,
@@ -395,6 +426,7 @@ impl fmt::Display for SimFault {
                 Position(other.block)
             )?;
             write!(f, "\n    at {}", other.location)?;
+            write_callers(f, &other.stack)?;
         }
         if self.count > 1 {
             write!(f, "\n    seen {} times", self.count)?;
@@ -404,6 +436,12 @@ impl fmt::Display for SimFault {
         }
         Ok(())
     }
+}
+
+/// Writes the calls that led to the innermost frame.
+fn write_callers(f: &mut fmt::Formatter<'_>, stack: &[StackFrame]) -> fmt::Result {
+    let mut callers = stack.iter().skip(1);
+    callers.try_for_each(|frame| write!(f, "\n      called by {} at {}", frame.function, frame.location))
 }
 
 /// `(x, y, z)`.

@@ -67,7 +67,7 @@ pub use attributes::KernelAttributes;
 pub use budget::Budget;
 pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
-pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, SourceLocation};
+pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, SourceLocation, StackFrame};
 pub use launch::{Checks, Launch};
 pub use limits::Limits;
 pub use report::{Faulty, LineTraffic, Report, SharedUsage, TrafficKind};

@@ -166,6 +166,7 @@ impl SimFault {
             block: [0; 3],
             thread: [0; 3],
             location: None,
+            stack: Vec::new(),
             interval: 0,
             other: None,
             buffer: None,

@@ -4,11 +4,13 @@
 //! - [`context`]: the state of one thread block (CTA), the schedulers of its threads and of its cluster, and the
 //!   receiver of its threads' calls.
 //! - [`grid`]: the order of blocks, and the token for global atomics.
+//! - [`debug_info`]: source lines of instructions.
 //! - [`statics`]: the layout of static shared memory.
 //! - [`watchdog`]: ends threads that run forever.
 //! - [`fiber`]: the control flow of one thread. `stacks`: where it runs. [`trap`]: signals that end a thread.
 
 mod context;
+mod debug_info;
 mod fiber;
 mod grid;
 mod run;

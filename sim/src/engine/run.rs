@@ -367,6 +367,7 @@ static SHARED_STATICS_TURN: Mutex<()> = Mutex::new(());
 
 /// Runs blocks until none is left to start, and none is parked.
 fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {
+    let _end = EndOfWorker(messages);
     let watchdog = run.watchdog.add();
     let stacks = Rc::new(Stacks::default());
     // In the order of their turns, which is that in which they gave way.
@@ -422,7 +423,15 @@ fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {
     let contexts = free.iter().flat_map(Cluster::contexts);
     contexts.for_each(|context| run.hand_in_counts(context));
     watchdog.end();
-    drop(messages.send(Message::Ended));
+}
+
+/// Tells the run that a worker has ended, even by a panic.
+struct EndOfWorker<'a>(&'a Sender<Message>);
+
+impl Drop for EndOfWorker<'_> {
+    fn drop(&mut self) {
+        drop(self.0.send(Message::Ended));
+    }
 }
 
 /// The memory of a worker's blocks that wait for others.

@@ -73,6 +73,11 @@ fn text(report: &Report) -> String {
         ) {
             fault.location = None;
         }
+        // So do call stacks.
+        fault.stack.clear();
+        if let Some(other) = &mut fault.other {
+            other.stack.clear();
+        }
     }
     faults.iter().map(|fault| format!("{fault}\n")).collect()
 }

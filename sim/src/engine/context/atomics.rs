@@ -108,6 +108,7 @@ impl BlockContext {
                 block: self.grid_dim().position(earlier.block),
                 thread: self.threads.index(earlier.thread.into()),
                 location: earlier.location.into(),
+                stack: Vec::new(),
             };
             let is_narrow = access.scope == SyncScope::Block;
             self.fault(FaultKind::AtomicScope { is_narrow }, Some(location), Some(other));

@@ -5,11 +5,12 @@ use std::panic::Location;
 
 use crate::analysis::mbarrier::Mbarriers;
 use crate::device::BarrierOp;
-use crate::fault::{FaultKind, OtherAccess, SourceLocation};
+use crate::fault::{FaultKind, OtherAccess, SourceLocation, StackFrame};
 
-use super::BlockContext;
+use super::call_site::CallSites;
 use super::named_barrier::NamedBarriers;
 use super::threads::{Status, Thread};
+use super::{BlockContext, WARP};
 
 /// The barriers of the block that a context runs.
 #[derive(Default)]
@@ -20,6 +21,8 @@ pub(super) struct Barriers {
     passed: Cell<Option<(u32, u32)>>,
     pub(super) named: RefCell<NamedBarriers>,
     pub(super) mbarriers: RefCell<Mbarriers>,
+    /// Of all blocks of the context.
+    call_sites: CallSites,
 }
 
 impl Barriers {
@@ -60,6 +63,9 @@ impl BlockContext {
         let thread = self.threads.running();
         let predicate = reduction.is_some_and(|(_, predicate)| predicate != 0);
         thread.value.set(u64::from(predicate));
+        thread
+            .call_site
+            .set(self.barriers.call_sites.here(thread.stack_top.get()));
         self.wait(Status::Barrier(reduction.map(|(op, _)| op)), location);
         thread.value.get() as u32
     }
@@ -76,14 +82,15 @@ impl BlockContext {
             return false;
         }
         let count = waiting().count() as u32;
-        if let Some((kind, other)) = self.barrier_mismatch(first, count) {
-            let location = self.threads.get(first).location.get().map(SourceLocation::from);
-            self.record(first, kind, location, other);
+        if let Some((thread, kind, other)) = self.barrier_mismatch(first, count) {
+            let own = self.threads.get(thread);
+            let location = own.location.get().map(SourceLocation::from);
+            self.record_with_stack(thread, kind, (location, self.stack_of(own)), other);
             self.faults.abort();
             return true;
         }
-        let holding = self.threads.iter().filter(|thread| thread.value.get() != 0).count() as u32;
-        for thread in self.threads.iter() {
+        let holding = waiting().filter(|(_, thread)| thread.value.get() != 0).count() as u32;
+        for thread in self.threads.iter().filter(|thread| is_waiting(thread)) {
             let result = match thread.status.get() {
                 Status::Barrier(Some(BarrierOp::Count)) => holding,
                 Status::Barrier(Some(BarrierOp::And)) => u32::from(holding == count),
@@ -108,25 +115,70 @@ impl BlockContext {
     }
 
     /// The fault of a barrier where `count` threads wait, `first` among them: threads at another source location or
-    /// with another reduction, or threads that have exited.
-    fn barrier_mismatch(&self, first: usize, count: u32) -> Option<(FaultKind, Option<OtherAccess>)> {
-        let barrier = |thread: &Thread| (thread.location.get().map(SourceLocation::from), thread.status.get());
-        let expected = barrier(self.threads.get(first));
-        let mut elsewhere = self
-            .threads
-            .iter()
-            .enumerate()
-            .filter(|(_, thread)| is_waiting(thread) && barrier(thread) != expected);
-        if let Some((other, thread)) = elsewhere.next() {
-            let location = thread.location.get().expect("a waiting thread has a location");
+    /// with another reduction, lanes of one warp that were called from different places (PTX ISA, "barrier": all
+    /// threads of a warp execute the same `.aligned` instruction), or threads that have exited.
+    fn barrier_mismatch(&self, first: usize, count: u32) -> Option<(usize, FaultKind, Option<OtherAccess>)> {
+        let expected = self.threads.get(first);
+        let is_same = |thread: &Thread| {
+            thread.location.get() == expected.location.get() && thread.status.get() == expected.status.get()
+        };
+        let waiting = || self.threads.iter().enumerate().filter(|(_, thread)| is_waiting(thread));
+        let mut elsewhere = waiting().filter(|(_, thread)| !is_same(thread));
+        if let Some((other, _)) = elsewhere.next() {
             let there = 1 + elsewhere.count() as u32;
             let kind = FaultKind::BarrierMismatch {
                 here: count - there,
                 there,
             };
-            return Some((kind, Some(self.other_thread(other, location))));
+            return Some((first, kind, Some(self.other_barrier(other))));
+        }
+        let mut leader = first;
+        for (number, thread) in waiting() {
+            if number / WARP != leader / WARP {
+                leader = number;
+            }
+            let site = thread.call_site.get();
+            if self
+                .barriers
+                .call_sites
+                .differ(self.threads.get(leader).call_site.get(), site)
+            {
+                let lanes = self.threads.lanes(leader / WARP).iter();
+                let there = lanes
+                    .filter(|lane| is_waiting(lane) && lane.call_site.get() == site)
+                    .count() as u32;
+                let lanes = waiting().filter(|(other, _)| other / WARP == leader / WARP).count() as u32;
+                let kind = FaultKind::BarrierMismatch {
+                    here: lanes - there,
+                    there,
+                };
+                return Some((leader, kind, Some(self.other_barrier(number))));
+            }
         }
         let exited = self.threads.len() as u32 - count;
-        (exited > 0).then_some((FaultKind::BarrierDivergence { waiting: count, exited }, None))
+        (exited > 0).then_some((
+            first,
+            FaultKind::BarrierDivergence { waiting: count, exited },
+            None,
+        ))
+    }
+
+    /// The other side of a mismatch: a thread that waits at a barrier.
+    fn other_barrier(&self, thread: usize) -> OtherAccess {
+        let own = self.threads.get(thread);
+        let location = own.location.get().expect("a waiting thread has a location");
+        OtherAccess {
+            stack: self.stack_of(own),
+            ..self.other_thread(thread, location)
+        }
+    }
+
+    /// The call stack in which a thread reached the barrier.
+    fn stack_of(&self, thread: &Thread) -> Vec<StackFrame> {
+        let mut frames = self.barriers.call_sites.frames(thread.call_site.get());
+        if let Some(location) = thread.location.get() {
+            StackFrame::shorten_paths(&mut frames, &location.into());
+        }
+        frames
     }
 }

@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 use std::panic::{Location, resume_unwind};
 use std::sync::Once;
 
-use parking_lot::Mutex;
-
 use crate::access::Space;
 use crate::engine::CURRENT;
+use crate::engine::debug_info::{intern_file, line_of};
 use crate::engine::fiber::{self, Exit, STACK_BYTES, Trap};
 use crate::engine::trap;
-use crate::fault::{FaultKind, OtherAccess, SimFault, SourceLocation};
+use crate::fault::{FaultKind, OtherAccess, SimFault, SourceLocation, StackFrame};
 
 use super::BlockContext;
 use super::threads::Status;
@@ -180,11 +179,23 @@ impl BlockContext {
         location: Option<SourceLocation>,
         other: Option<OtherAccess>,
     ) {
+        self.record_with_stack(thread, kind, (location, Vec::new()), other);
+    }
+
+    /// [`Self::record`] with the thread's call stack.
+    pub(super) fn record_with_stack(
+        &self,
+        thread: usize,
+        kind: FaultKind,
+        (location, stack): (Option<SourceLocation>, Vec<StackFrame>),
+        other: Option<OtherAccess>,
+    ) {
         let fault = SimFault {
             kind,
             block: self.block_idx(),
             thread: self.threads.index(thread),
             location,
+            stack,
             interval: self.barriers.interval(),
             other,
             buffer: self.faults.buffer.take(),
@@ -207,6 +218,7 @@ impl BlockContext {
             block: self.block_idx(),
             thread: self.threads.index(thread),
             location: location.into(),
+            stack: Vec::new(),
         }
     }
 
@@ -364,39 +376,4 @@ fn message_of(payload: &(dyn Any + Send)) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic with a value of its own".to_owned())
-}
-
-/// The name of a file for the life of the program. There are as many as the program has source files.
-fn intern_file(file: &str) -> &'static str {
-    static FILES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-    let mut files = FILES.lock();
-    match files.iter().find(|known| **known == file) {
-        Some(known) => known,
-        None => {
-            let new: &'static str = Box::leak(file.to_owned().into_boxed_str());
-            files.push(new);
-            new
-        }
-    }
-}
-
-/// The source line of an instruction, from the program's debug information if it has any: the innermost one outside the
-/// standard library.
-fn line_of(instruction: usize) -> Option<SourceLocation> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let mut found = None;
-    // `resolve` takes return addresses, which follow the instruction in question.
-    backtrace::resolve(std::ptr::without_provenance_mut(instruction + 1), |symbol| {
-        let Some((file, line)) = symbol.filename().zip(symbol.lineno()) else {
-            return;
-        };
-        if found.is_none() && !file.components().any(|part| part.as_os_str() == "library") {
-            found = Some(SourceLocation {
-                file: intern_file(&file.strip_prefix(&here).unwrap_or(file).to_string_lossy()),
-                line,
-                column: symbol.colno().unwrap_or(1),
-            });
-        }
-    });
-    found
 }

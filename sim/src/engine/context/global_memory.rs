@@ -246,6 +246,7 @@ impl BlockContext {
                 block: self.grid_dim().position(conflict.block),
                 thread: self.threads.index(issuer.into()),
                 location: self.run.location(conflict.location).into(),
+                stack: Vec::new(),
             }
         });
         let kind = FaultKind::GlobalRace {

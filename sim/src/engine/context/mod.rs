@@ -11,7 +11,7 @@
 //! | [`Analysis`] | order, races, traffic | [`analysis`], [`memory`], [`agent`], [`async_copy`], [`atomics`] |
 //! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`groups`] |
 //! | [`Warpgroups`] | `wgmma`: rendezvous, fences, groups | [`warpgroup`] |
-//! | [`Barriers`] | the block's barrier, named barriers, mbarriers | [`barrier`], [`named_barrier`], [`mbarrier`] |
+//! | [`Barriers`] | the block's barrier, named barriers, mbarriers | [`barrier`], [`call_site`], [`named_barrier`], [`mbarrier`] |
 //! | [`ClusterMember`] | the other blocks of the cluster | [`cluster`], [`cluster_scheduler`] |
 //! | [`GridTurn`] | the place among all blocks, the token for global atomics | [`grid_turn`] |
 //! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
@@ -29,6 +29,7 @@ mod async_copy;
 mod atomics;
 mod barrier;
 mod bulk_copy;
+mod call_site;
 mod cluster;
 mod cluster_scheduler;
 mod faults;

@@ -40,6 +40,10 @@ pub(super) struct Thread {
     pub(super) status: Cell<Status>,
     /// Where it waits or last waited.
     pub(super) location: Cell<Option<&'static Location<'static>>>,
+    /// The first address above its frames.
+    pub(super) stack_top: Cell<usize>,
+    /// The number of the call stack in which it reached the barrier.
+    pub(super) call_site: Cell<u32>,
     /// Operand of a barrier or an exchange; result of a barrier.
     pub(super) value: Cell<u64>,
     pub(super) exchange: LaneExchange,
@@ -56,6 +60,8 @@ impl Thread {
         Self {
             status: Cell::new(Status::Ready),
             location: Cell::new(None),
+            stack_top: Cell::new(0),
+            call_site: Cell::new(0),
             value: Cell::new(0),
             exchange: LaneExchange::default(),
             fiber: RefCell::new(None),

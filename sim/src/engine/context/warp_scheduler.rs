@@ -109,6 +109,9 @@ impl BlockContext {
             CURRENT.set(context);
             // SAFETY: the context outlives its fibers: `unwind_threads` recycles them.
             let context = unsafe { &*context };
+            let marker = 0_u8;
+            let top = ptr::from_ref(std::hint::black_box(&marker)).addr();
+            context.threads.running().stack_top.set(top);
             // SAFETY: `run` keeps the kernel alive while it has workers.
             let kernel = unsafe { &*context.run.kernel };
             if let Err(payload) = catch_unwind(AssertUnwindSafe(kernel)) {
