@@ -1,5 +1,6 @@
 //! Faults of a kernel, as values.
 
+mod hint;
 mod mbarrier;
 mod text;
 
@@ -398,7 +399,7 @@ impl fmt::Display for SimFault {
                 | FaultKind::RedZone { .. }
                 | FaultKind::ScheduleDependent { .. }
         ) {
-            return Ok(());
+            return self.write_hint(f);
         }
         write!(
             f,
@@ -428,6 +429,7 @@ impl fmt::Display for SimFault {
             write!(f, "\n    at {}", other.location)?;
             write_callers(f, &other.stack)?;
         }
+        self.write_hint(f)?;
         if self.count > 1 {
             write!(f, "\n    seen {} times", self.count)?;
         }
@@ -435,6 +437,12 @@ impl fmt::Display for SimFault {
             write!(f, "\n    under the schedule {schedule}")?;
         }
         Ok(())
+    }
+}
+
+impl SimFault {
+    fn write_hint(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.hint().map_or(Ok(()), |hint| write!(f, "\n    hint: {hint}"))
     }
 }
 

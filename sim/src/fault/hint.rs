@@ -1,0 +1,124 @@
+//! What would mend a fault, in one line.
+
+use crate::access::{AccessKind, Space};
+
+use super::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault};
+
+impl SimFault {
+    /// What would mend the fault, in one line. `None` where its text says so, or nothing general can be said.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match &self.kind {
+            FaultKind::SharedRace { access, .. } => return self.hint_at_race(*access),
+            FaultKind::GlobalRace { access, .. } => match &self.other {
+                Some(other) if other.block != self.block => {
+                    "no barrier orders two blocks: make both accesses atomic, or split the launch between them"
+                }
+                _ => return self.hint_at_race(*access),
+            },
+            FaultKind::AsyncPending { missing, .. } => match missing {
+                AsyncStep::Commit => "commit the copy, and wait for its group before this access",
+                AsyncStep::Wait => {
+                    "wait for the copy's group before this access, then sync_threads() for other threads"
+                }
+            },
+            FaultKind::MissingProxyFence { .. } => {
+                "the writing thread must execute fence.proxy.async after its write, before the barrier that follows"
+            }
+            FaultKind::BulkCopy { .. } => "pass a map that TensorMapParts::encode_simulated made, and limits of sm_90",
+            FaultKind::Warpgroup { .. } => "all 128 threads of the warpgroup must execute it, with the same operands",
+            FaultKind::Cluster { .. } => "compare Launch::cluster with what the kernel assumes",
+            FaultKind::BarrierDivergence { .. } => {
+                "threads without work must reach the barrier too: guard their work, do not return before it"
+            }
+            FaultKind::BarrierMismatch { .. } => "move the barrier out of the branch, so that all threads reach it",
+            FaultKind::NamedBarrier { .. } => {
+                "use barriers 1 to 15, with one count everywhere: 32 for each warp that arrives"
+            }
+            FaultKind::Deadlock { .. } => {
+                "look for a branch that skips an arrival, or locks that are taken in different orders"
+            }
+            FaultKind::UninitializedRead { space, .. } => match space {
+                Space::Shared => "store it first, with sync_threads() between the store and this load",
+                Space::Global => "fill the buffer before the launch, or store to it first",
+            },
+            FaultKind::OutOfBounds { .. } => "test the index before the access, for example by get_if and set_if",
+            FaultKind::Misaligned { .. } => "start vectors at multiples of their size, or access single elements",
+            FaultKind::SharedLimit { .. } => "use smaller tiles or fewer stages",
+            FaultKind::DynamicSharedTooSmall { needed_bytes, .. } => {
+                return Some(format!("launch with dynamic_shared_bytes({needed_bytes}) or more"));
+            }
+            FaultKind::StackOverflow { .. } => "move large arrays to shared memory",
+            FaultKind::BadAddress { .. } => "access memory by views, which name the index that is wrong",
+            FaultKind::Overrun { .. } | FaultKind::RedZone { .. } => {
+                "access memory by views, which name the line that is wrong"
+            }
+            FaultKind::TimeLimit { .. } => "let the loop end, or raise Launch::time_limit",
+            FaultKind::Budget { .. } => "let the kernel end sooner, or raise Launch::budget",
+            FaultKind::ScheduleDependent { .. } => {
+                "look for a load and a store that must be one atomic update, and for results in order of arrival"
+            }
+            FaultKind::WarpMismatch { .. } => {
+                "all lanes of a mask must call one function: split the mask, or the branch"
+            }
+            FaultKind::AbsentLane { .. } => "read lanes of the mask only, or have that lane take part",
+            FaultKind::DeclaredAlignment { bytes, .. } => {
+                return Some(format!(
+                    "declare the array with an element type that is aligned to {bytes}"
+                ));
+            }
+            FaultKind::AtomicScope { .. } => "give both atomics device scope",
+            FaultKind::WarpMask { lane, .. } => {
+                return Some(format!(
+                    "pass a mask with bit {lane}, such as that of the lanes in the branch"
+                ));
+            }
+            FaultKind::Mbarrier { problem, .. } => match problem {
+                MbarrierProblem::NotInitialized => "one thread must initialize it, with sync_threads() before its use",
+                MbarrierProblem::InitializedAgain => "initialize it once, or invalidate it before",
+                MbarrierProblem::TooManyArrivals { .. } => "initialize it for as many arrivals as a phase has",
+                MbarrierProblem::Bytes { .. } => "expect as many bytes as the copies of a phase move",
+                MbarrierProblem::OrdinaryAccess { .. } => "give the mbarrier memory of its own",
+                MbarrierProblem::NotFenced => "the initializing thread must execute fence.mbarrier_init",
+                MbarrierProblem::Count { .. } => return None,
+            },
+            FaultKind::LaunchShape { .. } | FaultKind::Resources { .. } | FaultKind::Panic { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// A hint at a race of two threads of a block.
+    fn hint_at_race(&self, access: AccessKind) -> Option<String> {
+        let name = |kind| match kind {
+            AccessKind::Read => "load",
+            AccessKind::Write => "store",
+            AccessKind::Atomic => "atomic",
+        };
+        let (own, other) = (self.location.as_ref()?, self.other.as_ref()?);
+        let OtherAccess {
+            access: Some(earlier),
+            location,
+            ..
+        } = other
+        else {
+            return None;
+        };
+        if own == location {
+            return Some(format!(
+                "one thread alone must {} there, or each to an element of its own",
+                name(access)
+            ));
+        }
+        let (earlier, later) = (name(*earlier), name(access));
+        let (here, there) = if own.file == location.file {
+            (format!("line {}", own.line), format!("line {}", location.line))
+        } else {
+            (
+                format!("{}:{}", own.file, own.line),
+                format!("{}:{}", location.file, location.line),
+            )
+        };
+        Some(format!(
+            "put sync_threads() between the {earlier} at {there} and the {later} at {here}"
+        ))
+    }
+}
