@@ -43,8 +43,8 @@ pub struct Command {
     /// The architecture whose limits hold, such as sm_120
     #[arg(long, default_value = DEFAULT_ARCHITECTURE)]
     arch: String,
-    /// The order of threads and blocks: forward, reverse, random, or all, which runs several and compares what they
-    /// compute
+    /// The order of threads and blocks: forward, reverse, random, preempt, or standard or all, which run several and
+    /// compare what they compute
     #[arg(long, value_name = "ORDER", default_value = "forward")]
     schedule: String,
     /// The seed of the operands and of the random order

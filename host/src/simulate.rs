@@ -308,6 +308,7 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     let steps = k.min(STEPS * depth);
     let runs = match options.schedule {
         Schedule::All => Schedule::EVERY.len() as u64,
+        Schedule::Standard => 2,
         _ => 1,
     };
     let workers = match options.workers {

@@ -315,12 +315,17 @@ impl Allocation {
         Some((first as i64, 1 + changed.count() as u64))
     }
 
-    /// The contents and which of it was written.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    /// The contents and which of it was written. What is as in the snapshot `earlier` takes no memory.
+    pub(crate) fn snapshot(&self, earlier: Option<&Snapshot>) -> Snapshot {
         // SAFETY: as many bytes as there are. No kernel runs: the launch takes snapshots before, between and after its
         // runs.
         let contents = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes) };
-        let pages = contents.chunks(Snapshot::PAGE_BYTES).map(Page::of).collect();
+        let page = |(number, bytes): (usize, &[u8])| {
+            let earlier = earlier.and_then(|earlier| earlier.pages.get(number));
+            let same = earlier.filter(|earlier| earlier.is(bytes));
+            same.cloned().unwrap_or_else(|| Page::of(bytes))
+        };
+        let pages = contents.chunks(Snapshot::PAGE_BYTES).enumerate().map(page).collect();
         let load = |bits: &[AtomicU64]| bits.iter().map(|word| word.load(Relaxed)).collect();
         Snapshot {
             pages,
@@ -359,10 +364,10 @@ pub(crate) struct Snapshot {
 }
 
 /// A part of a snapshot. Results that are not computed yet are most often all of one value.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Page {
     Same(u8),
-    Bytes(Box<[u8]>),
+    Bytes(Arc<[u8]>),
 }
 
 impl Page {
@@ -370,6 +375,14 @@ impl Page {
         match bytes.first() {
             Some(&first) if bytes.iter().all(|&byte| byte == first) => Self::Same(first),
             _ => Self::Bytes(bytes.into()),
+        }
+    }
+
+    /// Whether it has this contents.
+    fn is(&self, contents: &[u8]) -> bool {
+        match self {
+            Self::Same(byte) => contents.iter().all(|other| other == byte),
+            Self::Bytes(bytes) => **bytes == *contents,
         }
     }
 
@@ -443,14 +456,14 @@ mod tests {
         assert!(!allocation.is_written(20, 4));
         allocation.set_written(20, 4);
         assert!(allocation.is_written(20, 4) && !allocation.is_written(20, 8));
-        let before = allocation.snapshot();
+        let before = allocation.snapshot(None);
         allocation.set_written(24, 4);
         // SAFETY: inside the buffer.
         unsafe { buffer.as_mut_ptr().add(6).write(1.0) };
-        assert_eq!(before.difference(&allocation.snapshot(), 32), Some((24, 4)));
+        assert_eq!(before.difference(&allocation.snapshot(None), 32), Some((24, 4)));
         allocation.restore(&before);
         assert!(!allocation.is_written(24, 4));
-        assert_eq!(before.difference(&allocation.snapshot(), 32), None);
+        assert_eq!(before.difference(&allocation.snapshot(None), 32), None);
     }
 
     #[test]

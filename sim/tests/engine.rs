@@ -136,7 +136,8 @@ fn static_arrays_are_one_a_place_and_a_block() {
 fn atomics_of_all_blocks_are_in_the_order_of_the_schedule() {
     for workers in [1, 2, 4] {
         let order = GlobalBuffer::<u32>::zeroed(65);
-        let report = Launch::new(64, 1).workers(workers).run(|| {
+        let launch = Launch::new(64, 1).schedule(Schedule::Forward).workers(workers);
+        let report = launch.run(|| {
             let data = order.as_mut_ptr();
             // SAFETY: inside the buffer.
             unsafe {

@@ -222,12 +222,29 @@ impl Grid {
             // For the next time.
             place.turns_left = TURNS_IN_PLACE;
         }
+        self.send_to_back(&mut state, place);
+        Ok(Next::Park)
+    }
+
+    /// Lets other blocks run first, although the block can run. If there are none, it stays.
+    pub(super) fn yield_turn(&self, place: &mut Place) -> Next {
+        let mut state = self.state.lock();
+        if state.stopped || state.running.len() == 1 && !self.can_start(&state) {
+            return Next::Stay;
+        }
+        // Those that wait for this one do not poll in vain.
+        state.progress += 1;
+        state.quiet = 0;
+        self.send_to_back(&mut state, place);
+        Next::Park
+    }
+
+    fn send_to_back(&self, state: &mut State, place: &mut Place) {
         state.running.remove(&place.key);
         state.last_place += 1;
         place.key = state.last_place;
         state.running.insert(place.key);
-        self.tell(&state);
-        Ok(Next::Park)
+        self.tell(state);
     }
 
     fn holds_token(&self, state: &State, place: &Place) -> bool {

@@ -65,6 +65,8 @@ pub(crate) struct Outcome {
     pub(crate) output: String,
     /// The most blocks that were resident.
     pub(crate) resident: u64,
+    /// The buffers that were accessed.
+    pub(crate) buffers: Vec<Arc<Allocation>>,
 }
 
 /// The part of a request that does not change during the run.
@@ -360,6 +362,9 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         approximate: results.approximate,
         output: results.output.into_values().collect(),
         resident: run.grid.most_resident() * cluster_blocks,
+        buffers: (run.buffers.lock().iter())
+            .map(|buffer| Arc::clone(&buffer.allocation))
+            .collect(),
     }
 }
 

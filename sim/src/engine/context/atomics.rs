@@ -83,6 +83,7 @@ impl BlockContext {
         } else {
             self.note_same(address, old, location);
         }
+        self.preempt(!shared);
         result
     }
 

@@ -146,8 +146,17 @@ impl Cluster {
             let mut passes = Vec::with_capacity(self.blocks.len());
             for (context, block) in self.contexts.iter().zip(&mut self.blocks) {
                 passes.push(context.pass(block));
-                if context.faults.is_aborted() {
+                if context.faults.is_aborted() || context.threads.leaves_its_block() {
                     break;
+                }
+            }
+            if self.contexts.iter().any(|context| context.threads.leaves_its_block()) {
+                self.contexts
+                    .iter()
+                    .for_each(|context| context.threads.end_preemption());
+                match self.contexts[0].yield_turn() {
+                    Next::Park => return Pause::GivesWay,
+                    Next::Stay => continue,
                 }
             }
             if self.is_aborted() || passes.iter().all(|pass| *pass == Pass::Over) {
@@ -217,11 +226,20 @@ impl Block {
 impl BlockContext {
     /// Runs each thread until it waits; completes the rendezvous of warpgroups and the block's barrier.
     fn pass(&self, block: &mut Block) -> Pass {
-        for warp in &block.order {
-            self.run_warp(warp);
+        for number in 0..block.order.len() {
+            self.run_warp(&block.order[number]);
             if self.faults.is_aborted() {
                 return Pass::Over;
             }
+            if self.threads.leaves_its_block() {
+                // The next warp's turn is next.
+                block.order.rotate_left(number + 1);
+                return Pass::Moved;
+            }
+        }
+        if self.threads.iter().any(|thread| thread.is(Status::Ready)) {
+            // A thread was pre-empted.
+            return Pass::Moved;
         }
         if self.faults.is_ending() {
             self.faults.abort();

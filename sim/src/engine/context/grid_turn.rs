@@ -41,6 +41,18 @@ impl BlockContext {
         }
     }
 
+    /// Lets other blocks run first, although this one can run.
+    pub(super) fn yield_turn(&self) -> Next {
+        let mut place = self.turn.place.borrow_mut();
+        let place = place.as_mut().expect("a running block has a place");
+        self.watchdog.reset();
+        let next = self.run.grid.yield_turn(place);
+        if next != Next::Stay {
+            self.turn.holds_token.set(false);
+        }
+        next
+    }
+
     /// Lets other blocks run first. `has_news`: a thread of this one read something new since the last time.
     ///
     /// # Errors

@@ -55,6 +55,7 @@ use crate::attributes::KernelAttributes;
 use crate::dim::Dim3;
 use crate::fault::SimFault;
 use crate::launch::Checks;
+use crate::schedule::Preemption;
 
 use super::fiber::Stacks;
 use super::run::Run;
@@ -162,7 +163,8 @@ impl BlockContext {
             linear,
             index: self.run.config.grid.position(linear),
         });
-        self.threads.start_block();
+        let preemption = Preemption::of_block(self.run.schedule, linear, position);
+        self.threads.start_block(preemption);
         self.faults.start_block();
         self.barriers.start_block();
         self.cluster.start_block();

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use crate::device::BarrierOp;
 use crate::dim::Dim3;
+use crate::schedule::{Preempted, Preemption};
 
 use super::warp_rendezvous::{LaneExchange, WarpOp};
 use super::{BlockContext, WARP};
@@ -49,6 +50,8 @@ pub(super) struct Thread {
     pub(super) exchange: LaneExchange,
     pub(super) fiber: RefCell<Option<Fiber>>,
     polls: RefCell<Polls>,
+    /// It has executed an atomic, in this block.
+    has_had_atomic: Cell<bool>,
     /// Its frames are being unwound: its destructors run.
     pub(super) is_unwinding: Cell<bool>,
     /// A fault in a destructor has ended it. The first one is recorded.
@@ -66,6 +69,7 @@ impl Thread {
             exchange: LaneExchange::default(),
             fiber: RefCell::new(None),
             polls: RefCell::default(),
+            has_had_atomic: Cell::new(false),
             is_unwinding: Cell::new(false),
             is_abandoned: Cell::new(false),
         }
@@ -78,6 +82,7 @@ impl Thread {
     /// Prepares the thread for the next block.
     pub(super) fn reset(&self) {
         self.status.set(Status::Ready);
+        self.has_had_atomic.set(false);
         self.is_unwinding.set(false);
         self.is_abandoned.set(false);
         self.polls.borrow_mut().start_again();
@@ -154,6 +159,12 @@ pub(super) struct Threads {
     woken: Cell<bool>,
     /// Turns of the block's threads.
     turns: Cell<u64>,
+    /// When they are pre-empted.
+    preemption: RefCell<Preemption>,
+    /// By warp, the lane in the order of turns that runs first, after a pre-emption.
+    first_lanes: [Cell<u8>; WARP],
+    /// Whom the last one that was pre-empted lets run first.
+    preempted: Cell<Option<Preempted>>,
 }
 
 impl Threads {
@@ -169,12 +180,45 @@ impl Threads {
             news: Cell::new(0),
             woken: Cell::new(false),
             turns: Cell::new(0),
+            preemption: RefCell::default(),
+            first_lanes: Default::default(),
+            preempted: Cell::new(None),
         }
     }
 
-    pub(super) fn start_block(&self) {
+    pub(super) fn start_block(&self, preemption: Preemption) {
         self.woken.set(false);
         self.turns.set(0);
+        self.preemption.replace(preemption);
+        self.first_lanes.iter().for_each(|lane| lane.set(0));
+        self.preempted.set(None);
+    }
+
+    /// Sets the lane, in the order of turns, with which the warp's next turn begins.
+    pub(super) fn set_first_lane(&self, warp: usize, lane: usize) {
+        self.first_lanes[warp].set(lane as u8);
+    }
+
+    /// The lane with which the warp's turn begins; the turn after that begins with the first again.
+    #[inline]
+    pub(super) fn take_first_lane(&self, warp: usize) -> usize {
+        self.first_lanes[warp].take().into()
+    }
+
+    /// Whether the last thread that ran lets other warps or blocks run first.
+    #[inline]
+    pub(super) fn leaves_its_warp(&self) -> bool {
+        matches!(self.preempted.get(), Some(Preempted::Warp | Preempted::Block))
+    }
+
+    /// Whether the last thread that ran lets other blocks run first.
+    pub(super) fn leaves_its_block(&self) -> bool {
+        self.preempted.get() == Some(Preempted::Block)
+    }
+
+    /// Ends the thread's turn: the others have been told.
+    pub(super) fn end_preemption(&self) {
+        self.preempted.set(None);
     }
 
     /// Counts a turn of a thread; returns how many the block has had.
@@ -331,6 +375,22 @@ impl BlockContext {
     pub(super) fn note_change(&self) {
         self.threads.running().polls.borrow_mut().start_again();
         self.threads.note_progress();
+    }
+
+    /// Lets others run first, if the schedule has them run here, after an atomic.
+    #[inline]
+    pub(super) fn preempt(&self, is_global: bool) {
+        let mut preemption = self.threads.preemption.borrow_mut();
+        if !preemption.is_on() || self.is_unwinding() {
+            return;
+        }
+        let is_first = !self.threads.running().has_had_atomic.replace(true);
+        let preempted = preemption.next(is_global, is_first);
+        drop(preemption);
+        if preempted.is_some() {
+            self.threads.preempted.set(preempted);
+            self.suspend();
+        }
     }
 
     /// `nanosleep`: other threads run first.

@@ -30,18 +30,23 @@ impl BlockContext {
         warps
     }
 
-    /// Runs the lanes of a warp until all of them wait.
+    /// Runs the lanes of a warp until all of them wait, or one lets other warps run first.
     pub(super) fn run_warp(&self, lanes: &[usize]) {
         let Some(&first) = lanes.first() else { return };
         let warp = first / WARP;
+        let start = self.threads.take_first_lane(warp);
         loop {
             let mut ran = false;
-            for &thread in lanes {
+            for (index, &thread) in lanes[start..].iter().chain(&lanes[..start]).enumerate() {
                 let own = self.threads.get(thread);
                 while own.is(Status::Ready) {
                     ran = true;
                     self.run_thread(thread);
                     if self.faults.is_aborted() {
+                        return;
+                    }
+                    if self.threads.leaves_its_warp() {
+                        self.threads.set_first_lane(warp, (start + index + 1) % lanes.len());
                         return;
                     }
                     if !matches!(own.status.get(), Status::Warp(_) | Status::Exited)
@@ -88,6 +93,7 @@ impl BlockContext {
                 }
             },
         };
+        self.threads.end_preemption();
         CURRENT.set(self);
         let exit = fiber.resume();
         CURRENT.set(ptr::null());
