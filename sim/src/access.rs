@@ -78,6 +78,29 @@ pub fn access(
     engine::current("a view's access").access(space, kind, address, bytes, part, location);
 }
 
+/// [`access`] of a store of the `bytes` bytes at `value`, for launches that allow
+/// [stores of the same value](crate::Policy::same_value_writes).
+///
+/// # Safety
+/// The bytes at `value` may be read.
+///
+/// # Panics
+/// Outside a launch.
+#[inline]
+pub unsafe fn store(
+    space: Space,
+    address: usize,
+    bytes: usize,
+    value: *const u8,
+    part: Range<usize>,
+    location: &'static Location<'static>,
+) {
+    let context = engine::current("a view's access");
+    context.note_value(address, bytes, value);
+    context.access(space, AccessKind::Write, address, bytes, part, location);
+    context.note_value(0, 0, std::ptr::null());
+}
+
 /// Reports that a guard makes the running thread skip an access of `bytes` bytes at `location`. The traffic report
 /// needs it to combine the accesses of a warp's lanes.
 ///

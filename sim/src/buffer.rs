@@ -9,6 +9,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytemuck::Pod;
 use parking_lot::RwLock;
 
+use crate::policy::Element;
+
 /// The value of unwritten bytes: NaN in every floating-point type, and a large negative integer.
 const POISON: u8 = 0xff;
 /// Bytes on either side of a buffer that no kernel may write: [`Allocation::check_red_zones`].
@@ -88,7 +90,7 @@ impl<T: Pod> GlobalBuffer<T> {
     fn allocate(len: usize, fill: Fill, rows: Option<Rows>) -> Self {
         let bytes = len.checked_mul(size_of::<T>()).expect("a buffer below 2^63 bytes");
         Self {
-            allocation: Allocation::new(bytes, fill, rows),
+            allocation: Allocation::new(bytes, fill, rows, Element::of::<T>()),
             len,
             _of_thread: PhantomData,
         }
@@ -172,6 +174,7 @@ pub(crate) struct Allocation {
     base: NonNull<u8>,
     bytes: usize,
     rows: Option<Rows>,
+    element: Element,
     name: OnceLock<String>,
     /// A bit a byte, 1 once written. `None` where all was written from the start.
     written: Option<Box<[AtomicU64]>>,
@@ -192,7 +195,7 @@ thread_local! {
 }
 
 impl Allocation {
-    fn new(bytes: usize, fill: Fill, rows: Option<Rows>) -> Arc<Self> {
+    fn new(bytes: usize, fill: Fill, rows: Option<Rows>, element: Element) -> Arc<Self> {
         let layout = Self::layout(bytes);
         // SAFETY: the size is not 0.
         let start = unsafe { std::alloc::alloc(layout) };
@@ -206,6 +209,7 @@ impl Allocation {
             base,
             bytes,
             rows,
+            element,
             name: OnceLock::new(),
             written,
         });
@@ -246,6 +250,11 @@ impl Allocation {
 
     pub(crate) fn address(&self) -> usize {
         self.base.as_ptr().addr()
+    }
+
+    /// The type of its elements.
+    pub(crate) fn element(&self) -> Element {
+        self.element
     }
 
     /// Its name, if it was given one.
@@ -404,6 +413,15 @@ impl Page {
 
 impl Snapshot {
     const PAGE_BYTES: usize = 4096;
+
+    /// Its first `bytes` bytes.
+    pub(crate) fn to_bytes(&self, bytes: usize) -> Vec<u8> {
+        let page = |(number, page): (usize, &Page)| {
+            let len = (bytes - number * Self::PAGE_BYTES).min(Self::PAGE_BYTES);
+            (0..len).map(|at| page.byte(at)).collect::<Vec<u8>>()
+        };
+        self.pages.iter().enumerate().flat_map(page).collect()
+    }
 
     /// The first differing byte and how many differ, of `bytes` bytes.
     pub(crate) fn difference(&self, other: &Self, bytes: usize) -> Option<(u64, u64)> {

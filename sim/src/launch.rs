@@ -11,6 +11,7 @@ use crate::dim::Dim3;
 use crate::engine::{self, Outcome, Request};
 use crate::fault::{FaultKind, SimFault};
 use crate::limits::Limits;
+use crate::policy::Policy;
 use crate::report::{Report, SharedUsage};
 use crate::schedule::Schedule;
 
@@ -37,6 +38,7 @@ pub struct Launch {
     limits: Limits,
     schedule: Schedule,
     checks: Checks,
+    policy: Policy,
     workers: usize,
     max_faults: usize,
     time_limit: Duration,
@@ -61,6 +63,7 @@ impl Launch {
             limits: Limits::default(),
             schedule: Schedule::default(),
             checks: Checks::Full,
+            policy: Policy::default(),
             workers: 0,
             max_faults: 100,
             time_limit: Duration::from_secs(60),
@@ -98,6 +101,12 @@ impl Launch {
     /// The checks of a launch.
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
+        self
+    }
+
+    /// What the launch allows. Default: nothing.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
         self
     }
 
@@ -148,8 +157,8 @@ impl Launch {
 
     /// Calls `kernel` once for each thread of the grid.
     ///
-    /// Every error of the kernel is a fault in the report. With [`Schedule::Standard`], the default, it runs twice, with
-    /// [`Schedule::All`] more often, each time from the present contents of the calling thread's
+    /// Every error of the kernel is a fault in the report. With [`Schedule::Standard`], the default, it runs twice,
+    /// with [`Schedule::All`] more often, each time from the present contents of the calling thread's
     /// [buffers](crate::GlobalBuffer); the last contents remain. Memory of the host that the kernel writes by other
     /// means is written each time. The kernel's output goes to standard output at the end, block by block.
     pub fn run(&self, kernel: impl Fn() + Sync) -> Report {
@@ -195,6 +204,7 @@ impl Launch {
                 // NaN in every type first, then other values: a result that depends on them differs.
                 poison: [0xff, 0x00, 0x5a, 0xc3, 0x3c][number % 5],
                 checks: if is_second { Checks::Faults } else { self.checks },
+                policy: self.policy,
                 workers,
                 time_limit: self.time_limit,
                 budget: self.budget,
@@ -226,7 +236,9 @@ impl Launch {
                     Some((earlier, expected)) => {
                         let differences = expected.iter().zip(&after).zip(&buffers).enumerate();
                         for (number, ((expected, found), buffer)) in differences {
-                            if let Some((offset, bytes)) = expected.difference(found, buffer.bytes()) {
+                            if let Some((offset, bytes)) = expected.difference(found, buffer.bytes())
+                                && !self.allows(buffer, expected, found)
+                            {
                                 let name = buffer.name().map(str::to_owned);
                                 let fault = SimFault::of_launch(FaultKind::ScheduleDependent {
                                     schedules: [earlier.to_string(), schedule.to_string()],
@@ -248,6 +260,15 @@ impl Launch {
             print!("{}", report.output);
         }
         report
+    }
+
+    /// Whether the contents of a buffer after two schedules may differ.
+    fn allows(&self, buffer: &Allocation, expected: &Snapshot, found: &Snapshot) -> bool {
+        self.policy != Policy::default() && {
+            let bytes = buffer.bytes();
+            self.policy
+                .allows(buffer.element(), &expected.to_bytes(bytes), &found.to_bytes(bytes))
+        }
     }
 
     /// The schedules to run.

@@ -183,7 +183,7 @@ impl Preemption {
         self.rng.is_some()
     }
 
-    /// Whether the block's next atomic is pre-empted: on global memory if `is_global`, its thread's first if `is_first`.
+    /// Whether the block's next atomic is pre-empted. `is_global`: on global memory; `is_first`: its thread's first.
     pub(crate) fn next(&mut self, is_global: bool, is_first: bool) -> Option<Preempted> {
         let number = self.rng.as_mut()?.next_u32();
         self.atomics = self.atomics.saturating_add(1);

@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::panic::Location;
 
 use bytemuck::Pod;
-use cuda_sim::access::{AccessKind, Space, access, skip};
+use cuda_sim::access::{self, AccessKind, Space, access, skip};
 
 use crate::vector_bytes;
 
@@ -87,7 +87,7 @@ impl<T: Pod> Span<T> {
     #[track_caller]
     pub(crate) unsafe fn load(self, memory: Memory, index: usize) -> T {
         let ptr = self.ptr.wrapping_add(index);
-        self.announce(memory, AccessKind::Read, ptr, size_of::<T>(), scalar_bytes::<T>());
+        self.announce_load(memory, ptr, size_of::<T>(), scalar_bytes::<T>());
         // SAFETY: the element may be read: the simulator let it pass, or the caller's promise. Unaligned, since without
         // checks a wrong address must not be more than that.
         unsafe { ptr.read_unaligned() }
@@ -99,7 +99,7 @@ impl<T: Pod> Span<T> {
     #[track_caller]
     pub(crate) unsafe fn store(self, memory: Memory, index: usize, value: T) {
         let ptr = self.ptr.wrapping_add(index);
-        self.announce(memory, AccessKind::Write, ptr, size_of::<T>(), scalar_bytes::<T>());
+        self.announce_store(memory, ptr, &value, scalar_bytes::<T>());
         // SAFETY: as in `load`.
         unsafe { ptr.write_unaligned(value) }
     }
@@ -111,7 +111,7 @@ impl<T: Pod> Span<T> {
     pub(crate) unsafe fn load_vec<const N: usize>(self, memory: Memory, index: usize) -> [T; N] {
         let ptr = self.ptr.wrapping_add(index);
         let bytes = const { vector_bytes::<T, N>() };
-        self.announce(memory, AccessKind::Read, ptr, size_of::<[T; N]>(), bytes);
+        self.announce_load(memory, ptr, size_of::<[T; N]>(), bytes);
         // SAFETY: as in `load`.
         unsafe { ptr.cast::<[T; N]>().read_unaligned() }
     }
@@ -123,7 +123,7 @@ impl<T: Pod> Span<T> {
     pub(crate) unsafe fn store_vec<const N: usize>(self, memory: Memory, index: usize, values: [T; N]) {
         let ptr = self.ptr.wrapping_add(index);
         let bytes = const { vector_bytes::<T, N>() };
-        self.announce(memory, AccessKind::Write, ptr, size_of::<[T; N]>(), bytes);
+        self.announce_store(memory, ptr, &values, bytes);
         // SAFETY: as in `load`.
         unsafe { ptr.cast::<[T; N]>().write_unaligned(values) }
     }
@@ -150,15 +150,39 @@ impl<T: Pod> Span<T> {
         }
     }
 
-    /// Tells the simulator of `bytes` bytes at `ptr`, moved in pieces as a GPU would. Returns when they may be moved.
+    /// Tells the simulator of `bytes` bytes at `ptr`, loaded in pieces as a GPU would. Returns when they may be.
     #[inline(always)]
     #[track_caller]
-    fn announce(self, memory: Memory, kind: AccessKind, ptr: *mut T, bytes: usize, piece: usize) {
+    fn announce_load(self, memory: Memory, ptr: *mut T, bytes: usize, piece: usize) {
         let part = self.addresses();
         let mut done = 0;
         while done < bytes {
             let address = ptr.addr().wrapping_add(done);
-            access(memory.space(), kind, address, piece, part.clone(), Location::caller());
+            access(
+                memory.space(),
+                AccessKind::Read,
+                address,
+                piece,
+                part.clone(),
+                Location::caller(),
+            );
+            done += piece;
+        }
+    }
+
+    /// The same of `value`, which is stored.
+    #[inline(always)]
+    #[track_caller]
+    fn announce_store<V>(self, memory: Memory, ptr: *mut T, value: &V, piece: usize) {
+        let part = self.addresses();
+        let mut done = 0;
+        while done < size_of::<V>() {
+            let address = ptr.addr().wrapping_add(done);
+            // SAFETY: a piece of the value, whose type has no padding.
+            unsafe {
+                let value = core::ptr::from_ref(value).cast::<u8>().add(done);
+                access::store(memory.space(), address, piece, value, part.clone(), Location::caller());
+            }
             done += piece;
         }
     }

@@ -19,6 +19,7 @@ use crate::dim::Dim3;
 use crate::fault::{FaultKind, SimFault, SourceLocation};
 use crate::launch::{Checks, Progress};
 use crate::limits::Limits;
+use crate::policy::Policy;
 use crate::report::{LineTraffic, TrafficKind};
 use crate::schedule::{Schedule, block_at};
 
@@ -40,6 +41,7 @@ pub(crate) struct Request<'a> {
     /// The value of uninitialized bytes of shared memory.
     pub(crate) poison: u8,
     pub(crate) checks: Checks,
+    pub(crate) policy: Policy,
     pub(crate) workers: usize,
     pub(crate) time_limit: Duration,
     pub(crate) budget: Budget,
@@ -79,6 +81,7 @@ pub(super) struct Config {
     pub(super) compute_capability: u32,
     pub(super) poison: u8,
     pub(super) checks: Checks,
+    pub(super) policy: Policy,
     pub(super) time_limit: Duration,
     pub(super) budget: Budget,
     pub(super) limits: Limits,
@@ -306,6 +309,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
             compute_capability: request.limits.compute_capability,
             poison: request.poison,
             checks: request.checks,
+            policy: request.policy,
             time_limit: request.time_limit,
             budget: request.budget,
             limits: request.limits.clone(),

@@ -123,7 +123,16 @@ impl BlockContext {
             thread.location.get() == expected.location.get() && thread.status.get() == expected.status.get()
         };
         let waiting = || self.threads.iter().enumerate().filter(|(_, thread)| is_waiting(thread));
-        let mut elsewhere = waiting().filter(|(_, thread)| !is_same(thread));
+        let policy = self.run.config.policy;
+        let is_allowed = |number: usize, thread: &Thread| {
+            // The warp's first thread at a barrier decides what the others must be at.
+            let own = self.threads.lanes(number / WARP).iter().find(|lane| is_waiting(lane));
+            policy.barrier_by_warp
+                && thread.status.get() == expected.status.get()
+                && own.is_some_and(|own| own.location.get() == thread.location.get())
+        };
+        let is_elsewhere = |&(number, thread): &(usize, &Thread)| !is_same(thread) && !is_allowed(number, thread);
+        let mut elsewhere = waiting().filter(is_elsewhere);
         if let Some((other, _)) = elsewhere.next() {
             let there = 1 + elsewhere.count() as u32;
             let kind = FaultKind::BarrierMismatch {
@@ -156,7 +165,7 @@ impl BlockContext {
             }
         }
         let exited = self.threads.len() as u32 - count;
-        (exited > 0).then_some((
+        (exited > 0 && !policy.early_return).then_some((
             first,
             FaultKind::BarrierDivergence { waiting: count, exited },
             None,

@@ -1,7 +1,7 @@
 //! The call stacks in which threads reach a barrier.
 //!
-//! A barrier's source line does not identify it: a function with a barrier has as many barriers as calls. A call site is
-//! the chain of return addresses from the barrier to the kernel. Unwinding takes microseconds, and a kernel passes
+//! A barrier's source line does not identify it: a function with a barrier has as many barriers as calls. A call site
+//! is the chain of return addresses from the barrier to the kernel. Unwinding takes microseconds, and a kernel passes
 //! millions of barriers; but frames of one chain have one size, so a known chain is recognized by reading the few words
 //! of the stack where its return addresses are.
 //!

@@ -236,6 +236,9 @@ impl BlockContext {
         conflict: Option<GlobalConflict>,
         location: &'static Location<'static>,
     ) {
+        if self.stores_the_same(op, conflict.map(|conflict| conflict.op.into())) {
+            return;
+        }
         if conflict.is_some_and(|conflict| conflict.block != self.id.get().linear) {
             self.run.note_race_between_blocks();
         }

@@ -83,6 +83,24 @@ impl BlockContext {
         }
     }
 
+    /// Notes the value of the store that comes next, if the policy asks for it.
+    #[inline]
+    pub(crate) fn note_value(&self, address: usize, bytes: usize, value: *const u8) {
+        if self.run.config.policy.same_value_writes {
+            self.value.set((address, bytes, value));
+        }
+    }
+
+    /// Whether two unordered accesses are stores of the same value, which the policy allows.
+    pub(super) fn stores_the_same(&self, op: Op, other: Option<AccessKind>) -> bool {
+        let (address, bytes, value) = self.value.get();
+        op == Op::Write && other == Some(AccessKind::Write) && !value.is_null() && {
+            let there = std::ptr::with_exposed_provenance::<u8>(address);
+            // SAFETY: the value's bytes, by `store`; and as many at the store's destination, which has been checked.
+            (0..bytes).all(|at| unsafe { there.add(at).read_volatile() == value.add(at).read() })
+        }
+    }
+
     /// Checks that the declaration of a static array promises the alignment of an access. Where the simulator places
     /// the array says nothing of where a compiler does.
     pub(super) fn check_declared_alignment(&self, address: usize, bytes: usize, location: &'static Location<'static>) {
@@ -208,7 +226,9 @@ impl BlockContext {
         if uninitialized {
             self.uninitialized_read(Space::Shared, offset, location);
         }
-        if other.is_some() {
+        if let Some(earlier) = &other
+            && !self.stores_the_same(op, earlier.access)
+        {
             let access = op.into();
             self.fault(FaultKind::SharedRace { access, offset }, Some(location), other);
         }

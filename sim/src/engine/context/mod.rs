@@ -11,7 +11,7 @@
 //! | [`Analysis`] | order, races, traffic | [`analysis`], [`memory`], [`agent`], [`async_copy`], [`atomics`] |
 //! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`groups`] |
 //! | [`Warpgroups`] | `wgmma`: rendezvous, fences, groups | [`warpgroup`] |
-//! | [`Barriers`] | the block's barrier, named barriers, mbarriers | [`barrier`], [`call_site`], [`named_barrier`], [`mbarrier`] |
+//! | [`Barriers`] | barriers, named ones, mbarriers | [`barrier`], [`call_site`], [`named_barrier`], [`mbarrier`] |
 //! | [`ClusterMember`] | the other blocks of the cluster | [`cluster`], [`cluster_scheduler`] |
 //! | [`GridTurn`] | the place among all blocks, the token for global atomics | [`grid_turn`] |
 //! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
@@ -119,6 +119,8 @@ pub(crate) struct BlockContext {
     turn: Rc<GridTurn>,
     watchdog: Arc<WorkerWatch>,
     faults: FaultLog,
+    /// Address and length of the store under way, and the bytes that it stores, where the policy asks for them.
+    value: Cell<(usize, usize, *const u8)>,
 }
 
 impl BlockContext {
@@ -149,6 +151,7 @@ impl BlockContext {
             turn,
             watchdog,
             faults: FaultLog::default(),
+            value: Cell::new((0, 0, std::ptr::null())),
             threads,
             run,
         })
