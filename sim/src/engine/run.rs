@@ -358,7 +358,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
     let static_bytes = run.static_bytes();
     Outcome {
         blocks: results.blocks,
-        faults: results.faults.into_iter().map(|(_, _, fault)| fault).collect(),
+        faults: causes_first(results.faults.into_iter().map(|(_, _, fault)| fault).collect()),
         blocks_race: run.blocks_race.load(Relaxed),
         static_bytes,
         barriers: results.barriers.unwrap_or((0, 0)),
@@ -373,6 +373,24 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
 }
 
 static SHARED_STATICS_TURN: Mutex<()> = Mutex::new(());
+
+/// Faults in the order of the schedule, but causes first: atomics of too small a scope before the races that follow,
+/// and a race before a read of memory that its write came too late for.
+fn causes_first(mut faults: Vec<SimFault>) -> Vec<SimFault> {
+    let mut raced: Vec<SourceLocation> = Vec::new();
+    for race in &faults {
+        if let FaultKind::GlobalRace { .. } = race.kind {
+            let other = race.other.as_ref().map(|other| &other.location);
+            raced.extend(race.location.iter().chain(other).cloned());
+        }
+    }
+    faults.sort_by_key(|fault| match (&fault.kind, &fault.location) {
+        (FaultKind::AtomicScope { .. }, _) => 0,
+        (FaultKind::UninitializedRead { .. }, Some(location)) if raced.contains(location) => 2,
+        _ => 1,
+    });
+    faults
+}
 
 /// Runs blocks until none is left to start, and none is parked.
 fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {

@@ -100,9 +100,10 @@ impl FaultLog {
         self.settle_unwritten();
         let mut faults = self.faults.take();
         faults.sort_by_key(|fault| match fault.kind {
-            FaultKind::SharedRace { .. } | FaultKind::GlobalRace { .. } => 0,
-            FaultKind::Panic { .. } => 2,
-            _ => 1,
+            FaultKind::AtomicScope { .. } => 0,
+            FaultKind::SharedRace { .. } | FaultKind::GlobalRace { .. } => 1,
+            FaultKind::Panic { .. } => 3,
+            _ => 2,
         });
         (faults, self.output.take())
     }
