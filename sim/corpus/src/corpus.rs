@@ -1,0 +1,121 @@
+//! The corpus: small kernels after the patterns of public suites for checkers of GPU programs, each with a mistake and
+//! without. The simulator must report every mistake as the fault that it is, at its line, and nothing else.
+//!
+//! Both twins are one source with a flag, `wrong`, that switches the mistake on. A comment on the line that must be
+//! reported says so:
+//!
+//! ```text
+//! data.set(i, 1); // expect: missing_guard OutOfBounds
+//! ```
+//!
+//! and, for a race, `// against: missing_guard` on the line of the other access. Marks are separated by `;`, and a
+//! comment of its own is about the next line of code. `// expect without line: NAME KIND` is a fault that no single
+//! line has. `EXCEPTIONS` in `verdict.rs` lists the deviations with their reasons.
+//!
+//! `BLESS=1 cargo test -p simulator_corpus` writes `docs/simulator-corpus.md`, which is compared otherwise.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "half of the kernels break every promise, and the simulator does not execute what it refuses"
+)]
+
+mod page;
+mod pair;
+mod verdict;
+
+mod algorithms;
+mod async_copies;
+mod barriers;
+mod bounds;
+mod clusters;
+mod global_races;
+mod graphs;
+mod initialization;
+mod locks;
+mod named_barriers;
+mod pipelines;
+mod progress;
+mod scopes;
+mod shared_races;
+mod tiles;
+mod warps;
+
+use std::collections::HashSet;
+
+use cuda_sim::Schedule;
+use pair::Family;
+use verdict::{Finding, Verdict};
+
+/// The kernels, by subject.
+const FAMILIES: &[Family] = &[
+    bounds::FAMILY,
+    initialization::FAMILY,
+    shared_races::FAMILY,
+    algorithms::FAMILY,
+    tiles::FAMILY,
+    global_races::FAMILY,
+    graphs::FAMILY,
+    scopes::FAMILY,
+    locks::FAMILY,
+    progress::FAMILY,
+    barriers::FAMILY,
+    named_barriers::FAMILY,
+    warps::FAMILY,
+    async_copies::FAMILY,
+    pipelines::FAMILY,
+    clusters::FAMILY,
+];
+
+#[test]
+fn every_mistake_is_reported_and_nothing_else() {
+    let verdicts = verdict::all(Schedule::default());
+    let problems: Vec<&str> = verdicts.iter().filter_map(Verdict::problem).collect();
+    assert!(
+        problems.is_empty(),
+        "{} pairs:\n{}",
+        problems.len(),
+        problems.join("\n")
+    );
+    page::compare(&verdicts);
+}
+
+#[test]
+fn right_twins_are_silent_under_every_schedule() {
+    let alarms: Vec<String> = verdict::false_alarms(Schedule::All);
+    assert!(alarms.is_empty(), "{}", alarms.join("\n"));
+}
+
+/// Mistakes between two atomics of a thread, which only a schedule with pre-emption shows.
+const NEED_PREEMPTION: [&str; 3] = ["lost_update", "locks_in_opposite_orders", "grid_barrier_not_reset"];
+
+#[test]
+fn mistakes_are_found_in_reverse_too() {
+    let is_known = |name: &str| verdict::EXCEPTIONS.iter().any(|exception| exception.pair == name);
+    let verdicts = verdict::all(Schedule::Reverse);
+    let missed = verdicts.iter().filter(|verdict| verdict.finding == Finding::Missed);
+    let missed: Vec<&str> = missed
+        .map(|verdict| verdict.pair.name)
+        .filter(|name| !is_known(name))
+        .collect();
+    assert_eq!(missed, NEED_PREEMPTION);
+}
+
+#[test]
+fn the_corpus_is_sound() {
+    let mut names = HashSet::new();
+    for family in FAMILIES {
+        for pair in family.pairs {
+            assert!(names.insert(pair.name), "two pairs are {}", pair.name);
+        }
+        for mark in family.marks() {
+            assert!(
+                family.pairs.iter().any(|pair| pair.name == mark.pair),
+                "{}: no pair is {}",
+                family.name,
+                mark.pair
+            );
+        }
+    }
+    for exception in verdict::EXCEPTIONS {
+        assert!(names.contains(exception.pair), "no pair is {}", exception.pair);
+    }
+}
