@@ -60,6 +60,8 @@ pub mod mbarrier;
 mod policy;
 mod report;
 mod schedule;
+#[cfg(feature = "proptest")]
+pub mod strategies;
 pub mod tensor_map;
 pub mod wgmma;
 
