@@ -1,13 +1,14 @@
-//! What follows the sums of a product: bias, activation, C of f32. Family 12 in the simulator, without a GPU, and the
+//! What follows the sums of a product: bias, activation, C of f32. `mma_sync` in the simulator, without a GPU, and the
 //! CPU's own product, against f64.
+
+mod support;
 
 use half::{bf16, f16};
 use proptest::prelude::*;
+use support::{Ask, operand};
 use tilewright::check::Expected;
-use tilewright::device::DeviceProfile;
-use tilewright::dispatch::{Policy, plan};
+use tilewright::dispatch::Policy;
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{
     Activation, Backend, Element, Factors, Family, Finish, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
     OutputOf, Transpose, Verify, gemm,
@@ -15,51 +16,17 @@ use tilewright::{
 
 const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
 
-fn operand<T: Element<Accumulator = f32>>(shape: &GemmShape, operand: Operand) -> Vec<T> {
-    random_matrix(operand as u64 + 1, shape.span_elems(operand))
-}
-
 fn bias<T: Element<Accumulator = f32>>(shape: &GemmShape) -> Vec<T> {
     random_matrix(4, shape.n())
 }
 
-/// Simulates, and asserts that nothing is wrong: no fault, the right result. Without beta nobody has written C before,
-/// so that to read it is a fault.
+/// Simulates, and asserts that nothing is wrong.
 fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     kernel: &'static Kernel,
     shape: &GemmShape,
     finish: Finish<&[T]>,
 ) {
-    let what = format!(
-        "{} {shape} to {}, {:?} {:?}",
-        kernel.symbol,
-        C::DTYPE,
-        finish.factors,
-        finish.activation
-    );
-    let options = SimOptions {
-        checks: cuda_sim::Checks::Faults,
-        workers: 1,
-        ..SimOptions::default()
-    };
-    let policy = Policy {
-        family: Some(kernel.family),
-        kernel: Some(kernel),
-        epilogue: true,
-        ..Policy::default()
-    };
-    let plan = plan(shape, T::DTYPE, &DeviceProfile::of_arch(options.architecture), &policy)
-        .unwrap_or_else(|error| panic!("{what}: {error}"));
-    let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
-    let before = operand::<C>(shape, Operand::C);
-    let read = (finish.factors.beta != 0.0).then_some(&before[..]);
-    let product = simulate(&plan, &Gemm { shape: *shape, finish }, &a, &b, read, &options)
-        .unwrap_or_else(|error| panic!("{what}: {error}"));
-    product.assert_clean();
-    let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");
-    let expected = expected.finished(finish, &before).expect("finite");
-    let verdict = expected.full(&product.c).expect("as long as the shape says");
-    assert!(verdict.passed(), "{what}: {verdict}");
+    Ask::of(kernel).is_right_for::<T, C>(&Gemm { shape: *shape, finish });
 }
 
 /// B lies transposed: then C may have any number of columns.

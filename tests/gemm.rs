@@ -1,27 +1,22 @@
-//! The pipelined kernels (families 9 and 10) and those of products with vectors (family 11) in the simulator, without a
-//! GPU: every layout of A and B, slices of K, alpha and beta, and no bank conflict where fragments are loaded.
+//! The pipelined kernels and those of products with vectors in the simulator, without a
+//! GPU: every layout of A and B, split-K, alpha and beta, and no bank conflict where fragments are loaded.
 //!
-//! A block of 256 threads with 128 sums each is slow to simulate: the smallest tile goes over the whole table of
+//! A CTA of 256 threads with 128 accumulators each is slow to simulate: the smallest tile goes over the whole table of
 //! shapes, the others over the shapes that reach their edges.
 
+mod support;
+
 use cuda_sim::access::{AccessKind, Space};
-use cuda_sim::{Checks, Report, Schedule};
-use half::{bf16, f16};
+use cuda_sim::{Checks, Schedule};
 use proptest::prelude::*;
 use proptest::sample;
+use support::Ask;
 use tilewright::check::Expected;
-use tilewright::device::DeviceProfile;
-use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage};
 use tilewright::random::random_matrix;
-use tilewright::simulate::{SimOptions, simulate};
-use tilewright::{
-    Backend, DType, Element, Factors, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, check,
-    gemm,
-};
+use tilewright::simulate::simulate;
+use tilewright::{Backend, Factors, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, gemm};
 use tilewright_contract::{BlockTile, MmaPath, Operands, TileShape, tiles};
 use tilewright_harness::verify::{self, Case};
-
-const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
 
 /// Shapes that reach every edge of a tile in a few steps along K.
 const EDGES: [&str; 4] = ["one element", "above one tile", "padded rows", "nothing to sum"];
@@ -34,8 +29,8 @@ fn kernels(tile: BlockTile) -> impl Iterator<Item = &'static Kernel> {
         .filter(move |kernel| kernel.tile == TileShape { m, n, k })
 }
 
-/// The numbers of slices that an entry point is tried with.
-fn slices(kernel: &Kernel) -> &'static [u32] {
+/// The split-K factors that a kernel is tried with.
+fn splits(kernel: &Kernel) -> &'static [u32] {
     if kernel.split_k.is_some() { &[1, 3] } else { &[1] }
 }
 
@@ -55,100 +50,21 @@ fn scaling() -> impl Iterator<Item = &'static Kernel> {
         .filter(|kernel| kernel.supports.alpha_beta && kernel.mma == MmaPath::Simt && !kernel.takes_vector())
 }
 
-fn options(schedule: Schedule, checks: Checks) -> SimOptions {
-    SimOptions {
-        schedule,
-        checks,
-        // The test harness runs as many tests at once as there are cores.
-        workers: 1,
-        ..SimOptions::default()
+/// What a kernel is asked for in so many parts of K.
+fn split(kernel: &'static Kernel, splits: u32) -> Ask {
+    Ask {
+        splits,
+        ..Ask::of(kernel)
     }
 }
 
-/// `slices` is 1 for a kernel that takes none.
-fn planned(kernel: &'static Kernel, slices: u32, shape: &GemmShape, options: &SimOptions) -> Plan {
-    let slices = if kernel.split_k.is_some() { slices } else { 1 };
-    let policy = Policy {
-        family: Some(kernel.family),
-        kernel: Some(kernel),
-        splits: Some(slices),
-        ..Policy::default()
-    };
-    let profile = DeviceProfile::of_arch(options.architecture);
-    plan(shape, kernel.dtype, &profile, &policy).unwrap_or_else(|error| panic!("{} {shape}: {error}", kernel.symbol))
-}
-
-/// Simulates, and asserts that nothing is wrong: no fault, the right result, the planned bytes. Without beta nobody has
-/// written C before, so that to read it is a fault.
-fn is_right(
-    kernel: &'static Kernel,
-    slices: u32,
-    factors: Factors,
-    shape: &GemmShape,
-    options: &SimOptions,
-) -> Option<Report> {
-    let what = format!(
-        "{} {shape}, {slices} slices, {factors:?}, {}",
-        kernel.symbol, options.schedule
-    );
-    let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
-    let (a, b, before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
-    let plan = planned(kernel, slices, shape, options);
-    let read = (factors.beta != 0.0).then_some(&before[..]);
-    let product = simulate(&plan, &Gemm::new(*shape).factors(factors), &a, &b, read, options)
-        .unwrap_or_else(|error| panic!("{what}: {error}"));
-    if let Some(report) = &product.report {
-        assert!(report.is_clean(), "{what}:\n{report}");
-        // With alpha 0 there is no K to be cut.
-        let launched = if factors.alpha == 0.0 {
-            plan.without_k()
-        } else {
-            plan.clone()
-        };
-        assert_eq!(report.blocks, u64::from(launched.summary().grid[0]), "{what}");
-        planned_bytes_are_used(&plan, report, &what);
-    }
-    let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");
-    let expected = expected.scaled(factors, &before).expect("finite");
-    let verdict = expected.full(&product.c).expect("as long as the shape says");
-    assert!(verdict.passed(), "{what}: {verdict}");
-    product.report
-}
-
-/// What the contract says, what the launch gave, what the kernel used and what the planner's worksheet comes to are one
-/// number.
-fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
-    let dynamic_bytes = u64::from(plan.dynamic_bytes().get());
-    let static_bytes = u64::from(plan.kernel().static_bytes().get());
-    let planned = static_bytes + dynamic_bytes;
-    assert_eq!(report.shared.static_bytes, static_bytes, "{what}");
-    assert_eq!(report.shared.dynamic_bytes, dynamic_bytes, "{what}");
-    assert_eq!(report.shared.high_water_bytes, planned, "{what}");
-    let arch = cuda_arch::find("sm_90").expect("in the table");
-    let used = KernelUsage {
-        // The simulator has no registers that could be spilled.
-        static_bytes: plan.kernel().static_bytes().get(),
-        ..usage(plan.kernel().symbol, arch).expect("in the table")
-    };
-    let sheet = kernel_sheet(plan.kernel(), used, arch).expect("legal");
-    assert_eq!(
-        u64::from(sheet.static_bytes + sheet.dynamic_bytes),
-        planned,
-        "{what}: sheet"
-    );
-    let has_tiles = plan.kernel().smem.has_tiles();
-    let worksheet = sheet.worksheet.map(|worksheet| worksheet.total_bytes);
-    assert_eq!(worksheet, has_tiles.then_some(planned), "{what}: worksheet");
-}
-
-/// Every entry point of a tile, whole and in slices, over the cases with these names.
+/// Every entry point of a tile, whole and with split-K, over the cases with these names.
 fn holds_over(tile: BlockTile, named: impl Fn(&str) -> bool) {
-    let options = options(Schedule::Forward, Checks::Faults);
     let mut run = 0;
     for kernel in kernels(tile) {
-        for &slices in slices(kernel) {
+        for &splits in splits(kernel) {
             for case in cases(kernel).iter().filter(|case| named(case.name)) {
-                is_right(kernel, slices, PRODUCT, &case.shape, &options);
+                split(kernel, splits).is_right(&case.shape);
                 run += 1;
             }
         }
@@ -201,10 +117,9 @@ fn with_vectors() -> impl Iterator<Item = (&'static Kernel, Vec<Case>)> {
 fn products_with_a_vector_over_the_whole_table_of_shapes() {
     for (kernel, cases) in with_vectors() {
         assert!(cases.len() > 30, "{}", kernel.symbol);
-        for &slices in slices(kernel) {
+        for &splits in splits(kernel) {
             for case in &cases {
-                let options = options(Schedule::Forward, Checks::Faults);
-                is_right(kernel, slices, PRODUCT, &case.shape, &options);
+                split(kernel, splits).is_right(&case.shape);
             }
         }
     }
@@ -217,32 +132,41 @@ fn products_with_a_vector_compute_the_same_under_every_schedule_scale_and_add() 
             .iter()
             .filter(|case| ["padded", "nothing to sum"].contains(&case.name))
         {
-            for (slices, alpha, beta) in [(1, 1.0, 0.0), (3, -1.5, 0.5), (1, 0.0, 2.0)] {
-                let options = options(Schedule::All, Checks::Faults);
-                is_right(kernel, slices, Factors { alpha, beta }, &case.shape, &options);
+            for (splits, alpha, beta) in [(1, 1.0, 0.0), (3, -1.5, 0.5), (1, 0.0, 2.0)] {
+                let ask = Ask {
+                    factors: Factors { alpha, beta },
+                    schedule: Schedule::All,
+                    ..split(kernel, splits)
+                };
+                ask.is_right(&case.shape);
             }
         }
     }
 }
 
-/// 8 slots a group: one group, two of which one is alone, three levels of which the last group of two has one block
+/// 8 slots a group: one group, two of which one is alone, three levels of which the last group of two has one CTA
 /// alone in its second level.
 #[test]
-fn slices_meet_in_groups_of_groups() {
+fn splits_are_reduced_in_groups_of_groups() {
     let across = with_vectors().map(|(kernel, _)| kernel).nth(2).expect("in the table");
-    for slices in [8, 9, 17, 65, 70] {
-        let shape = GemmShape::packed(1, 8, slices as usize * 64).expect("valid");
+    for splits in [8, 9, 17, 65, 70] {
+        let shape = GemmShape::packed(1, 8, splits as usize * 64).expect("valid");
         for schedule in [Schedule::Forward, Schedule::Reverse, Schedule::Random(7)] {
-            let options = options(schedule, Checks::Faults);
-            let plan = planned(across, slices, &shape, &options);
-            assert_eq!((plan.summary().splits, plan.counters()), (slices, slices as usize));
-            is_right(across, slices, PRODUCT, &shape, &options);
+            let ask = Ask {
+                schedule,
+                ..split(across, splits)
+            };
+            let plan = ask.plan(&shape);
+            assert_eq!((plan.summary().splits, plan.counters()), (splits, splits as usize));
+            ask.is_right(&shape);
         }
     }
-    let tiled = kernels(tiles::T64X64).next().expect("in the table");
-    let shape = GemmShape::packed(68, 4, 11 * 16).expect("valid");
-    let options = options(Schedule::Reverse, Checks::Faults);
-    is_right(tiled, 11, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
+    let ask = Ask {
+        factors: Factors { alpha: 2.0, beta: 1.0 },
+        schedule: Schedule::Reverse,
+        ..split(kernels(tiles::T64X64).next().expect("in the table"), 11)
+    };
+    ask.is_right(&GemmShape::packed(68, 4, 11 * 16).expect("valid"));
 }
 
 /// A shape of two tiles in each direction and three steps along K, none of them whole, as the copies of an entry point
@@ -261,9 +185,12 @@ fn every_entry_point_computes_the_same_under_every_schedule() {
     let others = [tiles::T32X128, tiles::T128X32, tiles::T128X64];
     let others = others.into_iter().filter_map(|tile| kernels(tile).next());
     for kernel in small.chain(others) {
-        for &slices in slices(kernel) {
-            let options = options(Schedule::All, Checks::Faults);
-            is_right(kernel, slices, PRODUCT, &ragged(kernel), &options);
+        for &splits in splits(kernel) {
+            let ask = Ask {
+                schedule: Schedule::All,
+                ..split(kernel, splits)
+            };
+            ask.is_right(&ragged(kernel));
         }
     }
 }
@@ -272,27 +199,27 @@ fn every_entry_point_computes_the_same_under_every_schedule() {
 fn large_tiles_compute_the_same_under_every_schedule() {
     for kernel in kernels(tiles::T128X128).take(1).chain(kernels(tiles::T256X128).take(1)) {
         let tile = kernel.tile;
-        // A tile and a bit of rows; slices with one tile each.
+        // A tile and a bit of rows; splits of one k-tile each.
         let shape = GemmShape::packed(tile.m as usize + 4, 8, 2 * tile.k as usize + 1).expect("valid");
-        let slices = slices(kernel).last().expect("not empty");
-        is_right(
-            kernel,
-            *slices,
-            PRODUCT,
-            &shape,
-            &options(Schedule::All, Checks::Faults),
-        );
+        let ask = Ask {
+            schedule: Schedule::All,
+            ..split(kernel, *splits(kernel).last().expect("not empty"))
+        };
+        ask.is_right(&shape);
     }
 }
 
 #[test]
 fn alpha_and_beta_scale_and_add() {
-    let options = options(Schedule::Forward, Checks::Faults);
     let of = |alpha, beta| Factors { alpha, beta };
     for factors in [of(2.5, 0.0), of(-1.0, 1.0), of(0.5, -3.0), of(0.0, 2.0), of(0.0, 0.0)] {
         for kernel in kernels(tiles::T64X64) {
-            for &slices in slices(kernel) {
-                is_right(kernel, slices, factors, &ragged(kernel), &options);
+            for &splits in splits(kernel) {
+                let ask = Ask {
+                    factors,
+                    ..split(kernel, splits)
+                };
+                ask.is_right(&ragged(kernel));
             }
         }
     }
@@ -302,7 +229,11 @@ fn alpha_and_beta_scale_and_add() {
         let (m, n) = (tile.m as usize / 2 + 4, tile.n as usize / 2 + 4);
         for k in [0, 9] {
             let shape = GemmShape::packed_transposed(m, n, k, kernel.transposes()).expect("valid");
-            is_right(kernel, 1, of(1.5, 0.25), &shape, &options);
+            let ask = Ask {
+                factors: of(1.5, 0.25),
+                ..Ask::of(kernel)
+            };
+            ask.is_right(&shape);
         }
     }
 }
@@ -312,12 +243,12 @@ fn a_nan_in_c_stays_out_where_beta_is_0_and_spreads_to_its_element_alone_where_i
     let kernel = kernels(tiles::T64X64).next().expect("in the table");
     let shape = GemmShape::packed(20, 12, 40).expect("valid");
     let (a, b) = (random_matrix::<f32>(1, 20 * 40), random_matrix::<f32>(2, 40 * 12));
-    let options = options(Schedule::Forward, Checks::Faults);
-    for slices in [1, 3] {
-        let plan = planned(kernel, slices, &shape, &options);
+    for splits in [1, 3] {
+        let ask = split(kernel, splits);
+        let plan = ask.plan(&shape);
         let run = |beta, before: &[f32]| {
             let problem = Gemm::new(shape).beta(beta);
-            let product = simulate(&plan, &problem, &a, &b, Some(before), &options).expect("runs");
+            let product = simulate(&plan, &problem, &a, &b, Some(before), &ask.options()).expect("runs");
             product.assert_clean();
             product.c
         };
@@ -330,19 +261,22 @@ fn a_nan_in_c_stays_out_where_beta_is_0_and_spreads_to_its_element_alone_where_i
 }
 
 #[test]
-fn slices_leave_their_counters_as_they_were_and_the_same_sums_to_the_bit() {
+fn split_k_leaves_its_counters_as_they_were_and_the_same_sums_to_the_bit() {
     let kernel = kernels(tiles::T64X64).next().expect("in the table");
     let shape = GemmShape::packed(70, 68, 90).expect("valid");
     let (a, b) = (random_matrix::<f32>(1, 70 * 90), random_matrix::<f32>(2, 90 * 68));
     let mut first: Option<Vec<f32>> = None;
     for schedule in Schedule::EVERY {
-        let options = options(schedule, Checks::Faults);
-        let plan = planned(kernel, 3, &shape, &options);
+        let ask = Ask {
+            schedule,
+            ..split(kernel, 3)
+        };
+        let plan = ask.plan(&shape);
         assert_eq!((plan.summary().splits, plan.counters()), (3, 12));
-        let product = simulate(&plan, &Gemm::new(plan.shape()), &a, &b, None::<&[f32]>, &options).expect("runs");
+        let product = simulate(&plan, &Gemm::new(shape), &a, &b, None::<&[f32]>, &ask.options()).expect("runs");
         product.assert_clean();
         let first = first.get_or_insert_with(|| product.c.clone());
-        // Whichever block comes last, the sums are added in the order of the slices.
+        // Whichever CTA comes last, the partial sums are added in the order of the splits.
         assert!(
             first.iter().zip(&product.c).all(|(a, b)| a.to_bits() == b.to_bits()),
             "{schedule}"
@@ -357,8 +291,11 @@ fn fragments_are_loaded_without_bank_conflicts() {
         // One tile, one step along K: what the others load lies as this does.
         let shape =
             GemmShape::packed_transposed(tile.m as usize, tile.n as usize, tile.k as usize, kernel.transposes());
-        let options = options(Schedule::Forward, Checks::Full);
-        let report = is_right(kernel, 1, PRODUCT, &shape.expect("valid"), &options).expect("not empty");
+        let ask = Ask {
+            checks: Checks::Full,
+            ..Ask::of(kernel)
+        };
+        let report = ask.is_right(&shape.expect("valid")).expect("not empty");
         let loads: Vec<_> = report
             .lines
             .iter()
@@ -377,22 +314,6 @@ fn fragments_are_loaded_without_bank_conflicts() {
     }
 }
 
-/// Simulates a product in 16 bits on the tensor cores, and asserts that nothing is wrong.
-fn is_right_on_tensor_cores<T: Element>(kernel: &'static Kernel, shape: &GemmShape, options: &SimOptions) {
-    let what = format!("{} {shape}, {}", kernel.symbol, options.schedule);
-    let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
-    let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
-    let plan = planned(kernel, 1, shape, options);
-    let product = simulate(&plan, &Gemm::new(plan.shape()), &a, &b, None::<&[T]>, options)
-        .unwrap_or_else(|error| panic!("{what}: {error}"));
-    if let Some(report) = &product.report {
-        assert!(report.is_clean(), "{what}:\n{report}");
-        planned_bytes_are_used(&plan, report, &what);
-    }
-    let verdict = check::full(shape, &a, &b, &product.c).expect("as long as the shape says");
-    assert!(verdict.passed(), "{what}: {verdict}");
-}
-
 #[test]
 fn tensor_cores_in_16_bits() {
     let mut run = 0;
@@ -401,11 +322,7 @@ fn tensor_cores_in_16_bits() {
         // Of odd rows one case: of both operands.
         let copied = verify::copied_cases(extents(kernel), kernel.transposes()).pop();
         for case in edges.chain(copied) {
-            let options = options(Schedule::Forward, Checks::Faults);
-            match kernel.dtype {
-                DType::F16 => is_right_on_tensor_cores::<f16>(kernel, &case.shape, &options),
-                _ => is_right_on_tensor_cores::<bf16>(kernel, &case.shape, &options),
-            }
+            Ask::of(kernel).is_right(&case.shape);
             run += 1;
         }
     }
@@ -415,11 +332,13 @@ fn tensor_cores_in_16_bits() {
 #[test]
 fn an_empty_product_launches_nothing() {
     let kernel = kernels(tiles::T64X64).next().expect("in the table");
-    let options = options(Schedule::Forward, Checks::Faults);
+    let ask = Ask {
+        factors: Factors { alpha: 2.0, beta: 1.0 },
+        ..split(kernel, 3)
+    };
     for (m, n, k) in [(0, 8, 8), (8, 0, 8), (0, 0, 0)] {
         let shape = GemmShape::packed(m, n, k).expect("valid");
-        let report = is_right(kernel, 3, Factors { alpha: 2.0, beta: 1.0 }, &shape, &options);
-        assert!(report.is_none());
+        assert!(ask.is_right(&shape).is_none());
     }
 }
 
@@ -476,7 +395,7 @@ proptest! {
         kernel in sample::select(
             [tiles::T64X64, tiles::T32X128, tiles::T128X32].into_iter().flat_map(kernels).collect::<Vec<_>>()
         ),
-        slices in 1_u32..=5,
+        splits in 1_u32..=5,
         (m, n, k) in (0_usize..=140, 0_usize..=140, 0_usize..=100),
         (pad_a, pad_b, pad_c) in (0_usize..=9, 0_usize..=9, 0_usize..=9),
         (alpha, beta) in (sample::select(vec![1.0_f32, -2.0, 0.5]), sample::select(vec![0.0_f32, 1.0, -0.75])),
@@ -492,6 +411,11 @@ proptest! {
         let ld = |operand, pad: usize, vector| (packed.extents(operand).2 + pad).next_multiple_of(vector);
         let lds = [ld(Operand::A, pad_a, vector_a), ld(Operand::B, pad_b, vector_b), ld(Operand::C, pad_c, 1)];
         let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds).expect("valid");
-        is_right(kernel, slices, Factors { alpha, beta }, &shape, &options(Schedule::Random(seed), Checks::Faults));
+        let ask = Ask {
+            factors: Factors { alpha, beta },
+            schedule: Schedule::Random(seed),
+            ..split(kernel, splits)
+        };
+        ask.is_right(&shape);
     }
 }
