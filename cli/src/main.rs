@@ -8,6 +8,7 @@ mod choice;
 mod demo;
 mod destination;
 mod device;
+mod doctor;
 mod exit;
 mod failure;
 mod files;
@@ -21,9 +22,11 @@ mod output;
 mod plan;
 mod ptx;
 mod resources;
+mod shell;
 mod sim;
 mod simulation;
 mod verify;
+mod version;
 
 use std::process::ExitCode;
 
@@ -31,7 +34,8 @@ use clap::{Parser, Subcommand};
 
 /// Tiled matrix multiplication on GPUs in pure Rust
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "tilewright", arg_required_else_help = true)]
+#[command(version = version::SHORT.as_str(), long_version = version::LONG.as_str())]
 #[command(after_help = exit::help())]
 struct Cli {
     /// Print JSON instead of tables
@@ -53,6 +57,9 @@ enum Command {
     Bench(bench::Command),
     Lessons(lessons::Command),
     Demo(demo::Command),
+    Doctor(doctor::Command),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -90,5 +97,8 @@ fn run(command: Command, json: bool) -> failure::Result<()> {
         Command::Bench(command) => bench::run(command, json),
         Command::Lessons(command) => computing(&|| lessons::run(command, json)),
         Command::Demo(command) => computing(&|| demo::run(command, json)),
+        Command::Doctor(command) => computing(&|| doctor::run(command, json)),
+        Command::Completions(command) => shell::completions(command),
+        Command::Man(command) => shell::man(command),
     }
 }

@@ -10,6 +10,7 @@ mod finish;
 mod hostile;
 mod matmul;
 mod plan;
+mod shell;
 mod simulation;
 
 use std::fs;

@@ -128,6 +128,11 @@ impl Nvdisasm {
         Ok(Self { path })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The code of a cubin.
     ///
     /// # Errors
