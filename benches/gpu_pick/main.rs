@@ -7,9 +7,9 @@
 //!
 //! `--calibrate` times other shapes, fits the planner's cost model to them, and writes `calibration.json` (the times)
 //! and `speed.txt` (the coefficients), which `cargo xtask results` puts into the planner. For each element type it
-//! takes the fitted coefficients where they choose better among what was timed, by more than the spread of the times,
-//! else the previous ones. Kernels that are not timed keep theirs. `--speeds FILE` replaces the planner's coefficients.
-//! `--fit calibration.json` fits to filed times and needs no GPU.
+//! takes those of the fitted coefficients with which it chooses better among what was timed, by more than the spread of
+//! the times, else the previous ones. Kernels that are not timed keep theirs. `--speeds FILE` replaces the planner's
+//! coefficients. `--fit calibration.json` fits to filed times and needs no GPU.
 
 mod fit;
 mod shapes;
@@ -158,8 +158,8 @@ struct Candidate {
     us: f64,
     us_q1: f64,
     us_q3: f64,
-    /// What the planner expected.
-    estimated_us: f64,
+    /// What the planner expected; null of a kernel that it does not price.
+    estimated_us: Option<f64>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -309,7 +309,7 @@ fn row<T: Element>(
             us: times.median,
             us_q1: times.q1,
             us_q3: times.q3,
-            estimated_us: estimate_us(&plan.work(), shape, &architecture, &product, speeds).unwrap_or(f64::NAN),
+            estimated_us: estimate_us(&plan.work(), shape, &architecture, &product, speeds),
         })
         .collect();
     let best = candidates
@@ -409,7 +409,7 @@ impl Results {
                 row.dtype,
                 row.picked,
                 taken.us,
-                taken.estimated_us,
+                taken.estimated_us.unwrap_or(f64::NAN),
                 name(best),
                 best.us,
                 row.over_best

@@ -60,17 +60,16 @@ impl Machine {
 /// Less than that is the spread of the times, and each change of a line makes what was measured by dispatch stale.
 const LEAST_GAIN: f64 = 0.005;
 
-/// Writes the table of coefficients. For each element type it takes the fitted lines where they choose better by
-/// [`LEAST_GAIN`] among the timed candidates, else those of `before`. Kernels that were not timed keep their lines; the
-/// line of a timed kernel carries the digest of the PTX that was timed.
+/// Writes the table of coefficients. For each element type it takes those fitted lines with which it chooses better
+/// among the timed candidates ([`best_lines`]), if that is by [`LEAST_GAIN`], else those of `before`. Kernels that were
+/// not timed keep their lines; the line of a timed kernel carries the digest of the PTX that was timed.
 pub fn text(
     rows: &[Row],
     digests: &BTreeMap<String, String>,
     machine: &Machine,
     before: &Speeds,
 ) -> Result<String, Box<dyn Error>> {
-    let head = format!("arch {}\n", machine.arch.name);
-    let mut taken = head.clone();
+    let mut taken = format!("arch {}\n", machine.arch.name);
     for dtype in DType::ALL {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.dtype == dtype.name()).collect();
         let of_type = |symbol: &str| {
@@ -78,40 +77,27 @@ pub fn text(
                 .iter()
                 .any(|known| known.symbol == symbol && known.dtype == dtype)
         };
-        let kept: Vec<&str> = before
+        let kept: Vec<String> = before
             .lines()
             .filter(|(symbol, _)| of_type(symbol))
-            .map(|(_, line)| line)
+            .map(|(_, line)| line.to_owned())
             .collect();
-        let mut fitted = fitted(&rows, dtype, machine)?;
-        // A kernel that was not timed.
-        let is_fitted = |line: &str| fitted.iter().any(|new| new.split(' ').next() == line.split(' ').next());
-        let others: Vec<String> = kept
-            .iter()
-            .filter(|line| !is_fitted(line))
-            .map(|line| (*line).to_owned())
-            .collect();
-        fitted.extend(others);
-        let table = |lines: &[String]| Speeds::read(format!("{head}{}\n", lines.join("\n")).replace("\n\n", "\n"));
-        let (then, now) = (
-            regret(&rows, machine, before)?,
-            regret(&rows, machine, &table(&fitted)?)?,
-        );
-        let is_better = !rows.is_empty() && now < then - LEAST_GAIN;
-        if !rows.is_empty() {
-            let which = if is_better {
-                "the fitted lines"
-            } else {
-                "the lines before"
-            };
-            eprintln!(
-                "{dtype}: over the fastest, geometric mean: {then:.4} by the lines before, {now:.4} by the fitted \
-                 ones; {which} are taken"
-            );
-        }
-        let lines = match is_better {
-            true => fitted,
-            false => kept.iter().map(|line| (*line).to_owned()).collect(),
+        let lines = match rows.is_empty() {
+            true => kept,
+            false => {
+                let (lines, now) = best_lines(&kept, fitted(&rows, dtype, machine)?, |lines| {
+                    let table = format!("arch {}\n{}\n", machine.arch.name, lines.join("\n"));
+                    regret(&rows, machine, &Speeds::read(table)?)
+                })?;
+                let then = regret(&rows, machine, before)?;
+                let is_better = now < then - LEAST_GAIN;
+                let which = if is_better { "these" } else { "the lines before" };
+                eprintln!(
+                    "{dtype}: over the fastest, geometric mean: {then:.4} by the lines before, {now:.4} by the best of \
+                     them and the fitted ones; {which} are taken"
+                );
+                if is_better { lines } else { kept }
+            }
         };
         for line in lines {
             let cells: Vec<&str> = line.split(' ').take(5).collect();
@@ -127,6 +113,45 @@ pub fn text(
         }
     }
     Ok(taken)
+}
+
+/// The kernel and the width that a line is of.
+fn subject(line: &str) -> Vec<&str> {
+    line.split(' ').take(2).collect()
+}
+
+/// Of each kernel and width the fitted line or the one before, whichever costs less, and what they cost together. A fit
+/// is of times alone: it may describe a kernel well and still order two kernels wrongly.
+fn best_lines(
+    before: &[String],
+    fitted: Vec<String>,
+    cost: impl Fn(&[String]) -> Result<f64, Box<dyn Error>>,
+) -> Result<(Vec<String>, f64), Box<dyn Error>> {
+    let with = |lines: &[String], from: &[String]| -> Vec<String> {
+        let new = |line: &String| from.iter().find(|new| subject(new) == subject(line)).cloned();
+        let others = from
+            .iter()
+            .filter(|new| !lines.iter().any(|line| subject(line) == subject(new)));
+        let replaced = lines.iter().map(|line| new(line).unwrap_or_else(|| line.clone()));
+        replaced.chain(others.cloned()).collect()
+    };
+    let mut lines = with(before, &fitted);
+    let mut least = cost(&lines)?;
+    // Each step costs less than the one before, so this ends.
+    loop {
+        let mut best = None;
+        for other in fitted.iter().chain(before) {
+            let trial = with(&lines, std::slice::from_ref(other));
+            let cost = cost(&trial)?;
+            if cost < least - 1e-6 {
+                (least, best) = (cost, Some(trial));
+            }
+        }
+        match best {
+            Some(better) => lines = better,
+            None => return Ok((lines, least)),
+        }
+    }
 }
 
 /// Fits latency, work and block cycles to the times of each kernel and tile width: a line each, without a digest.
