@@ -1,6 +1,6 @@
 //! The engine: runs the threads of a grid.
 //!
-//! - [`run`](mod@run): one run under one schedule: workers, shared state, outcome.
+//! - [`run`](mod@run): one run under one schedule: shared state, outcome. `worker`: runs its blocks.
 //! - [`context`]: the state of one thread block (CTA), the schedulers of its threads and of its cluster, and the
 //!   receiver of its threads' calls.
 //! - [`grid`]: the order of blocks, and the token for global atomics.
@@ -19,6 +19,7 @@ mod stacks;
 mod statics;
 mod trap;
 mod watchdog;
+mod worker;
 
 use std::cell::Cell;
 use std::ptr;

@@ -1,11 +1,10 @@
 //! One run of a grid under one schedule: the workers, their shared state, and the outcome.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::panic::Location;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -21,14 +20,14 @@ use crate::launch::{Checks, Progress};
 use crate::limits::Limits;
 use crate::policy::Policy;
 use crate::report::{LineTraffic, TrafficKind};
-use crate::schedule::{Schedule, block_at};
+use crate::schedule::Schedule;
 
-use super::context::{BlockContext, BlockResults, CANARY_BYTES, Cluster, Pause, install_panic_hook};
-use super::fiber::Stacks;
+use super::context::{BlockContext, BlockResults, CANARY_BYTES, install_panic_hook};
 use super::grid::Grid;
 use super::statics::Statics;
 use super::trap;
-use super::watchdog::{Message, Watchdog, watch};
+use super::watchdog::{Watchdog, watch};
+use super::worker::work;
 
 /// The launch to run.
 pub(crate) struct Request<'a> {
@@ -95,7 +94,7 @@ impl Config {
     }
 
     /// The linear index of the block of this rank in a cluster.
-    fn block_of(&self, cluster: u64, rank: u64) -> u64 {
+    pub(super) fn block_of(&self, cluster: u64, rank: u64) -> u64 {
         let (corner, inside) = (self.clusters().position(cluster), self.cluster.position(rank));
         let extents = self.cluster.to_array();
         self.grid
@@ -103,7 +102,7 @@ impl Config {
     }
 
     /// The linear index of the cluster of a block.
-    fn cluster_of(&self, block: u64) -> u64 {
+    pub(super) fn cluster_of(&self, block: u64) -> u64 {
         let (position, extents) = (self.grid.position(block), self.cluster.to_array());
         self.clusters()
             .linear(std::array::from_fn(|axis| position[axis] / extents[axis].max(1)))
@@ -225,7 +224,7 @@ impl Run {
     }
 
     /// Adds the counts of a context over all its blocks: traffic and barriers.
-    fn hand_in_counts(&self, context: &BlockContext) {
+    pub(super) fn hand_in_counts(&self, context: &BlockContext) {
         let analysis = context.analysis();
         let mut results = self.results.lock();
         results.approximate += analysis.traffic.approximate();
@@ -338,7 +337,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
             let name = "cuda-sim".to_owned();
             std::thread::Builder::new()
                 .name(name)
-                .spawn_scoped(scope, move || worker(&run, only_block, &sender))
+                .spawn_scoped(scope, move || work(&run, only_block, &sender))
                 .map(drop)
         };
         // The first must start. With fewer others the run only takes longer.
@@ -390,118 +389,4 @@ fn causes_first(mut faults: Vec<SimFault>) -> Vec<SimFault> {
         _ => 1,
     });
     faults
-}
-
-/// Runs blocks until none is left to start, and none is parked.
-fn worker(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Message>) {
-    let _end = EndOfWorker(messages);
-    let watchdog = run.watchdog.add();
-    let stacks = Rc::new(Stacks::default());
-    // In the order of their turns, which is that in which they gave way.
-    let mut parked: VecDeque<Cluster> = VecDeque::new();
-    // Ended ones, whose contexts serve other blocks.
-    let mut free: Vec<Cluster> = Vec::new();
-    let mut memory = ResidentMemory::default();
-    loop {
-        let mut cluster = if memory.is_left(run, parked.len())
-            && let Some((position, place)) = run.grid.start()
-        {
-            if stacks.are_shared()
-                && let Some(last) = parked.back_mut()
-            {
-                memory.take(last.park());
-            }
-            let made = free.pop().map_or_else(|| Cluster::new(run, &watchdog, &stacks), Ok);
-            let mut cluster = match made {
-                Ok(cluster) => cluster,
-                Err(error) => {
-                    run.lack(format!("no memory for a block: {error}"));
-                    run.grid.finish(&place);
-                    continue;
-                }
-            };
-            let number = match only_block {
-                Some(block) => run.config.cluster_of(block),
-                None => block_at(run.schedule, position, run.config.clusters().count()),
-            };
-            let size = run.config.cluster.count().max(1);
-            cluster.start(place, position, (0..size).map(|rank| run.config.block_of(number, rank)));
-            cluster
-        } else if let Some(mut cluster) = parked.pop_front() {
-            if stacks.are_shared()
-                && let Some(last) = parked.back_mut()
-            {
-                last.park();
-            }
-            cluster.unpark();
-            cluster
-        } else {
-            break;
-        };
-        match cluster.run() {
-            Pause::GivesWay => parked.push_back(cluster),
-            Pause::Over => {
-                run.grid.finish(&cluster.finish());
-                free.push(cluster);
-            }
-        }
-        watchdog.reset();
-    }
-    let contexts = free.iter().flat_map(Cluster::contexts);
-    contexts.for_each(|context| run.hand_in_counts(context));
-    watchdog.end();
-}
-
-/// Tells the run that a worker has ended, even by a panic.
-struct EndOfWorker<'a>(&'a Sender<Message>);
-
-impl Drop for EndOfWorker<'_> {
-    fn drop(&mut self) {
-        drop(self.0.send(Message::Ended));
-    }
-}
-
-/// The memory of a worker's blocks that wait for others.
-#[derive(Default)]
-struct ResidentMemory {
-    used: usize,
-    limit: Option<usize>,
-}
-
-impl ResidentMemory {
-    /// Counts the stacks of a block, and its shared memory with the shadow and the canaries.
-    fn take(&mut self, stacks: usize) {
-        self.used += stacks;
-    }
-
-    /// Whether another block can become resident. If not, the run ends.
-    fn is_left(&mut self, run: &Run, parked: usize) -> bool {
-        if parked == 0 {
-            return true;
-        }
-        let config = &run.config;
-        // Shared memory and its shadow; a thread's state and its counters.
-        let shared = 8 * (config.dynamic_bytes as usize + (16 << 10));
-        let block = shared + config.block.count() as usize * (8 << 10);
-        let limit = *self.limit.get_or_insert_with(|| available_memory() / 2);
-        let is_left = self.used + parked * block * config.cluster.count() as usize <= limit;
-        if !is_left {
-            let (resident, unstarted) = run.grid.resident();
-            if unstarted > 0 {
-                run.lack(format!(
-                    "{resident} blocks wait for others, {unstarted} have not started, and there is no memory for more"
-                ));
-            }
-        }
-        is_left
-    }
-}
-
-/// Memory that the system can give, in bytes.
-fn available_memory() -> usize {
-    const UNKNOWN: usize = 4 << 30;
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok());
-    kib.map_or(UNKNOWN, |kib| kib << 10)
 }
