@@ -3,6 +3,7 @@
 //! Results go to standard output, as a table or with `--json` as JSON. What went wrong goes to standard error as one
 //! line that begins with `error:`, and with `--json` to standard output as an object. Exit codes: [`exit::Exit`].
 
+mod barriers;
 mod bench;
 mod choice;
 mod demo;

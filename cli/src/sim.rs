@@ -13,7 +13,7 @@ use tilewright::{DType, Element, Gemm, GemmShape, Operand, check};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
-use crate::{kernels, output, simulation};
+use crate::{barriers, kernels, output, simulation};
 
 /// Run a kernel on the CPU, thread by thread, and say what is wrong with it
 ///
@@ -53,6 +53,9 @@ pub struct Command {
     /// What is looked at
     #[arg(long, value_enum, default_value_t = Looked::Full)]
     checks: Looked,
+    /// Leave out each barrier, wait and fence in turn, and say what notices: a fault, the result, or nothing
+    #[arg(long, conflicts_with = "checks")]
+    barriers: bool,
     /// Run even if that takes more than ten minutes, or more memory than there is
     #[arg(long)]
     yes: bool,
@@ -95,11 +98,11 @@ pub struct Listing {
     /// Whether the simulator found nothing wrong.
     clean: bool,
     /// Whether C is the product, up to rounding.
-    equal: bool,
+    pub equal: bool,
     /// What the comparison found.
-    verdict: String,
+    pub verdict: String,
     /// What the simulator found; null for an empty C, for which nothing is launched.
-    report: Option<Report>,
+    pub report: Option<Report>,
 }
 
 /// Runs the command.
@@ -126,6 +129,17 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         DType::F16 => listing::<f16>,
         DType::Bf16 => listing::<bf16>,
     };
+    if command.barriers {
+        let without = |synchronizations| {
+            let options = SimOptions {
+                synchronizations,
+                checks: Checks::Faults,
+                ..options.clone()
+            };
+            listing(&plan, &options, command.seed, command.yes)
+        };
+        return barriers::run(without, json);
+    }
     let listing = listing(&plan, &options, command.seed, command.yes)?;
     if json {
         output::print_json(&listing)?;
@@ -169,6 +183,11 @@ pub fn listing<T: Element>(plan: &Plan, options: &SimOptions, seed: u64, yes: bo
 }
 
 impl Listing {
+    /// Kernel and product.
+    pub fn title(&self) -> String {
+        format!("{} on {} x {} x {}", self.plan.kernel, self.m, self.n, self.k)
+    }
+
     /// Different faults.
     fn faults(&self) -> u64 {
         let report = self.report.as_ref();

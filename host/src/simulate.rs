@@ -26,7 +26,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use cuda_arch::Architecture;
-use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule};
+use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule, Synchronizations};
 use kernels_gpu::gemm::pad_rows::copy_rows_b16;
 use kernels_gpu::host;
 use tilewright_contract::{GemmParams, GemmShape, Operand, PadRows};
@@ -59,6 +59,8 @@ pub struct SimOptions {
     pub schedule: Schedule,
     /// What is looked at.
     pub checks: Checks,
+    /// Whether barriers, waits and fences are listed, and which one does nothing.
+    pub synchronizations: Synchronizations,
     /// Blocks that run at one time; 0 is as many as there are cores.
     pub workers: usize,
     /// Called now and then during a run.
@@ -72,6 +74,7 @@ impl Default for SimOptions {
             architecture: cuda_arch::find(DEFAULT_ARCHITECTURE).expect("in the table"),
             schedule: Schedule::Forward,
             checks: Checks::Full,
+            synchronizations: Synchronizations::Unlisted,
             workers: 0,
             on_progress: None,
         }
@@ -84,6 +87,7 @@ impl fmt::Debug for SimOptions {
             .field("architecture", &self.architecture.name)
             .field("schedule", &self.schedule)
             .field("checks", &self.checks)
+            .field("synchronizations", &self.synchronizations)
             .field("workers", &self.workers)
             .finish_non_exhaustive()
     }
@@ -204,6 +208,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
         .limits(Limits::from(options.architecture))
         .schedule(options.schedule)
         .checks(options.checks)
+        .synchronizations(options.synchronizations.clone())
         .workers(options.workers)
         .time_limit(PATIENCE + STEP * u32::try_from(steps).unwrap_or(u32::MAX));
     if let Some(progress) = options.on_progress.clone() {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::panic::Location;
 
 use crate::engine;
+use crate::synchronization::SyncKind;
 use crate::tensor_map::TensorMapWords;
 
 pub use crate::engine::MbarrierAccess;
@@ -62,12 +63,18 @@ pub fn commit() {
 
 /// `cp.async.bulk.wait_group`: waits for all of the thread's groups but the latest `pending`, until they have read
 /// shared memory and, unless `only_reads`, written global memory.
+#[track_caller]
 pub fn wait(pending: u32, only_reads: bool) {
-    engine::current("a wait for bulk copies").bulk_wait(pending, only_reads);
+    if let Some(context) = engine::synchronizing("a wait for bulk copies", SyncKind::BulkWait, Location::caller()) {
+        context.bulk_wait(pending, only_reads);
+    }
 }
 
 /// `fence.proxy.async`: makes the thread's writes to shared memory visible to the async proxy, that is, to bulk copies
 /// and `wgmma`.
+#[track_caller]
 pub fn proxy_fence() {
-    engine::current("a proxy fence").proxy_fence();
+    if let Some(context) = engine::synchronizing("a proxy fence", SyncKind::ProxyFence, Location::caller()) {
+        context.proxy_fence();
+    }
 }

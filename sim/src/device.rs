@@ -10,6 +10,7 @@ use crate::analysis::Op;
 use crate::attributes::KernelAttributes;
 use crate::engine;
 use crate::fault::FaultKind;
+use crate::synchronization::SyncKind;
 
 #[cfg(not(miri))]
 #[doc(hidden)]
@@ -115,19 +116,25 @@ pub fn compute_capability() -> u32 {
 /// Waits for all threads of the block.
 #[track_caller]
 pub fn sync_threads() {
-    engine::current("sync_threads").barrier(None, Location::caller());
+    if let Some(context) = engine::synchronizing("sync_threads", SyncKind::Barrier, Location::caller()) {
+        context.barrier(None, Location::caller());
+    }
 }
 
 /// Waits for all threads of the block; returns the reduction of their predicates (a predicate holds if it is not 0).
 #[track_caller]
 pub fn sync_threads_reduce(op: BarrierOp, predicate: u32) -> u32 {
-    engine::current("sync_threads").barrier(Some((op, predicate)), Location::caller())
+    let (context, here) = (engine::current("sync_threads"), Location::caller());
+    context.leaves_out(SyncKind::ReducingBarrier, here);
+    context.barrier(Some((op, predicate)), here)
 }
 
 /// Waits for the lanes of `mask`, and orders their memory accesses.
 #[track_caller]
 pub fn sync_warp(mask: u32) {
-    engine::current("sync_warp").sync_warp(mask, Location::caller());
+    if let Some(context) = engine::synchronizing("sync_warp", SyncKind::WarpBarrier, Location::caller()) {
+        context.sync_warp(mask, Location::caller());
+    }
 }
 
 /// `cp.async.commit_group`: commits the asynchronous copies that the thread has started since its last commit
@@ -141,7 +148,9 @@ pub fn async_commit() {
 /// uncommitted ones.
 #[track_caller]
 pub fn async_wait(pending: u32) {
-    engine::current("async_wait").async_wait(pending);
+    if let Some(context) = engine::synchronizing("async_wait", SyncKind::AsyncWait, Location::caller()) {
+        context.async_wait(pending);
+    }
 }
 
 /// The lanes of the warp that execute this together: those that reach this source location before any lane of the warp
@@ -186,7 +195,9 @@ pub fn warp_gather<R>(words: LaneWords, read: impl FnOnce(&[LaneWords; 32]) -> R
 /// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and waits for the others (`bar.sync`).
 #[track_caller]
 pub fn named_barrier_sync(id: u32, threads: u32) {
-    engine::current("a named barrier").named_barrier(id, threads, true, Location::caller());
+    if let Some(context) = engine::synchronizing("a named barrier", SyncKind::NamedBarrier, Location::caller()) {
+        context.named_barrier(id, threads, true, Location::caller());
+    }
 }
 
 /// Arrives at named barrier `id`, 1 to 15, of `threads` threads, and continues (`bar.arrive`).
@@ -201,7 +212,9 @@ pub fn fence(order: Ordering, scope: Scope) {
     match engine::try_current() {
         Some(context) => {
             compiler_fence(order);
-            context.fence(order, scope);
+            if !context.leaves_out(SyncKind::Fence, Location::caller()) {
+                context.fence(order, scope);
+            }
         }
         None => std::sync::atomic::fence(order),
     }

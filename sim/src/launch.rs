@@ -14,6 +14,7 @@ use crate::limits::Limits;
 use crate::policy::Policy;
 use crate::report::{Report, SharedUsage};
 use crate::schedule::Schedule;
+use crate::synchronization::Synchronizations;
 
 /// The checks of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -39,6 +40,7 @@ pub struct Launch {
     schedule: Schedule,
     checks: Checks,
     policy: Policy,
+    synchronizations: Synchronizations,
     workers: usize,
     max_faults: usize,
     time_limit: Duration,
@@ -64,6 +66,7 @@ impl Launch {
             schedule: Schedule::default(),
             checks: Checks::Full,
             policy: Policy::default(),
+            synchronizations: Synchronizations::default(),
             workers: 0,
             max_faults: 100,
             time_limit: Duration::from_secs(60),
@@ -107,6 +110,13 @@ impl Launch {
     /// What the launch allows. Default: nothing.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Whether barriers, waits and fences are listed in the report, and which one does nothing. Default: all are
+    /// executed, none is listed.
+    pub fn synchronizations(mut self, synchronizations: Synchronizations) -> Self {
+        self.synchronizations = synchronizations;
         self
     }
 
@@ -205,6 +215,7 @@ impl Launch {
                 poison: [0xff, 0x00, 0x5a, 0xc3, 0x3c][number % 5],
                 checks: if is_second { Checks::Faults } else { self.checks },
                 policy: self.policy,
+                synchronizations: &self.synchronizations,
                 workers,
                 time_limit: self.time_limit,
                 budget: self.budget,
@@ -299,6 +310,7 @@ impl Launch {
             },
             barriers_per_thread: (0, 0),
             lines: Vec::new(),
+            synchronizations: Vec::new(),
             approximate_accesses: 0,
             output: String::new(),
             seconds: 0.0,
@@ -320,6 +332,7 @@ impl Launch {
             report.threads = outcome.blocks * self.block.count();
             report.barriers_per_thread = outcome.barriers;
             report.lines = outcome.lines;
+            report.synchronizations = outcome.synchronizations;
             report.approximate_accesses = outcome.approximate;
             report.output = outcome.output;
         }

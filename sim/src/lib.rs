@@ -62,6 +62,7 @@ mod report;
 mod schedule;
 #[cfg(feature = "proptest")]
 pub mod strategies;
+mod synchronization;
 pub mod tensor_map;
 pub mod wgmma;
 
@@ -76,3 +77,4 @@ pub use limits::Limits;
 pub use policy::Policy;
 pub use report::{Faulty, LineTraffic, Report, SharedUsage, TrafficKind};
 pub use schedule::Schedule;
+pub use synchronization::{SyncKind, Synchronization, Synchronizations};

@@ -4,6 +4,7 @@
 use std::panic::Location;
 
 use crate::engine;
+use crate::synchronization::SyncKind;
 
 pub use crate::engine::MbarrierAccess;
 
@@ -41,16 +42,23 @@ pub fn arrive_expect_tx(mbarrier: &MbarrierAccess, bytes: u32) {
 /// other threads have had a turn.
 #[track_caller]
 pub fn try_wait(mbarrier: &MbarrierAccess, parity: u32) -> bool {
-    engine::current("mbarrier.try_wait").mbarrier_try_wait(mbarrier, parity, Location::caller())
+    let (context, here) = (engine::current("mbarrier.try_wait"), Location::caller());
+    context.leaves_out(SyncKind::MbarrierWait, here) || context.mbarrier_try_wait(mbarrier, parity, here)
 }
 
 /// Waits until the phase of this parity is complete, with acquire semantics.
 #[track_caller]
 pub fn wait(mbarrier: &MbarrierAccess, parity: u32) {
-    engine::current("mbarrier.try_wait").mbarrier_wait(mbarrier, parity, Location::caller());
+    if let Some(context) = engine::synchronizing("mbarrier.try_wait", SyncKind::MbarrierWait, Location::caller()) {
+        context.mbarrier_wait(mbarrier, parity, Location::caller());
+    }
 }
 
 /// `fence.mbarrier_init`: makes the thread's initializations visible to bulk copies.
+#[track_caller]
 pub fn fence_init() {
-    engine::current("fence.mbarrier_init").mbarrier_fence();
+    if let Some(context) = engine::synchronizing("fence.mbarrier_init", SyncKind::MbarrierInitFence, Location::caller())
+    {
+        context.mbarrier_fence();
+    }
 }

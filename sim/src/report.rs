@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::access::{AccessKind, Space};
 use crate::fault::{FaultKind, SimFault, SourceLocation};
 use crate::launch::Checks;
+use crate::synchronization::Synchronization;
 
 /// Shared memory of a block, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -92,6 +93,9 @@ pub struct Report {
     pub barriers_per_thread: (u32, u32),
     /// Memory traffic by source line. Of the first schedule; empty unless [`Checks::Full`].
     pub lines: Vec<LineTraffic>,
+    /// Barriers, waits and fences by source line. Of the first schedule; empty unless
+    /// [`Launch::synchronizations`](crate::Launch::synchronizations) asks for them.
+    pub synchronizations: Vec<Synchronization>,
     /// Accesses in `lines` of lanes too far apart from their warp: each counts as a request of its own.
     pub approximate_accesses: u64,
     /// The kernel's output, block by block. Of the first schedule.

@@ -4,6 +4,7 @@
 use std::panic::Location;
 
 use crate::engine;
+use crate::synchronization::SyncKind;
 
 /// Element type of both operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +42,11 @@ pub const fn accumulator_element(thread: u32, index: u32) -> (u32, u32) {
 }
 
 /// `wgmma.fence`: orders the warpgroup's accesses to registers and shared memory before the instructions that follow.
+#[track_caller]
 pub fn fence() {
-    engine::current("wgmma.fence").wgmma_fence();
+    if let Some(context) = engine::synchronizing("wgmma.fence", SyncKind::WgmmaFence, Location::caller()) {
+        context.wgmma_fence();
+    }
 }
 
 /// `wgmma.mma_async`, executed when all 128 threads of the warpgroup have arrived. The operands may be read at any time
@@ -62,8 +66,11 @@ pub fn commit() {
 }
 
 /// `wgmma.wait_group`: waits for all of the thread's groups but the latest `pending`.
+#[track_caller]
 pub fn wait(pending: u32) {
-    engine::current("wgmma.wait_group").wgmma_wait(pending);
+    if let Some(context) = engine::synchronizing("wgmma.wait_group", SyncKind::WgmmaWait, Location::caller()) {
+        context.wgmma_wait(pending);
+    }
 }
 
 /// `setmaxnreg`, executed when all threads of the warpgroup have arrived. `count` is checked; registers are not

@@ -2,6 +2,7 @@
 //!
 //! Every test hides the GPU, if there is one, so that it means the same on every machine.
 
+mod barriers;
 mod bench;
 mod exit_codes;
 mod files;

@@ -196,6 +196,7 @@ pub fn commit() {
 /// Waits until at most `PENDING` of the latest groups of this thread are pending: `cp.async.bulk.wait_group`. This
 /// thread then sees what the others have written to global memory.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn wait<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: memory changes only where the starts of copies promised that nobody looks.
@@ -209,6 +210,7 @@ pub fn wait<const PENDING: u32>() {
 /// Waits until all but at most `PENDING` of the latest groups of this thread have read shared memory, which may then be
 /// written again: `cp.async.bulk.wait_group.read`.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn wait_read<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: as in `wait`.
@@ -222,6 +224,7 @@ pub fn wait_read<const PENDING: u32>() {
 /// Makes what this thread has written to shared memory visible to the async proxy, once a barrier has ordered the two:
 /// `fence.proxy.async`.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn proxy_fence() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: a fence accesses nothing.

@@ -176,6 +176,7 @@ pub unsafe fn wait(barriers: Shared<u64>, index: u32, parity: u32) {
 /// Makes the barriers that this thread has initialized visible to TMA and to the cluster:
 /// `fence.mbarrier_init`.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn fence_init() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: a fence accesses nothing.

@@ -211,6 +211,7 @@ macro_rules! acc {
             }
 
             #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             fn fence(&mut self) {
                 #[cfg(target_arch = "nvptx64")]
                 // SAFETY: a fence accesses nothing. That it names the accumulators keeps accesses to them on their
@@ -228,6 +229,7 @@ macro_rules! acc {
             }
 
             #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             fn wait<const PENDING: u32>(&mut self) {
                 #[cfg(target_arch = "nvptx64")]
                 // SAFETY: memory does not change, and registers only as the starts of products promised. Named as in
@@ -280,6 +282,7 @@ acc!(256:
 /// # Safety
 /// All threads of the warpgroup execute it together.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn fence<S: Accumulators>(acc: &mut S) {
     acc.fence();
 }
@@ -328,6 +331,7 @@ pub unsafe fn commit() {
 /// # Safety
 /// All threads of the warpgroup execute it together.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn wait<const PENDING: u32, S: Accumulators>(acc: &mut S) {
     const { assert!(PENDING <= 7, "a wait leaves at most 7 groups pending") };
     acc.wait::<PENDING>();

@@ -22,7 +22,10 @@ mod watchdog;
 mod worker;
 
 use std::cell::Cell;
+use std::panic::Location;
 use std::ptr;
+
+use crate::synchronization::SyncKind;
 
 pub(crate) use context::BlockContext;
 pub use context::MbarrierAccess;
@@ -58,6 +61,22 @@ pub(crate) fn current(what: &str) -> &'static BlockContext {
         Some(context) => context,
         None => outside(what),
     }
+}
+
+/// The context of the running simulated thread, for a barrier, wait or fence at `location`; `None` if the launch leaves
+/// this one out.
+///
+/// # Panics
+/// As [`current`].
+#[inline]
+#[track_caller]
+pub(crate) fn synchronizing(
+    what: &str,
+    kind: SyncKind,
+    location: &'static Location<'static>,
+) -> Option<&'static BlockContext> {
+    let context = current(what);
+    (!context.leaves_out(kind, location)).then_some(context)
 }
 
 #[cold]

@@ -21,6 +21,7 @@ use crate::limits::Limits;
 use crate::policy::Policy;
 use crate::report::{LineTraffic, TrafficKind};
 use crate::schedule::Schedule;
+use crate::synchronization::{SyncKind, Synchronization, Synchronizations};
 
 use super::context::{BlockContext, BlockResults, CANARY_BYTES, install_panic_hook};
 use super::grid::Grid;
@@ -41,6 +42,7 @@ pub(crate) struct Request<'a> {
     pub(crate) poison: u8,
     pub(crate) checks: Checks,
     pub(crate) policy: Policy,
+    pub(crate) synchronizations: &'a Synchronizations,
     pub(crate) workers: usize,
     pub(crate) time_limit: Duration,
     pub(crate) budget: Budget,
@@ -62,6 +64,7 @@ pub(crate) struct Outcome {
     pub(crate) static_bytes: u64,
     pub(crate) barriers: (u32, u32),
     pub(crate) lines: Vec<LineTraffic>,
+    pub(crate) synchronizations: Vec<Synchronization>,
     pub(crate) approximate: u64,
     pub(crate) output: String,
     /// The most blocks that were resident.
@@ -81,6 +84,7 @@ pub(super) struct Config {
     pub(super) poison: u8,
     pub(super) checks: Checks,
     pub(super) policy: Policy,
+    pub(super) synchronizations: Synchronizations,
     pub(super) time_limit: Duration,
     pub(super) budget: Budget,
     pub(super) limits: Limits,
@@ -152,6 +156,7 @@ struct RunResults {
     faults: Vec<(u64, usize, SimFault)>,
     output: BTreeMap<u64, String>,
     lines: BTreeMap<(SourceLocation, TrafficKind), LineTraffic>,
+    synchronizations: BTreeMap<(SourceLocation, SyncKind), u64>,
     approximate: u64,
     barriers: Option<(u32, u32)>,
     blocks: u64,
@@ -252,6 +257,10 @@ impl Run {
             line.actual += total.actual;
             line.ideal += total.ideal;
         }
+        for counted in context.synchronizations().iter() {
+            let own = results.synchronizations.entry((counted.location, counted.kind));
+            *own.or_default() += counted.executions;
+        }
         if let Some((fewest, most)) = context.barriers_passed() {
             let (low, high) = results.barriers.unwrap_or((fewest, most));
             results.barriers = Some((low.min(fewest), high.max(most)));
@@ -309,6 +318,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
             poison: request.poison,
             checks: request.checks,
             policy: request.policy,
+            synchronizations: request.synchronizations.clone(),
             time_limit: request.time_limit,
             budget: request.budget,
             limits: request.limits.clone(),
@@ -362,6 +372,13 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         static_bytes,
         barriers: results.barriers.unwrap_or((0, 0)),
         lines: results.lines.into_values().collect(),
+        synchronizations: (results.synchronizations.into_iter())
+            .map(|((location, kind), executions)| Synchronization {
+                location,
+                kind,
+                executions,
+            })
+            .collect(),
         approximate: results.approximate,
         output: results.output.into_values().collect(),
         resident: run.grid.most_resident() * cluster_blocks,

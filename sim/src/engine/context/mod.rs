@@ -47,6 +47,7 @@ mod warp_scheduler;
 mod warpgroup;
 
 use std::cell::{Cell, Ref, RefCell};
+use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,6 +57,7 @@ use crate::dim::Dim3;
 use crate::fault::SimFault;
 use crate::launch::Checks;
 use crate::schedule::Preemption;
+use crate::synchronization::{Counts, SyncKind, Synchronizations};
 
 use super::fiber::Stacks;
 use super::run::Run;
@@ -119,6 +121,8 @@ pub(crate) struct BlockContext {
     turn: Rc<GridTurn>,
     watchdog: Arc<WorkerWatch>,
     faults: FaultLog,
+    /// Barriers, waits and fences that threads executed, where the launch lists them.
+    synchronizations: RefCell<Counts>,
     /// Address and length of the store under way, and the bytes that it stores, where the policy asks for them.
     value: Cell<(usize, usize, *const u8)>,
 }
@@ -151,6 +155,7 @@ impl BlockContext {
             turn,
             watchdog,
             faults: FaultLog::default(),
+            synchronizations: RefCell::default(),
             value: Cell::new((0, 0, std::ptr::null())),
             threads,
             run,
@@ -209,6 +214,23 @@ impl BlockContext {
     /// The fewest and the most barriers that any block of this context has passed.
     pub(super) fn barriers_passed(&self) -> Option<(u32, u32)> {
         self.barriers.passed()
+    }
+
+    /// Barriers, waits and fences that threads of all its blocks executed, where the launch lists them.
+    pub(super) fn synchronizations(&self) -> Ref<'_, Counts> {
+        self.synchronizations.borrow()
+    }
+
+    /// Counts a barrier, wait or fence of the running thread where the launch lists them. Whether it is the one that
+    /// does nothing.
+    pub(crate) fn leaves_out(&self, kind: SyncKind, location: &'static Location<'static>) -> bool {
+        let left_out = match &self.run.config.synchronizations {
+            Synchronizations::Unlisted => return false,
+            Synchronizations::Listed => false,
+            Synchronizations::Without(one) => one.is_at(kind, location) && kind.can_be_left_out(),
+        };
+        self.synchronizations.borrow_mut().count(kind, location);
+        left_out
     }
 
     // Queries of the running thread.
