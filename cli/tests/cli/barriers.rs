@@ -32,18 +32,25 @@ const KERNELS: [(&str, [u32; 3]); 24] = [
     ("wgmma_nn_64x64_f16", [72, 72, 1096]),
 ];
 
+/// What the page begins with.
+const HEAD: &str = "\
+# Which barriers are needed
+
+Each barrier, wait and fence of a kernel is left out in turn, in the simulator (`tilewright sim KERNEL -m M -n N -k K
+--barriers`). *A fault*: the simulator reports one. *The result*: C is wrong, without a fault. *Nothing*: it may be
+redundant on this product, or it is for something that the simulator does not model, such as a CTA that exits while a
+bulk store still reads its shared memory, or lanes of a warp that have to be together again. Barriers of a cluster, and
+those that give a value, are never left out.
+
+`BLESS=1 cargo test -p tilewright-cli --test cli barriers` writes this page; the test fails where it differs.
+
+| kernel | product | a fault | the result | nothing | what nothing notices |
+|---|---|--:|--:|--:|---|
+";
+
 /// The page: it says only what changes with the kernels' barriers, not with every line above them.
 fn page(place: &Place) -> String {
-    let mut page = String::from(
-        "# Which barriers are needed\n\nEach barrier, wait and fence of a kernel is left out in turn, in the simulator \
-         (`tilewright sim KERNEL -m M -n N -k K\n--barriers`). *A fault*: the simulator reports one. *The result*: C is \
-         wrong, without a fault. *Nothing*: it may be\nredundant on this product, or it is for something that the \
-         simulator does not model, such as a CTA that exits while a\nbulk store still reads its shared memory, or lanes \
-         of a warp that have to be together again. Barriers of a cluster, and\nthose that give a value, are never left \
-         out.\n\n`BLESS=1 cargo test -p tilewright-cli --test cli barriers` writes this page; the test fails where it \
-         differs.\n\n| kernel | product | a fault | the result | nothing | what nothing notices |\n\
-         |---|---|--:|--:|--:|---|\n",
-    );
+    let mut page = HEAD.to_owned();
     for (kernel, [m, n, k]) in KERNELS {
         let table = place.json(&format!("sim {kernel} -m {m} -n {n} -k {k} --barriers"));
         let rows = table["synchronizations"].as_array().expect("a list");
