@@ -9,9 +9,13 @@ use crate::pair::Suite::*;
 use crate::pair::{Family, pair};
 
 /// A tree whose levels have no barrier between.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn tree_sum(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 128], 128);
         tile.set(t, Global::new(from, 128).get(t));
@@ -34,9 +38,13 @@ unsafe fn tree_sum(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// The last levels of a tree within one warp, whose lanes are not in lockstep.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn warp_sum(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         tile.set(t, Global::new(from, 32).get(t));
@@ -59,9 +67,13 @@ unsafe fn warp_sum(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A running sum in one buffer.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn scan_in_place(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(t, Global::new(from, 64).get(t));
@@ -81,9 +93,13 @@ unsafe fn scan_in_place(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A running sum in two buffers, with one barrier in place of one a step.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn scan_in_two_buffers(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 128], 128);
         tile.set(t, Global::new(from, 64).get(t));
@@ -105,9 +121,13 @@ unsafe fn scan_in_two_buffers(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Counting without atomics.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn histogram(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bins = Shared::new(shared_array![u32; 8], 8);
         if t < 8 {
@@ -129,9 +149,13 @@ unsafe fn histogram(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Bins are cleared by some threads while others count.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn cleared_while_counting(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bins = Shared::new(shared_array![u32; 64], 64);
         bins.set(t, 0); // expect: cleared_while_counting SharedRace
@@ -146,9 +170,13 @@ unsafe fn cleared_while_counting(to: *mut u32, wrong: bool) {
 }
 
 /// The bins are read while others still count.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn read_while_counting(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let count = Shared::new(shared_array![u32; 1], 1);
         if t == 0 {
@@ -164,9 +192,13 @@ unsafe fn read_while_counting(to: *mut u32, wrong: bool) {
 }
 
 /// Odd-even transposition sort.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn odd_even_sort(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(2 * t, 63 - Global::new(from, 64).get(2 * t));
@@ -189,9 +221,13 @@ unsafe fn odd_even_sort(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Bitonic sort, with the barrier outside of the inner loop.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bitonic_sort(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(t, 63 - Global::new(from, 64).get(t));
@@ -221,9 +257,13 @@ unsafe fn bitonic_sort(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Compaction: places in the output from a counter that is not atomic.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn compaction(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let count = Shared::new(shared_array![u32; 1], 1);
         if t == 0 {
@@ -253,6 +293,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 128),
                 128,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { tree_sum(from, to, t.wrong) },
                 [8128],
             )
@@ -261,6 +302,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 32,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { warp_sum(from, to, t.wrong) },
                 [496],
             )
@@ -270,6 +312,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { scan_in_place(from, to, t.wrong) },
                 sums,
             )
@@ -279,6 +322,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { scan_in_two_buffers(from, to, t.wrong) },
                 sums,
             )
@@ -287,6 +331,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { histogram(from, to, t.wrong) },
                 [8; 8],
             )
@@ -295,6 +340,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { cleared_while_counting(to, t.wrong) },
                 [1; 64],
             )
@@ -303,6 +349,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { read_while_counting(to, t.wrong) },
                 [64; 64],
             )
@@ -311,6 +358,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { odd_even_sort(from, to, t.wrong) },
                 0..64,
             )
@@ -319,6 +367,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { bitonic_sort(from, to, t.wrong) },
                 0..64,
             )
@@ -327,6 +376,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { compaction(from, to, t.wrong) },
                 [16],
             )

@@ -19,9 +19,13 @@ enum Lacks {
 }
 
 /// One copy a thread, read by another thread.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn one_copy(from: *const u32, to: *mut u32, lacks: Lacks) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         // against: copy_not_committed; copy_not_awaited; copy_without_barrier; barrier_before_wait
@@ -47,9 +51,13 @@ unsafe fn one_copy(from: *const u32, to: *mut u32, lacks: Lacks) {
 }
 
 /// A pipeline of two stages.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn two_stages(from: *const u32, to: *mut u32, pending: u32, drains: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (to, stages) = (GlobalMut::new(to, 128), Shared::new(shared_array![u32; 64], 64));
         let start = |tile: usize| {
@@ -86,9 +94,13 @@ fn reversed_rows() -> impl Iterator<Item = u32> {
 }
 
 /// The source changes while it is copied.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn source_changes(from: *mut u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         cp_async_ca(tile.as_mut_ptr().add(t), from.add(t)); // against: source_changes
@@ -101,9 +113,13 @@ unsafe fn source_changes(from: *mut u32, to: *mut u32, wrong: bool) {
 }
 
 /// A plain store to the destination of a pending copy.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn store_to_destination(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         if !wrong {
@@ -124,9 +140,13 @@ unsafe fn store_to_destination(from: *const u32, to: *mut u32, wrong: bool) {
 struct Vector(#[allow(dead_code)] [u32; 4]);
 
 /// Copies of 16 bytes from a row that begins elsewhere.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn misaligned_copy(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = shared_array![Vector; 8];
         let source = from.add(if wrong { 1 } else { 4 } + 4 * t).cast::<Vector>();
@@ -137,9 +157,13 @@ unsafe fn misaligned_copy(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// The last copies read past the end.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn copy_past_end(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         if wrong || t < len {
@@ -153,9 +177,13 @@ unsafe fn copy_past_end(from: *const u32, to: *mut u32, len: usize, wrong: bool)
 }
 
 /// A copy of memory that nobody wrote.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn copy_of_nothing(from: *mut u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         if !wrong {
@@ -168,9 +196,13 @@ unsafe fn copy_of_nothing(from: *mut u32, to: *mut u32, wrong: bool) {
 }
 
 /// Two threads copy to one place.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn same_destination(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         let place = if wrong { t / 2 } else { t };
@@ -182,9 +214,13 @@ unsafe fn same_destination(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A copy of four words of which the guard knows only the first.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn guard_of_first_word(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = shared_array![Vector; 8];
         let words = Shared::new(tile.cast::<u32>(), 32);
@@ -210,6 +246,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { one_copy(from, to, lacks) },
                 (0..64).rev(),
             )
@@ -219,6 +256,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { one_copy(from, to, lacks) },
                 (0..64).rev(),
             )
@@ -228,6 +266,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { one_copy(from, to, lacks) },
                 (0..64).rev(),
             )
@@ -237,6 +276,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { one_copy(from, to, lacks) },
                 (0..64).rev(),
             )
@@ -246,11 +286,13 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 128,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { two_stages(from, to, pending, true) },
                 reversed_rows(),
             )
         }),
         pair("stage_refilled_early", Cutlass, |t| {
+            // SAFETY: as the crate says of launches.
             let kernel = |from, to| unsafe { two_stages(from, to, 1, !t.wrong) };
             t.map(t.launch(1, 32), 128, kernel, reversed_rows())
         }),
@@ -259,6 +301,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { source_changes(from.as_mut_ptr(), to, t.wrong) },
                 0..32,
             )
@@ -267,6 +310,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 32,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { store_to_destination(from, to, t.wrong) },
                 0..32,
             )
@@ -276,6 +320,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 8),
                 40,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { misaligned_copy(from, to, t.wrong) },
                 firsts,
             )
@@ -285,6 +330,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 20,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { copy_past_end(from, to, 20, t.wrong) },
                 copied,
             )
@@ -294,6 +340,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { copy_of_nothing(from.as_mut_ptr(), to, t.wrong) },
                 [3; 32],
             )
@@ -302,6 +349,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 32,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { same_destination(from, to, t.wrong) },
                 0..32,
             )
@@ -311,6 +359,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 8),
                 30,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { guard_of_first_word(from, to, 30, t.wrong) },
                 copied,
             )

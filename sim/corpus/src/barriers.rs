@@ -7,19 +7,27 @@ use crate::pair::Suite::*;
 use crate::pair::{Family, pair};
 
 /// A barrier in a branch.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn barrier_in_branch(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
     if !wrong || t < 32 {
         thread::sync_threads(); // expect: barrier_in_branch BarrierDivergence
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(t, 1) };
 }
 
 /// Threads beyond the end return before the barrier.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn early_return(to: *mut u32, len: usize, wrong: bool) {
     let (t, i) = (thread::thread_idx_x() as usize, thread::index_1d() as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong && i >= len {
             return;
@@ -34,6 +42,9 @@ unsafe fn early_return(to: *mut u32, len: usize, wrong: bool) {
 }
 
 /// Both branches have a barrier, each its own.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn barrier_in_both_branches(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
@@ -46,20 +57,28 @@ unsafe fn barrier_in_both_branches(to: *mut u32, wrong: bool) {
     } else {
         thread::sync_threads();
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(t, 1) };
 }
 
 /// A loop whose number of iterations is the thread's.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn barrier_in_loop(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
     for _ in 0..if wrong { t / 32 + 1 } else { 2 } {
         thread::sync_threads(); // expect: barrier_in_loop BarrierDivergence
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(t as usize, t) };
 }
 
 /// A loop that some threads leave.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn break_before_barrier(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
@@ -70,10 +89,14 @@ unsafe fn break_before_barrier(to: *mut u32, wrong: bool) {
         thread::sync_threads(); // expect: break_before_barrier BarrierMismatch
     }
     thread::sync_threads(); // against: break_before_barrier
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(t as usize, t) };
 }
 
 /// A barrier that counts, in a branch.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn counting_barrier(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
@@ -81,10 +104,14 @@ unsafe fn counting_barrier(to: *mut u32, wrong: bool) {
     if !wrong || t != 63 {
         count = thread::sync_threads_count(t % 2); // expect: counting_barrier BarrierDivergence
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(t as usize, count) };
 }
 
 /// A condition that is the same in all threads, or not.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn condition_of_block(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
@@ -92,13 +119,18 @@ unsafe fn condition_of_block(to: *mut u32, wrong: bool) {
     if odd == 1 {
         thread::sync_threads(); // expect: condition_of_block BarrierDivergence
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 128).set(thread::index_1d() as usize, 1) };
 }
 
 /// A tree whose barrier is inside of the guard.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn barrier_inside_guard(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(t, 1);
@@ -123,9 +155,13 @@ unsafe fn barrier_inside_guard(to: *mut u32, wrong: bool) {
 }
 
 /// A barrier of the warp for lanes of which some are elsewhere.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn warp_barrier_in_branch(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if t < 16 {
             warp::sync_warp(if wrong { u32::MAX } else { 0xffff }); // expect: warp_barrier_in_branch Deadlock
@@ -136,9 +172,13 @@ unsafe fn warp_barrier_in_branch(to: *mut u32, wrong: bool) {
 }
 
 /// A mask that does not contain its own lane.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn mask_without_lane(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         warp::sync_warp(if wrong { 0xffff } else { u32::MAX }); // expect: mask_without_lane WarpMask
         GlobalMut::new(to, 32).set(t, 1);
@@ -146,25 +186,33 @@ unsafe fn mask_without_lane(to: *mut u32, wrong: bool) {
 }
 
 /// The barrier is in a function that only one warp calls, while the other waits at another.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn barrier_in_function(to: *mut u32, wrong: bool) {
     /// The block's barrier, with a name of its own.
-    fn meet() {
+    fn barrier_in_helper() {
         thread::sync_threads(); // expect: barrier_in_function BarrierMismatch
     }
     let t = thread::thread_idx_x() as usize;
     if wrong && t >= 32 {
         thread::sync_threads(); // against: barrier_in_function
     } else {
-        meet();
+        barrier_in_helper();
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(t, 1) };
 }
 
-/// One warp meets the block at a barrier while the other only meets itself.
+/// One warp executes a barrier of the block while the other executes its own warp's.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn warp_barrier_for_block(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(t, 1); // against: warp_barrier_for_block
@@ -185,6 +233,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { barrier_in_branch(to, t.wrong) },
                 [1; 64],
             )
@@ -193,6 +242,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(2, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { early_return(to, 50, t.wrong) },
                 0..50,
             )
@@ -201,6 +251,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { barrier_in_both_branches(to, t.wrong) },
                 [1; 64],
             )
@@ -209,6 +260,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { barrier_in_loop(to, t.wrong) },
                 0..64,
             )
@@ -217,6 +269,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { break_before_barrier(to, t.wrong) },
                 0..64,
             )
@@ -225,6 +278,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { counting_barrier(to, t.wrong) },
                 [32; 64],
             )
@@ -233,6 +287,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(2, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { condition_of_block(to, t.wrong) },
                 [1; 128],
             )
@@ -241,6 +296,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { barrier_inside_guard(to, t.wrong) },
                 [64],
             )
@@ -249,6 +305,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { warp_barrier_in_branch(to, t.wrong) },
                 [1; 32],
             )
@@ -257,6 +314,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { mask_without_lane(to, t.wrong) },
                 [1; 32],
             )
@@ -265,6 +323,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { barrier_in_function(to, t.wrong) },
                 [1; 64],
             )
@@ -273,6 +332,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { warp_barrier_for_block(to, t.wrong) },
                 [1; 64],
             )

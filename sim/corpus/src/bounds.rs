@@ -11,9 +11,13 @@ use crate::pair::Suite::*;
 use crate::pair::{Family, numbers, pair};
 
 /// The grid has more threads than there are elements.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn missing_guard(data: *mut u32, len: usize, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, len);
         if wrong || i < len {
@@ -23,9 +27,13 @@ unsafe fn missing_guard(data: *mut u32, len: usize, wrong: bool) {
 }
 
 /// The guard admits one element too many.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn guard_off_by_one(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (from, to) = (Global::new(from, len), GlobalMut::new(to, len));
         if i < len + usize::from(wrong) {
@@ -36,9 +44,13 @@ unsafe fn guard_off_by_one(from: *const u32, to: *mut u32, len: usize, wrong: bo
 }
 
 /// The left neighbour of the first element.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn index_below_zero(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (from, to) = (Global::new(from, len), GlobalMut::new(to, len));
         let mut sum = from.get(i);
@@ -50,9 +62,13 @@ unsafe fn index_below_zero(from: *const u32, to: *mut u32, len: usize, wrong: bo
 }
 
 /// The last vector of four reaches over the end.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn vector_tail(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let first = 4 * thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (from, to) = (Global::new(from, len), GlobalMut::new(to, len));
         if first + 4 <= len || wrong && first < len {
@@ -67,9 +83,13 @@ unsafe fn vector_tail(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
 }
 
 /// A length in bytes where elements are counted.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bytes_for_elements(data: *mut u32, bytes: usize, wrong: bool) {
     let stride = (thread::block_dim_x() * thread::grid_dim_x()) as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, bytes / 4);
         let end = if wrong { bytes } else { bytes / 4 };
@@ -80,10 +100,14 @@ unsafe fn bytes_for_elements(data: *mut u32, bytes: usize, wrong: bool) {
 }
 
 /// Rows and columns of a matrix that is not square are exchanged.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn exchanged_extents(data: *mut u32, rows: usize, columns: usize, wrong: bool) {
     let (row, column) = (thread::index_2d().y as usize, thread::index_2d().x as usize);
     let (rows_seen, columns_seen) = if wrong { (columns, rows) } else { (rows, columns) };
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, rows * columns);
         if row < rows_seen && column < columns_seen {
@@ -93,9 +117,13 @@ unsafe fn exchanged_extents(data: *mut u32, rows: usize, columns: usize, wrong: 
 }
 
 /// The padding between the rows of a matrix.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn padding_of_rows(data: *mut f32, rows: usize, columns: usize, ld: usize, wrong: bool) {
     let row = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, (rows - 1) * ld + columns);
         for column in 0..if wrong { ld } else { columns } {
@@ -105,9 +133,13 @@ unsafe fn padding_of_rows(data: *mut f32, rows: usize, columns: usize, ld: usize
 }
 
 /// An index that comes from data.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn gather(indices: *const u32, from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (indices, from) = (Global::new(indices, len), Global::new(from, len));
         let index = indices.get(i) as usize;
@@ -121,9 +153,13 @@ unsafe fn gather(indices: *const u32, from: *const u32, to: *mut u32, len: usize
 }
 
 /// The row offsets of a sparse matrix have one element more than it has rows.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn row_offsets(offsets: *const u32, rows: usize, lengths: *mut u32, wrong: bool) {
     let row = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let offsets = Global::new(offsets, if wrong { rows } else { rows + 1 });
         let length = offsets.get(row + 1) - offsets.get(row); // expect: row_offsets OutOfBounds
@@ -132,9 +168,13 @@ unsafe fn row_offsets(offsets: *const u32, rows: usize, lengths: *mut u32, wrong
 }
 
 /// A tile without room for its halo.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn halo_outside_tile(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 66], if wrong { 64 } else { 66 });
         tile.set(t + 1, 1);
@@ -148,9 +188,13 @@ unsafe fn halo_outside_tile(to: *mut u32, wrong: bool) {
 }
 
 /// A value of the data that no bin of a histogram is for.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bin_outside(values: *const u32, len: usize, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bins = Shared::new(shared_array![u32; 8], 8);
         if t < 8 {
@@ -168,9 +212,13 @@ unsafe fn bin_outside(values: *const u32, len: usize, to: *mut u32, wrong: bool)
 }
 
 /// An atomic beside a buffer.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn counter_outside(counters: *mut u32, len: usize, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong || i < len {
             // expect without line: counter_outside RedZone
@@ -180,9 +228,13 @@ unsafe fn counter_outside(counters: *mut u32, len: usize, wrong: bool) {
 }
 
 /// A kernel whose second array begins where the launch's memory ends.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn two_dynamic_arrays(to: *mut u32) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let first = Shared::new(dynamic_shared_mem::<u32>(), 32);
         let second = Shared::new(dynamic_shared_mem::<u32>().add(32), 32);
@@ -192,65 +244,13 @@ unsafe fn two_dynamic_arrays(to: *mut u32) {
     }
 }
 
-/// Vectors of four from a start that is no multiple of four.
-#[kernel]
-unsafe fn misaligned_vector(from: *const f32, to: *mut f32, len: usize, wrong: bool) {
-    let first = 4 * thread::thread_idx_x() as usize + if wrong { 2 } else { 4 };
-    unsafe {
-        let four = Global::new(from, len).get_vec::<4>(first); // expect: misaligned_vector Misaligned
-        GlobalMut::new(to, len).set_vec(first, four);
-    }
-}
-
-/// Rows of a tile whose pitch breaks the alignment of vectors.
-#[kernel]
-unsafe fn misaligned_rows(to: *mut f32, wrong: bool) {
-    let t = thread::thread_idx_x() as usize;
-    let pitch = if wrong { 33 } else { 36 };
-    unsafe {
-        let tile = Shared::new(dynamic_shared_mem::<f32>(), 8 * pitch);
-        tile.set_vec(t * pitch, [1.0; 4]); // expect: misaligned_rows Misaligned
-        GlobalMut::new(to, 8).set(t, tile.get(t * pitch + 3));
-    }
-}
-
-/// A header of one word before an array of double words.
-#[kernel]
-unsafe fn misaligned_array(to: *mut u32, wrong: bool) {
-    let t = thread::thread_idx_x() as usize;
-    unsafe {
-        let bytes = dynamic_shared_mem::<u8>();
-        let start = if wrong { 4 } else { 8 };
-        let wide = Shared::new_unbounded(bytes.add(start).cast::<u64>());
-        wide.set(t, 5); // expect: misaligned_array Misaligned
-        GlobalMut::new(to, 8).set(t, wide.get(t) as u32);
-    }
-}
-
-/// Sixteen bytes that are aligned as such.
-#[derive(Clone, Copy)]
-#[repr(align(16))]
-struct Aligned(#[allow(dead_code)] [f32; 4]);
-
-/// Vectors in a static array whose type promises 4 bytes.
-#[kernel]
-unsafe fn alignment_of_type(to: *mut f32, wrong: bool) {
-    let t = thread::thread_idx_x() as usize;
-    unsafe {
-        let tile = if wrong {
-            shared_array![f32; 32]
-        } else {
-            shared_array![Aligned; 8].cast::<f32>()
-        };
-        let tile = Shared::new(tile, 32);
-        tile.set_vec(4 * t, [2.0; 4]); // expect: alignment_of_type DeclaredAlignment
-        GlobalMut::new(to, 8).set(t, tile.get(4 * t + 1));
-    }
-}
-
 /// Two static arrays that together pass 48 KiB.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn static_limit(to: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 8192], 8192);
         tile.set(0, 1);
@@ -262,18 +262,26 @@ unsafe fn static_limit(to: *mut u32, wrong: bool) {
 }
 
 /// A bare pointer past the end of its buffer.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bare_pointer(data: *mut u32, len: usize, wrong: bool) {
     let i = thread::index_1d() as usize;
     if wrong || i < len {
+        // SAFETY: with the mistake 28 elements past the end, which the buffer's red zone holds.
         unsafe { data.add(i).write(1) }; // expect without line: bare_pointer RedZone
     }
 }
 
 /// A bare pointer past the end of its static array.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bare_shared_pointer(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = shared_array![u32; 30]; // expect: bare_shared_pointer Overrun
         if wrong || t < 30 {
@@ -285,17 +293,25 @@ unsafe fn bare_shared_pointer(to: *mut u32, wrong: bool) {
 }
 
 /// A slice's own check.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn index_of_slice(weights: &[u32], to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
     let weight = weights[if wrong { t } else { t % weights.len() }]; // expect: index_of_slice Panic
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 8).set(t, weight) };
 }
 
 /// A part of a view ends where the view does.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn part_of_view(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let (t, block) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let part = Global::new(from, len).part(32 * block, 32);
         if wrong || 32 * block + t < len {
@@ -305,10 +321,14 @@ unsafe fn part_of_view(from: *const u32, to: *mut u32, len: usize, wrong: bool) 
 }
 
 /// A stride too far: each thread's own range begins one element late.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn chunk_too_far(data: *mut u32, len: usize, wrong: bool) {
     let (i, threads) = (thread::index_1d() as usize, thread::block_dim_x() as usize);
     let chunk = len / threads;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, len);
         let start = i * chunk + usize::from(wrong);
@@ -326,6 +346,7 @@ pub const FAMILY: Family = Family {
             let data = GlobalBuffer::uninit(100);
             let report = t
                 .launch(2, 64)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { missing_guard(data.as_mut_ptr(), 100, t.wrong) });
             t.checked(report, &data, 0..100)
         }),
@@ -333,6 +354,7 @@ pub const FAMILY: Family = Family {
             let (from, to) = (numbers(100), GlobalBuffer::uninit(100));
             let report = t
                 .launch(2, 64)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { guard_off_by_one(from.as_ptr(), to.as_mut_ptr(), 100, t.wrong) });
             t.checked(report, &to, 0..100)
         }),
@@ -340,6 +362,7 @@ pub const FAMILY: Family = Family {
             let (from, to) = (numbers(64), GlobalBuffer::uninit(64));
             let report = t
                 .launch(2, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { index_below_zero(from.as_ptr(), to.as_mut_ptr(), 64, t.wrong) });
             t.checked(report, &to, (0..64).map(|i| (2 * i as u32).saturating_sub(1)))
         }),
@@ -347,6 +370,7 @@ pub const FAMILY: Family = Family {
             let (from, to) = (numbers(30), GlobalBuffer::uninit(30));
             let report = t
                 .launch(1, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { vector_tail(from.as_ptr(), to.as_mut_ptr(), 30, t.wrong) });
             t.checked(report, &to, 0..30)
         }),
@@ -354,6 +378,7 @@ pub const FAMILY: Family = Family {
             let data = GlobalBuffer::uninit(96);
             let report = t
                 .launch(2, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { bytes_for_elements(data.as_mut_ptr(), 4 * 96, t.wrong) });
             t.checked(report, &data, [1; 96])
         }),
@@ -361,12 +386,14 @@ pub const FAMILY: Family = Family {
             let data = GlobalBuffer::uninit(8 * 20);
             let report = t
                 .launch((3, 3), (8, 8))
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { exchanged_extents(data.as_mut_ptr(), 8, 20, t.wrong) });
             t.checked(report, &data, [1; 160])
         }),
         pair("padding_of_rows", Memcheck, |t| {
             let data = GlobalBuffer::matrix_uninit(4, 6, 8);
             t.launch(1, 4)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { padding_of_rows(data.as_mut_ptr(), 4, 6, 8, t.wrong) })
         }),
         pair("gather", Indigo, |t| {
@@ -374,6 +401,7 @@ pub const FAMILY: Family = Family {
             let to = GlobalBuffer::uninit(4);
             let report = t
                 .launch(1, 4)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { gather(indices.as_ptr(), from.as_ptr(), to.as_mut_ptr(), 4, t.wrong) });
             t.checked(report, &to, [3, 0, 0, 1])
         }),
@@ -381,18 +409,21 @@ pub const FAMILY: Family = Family {
             let (offsets, lengths) = (GlobalBuffer::from_slice(&[0, 2, 2, 5, 9]), GlobalBuffer::uninit(4));
             let report = t
                 .launch(1, 4)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { row_offsets(offsets.as_ptr(), 4, lengths.as_mut_ptr(), t.wrong) });
             t.checked(report, &lengths, [2, 0, 3, 4])
         }),
         pair("halo_outside_tile", Memcheck, |t| {
             let to = GlobalBuffer::uninit(64);
             t.launch(1, 64)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { halo_outside_tile(to.as_mut_ptr(), t.wrong) })
         }),
         pair("bin_outside", Memcheck, |t| {
             let (values, bins) = (numbers(16), GlobalBuffer::uninit(8));
             let report = t
                 .launch(1, 16)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { bin_outside(values.as_ptr(), 16, bins.as_mut_ptr(), t.wrong) });
             t.checked(report, &bins, [1, 1, 1, 1, 1, 1, 1, 9])
         }),
@@ -400,54 +431,39 @@ pub const FAMILY: Family = Family {
             let counters = GlobalBuffer::zeroed(24);
             let report = t
                 .launch(1, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { counter_outside(counters.as_mut_ptr(), 24, t.wrong) });
             t.checked(report, &counters, [1; 24])
         }),
         pair("dynamic_memory_too_small", Memcheck, |t| {
             let to = GlobalBuffer::uninit(32);
             let launch = t.launch(1, 32).dynamic_shared_bytes(if t.wrong { 128 } else { 256 });
+            // SAFETY: as the crate says of launches.
             let report = launch.run(|| unsafe { two_dynamic_arrays(to.as_mut_ptr()) });
             t.checked(report, &to, [3; 32])
         }),
-        pair("misaligned_vector", Memcheck, |t| {
-            let (from, to) = (GlobalBuffer::<f32>::zeroed(40), GlobalBuffer::<f32>::uninit(40));
-            t.launch(1, 8)
-                .run(|| unsafe { misaligned_vector(from.as_ptr(), to.as_mut_ptr(), 40, t.wrong) })
-        }),
-        pair("misaligned_rows", Memcheck, |t| {
-            let to = GlobalBuffer::<f32>::uninit(8);
-            let launch = t.launch(1, 8).dynamic_shared_bytes(4 * 8 * 36);
-            launch.run(|| unsafe { misaligned_rows(to.as_mut_ptr(), t.wrong) })
-        }),
-        pair("misaligned_array", Memcheck, |t| {
-            let to = GlobalBuffer::uninit(8);
-            let launch = t.launch(1, 8).dynamic_shared_bytes(8 + 64);
-            let report = launch.run(|| unsafe { misaligned_array(to.as_mut_ptr(), t.wrong) });
-            t.checked(report, &to, [5; 8])
-        }),
-        pair("alignment_of_type", Memcheck, |t| {
-            let to = GlobalBuffer::<f32>::uninit(8);
-            t.launch(1, 8)
-                .run(|| unsafe { alignment_of_type(to.as_mut_ptr(), t.wrong) })
-        }),
         pair("static_limit", Memcheck, |t| {
             let to = GlobalBuffer::uninit(1);
+            // SAFETY: as the crate says of launches.
             t.launch(1, 1).run(|| unsafe { static_limit(to.as_mut_ptr(), t.wrong) })
         }),
         pair("bare_pointer", Memcheck, |t| {
             let data = GlobalBuffer::uninit(100);
             t.launch(2, 64)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { bare_pointer(data.as_mut_ptr(), 100, t.wrong) })
         }),
         pair("bare_shared_pointer", Memcheck, |t| {
             let to = GlobalBuffer::uninit(32);
             t.launch(1, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { bare_shared_pointer(to.as_mut_ptr(), t.wrong) })
         }),
         pair("index_of_slice", DataRaceBench, |t| {
             let to = GlobalBuffer::uninit(8);
             let report = t
                 .launch(1, 8)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { index_of_slice(&[7; 5], to.as_mut_ptr(), t.wrong) });
             t.checked(report, &to, [7; 8])
         }),
@@ -455,6 +471,7 @@ pub const FAMILY: Family = Family {
             let (from, to) = (numbers(50), GlobalBuffer::uninit(50));
             let report = t
                 .launch(2, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { part_of_view(from.as_ptr(), to.as_mut_ptr(), 50, t.wrong) });
             t.checked(report, &to, 0..50)
         }),
@@ -462,6 +479,7 @@ pub const FAMILY: Family = Family {
             let data = GlobalBuffer::uninit(64);
             let report = t
                 .launch(1, 8)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { chunk_too_far(data.as_mut_ptr(), 64, t.wrong) });
             t.checked(report, &data, [3; 64])
         }),

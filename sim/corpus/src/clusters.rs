@@ -21,9 +21,13 @@ enum Lacks {
 }
 
 /// Blocks of a cluster write a word each and read the other's.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn exchange(words: *mut u32, to: *mut u32, lacks: Lacks) {
     let own = rank() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let words = GlobalMut::new(words, 2);
         words.set(own, 5); // against: cluster_barrier_missing; cluster_wait_missing
@@ -54,15 +58,20 @@ fn run_exchange(t: Twin, lacks: Lacks) -> Report {
     t.map(
         launch,
         0,
+        // SAFETY: as the crate says of launches.
         |_, to| unsafe { exchange(words.as_mut_ptr(), to, lacks) },
         [5; 2],
     )
 }
 
 /// Block 1 waits for an arrival that block 0 is to make after the barrier of the cluster.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn crossed_waits(to: *mut u32, wrong: bool) {
     let own = rank();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let barriers = Shared::new(dynamic_shared_mem::<u64>(), 1);
         init(barriers, 0, 1);
@@ -84,14 +93,18 @@ unsafe fn crossed_waits(to: *mut u32, wrong: bool) {
 }
 
 /// An arrival at the mbarrier of a rank: its own block's is ready, and the other one waits.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
-unsafe fn remote_arrival(to: *mut u32, peer: u32, meets: bool, stays: bool) {
+unsafe fn remote_arrival(to: *mut u32, peer: u32, syncs: bool, stays: bool) {
     let own = rank();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let barriers = Shared::new(dynamic_shared_mem::<u64>(), 1);
         init(barriers, 0, 1);
         fence_init();
-        if meets {
+        if syncs {
             arrive();
             wait();
         }
@@ -105,12 +118,13 @@ unsafe fn remote_arrival(to: *mut u32, peer: u32, meets: bool, stays: bool) {
     }
 }
 
-fn run_remote(t: Twin, peer: u32, meets: bool, stays: bool) -> Report {
+fn run_remote(t: Twin, peer: u32, syncs: bool, stays: bool) -> Report {
     let launch = t.launch(2, 1).cluster(2).dynamic_shared_bytes(8);
     t.map(
         launch,
         0,
-        |_, to| unsafe { remote_arrival(to, peer, meets, stays) },
+        // SAFETY: as the crate says of launches.
+        |_, to| unsafe { remote_arrival(to, peer, syncs, stays) },
         [1; 2],
     )
 }
@@ -127,6 +141,7 @@ pub const FAMILY: Family = Family {
         }),
         pair("crossed_waits", Cutlass, |t| {
             let launch = t.launch(2, 1).cluster(2).dynamic_shared_bytes(8);
+            // SAFETY: as the crate says of launches.
             t.map(launch, 0, |_, to| unsafe { crossed_waits(to, t.wrong) }, [1; 2])
         }),
         pair("rank_outside_cluster", Cutlass, |t| {

@@ -12,17 +12,23 @@
 //! comment of its own is about the next line of code. `// expect without line: NAME KIND` is a fault that no single
 //! line has. `EXCEPTIONS` in `verdict.rs` lists the deviations with their reasons.
 //!
+//! # Safety
+//!
+//! *Kernels*: each is launched by its own pair alone, with the grid, the block, the buffers and the dynamic shared
+//! memory that it is written for. Half of them break a rule on purpose, and not beyond this: the simulator checks
+//! accesses through views, atomics and copies before it makes them, and does not make what it refuses; a bare pointer
+//! stays within the red zone of its buffer or the canary of its array.
+//!
+//! *Launches*: buffers outlive the launch, and are as long as the kernel takes them to be.
+//!
 //! `BLESS=1 cargo test -p simulator_corpus` writes `docs/simulator-corpus.md`, which is compared otherwise.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    reason = "half of the kernels break every promise, and the simulator does not execute what it refuses"
-)]
 
 mod page;
 mod pair;
 mod verdict;
 
 mod algorithms;
+mod alignment;
 mod async_copies;
 mod barriers;
 mod bounds;
@@ -31,6 +37,7 @@ mod global_races;
 mod graphs;
 mod initialization;
 mod locks;
+mod messages;
 mod named_barriers;
 mod pipelines;
 mod progress;
@@ -48,6 +55,7 @@ use verdict::{Finding, Verdict};
 /// The kernels, by subject.
 const FAMILIES: &[Family] = &[
     bounds::FAMILY,
+    alignment::FAMILY,
     initialization::FAMILY,
     shared_races::FAMILY,
     algorithms::FAMILY,
@@ -55,6 +63,7 @@ const FAMILIES: &[Family] = &[
     global_races::FAMILY,
     graphs::FAMILY,
     scopes::FAMILY,
+    messages::FAMILY,
     locks::FAMILY,
     progress::FAMILY,
     barriers::FAMILY,

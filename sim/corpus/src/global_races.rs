@@ -9,6 +9,9 @@ use crate::pair::Suite::*;
 use crate::pair::{Family, numbers, pair};
 
 /// The index within the block in place of that in the grid.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn index_of_block(to: *mut u32, wrong: bool) {
     let i = if wrong {
@@ -16,12 +19,17 @@ unsafe fn index_of_block(to: *mut u32, wrong: bool) {
     } else {
         thread::index_1d()
     };
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(i as usize, i) }; // expect: index_of_block GlobalRace
 }
 
 /// A sum of all elements without atomics.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn plain_sum(from: *const u32, sum: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let value = Global::new(from, 64).get(thread::index_1d() as usize);
         if wrong {
@@ -35,8 +43,12 @@ unsafe fn plain_sum(from: *const u32, sum: *mut u32, wrong: bool) {
 }
 
 /// A maximum that is compared first and written then.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn plain_maximum(from: *const u32, most: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let value = Global::new(from, 64).get(thread::index_1d() as usize);
         if wrong {
@@ -52,8 +64,12 @@ unsafe fn plain_maximum(from: *const u32, most: *mut u32, wrong: bool) {
 }
 
 /// Counting in global memory.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn plain_histogram(from: *const u32, bins: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bin = Global::new(from, 64).get(thread::index_1d() as usize) as usize % 4;
         if wrong {
@@ -67,9 +83,13 @@ unsafe fn plain_histogram(from: *const u32, bins: *mut u32, wrong: bool) {
 }
 
 /// An atomic by most threads, and a plain store by one.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn atomic_and_plain(count: *mut u32, wrong: bool) {
     let i = thread::index_1d();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong && i == 40 {
             GlobalMut::new(count, 1).set(0, 0); // expect: atomic_and_plain GlobalRace
@@ -79,9 +99,13 @@ unsafe fn atomic_and_plain(count: *mut u32, wrong: bool) {
 }
 
 /// A stencil whose output is its input.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn stencil_in_place(from: *const u32, to: *mut u32, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let to = GlobalMut::new(to, 64);
         let from = if wrong { to.into() } else { Global::new(from, 64) };
@@ -91,9 +115,13 @@ unsafe fn stencil_in_place(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A shift in place, whose pointers alias.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn shift(from: *const u32, to: *mut u32) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let value = Global::new(from, 64).get(i); // expect: aliasing_pointers GlobalRace
         GlobalMut::new(to, 64).set(i, value); // against: aliasing_pointers
@@ -101,10 +129,14 @@ unsafe fn shift(from: *const u32, to: *mut u32) {
 }
 
 /// Neighbouring blocks' ranges overlap by an element.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn overlapping_chunks(to: *mut u32, wrong: bool) {
     let block = thread::block_idx_x() as usize;
     let end = 16 * (block + 1) + usize::from(wrong && block < 3);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let to = GlobalMut::new(to, 64);
         (16 * block..end).for_each(|i| to.set(i, i as u32)); // expect: overlapping_chunks GlobalRace
@@ -112,10 +144,14 @@ unsafe fn overlapping_chunks(to: *mut u32, wrong: bool) {
 }
 
 /// A loop over the grid whose stride is that of the block.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn stride_of_block(data: *mut u32, wrong: bool) {
     let blocks = if wrong { 1 } else { thread::grid_dim_x() };
     let stride = (thread::block_dim_x() * blocks) as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, 128);
         for i in (thread::index_1d() as usize..128).step_by(stride) {
@@ -125,9 +161,13 @@ unsafe fn stride_of_block(data: *mut u32, wrong: bool) {
 }
 
 /// A transpose in place in which both threads of a pair exchange.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn transpose_in_place(data: *mut u32, wrong: bool) {
     let (x, y) = (thread::index_2d().x as usize, thread::index_2d().y as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, 16);
         if wrong || x < y {
@@ -139,9 +179,13 @@ unsafe fn transpose_in_place(data: *mut u32, wrong: bool) {
 }
 
 /// Threads of a block hand values over through global memory.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn hand_over(scratch: *mut u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let scratch = GlobalMut::new(scratch, 32);
         scratch.set(t, t as u32); // expect: hand_over_in_block GlobalRace
@@ -153,9 +197,13 @@ unsafe fn hand_over(scratch: *mut u32, to: *mut u32, wrong: bool) {
 }
 
 /// Blocks hand values over: a barrier of the block does not reach other blocks.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn hand_over_to_block(data: *mut u32, wrong: bool) {
     let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let data = GlobalMut::new(data, 64);
         data.set(i, 1); // against: barrier_between_blocks
@@ -167,9 +215,13 @@ unsafe fn hand_over_to_block(data: *mut u32, wrong: bool) {
 }
 
 /// An output that depends on the block only, written by each of its threads.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn one_result_a_block(to: *mut u32, wrong: bool) {
     let block = thread::block_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong || thread::thread_idx_x() == 0 {
             GlobalMut::new(to, 2).set(block as usize, block); // expect: one_result_a_block GlobalRace
@@ -178,8 +230,12 @@ unsafe fn one_result_a_block(to: *mut u32, wrong: bool) {
 }
 
 /// Compaction through a counter that is read and written plainly.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn plain_counter(from: *const u32, count: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if Global::new(from, 64).get(thread::index_1d() as usize).is_multiple_of(4) {
             if wrong {
@@ -194,9 +250,13 @@ unsafe fn plain_counter(from: *const u32, count: *mut u32, wrong: bool) {
 }
 
 /// Scatter: two inputs have the same destination.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn scatter(from: *const u32, to: *mut u32, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let key = Global::new(from, 64).get(i) as usize;
         let place = if wrong { key / 2 } else { key };
@@ -205,9 +265,13 @@ unsafe fn scatter(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Elements of two bytes, where whole words are written.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn halves_of_words(data: *mut u32, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong {
             let words = GlobalMut::new(data, 16);
@@ -220,17 +284,25 @@ unsafe fn halves_of_words(data: *mut u32, wrong: bool) {
 }
 
 /// The first dimension of an index is forgotten.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn forgotten_dimension(to: *mut u32, wrong: bool) {
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     // expect: forgotten_dimension GlobalRace
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 32).set(if wrong { x } else { 8 * y + x }, 1) };
 }
 
 /// A prefix sum over blocks that reads the sum before while that block may still write it.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn sum_of_block_before(sums: *mut u32, to: *mut u32, wrong: bool) {
     let block = thread::block_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let sums = GlobalMut::new(sums, 4);
         sums.set(block, block as u32); // against: sum_of_block_before
@@ -251,6 +323,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(2, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { index_of_block(to, t.wrong) },
                 0..64,
             )
@@ -260,6 +333,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |sum| unsafe { plain_sum(from.as_ptr(), sum, t.wrong) },
                 [2016],
             )
@@ -269,6 +343,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |most| unsafe { plain_maximum(from.as_ptr(), most, t.wrong) },
                 [63],
             )
@@ -278,6 +353,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0; 4],
+                // SAFETY: as the crate says of launches.
                 |bins| unsafe { plain_histogram(from.as_ptr(), bins, t.wrong) },
                 [16; 4],
             )
@@ -286,6 +362,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |count| unsafe { atomic_and_plain(count, t.wrong) },
                 [64],
             )
@@ -296,6 +373,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [1; 64],
+                // SAFETY: as the crate says of launches.
                 |to| unsafe { stencil_in_place(from.as_ptr(), to, t.wrong) },
                 after,
             )
@@ -307,6 +385,7 @@ pub const FAMILY: Family = Family {
             t.update::<128>(
                 t.launch(2, 32),
                 before,
+                // SAFETY: as the crate says of launches.
                 |data| unsafe { shift(data, data.add(distance)) },
                 after,
             )
@@ -315,6 +394,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(4, 1),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { overlapping_chunks(to, t.wrong) },
                 0..64,
             )
@@ -323,6 +403,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(2, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { stride_of_block(to, t.wrong) },
                 [1; 128],
             )
@@ -333,6 +414,7 @@ pub const FAMILY: Family = Family {
             t.update::<16>(
                 t.launch(1, (4, 4)),
                 before,
+                // SAFETY: as the crate says of launches.
                 |data| unsafe { transpose_in_place(data, t.wrong) },
                 after,
             )
@@ -343,6 +425,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 launch,
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { hand_over(scratch.as_mut_ptr(), to, t.wrong) },
                 (0..32).rev(),
             )
@@ -351,6 +434,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(2, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, data| unsafe { hand_over_to_block(data, t.wrong) },
                 [1; 64],
             )
@@ -359,6 +443,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(2, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { one_result_a_block(to, t.wrong) },
                 [0, 1],
             )
@@ -368,6 +453,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |count| unsafe { plain_counter(from.as_ptr(), count, t.wrong) },
                 [16],
             )
@@ -376,6 +462,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(2, 32),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { scatter(from, to, t.wrong) },
                 [1; 64],
             )
@@ -384,6 +471,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(1, 32),
                 [0; 16],
+                // SAFETY: as the crate says of launches.
                 |data| unsafe { halves_of_words(data, t.wrong) },
                 [0x1_0001; 16],
             )
@@ -392,6 +480,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, (8, 4)),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { forgotten_dimension(to, t.wrong) },
                 [1; 32],
             )
@@ -401,6 +490,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(4, 1),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { sum_of_block_before(sums.as_mut_ptr(), to, t.wrong) },
                 0..4,
             )

@@ -22,9 +22,13 @@ fn neighbours(v: usize) -> [usize; 2] {
 }
 
 /// A level of breadth-first search: several vertices of the frontier discover the same one.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn breadth_first(levels: *mut u32, wrong: bool) {
     let v = 2 * thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         for other in neighbours(v) {
             if wrong {
@@ -37,9 +41,13 @@ unsafe fn breadth_first(levels: *mut u32, wrong: bool) {
 }
 
 /// The next frontier's length is counted plainly.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn frontier(from: *const u32, count: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if Global::new(from, N).get(v) % 2 == 1 {
             if wrong {
@@ -54,9 +62,13 @@ unsafe fn frontier(from: *const u32, count: *mut u32, wrong: bool) {
 }
 
 /// Relaxation of shortest paths: the distance is read and written in two steps.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn relax(distances: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         for other in neighbours(v) {
             let length = (v.min(other) + 1) as u32;
@@ -74,9 +86,13 @@ unsafe fn relax(distances: *mut u32, wrong: bool) {
 }
 
 /// The same with atomics that other blocks do not see.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn relax_in_block(distances: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         for other in neighbours(v) {
             let (distance, length) = (distances.add(other), (v.min(other) + 1) as u32);
@@ -90,9 +106,13 @@ unsafe fn relax_in_block(distances: *mut u32, wrong: bool) {
 }
 
 /// Ranks that vertices push to their neighbours.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn push_ranks(ranks: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         for other in neighbours(v) {
             if wrong {
@@ -107,9 +127,13 @@ unsafe fn push_ranks(ranks: *mut u32, wrong: bool) {
 }
 
 /// Ranks that vertices pull from their neighbours, into the array that these read.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn pull_ranks(ranks: *const u32, next: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let next = GlobalMut::new(next, N);
         let ranks = if wrong { next.into() } else { Global::new(ranks, N) };
@@ -120,9 +144,13 @@ unsafe fn pull_ranks(ranks: *const u32, next: *mut u32, wrong: bool) {
 }
 
 /// Components by the smallest label: a vertex reads its own label while others lower it.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn smallest_label(labels: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let label = if wrong {
             GlobalMut::new(labels, N).get(v) // expect: component_labels GlobalRace
@@ -136,9 +164,13 @@ unsafe fn smallest_label(labels: *mut u32, wrong: bool) {
 }
 
 /// Hooking of roots by compare-and-swap of block scope (ScoR's graph connectivity).
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn hook(parents: *mut u32, wrong: bool) {
     let v = thread::index_1d();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let root = parents.add(v as usize % 8);
         if wrong {
@@ -151,9 +183,13 @@ unsafe fn hook(parents: *mut u32, wrong: bool) {
 }
 
 /// Colours of neighbours are read while those choose theirs (ScoR's graph colouring).
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn colour(before: *const u32, colours: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let colours = GlobalMut::new(colours, N);
         let seen = if wrong { colours.into() } else { Global::new(before, N) };
@@ -165,9 +201,13 @@ unsafe fn colour(before: *const u32, colours: *mut u32, wrong: bool) {
 }
 
 /// Whether any vertex has changed: a flag that all of them write.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn changed(from: *const u32, flag: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if Global::new(from, N).get(v) % 2 == 1 {
             if wrong {
@@ -180,9 +220,13 @@ unsafe fn changed(from: *const u32, flag: *mut u32, wrong: bool) {
 }
 
 /// An independent set: a vertex enters if no smaller neighbour has.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn independent_set(members: *mut u32, wrong: bool) {
     let v = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let members = GlobalMut::new(members, N);
         let smaller = neighbours(v).into_iter().min().unwrap_or(v);
@@ -198,8 +242,12 @@ unsafe fn independent_set(members: *mut u32, wrong: bool) {
 }
 
 /// Triangles are counted per block, with atomics of block scope on the total of all blocks.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn triangles(total: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong {
             atomic_fetch_add_u32_block(total, Relaxed, 1); // expect: triangle_count AtomicScope
@@ -210,9 +258,13 @@ unsafe fn triangles(total: *mut u32, wrong: bool) {
 }
 
 /// A work list: the item is written after its place was published.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn work_list(items: *mut u32, filled: *mut u32, wrong: bool) {
     let block = thread::block_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let items = GlobalMut::new(items, 1);
         if block == 0 {
@@ -241,6 +293,7 @@ pub const FAMILY: Family = Family {
             t.update::<N>(
                 t.launch(2, 16),
                 [0; N],
+                // SAFETY: as the crate says of launches.
                 |levels| unsafe { breadth_first(levels, t.wrong) },
                 after,
             )
@@ -250,12 +303,14 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |count| unsafe { frontier(from.as_ptr(), count, t.wrong) },
                 [32],
             )
         }),
         pair("sssp_relaxation", Indigo, |t| {
             let after = std::array::from_fn(|i| if i == 0 || i == 63 { 1 } else { i as u32 });
+            // SAFETY: as the crate says of launches.
             t.update::<N>(t.launch(2, 32), [99; N], |data| unsafe { relax(data, t.wrong) }, after)
         }),
         pair("sssp_scope", Scor, |t| {
@@ -263,6 +318,7 @@ pub const FAMILY: Family = Family {
             t.update::<N>(
                 t.launch(2, 32),
                 [99; N],
+                // SAFETY: as the crate says of launches.
                 |data| unsafe { relax_in_block(data, t.wrong) },
                 after,
             )
@@ -272,6 +328,7 @@ pub const FAMILY: Family = Family {
             t.update::<N>(
                 t.launch(2, 32),
                 [0; N],
+                // SAFETY: as the crate says of launches.
                 |ranks| unsafe { push_ranks(ranks, t.wrong) },
                 after,
             )
@@ -282,6 +339,7 @@ pub const FAMILY: Family = Family {
             t.update::<N>(
                 t.launch(2, 32),
                 [0; N],
+                // SAFETY: as the crate says of launches.
                 |next| unsafe { pull_ranks(from.as_ptr(), next, t.wrong) },
                 after,
             )
@@ -292,6 +350,7 @@ pub const FAMILY: Family = Family {
             t.update::<N>(
                 t.launch(2, 32),
                 before,
+                // SAFETY: as the crate says of launches.
                 |labels| unsafe { smallest_label(labels, t.wrong) },
                 after,
             )
@@ -301,6 +360,7 @@ pub const FAMILY: Family = Family {
             t.update::<8>(
                 t.launch(2, 32),
                 [u32::MAX; 8],
+                // SAFETY: as the crate says of launches.
                 |parents| unsafe { hook(parents, t.wrong) },
                 after,
             )
@@ -308,6 +368,7 @@ pub const FAMILY: Family = Family {
         pair("colouring", Scor, |t| {
             let (before, colours) = (numbers(64), GlobalBuffer::from_slice(&[3; N]));
             t.launch(2, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { colour(before.as_ptr(), colours.as_mut_ptr(), t.wrong) })
         }),
         pair("changed_flag", Indigo, |t| {
@@ -315,6 +376,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |flag| unsafe { changed(from.as_ptr(), flag, t.wrong) },
                 [1],
             )
@@ -324,11 +386,13 @@ pub const FAMILY: Family = Family {
             t.update::<N>(
                 t.launch(2, 32),
                 [0; N],
+                // SAFETY: as the crate says of launches.
                 |members| unsafe { independent_set(members, t.wrong) },
                 after,
             )
         }),
         pair("triangle_count", Scor, |t| {
+            // SAFETY: as the crate says of launches.
             t.update(t.launch(2, 32), [0], |total| unsafe { triangles(total, t.wrong) }, [64])
         }),
         pair("work_list_published_early", Scor, |t| {
@@ -336,6 +400,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 1),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |filled| unsafe { work_list(items.as_mut_ptr(), filled, t.wrong) },
                 [1],
             )

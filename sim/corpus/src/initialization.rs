@@ -11,9 +11,13 @@ use crate::pair::Suite::*;
 use crate::pair::{Family, numbers, pair};
 
 /// The guard of a tile's fill leaves out the zeros beyond the end.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn tail_without_zeros(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let (t, i) = (thread::thread_idx_x() as usize, thread::index_1d() as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         if i < len {
@@ -30,9 +34,13 @@ unsafe fn tail_without_zeros(from: *const u32, to: *mut u32, len: usize, wrong: 
 }
 
 /// The first and the last element of a stencil's tile are nobody's.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn halo_without_zeros(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 34], 34);
         tile.set(t + 1, Global::new(from, 32).get(t));
@@ -47,9 +55,13 @@ unsafe fn halo_without_zeros(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Bins that no thread has cleared.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bins_without_zeros(values: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bins = Shared::new(shared_array![u32; 4], 4);
         if !wrong && t < 4 {
@@ -66,9 +78,13 @@ unsafe fn bins_without_zeros(values: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Fewer threads clear the bins than there are bins.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn some_bins_cleared(to: *mut u32, wrong: bool) {
     let (t, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bins = Shared::new(shared_array![u32; 64], 64);
         if wrong {
@@ -85,9 +101,13 @@ unsafe fn some_bins_cleared(to: *mut u32, wrong: bool) {
 }
 
 /// A sum in global memory that starts from whatever is there.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn accumulated_output(from: *const u32, to: *mut u32, len: usize) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let to = GlobalMut::new(to, len);
         let before = to.get(i); // expect: accumulated_output UninitializedRead
@@ -96,15 +116,23 @@ unsafe fn accumulated_output(from: *const u32, to: *mut u32, len: usize) {
 }
 
 /// An atomic sum in global memory that starts from whatever is there.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn accumulated_total(total: *mut u32) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { atomic_fetch_add_u32_device(total, Relaxed, 1) }; // expect: accumulated_total UninitializedRead
 }
 
 /// The first step reads the buffer that the second one writes.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn wrong_buffer_first(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let buffers = Shared::new(shared_array![u32; 64], 64);
         let mut current = usize::from(wrong);
@@ -121,9 +149,13 @@ unsafe fn wrong_buffer_first(to: *mut u32, wrong: bool) {
 }
 
 /// The column of padding that avoids bank conflicts.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn column_of_padding(to: *mut u32, wrong: bool) {
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 8 * 9], 8 * 9);
         tile.set(9 * y + x, x as u32);
@@ -135,9 +167,13 @@ unsafe fn column_of_padding(to: *mut u32, wrong: bool) {
 }
 
 /// The second of two arrays in dynamic shared memory is read where it does not begin.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn wrong_offset(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let all = Shared::new(dynamic_shared_mem::<u32>(), 96);
         let (keys, values) = (all.part(0, 32), all.part(32, 32));
@@ -151,9 +187,13 @@ unsafe fn wrong_offset(to: *mut u32, wrong: bool) {
 }
 
 /// One partial sum a block is written, one a warp is read.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn partial_sums_of_others(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let sums = Shared::new(shared_array![u32; 32], 32);
         let warps = thread::block_dim_x() as usize / 32;
@@ -171,9 +211,13 @@ unsafe fn partial_sums_of_others(to: *mut u32, wrong: bool) {
 }
 
 /// Scratch memory that one branch does not fill.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn scratch_of_one_branch(from: *const u32, scratch: *mut u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (value, scratch) = (Global::new(from, 32).get(t), GlobalMut::new(scratch, 32));
         if value % 2 == 0 {
@@ -187,9 +231,13 @@ unsafe fn scratch_of_one_branch(from: *const u32, scratch: *mut u32, to: *mut u3
 }
 
 /// A vector whose last element was never written.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn vector_of_three(to: *mut f32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let points = Shared::new(dynamic_shared_mem::<f32>(), 4 * 8);
         for axis in 0..if wrong { 3 } else { 4 } {
@@ -201,9 +249,13 @@ unsafe fn vector_of_three(to: *mut f32, wrong: bool) {
 }
 
 /// A block that finds no work writes no partial sum, and another one reads it in the next launch.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn blocks_without_work(from: *const u32, partial: *mut u32, len: usize, wrong: bool) {
     let first = 32 * thread::block_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let partial = GlobalMut::new(partial, thread::grid_dim_x() as usize);
         if wrong && first >= len {
@@ -215,8 +267,11 @@ unsafe fn blocks_without_work(from: *const u32, partial: *mut u32, len: usize, w
     }
 }
 
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn sum_of_partials(partial: *const u32, blocks: usize, to: *mut u32) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let partial = Global::new(partial, blocks);
         // expect: blocks_without_work UninitializedRead
@@ -233,18 +288,21 @@ pub const FAMILY: Family = Family {
             let (from, to) = (numbers(40), GlobalBuffer::uninit(2));
             let report = t
                 .launch(2, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { tail_without_zeros(from.as_ptr(), to.as_mut_ptr(), 40, t.wrong) });
             t.checked(report, &to, [496, 284])
         }),
         pair("halo_without_zeros", Initcheck, |t| {
             let (from, to) = (GlobalBuffer::from_slice(&[1; 32]), GlobalBuffer::uninit(32));
             t.launch(1, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { halo_without_zeros(from.as_ptr(), to.as_mut_ptr(), t.wrong) })
         }),
         pair("bins_without_zeros", Initcheck, |t| {
             let (values, to) = (numbers(32), GlobalBuffer::uninit(4));
             let report = t
                 .launch(1, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { bins_without_zeros(values.as_ptr(), to.as_mut_ptr(), t.wrong) });
             t.checked(report, &to, [8; 4])
         }),
@@ -252,6 +310,7 @@ pub const FAMILY: Family = Family {
             let to = GlobalBuffer::uninit(64);
             let report = t
                 .launch(1, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { some_bins_cleared(to.as_mut_ptr(), t.wrong) });
             t.checked(report, &to, [0; 64])
         }),
@@ -264,6 +323,7 @@ pub const FAMILY: Family = Family {
             };
             let report = t
                 .launch(2, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { accumulated_output(from.as_ptr(), to.as_mut_ptr(), 64) });
             t.checked(report, &to, 0..64)
         }),
@@ -273,6 +333,7 @@ pub const FAMILY: Family = Family {
             } else {
                 GlobalBuffer::zeroed(1)
             };
+            // SAFETY: as the crate says of launches.
             let report = t.launch(2, 32).run(|| unsafe { accumulated_total(total.as_mut_ptr()) });
             t.checked(report, &total, [64])
         }),
@@ -280,6 +341,7 @@ pub const FAMILY: Family = Family {
             let to = GlobalBuffer::uninit(32);
             let report = t
                 .launch(1, 32)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { wrong_buffer_first(to.as_mut_ptr(), t.wrong) });
             t.checked(report, &to, [8; 32])
         }),
@@ -287,12 +349,14 @@ pub const FAMILY: Family = Family {
             let to = GlobalBuffer::uninit(64);
             let report = t
                 .launch(1, (8, 8))
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { column_of_padding(to.as_mut_ptr(), t.wrong) });
             t.checked(report, &to, (0..64).map(|i| 7 - i % 8))
         }),
         pair("wrong_offset", Initcheck, |t| {
             let to = GlobalBuffer::uninit(32);
             let launch = t.launch(1, 32).dynamic_shared_bytes(4 * 96);
+            // SAFETY: as the crate says of launches.
             let report = launch.run(|| unsafe { wrong_offset(to.as_mut_ptr(), t.wrong) });
             t.checked(report, &to, (0..32).rev())
         }),
@@ -300,11 +364,13 @@ pub const FAMILY: Family = Family {
             let to = GlobalBuffer::uninit(1);
             let report = t
                 .launch(1, 128)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { partial_sums_of_others(to.as_mut_ptr(), t.wrong) });
             t.checked(report, &to, [4])
         }),
         pair("scratch_of_one_branch", Indigo, |t| {
             let (from, scratch, to) = (numbers(32), GlobalBuffer::uninit(32), GlobalBuffer::uninit(32));
+            // SAFETY: as the crate says of launches.
             let report = t.launch(1, 32).run(|| unsafe {
                 scratch_of_one_branch(from.as_ptr(), scratch.as_mut_ptr(), to.as_mut_ptr(), t.wrong)
             });
@@ -313,15 +379,18 @@ pub const FAMILY: Family = Family {
         pair("vector_of_three", Initcheck, |t| {
             let to = GlobalBuffer::<f32>::uninit(8);
             let launch = t.launch(1, 8).dynamic_shared_bytes(4 * 32);
+            // SAFETY: as the crate says of launches.
             launch.run(|| unsafe { vector_of_three(to.as_mut_ptr(), t.wrong) })
         }),
         pair("blocks_without_work", Initcheck, |t| {
             let (from, partial, to) = (numbers(40), GlobalBuffer::uninit(3), GlobalBuffer::uninit(1));
             t.launch(3, 1)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { blocks_without_work(from.as_ptr(), partial.as_mut_ptr(), 40, t.wrong) })
                 .assert_clean();
             let report = t
                 .launch(1, 1)
+                // SAFETY: as the crate says of launches.
                 .run(|| unsafe { sum_of_partials(partial.as_ptr(), 3, to.as_mut_ptr()) });
             t.checked(report, &to, [780])
         }),

@@ -27,8 +27,12 @@ enum Lock {
 }
 
 /// Thread 0 of each block adds to a sum under a spin lock.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn locked_sum(lock: *mut u32, sum: *mut u32, how: Lock) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         match how {
             Lock::Absent => {}
@@ -63,14 +67,19 @@ fn add_under(t: Twin, how: Lock) -> Report {
     t.update(
         t.launch(4, 1),
         [0],
+        // SAFETY: as the crate says of launches.
         |sum| unsafe { locked_sum(lock.as_mut_ptr(), sum, how) },
         [4],
     )
 }
 
 /// An update that is lost between an atomic load and an atomic store.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn load_then_store(count: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong {
             let before = atomic_load_32_device(count, Relaxed);
@@ -83,8 +92,12 @@ unsafe fn load_then_store(count: *mut u32, wrong: bool) {
 }
 
 /// Two locks, taken in opposite orders by two blocks.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn two_locks(locks: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let first = if wrong { thread::block_idx_x() as usize } else { 0 };
         for lock in [first, 1 - first] {
@@ -98,8 +111,12 @@ unsafe fn two_locks(locks: *mut u32, wrong: bool) {
 }
 
 /// A ticket lock.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn ticket_lock(tickets: *mut u32, sum: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (next, serving) = (tickets, tickets.add(1));
         let ticket = atomic_fetch_add_u32_device(next, Relaxed, 1);
@@ -112,9 +129,13 @@ unsafe fn ticket_lock(tickets: *mut u32, sum: *mut u32, wrong: bool) {
 }
 
 /// A lock of a block in shared memory, where the first thread of each warp takes turns.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn shared_lock(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let cells = Shared::new(shared_array![u32; 2], 2);
         if t < 2 {
@@ -136,9 +157,13 @@ unsafe fn shared_lock(to: *mut u32, wrong: bool) {
 }
 
 /// Work stealing: an owner takes from its queue at block scope, and thieves come from other blocks.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn steal(heads: *mut u32, done: *mut u32, wrong: bool) {
     let block = thread::block_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (own, other) = (heads.add(block), heads.add(1 - block));
         let take_own = |head| {
@@ -159,9 +184,13 @@ unsafe fn steal(heads: *mut u32, done: *mut u32, wrong: bool) {
 }
 
 /// A queue: a place is taken atomically, the item is written plainly, and the count is published or not.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn queue(items: *mut u32, tail: *mut u32, ready: *mut u32, to: *mut u32, wrong: bool) {
     let block = thread::block_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let items = GlobalMut::new(items, 3);
         if block < 3 {
@@ -177,8 +206,12 @@ unsafe fn queue(items: *mut u32, tail: *mut u32, ready: *mut u32, to: *mut u32, 
 }
 
 /// A consumer waits for the count of items, which is raised before the item is written or after.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn early_consumer(items: *mut u32, tail: *mut u32, to: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let items = GlobalMut::new(items, 1);
         if thread::block_idx_x() == 0 {
@@ -197,8 +230,12 @@ unsafe fn early_consumer(items: *mut u32, tail: *mut u32, to: *mut u32, wrong: b
 }
 
 /// A single slot that is exchanged: the receiver of a message reads its body.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn mailbox(bodies: *mut u32, slot: *mut u32, to: *mut u32, wrong: bool) {
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bodies = GlobalMut::new(bodies, 8);
         if thread::block_idx_x() == 0 {
@@ -219,9 +256,13 @@ unsafe fn mailbox(bodies: *mut u32, slot: *mut u32, to: *mut u32, wrong: bool) {
 }
 
 /// Work items that blocks take in turn, with a shared cell that is overwritten while it is read.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn persistent(next: *mut u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (cell, to) = (Shared::new(shared_array![u32; 1], 1), GlobalMut::new(to, 8 * 32));
         loop {
@@ -257,6 +298,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |count| unsafe { load_then_store(count, t.wrong) },
                 [64],
             )
@@ -265,6 +307,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 1),
                 [0; 2],
+                // SAFETY: as the crate says of launches.
                 |locks| unsafe { two_locks(locks, t.wrong) },
                 [0; 2],
             )
@@ -274,11 +317,13 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(4, 1),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |sum| unsafe { ticket_lock(tickets.as_mut_ptr(), sum, t.wrong) },
                 [4],
             )
         }),
         pair("shared_lock", GpuVerify, |t| {
+            // SAFETY: as the crate says of launches.
             t.map(t.launch(1, 96), 0, |_, to| unsafe { shared_lock(to, t.wrong) }, [3])
         }),
         pair("stolen_at_block_scope", Scor, |t| {
@@ -286,12 +331,14 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(2, 1),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |done| unsafe { steal(heads.as_mut_ptr(), done, t.wrong) },
                 [16],
             )
         }),
         pair("queue_item", Scor, |t| {
             let (items, tail, ready) = (GlobalBuffer::uninit(3), numbers(1), numbers(1));
+            // SAFETY: as the crate says of launches.
             let kernel = |_, to| unsafe {
                 queue(items.as_mut_ptr(), tail.as_mut_ptr(), ready.as_mut_ptr(), to, t.wrong);
             };
@@ -299,16 +346,19 @@ pub const FAMILY: Family = Family {
         }),
         pair("queue_place_before_item", Scor, |t| {
             let (items, tail) = (numbers(1), GlobalBuffer::zeroed(1));
+            // SAFETY: as the crate says of launches.
             let kernel = |_, to| unsafe { early_consumer(items.as_mut_ptr(), tail.as_mut_ptr(), to, t.wrong) };
             t.map(t.launch(2, 1), 0, kernel, [10])
         }),
         pair("mailbox_scope", Scor, |t| {
             let (bodies, slot) = (numbers(8), GlobalBuffer::zeroed(1));
+            // SAFETY: as the crate says of launches.
             let kernel = |_, to| unsafe { mailbox(bodies.as_mut_ptr(), slot.as_mut_ptr(), to, t.wrong) };
             t.map(t.launch(2, 1), 0, kernel, [50])
         }),
         pair("work_item_overwritten", Scor, |t| {
             let next = GlobalBuffer::zeroed(1);
+            // SAFETY: as the crate says of launches.
             let kernel = |_, to| unsafe { persistent(next.as_mut_ptr(), to, t.wrong) };
             t.map(t.launch(2, 32), 0, kernel, (0..256).map(|i| i / 32))
         }),

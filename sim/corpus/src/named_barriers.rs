@@ -22,9 +22,13 @@ enum Lacks {
 }
 
 /// A producer warp and a consumer warp, four rounds through one stage.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn one_stage(from: *const u32, to: *mut u32, lacks: Lacks) {
     let (lane, warp) = (thread::thread_idx_x() as usize % 32, thread::thread_idx_x() / 32);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (from, to) = (Global::new(from, 128), GlobalMut::new(to, 128));
         let stage = Shared::new(shared_array![u32; 32], 32);
@@ -61,39 +65,58 @@ fn reversed_rows() -> impl Iterator<Item = u32> {
 }
 
 /// A number of barrier and a number of threads.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
-unsafe fn meet(to: *mut u32, id: u32, threads: u32) {
+unsafe fn sync_named(to: *mut u32, id: u32, threads: u32) {
     sync(id, threads); // expect: invalid_number NamedBarrier; invalid_count NamedBarrier
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(thread::thread_idx_x() as usize, 1) };
 }
 
 /// A warp that never comes.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn missing_warp(to: *mut u32, wrong: bool) {
     let warp = thread::thread_idx_x() / 32;
     if !wrong || warp < 2 {
         sync(FULL, 96); // expect: missing_warp Deadlock
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 96).set(thread::thread_idx_x() as usize, 1) };
 }
 
 /// The warps do not agree on the count.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn counts_differ(to: *mut u32, wrong: bool) {
     let warp = thread::thread_idx_x() / 32;
     sync(3, if wrong && warp == 1 { 64 } else { 96 }); // expect: counts_differ NamedBarrier
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 96).set(thread::thread_idx_x() as usize, 1) };
 }
 
 /// Each warp waits at a barrier of its own for both.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn numbers_differ(to: *mut u32, wrong: bool) {
     let warp = thread::thread_idx_x() / 32;
     sync(if wrong { 1 + warp } else { 1 }, 64); // expect: numbers_differ Deadlock
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(thread::thread_idx_x() as usize, 1) };
 }
 
 /// A warp that arrives twice where another should have.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn arrival_twice(to: *mut u32, wrong: bool) {
     let warp = thread::thread_idx_x() / 32;
@@ -105,13 +128,18 @@ unsafe fn arrival_twice(to: *mut u32, wrong: bool) {
     } else {
         sync(FULL, 64);
     }
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { GlobalMut::new(to, 64).set(thread::thread_idx_x() as usize, 1) };
 }
 
 /// A warp that only arrives knows nothing of those that wait.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn arrival_is_no_wait(to: *mut u32, wrong: bool) {
     let (t, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_x() / 32);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let cells = Shared::new(shared_array![u32; 64], 64);
         cells.set(t, 1); // against: arrival_is_no_wait
@@ -125,9 +153,13 @@ unsafe fn arrival_is_no_wait(to: *mut u32, wrong: bool) {
 }
 
 /// A third warp reads what a barrier of the two others orders.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bystander(to: *mut u32, wrong: bool) {
     let (t, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_x() / 32);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let cells = Shared::new(shared_array![u32; 32], 32);
         if warp == 0 {
@@ -149,6 +181,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 128,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { one_stage(from, to, lacks) },
                 reversed_rows(),
             )
@@ -158,6 +191,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 128,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { one_stage(from, to, lacks) },
                 reversed_rows(),
             )
@@ -167,22 +201,31 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 128,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { one_stage(from, to, lacks) },
                 reversed_rows(),
             )
         }),
         pair("invalid_number", Synccheck, |t| {
             let id = if t.wrong { 16 } else { 15 };
-            t.map(t.launch(1, 64), 0, |_, to| unsafe { meet(to, id, 64) }, [1; 64])
+            // SAFETY: as the crate says of launches.
+            t.map(t.launch(1, 64), 0, |_, to| unsafe { sync_named(to, id, 64) }, [1; 64])
         }),
         pair("invalid_count", Synccheck, |t| {
             let threads = if t.wrong { 48 } else { 64 };
-            t.map(t.launch(1, 64), 0, |_, to| unsafe { meet(to, 1, threads) }, [1; 64])
+            // SAFETY: as the crate says of launches.
+            t.map(
+                t.launch(1, 64),
+                0,
+                |_, to| unsafe { sync_named(to, 1, threads) },
+                [1; 64],
+            )
         }),
         pair("missing_warp", Synccheck, |t| {
             t.map(
                 t.launch(1, 96),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { missing_warp(to, t.wrong) },
                 [1; 96],
             )
@@ -191,6 +234,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 96),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { counts_differ(to, t.wrong) },
                 [1; 96],
             )
@@ -199,6 +243,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { numbers_differ(to, t.wrong) },
                 [1; 64],
             )
@@ -207,6 +252,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { arrival_twice(to, t.wrong) },
                 [1; 64],
             )
@@ -215,11 +261,13 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { arrival_is_no_wait(to, t.wrong) },
                 [1; 64],
             )
         }),
         pair("bystander", Cutlass, |t| {
+            // SAFETY: as the crate says of launches.
             t.map(t.launch(1, 96), 0, |_, to| unsafe { bystander(to, t.wrong) }, [1; 96])
         }),
     ],

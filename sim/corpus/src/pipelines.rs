@@ -14,6 +14,7 @@ use crate::pair::{Family, Twin, numbers, pair};
 /// The mbarriers at the start of the dynamic shared memory, and the words after its first 128 bytes.
 fn memory() -> (Shared<u64>, Shared<u32>) {
     let start = dynamic_shared_mem::<u8>();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe { (Shared::new(start.cast(), 4), Shared::new(start.add(128).cast(), 256)) }
 }
 
@@ -35,11 +36,15 @@ enum Lacks {
 }
 
 /// Warp 0 fills a stage, warp 1 reads it, three times.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn stage(to: *mut u32, lacks: Lacks) {
     let (t, lane) = (thread::thread_idx_x(), thread::thread_idx_x() as usize % 32);
     let (barriers, words) = memory();
     let (full, empty) = (0, 1);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if t == 0 && lacks != Lacks::Init {
             // against: no_barrier_after_init
@@ -87,16 +92,22 @@ fn run_stage(t: Twin, lacks: Lacks) -> Report {
     t.map(
         launch,
         0,
+        // SAFETY: as the crate says of launches.
         |_, to| unsafe { stage(to, lacks) },
         (0..96).map(|i| i / 32 * 10),
     )
 }
 
 /// An mbarrier is ordinary memory again only after its invalidation.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn ordinary_memory(to: *mut u32, wrong: bool) {
     let (barriers, words) = memory();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     let overlay = unsafe { Shared::new(barriers.as_mut_ptr().cast::<u32>(), 2) };
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         init(barriers, 0, 1);
         arrive(barriers, 0);
@@ -122,11 +133,15 @@ enum Load {
 }
 
 /// Two boxes of 8 x 4 words, one after the other in the same place.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn loads(map: *const TensorMapWords, to: *mut u32, how: Load) {
     const BOX_BYTES: u32 = 4 * 32;
     let t = thread::thread_idx_x();
     let (barriers, words) = memory();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if t == 0 {
             init(barriers, 0, 1);
@@ -181,6 +196,7 @@ fn load(t: Twin, how: Load) -> Report {
     let how = if t.wrong { how } else { Load::Right };
     let launch = t.launch(1, 32).dynamic_shared_bytes(BYTES);
     let reversed = (0..64).map(|i| i / 32 * 32 + 31 - i % 32);
+    // SAFETY: as the crate says of launches.
     t.map(launch, 0, |_, to| unsafe { loads(&raw const map, to, how) }, reversed)
 }
 
@@ -195,10 +211,14 @@ enum Store {
 }
 
 /// The block writes a box, one thread stores it, twice.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn stores(map: *const TensorMapWords, how: Store) {
     let t = thread::thread_idx_x();
     let (_, words) = memory();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         for step in 0..2_u32 {
             // against: no_proxy_fence; proxy_fence_of_one; store_before_barrier
@@ -233,6 +253,7 @@ fn store(t: Twin, how: Store) -> Report {
     let map = map_of(&matrix);
     let how = if t.wrong { how } else { Store::Right };
     let launch = t.launch(1, 32).dynamic_shared_bytes(BYTES);
+    // SAFETY: as the crate says of launches.
     let report = launch.run(|| unsafe { stores(&raw const map, how) });
     t.checked(report, &matrix, 0..64)
 }
@@ -251,6 +272,7 @@ pub const FAMILY: Family = Family {
         pair("arrival_before_store", Cutlass, |t| run_stage(t, Lacks::Order)),
         pair("mbarrier_overwritten", Synccheck, |t| {
             let launch = t.launch(1, 1).dynamic_shared_bytes(BYTES);
+            // SAFETY: as the crate says of launches.
             t.map(launch, 0, |_, to| unsafe { ordinary_memory(to, t.wrong) }, [6])
         }),
         pair("no_fence_after_init", Cutlass, |t| load(t, Load::NoFence)),

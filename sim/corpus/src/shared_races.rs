@@ -10,9 +10,13 @@ use crate::pair::Suite::*;
 use crate::pair::{Family, pair};
 
 /// A tile is read before all of it is filled.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn reverse(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(t, Global::new(from, 64).get(t)); // expect: reverse_unfilled SharedRace
@@ -24,9 +28,13 @@ unsafe fn reverse(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A tile is filled again before all of it is read.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn refill(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (from, to) = (Global::new(from, 128), GlobalMut::new(to, 128));
         let tile = Shared::new(shared_array![u32; 64], 64);
@@ -42,9 +50,13 @@ unsafe fn refill(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// All threads write one word.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn one_winner(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let winner = Shared::new(shared_array![u32; 1], 1);
         if wrong || t == 31 {
@@ -56,9 +68,13 @@ unsafe fn one_winner(to: *mut u32, wrong: bool) {
 }
 
 /// All threads that find something write the same value, which no memory model calls harmless.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn found_flag(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let found = Shared::new(shared_array![u32; 1], 1);
         if t == 0 {
@@ -80,9 +96,13 @@ unsafe fn found_flag(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A butterfly through shared memory where a shuffle is taken for a barrier of the warp.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn butterfly(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         tile.set(t as usize, t); // against: shuffle_is_no_barrier
@@ -97,9 +117,13 @@ unsafe fn butterfly(to: *mut u32, wrong: bool) {
 }
 
 /// A barrier of half a warp, and a reader in the other half.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn half_warp(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 32], 32);
         tile.set(t, 1);
@@ -114,9 +138,13 @@ unsafe fn half_warp(to: *mut u32, wrong: bool) {
 }
 
 /// A shift by one within the same array.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn shift_in_place(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(t, Global::new(from, 64).get(t));
@@ -131,9 +159,13 @@ unsafe fn shift_in_place(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A word of flags, one bit a thread.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bits_of_a_word(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let word = Shared::new(shared_array![u32; 1], 1);
         if t == 0 {
@@ -154,9 +186,13 @@ unsafe fn bits_of_a_word(to: *mut u32, wrong: bool) {
 }
 
 /// Bytes of one word, each of another thread: neighbours do not race, unless the whole word is written back.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn bytes_of_a_word(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let words = Shared::new(dynamic_shared_mem::<u32>(), 8);
         let bytes = Shared::new(dynamic_shared_mem::<u8>(), 32);
@@ -178,9 +214,13 @@ unsafe fn bytes_of_a_word(to: *mut u32, wrong: bool) {
 }
 
 /// Two arrays in dynamic shared memory that overlap by one element.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn overlapping_arrays(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let start = dynamic_shared_mem::<u32>();
         let first = Shared::new(start, 32);
@@ -193,9 +233,13 @@ unsafe fn overlapping_arrays(to: *mut u32, wrong: bool) {
 }
 
 /// A result of one thread that all read without a barrier.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn broadcast(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let cell = Shared::new(shared_array![u32; 1], 1);
         if t == 0 {
@@ -209,9 +253,13 @@ unsafe fn broadcast(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A flag that one thread sets anew in each iteration while the others may still look at it.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn flag_in_a_loop(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let goes_on = Shared::new(shared_array![u32; 1], 1);
         let mut rounds = 0;
@@ -240,6 +288,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { reverse(from, to, t.wrong) },
                 (0..64).rev(),
             )
@@ -249,17 +298,20 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 128,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { refill(from, to, t.wrong) },
                 reversed,
             )
         }),
         pair("all_write_one_word", GpuVerify, |t| {
+            // SAFETY: as the crate says of launches.
             t.map(t.launch(1, 32), 0, |_, to| unsafe { one_winner(to, t.wrong) }, [31; 32])
         }),
         pair("same_value", GpuVerify, |t| {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { found_flag(from, to, t.wrong) },
                 [1],
             )
@@ -268,11 +320,13 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { butterfly(to, t.wrong) },
                 (0..32).map(|i| i ^ 1),
             )
         }),
         pair("barrier_of_half_a_warp", Racecheck, |t| {
+            // SAFETY: as the crate says of launches.
             t.map(t.launch(1, 32), 0, |_, to| unsafe { half_warp(to, t.wrong) }, [1; 32])
         }),
         pair("shift_in_place", DataRaceBench, |t| {
@@ -280,6 +334,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { shift_in_place(from, to, t.wrong) },
                 shifted,
             )
@@ -288,6 +343,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { bits_of_a_word(to, t.wrong) },
                 [u32::MAX],
             )
@@ -297,18 +353,21 @@ pub const FAMILY: Family = Family {
             t.map(
                 launch,
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { bytes_of_a_word(to, t.wrong) },
                 [0x0101_0101; 8],
             )
         }),
         pair("overlapping_arrays", GpuVerify, |t| {
             let launch = t.launch(1, 32).dynamic_shared_bytes(256);
+            // SAFETY: as the crate says of launches.
             t.map(launch, 0, |_, to| unsafe { overlapping_arrays(to, t.wrong) }, [3; 32])
         }),
         pair("broadcast", Racecheck, |t| {
             t.map(
                 t.launch(1, 64),
                 8,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { broadcast(from, to, t.wrong) },
                 [7; 64],
             )
@@ -317,6 +376,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { flag_in_a_loop(to, t.wrong) },
                 [3; 64],
             )

@@ -11,11 +11,15 @@ use crate::pair::{Family, pair};
 const SIDE: usize = 8;
 
 /// A matrix product by tiles: `missing` is the barrier that is left out, 1 after the fill, 2 before the next fill.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn product(a: *const u32, to: *mut u32, missing: u32) {
     const N: usize = 2 * SIDE;
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let (column, row) = (thread::index_2d().x as usize, thread::index_2d().y as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let a = Global::new(a, N * N);
         let left = Shared::new(shared_array![u32; SIDE * SIDE], SIDE * SIDE);
@@ -47,9 +51,13 @@ fn squared() -> Vec<u32> {
 }
 
 /// A transpose through a tile.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn transpose(from: *const u32, to: *mut u32, wrong: bool) {
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; SIDE * (SIDE + 1)], SIDE * (SIDE + 1));
         tile.set((SIDE + 1) * y + x, Global::new(from, SIDE * SIDE).get(SIDE * y + x)); // against: transpose
@@ -64,10 +72,14 @@ unsafe fn transpose(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A transpose within the tile: each thread exchanges two elements, and both threads of a pair do.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn transpose_in_place(from: *const u32, to: *mut u32, wrong: bool) {
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let (here, there) = (SIDE * y + x, SIDE * x + y);
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; SIDE * SIDE], SIDE * SIDE);
         tile.set(here, Global::new(from, SIDE * SIDE).get(here));
@@ -83,9 +95,13 @@ unsafe fn transpose_in_place(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A stencil of several steps in one buffer.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn stencil_steps(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 64], 64);
         tile.set(t, Global::new(from, 64).get(t));
@@ -102,9 +118,13 @@ unsafe fn stencil_steps(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A halo that other threads load than those who read it, after the barrier.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn halo_after_barrier(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let from = Global::new(from, 66);
         let tile = Shared::new(shared_array![u32; 66], 66);
@@ -124,9 +144,13 @@ unsafe fn halo_after_barrier(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// Two buffers with one barrier a step, and with one of three steps without it.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn double_buffer(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (from, tile) = (Global::new(from, 256), Shared::new(shared_array![u32; 128], 128));
         let mut sum = 0;
@@ -144,9 +168,13 @@ unsafe fn double_buffer(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// The warps' sums are added by a warp that does not wait for the others.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn two_level_sum(from: *const u32, to: *mut u32, wrong: bool) {
     let (t, lane) = (thread::thread_idx_x() as usize, warp::lane_id());
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let sums = Shared::new(shared_array![u32; 4], 4);
         let mut sum = Global::new(from, 128).get(t);
@@ -167,9 +195,13 @@ unsafe fn two_level_sum(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A block of three warps whose scratch memory is used twice.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn scratch_used_twice(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let scratch = Shared::new(dynamic_shared_mem::<u32>(), 96);
         scratch.set(t, 1);
@@ -185,9 +217,13 @@ unsafe fn scratch_used_twice(to: *mut u32, wrong: bool) {
 }
 
 /// Rows of a tile that are one thread's each, and a column that is not.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn rows_and_columns(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 16 * 16], 256);
         (0..16).for_each(|k| tile.set(16 * t + k, 1)); // against: rows_and_columns
@@ -198,9 +234,13 @@ unsafe fn rows_and_columns(to: *mut u32, wrong: bool) {
 }
 
 /// Maximum pooling with windows that overlap by a column, in place.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn pooling_in_place(from: *const u32, to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 97], 97);
         (0..3).for_each(|k| tile.set(3 * t + k, Global::new(from, 96).get(3 * t + k)));
@@ -216,10 +256,14 @@ unsafe fn pooling_in_place(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// A recurrence whose distance is the number of threads, or one less.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn recurrence(to: *mut u32, wrong: bool) {
     let t = thread::thread_idx_x() as usize;
     let distance = if wrong { 31 } else { 32 };
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let tile = Shared::new(shared_array![u32; 96], 96);
         tile.set(t, 1); // against: recurrence
@@ -238,11 +282,13 @@ pub const FAMILY: Family = Family {
         pair("product_unfilled", Racecheck, |t| {
             let missing = u32::from(t.wrong);
             let launch = t.launch((2, 2), (SIDE as u32, SIDE as u32));
+            // SAFETY: as the crate says of launches.
             t.map(launch, 256, |from, to| unsafe { product(from, to, missing) }, squared())
         }),
         pair("product_undrained", Scor, |t| {
             let missing = 2 * u32::from(t.wrong);
             let launch = t.launch((2, 2), (SIDE as u32, SIDE as u32));
+            // SAFETY: as the crate says of launches.
             t.map(launch, 256, |from, to| unsafe { product(from, to, missing) }, squared())
         }),
         pair("transpose", Racecheck, |t| {
@@ -250,6 +296,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, (8, 8)),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { transpose(from, to, t.wrong) },
                 transposed,
             )
@@ -259,6 +306,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, (8, 8)),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { transpose_in_place(from, to, t.wrong) },
                 transposed,
             )
@@ -268,6 +316,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 64,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { stencil_steps(from, to, t.wrong) },
                 (0..64).map(twice),
             )
@@ -277,6 +326,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 66,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { halo_after_barrier(from, to, t.wrong) },
                 sums,
             )
@@ -286,6 +336,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 64),
                 256,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { double_buffer(from, to, t.wrong) },
                 sums,
             )
@@ -294,18 +345,21 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 128),
                 128,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { two_level_sum(from, to, t.wrong) },
                 [8128],
             )
         }),
         pair("scratch_used_twice", Racecheck, |t| {
             let launch = t.launch(1, 96).dynamic_shared_bytes(4 * 96);
+            // SAFETY: as the crate says of launches.
             t.map(launch, 0, |_, to| unsafe { scratch_used_twice(to, t.wrong) }, [96; 96])
         }),
         pair("rows_and_columns", GpuVerify, |t| {
             t.map(
                 t.launch(1, 16),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { rows_and_columns(to, t.wrong) },
                 [16; 16],
             )
@@ -315,11 +369,13 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 96,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { pooling_in_place(from, to, t.wrong) },
                 most,
             )
         }),
         pair("recurrence", DataRaceBench, |t| {
+            // SAFETY: as the crate says of launches.
             t.map(t.launch(1, 32), 0, |_, to| unsafe { recurrence(to, t.wrong) }, [3; 32])
         }),
     ],

@@ -15,9 +15,13 @@ use crate::pair::{Family, numbers, pair};
 const ALL: u32 = u32::MAX;
 
 /// A sum over the warp after some lanes have returned.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn sum_after_return(from: *const u32, to: *mut u32, len: usize, wrong: bool) {
     let i = thread::index_1d() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         if wrong && i >= len {
             return;
@@ -33,9 +37,13 @@ unsafe fn sum_after_return(from: *const u32, to: *mut u32, len: usize, wrong: bo
 }
 
 /// A block whose last warp is not whole.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn partial_warp(to: *mut u32) {
     let t = thread::thread_idx_x();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let (next, inside) = warp_shuffle_down(ALL, t, 1, 32); // expect: partial_warp AbsentLane
         GlobalMut::new(to, thread::block_dim_x() as usize).set(t as usize, if inside { next } else { t });
@@ -43,9 +51,13 @@ unsafe fn partial_warp(to: *mut u32) {
 }
 
 /// A shuffle in a branch, with the mask of the whole warp.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn shuffle_in_branch(to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let mut value = lane;
         if lane < 16 {
@@ -58,11 +70,15 @@ unsafe fn shuffle_in_branch(to: *mut u32, wrong: bool) {
 }
 
 /// A lane of the other half is read.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn lane_outside_mask(to: *mut u32, wrong: bool) {
     let lane = lane_id();
     let mask = if lane < 16 { 0xffff } else { 0xffff_0000 };
     let source = if wrong { 31 - lane } else { lane ^ 15 };
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let value = warp_shuffle_idx(mask, lane, source, 32).0; // expect: lane_outside_mask AbsentLane
         GlobalMut::new(to, 32).set(lane as usize, value);
@@ -70,9 +86,13 @@ unsafe fn lane_outside_mask(to: *mut u32, wrong: bool) {
 }
 
 /// The mask lacks the calling lane.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn vote_without_lane(to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let mask = if wrong { 0x7fff_ffff } else { ALL };
         let all = warp_vote_all(mask, lane < 40); // expect: vote_without_lane WarpMask
@@ -81,9 +101,13 @@ unsafe fn vote_without_lane(to: *mut u32, wrong: bool) {
 }
 
 /// Lanes of one mask call different functions.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn different_functions(to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let bit = if wrong && lane % 2 == 1 {
             u32::from(warp_vote_any(ALL, lane == 3)) // expect: different_functions WarpMismatch
@@ -95,9 +119,13 @@ unsafe fn different_functions(to: *mut u32, wrong: bool) {
 }
 
 /// The result of a vote is taken for a barrier of the warp.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn vote_is_no_barrier(to: *mut u32, wrong: bool) {
     let lane = lane_id() as usize;
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let cells = Shared::new(shared_array![u32; 32], 32);
         cells.set(lane, 1); // against: vote_is_no_barrier
@@ -111,9 +139,13 @@ unsafe fn vote_is_no_barrier(to: *mut u32, wrong: bool) {
 }
 
 /// One atomic a warp: the leader's result is read by lanes that the mask does not have.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn aggregated_atomic(from: *const u32, count: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let takes_part = Global::new(from, 32).get(lane as usize).is_multiple_of(3);
         let mask = warp_vote_ballot(ALL, takes_part);
@@ -130,9 +162,13 @@ unsafe fn aggregated_atomic(from: *const u32, count: *mut u32, wrong: bool) {
 }
 
 /// A running sum by shuffles, in segments of 16 lanes.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn scan_in_segments(to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let mut sum = 1;
         let mask = if lane < 16 { 0xffff } else { 0xffff_0000 };
@@ -149,9 +185,13 @@ unsafe fn scan_in_segments(to: *mut u32, wrong: bool) {
 }
 
 /// A reduction in a loop that lanes leave.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn reduction_in_loop(to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let mut most = 0;
         let rounds = if wrong { 1 + lane / 16 } else { 2 };
@@ -164,9 +204,13 @@ unsafe fn reduction_in_loop(to: *mut u32, wrong: bool) {
 }
 
 /// The active lanes are asked for, or the mask of a match is used by lanes that it does not contain.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn groups_by_value(from: *const u32, to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let key = Global::new(from, 32).get(lane as usize) / 8;
         let peers = if wrong {
@@ -180,9 +224,13 @@ unsafe fn groups_by_value(from: *const u32, to: *mut u32, wrong: bool) {
 }
 
 /// The active lanes of a branch are a proper mask there, and none after it.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn active_lanes(to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let mut mask = ALL;
         if lane < 8 {
@@ -199,9 +247,13 @@ unsafe fn active_lanes(to: *mut u32, wrong: bool) {
 }
 
 /// The broadcast of a warp's first lane, where the first lane is elsewhere.
+///
+/// # Safety
+/// As the [crate] says of kernels.
 #[kernel]
 unsafe fn broadcast_of_absent(to: *mut u32, wrong: bool) {
     let lane = lane_id();
+    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
         let mut value = 9;
         if lane >= 4 {
@@ -220,6 +272,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 20,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { sum_after_return(from, to, 20, t.wrong) },
                 [190],
             )
@@ -227,6 +280,7 @@ pub const FAMILY: Family = Family {
         pair("partial_warp", Synccheck, |t| {
             let threads = if t.wrong { 48 } else { 64 };
             let next = (0..threads).map(|i| if i % 32 == 31 { i } else { i + 1 });
+            // SAFETY: as the crate says of launches.
             t.map(t.launch(1, threads), 0, |_, to| unsafe { partial_warp(to) }, next)
         }),
         pair("shuffle_in_branch", Synccheck, |t| {
@@ -234,6 +288,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { shuffle_in_branch(to, t.wrong) },
                 exchanged,
             )
@@ -242,6 +297,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { lane_outside_mask(to, t.wrong) },
                 (0..32).map(|i| i ^ 15),
             )
@@ -250,6 +306,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { vote_without_lane(to, t.wrong) },
                 [1; 32],
             )
@@ -258,6 +315,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { different_functions(to, t.wrong) },
                 [1; 32],
             )
@@ -266,6 +324,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { vote_is_no_barrier(to, t.wrong) },
                 [1; 32],
             )
@@ -275,6 +334,7 @@ pub const FAMILY: Family = Family {
             t.update(
                 t.launch(1, 32),
                 [0],
+                // SAFETY: as the crate says of launches.
                 |count| unsafe { aggregated_atomic(from.as_ptr(), count, t.wrong) },
                 [11],
             )
@@ -283,6 +343,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { scan_in_segments(to, t.wrong) },
                 (0..32).map(|i| i % 16 + 1),
             )
@@ -291,6 +352,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { reduction_in_loop(to, t.wrong) },
                 [32; 32],
             )
@@ -299,6 +361,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 32,
+                // SAFETY: as the crate says of launches.
                 |from, to| unsafe { groups_by_value(from, to, t.wrong) },
                 [8; 32],
             )
@@ -307,6 +370,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { active_lanes(to, t.wrong) },
                 [8; 32],
             )
@@ -315,6 +379,7 @@ pub const FAMILY: Family = Family {
             t.map(
                 t.launch(1, 32),
                 0,
+                // SAFETY: as the crate says of launches.
                 |_, to| unsafe { broadcast_of_absent(to, t.wrong) },
                 [9; 32],
             )
