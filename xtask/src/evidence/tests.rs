@@ -84,6 +84,20 @@ impl Copy {
         run(self.0.path(), true)
     }
 
+    /// Says of suites that dispatch picks what was measured.
+    pub fn settle(&self, suites: &[&str]) {
+        let is_of = |line: &str| suites.iter().any(|suite| line.starts_with(&format!("suite:{suite} ")));
+        let settled = |line: &str| match line.split_once('/') {
+            Some((before, after)) if is_of(line) => {
+                let moved = before.rfind(' ').map_or(0, |at| at + 1);
+                format!("{}0/{after}\n", &before[..moved])
+            }
+            _ => format!("{line}\n"),
+        };
+        let digests: String = self.read("docs/results/digests.txt").lines().map(settled).collect();
+        std::fs::write(self.path("docs/results/digests.txt"), digests).expect("writable");
+    }
+
     /// Gives every result the digests that ship, as a run of everything would.
     fn measure(&self) {
         let shipped = shipped::Shipped::read(&self.path("docs/results/digests.txt")).expect("readable");
@@ -101,6 +115,8 @@ impl Copy {
                 std::fs::write(&path, data::text(&value)).expect("writable");
             }
         }
+        // A run of everything measures what dispatch picks.
+        self.settle(&shipped.moved.keys().map(String::as_str).collect::<Vec<_>>());
         let mut checks = format!("{}\n", data::CHECKS_HEAD);
         for kernel in &shipped.kernels {
             for check in OF_EACH {
