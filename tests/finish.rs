@@ -1,4 +1,4 @@
-//! What follows the sums of a product: bias, activation, C of f32. `mma_sync` in the simulator, without a GPU, and the
+//! Epilogues: bias, activation, C of f32. `mma_sync` in the simulator, without a GPU, and the
 //! CPU's own product, against f64.
 
 mod support;

@@ -171,7 +171,7 @@ fn splits_are_reduced_in_groups_of_groups() {
 
 /// A shape of two tiles in each direction and three steps along K, none of them whole, as the copies of an entry point
 /// take it.
-fn ragged(kernel: &Kernel) -> GemmShape {
+fn residue_tiles(kernel: &Kernel) -> GemmShape {
     let of = |name| cases(kernel).into_iter().find(|case| case.name == name);
     let shape = of("padded rows").expect("in the table").shape;
     let (m, n, k) = (shape.m(), shape.n(), 2 * kernel.tile.k as usize + 4);
@@ -190,7 +190,7 @@ fn every_entry_point_computes_the_same_under_every_schedule() {
                 schedule: Schedule::All,
                 ..split(kernel, splits)
             };
-            ask.is_right(&ragged(kernel));
+            ask.is_right(&residue_tiles(kernel));
         }
     }
 }
@@ -219,7 +219,7 @@ fn alpha_and_beta_scale_and_add() {
                     factors,
                     ..split(kernel, splits)
                 };
-                ask.is_right(&ragged(kernel));
+                ask.is_right(&residue_tiles(kernel));
             }
         }
     }

@@ -47,7 +47,7 @@ fn shape(kernel: &Kernel, [m, n, k]: [usize; 3], gap_c: usize) -> GemmShape {
 }
 
 #[test]
-fn every_entry_point_computes_a_ragged_part_of_a_tile() {
+fn every_kernel_computes_a_residue_tile() {
     for kernel in kernels() {
         // C's rows are no multiple of 16 bytes; two steps along K, of which the second has one element.
         Ask::of(kernel).is_right(&shape(kernel, [5, 11, 65], 0));

@@ -1,4 +1,4 @@
-//! Device memory besides the operands: where splits of K meet, and copies of operands.
+//! Device memory besides the operands: the workspace and counters of split-K, and padded operands.
 
 use cust::memory::{DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::stream::Stream;

@@ -79,7 +79,7 @@ pub(super) unsafe fn consume<
         let mut acc = acc.map(|acc| unsafe { acc.assume_init() });
         if const { T::TILE.ping_pong } && work.index != first_index {
             // RAW: the other warpgroup has waited for all k-tiles of the previous tile. The parity bit distinguishes
-            // adjacent phases only, so a consumer must never fall two phases behind. SAFETY: both warpgroups as a
+            // adjacent phases only, so a consumer must never be two phases late. SAFETY: both warpgroups as a
             // whole, in turn.
             unsafe { named_barrier::sync(ORDER + warpgroup, 2 * WgmmaTile::WARPGROUP) };
         }

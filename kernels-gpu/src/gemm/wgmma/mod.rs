@@ -149,7 +149,7 @@ pub unsafe fn gemm<
             barriers: Shared::new(start.cast(), const { T::TILE.bytes().get() as usize / 8 }),
         }
     };
-    // SAFETY: nobody uses the barriers yet. All threads of the CTA, and of the cluster, meet below.
+    // SAFETY: nobody uses the barriers yet. A barrier of the CTA, or of the cluster, follows below.
     unsafe {
         if warp == 0 && elect(u32::MAX) {
             bulk_copy::prefetch(a);
@@ -188,7 +188,7 @@ pub unsafe fn gemm<
     // From here on the next grid may be scheduled (PDL); its CTAs start as ours exit.
     griddepcontrol::launch_dependents();
     let warpgroup = warp / 4;
-    // SAFETY: the caller's promise; producer and consumers meet at the pipeline's barriers only. A warpgroup takes one
+    // SAFETY: the caller's promise; producer and consumers wait at the pipeline's barriers only. A warpgroup takes one
     // branch as a whole.
     unsafe {
         if warpgroup == tile.consumers() {
