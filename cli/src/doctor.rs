@@ -60,7 +60,6 @@ pub fn run(_: &Command, json: bool) -> Result<()> {
     let mut findings = vec![kernels()];
     findings.extend(devices());
     findings.extend([ptxas(), nvdisasm(), toolchain()]);
-    let broken = findings.iter().filter(|finding| finding.state == State::Broken).count();
     let report = Report {
         version: version::NUMBER,
         commit: version::COMMIT,
@@ -71,18 +70,12 @@ pub fn run(_: &Command, json: bool) -> Result<()> {
     } else {
         output::print(&describe(&report))?;
     }
-    match broken {
-        0 => Ok(()),
-        _ => {
-            let names: Vec<_> = report
-                .findings
-                .iter()
-                .filter(|finding| finding.state == State::Broken)
-                .collect();
-            let names: Vec<_> = names.into_iter().map(|finding| finding.what.as_str()).collect();
-            Err(Failure::new(Exit::Environment, format!("does not work: {}", names.join(", "))).reported())
-        }
+    let broken = report.findings.iter().filter(|finding| finding.state == State::Broken);
+    let broken: Vec<_> = broken.map(|finding| finding.what.as_str()).collect();
+    if broken.is_empty() {
+        return Ok(());
     }
+    Err(Failure::new(Exit::Environment, format!("does not work: {}", broken.join(", "))).reported())
 }
 
 fn describe(report: &Report) -> String {
