@@ -118,26 +118,35 @@ fn origin_of_mutants() -> String {
     digest::combined(&kernels.chain(rows).collect())
 }
 
-/// The line of the mutants: the digest of their PTX, and that of their origin.
+/// The lines of the mutants: the digest of their PTX and that of their origin; and of each that a device can have, the
+/// digest of its PTX and its launch.
 ///
 /// # Panics
 /// Where their PTX was not built and that on record has another origin.
-fn mutants(record: &str) -> String {
+fn mutants(record: &str) -> Vec<String> {
     let origin = origin_of_mutants();
     if !MUTANTS.iter().any(|module| module.is_empty()) {
-        let digest = digest::combined(&MUTANTS.into_iter().flat_map(digest::digests).collect());
-        return format!("mutants - {digest} {origin}");
+        let ptx = MUTANTS.into_iter().flat_map(digest::digests).collect();
+        let all = format!("mutants - {} {origin}", digest::combined(&ptx));
+        let on_a_device = mutants::all()
+            .into_iter()
+            .filter(|subject| !matches!(subject.device(), Device::Refused(_)));
+        let each = on_a_device.map(|subject| {
+            let launch = format!("{:?}", subject.row.map(|row| row.launch));
+            let of = [("launch", &launch), ("ptx", &ptx[subject.symbol])];
+            let of = of.map(|(name, text)| (name.to_owned(), text.clone()));
+            format!("mutant:{} - {} -", subject.id, digest::combined(&of.into()))
+        });
+        return [all].into_iter().chain(each).collect();
     }
-    let known = record.lines().find(|line| line.starts_with("mutants - "));
-    let known = known.filter(|line| line.ends_with(&origin));
+    let known = record.lines().filter(|line| line.starts_with("mutant"));
+    let known: Vec<String> = known.map(str::to_owned).collect();
+    assert!(
+        known.first().is_some_and(|line| line.ends_with(&origin)),
+        "the mutants, or kernels that they copy, have changed: run \
+         `BLESS=1 cargo test --features mutants-ptx --test evidence`, then `cargo xtask evidence --write`"
+    );
     known
-        .unwrap_or_else(|| {
-            panic!(
-                "the mutants, or kernels that they copy, have changed: run \
-                 `BLESS=1 cargo test --features mutants-ptx --test evidence`, then `cargo xtask evidence --write`"
-            )
-        })
-        .to_owned()
 }
 
 /// A line for each kernel of each level, oldest first, then of `examples/smem-spilling`, whose results are filed too:
@@ -164,7 +173,9 @@ fn digests(record: &str) -> String {
                 .expect("a string takes all");
         }
     }
-    writeln!(text, "{}", mutants(record)).expect("a string takes all");
+    for line in mutants(record) {
+        writeln!(text, "{line}").expect("a string takes all");
+    }
     for suite in SUITES {
         let [moved, rows] = moved(suite);
         writeln!(text, "suite:{suite} - {moved}/{rows} -").expect("a string takes all");

@@ -7,19 +7,11 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Map, Value, json};
 use xshell::{Shell, TempDir, cmd};
 
-use crate::evidence::data::{CHECKS_HEAD, Check, checks, digests_within, rounded, text};
+use crate::evidence::data::{CHECKS_HEAD, Check, Topic, checks, digests_within, rounded, text};
 use crate::evidence::shipped::{MUTANTS, Shipped, UNKNOWN};
 use crate::evidence::{self, markdown};
-use crate::{mutants, wavefronts};
-
-/// Makes a table: of the shell, a file that `run.sh` wrote, and a line about the run.
-type Table = fn(&Shell, &str, &str) -> anyhow::Result<String>;
-
-/// Files that a table is made of which also needs what the simulator says, and their topics.
-const TABLES: [(&str, &str, Table); 2] = [
-    ("mutants.txt", "mutants", mutants::table),
-    ("wavefronts.txt", "wavefronts", wavefronts::table),
-];
+use crate::mutants::{self, Runs};
+use crate::wavefronts;
 
 /// Files what one or several runs wrote, each a folder or the `results.tar` of one, the newest last; then writes the
 /// pages that quote it.
@@ -224,18 +216,29 @@ fn file_checks(sh: &Shell, folder: &Path, run: &Run<'_>) -> anyhow::Result<usize
 /// Makes the tables that hold the simulator against the GPU's tools.
 fn file_tables(sh: &Shell, folder: &Path, run: &Run<'_>) -> anyhow::Result<usize> {
     let mut filed = 0;
-    for (from, topic, table) in TABLES {
-        let found = folder.join(from);
-        if !found.exists() {
-            continue;
-        }
-        let found = sh.read_file(&found)?;
-        let about = ["device", "driver", "commit", "date"]
-            .map(|name| run.field(name))
-            .join(", ");
-        let page = table(sh, &found, &about)?;
+    let about = ["device", "driver", "commit", "date"]
+        .map(|name| run.field(name))
+        .join(", ");
+    let wavefronts = folder.join("wavefronts.txt");
+    if wavefronts.exists() {
+        let page = wavefronts::table(sh, &sh.read_file(&wavefronts)?, &about)?;
         let fields = markdown::table(&page, |text| text == about);
-        run.write(sh, topic, launched(sh, folder, &fields)?, fields)?;
+        run.write(sh, "wavefronts", launched(sh, folder, &fields)?, fields)?;
+        filed += 1;
+    }
+    let of_mutants = folder.join("mutants");
+    if of_mutants.exists() {
+        let of_bundle = Shipped::parse(&sh.read_file(folder.join("digests.txt"))?)?;
+        let mut runs = Runs::read(sh, &of_mutants, &of_bundle)?;
+        if let Ok(old) = std::fs::read_to_string(run.path("mutants.json")) {
+            runs.keep(
+                &Topic::of(serde_json::from_str(&old)?)?,
+                &Shipped::read(&run.root.join("docs/results/digests.txt"))?,
+            );
+        }
+        let page = mutants::table(sh, &runs, &about)?;
+        let fields = markdown::table(&page, |text| text == about);
+        run.write(sh, "mutants", runs.digests(), fields)?;
         filed += 1;
     }
     let banks = folder.join("banks.md");

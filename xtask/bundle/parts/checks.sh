@@ -26,6 +26,7 @@ is_filed() { # part
     test | occupancy | memcheck | initcheck | synccheck | racecheck)
         [ -z "$(unfiled "$part" "${kernels-$(cut -d' ' -f1 "$work/kernels.txt")}")" ]
         ;;
+    mutants) [ -z "$(unfiled_mutants)" ] ;;
     banks) grep -qs "^$device"$'\tbanks\t' "$bundle/filed.txt" ;;
     *)
         # All kernels that were measured are as they were.

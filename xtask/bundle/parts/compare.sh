@@ -21,25 +21,36 @@ mutant() { # folder, seconds, mutant, tool
 export -f mutant
 export bundle
 
+# Those that have no filed result at their digest.
+unfiled_mutants() {
+    awk -F'\t' -v device="$device" '
+        FILENAME ~ /digests.txt$/ { split($0, word, " "); if (word[1] ~ /^mutant:/) now[word[1]] = word[3]; next }
+        $1 == device && $2 == "mutants" && now[$3] == $4 { delete now[$3] }
+        END { for (name in now) print substr(name, length("mutant:") + 1) }' "$bundle/digests.txt" "$bundle/filed.txt"
+}
+
+# Each mutant's output stays in a file of its own: `cargo xtask results` files those that all tools have run, at the end or before.
 part_mutants() {
-    local folder=$work/mutants id ends tool
+    local folder=$work/mutants id ends tool limit
     local tools=(alone memcheck racecheck initcheck synccheck)
+    [ ! -e "$folder/ended" ] || rm -r "$folder"
     mkdir -p "$folder"
-    TILEWRIGHT_MUTANT=list "$bundle/tests/gpu" >"$folder/list" || return 1
+    TILEWRIGHT_MUTANT=list "$bundle/tests/gpu" >"$folder/all" || return 1
+    if [ -n "${TILEWRIGHT_EVERY_KERNEL:-}" ]; then
+        cp "$folder/all" "$folder/list"
+    else
+        awk 'FILENAME == "-" { wanted[$1] = 1; next } $1 in wanted' - "$folder/all" <<<"$(unfiled_mutants)" >"$folder/list"
+    fi
     # First those that end, then those that never end: they share the GPU with one another until their time is up.
-    local limit
     for limit in runs:60 hangs:20; do
         while read -r id ends; do
             [ "$ends" = "${limit%:*}" ] && for tool in "${tools[@]}"; do printf '%s\n%s\n' "$id" "$tool"; done
-        done <"$folder/list" | xargs -n 2 -P 14 bash -c 'mutant "$@"' mutant "$folder" "${limit#*:}"
+        done <"$folder/list" | xargs -r -n 2 -P 14 bash -c 'mutant "$@"' mutant "$folder" "${limit#*:}"
     done
-    while read -r id ends; do
-        for tool in "${tools[@]}"; do cat "$folder/$id.$tool"; done
-    done <"$folder/list" >"$work/mutants.txt"
-    rm -r "$folder"
-    grep -c '^== ' "$work/mutants.txt"
+    touch "$folder/ended"
+    find "$folder" -name '*.*' | wc -l
     # What is known to be right must be right. What a tool reports of it needs a reason where it is filed.
-    ! grep -E '^== [a-z0-9_]+_original alone [1-9]' "$work/mutants.txt"
+    ! grep -hE '^== [a-z0-9_]+_original alone [1-9]' "$folder"/*_original.alone
 }
 
 counters=(

@@ -64,7 +64,7 @@ impl Bundle {
         bundle.write("COMMIT", "0123456789abcdef\n");
         bundle.write(
             "digests.txt",
-            "k_a sm_80 aa -\nk_bad sm_80 bb -\nsimt_slow sm_80 cc -\nmutants - ee -\n",
+            "k_a sm_80 aa -\nk_bad sm_80 bb -\nsimt_slow sm_80 cc -\nmutant:quick - ee -\nmutant:slow - ff -\n",
         );
         bundle.write("filed.txt", "");
         let scripts = root().join("xtask/bundle");
@@ -173,7 +173,7 @@ fn what_is_done_or_filed_is_not_run_again() {
     bundle.write(
         "filed.txt",
         "NVIDIA H200\tsquares\tk_a\taa\nNVIDIA H200\tshapes\tk_a\tchanged\nNVIDIA H100\thalf\tk_a\taa\n\
-         NVIDIA H200\tmutants\tmutants\tee\n\
+         NVIDIA H200\tmutants\tmutant:quick\tee\nNVIDIA H200\tmutants\tmutant:slow\tff\n\
          NVIDIA H200\tinitcheck\tk_a\taa\nNVIDIA H200\tinitcheck\tk_bad\tbb\nNVIDIA H200\tinitcheck\tsimt_slow\tcc\n\
          NVIDIA H200\tsynccheck\tk_a\taa\n",
     );
@@ -245,7 +245,36 @@ fn mutants_go_on_where_they_were_cut_off() {
     let of = |name: &str| calls.lines().filter(|line| *line == name).count();
     // Alone and under four tools; the slow one twice.
     assert_eq!((of("quick"), of("slow")), (5, 10));
-    assert_eq!(bundle.result("mutants.txt").matches("== ").count(), 10);
+    for tool in ["alone", "memcheck", "racecheck", "initcheck", "synccheck"] {
+        assert_eq!(
+            bundle.result(&format!("mutants/slow.{tool}")),
+            format!("== slow {tool} 0\n\n")
+        );
+    }
+}
+
+#[test]
+fn only_mutants_that_are_not_filed_are_run() {
+    let bundle = Bundle::new();
+    let program = bundle.path("tests/gpu");
+    bundle.write(
+        "tests/gpu",
+        "#!/usr/bin/env bash\n[ $TILEWRIGHT_MUTANT = list ] && { echo quick runs; echo slow hangs; }\nexit 0\n",
+    );
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("ours");
+    let quick = "NVIDIA H200\tmutants\tmutant:quick\tee\n";
+    bundle.write(
+        "filed.txt",
+        &format!("{quick}NVIDIA H200\tmutants\tmutant:slow\tchanged\n"),
+    );
+    assert_eq!(bundle.state("mutants"), "do");
+    // What depends on nothing here is no kernel's: all other parts are of no interest.
+    let run = std::fs::read_to_string(bundle.path("run.sh")).expect("readable");
+    bundle.write("run.sh", &run.replace("export TILEWRIGHT_EVERY_KERNEL=1", ":"));
+    let (code, said) = bundle.run(&["mutants"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(bundle.result("mutants/quick.alone"), "");
+    assert_eq!(bundle.result("mutants/slow.alone"), "== slow alone 0\n\n");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
-use super::shipped::{Shipped, UNKNOWN};
+use super::shipped::{MUTANTS, Shipped, UNKNOWN};
 
 /// When and where something was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,6 +188,14 @@ impl Evidence {
         let Some(topic) = self.topics.get(topic) else {
             return Some("never measured".to_owned());
         };
+        if topic.name == MUTANTS {
+            let is_old = |(name, digest): &(&String, &String)| topic.digests.get(*name) != Some(*digest);
+            let (old, all) = (
+                self.shipped.mutants().filter(is_old).count(),
+                self.shipped.mutants().count(),
+            );
+            return (old > 0).then(|| format!("{old} of {all} were not run as they are"));
+        }
         let of: Vec<_> = topic.digests.iter().collect();
         let changed: Vec<_> = of
             .iter()

@@ -10,6 +10,9 @@ use anyhow::{Context, ensure};
 /// The name that stands for all mutants together.
 pub const MUTANTS: &str = "mutants";
 
+/// What the name of one mutant begins with.
+pub const MUTANT: &str = "mutant:";
+
 /// What the line of a suite begins with.
 const SUITE: &str = "suite:";
 
@@ -74,7 +77,7 @@ impl Shipped {
                 shipped.kernels.retain(|known| known.symbol != kernel.symbol);
                 shipped.older[usize::from(before != kernel.digest)] += 1;
             }
-            if kernel.symbol != MUTANTS {
+            if kernel.symbol != MUTANTS && !kernel.symbol.starts_with(MUTANT) {
                 shipped.kernels.push(kernel);
             }
         }
@@ -82,9 +85,14 @@ impl Shipped {
         Ok(shipped)
     }
 
-    /// The digest that ships of a kernel, or of [`MUTANTS`].
+    /// The digest that ships of a kernel, of one mutant ([`MUTANT`] before its name), or of all [`MUTANTS`].
     pub fn digest(&self, name: &str) -> Option<&str> {
         self.digests.get(name).map(String::as_str)
+    }
+
+    /// The mutants, [`MUTANT`] before their names, by their digests.
+    pub fn mutants(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.digests.iter().filter(|(name, _)| name.starts_with(MUTANT))
     }
 
     /// Whether a result of this digest is of the kernel that ships.
@@ -100,7 +108,7 @@ mod tests {
     #[test]
     fn the_newest_level_of_a_kernel_counts() {
         let text = "# head\na sm_75 1 -\nb sm_75 5 -\na sm_80 1 c\nb sm_80 6 -\nc sm_90a 3 -\nmutants - 9 -\n\
-                    suite:half - 2/24 -\n";
+                    mutant:a_late - 7 -\nsuite:half - 2/24 -\n";
         let shipped = Shipped::parse(text).unwrap();
         let names: Vec<_> = shipped
             .kernels
@@ -111,7 +119,10 @@ mod tests {
         assert_eq!(shipped.older, [1, 1]);
         assert_eq!(shipped.kernels[0].priced_by.as_deref(), Some("c"));
         assert!(shipped.is_current("b", "6") && !shipped.is_current("b", "5") && !shipped.is_current("d", "5"));
-        assert_eq!(shipped.digest(MUTANTS), Some("9"));
+        assert_eq!(
+            (shipped.digest(MUTANTS), shipped.digest("mutant:a_late")),
+            (Some("9"), Some("7"))
+        );
         assert_eq!(shipped.moved.get("half"), Some(&[2, 24]));
         assert!(Shipped::parse("a sm_75 1\n").is_err() && Shipped::parse("# none\n").is_err());
     }

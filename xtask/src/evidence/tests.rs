@@ -109,8 +109,14 @@ impl Copy {
                 let digests = value["digests"].as_object_mut().expect("every file has them");
                 // Some old results are of kernels that are gone.
                 digests.retain(|kernel, _| shipped.digest(kernel).is_some());
-                for (kernel, digest) in digests {
+                for (kernel, digest) in digests.iter_mut() {
                     *digest = shipped.digest(kernel).expect("only these are left").into();
+                }
+                if value["topic"] == shipped::MUTANTS {
+                    let digests = shipped
+                        .mutants()
+                        .map(|(mutant, digest)| (mutant.clone(), digest.clone().into()));
+                    value["digests"] = serde_json::Value::Object(digests.collect());
                 }
                 std::fs::write(&path, data::text(&value)).expect("writable");
             }
