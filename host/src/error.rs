@@ -6,6 +6,7 @@ use tilewright_contract::{Operand, ShapeError};
 
 use crate::check::Verdict;
 use crate::dispatch::PlanError;
+use crate::launch::OperandError;
 
 /// The result of this crate's fallible functions.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -23,6 +24,9 @@ pub enum Error {
     /// An input that cannot be used.
     #[error("{0}")]
     InvalidArgument(String),
+    /// A device pointer, a workspace or a stream that an enqueued product cannot use. Nothing was enqueued.
+    #[error("{0}")]
+    Operand(#[from] OperandError),
     /// A driver call failed for a reason of its own.
     #[error("{call} failed: {code:?} ({})", *code as u32)]
     Driver {
@@ -30,6 +34,14 @@ pub enum Error {
         call: &'static str,
         /// The driver's code.
         code: CudaError,
+    },
+    /// The same with a code that `cust` has no name for, such as those of stream capture.
+    #[error("{call} failed: {} ({code})", code_name(*code))]
+    DriverCode {
+        /// The call, by its name in the CUDA driver API.
+        call: &'static str,
+        /// The driver's code (`CUresult`).
+        code: u32,
     },
     /// A program or library of NVIDIA's that this crate runs, `ptxas`, `nvdisasm` or cuBLAS, has failed.
     #[error("{tool}: {message}")]
@@ -71,12 +83,14 @@ impl Error {
     /// Who must act.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::InvalidPlan(_) | Error::InvalidArgument(_) => ErrorKind::Input,
+            Error::InvalidPlan(_) | Error::InvalidArgument(_) | Error::Operand(_) => ErrorKind::Input,
             Error::Unavailable(_) => ErrorKind::Unavailable,
             // The kernel does what it was asked for; what it was asked for does not fit.
             Error::Faults(report) if report.lacks_shared_memory_only() => ErrorKind::Input,
             Error::Mismatch(_) | Error::Faults(_) => ErrorKind::Wrong,
-            Error::Driver { .. } | Error::Tool { .. } | Error::Resources(_) => ErrorKind::Environment,
+            Error::Driver { .. } | Error::DriverCode { .. } | Error::Tool { .. } | Error::Resources(_) => {
+                ErrorKind::Environment
+            }
         }
     }
 }
@@ -93,6 +107,16 @@ pub enum ErrorKind {
     Unavailable,
     /// The kernel's author: a result is wrong, or the simulator found a fault.
     Wrong,
+}
+
+/// The driver's name of a result code.
+fn code_name(code: u32) -> &'static str {
+    let names = cuda_driver_lazy::ERROR_NAMES;
+    let found = names.binary_search_by_key(&code, |&(code, _)| code);
+    found
+        .ok()
+        .and_then(|at| names[at].1.to_str().ok())
+        .unwrap_or("an unknown result code")
 }
 
 /// The faults of a simulation, on one line: how many, and the first.

@@ -12,10 +12,9 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use cust::function::Function;
-use cust::stream::Stream;
 use cust_raw::{CUfunction, CUstream};
 
+use super::function::Function;
 use super::newer;
 use crate::error::Result;
 
@@ -56,11 +55,11 @@ type Launch = unsafe extern "C" fn(*const LaunchConfig, CUfunction, *const *mut 
 /// [`Error::Driver`](crate::Error::Driver) when it refuses the launch.
 ///
 /// # Safety
-/// As for [`Stream::launch`]; and the kernel executes `grid_dependency::wait` in every thread that accesses global
+/// As for `cuLaunchKernel`; and the kernel executes `grid_dependency::wait` in every thread that accesses global
 /// memory, before.
 pub(super) unsafe fn launch(
-    stream: &Stream,
-    function: &Function<'_>,
+    stream: CUstream,
+    function: Function,
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_bytes: u32,
@@ -76,19 +75,12 @@ pub(super) unsafe fn launch(
         grid,
         block,
         dynamic_bytes,
-        stream: stream.as_inner(),
+        stream,
         attributes: &raw const overlaps,
         attribute_count: 1,
     };
     // SAFETY: the configuration and its attribute outlive the call; the rest is the caller's promise.
-    let code = unsafe {
-        launch(
-            &raw const config,
-            function.to_raw(),
-            arguments.as_ptr(),
-            std::ptr::null(),
-        )
-    };
+    let code = unsafe { launch(&raw const config, function.0, arguments.as_ptr(), std::ptr::null()) };
     newer::answer("cuLaunchKernelEx", code)
 }
 

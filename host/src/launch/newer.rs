@@ -1,4 +1,4 @@
-//! Functions of the driver that are newer than `cust_raw`.
+//! Result codes of the driver, and its functions that are newer than `cust_raw`.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
@@ -32,29 +32,59 @@ pub(super) fn function<F: Copy>(
     })
 }
 
-/// Result codes as `cust` names them: those of launches and of bad arguments (CUDA driver API, `CUresult`).
-const CODES: [CudaError; 9] = [
+/// Result codes as `cust` names them: those of initialization, loading, launches and bad arguments (CUDA driver API,
+/// `CUresult`).
+const CODES: [CudaError; 28] = [
     CudaError::InvalidValue,
     CudaError::OutOfMemory,
+    CudaError::NotInitialized,
+    CudaError::Deinitialized,
+    CudaError::NoDevice,
+    CudaError::InvalidDevice,
+    CudaError::InvalidImage,
     CudaError::InvalidContext,
+    CudaError::NoBinaryForGpu,
+    CudaError::EccUncorrectable,
+    CudaError::InvalidPtx,
+    CudaError::NvlinkUncorrectable,
+    CudaError::SharedObjectSymbolNotFound,
+    CudaError::SharedObjectInitFailed,
     CudaError::InvalidHandle,
+    CudaError::NotFound,
     CudaError::IllegalAddress,
     CudaError::LaunchOutOfResources,
     CudaError::LaunchTimeout,
+    CudaError::ContextIsDestroyed,
+    CudaError::HardwareStackError,
+    CudaError::IllegalInstruction,
+    CudaError::MisalignedAddress,
+    CudaError::InvalidAddressSpace,
+    CudaError::InvalidProgramCounter,
     CudaError::LaunchFailed,
+    CudaError::NotPermitted,
     CudaError::NotSupported,
 ];
 
 /// What the call `name` answered with result code `code`.
 ///
 /// # Errors
-/// [`Error::Driver`], with [`CudaError::UnknownError`] for a code that is not among [`CODES`].
+/// [`Error::Driver`] or [`Error::Unavailable`] for a code that is among [`CODES`], [`Error::DriverCode`] for another.
 pub(super) fn answer(name: &'static str, code: u32) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
-    let known = CODES.into_iter().find(|known| *known as u32 == code);
-    Err(known.unwrap_or(CudaError::UnknownError)).of_call(name)
+    match CODES.into_iter().find(|known| *known as u32 == code) {
+        Some(known) => Err(known).of_call(name),
+        None => Err(Error::DriverCode { call: name, code }),
+    }
+}
+
+/// The same of a function that `cust_raw` declares.
+///
+/// # Errors
+/// As for [`answer`].
+pub(super) fn succeeded(name: &'static str, code: cust_raw::CUresult) -> Result<()> {
+    answer(name, code as u32)
 }
 
 #[cfg(test)]
@@ -62,11 +92,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_have_the_names_of_cust() {
+    fn codes_have_their_names() {
         assert!(answer("f", 0).is_ok());
-        for (code, name) in [(1, "InvalidValue"), (719, "LaunchFailed"), (123_456, "UnknownError")] {
+        for (code, name) in [
+            (1, "InvalidValue"),
+            (719, "LaunchFailed"),
+            (901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901)"),
+            (123_456, "an unknown result code (123456)"),
+        ] {
             let error = answer("f", code).expect_err("no success").to_string();
-            assert!(error.contains(name), "{error}");
+            assert!(error.starts_with("f failed: ") && error.contains(name), "{error}");
         }
+        // There is nothing to run on any more.
+        assert!(matches!(answer("f", 100), Err(Error::Unavailable(_))));
     }
 }

@@ -1,0 +1,353 @@
+//! A product that is ready to be enqueued.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
+
+use cust_raw::{CUdeviceptr, CUstream};
+use tilewright_contract::{Activation, DType, GemmParams, Output, PadRows};
+
+use super::function::Function;
+use super::kernels::Kernels;
+use super::newer::succeeded;
+use super::operand_error::OperandError;
+use super::operands::{Checks, Counters, Operands, Spans};
+use super::workspace::WorkspaceLayout;
+use super::{dependent, pointer, tensor_map};
+use crate::dispatch::Plan;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::problem::{Gemm, OutputOf};
+use crate::tensor_map as maps;
+
+/// One product: its kernel is loaded, its shared-memory limit raised, its workspace laid out. Made by
+/// [`Kernels::prepare`]; it keeps the kernels loaded.
+///
+/// Any thread may enqueue it, on any stream of the context, as often as it likes and several times at once; what runs
+/// at the same time needs a C and a workspace each.
+#[derive(Debug)]
+pub struct Prepared {
+    kernels: Kernels,
+    function: Function,
+    /// Where the plan pads A or B.
+    pad_rows: Option<Function>,
+    product: Launch,
+    /// Alpha 0: A and B are not read.
+    without_k: Launch,
+    epilogue: Epilogue,
+    checks: Checks,
+}
+
+/// What is launched.
+#[derive(Debug)]
+struct Launch {
+    plan: Plan,
+    workspace: WorkspaceLayout,
+}
+
+/// What follows the product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Epilogue {
+    has_bias: bool,
+    activation: Activation,
+    output: Output,
+    c: DType,
+}
+
+impl Epilogue {
+    fn of<T: Element, C: OutputOf<T>, B>(problem: &Gemm<B, T::Accumulator>) -> Self {
+        Self {
+            has_bias: problem.finish.bias.is_some(),
+            activation: problem.finish.activation,
+            output: C::OUTPUT,
+            c: C::DTYPE,
+        }
+    }
+}
+
+impl Launch {
+    fn new(plan: Plan) -> Self {
+        let workspace = WorkspaceLayout::of(&plan);
+        Self { plan, workspace }
+    }
+}
+
+impl Prepared {
+    pub(super) fn new<T: Element, C: OutputOf<T>, B>(
+        kernels: &Kernels,
+        plan: &Plan,
+        problem: &Gemm<B, T::Accumulator>,
+    ) -> Result<Self> {
+        problem.check_planned(plan.shape())?;
+        let kernel = plan.kernel();
+        if kernel.dtype != T::DTYPE {
+            return Err(Error::InvalidArgument(format!(
+                "{} takes {}, not {}",
+                kernel.symbol,
+                kernel.dtype,
+                T::DTYPE
+            )));
+        }
+        let columns = plan.shape().n();
+        problem.finish.check::<T, C>(kernel, columns, |_| columns)?;
+        let _entered = kernels.enter()?;
+        let function = kernels.function(kernel)?;
+        function.load()?;
+        if plan.opt_in() {
+            function.raise_dynamic_limit(plan.dynamic_bytes())?;
+        }
+        let pad_rows = match plan.copies() {
+            [None, None] => None,
+            _ => {
+                let function = kernels.pad_rows()?;
+                function.load()?;
+                Some(function)
+            }
+        };
+        Ok(Self {
+            kernels: kernels.clone(),
+            function,
+            pad_rows,
+            product: Launch::new(plan.clone()),
+            without_k: Launch::new(plan.without_k()),
+            epilogue: Epilogue::of::<T, C, B>(problem),
+            checks: Checks::default(),
+        })
+    }
+
+    /// With these checks of operands; [`Checks::Full`] without.
+    pub fn with_checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.product.plan
+    }
+
+    /// The kernels that it is of.
+    pub fn kernels(&self) -> &Kernels {
+        &self.kernels
+    }
+
+    /// The type of C's elements.
+    pub fn output(&self) -> DType {
+        self.epilogue.c
+    }
+
+    /// Whether a call takes a bias.
+    pub fn has_bias(&self) -> bool {
+        self.epilogue.has_bias
+    }
+
+    /// Bytes of device memory that a call takes besides its operands: counters and accumulators of split-K, padded A
+    /// and B. 0 for most products.
+    pub fn workspace_bytes(&self) -> usize {
+        self.product.workspace.bytes
+    }
+
+    /// Bytes at the start of the workspace that hold the counters of split-K ([`Counters::Zero`]).
+    pub fn counter_bytes(&self) -> usize {
+        self.product.workspace.counters_bytes
+    }
+
+    /// Whether the kernel counts: whether it is a split-K product.
+    pub(super) fn has_counters(&self) -> bool {
+        self.product.workspace.has_counters
+    }
+
+    /// Whether it is what [`Kernels::prepare`] would make of the same arguments.
+    pub(super) fn is_for<T: Element, C: OutputOf<T>, B>(&self, plan: &Plan, problem: &Gemm<B, T::Accumulator>) -> bool {
+        self.epilogue == Epilogue::of::<T, C, B>(problem) && self.plan() == plan
+    }
+
+    /// Enqueues the product on a stream, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, and returns before it
+    /// is done. With `alpha` 0 neither A nor B is read, with `beta` 0 C is not; padding between the rows of C is neither
+    /// read nor written. At most four operations are enqueued, in this order: the memset of the counters, the padding of
+    /// A, that of B, the kernel. The tensor maps hold the addresses: a captured graph is of these buffers.
+    ///
+    /// Allocates no memory, on host or device, and synchronizes nothing. Legal while the stream is captured into a graph
+    /// (with a driver of CUDA 12.3 or later for kernels with
+    /// [`dependent_launch`](tilewright_contract::Features::dependent_launch)); the captured addresses, the workspace
+    /// included, are used at each replay. An error leaves a capture as it was, unless the driver itself refused an
+    /// operation. The context that is current on this thread stays so.
+    ///
+    /// # Errors
+    /// [`Error::Operand`] for what [`Checks`] finds, with the numbers, and [`Error::InvalidArgument`] for factors that the
+    /// kernel does not have; nothing was enqueued. [`Error::Driver`] when the driver refuses an operation.
+    ///
+    /// # Safety
+    /// From now until the product has run, and for a captured one until the last replay has run:
+    /// 1. The pointers are to device memory with the elements that the plan's shape says, of the types that were
+    ///    prepared, at least as long as [`GemmShape::span_elems`](tilewright_contract::GemmShape::span_elems); the
+    ///    workspace has [`workspace_bytes`](Self::workspace_bytes). [`Checks::Full`] finds most of what breaks this, not
+    ///    all: not a pointer into a neighbor within one allocation, not an allocation that is freed too early.
+    /// 2. Nothing else writes A, B or the bias, and nothing else accesses C or the workspace, unless the order of
+    ///    streams and events puts it before or after.
+    /// 3. With [`Counters::Zero`], its promise.
+    /// 4. The stream exists and is of this context, or is a default stream.
+    pub unsafe fn enqueue(&self, stream: CUstream, operands: &Operands) -> Result<()> {
+        let factors = operands.factors;
+        let launch = match factors.reads_operands() {
+            true => &self.product,
+            false => &self.without_k,
+        };
+        let (plan, workspace) = (&launch.plan, &launch.workspace);
+        let kernel = plan.kernel();
+        factors.check(kernel)?;
+        let blocks = plan.grid().blocks();
+        if blocks == 0 {
+            return Ok(());
+        }
+        match (self.epilogue.has_bias, operands.bias) {
+            (true, 0) => return Err(OperandError::MissingBias.into()),
+            (false, address) if address != 0 => return Err(OperandError::UnexpectedBias { address }.into()),
+            _ => {}
+        }
+        let c_elem_bytes = self.epilogue.c.size_bytes() as usize;
+        let spans = Spans::checked(plan, workspace, c_elem_bytes, operands)?;
+        let _entered = self.kernels.enter()?;
+        if self.checks == Checks::Full {
+            let context = self.kernels.context_handle();
+            pointer::check_stream(stream, context)?;
+            for span in spans.accessed() {
+                pointer::check(span, context)?;
+            }
+        }
+        let base = operands.workspace.address;
+        let in_workspace = |offset: usize| base.wrapping_add(offset as u64);
+        // What the kernel reads: the operands, or their padded copies.
+        let copies = plan.copies();
+        let sources = [operands.a, operands.b];
+        let [a, b] = [0, 1].map(|at| match copies[at] {
+            Some(_) => in_workspace(workspace.copies[at]),
+            None => sources[at],
+        });
+        // Everything that may be refused comes before the first operation.
+        let maps = match kernel.takes_tensor_maps() {
+            true => Some(maps::maps(
+                kernel,
+                &plan.taken(),
+                [a, b, operands.c],
+                tensor_map::encode,
+            )?),
+            false => None,
+        };
+        let splits = |offset: usize| match workspace.has_counters {
+            true => with_exposed_provenance_mut::<c_void>(in_workspace(offset) as usize),
+            false => null_mut(),
+        };
+        // Of bytes: the block's layout is one for every element.
+        let params = GemmParams::<u8> {
+            a: with_exposed_provenance(a as usize),
+            b: with_exposed_provenance(b as usize),
+            c: with_exposed_provenance_mut(operands.c as usize),
+            bias: with_exposed_provenance(operands.bias as usize),
+            workspace: splits(workspace.accumulators).cast(),
+            counters: splits(0).cast(),
+            activation: self.epilogue.activation,
+            output: self.epilogue.output,
+            ..plan.params(factors.of_call())
+        };
+        let mut arguments = [
+            (&raw const params).cast::<c_void>().cast_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+        ];
+        for (argument, map) in arguments[1..].iter_mut().zip(maps.iter().flatten()) {
+            *argument = std::ptr::from_ref(map).cast::<c_void>().cast_mut();
+        }
+        // SAFETY: the caller's promises, checked above as far as they can be. 1. Operands and workspace are as long as
+        // the plan says, and C and the workspace overlap nothing. 2. The argument lists are those of the entry points,
+        // and each argument lives until the call has copied it. 3. Grid, block and dynamic bytes are those of the plan,
+        // which only `plan()` makes, from the layout that the kernel indexes with. 4. Only kernels that wait for the
+        // launch before them by themselves are launched so.
+        unsafe {
+            if workspace.has_counters && operands.workspace.counters == Counters::Unknown {
+                let words = workspace.counters_bytes / size_of::<u32>();
+                succeeded("cuMemsetD32Async", cust_raw::cuMemsetD32Async(base, 0, words, stream))?;
+            }
+            for at in [0, 1] {
+                if let Some(copy) = copies[at] {
+                    self.pad(stream, copy, sources[at], in_workspace(workspace.copies[at]))?;
+                }
+            }
+            let (grid, [x, y]) = ([blocks, 1, 1], kernel.block);
+            let dynamic_bytes = plan.dynamic_bytes().get();
+            match kernel.supports.dependent_launch {
+                true => dependent::launch(stream, self.function, grid, [x, y, 1], dynamic_bytes, &arguments),
+                false => launch_kernel(stream, self.function, grid, [x, y, 1], dynamic_bytes, &mut arguments),
+            }
+        }
+    }
+
+    /// Enqueues the padding of an operand.
+    ///
+    /// # Safety
+    /// The operand spans what the copy says, and there is room for it.
+    unsafe fn pad(&self, stream: CUstream, copy: PadRows, from: CUdeviceptr, to: CUdeviceptr) -> Result<()> {
+        let function = self.pad_rows.expect("prepared where the plan pads");
+        let arguments = [
+            (&raw const from).cast::<c_void>(),
+            (&raw const to).cast(),
+            (&raw const copy).cast(),
+        ];
+        let mut arguments = arguments.map(<*const c_void>::cast_mut);
+        // SAFETY: two device pointers and the numbers are the entry point's arguments; grid and block are those of the
+        // contract; the rest is the caller's promise.
+        unsafe {
+            launch_kernel(
+                stream,
+                function,
+                [copy.blocks(), 1, 1],
+                [PadRows::THREADS, 1, 1],
+                0,
+                &mut arguments,
+            )
+        }
+    }
+}
+
+/// Enqueues a kernel. Extents along x, y, z. The context is current.
+///
+/// # Safety
+/// As for `cuLaunchKernel`: the arguments are the entry point's, and what it accesses is there.
+unsafe fn launch_kernel(
+    stream: CUstream,
+    function: Function,
+    [gx, gy, gz]: [u32; 3],
+    [bx, by, bz]: [u32; 3],
+    dynamic_bytes: u32,
+    arguments: &mut [*mut c_void],
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let code = unsafe {
+        cust_raw::cuLaunchKernel(
+            function.0,
+            gx,
+            gy,
+            gz,
+            bx,
+            by,
+            bz,
+            dynamic_bytes,
+            stream,
+            arguments.as_mut_ptr(),
+            null::<*mut c_void>().cast_mut(),
+        )
+    };
+    succeeded("cuLaunchKernel", code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_thread_may_enqueue() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<Prepared>();
+        is_shared::<Kernels>();
+    }
+}
