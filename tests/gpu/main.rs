@@ -7,6 +7,7 @@
 //! - `library`: `matmul`, large products, opening and closing
 //! - `gemm`: layouts, slices of K, alpha and beta
 //! - `finish`: bias, activation, C of f32
+//! - `enqueue`: prepared products on the caller's buffers and streams, graphs, and what is refused
 //! - `odd`: f16 and bf16 whose rows begin at no multiples of 16 bytes
 //! - `random`: a thousand products of random shapes, f16 and bf16
 //! - `spans`: matrices that span more than 4 GiB
@@ -21,6 +22,7 @@ mod cases;
 mod corpus;
 mod counted;
 mod differential;
+mod enqueue;
 mod finish;
 mod gemm;
 mod kernels;
@@ -101,6 +103,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(library::trials());
     trials.extend(gemm::trials());
     trials.extend(finish::trials());
+    trials.extend(enqueue::trials());
     trials.extend(odd::trials());
     trials.extend(random::trials());
     trials.extend(spans::trials());
