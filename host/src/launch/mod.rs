@@ -11,11 +11,15 @@
 //!   nothing, is legal under stream capture, and may run on several threads and streams at once.
 //! - [`Gpu`]: the same for callers who own neither stream nor buffers. It has a stream, allocates [`DeviceMatrix`], and
 //!   keeps a workspace. Safe, and bound to the thread that opened it.
+//! - With the feature `cudarc`, `Kernels::of_cudarc` and `Prepared::enqueue_slices` take the contexts, streams and slices
+//!   of cudarc 0.19.
 //!
 //! What this module does not do: it chooses nothing (that is [`dispatch`](crate::dispatch)) and checks no result (that
 //! is [`check`](crate::check)).
 
 mod context;
+#[cfg(feature = "cudarc")]
+mod cudarc;
 mod dependent;
 mod function;
 mod gpu;
@@ -29,6 +33,8 @@ mod prepared;
 mod tensor_map;
 mod workspace;
 
+#[cfg(feature = "cudarc")]
+pub use self::cudarc::{CudarcElement, Slices};
 pub use cust_raw::{CUcontext, CUdeviceptr, CUstream};
 pub use function::FunctionUsage;
 pub use gpu::Gpu;
