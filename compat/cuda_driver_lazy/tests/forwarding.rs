@@ -7,7 +7,6 @@ mod common;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr::{self, null_mut};
 use std::sync::Barrier;
 use std::thread;
@@ -16,31 +15,10 @@ use common::{is_apart, run_apart};
 use cuda_driver_lazy::DriverVersion;
 use cust_raw::cudaError_enum as Code;
 
-/// Compiles the fake driver for this machine. `name` keeps the libraries of tests that run at the same time apart.
+/// The fake driver, compiled for this machine.
 fn fake_driver(name: &str, flags: &[&str]) -> PathBuf {
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
-    let arch = std::env::consts::ARCH;
-    // Set where the tests are cross-compiled, in the same variable that cargo reads.
-    let linker = std::env::var(format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_LINKER", arch.to_uppercase()));
-    let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-        .args([
-            "--edition",
-            "2024",
-            "--crate-name",
-            "fake_driver",
-            "-Copt-level=1",
-            "-Cpanic=abort",
-        ])
-        .arg(format!("--target={arch}-unknown-linux-gnu"))
-        .args(linker.map(|linker| format!("-Clinker={linker}")))
-        .args(flags)
-        .arg("-o")
-        .arg(&library)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/lib.rs"))
-        .output()
-        .expect("rustc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    library
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/lib.rs");
+    common::fake_driver(&source, name, flags)
 }
 
 fn succeeded(code: Code) {

@@ -1,0 +1,505 @@
+//! What `Kernels` and `Prepared` ask of the driver, in which order and in which context, and how each error ends: by a
+//! driver that writes down what it is asked for. Whether results are right a GPU says (`tests/gpu/enqueue`).
+
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+
+#[path = "../../compat/cuda_driver_lazy/tests/common/mod.rs"]
+mod common;
+
+use std::ffi::{CStr, c_char, c_void};
+use std::path::Path;
+use std::ptr::with_exposed_provenance_mut;
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use common::{fake_driver, is_apart, run_apart};
+use half::f16;
+use tilewright::dispatch::{Plan, Policy};
+use tilewright::launch::{Buffer, CUcontext, CUstream, Checks, Counters, Kernels, OperandError, Operands, Prepared};
+use tilewright::{Activation, Error, ErrorKind, Factors, Family, Gemm, GemmShape, Operand, ptx};
+use tilewright_contract::{Alignment, Bytes, DType, Features, Kernel, SmemLayout, SplitK, Storage, Target};
+
+const FAMILY: Family = Family::new("fake_gemm", "it computes nothing", Target::from(7, 5));
+
+/// A kernel with all that a launch tells apart but tensor maps; its PTX is a text with its name.
+static FAKE: Kernel = Kernel {
+    alignment: Alignment::VECTORS_OF_8,
+    smem: SmemLayout {
+        storage: Storage::Dynamic,
+        stages: 4,
+        a_per_stage: Bytes(16_384),
+        b_per_stage: Bytes(16_384),
+        ..SmemLayout::NONE
+    },
+    supports: Features {
+        alpha_beta: true,
+        epilogue: true,
+        dependent_launch: true,
+        ..Features::PRODUCT
+    },
+    split_k: Some(SplitK {
+        elems_per_tile: 64 * 64,
+        counters_per_tile: 1,
+    }),
+    ..Kernel::plain(FAMILY, "fake_gemm_f16", DType::F16, [64, 64, 64], 128)
+};
+
+// The fake driver's handles and addresses.
+const PRIMARY: usize = 0x100;
+const OTHER: usize = 0x200;
+const A: u64 = 0x1_0000_0000;
+const B: u64 = 0x1_0010_0000;
+const C: u64 = 0x1_0020_0000;
+const BIAS: u64 = 0x1_0030_0000;
+const WORKSPACE: u64 = 0x1_0040_0000;
+
+fn stream(handle: usize) -> CUstream {
+    with_exposed_provenance_mut(handle)
+}
+
+fn context(handle: usize) -> CUcontext {
+    with_exposed_provenance_mut(handle)
+}
+
+fn symbol(name: &CStr) -> *mut c_void {
+    let driver = cuda_driver_lazy::load().expect("the fake driver loads");
+    driver.symbol(name).expect("the fake driver has it").as_ptr()
+}
+
+/// What was called since the last time.
+fn calls() -> Vec<String> {
+    static TAKEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    extern "C" fn take(text: *const u8, len: usize) {
+        // SAFETY: the fake driver passes its text.
+        let line = unsafe { std::slice::from_raw_parts(text, len) };
+        TAKEN
+            .lock()
+            .expect("one thread asks")
+            .push(String::from_utf8_lossy(line).into_owned());
+    }
+    type Log = extern "C" fn(extern "C" fn(*const u8, usize));
+    // SAFETY: the fake driver's function has this type.
+    let log = unsafe { std::mem::transmute::<*mut c_void, Log>(symbol(c"fakeLog")) };
+    log(take);
+    std::mem::take(&mut TAKEN.lock().expect("one thread asks"))
+}
+
+/// Has the next call of a function fail.
+fn fail_next(name: &CStr, code: u32) {
+    type Fail = unsafe extern "C" fn(*const c_char, u32);
+    // SAFETY: the fake driver's function has this type, and takes a C string.
+    unsafe { std::mem::transmute::<*mut c_void, Fail>(symbol(c"fakeFail"))(name.as_ptr(), code) };
+}
+
+fn current() -> usize {
+    let mut found = std::ptr::null_mut();
+    // SAFETY: the place outlives the call.
+    unsafe { cust_raw::cuCtxGetCurrent(&raw mut found) };
+    found.addr()
+}
+
+fn stated(shape: GemmShape) -> Gemm<()> {
+    Gemm::new(shape).beta(1.0).bias(()).activation(Activation::Relu)
+}
+
+fn plan(kernels: &Kernels, shape: GemmShape, splits: u32) -> Plan {
+    let policy = Policy {
+        kernel: Some(&FAKE),
+        splits: Some(splits),
+        ..Policy::default()
+    };
+    stated(shape)
+        .plan::<f16, f32>(kernels.profile(), &policy)
+        .expect("it fits")
+}
+
+fn prepare(kernels: &Kernels, splits: u32) -> Prepared {
+    let shape = GemmShape::packed(64, 128, 512).expect("valid");
+    let prepared = kernels.prepare::<f16, f32, _>(&plan(kernels, shape, splits), &stated(shape));
+    prepared.expect("the fake driver has everything")
+}
+
+fn operands(prepared: &Prepared) -> Operands {
+    Operands::new(A, B, C)
+        .bias(BIAS)
+        .workspace(WORKSPACE, prepared.workspace_bytes())
+        .factors(Factors { alpha: 0.5, beta: 2.0 })
+}
+
+fn enqueue(prepared: &Prepared, on: usize, operands: &Operands) -> tilewright::Result<()> {
+    // SAFETY: the fake driver accesses nothing.
+    unsafe { prepared.enqueue(stream(on), operands) }
+}
+
+#[test]
+fn calls_are_in_order_and_in_the_context() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/lib.rs");
+    let driver = fake_driver(&source, "fake_cuda", &[]);
+    for test in [
+        "apart_prepare_and_enqueue",
+        "apart_bad_operands_are_refused",
+        "apart_a_driver_that_fails_leaves_the_context",
+        "apart_kernels_of_the_table",
+    ] {
+        run_apart(test, &driver);
+    }
+}
+
+/// The kernels of the primary context, with the other one current.
+fn opened() -> Kernels {
+    // SAFETY: the fake driver's contexts exist for ever; the kernel computes nothing.
+    unsafe {
+        cust_raw::cuCtxPushCurrent_v2(context(OTHER));
+        let kernels = Kernels::of_context(context(PRIMARY)).expect("it exists");
+        kernels.add_module("// fake_gemm_f16").expect("it loads");
+        kernels
+    }
+}
+
+#[test]
+#[ignore = "run in a process of its own by calls_are_in_order_and_in_the_context"]
+fn apart_prepare_and_enqueue() {
+    if !is_apart() {
+        return;
+    }
+    let kernels = opened();
+    let expected = [
+        "push 0x200",
+        "push 0x100",
+        "device",
+        "pop 0x100",
+        "push 0x100",
+        "load module 1",
+        "pop 0x100",
+    ];
+    assert_eq!(calls(), expected);
+
+    // Loaded by force, and allowed its 128 KiB, before anything is enqueued.
+    let prepared = prepare(&kernels, 2);
+    let expected = [
+        "push 0x100",
+        "find fake_gemm_f16",
+        "ask 4 of fake_gemm_f16",
+        "force fake_gemm_f16",
+        "ask 8 of fake_gemm_f16",
+        "set 8 of fake_gemm_f16 to 131072",
+        "pop 0x100",
+    ];
+    assert_eq!(calls(), expected);
+    // 2 tiles in 2 splits of 64 x 64 f32, after the counters.
+    assert_eq!(prepared.counter_bytes(), 64 << 10);
+    assert_eq!(prepared.workspace_bytes(), (64 << 10) + 4 * 64 * 64 * 4);
+
+    // Everything is asked before the first operation.
+    let sound = operands(&prepared);
+    enqueue(&prepared, 0x51, &sound).expect("sound");
+    let launch = "early launch fake_gemm_f16 4 x 128, 131072 B, on 0x51: 0x100000000 0x100100000 0x100200000 \
+                  0x100300000 0x100410000 0x100400000; k 512, alpha 0.5, beta 2, splits 2";
+    let memset = "memset 0x100400000 to 0, 16384 words, on 0x51";
+    let asked = [
+        "whose stream is 0x51",
+        "what is 0x100000000",
+        "what is 0x100100000",
+        "what is 0x100300000",
+        "what is 0x100200000",
+        "what is 0x100400000",
+    ];
+    let with = |middle: &[&str]| -> Vec<String> {
+        let all = ["push 0x100"].iter().chain(middle).chain(&["pop 0x100"]);
+        all.map(|line| (*line).to_owned()).collect()
+    };
+    assert_eq!(calls(), with(&[&asked[..], &[memset, launch]].concat()));
+    assert_eq!(current(), OTHER);
+
+    // With what the caller promises, and without the driver's checks: two operations, and one.
+    let unchecked = prepare(&kernels, 2).with_checks(Checks::Arithmetic);
+    calls();
+    enqueue(&unchecked, 0x51, &sound).expect("sound");
+    assert_eq!(calls(), with(&[memset, launch]));
+    let mut cleared = sound;
+    cleared.workspace.counters = Counters::Zero;
+    enqueue(&unchecked, 0x51, &cleared).expect("sound");
+    assert_eq!(calls(), with(&[launch]));
+
+    // With alpha 0 neither A nor B is read, nor is there anything to split.
+    let without_k = Operands {
+        a: 0,
+        b: 0,
+        factors: Factors { alpha: 0.0, beta: 1.0 },
+        ..sound.workspace(0, 0)
+    };
+    enqueue(&unchecked, 0x51, &without_k).expect("sound");
+    let launch = "early launch fake_gemm_f16 2 x 128, 131072 B, on 0x51: 0x0 0x0 0x100200000 0x100300000 0x0 0x0; k \
+                  0, alpha 0, beta 1, splits 1";
+    assert_eq!(calls(), with(&[launch]));
+
+    // A thread without a context has none afterwards; the default stream is of the kernels' context.
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            enqueue(&prepared, 0, &cleared).expect("sound");
+            assert_eq!(current(), 0);
+        });
+    });
+    let called = calls();
+    assert!(called.len() == 9 && called[1] == "whose stream is 0x0", "{called:?}");
+
+    // An empty C is nothing to do.
+    let shape = GemmShape::packed(0, 128, 512).expect("valid");
+    let empty = kernels
+        .prepare::<f16, f32, _>(&plan(&kernels, shape, 1), &stated(shape))
+        .expect("it fits");
+    calls();
+    enqueue(&empty, 0x51, &Operands::new(0, 0, 0)).expect("nothing to do");
+    assert_eq!(calls(), [""; 0]);
+
+    // What is prepared keeps the kernels; a context that somebody else owns is not released.
+    drop(kernels);
+    drop((unchecked, empty));
+    assert_eq!(calls(), [""; 0]);
+    drop(prepared);
+    assert_eq!(calls(), with(&["unload module 1"]));
+}
+
+#[test]
+#[ignore = "run in a process of its own by calls_are_in_order_and_in_the_context"]
+fn apart_bad_operands_are_refused() {
+    if !is_apart() {
+        return;
+    }
+    use OperandError::*;
+    let kernels = opened();
+    let prepared = prepare(&kernels, 2);
+    let sound = operands(&prepared);
+    calls();
+    let a = Buffer::Matrix(Operand::A);
+    let is_launched = |called: &[String]| {
+        called
+            .iter()
+            .any(|line| line.contains("memset") || line.contains("launch"))
+    };
+    let refused = |on: usize, operands: &Operands| {
+        let error = enqueue(&prepared, on, operands).expect_err("bad");
+        let called = calls();
+        assert!(!is_launched(&called), "{error}: {called:?}");
+        assert_eq!((error.kind(), current()), (ErrorKind::Input, OTHER), "{error}");
+        match error {
+            Error::Operand(error) => error,
+            other => panic!("{other}"),
+        }
+    };
+    let at = |address: u64| Operands { a: address, ..sound };
+    for (address, expected) in [
+        // Of another context, of another device, of nobody, pinned at another address, an array.
+        (
+            0x2_0000_0000,
+            OtherContext {
+                buffer: a,
+                address: 0x2_0000_0000,
+            },
+        ),
+        (
+            0x3_0000_0000,
+            OtherDevice {
+                buffer: a,
+                address: 0x3_0000_0000,
+                device: 1,
+                expected: 0,
+            },
+        ),
+        (
+            0x9_0000_0000,
+            NotDeviceMemory {
+                buffer: a,
+                address: 0x9_0000_0000,
+            },
+        ),
+        (
+            0x6_0000_0000,
+            NotDeviceMemory {
+                buffer: a,
+                address: 0x6_0000_0000,
+            },
+        ),
+        (
+            0x8_0000_0000,
+            NotDeviceMemory {
+                buffer: a,
+                address: 0x8_0000_0000,
+            },
+        ),
+        // 64 KiB of A, 16 B before the end.
+        (
+            0x1_000f_fff0,
+            TooShort {
+                buffer: a,
+                address: 0x1_000f_fff0,
+                needed_bytes: 65_536,
+                available_bytes: 16,
+            },
+        ),
+        (
+            0x1_0000_0008,
+            Misaligned {
+                buffer: a,
+                address: 0x1_0000_0008,
+                alignment_bytes: 16,
+            },
+        ),
+        (
+            0,
+            Null {
+                buffer: a,
+                needed_bytes: 65_536,
+            },
+        ),
+    ] {
+        assert_eq!(refused(0x51, &at(address)), expected);
+    }
+    assert_eq!(refused(0x52, &sound), StreamOfOtherContext);
+    assert_eq!(refused(0x51, &sound.bias(0)), MissingBias);
+    assert!(matches!(refused(0x51, &at(C)), Overlap { .. }));
+    let bytes = prepared.workspace_bytes();
+    assert!(matches!(
+        refused(0x51, &sound.workspace(WORKSPACE, bytes - 1)),
+        Workspace { .. }
+    ));
+
+    // Of a pool, pinned at the same address, managed: a kernel of this context can access each.
+    for address in [0x4_0000_0000, 0x5_0000_0000, 0x7_0000_0000] {
+        enqueue(&prepared, 0x51, &at(address)).expect("accessible");
+        assert!(is_launched(&calls()));
+    }
+    // What only the driver knows passes where it is not asked.
+    let prepared = prepared.with_checks(Checks::Arithmetic);
+    enqueue(&prepared, 0x51, &at(0x2_0000_0000)).expect("not asked");
+}
+
+#[test]
+#[ignore = "run in a process of its own by calls_are_in_order_and_in_the_context"]
+fn apart_a_driver_that_fails_leaves_the_context() {
+    if !is_apart() {
+        return;
+    }
+    let kernels = opened();
+    let prepared = prepare(&kernels, 2);
+    let sound = operands(&prepared);
+    for (name, code, message) in [
+        (c"cuLaunchKernelEx", 1, "cuLaunchKernelEx failed: InvalidValue (1)"),
+        (
+            c"cuLaunchKernelEx",
+            901,
+            "cuLaunchKernelEx failed: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901)",
+        ),
+        (c"cuMemsetD32Async", 400, "cuMemsetD32Async failed: InvalidHandle (400)"),
+        (
+            c"cuPointerGetAttributes",
+            709,
+            "cuPointerGetAttributes failed: ContextIsDestroyed (709)",
+        ),
+        (c"cuStreamGetCtx", 400, "cuStreamGetCtx failed: InvalidHandle (400)"),
+    ] {
+        fail_next(name, code);
+        let error = enqueue(&prepared, 0x51, &sound).expect_err("the driver fails");
+        assert_eq!(
+            (error.to_string().as_str(), error.kind()),
+            (message, ErrorKind::Environment)
+        );
+        assert_eq!(current(), OTHER);
+    }
+    let shape = prepared.plan().shape();
+    let again = || {
+        kernels
+            .prepare::<f16, f32, _>(prepared.plan(), &stated(shape))
+            .map(drop)
+    };
+    for (name, code, message) in [
+        (c"cuFuncLoad", 2, "cuFuncLoad failed: OutOfMemory (2)"),
+        (
+            c"cuFuncSetAttribute",
+            1,
+            "131072 B of dynamic shared memory are more than this device gives a block",
+        ),
+        (c"cuFuncGetAttribute", 100, "no usable CUDA device"),
+    ] {
+        fail_next(name, code);
+        let error = again().expect_err("the driver fails").to_string();
+        assert!(error.starts_with(message), "{error}");
+        assert_eq!(current(), OTHER);
+    }
+    fail_next(c"cuCtxGetDevice", 201);
+    // SAFETY: the fake driver's context exists.
+    unsafe { Kernels::of_context(context(PRIMARY)) }.expect_err("the driver fails");
+    assert_eq!(current(), OTHER);
+    again().expect("the driver has recovered");
+    enqueue(&prepared, 0x51, &sound).expect("the driver has recovered");
+}
+
+#[test]
+#[ignore = "run in a process of its own by calls_are_in_order_and_in_the_context"]
+fn apart_kernels_of_the_table() {
+    if !is_apart() {
+        return;
+    }
+    if let Err(missing) = ptx::ensure_embedded() {
+        // What is left: that it says so, and retains nothing.
+        let error = Kernels::open(0).expect_err("there is nothing to load");
+        assert_eq!(error.to_string(), missing.to_string());
+        assert_eq!(calls(), [""; 0]);
+        println!("kernels of the table: not looked at, {missing}");
+        return;
+    }
+    let kernels = Kernels::open(0).expect("the fake driver has a device");
+    assert_eq!(calls(), ["retain 0"]);
+    // A and B have odd rows: both are padded, into the workspace, before the kernel reads them there.
+    let shape = GemmShape::with_ld(64, 64, 63, 63, 65, 64).expect("valid");
+    let gemm = Gemm::<()>::new(shape);
+    let policy = Policy {
+        family: Some(Family::MMA_SYNC),
+        ..Policy::default()
+    };
+    let plan = gemm.plan::<f16, f16>(kernels.profile(), &policy).expect("it fits");
+    // Eight threads at once load each module once.
+    let start = Barrier::new(8);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                start.wait();
+                kernels
+                    .prepare::<f16, f16, _>(&plan, &gemm)
+                    .map(drop)
+                    .expect("the fake driver has everything");
+            });
+        }
+    });
+    let loaded = calls()
+        .into_iter()
+        .filter(|line| line.starts_with("load module"))
+        .count();
+    assert_eq!(loaded, 2, "the kernel and that which pads");
+
+    let prepared = kernels.prepare::<f16, f16, _>(&plan, &gemm).expect("loaded");
+    let prepared = prepared.with_checks(Checks::Arithmetic);
+    calls();
+    let operands = Operands::new(A + 2, B, C).workspace(WORKSPACE, prepared.workspace_bytes());
+    enqueue(&prepared, 0x51, &operands).expect("sound");
+    let called = calls();
+    let [_, pad_a, pad_b, launch, _] = &called[..] else {
+        panic!("{called:?}")
+    };
+    assert_eq!(pad_a, "pad 0x100000002 to 0x100410000, on 0x51");
+    // 64 rows of 64 elements.
+    assert_eq!(pad_b, "pad 0x100100000 to 0x100412000, on 0x51");
+    assert!(
+        launch.contains("0x100410000 0x100412000 0x100200000 0x0 0x0 0x0;"),
+        "{launch}"
+    );
+    drop(kernels);
+    assert_eq!(calls(), [""; 0]);
+    drop(prepared);
+    let called = calls();
+    assert!(
+        called.iter().filter(|line| line.starts_with("unload")).count() == 2,
+        "{called:?}"
+    );
+    assert_eq!(called.last().map(String::as_str), Some("release 0"));
+}

@@ -1,0 +1,364 @@
+//! A driver library that computes nothing and writes down what it is asked to do. `tests/enqueue.rs` compiles it with
+//! plain rustc.
+//!
+//! It has one device, two contexts, a stream of each, and addresses that say what they are of by their upper half.
+
+#![crate_type = "cdylib"]
+#![allow(non_snake_case, clippy::missing_safety_doc)]
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::Mutex;
+
+type CUresult = u32;
+
+const SUCCESS: CUresult = 0;
+const INVALID_CONTEXT: CUresult = 201;
+const NOT_FOUND: CUresult = 500;
+
+/// The primary context and another one, and a stream of each.
+const PRIMARY: usize = 0x100;
+const OTHER: usize = 0x200;
+const STREAM: usize = 0x51;
+const OTHER_STREAM: usize = 0x52;
+
+/// What was called, a line each.
+static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The function that is to fail next, and with what.
+static FAILS: Mutex<Option<(String, CUresult)>> = Mutex::new(None);
+/// Modules that are loaded: their texts. A handle is an index plus 1.
+static MODULES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Functions that were looked up: their names. A handle is an index plus 1.
+static FUNCTIONS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static CURRENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+fn current() -> usize {
+    CURRENT.with_borrow(|stack| stack.last().copied().unwrap_or(0))
+}
+
+/// Writes a call down, and says how it ends. All but a few need a context.
+fn called(name: &str, line: String) -> CUresult {
+    LOG.lock().unwrap().push(line);
+    let mut fails = FAILS.lock().unwrap();
+    match fails.take() {
+        Some((of, code)) if of == name => code,
+        other => {
+            *fails = other;
+            if current() == 0 { INVALID_CONTEXT } else { SUCCESS }
+        }
+    }
+}
+
+/// Hands out what was called since the last time.
+#[unsafe(no_mangle)]
+pub extern "C" fn fakeLog(take: extern "C" fn(*const u8, usize)) {
+    for line in LOG.lock().unwrap().drain(..) {
+        take(line.as_ptr(), line.len());
+    }
+}
+
+/// Has the next call of a function fail.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fakeFail(name: *const c_char, code: CUresult) {
+    // SAFETY: the test passes a C string.
+    let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned();
+    *FAILS.lock().unwrap() = Some((name, code));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuInit(_: c_uint) -> CUresult {
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
+    // SAFETY: the caller's place, as for all below.
+    unsafe { version.write(12_040) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
+    // SAFETY: as above.
+    unsafe { count.write(1) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> CUresult {
+    // SAFETY: as above.
+    unsafe { device.write(ordinal) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, _: c_int) -> CUresult {
+    let text = c"fake";
+    assert!(text.count_bytes() < len as usize);
+    // SAFETY: there is room.
+    unsafe { name.copy_from(text.as_ptr(), text.count_bytes() + 1) };
+    SUCCESS
+}
+
+/// Those of an H200 that planning looks at; 1 for all others.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c_int) -> CUresult {
+    let found = match attribute {
+        1 => 1024,
+        8 => 49_152,
+        10 => 32,
+        12 | 82 => 65_536,
+        16 => 132,
+        39 => 2048,
+        75 => 9,
+        76 => 0,
+        81 => 233_472,
+        97 => 232_448,
+        106 => 32,
+        111 => 1024,
+        _ => 1,
+    };
+    // SAFETY: as above.
+    unsafe { value.write(found) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _: c_int) -> CUresult {
+    // SAFETY: as above.
+    unsafe { bytes.write(80 << 30) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int) -> CUresult {
+    LOG.lock().unwrap().push(format!("retain {device}"));
+    // SAFETY: as above.
+    unsafe { context.write(PRIMARY) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> CUresult {
+    LOG.lock().unwrap().push(format!("release {device}"));
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetCurrent(context: *mut usize) -> CUresult {
+    // SAFETY: as above.
+    unsafe { context.write(current()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxPushCurrent_v2(context: usize) -> CUresult {
+    LOG.lock().unwrap().push(format!("push {context:#x}"));
+    CURRENT.with_borrow_mut(|stack| stack.push(context));
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxPopCurrent_v2(context: *mut usize) -> CUresult {
+    let popped = CURRENT.with_borrow_mut(Vec::pop);
+    LOG.lock().unwrap().push(format!("pop {:#x}", popped.unwrap_or(0)));
+    // SAFETY: as above.
+    unsafe { context.write(popped.unwrap_or(0)) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetDevice(device: *mut c_int) -> CUresult {
+    // SAFETY: as above.
+    unsafe { device.write(0) };
+    called("cuCtxGetDevice", "device".to_owned())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleLoadDataEx(
+    module: *mut usize,
+    image: *const c_char,
+    _: c_uint,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> CUresult {
+    let mut modules = MODULES.lock().unwrap();
+    // SAFETY: as above; PTX is a C string.
+    unsafe {
+        modules.push(CStr::from_ptr(image).to_str().unwrap().to_owned());
+        module.write(modules.len());
+    }
+    called("cuModuleLoadDataEx", format!("load module {}", modules.len()))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuModuleUnload(module: usize) -> CUresult {
+    called("cuModuleUnload", format!("unload module {module}"))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) -> CUresult {
+    // SAFETY: as above.
+    let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap();
+    if !MODULES.lock().unwrap()[module - 1].contains(name) {
+        return NOT_FOUND;
+    }
+    let mut functions = FUNCTIONS.lock().unwrap();
+    functions.push(name.to_owned());
+    // SAFETY: as above.
+    unsafe { function.write(functions.len()) };
+    called("cuModuleGetFunction", format!("find {name}"))
+}
+
+fn name_of(function: usize) -> String {
+    FUNCTIONS.lock().unwrap()[function - 1].clone()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: usize) -> CUresult {
+    // SAFETY: as above.
+    unsafe { value.write(0) };
+    called("cuFuncGetAttribute", format!("ask {attribute} of {}", name_of(function)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuFuncSetAttribute(function: usize, attribute: c_int, value: c_int) -> CUresult {
+    called(
+        "cuFuncSetAttribute",
+        format!("set {attribute} of {} to {value}", name_of(function)),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuFuncLoad(function: usize) -> CUresult {
+    called("cuFuncLoad", format!("force {}", name_of(function)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD32Async(address: u64, value: c_uint, count: usize, stream: usize) -> CUresult {
+    called(
+        "cuMemsetD32Async",
+        format!("memset {address:#x} to {value}, {count} words, on {stream:#x}"),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamGetCtx(stream: usize, context: *mut usize) -> CUresult {
+    let owner = match stream {
+        STREAM => PRIMARY,
+        OTHER_STREAM => OTHER,
+        _ => current(),
+    };
+    // SAFETY: as above.
+    unsafe { context.write(owner) };
+    called("cuStreamGetCtx", format!("whose stream is {stream:#x}"))
+}
+
+/// What an address is of, by its upper half; allocations are of 1 MiB.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuPointerGetAttributes(
+    count: c_uint,
+    attributes: *const c_int,
+    data: *const *mut u64,
+    address: u64,
+) -> CUresult {
+    const SIZE: u64 = 1 << 20;
+    // (type, context, device, managed, device pointer)
+    let (kind, context, device, is_managed, on_device) = match address >> 32 {
+        1 => (2, PRIMARY as u64, 0, 0, address),
+        2 => (2, OTHER as u64, 0, 0, address),
+        3 => (2, 0x300, 1, 0, address),
+        4 => (2, 0, 0, 0, address),
+        5 => (1, OTHER as u64, 0, 0, address),
+        6 => (1, PRIMARY as u64, 0, 0, address + SIZE),
+        7 => (2, OTHER as u64, 1, 1, address),
+        8 => (3, PRIMARY as u64, 0, 0, address),
+        _ => (0, 0, 0, 0, 0),
+    };
+    for at in 0..count as usize {
+        // SAFETY: as many attributes and places as were counted.
+        unsafe {
+            let value = match attributes.add(at).read() {
+                1 => context,
+                2 => kind,
+                3 => on_device,
+                8 => is_managed,
+                9 => device,
+                11 => address / SIZE * SIZE,
+                12 if kind != 0 => SIZE,
+                _ => 0,
+            };
+            data.add(at).read().write(value);
+        }
+    }
+    called("cuPointerGetAttributes", format!("what is {address:#x}"))
+}
+
+/// The kernel's name, its geometry, and the words of its parameters that say what it accesses.
+unsafe fn launched(
+    function: usize,
+    [grid, block, bytes]: [u32; 3],
+    stream: usize,
+    arguments: *const *const u64,
+) -> String {
+    let name = name_of(function);
+    // SAFETY: a kernel's first argument is its parameters, or a pointer, of which there are two.
+    unsafe {
+        let first = arguments.read();
+        if name == "copy_rows_b16" {
+            let to = arguments.add(1).read();
+            return format!("pad {:#x} to {:#x}, on {stream:#x}", first.read(), to.read());
+        }
+        let pointers: Vec<String> = (0..6).map(|at| format!("{:#x}", first.add(at).read())).collect();
+        let word = |at: usize| first.cast::<u32>().add(12 + at).read();
+        format!(
+            "launch {name} {grid} x {block}, {bytes} B, on {stream:#x}: {}; k {}, alpha {}, beta {}, splits {}",
+            pointers.join(" "),
+            word(2),
+            f32::from_bits(word(6)),
+            f32::from_bits(word(7)),
+            word(9),
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+#[rustfmt::skip]
+pub unsafe extern "C" fn cuLaunchKernel(
+    function: usize, grid_x: c_uint, _: c_uint, _: c_uint, block_x: c_uint, _: c_uint, _: c_uint, bytes: c_uint,
+    stream: usize, arguments: *const *const u64, _: *mut c_void,
+) -> CUresult {
+    // SAFETY: as above.
+    let line = unsafe { launched(function, [grid_x, block_x, bytes], stream, arguments) };
+    called("cuLaunchKernel", line)
+}
+
+#[repr(C)]
+pub struct LaunchConfig {
+    grid: [u32; 3],
+    block: [u32; 3],
+    bytes: u32,
+    stream: usize,
+    attributes: *const u32,
+    attribute_count: u32,
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLaunchKernelEx(
+    config: *const LaunchConfig,
+    function: usize,
+    arguments: *const *const u64,
+    _: *mut c_void,
+) -> CUresult {
+    // SAFETY: as above. The one attribute is programmatic stream serialization: 6, then 1 after 4 bytes of padding.
+    let line = unsafe {
+        let config = &*config;
+        let attribute = [config.attributes.read(), config.attributes.add(2).read()];
+        assert!(config.attribute_count == 1 && attribute == [6, 1]);
+        launched(function, [config.grid[0], config.block[0], config.bytes], config.stream, arguments)
+    };
+    called("cuLaunchKernelEx", format!("early {line}"))
+}
