@@ -193,7 +193,7 @@ fn apart_prepare_and_enqueue() {
     // Everything is asked before the first operation.
     let sound = operands(&prepared);
     enqueue(&prepared, 0x51, &sound).expect("sound");
-    let launch = "early launch fake_gemm_f16 4 x 128, 131072 B, on 0x51: 0x100000000 0x100100000 0x100200000 \
+    let launch = "launch fake_gemm_f16 4 x 128, 131072 B, on 0x51: 0x100000000 0x100100000 0x100200000 \
                   0x100300000 0x100410000 0x100400000; k 512, alpha 0.5, beta 2, splits 2";
     let memset = "memset 0x100400000 to 0, 16384 words, on 0x51";
     let asked = [
@@ -219,7 +219,9 @@ fn apart_prepare_and_enqueue() {
     let mut cleared = sound;
     cleared.workspace.counters = Counters::Zero;
     enqueue(&unchecked, 0x51, &cleared).expect("sound");
-    assert_eq!(calls(), with(&[launch]));
+    // After a kernel, and not after a memset, the launch may begin early.
+    let early = format!("early {launch}");
+    assert_eq!(calls(), with(&[&early]));
 
     // With alpha 0 neither A nor B is read, nor is there anything to split.
     let without_k = Operands {
@@ -398,6 +400,10 @@ fn apart_a_driver_that_fails_leaves_the_context() {
         ),
         (c"cuStreamGetCtx", 400, "cuStreamGetCtx failed: InvalidHandle (400)"),
     ] {
+        let mut sound = sound;
+        if name != c"cuMemsetD32Async" {
+            sound.workspace.counters = Counters::Zero;
+        }
         fail_next(name, code);
         let error = enqueue(&prepared, 0x51, &sound).expect_err("the driver fails");
         assert_eq!(

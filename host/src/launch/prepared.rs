@@ -258,13 +258,16 @@ impl Prepared {
         for (argument, map) in arguments[1..].iter_mut().zip(maps.iter().flatten()) {
             *argument = std::ptr::from_ref(map).cast::<c_void>().cast_mut();
         }
+        let clears = workspace.has_counters && operands.workspace.counters == Counters::Unknown;
+        // A launch begins early only while another kernel ends.
+        let follows_a_memset = clears && copies == [None; 2];
         // SAFETY: the caller's promises, checked above as far as they can be. 1. Operands and workspace are as long as
         // the plan says, and C and the workspace overlap nothing. 2. The argument lists are those of the entry points,
         // and each argument lives until the call has copied it. 3. Grid, block and dynamic bytes are those of the plan,
         // which only `plan()` makes, from the layout that the kernel indexes with. 4. Only kernels that wait for the
         // launch before them by themselves are launched so.
         unsafe {
-            if workspace.has_counters && operands.workspace.counters == Counters::Unknown {
+            if clears {
                 let words = workspace.counters_bytes / size_of::<u32>();
                 succeeded("cuMemsetD32Async", cust_raw::cuMemsetD32Async(base, 0, words, stream))?;
             }
@@ -275,7 +278,7 @@ impl Prepared {
             }
             let (grid, [x, y]) = ([blocks, 1, 1], kernel.block);
             let dynamic_bytes = plan.dynamic_bytes().get();
-            match kernel.supports.dependent_launch {
+            match kernel.supports.dependent_launch && !follows_a_memset {
                 true => dependent::launch(stream, self.function, grid, [x, y, 1], dynamic_bytes, &arguments),
                 false => launch_kernel(stream, self.function, grid, [x, y, 1], dynamic_bytes, &mut arguments),
             }
