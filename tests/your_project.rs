@@ -167,6 +167,7 @@ fn every_page_has_the_same_blocks() {
         "compat/cuda_std/README.md",
         "compat/cuda_builder/README.md",
         "docs/use-from-your-project.md",
+        "docs/device-buffers.md",
     ] {
         let text = read(page);
         assert!(text.contains(&path) && text.contains(&git), "{page}");

@@ -1,8 +1,50 @@
 //! Tiled matrix multiplication on GPUs in pure Rust.
 //!
 //! ```text
-//! Gemm --(device query)--> DeviceProfile --(plan)--> Plan --(launch)--> C --(check)--> Verdict
+//! Gemm --(device query)--> DeviceProfile --(plan)--> Plan --(prepare)--> Prepared --(enqueue)--> C --(check)--> Verdict
 //! ```
+//!
+//! # Device pointers and streams
+//!
+//! [`launch::Kernels`] holds the kernels of a CUDA context. A product is planned, prepared once, and enqueued as often as
+//! you like: on your stream and your device pointers, from any thread, also while the stream is captured into a graph. To
+//! enqueue allocates nothing and synchronizes nothing.
+//!
+//! ```no_run
+//! use tilewright::dispatch::Policy;
+//! use tilewright::half::f16;
+//! use tilewright::launch::{CUdeviceptr, CUstream, Kernels, Operands, Prepared};
+//! use tilewright::{Activation, Gemm, GemmShape};
+//!
+//! /// y (batch x outputs, f32) = gelu(x (batch x inputs, f16) * w (inputs x outputs, f16) + bias (outputs, f16))
+//! fn prepare(kernels: &Kernels, batch: usize, inputs: usize, outputs: usize) -> tilewright::Result<Prepared> {
+//!     let shape = GemmShape::packed(batch, outputs, inputs)?;
+//!     let gemm = Gemm::<()>::new(shape).bias(()).activation(Activation::Gelu);
+//!     let plan = gemm.plan::<f16, f32>(kernels.profile(), &Policy::default())?;
+//!     kernels.prepare::<f16, f32, _>(&plan, &gemm)
+//! }
+//!
+//! /// The workspace has `layer.workspace_bytes()`.
+//! fn forward(
+//!     layer: &Prepared,
+//!     [x, w, bias, y, workspace]: [CUdeviceptr; 5],
+//!     stream: CUstream,
+//! ) -> tilewright::Result<()> {
+//!     let operands = Operands::new(x, w, y).bias(bias).workspace(workspace, layer.workspace_bytes());
+//!     // SAFETY: the pointers are to memory of these shapes and types, which lives until the stream is done with it.
+//!     unsafe { layer.enqueue(stream, &operands) }
+//! }
+//!
+//! let kernels = Kernels::open(0)?; // shares the primary context with every other library; keep it
+//! let layer = prepare(&kernels, 64, 4096, 14336)?;
+//! # Ok::<(), tilewright::Error>(())
+//! ```
+//!
+//! Bad pointers, workspaces and streams are refused with the numbers ([`launch::OperandError`]). With the feature
+//! `cudarc` the same takes slices and streams of cudarc 0.19 (`launch::Slices`). The examples `device_buffers`,
+//! `streams_and_graph` and `cudarc` of this crate run all of it; `docs/device-buffers.md` has the details.
+//!
+//! # Host slices
 //!
 //! A product of two host slices, on the GPU if there is one, else on the CPU:
 //!
