@@ -33,7 +33,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    // Once per device. The primary context is shared with every other library of the process; it does not become current.
+    // Once per device. The primary context is shared with every other library of the process; it does not become
+    // current.
     let kernels = Kernels::open(0)?;
 
     // Yours: a context, a stream, device memory.

@@ -1,14 +1,15 @@
 //! Tiled matrix multiplication on GPUs in pure Rust.
 //!
 //! ```text
-//! Gemm --(device query)--> DeviceProfile --(plan)--> Plan --(prepare)--> Prepared --(enqueue)--> C --(check)--> Verdict
+//! Gemm --(device query)--> DeviceProfile --(plan)--> Plan
+//! Plan --(prepare)--> Prepared --(enqueue on a stream)--> C --(check)--> Verdict
 //! ```
 //!
 //! # Device pointers and streams
 //!
-//! [`launch::Kernels`] holds the kernels of a CUDA context. A product is planned, prepared once, and enqueued as often as
-//! you like: on your stream and your device pointers, from any thread, also while the stream is captured into a graph. To
-//! enqueue allocates nothing and synchronizes nothing.
+//! [`launch::Kernels`] holds the kernels of a CUDA context. A product is planned, prepared once, and enqueued as often
+//! as you like: on your stream and your device pointers, from any thread, also while the stream is captured into a
+//! graph. To enqueue allocates nothing and synchronizes nothing.
 //!
 //! ```no_run
 //! use tilewright::dispatch::Policy;

@@ -92,7 +92,8 @@ impl ContextHandle {
 impl Drop for ContextHandle {
     fn drop(&mut self) {
         if self.is_retained {
-            // SAFETY: it was retained once. A driver that is shutting down answers with an error, which changes nothing.
+            // SAFETY: it was retained once. A driver that is shutting down answers with an error, which changes
+            // nothing.
             unsafe { cust_raw::cuDevicePrimaryCtxRelease_v2(self.device) };
         }
     }

@@ -107,9 +107,9 @@ impl Prepared {
         }
     }
 
-    /// Enqueues the product on a stream of cudarc's: [`Prepared::enqueue`] with slices, whose events order it after what
-    /// wrote and read them on other streams. The slices have at least the plan's elements; longer ones may be larger
-    /// matrices' parts.
+    /// Enqueues the product on a stream of cudarc's: [`Prepared::enqueue`] with slices, whose events order it after
+    /// what wrote and read them on other streams. The slices have at least the plan's elements; longer ones may be
+    /// larger matrices' parts.
     ///
     /// For stream capture, cudarc's event tracking has to be off (`CudaContext::disable_event_tracking`): a captured
     /// stream cannot wait for an event from outside. A captured graph is of these slices' memory, which has to outlive
@@ -197,10 +197,10 @@ impl Prepared {
                 }),
             factors,
         };
-        // SAFETY: 1. The slices have the elements (checked above) of the types that were prepared, in this context. They
-        // are freed on a stream that waits for the events which are recorded below. 2. C and the workspace are borrowed
-        // exclusively, and the events order their other users. 3. Nothing is promised of the counters. 4. The stream is
-        // cudarc's and of this context.
+        // SAFETY: 1. The slices have the elements (checked above) of the types that were prepared, in this context.
+        // They are freed on a stream that waits for the events which are recorded below. 2. C and the workspace are
+        // borrowed exclusively, and the events order their other users. 3. Nothing is promised of the counters. 4. The
+        // stream is cudarc's and of this context.
         unsafe { self.enqueue(stream.cu_stream().cast(), &operands) }
     }
 }

@@ -157,9 +157,9 @@ impl Gpu {
             factors: Factors { alpha, beta },
         };
         // SAFETY: 1. The operands span what the plan says (checked above), are of its types (checked by `prepare`), and
-        // are freed, by a call that waits for the device, no earlier than this `Gpu` goes. 2. C is borrowed exclusively,
-        // and the workspace is this `Gpu`'s alone, whose launches are all on one stream. 3. `OwnedWorkspace` has the
-        // counters' promise. 4. The stream is of the primary context, as the kernels are.
+        // are freed, by a call that waits for the device, no earlier than this `Gpu` goes. 2. C is borrowed
+        // exclusively, and the workspace is this `Gpu`'s alone, whose launches are all on one stream. 3.
+        // `OwnedWorkspace` has the counters' promise. 4. The stream is of the primary context, as the kernels are.
         let enqueued = unsafe { prepared.enqueue(self.stream.as_inner(), &operands) };
         if finish.factors.reads_operands() {
             workspace.used_by(&prepared, enqueued.is_ok());
@@ -244,8 +244,8 @@ impl Gpu {
     }
 }
 
-/// A workspace that grows with what is launched: all launches are on one stream, so one has done with it before the next
-/// begins.
+/// A workspace that grows with what is launched: all launches are on one stream, so one has done with it before the
+/// next begins.
 #[derive(Default)]
 struct OwnedWorkspace {
     buffer: Option<DeviceBuffer<u8>>,

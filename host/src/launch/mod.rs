@@ -11,8 +11,8 @@
 //!   nothing, is legal under stream capture, and may run on several threads and streams at once.
 //! - [`Gpu`]: the same for callers who own neither stream nor buffers. It has a stream, allocates [`DeviceMatrix`], and
 //!   keeps a workspace. Safe, and bound to the thread that opened it.
-//! - With the feature `cudarc`, `Kernels::of_cudarc` and `Prepared::enqueue_slices` take the contexts, streams and slices
-//!   of cudarc 0.19.
+//! - With the feature `cudarc`, `Kernels::of_cudarc` and `Prepared::enqueue_slices` take the contexts, streams and
+//!   slices of cudarc 0.19.
 //!
 //! What this module does not do: it chooses nothing (that is [`dispatch`](crate::dispatch)) and checks no result (that
 //! is [`check`](crate::check)).

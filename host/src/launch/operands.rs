@@ -96,12 +96,13 @@ pub enum Counters {
     Zero,
 }
 
-/// What [`Prepared::enqueue`](super::Prepared::enqueue) checks. Null pointers, alignment, overlaps, the workspace's size
-/// and the bias are arithmetic, and are always checked.
+/// What [`Prepared::enqueue`](super::Prepared::enqueue) checks. Null pointers, alignment, overlaps, the workspace's
+/// size and the bias are arithmetic, and are always checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checks {
-    /// Asks the driver too (`cuPointerGetAttributes` of each buffer, `cuStreamGetCtx`): whether a kernel of this context
-    /// can access each buffer, whether its allocation is long enough, and whether the stream is of this context.
+    /// Asks the driver too (`cuPointerGetAttributes` of each buffer, `cuStreamGetCtx`): whether a kernel of this
+    /// context can access each buffer, whether its allocation is long enough, and whether the stream is of this
+    /// context.
     #[default]
     Full,
     /// Arithmetic alone: for callers who know their buffers, such as an allocator's own layer, and for memory that the
@@ -181,8 +182,8 @@ impl Span {
         }
     }
 
-    /// Whether two buffers share bytes. Rows of matrices with one stride may be interleaved, as two blocks of columns of
-    /// one larger matrix are: they share none. With different strides ranges that overlap count as shared.
+    /// Whether two buffers share bytes. Rows of matrices with one stride may be interleaved, as two blocks of columns
+    /// of one larger matrix are: they share none. With different strides ranges that overlap count as shared.
     fn overlaps(&self, other: &Self) -> bool {
         let ([begin, end], [other_begin, other_end]) = (self.range(), other.range());
         if end <= other_begin || other_end <= begin {

@@ -161,27 +161,27 @@ impl Prepared {
         self.epilogue == Epilogue::of::<T, C, B>(problem) && self.plan() == plan
     }
 
-    /// Enqueues the product on a stream, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, and returns before it
-    /// is done. With `alpha` 0 neither A nor B is read, with `beta` 0 C is not; padding between the rows of C is neither
-    /// read nor written. At most four operations are enqueued, in this order: the memset of the counters, the padding of
-    /// A, that of B, the kernel. The tensor maps hold the addresses: a captured graph is of these buffers.
+    /// Enqueues the product on a stream, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, and returns before
+    /// it is done. With `alpha` 0 neither A nor B is read, with `beta` 0 C is not; padding between the rows of C is
+    /// neither read nor written. At most four operations are enqueued, in this order: the memset of the counters, the
+    /// padding of A, that of B, the kernel. The tensor maps hold the addresses: a captured graph is of these buffers.
     ///
-    /// Allocates no memory, on host or device, and synchronizes nothing. Legal while the stream is captured into a graph
-    /// (with a driver of CUDA 12.3 or later for kernels with
+    /// Allocates no memory, on host or device, and synchronizes nothing. Legal while the stream is captured into a
+    /// graph (with a driver of CUDA 12.3 or later for kernels with
     /// [`dependent_launch`](tilewright_contract::Features::dependent_launch)); the captured addresses, the workspace
     /// included, are used at each replay. An error leaves a capture as it was, unless the driver itself refused an
     /// operation. The context that is current on this thread stays so.
     ///
     /// # Errors
-    /// [`Error::Operand`] for what [`Checks`] finds, with the numbers, and [`Error::InvalidArgument`] for factors that the
-    /// kernel does not have; nothing was enqueued. [`Error::Driver`] when the driver refuses an operation.
+    /// [`Error::Operand`] for what [`Checks`] finds, with the numbers, and [`Error::InvalidArgument`] for factors that
+    /// the kernel does not have; nothing was enqueued. [`Error::Driver`] when the driver refuses an operation.
     ///
     /// # Safety
     /// From now until the product has run, and for a captured one until the last replay has run:
     /// 1. The pointers are to device memory with the elements that the plan's shape says, of the types that were
     ///    prepared, at least as long as [`GemmShape::span_elems`](tilewright_contract::GemmShape::span_elems); the
-    ///    workspace has [`workspace_bytes`](Self::workspace_bytes). [`Checks::Full`] finds most of what breaks this, not
-    ///    all: not a pointer into a neighbor within one allocation, not an allocation that is freed too early.
+    ///    workspace has [`workspace_bytes`](Self::workspace_bytes). [`Checks::Full`] finds most of what breaks this,
+    ///    not all: not a pointer into a neighbor within one allocation, not an allocation that is freed too early.
     /// 2. Nothing else writes A, B or the bias, and nothing else accesses C or the workspace, unless the order of
     ///    streams and events puts it before or after.
     /// 3. With [`Counters::Zero`], its promise.

@@ -98,9 +98,9 @@ pub fn primary_context() -> Outcome {
 
 /// A context that is not the primary one, while the primary one is current.
 pub fn other_context() -> Outcome {
-    let gpu = Gpu::open(0)?;
+    let _gpu = Gpu::open(0)?;
     let primary = driver::current()?;
-    let other = OtherContext::new()?;
+    let mut other = OtherContext::new()?;
     {
         // SAFETY: the context is destroyed after this block.
         let kernels = unsafe { Kernels::of_context(other.context)? };
@@ -108,14 +108,16 @@ pub fn other_context() -> Outcome {
         if driver::current()? != primary || kernels.context() == primary {
             return Err("the current context has changed".into());
         }
-        small.is_right_in(other.context, other.stream)?;
+        small.is_right_in(&mut other)?;
         if driver::current()? != primary {
             return Err("to enqueue changed the current context".into());
         }
     }
     drop(other);
-    drop(gpu);
-    Ok(())
+    match driver::current()? == primary {
+        true => Ok(()),
+        false => Err("to unload changed the current context".into()),
+    }
 }
 
 /// Pool memory, pinned memory of the host and managed memory: a kernel can access each, and the checks let it.
@@ -146,10 +148,11 @@ pub fn memory_of_every_kind() -> Outcome {
     other_order
 }
 
-/// A context of its own, with a stream.
+/// A context of its own, with a stream and memory.
 pub struct OtherContext {
     pub context: CUcontext,
     pub stream: CUstream,
+    allocated: Vec<CUdeviceptr>,
 }
 
 impl OtherContext {
@@ -158,6 +161,7 @@ impl OtherContext {
         let mut made = Self {
             context: null_mut(),
             stream: null_mut(),
+            allocated: Vec::new(),
         };
         let mut popped = null_mut();
         // SAFETY: the places outlive the calls. A new context is current until it is popped.
@@ -171,19 +175,29 @@ impl OtherContext {
     }
 
     /// Device memory of it, which goes with it.
-    pub fn allocate(&self, bytes: usize) -> Result<CUdeviceptr, Failed> {
+    pub fn allocate(&mut self, bytes: usize) -> Result<CUdeviceptr, Failed> {
         let mut address = 0;
         in_context(self.context, || {
             // SAFETY: the place outlives the call.
             ok(unsafe { cust_raw::cuMemAlloc_v2(&raw mut address, bytes) })
         })?;
+        self.allocated.push(address);
         Ok(address)
     }
 }
 
 impl Drop for OtherContext {
     fn drop(&mut self) {
-        // SAFETY: it is destroyed once, with all that it has.
+        // An error would be that of a test which has failed already.
+        let _ = in_context(self.context, || {
+            for &address in &self.allocated {
+                // SAFETY: it is freed once; the call waits for what uses it.
+                ok(unsafe { cust_raw::cuMemFree_v2(address) })?;
+            }
+            // SAFETY: it is destroyed once.
+            ok(unsafe { cust_raw::cuStreamDestroy_v2(self.stream) })
+        });
+        // SAFETY: it is destroyed once, and current nowhere.
         unsafe { cust_raw::cuCtxDestroy_v2(self.context) };
     }
 }
@@ -231,16 +245,10 @@ impl Small {
     }
 
     /// On memory of a context that is not current when the product is enqueued.
-    fn is_right_in(&self, context: CUcontext, stream: CUstream) -> Outcome {
-        let mut addresses = [0; 3];
-        in_context(context, || {
-            for address in &mut addresses {
-                // SAFETY: the place outlives the call; the memory goes with its context.
-                ok(unsafe { cust_raw::cuMemAlloc_v2(address, Self::BYTES) })?;
-            }
-            Ok(())
-        })?;
-        self.on(addresses, stream, |work| in_context(context, work))
+    fn is_right_in(&self, other: &mut OtherContext) -> Outcome {
+        let [a, b, c] = [(); 3].map(|()| other.allocate(Self::BYTES));
+        let context = other.context;
+        self.on([a?, b?, c?], other.stream, |work| in_context(context, work))
     }
 
     fn is_right_on(&self, addresses: [CUdeviceptr; 3], stream: CUstream) -> Outcome {

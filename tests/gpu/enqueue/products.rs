@@ -16,8 +16,8 @@ use crate::Outcome;
 /// Inputs of each product.
 pub const SETS: usize = 4;
 
-/// What buffers are rounded up to: `cp.async` with fewer valid bytes than it copies reads only those, but memcheck takes
-/// it for a read of all 16.
+/// What buffers are rounded up to: `cp.async` with fewer valid bytes than it copies reads only those, but memcheck
+/// takes it for a read of all 16.
 const ROUNDED_TO_BYTES: usize = 16;
 
 /// A, B, the bias and C, in this order.

@@ -52,7 +52,7 @@ impl Bad {
             ..Policy::default()
         };
         let plan = stated.plan::<f16, f16>(gpu.profile(), &policy)?;
-        let other = OtherContext::new()?;
+        let mut other = OtherContext::new()?;
         Ok(Self {
             memory: with_bias.memory()?,
             padded_memory: padded.memory()?,

@@ -1,5 +1,5 @@
-//! A driver library that computes nothing and writes down what it is asked to do. `tests/enqueue.rs` compiles it with
-//! plain rustc.
+//! A driver library that computes nothing and writes down what it is asked to do. The tests beside it compile it
+//! with plain rustc.
 //!
 //! It has one device, two contexts, a stream of each, and addresses that say what they are of by their upper half.
 

@@ -3,19 +3,19 @@
 
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
-#[path = "../../compat/cuda_driver_lazy/tests/common/mod.rs"]
+#[path = "../../../compat/cuda_driver_lazy/tests/common/mod.rs"]
 mod common;
+mod fake;
 
-use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
-use std::ptr::with_exposed_provenance_mut;
-use std::sync::{Barrier, Mutex};
+use std::sync::Barrier;
 use std::thread;
 
 use common::{fake_driver, is_apart, run_apart};
+use fake::{A, B, BIAS, C, OTHER, PRIMARY, WORKSPACE, calls, context, current, fail_next, stream};
 use half::f16;
 use tilewright::dispatch::{Plan, Policy};
-use tilewright::launch::{Buffer, CUcontext, CUstream, Checks, Counters, Kernels, OperandError, Operands, Prepared};
+use tilewright::launch::{Buffer, Checks, Counters, Kernels, OperandError, Operands, Prepared};
 use tilewright::{Activation, Error, ErrorKind, Factors, Family, Gemm, GemmShape, Operand, ptx};
 use tilewright_contract::{Alignment, Bytes, DType, Features, Kernel, SmemLayout, SplitK, Storage, Target};
 
@@ -43,60 +43,6 @@ static FAKE: Kernel = Kernel {
     }),
     ..Kernel::plain(FAMILY, "fake_gemm_f16", DType::F16, [64, 64, 64], 128)
 };
-
-// The fake driver's handles and addresses.
-const PRIMARY: usize = 0x100;
-const OTHER: usize = 0x200;
-const A: u64 = 0x1_0000_0000;
-const B: u64 = 0x1_0010_0000;
-const C: u64 = 0x1_0020_0000;
-const BIAS: u64 = 0x1_0030_0000;
-const WORKSPACE: u64 = 0x1_0040_0000;
-
-fn stream(handle: usize) -> CUstream {
-    with_exposed_provenance_mut(handle)
-}
-
-fn context(handle: usize) -> CUcontext {
-    with_exposed_provenance_mut(handle)
-}
-
-fn symbol(name: &CStr) -> *mut c_void {
-    let driver = cuda_driver_lazy::load().expect("the fake driver loads");
-    driver.symbol(name).expect("the fake driver has it").as_ptr()
-}
-
-/// What was called since the last time.
-fn calls() -> Vec<String> {
-    static TAKEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    extern "C" fn take(text: *const u8, len: usize) {
-        // SAFETY: the fake driver passes its text.
-        let line = unsafe { std::slice::from_raw_parts(text, len) };
-        TAKEN
-            .lock()
-            .expect("one thread asks")
-            .push(String::from_utf8_lossy(line).into_owned());
-    }
-    type Log = extern "C" fn(extern "C" fn(*const u8, usize));
-    // SAFETY: the fake driver's function has this type.
-    let log = unsafe { std::mem::transmute::<*mut c_void, Log>(symbol(c"fakeLog")) };
-    log(take);
-    std::mem::take(&mut TAKEN.lock().expect("one thread asks"))
-}
-
-/// Has the next call of a function fail.
-fn fail_next(name: &CStr, code: u32) {
-    type Fail = unsafe extern "C" fn(*const c_char, u32);
-    // SAFETY: the fake driver's function has this type, and takes a C string.
-    unsafe { std::mem::transmute::<*mut c_void, Fail>(symbol(c"fakeFail"))(name.as_ptr(), code) };
-}
-
-fn current() -> usize {
-    let mut found = std::ptr::null_mut();
-    // SAFETY: the place outlives the call.
-    unsafe { cust_raw::cuCtxGetCurrent(&raw mut found) };
-    found.addr()
-}
 
 fn stated(shape: GemmShape) -> Gemm<()> {
     Gemm::new(shape).beta(1.0).bias(()).activation(Activation::Relu)
@@ -133,7 +79,7 @@ fn enqueue(prepared: &Prepared, on: usize, operands: &Operands) -> tilewright::R
 
 #[test]
 fn calls_are_in_order_and_in_the_context() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/lib.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/enqueue/fake_driver.rs");
     let driver = fake_driver(&source, "fake_cuda", &[]);
     for test in [
         "apart_prepare_and_enqueue",
