@@ -186,6 +186,8 @@ impl Prepared {
     ///    streams and events puts it before or after.
     /// 3. With [`Counters::Zero`], its promise.
     /// 4. The stream exists and is of this context, or is a default stream.
+    /// 5. A kernel before it on the stream that was launched with programmatic dependent launch waits for what is before
+    ///    that one (`griddepcontrol.wait`), as all of this crate's do: ours waits for the last kernel alone.
     pub unsafe fn enqueue(&self, stream: CUstream, operands: &Operands) -> Result<()> {
         let factors = operands.factors;
         let launch = match factors.reads_operands() {
