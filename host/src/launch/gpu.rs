@@ -218,6 +218,7 @@ impl Gpu {
     /// # Errors
     /// [`Error::Driver`].
     pub fn usage(&self, kernel: &Kernel) -> Result<FunctionUsage> {
+        let _entered = self.kernels.enter()?;
         self.kernels.function(kernel)?.usage()
     }
 
@@ -226,6 +227,7 @@ impl Gpu {
     /// # Errors
     /// [`Error::Driver`].
     pub fn pad_rows_usage(&self) -> Result<FunctionUsage> {
+        let _entered = self.kernels.enter()?;
         self.kernels.pad_rows()?.usage()
     }
 
@@ -236,6 +238,7 @@ impl Gpu {
     /// # Errors
     /// [`Error::Driver`], with `InvalidValue` for more dynamic shared memory than a block may have.
     pub fn blocks_per_multiprocessor(&self, kernel: &Kernel, threads: u32, dynamic_bytes: Bytes) -> Result<u32> {
+        let _entered = self.kernels.enter()?;
         let function = self.kernels.function(kernel)?;
         if kernel.static_bytes().get() + dynamic_bytes.get() > self.profile().smem_per_block {
             function.raise_dynamic_limit(dynamic_bytes)?;
