@@ -30,7 +30,7 @@ fn profile(device: &str) -> DeviceProfile {
     DeviceProfile {
         name: device.to_owned(),
         installed: Some(Installed {
-            multiprocessors: product.multiprocessors,
+            sms: product.sms,
             l2_bytes: product.l2_bytes.try_into().expect("less than 4 GiB"),
             clock_khz: product.clock_khz,
             memory_bytes: 0,
@@ -72,7 +72,7 @@ fn moved(suite: &str) -> [usize; 2] {
             return picked != in_short(&now.summary(), dtype);
         }
         let now = serde_json::to_value(now.summary()).expect("plain data");
-        ["kernel", "tile", "slices"]
+        ["kernel", "tile", "splits"]
             .iter()
             .any(|of| now[of] != row["measured"]["plan"][of])
     };

@@ -103,7 +103,7 @@ fn every_access_names_its_state_space_and_none_is_to_local_memory() {
     let mut wrong = Vec::new();
     for (level, kernel, text) in entries() {
         for opcode in opcodes(text) {
-            // `cuda_std`'s atomics take generic addresses; slices are counted with two of them.
+            // `cuda_std`'s atomics take generic addresses; split-K counts with two of them.
             let counts = kernel.split_k.is_some() && opcode == "atom.relaxed.gpu.add.u32";
             // A pointer within a parameter is a generic address to LLVM: that of the bias.
             let is_bias = kernel.supports.epilogue && opcode == "ld.b16";
@@ -131,7 +131,7 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
         assert_eq!(has("ldmatrix."), is_of_tensor_cores, "{case}");
         assert_eq!(has("mma.sync."), is_of_tensor_cores, "{case}");
         assert!(has("ld.shared.") == tiled || is_of_tensor_cores, "{case}");
-        // Where K is sliced, blocks meet behind barriers.
+        // With split-K, CTAs synchronize through counters.
         assert_eq!(has("bar"), tiled || kernel.split_k.is_some(), "{case}");
         // The pipelined ones fill shared memory without registers.
         assert_eq!(has("cp.async."), pipelined, "{case}");

@@ -97,7 +97,7 @@ fn no_kernel_spills_when_assembled_for_just_one_architecture() {
 }
 
 #[test]
-fn the_copy_of_rows_fills_a_multiprocessor_and_spills_nowhere() {
+fn the_copy_of_rows_fills_an_sm_and_spills_nowhere() {
     for target in Target::all() {
         let inspected = inspect(&ptxas(), &target, &[Subject::PadRows]).unwrap_or_else(|error| panic!("{error}"));
         let [kernel] = &inspected[..] else {

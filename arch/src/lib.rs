@@ -1,4 +1,4 @@
-//! What each CUDA architecture offers a block and a multiprocessor.
+//! What each CUDA architecture offers a block and an SM.
 //!
 //! ```
 //! let arch = cuda_arch::find("sm_120")?;
@@ -7,7 +7,7 @@
 //! # Ok::<(), cuda_arch::UnknownArchitecture>(())
 //! ```
 //!
-//! The table holds what the architecture fixes. What differs between GPUs of one architecture - multiprocessors,
+//! The table holds what the architecture fixes. What differs between GPUs of one architecture - SMs,
 //! clocks, L2 cache, device memory - only a query of the device knows. [`COLUMNS`] names the source of every column.
 //!
 //! An architecture that is not in the table is an error, not a guess: limits have gone down from one number to a higher

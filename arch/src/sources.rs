@@ -50,7 +50,7 @@ const TABLE_32: Source = guide("table 32, shared memory capacity");
 /// Every field of [`Architecture`](crate::Architecture) but its names, in order.
 ///
 /// Two single cells are inferred, not read: `tensor_memory_per_sm` of 11.0, from its having the `tcgen05` instructions
-/// of 10.0, and `smem_reserved_per_block` of 7.5, which the traits do not list: its multiprocessor's and its block's
+/// of 10.0, and `smem_reserved_per_block` of 7.5, which the traits do not list: its SM's and its block's
 /// shared memory are equal in the guide, so there is none.
 pub static COLUMNS: &[Column] = &[
     column(

@@ -19,17 +19,17 @@ const SPILL_ALIGNMENT: u32 = 16;
 ///
 /// The law, in the order of the computation:
 ///
-/// 1. As many blocks share the multiprocessor as its slots for threads and for blocks have room for; threads count in
+/// 1. As many blocks share the SM as its slots for threads and for blocks have room for; threads count in
 ///    whole warps. Neither the registers of the kernel nor `.minnctapersm` count: a kernel that is alone on its
-///    multiprocessor leaves most of the memory idle.
-/// 2. A block's share is the multiprocessor's memory divided by them, but never more than the 48 KiB that may be
+///    SM leaves most of the memory idle.
+/// 2. A block's share is the SM's memory divided by them, but never more than the 48 KiB that may be
 ///    static.
 /// 3. From 9.0 on, what the system reserves for a block comes off, also off the 48 KiB. Before, it does not, although
-///    8.x reserves as much: a full multiprocessor may hold a block less than without spilling.
+///    8.x reserves as much: a full SM may hold a block less than without spilling.
 /// 4. The kernel's static memory comes off.
 /// 5. What is left holds whole slots: 4 bytes for each thread, this time without rounding to warps.
 ///
-/// For two architectures `ptxas` 13.0 has other numbers than the table: 9.0 counts with a multiprocessor of 164 KiB,
+/// For two architectures `ptxas` 13.0 has other numbers than the table: 9.0 counts with an SM of 164 KiB,
 /// which is 8.0's, and 11.0 with a reserve of 1152 bytes.
 ///
 /// 0 for a block of 0 threads.
@@ -49,7 +49,7 @@ pub fn spill_budget_bytes(arch: &Architecture, threads: u32, static_bytes: u32) 
 /// The threads of a block that `ptxas` assumes of a kernel without `.maxntid` whose registers it spills into shared
 /// memory, whatever the launch has.
 ///
-/// It is what the registers of a multiprocessor suffice for, counted with one more a thread than the kernel's cap
+/// It is what the registers of an SM suffice for, counted with one more a thread than the kernel's cap
 /// (`.maxnreg`, without it all that a thread can have), in whole warps, rounded up. 1024 for a cap of 64 registers; for
 /// fewer it is more threads than a block can have.
 ///
@@ -80,7 +80,7 @@ pub fn static_bytes_with_spills(arch: &Architecture, threads: u32, static_bytes:
     }
 }
 
-/// What `ptxas` takes a multiprocessor for.
+/// What `ptxas` takes an SM for.
 struct Assumed {
     smem_per_sm: u32,
     reserved: u32,
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// The multiprocessors of sm_120 hold 1536 threads, those of sm_90 2048.
+    /// The SMs of sm_120 hold 1536 threads, those of sm_90 2048.
     #[test]
     fn without_launch_bounds_the_cap_of_registers_decides() {
         for (name, cap, threads, expected) in [

@@ -14,9 +14,9 @@ pub struct Architecture {
     /// Products that have it.
     pub parts: &'static str,
 
-    /// Shared memory of a multiprocessor.
+    /// Shared memory of an SM.
     pub smem_per_sm: u32,
-    /// What the system takes of the multiprocessor's shared memory for each resident block. The opt-in limit does not
+    /// What the system takes of the SM's shared memory for each resident block. The opt-in limit does not
     /// contain it: it must not be subtracted again.
     pub smem_reserved_per_block: u32,
     /// Shared memory of a block, static and dynamic together, after opting in.
@@ -27,14 +27,14 @@ pub struct Architecture {
     pub smem_allocation_granularity: u32,
     /// How much of the unified cache can be shared memory, in KiB, ascending.
     pub carveouts_kib: &'static [u32],
-    /// The unified data cache of a multiprocessor (first-level cache and shared memory), in KiB.
+    /// The unified data cache of an SM (first-level cache and shared memory), in KiB.
     pub unified_cache_kib: u32,
     /// Banks of shared memory, of 4 bytes each.
     pub shared_memory_banks: u32,
-    /// Tensor memory of a multiprocessor; 0 where there is none.
+    /// Tensor memory of an SM; 0 where there is none.
     pub tensor_memory_per_sm: u32,
 
-    /// 32-bit registers of a multiprocessor.
+    /// 32-bit registers of an SM.
     pub registers_per_sm: u32,
     /// 32-bit registers of a block.
     pub registers_per_block: u32,
@@ -42,18 +42,18 @@ pub struct Architecture {
     pub registers_per_thread: u32,
     /// A warp's registers are rounded up to a multiple of this.
     pub register_allocation_per_warp: u32,
-    /// Parts of a multiprocessor that warps and registers are divided among.
+    /// Parts of an SM that warps and registers are divided among.
     pub subpartitions_per_sm: u32,
 
-    /// Resident threads of a multiprocessor.
+    /// Resident threads of an SM.
     pub threads_per_sm: u32,
-    /// Resident warps of a multiprocessor.
+    /// Resident warps of an SM.
     pub warps_per_sm: u32,
-    /// Resident blocks of a multiprocessor.
+    /// Resident blocks of an SM.
     pub blocks_per_sm: u32,
-    /// Barriers of a multiprocessor that the named barriers of its resident blocks share.
+    /// Barriers of an SM that the named barriers of its resident blocks share.
     pub block_barriers_per_sm: u32,
-    /// "Virtual resources" of a multiprocessor, a further limit on resident blocks; `None` where there is none.
+    /// "Virtual resources" of an SM, a further limit on resident blocks; `None` where there is none.
     pub virtual_resources_per_sm: Option<u32>,
 
     /// Threads of a warp.
@@ -116,7 +116,7 @@ const COMMON: Architecture = Architecture {
     clusters: true,
 };
 
-/// A row with 100 KiB a multiprocessor, which is what consumer parts have.
+/// A row with 100 KiB an SM, which is what consumer parts have.
 const CONSUMER: Architecture = Architecture {
     smem_per_sm: 100 * KIB,
     smem_per_block_optin: 99 * KIB,

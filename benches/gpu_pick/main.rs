@@ -64,7 +64,7 @@ struct Arguments {
 }
 
 /// Split-K factors that are tried.
-const SLICES: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
+const SPLITS: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 /// Most work tiles of a split-K launch for each SM; each split of a tile counts.
 const TILES_PER_SM: u32 = 8;
 
@@ -84,17 +84,13 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
         .iter()
         .filter(|kernel| has_own_tile(kernel) && kernel.taken(shape).is_some())
         .flat_map(|kernel| {
-            SLICES.map(|slices| Policy {
+            SPLITS.map(|splits| Policy {
                 kernel: Some(kernel),
-                splits: Some(slices),
+                splits: Some(splits),
                 ..Policy::default()
             })
         });
-    let multiprocessors = gpu
-        .profile()
-        .installed
-        .as_ref()
-        .map_or(0, |installed| installed.multiprocessors);
+    let sms = gpu.profile().installed.as_ref().map_or(0, |installed| installed.sms);
     let mut plans: Vec<Plan> = Vec::new();
     for policy in named.into_iter().chain(blocks) {
         // A tile that does not fit this element type is no candidate.
@@ -109,7 +105,7 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
             same && other.splits == work.splits
         });
         // Work tiles, not CTAs: a persistent CTA computes several.
-        if !known && (work.splits == 1 || plan.grid().tiles() <= TILES_PER_SM * multiprocessors) {
+        if !known && (work.splits == 1 || plan.grid().tiles() <= TILES_PER_SM * sms) {
             plans.push(plan);
         }
     }
@@ -153,7 +149,7 @@ struct Row {
 struct Candidate {
     kernel: String,
     tile: [u32; 2],
-    slices: u32,
+    splits: u32,
     /// Median.
     us: f64,
     us_q1: f64,
@@ -266,7 +262,7 @@ fn row<T: Element>(
     };
     let picked = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
     let launch = |plan: &Plan| (plan.kernel().symbol, plan.kernel().tile, plan.work().splits);
-    // The planner tries more numbers of slices than are timed here.
+    // The planner tries more split-K factors than are timed here.
     if !plans.iter().any(|plan| launch(plan) == launch(&picked)) {
         plans.push(picked.clone());
     }
@@ -305,7 +301,7 @@ fn row<T: Element>(
         .map(|(plan, times)| Candidate {
             kernel: plan.kernel().symbol.to_owned(),
             tile: [plan.kernel().tile.m, plan.kernel().tile.n],
-            slices: plan.work().splits,
+            splits: plan.work().splits,
             us: times.median,
             us_q1: times.q1,
             us_q3: times.q3,
@@ -320,7 +316,7 @@ fn row<T: Element>(
     let taken = candidates
         .iter()
         .find(|candidate| {
-            (candidate.kernel.as_str(), candidate.tile, candidate.slices)
+            (candidate.kernel.as_str(), candidate.tile, candidate.splits)
                 == (summary.kernel, summary.tile, summary.splits)
         })
         .ok_or_else(|| {
@@ -341,13 +337,13 @@ fn row<T: Element>(
     }))
 }
 
-/// The kernel, the tile, and the slices where there are some.
+/// The kernel, the tile, and the split-K factor where there is one.
 fn name(candidate: &Candidate) -> String {
     let family = candidate.kernel.split('_').take(3).collect::<Vec<_>>().join("_");
     let [m, n] = candidate.tile;
-    match candidate.slices {
+    match candidate.splits {
         1 => format!("{family} {m}x{n}"),
-        slices => format!("{family} {m}x{n} / {slices}"),
+        splits => format!("{family} {m}x{n} / {splits}"),
     }
 }
 

@@ -178,9 +178,9 @@ fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>,
             for timed in row.candidates.iter().filter(|timed| timed.is_of(&kernel)) {
                 let work = Work {
                     kernel,
-                    splits: timed.slices,
+                    splits: timed.splits,
                 };
-                let Some(rounds) = Rounds::new(&work, &shape, resident, machine.product.multiprocessors) else {
+                let Some(rounds) = Rounds::new(&work, &shape, resident, machine.product.sms) else {
                     continue;
                 };
                 let besides = LAUNCH_US + reduction_us(&work, &shape);
@@ -220,7 +220,7 @@ fn regret(rows: &[&Row], machine: &Machine, speeds: &Speeds) -> Result<f64, Box<
                 };
                 let work = Work {
                     kernel: tiled,
-                    splits: timed.slices,
+                    splits: timed.splits,
                 };
                 estimate_us(&work, &shape, machine.arch, &machine.product, speeds)
             };

@@ -86,7 +86,7 @@ fn describe(listing: &Listing) -> String {
         rows.extend([
             ("driver supports CUDA", installed.driver.clone()),
             ("memory", output::bytes(installed.memory_bytes)),
-            ("multiprocessors", installed.multiprocessors.to_string()),
+            ("SMs", installed.sms.to_string()),
             ("clock", format!("{} MHz", installed.clock_khz / 1000)),
             ("L2 cache", bytes(installed.l2_bytes)),
         ]);
@@ -98,31 +98,31 @@ fn describe(listing: &Listing) -> String {
             "shared memory of a block, opted in",
             bytes(profile.smem_per_block_optin),
         ),
-        ("shared memory of a multiprocessor", bytes(profile.smem_per_sm)),
+        ("shared memory of an SM", bytes(profile.smem_per_sm)),
         (
             "  taken by the driver for each block",
             bytes(profile.smem_reserved_per_block),
         ),
         (
-            "  opt-in limit + taken = multiprocessor's",
+            "  opt-in limit + taken = SM's",
             if listing.smem_identity_holds { "yes" } else { "NO" }.into(),
         ),
         ("", String::new()),
         (
-            "registers of a multiprocessor, a block",
+            "registers of an SM, a block",
             format!("{}, {}", profile.registers_per_sm, profile.registers_per_block),
         ),
         (
-            "threads of a multiprocessor, a block",
+            "threads of an SM, a block",
             format!("{}, {}", profile.threads_per_sm, profile.threads_per_block),
         ),
         ("threads of a warp", profile.warp_size.to_string()),
-        ("blocks of a multiprocessor", profile.blocks_per_sm.to_string()),
+        ("blocks of an SM", profile.blocks_per_sm.to_string()),
     ]);
     let mut text = output::render(output::pairs(rows));
     if !listing.smem_identity_holds {
         text.push_str(
-            "\nOn every known architecture since 8.0 a multiprocessor's shared memory is the opt-in limit of a block \
+            "\nOn every known architecture since 8.0 an SM's shared memory is the opt-in limit of a block \
              plus what the\n\
              driver takes for it. Here it is not: trust the limit of a block.\n",
         );

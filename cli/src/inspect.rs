@@ -14,7 +14,7 @@ use crate::choice::OnDevice;
 use crate::failure::{Failure, Result};
 use crate::{kernels, output, ptx};
 
-/// Show what ptxas makes of the kernels: registers, shared memory, spills, blocks of a multiprocessor, machine code
+/// Show what ptxas makes of the kernels: registers, shared memory, spills, blocks of an SM, machine code
 ///
 /// No GPU is needed, only NVIDIA's ptxas and for --sass nvdisasm, which `cargo xtask setup` fetches. They are looked
 /// for in the folder that TILEWRIGHT_CUDA_BIN names; without it in target/cuda-tools/bin, PATH, $CUDA_HOME/bin and
@@ -295,7 +295,7 @@ fn describe(listing: &Listing) -> String {
     text.push_str(&format!(
         "\nBytes, by ptxas {}, of a thread (stack, spills) or a block. tile: the widest that the planner launches; \
          shared: static by ptxas and\ndynamic by the plan, of the opt-in limit; blocks: how many such blocks a \
-         multiprocessor holds.\n",
+         SM holds.\n",
         listing.ptxas
     ));
     text.push_str(&remarks(&listing.kernels));

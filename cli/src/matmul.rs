@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use tilewright::check::Expected;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Accumulator, Activation, Backend, DType, Factors, Finish, Gemm, GemmShape, Operand, Options, OutputOf, Report,
+    Accumulator, Activation, Backend, DType, Epilogue, Factors, Gemm, GemmShape, Operand, Options, OutputOf, Report,
     Transpose, Verify,
 };
 
@@ -243,7 +243,7 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
         .as_deref()
         .map(|path| bias::<T>(shape, path, command.bf16))
         .transpose()?;
-    let finish = Finish {
+    let epilogue = Epilogue {
         factors,
         bias: bias.as_deref(),
         activation: match command.activation {
@@ -255,10 +255,20 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     let (a, b) = (a.read::<T>()?, b.read::<T>()?);
     spinner.set_message(format!("multiplying {shape}"));
     let verify = std::mem::take(&mut options.verify);
-    let mut product = tilewright::product(&Gemm { shape: *shape, finish }, &a, &b, before.as_deref(), &options)?;
+    let mut product = tilewright::product(
+        &Gemm {
+            shape: *shape,
+            epilogue,
+        },
+        &a,
+        &b,
+        before.as_deref(),
+        &options,
+    )?;
     if verify != Verify::None {
         spinner.set_message(format!("comparing {shape} with the reference"));
-        let expected = Expected::product(shape, &a, &b)?.finished(finish, before.as_deref().unwrap_or_default())?;
+        let expected =
+            Expected::product(shape, &a, &b)?.with_epilogue(epilogue, before.as_deref().unwrap_or_default())?;
         expected.verify(&product.c, verify)?;
         product.report.verified = verify;
     }
@@ -375,7 +385,7 @@ pub fn describe(report: &Report) -> String {
     }
     rows.extend(report.fallback.iter().map(|reason| ("not a GPU", reason.clone())));
     rows.extend([("kernel", report.kernel.to_owned())]);
-    rows.extend(output::copied(report.copied_ld, report.copied_bytes));
+    rows.extend(output::copied(report.padded_ld, report.padded_bytes));
     rows.extend([
         ("tile", geometry(report)),
         ("shared memory", shared_memory(report)),

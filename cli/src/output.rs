@@ -88,7 +88,7 @@ pub fn copied([a, b]: [Option<u32>; 2], all_bytes: u64) -> Option<(&'static str,
         (None, Some(ldb)) => format!("B into rows of {ldb} elements"),
         (Some(lda), Some(ldb)) => format!("A and B into rows of {lda} and {ldb} elements"),
     };
-    Some(("copied first", format!("{what}, {}", bytes(all_bytes))))
+    Some(("padded first", format!("{what}, {}", bytes(all_bytes))))
 }
 
 /// Says on a terminal what goes on; hidden where standard error is no terminal.

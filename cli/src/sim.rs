@@ -260,7 +260,7 @@ pub fn describe(listing: &Listing) -> String {
         ("kernel", plan.kernel.to_owned()),
         ("tile", output::tile(plan.tile)),
     ];
-    rows.extend(output::copied(plan.copied_ld, plan.copied_bytes));
+    rows.extend(output::copied(plan.padded_ld, plan.padded_bytes));
     rows.push((
         "result",
         if listing.equal {

@@ -42,7 +42,7 @@ pub fn query(ordinal: u32) -> Result<DeviceProfile> {
         blocks_per_sm: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
         warp_size: get(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
         installed: Some(Installed {
-            multiprocessors: get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            sms: get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             l2_bytes: get(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
             clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
             memory_bytes: device.total_memory().of_call("cuDeviceTotalMem")? as u64,

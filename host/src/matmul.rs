@@ -12,7 +12,7 @@ use crate::dispatch::{Plan, PlanError, Policy};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-use crate::problem::{Finish, Gemm, OutputOf, activate, activation_name, check_bias};
+use crate::problem::{Epilogue, Gemm, OutputOf, activate, activation_name, check_bias};
 use crate::reference::{self, check_lengths};
 use crate::simulate::{SimOptions, simulate};
 
@@ -81,19 +81,19 @@ pub fn product<T: Element, C: OutputOf<T>>(
     before: Option<&[C]>,
     options: &Options,
 ) -> Result<Product<C>> {
-    let finish = problem.finish;
-    let before = before.filter(|_| finish.factors.reads_c());
-    if finish.factors.reads_c() && before.is_none() {
+    let epilogue = problem.epilogue;
+    let before = before.filter(|_| epilogue.factors.reads_c());
+    if epilogue.factors.reads_c() && before.is_none() {
         return Err(Error::InvalidArgument(format!(
             "{} scale what C holds before, and it holds nothing",
-            finish.factors
+            epilogue.factors
         )));
     }
     let problem = Problem {
         shape: &problem.shape,
         a,
         b,
-        finish,
+        epilogue,
         before,
     };
     compute(&problem, options)
@@ -104,7 +104,7 @@ struct Problem<'a, T: Element, C> {
     shape: &'a GemmShape,
     a: &'a [T],
     b: &'a [T],
-    finish: Finish<&'a [T], T::Accumulator>,
+    epilogue: Epilogue<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
     before: Option<&'a [C]>,
 }
@@ -113,13 +113,13 @@ impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
     fn gemm(&self) -> Gemm<&'a [T], T::Accumulator> {
         Gemm {
             shape: *self.shape,
-            finish: self.finish,
+            epilogue: self.epilogue,
         }
     }
 
     /// What is summed: with alpha 0 nothing.
     fn summed(&self) -> GemmShape {
-        match self.finish.factors.reads_operands() {
+        match self.epilogue.factors.reads_operands() {
             true => *self.shape,
             false => self.shape.without_k(),
         }
@@ -136,7 +136,7 @@ impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
             return Ok(());
         }
         let expected = Expected::product(self.shape, self.a, self.b)?;
-        let expected = expected.finished(self.finish, self.before.unwrap_or_default())?;
+        let expected = expected.with_epilogue(self.epilogue, self.before.unwrap_or_default())?;
         expected.verify(c, verify)
     }
 }
@@ -147,7 +147,7 @@ fn compute<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, options: &Op
         shape, a, b, before, ..
     } = *problem;
     let before_len = before.map_or(usize::MAX, <[C]>::len);
-    check_bias(shape.n(), problem.finish.bias.map(<[T]>::len))?;
+    check_bias(shape.n(), problem.epilogue.bias.map(<[T]>::len))?;
     check_lengths(
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, before_len)],
@@ -193,15 +193,15 @@ fn on_gpu<T: Element, C: OutputOf<T>>(gpu: &Gpu, problem: &Problem<'_, T, C>, po
         copy_rows(problem.shape, before, &mut c);
     }
     let (a, b, mut c_device) = (gpu.upload(problem.a)?, gpu.upload(problem.b)?, gpu.upload(&c)?);
-    let bias = problem.finish.bias.map(|bias| gpu.upload(bias)).transpose()?;
-    let finish = Finish {
-        factors: problem.finish.factors,
+    let bias = problem.epilogue.bias.map(|bias| gpu.upload(bias)).transpose()?;
+    let epilogue = Epilogue {
+        factors: problem.epilogue.factors,
         bias: bias.as_ref(),
-        activation: problem.finish.activation,
+        activation: problem.epilogue.activation,
     };
     let gemm = Gemm {
         shape: *problem.shape,
-        finish,
+        epilogue,
     };
     let launch = || gpu.launch(&plan, &gemm, &a, &b, &mut c_device);
     let kernel_ms = f64::from(gpu.time_ms(launch)?);
@@ -242,7 +242,7 @@ fn of_plan<T: Element, C: OutputOf<T>>(
     device: String,
     kernel_ms: f64,
 ) -> Report {
-    let finish = problem.finish;
+    let epilogue = problem.epilogue;
     let shape = &plan.shape();
     let summary = plan.summary();
     Report {
@@ -253,13 +253,13 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         n: shape.n(),
         k: shape.k(),
         dtype: plan.kernel().dtype.name(),
-        alpha: decimal(finish.factors.alpha),
-        beta: decimal(finish.factors.beta),
-        bias: finish.bias.is_some(),
-        activation: activation_name(finish.activation),
+        alpha: decimal(epilogue.factors.alpha),
+        beta: decimal(epilogue.factors.beta),
+        bias: epilogue.bias.is_some(),
+        activation: activation_name(epilogue.activation),
         output: C::DTYPE.name(),
         tile: summary.tile,
-        slices: summary.splits,
+        splits: summary.splits,
         block: summary.block,
         grid: summary.grid,
         static_smem_bytes: summary.static_smem_bytes,
@@ -268,8 +268,8 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         b_part_bytes: summary.b_part_bytes,
         limit_bytes: summary.limit_bytes,
         opt_in: summary.opt_in,
-        copied_ld: summary.copied_ld,
-        copied_bytes: summary.copied_bytes,
+        padded_ld: summary.padded_ld,
+        padded_bytes: summary.padded_bytes,
         kernel_ms,
         gflops: gflops(&problem.summed(), kernel_ms),
         verified: Verify::None,
@@ -280,7 +280,7 @@ fn of_plan<T: Element, C: OutputOf<T>>(
 
 fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Policy) -> Result<Product<C>> {
     let &Problem {
-        shape, a, b, finish, ..
+        shape, a, b, epilogue, ..
     } = problem;
     if let Some(family) = policy.named_family() {
         return Err(Error::InvalidArgument(format!(
@@ -312,13 +312,13 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         n: shape.n(),
         k: shape.k(),
         dtype: T::DTYPE.name(),
-        alpha: decimal(finish.factors.alpha),
-        beta: decimal(finish.factors.beta),
-        bias: finish.bias.is_some(),
-        activation: activation_name(finish.activation),
+        alpha: decimal(epilogue.factors.alpha),
+        beta: decimal(epilogue.factors.beta),
+        bias: epilogue.bias.is_some(),
+        activation: activation_name(epilogue.activation),
         output: C::DTYPE.name(),
         tile: [u32::try_from(tile).unwrap_or(u32::MAX); 2],
-        slices: 1,
+        splits: 1,
         block: [0; 3],
         grid: [0; 3],
         static_smem_bytes: 0,
@@ -327,8 +327,8 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         b_part_bytes: 0,
         limit_bytes: 0,
         opt_in: false,
-        copied_ld: [None; 2],
-        copied_bytes: 0,
+        padded_ld: [None; 2],
+        padded_bytes: 0,
         kernel_ms,
         gflops: gflops(&problem.summed(), kernel_ms),
         verified: Verify::None,
@@ -341,7 +341,10 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
 /// What follows the sums of the rows from `first_row` on, each rounded once, to the type of C.
 fn finish_sums<T: Element, C: OutputOf<T>>(
     &Problem {
-        shape, finish, before, ..
+        shape,
+        epilogue,
+        before,
+        ..
     }: &Problem<'_, T, C>,
     first_row: usize,
     sums: &[T::Accumulator],
@@ -349,17 +352,17 @@ fn finish_sums<T: Element, C: OutputOf<T>>(
 ) {
     let (_, columns, ld) = shape.extents(Operand::C);
     let before = before.map(|before| &before[first_row * ld..]);
-    let [alpha, beta] = finish.factors.to_f64().map(T::Accumulator::from_f64);
+    let [alpha, beta] = epilogue.factors.to_f64().map(T::Accumulator::from_f64);
     for (row, (elements, sums)) in c.chunks_mut(ld.max(1)).zip(sums.chunks(ld.max(1))).enumerate() {
         for (column, (element, &sum)) in elements[..columns].iter_mut().zip(sums).enumerate() {
             let mut value = alpha * sum;
             if let Some(before) = before {
                 value = value + beta * before[row * ld + column].to_accumulator();
             }
-            if let Some(bias) = finish.bias {
+            if let Some(bias) = epilogue.bias {
                 value = value + bias[column].to_accumulator();
             }
-            *element = match finish.activation {
+            *element = match epilogue.activation {
                 Activation::None => C::from_accumulator(value),
                 activation => C::from_f64(activate(activation, value.to_f64())),
             };

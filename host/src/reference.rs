@@ -91,9 +91,9 @@ pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T],
     Ok(())
 }
 
-/// [`tiled_parallel`], but `finish` makes the elements of C of the sums: for some rows of C it gets the number of the
-/// first, the sums and the elements, both with the leading dimension of C. Each thread holds the sums of the rows that
-/// it is at.
+/// [`tiled_parallel`] with an epilogue. `epilogue` computes rows of C from their accumulators: it takes the number of
+/// the first row, the accumulators and the elements of C, both with the leading dimension of C. Each thread holds the
+/// accumulators of one tile of rows.
 ///
 /// # Errors
 /// Those of [`tiled`].
@@ -102,24 +102,24 @@ pub(crate) fn tiled_parallel_finished<T: Element, C: Element<Accumulator = T::Ac
     tile_width: usize,
     [a, b]: [&[T]; 2],
     c: &mut [C],
-    finish: impl Fn(usize, &[T::Accumulator], &mut [C]) + Sync,
+    epilogue: impl Fn(usize, &[T::Accumulator], &mut [C]) + Sync,
 ) -> Result<()> {
     check_arguments(shape, tile_width, a, b, c)?;
     let c = &mut c[..shape.span_elems(Operand::C)];
     let plain = &Plain::new(shape, a, b);
     match size_of::<T::Accumulator>() {
-        4 => finished_on_all_threads::<T, C, 16>(plain, tile_width, c, finish),
-        _ => finished_on_all_threads::<T, C, 8>(plain, tile_width, c, finish),
+        4 => with_epilogue_on_all_threads::<T, C, 16>(plain, tile_width, c, epilogue),
+        _ => with_epilogue_on_all_threads::<T, C, 8>(plain, tile_width, c, epilogue),
     }
     Ok(())
 }
 
-/// The row tiles of C, in any order, each finished by the thread that has its sums.
-fn finished_on_all_threads<T: Element, C: Element<Accumulator = T::Accumulator>, const COLUMNS: usize>(
+/// The row tiles of C, in any order, each with the epilogue of the thread that holds its accumulators.
+fn with_epilogue_on_all_threads<T: Element, C: Element<Accumulator = T::Accumulator>, const COLUMNS: usize>(
     Plain { shape, a, b }: &Plain<'_, T>,
     width: usize,
     c: &mut [C],
-    finish: impl Fn(usize, &[T::Accumulator], &mut [C]) + Sync,
+    epilogue: impl Fn(usize, &[T::Accumulator], &mut [C]) + Sync,
 ) {
     let start = || (Tiles::<T::Accumulator, COLUMNS>::new(shape, width), Vec::new());
     c.par_chunks_mut(row_tile_elems(shape, width).max(1))
@@ -130,7 +130,7 @@ fn finished_on_all_threads<T: Element, C: Element<Accumulator = T::Accumulator>,
             if shape.k() > 0 {
                 row_tile(shape, index * width, a, b, sums, tiles);
             }
-            finish(index * width, sums, rows_of_c);
+            epilogue(index * width, sums, rows_of_c);
         });
 }
 

@@ -142,10 +142,10 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     options: &SimOptions,
 ) -> Result<SimulatedProduct<C>> {
     problem.check_planned(plan.shape())?;
-    let finish = problem.finish;
-    finish.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
+    let epilogue = problem.epilogue;
+    epilogue.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
     let without_k;
-    let plan = match finish.factors.reads_operands() {
+    let plan = match epilogue.factors.reads_operands() {
         true => plan,
         false => {
             without_k = plan.without_k();
@@ -228,8 +228,8 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     };
     let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
-    let factors = finish.factors.of_call();
-    let bias = finish.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
+    let factors = epilogue.factors.of_call();
+    let bias = epilogue.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
     // SAFETY: 1. the buffers hold the matrices that the parameters describe, C is a buffer of its own, and so is the
     // workspace. 2. Grid, block and dynamic bytes are those of the plan, which only `plan()` makes, from the layout
     // that the kernel indexes with.
@@ -241,7 +241,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
             bias: bias.as_ref().map_or(std::ptr::null(), GlobalBuffer::as_ptr),
             workspace: workspace.as_mut_ptr(),
             counters: counters.as_mut_ptr(),
-            activation: finish.activation,
+            activation: epilogue.activation,
             output: C::OUTPUT,
             ..plan.params(factors)
         };

@@ -51,7 +51,7 @@ pub struct DeviceProfile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Installed {
     /// SMs (attribute 16).
-    pub multiprocessors: u32,
+    pub sms: u32,
     /// L2 cache in bytes (attribute 38).
     pub l2_bytes: u32,
     /// The SMs' peak clock in kHz (attribute 13).
@@ -173,7 +173,7 @@ impl DeviceProfile {
         Some(Cow::Owned(GpuModel {
             name: Cow::Owned(self.name.clone()),
             arch: Cow::Borrowed(row.name),
-            multiprocessors: installed.multiprocessors,
+            sms: installed.sms,
             clock_khz: installed.clock_khz,
             l2_bytes: installed.l2_bytes.into(),
             dram_bytes_per_second: bandwidth,

@@ -172,7 +172,7 @@ fn lines(sm_100: &Worksheet, sm_120: &Worksheet) -> Vec<Line> {
 static STATEMENTS: [Statement; 8] = [
     Statement {
         guide: "the driver reserves about 3 KiB on SM100, so that 225 KiB are available",
-        corrected: "1 KiB for each resident block, not for the multiprocessor; 227 KiB are available",
+        corrected: "1 KiB for each resident block, not for the SM; 227 KiB are available",
         source: "cccl arch_traits.h; cuda_occupancy.h adds it to each block",
     },
     Statement {

@@ -18,7 +18,7 @@ pub struct GpuModel {
     /// Its architecture, such as `sm_90`.
     pub arch: Cow<'static, str>,
     /// SMs.
-    pub multiprocessors: u32,
+    pub sms: u32,
     /// The clock of the SMs in kHz: the one that the published peak of the tensor cores is computed with.
     pub clock_khz: u32,
     /// The L2 cache.
@@ -38,7 +38,7 @@ const WHITE_PAPER: &str = "NVIDIA white paper of the generation";
 const fn model(
     name: &'static str,
     arch: &'static str,
-    multiprocessors: u32,
+    sms: u32,
     clock_mhz: u32,
     l2_kib: u64,
     dram_gb_per_second: u64,
@@ -47,7 +47,7 @@ const fn model(
     GpuModel {
         name: Cow::Borrowed(name),
         arch: Cow::Borrowed(arch),
-        multiprocessors,
+        sms,
         clock_khz: clock_mhz * 1000,
         l2_bytes: l2_kib * 1024,
         dram_bytes_per_second: dram_gb_per_second * 1_000_000_000,
@@ -93,7 +93,7 @@ pub static GPU_MODELS: [GpuModel; 26] = [
         1830,
         60 * MIB,
         4800,
-        "NVIDIA data sheet; multiprocessors and L2 as the driver reports them",
+        "NVIDIA data sheet; SMs and L2 as the driver reports them",
     ),
     model("H100 SXM", "sm_90", 132, 1830, 50 * MIB, 3350, SHEET),
     model(
@@ -113,7 +113,7 @@ pub static GPU_MODELS: [GpuModel; 26] = [
         1860,
         126 * MIB,
         7700,
-        "Blackwell technical brief (HGX B200); L2: Blackwell Tuning Guide; multiprocessors and clock derived from 2.25 \
+        "Blackwell technical brief (HGX B200); L2: Blackwell Tuning Guide; SMs and clock derived from 2.25 \
          PFLOPS f16",
     ),
     model(
@@ -123,7 +123,7 @@ pub static GPU_MODELS: [GpuModel; 26] = [
         1920,
         126 * MIB,
         8000,
-        "Blackwell Ultra data sheet (HGX B300); multiprocessors, clock and L2 from third-party device queries",
+        "Blackwell Ultra data sheet (HGX B300); SMs, clock and L2 from third-party device queries",
     ),
     model(
         "Jetson Thor T5000",
@@ -132,7 +132,7 @@ pub static GPU_MODELS: [GpuModel; 26] = [
         1575,
         32 * MIB,
         273,
-        "NVIDIA data sheet; multiprocessors and L2 from a device query in NVIDIA's forum (topic 356355)",
+        "NVIDIA data sheet; SMs and L2 from a device query in NVIDIA's forum (topic 356355)",
     ),
     model(
         "RTX PRO 6000",
@@ -206,7 +206,7 @@ impl GpuModel {
 
     /// Operations in a second on a path, all SMs together.
     pub fn flops_per_second(&self, rate: &Rate) -> f64 {
-        self.flops_per_clock(rate) * f64::from(self.multiprocessors) * self.clock_hz()
+        self.flops_per_clock(rate) * f64::from(self.sms) * self.clock_hz()
     }
 
     /// Operations of one SM in a clock, which for GeForce is half of what the architecture's table says for some types.
@@ -251,7 +251,7 @@ mod tests {
         for model in &GPU_MODELS {
             let architecture = model.architecture().expect("in the table");
             assert_eq!(architecture.name, model.arch);
-            assert!(model.multiprocessors > 0 && model.clock_khz > 1_000_000);
+            assert!(model.sms > 0 && model.clock_khz > 1_000_000);
             assert!(model.l2_bytes >= 4 << 20 && model.dram_bytes_per_second >= 204_000_000_000);
         }
     }
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn names_are_found_however_they_are_written() {
         for name in ["RTX PRO 6000", "rtx-pro-6000", "RtxPro6000"] {
-            assert_eq!(GpuModel::find(name).map(|model| model.multiprocessors), Some(188));
+            assert_eq!(GpuModel::find(name).map(|model| model.sms), Some(188));
         }
         assert_eq!(GpuModel::find("H300"), None);
         for (i, model) in GPU_MODELS.iter().enumerate() {

@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn peaks_are_those_of_the_data_sheets() {
         // SMs, GHz, and dense TFLOPS as published.
-        for (capability, path, ty, multiprocessors, ghz, tflops) in [
+        for (capability, path, ty, sms, ghz, tflops) in [
             ((7, 5), MmaSync, F16, 40.0, 1.59, 65.0),
             ((8, 0), MmaSync, Bf16, 108.0, 1.41, 312.0),
             ((8, 0), MmaSync, F64, 108.0, 1.41, 19.5),
@@ -263,7 +263,7 @@ mod tests {
         ] {
             let (major, minor) = capability;
             let row = rate(ComputeCapability::new(major, minor), path, ty).expect("in the table");
-            let computed = f64::from(row.flops_per_clock) * multiprocessors * ghz / 1000.0;
+            let computed = f64::from(row.flops_per_clock) * sms * ghz / 1000.0;
             assert!(
                 (computed / tflops - 1.0).abs() < 0.02,
                 "{capability:?} {ty}: {computed} {tflops}"

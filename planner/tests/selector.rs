@@ -303,11 +303,11 @@ proptest! {
         prop_assert!(time(&better) <= base * 1.000_001, "clock");
         // With more SMs a wave is wider, and its rows of A may no longer stay in the cache for the next.
         let mut better = gpu.clone();
-        better.multiprocessors = grown(better.multiprocessors.into()) as u32;
+        better.sms = grown(better.sms.into()) as u32;
         better.l2_bytes = u64::MAX;
         let mut base = gpu.clone();
         base.l2_bytes = u64::MAX;
-        prop_assert!(time(&better) <= time(&base) * 1.000_001, "multiprocessors");
+        prop_assert!(time(&better) <= time(&base) * 1.000_001, "SMs");
     }
 
     /// More work is never faster with the same template.

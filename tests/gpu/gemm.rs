@@ -1,4 +1,4 @@
-//! Alpha, beta, layouts and slices of K on the GPU: the kernels of families 9 and 10 as the library launches them.
+//! Alpha, beta, layouts and split-K on the GPU: the kernels of families 9 and 10 as the library launches them.
 
 use libtest_mimic::Failed;
 use tilewright::check::Expected;
@@ -70,7 +70,7 @@ pub fn is_right<T: Element<Accumulator = f32>>(
     let plan = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
     let what = || {
         let summary = plan.summary();
-        format!("{} {shape}, {} slices, {factors:?}", summary.kernel, summary.splits)
+        format!("{} {shape}, split-K {}, {factors:?}", summary.kernel, summary.splits)
     };
     let (a_device, b_device, mut c_device) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.upload(&before)?);
     gpu.launch(
@@ -95,16 +95,16 @@ pub fn is_right<T: Element<Accumulator = f32>>(
     }
 }
 
-pub fn of_variant(kernel: &'static Kernel, slices: u32) -> Policy {
+pub fn of_variant(kernel: &'static Kernel, splits: u32) -> Policy {
     Policy {
         family: Some(kernel.family),
         kernel: Some(kernel),
-        splits: Some(slices),
+        splits: Some(splits),
         ..Policy::default()
     }
 }
 
-/// The pipelined entry points, each with the numbers of slices to try.
+/// The pipelined entry points, each with the split-K factors to try.
 fn pipelined() -> impl Iterator<Item = (&'static Kernel, u32)> {
     KERNELS
         .iter()
@@ -117,7 +117,7 @@ fn pipelined() -> impl Iterator<Item = (&'static Kernel, u32)> {
 
 fn every_kernel_scales_and_adds() -> Outcome {
     let gpu = Gpu::open(0)?;
-    for (kernel, slices) in pipelined() {
+    for (kernel, splits) in pipelined() {
         // Of every operand the rows are longer than the matrix, in vectors of 4 elements; C's are not.
         let [a, b] = kernel.transposes();
         let (m, n, k) = (300, 268, 132);
@@ -125,7 +125,7 @@ fn every_kernel_scales_and_adds() -> Outcome {
         let lds = [row(a, k, m) + 8, row(b, n, k) + 4, n + 3];
         let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds)?;
         for (alpha, beta) in [(1.0, 0.0), (-2.5, 0.0), (1.0, 1.0), (0.5, -3.0), (0.0, 2.0)] {
-            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(kernel, slices))?;
+            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(kernel, splits))?;
         }
     }
     Ok(())
@@ -133,16 +133,16 @@ fn every_kernel_scales_and_adds() -> Outcome {
 
 fn nothing_to_sum_scales_c() -> Outcome {
     let gpu = Gpu::open(0)?;
-    for (kernel, slices) in pipelined() {
+    for (kernel, splits) in pipelined() {
         let shape = GemmShape::packed_transposed(132, 36, 0, kernel.transposes())?;
         for (alpha, beta) in [(1.0, 0.0), (2.0, 1.0), (1.0, -0.5)] {
-            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(kernel, slices))?;
+            is_right::<f32>(&gpu, &shape, Factors { alpha, beta }, &of_variant(kernel, splits))?;
         }
     }
     Ok(())
 }
 
-/// Every case of family 11, whole and in slices, scaled and added to what C holds.
+/// Every case of family 11, without and with split-K, scaled and added to what C holds.
 fn products_with_vectors() -> Outcome {
     let gpu = Gpu::open(0)?;
     for kernel in &KERNELS {
@@ -151,17 +151,17 @@ fn products_with_vectors() -> Outcome {
         };
         let tile = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(|extent| extent as usize);
         let cases = verify::vector_cases(tile, major, kernel.alignment.elems[0] as usize);
-        // And larger ones, of many slices.
+        // And larger ones, of many splits.
         let large = [(700, 1, 3000), (1, 700, 3000), (100, 1, 40_000), (1, 100, 40_000)]
             .into_iter()
             .flat_map(|(m, n, k)| LAYOUTS.map(|layout| GemmShape::packed_transposed(m, n, k, layout)))
             .collect::<Result<Vec<_>, _>>()?;
         let shapes = cases.into_iter().map(|case| case.shape).chain(large);
         for shape in shapes.filter(|shape| kernel.accepts(shape)) {
-            for slices in [1, 3, 8, 9, 70] {
+            for splits in [1, 3, 8, 9, 70] {
                 let factors = Factors { alpha: -2.5, beta: 0.5 };
-                is_right::<f32>(&gpu, &shape, Factors::default(), &of_variant(kernel, slices))?;
-                is_right::<f32>(&gpu, &shape, factors, &of_variant(kernel, slices))?;
+                is_right::<f32>(&gpu, &shape, Factors::default(), &of_variant(kernel, splits))?;
+                is_right::<f32>(&gpu, &shape, factors, &of_variant(kernel, splits))?;
             }
         }
     }
@@ -174,8 +174,8 @@ fn nan_stays_out_of_an_unread_c() -> Outcome {
     let (a, b) = (random_matrix::<f32>(1, 200 * 300), random_matrix::<f32>(2, 300 * 100));
     let (a_device, b_device) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let factors = Factors { alpha: 3.0, beta: 0.0 };
-    for (kernel, slices) in pipelined().filter(|(kernel, _)| kernel.accepts(&shape)) {
-        let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, slices))?;
+    for (kernel, splits) in pipelined().filter(|(kernel, _)| kernel.accepts(&shape)) {
+        let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, splits))?;
         let mut c_device = gpu.upload(&[f32::NAN; 200 * 100])?;
         gpu.launch(
             &plan,
@@ -188,17 +188,17 @@ fn nan_stays_out_of_an_unread_c() -> Outcome {
         c_device.download(&mut c)?;
         let verdict = Expected::product(&shape, &a, &b)?.scaled(factors, &[])?.full(&c)?;
         if !verdict.passed() {
-            return Err(format!("{}, {slices} slices: {verdict}", kernel.symbol).into());
+            return Err(format!("{}, split-K {splits}: {verdict}", kernel.symbol).into());
         }
     }
     Ok(())
 }
 
-/// Launches of several sizes and numbers of slices, one behind the other: each must find its counters at 0 and room for
+/// Launches of several sizes and split-K factors, one after the other: each must find its counters at 0 and room for
 /// its sums.
 fn the_workspace_is_reused() -> Outcome {
     let gpu = Gpu::open(0)?;
-    for (m, n, k, slices) in [
+    for (m, n, k, splits) in [
         (64, 64, 4096, 16),
         (64, 64, 4096, 16),
         (500, 300, 2000, 5),
@@ -211,7 +211,7 @@ fn the_workspace_is_reused() -> Outcome {
         let shape = GemmShape::packed(m, n, k)?;
         let policy = Policy {
             family: Some(Family::SIMT),
-            splits: Some(slices),
+            splits: Some(splits),
             ..Policy::default()
         };
         is_right::<f32>(&gpu, &shape, Factors { alpha: 1.0, beta: 1.0 }, &policy)?;
@@ -281,11 +281,11 @@ fn with_alpha_0_no_operand_is_read() -> Outcome {
         if !kernel.accepts(&shape) {
             continue;
         }
-        for slices in [1, 3]
+        for splits in [1, 3]
             .into_iter()
-            .filter(|&slices| slices == 1 || kernel.split_k.is_some())
+            .filter(|&splits| splits == 1 || kernel.split_k.is_some())
         {
-            let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, slices))?;
+            let plan = plan(&shape, DType::F32, gpu.profile(), &of_variant(kernel, splits))?;
             let nan = vec![f32::NAN; 512 * 200];
             let before = random_matrix::<f32>(3, shape.span_elems(Operand::C));
             let (a, b, mut c_device) = (gpu.upload(&nan)?, gpu.upload(&nan)?, gpu.upload(&before)?);
@@ -294,7 +294,7 @@ fn with_alpha_0_no_operand_is_read() -> Outcome {
             let mut c = before.clone();
             c_device.download(&mut c)?;
             if let Some(at) = (0..c.len()).find(|&at| c[at] != 2.0 * before[at]) {
-                return Err(format!("{}, {slices} slices: element {at} is {}", kernel.symbol, c[at]).into());
+                return Err(format!("{}, split-K {splits}: element {at} is {}", kernel.symbol, c[at]).into());
             }
         }
     }

@@ -5,8 +5,8 @@
 //! - `kernels`: every entry point over the shape table, against the reference
 //! - `usage`: what the driver says of every entry point equals what the contract says
 //! - `library`: `matmul`, large products, opening and closing
-//! - `gemm`: layouts, slices of K, alpha and beta
-//! - `finish`: bias, activation, C of f32
+//! - `gemm`: layouts, split-K, alpha and beta
+//! - `epilogue`: bias, activation, C of f32
 //! - `enqueue`: prepared products on the caller's buffers and streams, graphs, and what is refused
 //! - `odd`: f16 and bf16 whose rows begin at no multiples of 16 bytes
 //! - `random`: a thousand products of random shapes, f16 and bf16
@@ -23,7 +23,7 @@ mod corpus;
 mod counted;
 mod differential;
 mod enqueue;
-mod finish;
+mod epilogue;
 mod gemm;
 mod kernels;
 mod library;
@@ -102,7 +102,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     let mut trials: Vec<Trial> = kernels::trials(&kernels);
     trials.extend(library::trials());
     trials.extend(gemm::trials());
-    trials.extend(finish::trials());
+    trials.extend(epilogue::trials());
     trials.extend(enqueue::trials());
     trials.extend(odd::trials());
     trials.extend(random::trials());

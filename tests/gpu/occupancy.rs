@@ -61,7 +61,7 @@ fn blocks_are_as_the_driver_counts_them(kernel: &'static Kernel) -> Outcome {
         if sheet.static_bytes + sheet.dynamic_bytes > architecture.smem_per_block_optin {
             continue;
         }
-        let counted = gpu.blocks_per_multiprocessor(&kernel, kernel.threads(), Bytes(sheet.dynamic_bytes))?;
+        let counted = gpu.blocks_per_sm(&kernel, kernel.threads(), Bytes(sheet.dynamic_bytes))?;
         if counted != sheet.occupancy.blocks_per_sm {
             let tile = kernel.tile_name();
             return Err(format!("{tile}: {counted} blocks, predicted {:?}", sheet.occupancy).into());
@@ -77,7 +77,7 @@ fn blocks_are_as_the_driver_counts_them(kernel: &'static Kernel) -> Outcome {
             }
             let block = used.block(threads, dynamic);
             let predicted = occupancy(&architecture, &block);
-            let counted = gpu.blocks_per_multiprocessor(kernel, threads, Bytes(dynamic))?;
+            let counted = gpu.blocks_per_sm(kernel, threads, Bytes(dynamic))?;
             if counted != predicted.blocks_per_sm {
                 return Err(format!("{block:?}: {counted} blocks, predicted {predicted:?}").into());
             }
@@ -95,8 +95,8 @@ fn the_limit_is_exact(kernels: &[&'static Kernel]) -> Outcome {
     let (gpu, architecture) = open()?;
     for kernel in kernels {
         let most = architecture.smem_per_block_optin - gpu.usage(kernel)?.static_smem_bytes;
-        gpu.blocks_per_multiprocessor(kernel, 32, Bytes(most))?;
-        match gpu.blocks_per_multiprocessor(kernel, 32, Bytes(most + 1)) {
+        gpu.blocks_per_sm(kernel, 32, Bytes(most))?;
+        match gpu.blocks_per_sm(kernel, 32, Bytes(most + 1)) {
             // The driver does not raise the kernel's limit so far.
             Err(Error::InvalidArgument(_)) => {}
             other => return Err(format!("{}: one byte more than the limit: {other:?}", kernel.symbol).into()),
@@ -124,7 +124,7 @@ fn the_table_agrees_with_the_driver(kernels: &[&'static Kernel]) -> Outcome {
 /// Kernels that were made to take so many registers and barriers, with and without `setmaxnreg`, over blocks of every
 /// number of warps and some sizes of dynamic shared memory.
 ///
-/// What decides is the barriers that a kernel declares (`ptxas -v`: "used N barriers"), which a multiprocessor has 64
+/// What decides is the barriers that a kernel declares (`ptxas -v`: "used N barriers"), which an SM has 64
 /// of; whether it gives registers from one warpgroup to another does not count.
 fn the_model_is_the_drivers() -> Outcome {
     let (_gpu, architecture) = open()?;

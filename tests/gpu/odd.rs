@@ -6,7 +6,7 @@ use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, Element, Factors, Family, Finish, Gemm, GemmShape, Operand, Options, OutputOf, Transpose,
+    Activation, Backend, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, Options, OutputOf, Transpose,
     Verify, gemm, product,
 };
 
@@ -79,7 +79,7 @@ fn matmul_in_every_layout<T: Element<Accumulator = f32>>() -> Outcome {
                     .map_err(|error| what(error.to_string()))?;
                 // Small products may be computed without tensor cores, which take rows anywhere.
                 let is_large = extents.into_iter().min() > Some(1000);
-                let copied = product.report.copied_ld.map(|ld| ld.is_some());
+                let copied = product.report.padded_ld.map(|ld| ld.is_some());
                 if is_large && copied != odd {
                     return Err(what(format!("{} with copies {copied:?}", product.report.kernel)).into());
                 }
@@ -99,18 +99,18 @@ fn finished_in_every_layout<T: Element<Accumulator = f32>, C: OutputOf<T>>() -> 
         let (a, b) = (operand(Operand::A, 1), operand(Operand::B, 2));
         let bias = random_matrix::<T>(4, shape.n());
         let mut c = random_matrix::<C>(3, shape.span_elems(Operand::C));
-        let finish = Finish {
+        let epilogue = Epilogue {
             factors: Factors { alpha: 0.5, beta: 2.0 },
             bias: Some(&bias[..]),
             activation: Activation::Gelu,
         };
-        let report = gemm(&Gemm { shape, finish }, &a, &b, &mut c, &on_gpu(Verify::Full))
+        let report = gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &on_gpu(Verify::Full))
             .map_err(|error| format!("{transpose:?} {odd:?}: {error}"))?;
         // No other kernels have bias and activation.
-        if report.copied_ld.map(|ld| ld.is_some()) != odd {
+        if report.padded_ld.map(|ld| ld.is_some()) != odd {
             return Err(format!(
                 "{transpose:?} {odd:?}: {} with copies {:?}",
-                report.kernel, report.copied_ld
+                report.kernel, report.padded_ld
             )
             .into());
         }

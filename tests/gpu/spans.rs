@@ -19,7 +19,7 @@ pub fn trials() -> Vec<Trial> {
         }),
         Trial::test("spans::f32_by_the_planner", || each_layout::<f32>(None, FAR)),
         Trial::test("spans::f16_by_the_planner", || each_layout::<f16>(None, FAR)),
-        // Rows at odd elements: copied first.
+        // rows at odd elements: padded first.
         Trial::test("spans::f16_copied", || {
             each_layout::<f16>(Some(Family::MMA_SYNC), FAR - 1)
         }),

@@ -15,11 +15,11 @@ pub fn trials(runs: impl Fn(&&Kernel) -> bool) -> Vec<Trial> {
         Trial::test(format!("wgmma::{}", kernel.symbol), move || {
             let gpu = Gpu::open(0)?;
             match kernel.dtype {
-                DType::F16 => every_kind_of_product(kernel, |shape, factors, slices| {
-                    is_right::<f16>(&gpu, shape, factors, &of_variant(kernel, slices))
+                DType::F16 => every_kind_of_product(kernel, |shape, factors, splits| {
+                    is_right::<f16>(&gpu, shape, factors, &of_variant(kernel, splits))
                 }),
-                _ => every_kind_of_product(kernel, |shape, factors, slices| {
-                    is_right::<bf16>(&gpu, shape, factors, &of_variant(kernel, slices))
+                _ => every_kind_of_product(kernel, |shape, factors, splits| {
+                    is_right::<bf16>(&gpu, shape, factors, &of_variant(kernel, splits))
                 }),
             }
         })
@@ -27,9 +27,9 @@ pub fn trials(runs: impl Fn(&&Kernel) -> bool) -> Vec<Trial> {
     KERNELS.iter().filter(with_wgmma).map(trial).collect()
 }
 
-/// `check`: of a shape, factors and slices.
+/// `check`: of a shape, factors and split-K factor.
 fn every_kind_of_product(kernel: &'static Kernel, check: impl Fn(&GemmShape, Factors, u32) -> Outcome) -> Outcome {
-    let slices: &[u32] = if kernel.split_k.is_some() { &[1, 3, 9] } else { &[1] };
+    let splits: &[u32] = if kernel.split_k.is_some() { &[1, 3, 9] } else { &[1] };
     // Elements behind each row of C: 8 of 16 bytes, or such that no tensor map of C can be.
     for ([m, n, k], gap_c) in [
         ([300, 264, 133], 8),
@@ -44,10 +44,10 @@ fn every_kind_of_product(kernel: &'static Kernel, check: impl Fn(&GemmShape, Fac
         let ld = |operand| packed.extents(operand).2.next_multiple_of(8);
         let lds = [ld(Operand::A), ld(Operand::B), n + gap_c];
         let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds)?;
-        for &slices in slices {
-            check(&shape, Factors { alpha: 1.0, beta: 0.0 }, slices)?;
+        for &splits in splits {
+            check(&shape, Factors { alpha: 1.0, beta: 0.0 }, splits)?;
             if kernel.supports.alpha_beta {
-                check(&shape, Factors { alpha: -2.5, beta: 0.5 }, slices)?;
+                check(&shape, Factors { alpha: -2.5, beta: 0.5 }, splits)?;
             }
         }
     }

@@ -15,7 +15,7 @@ fn small_products_get_tiles_that_fill_the_device() {
         (summary.tile, summary.grid[0])
     };
     assert_eq!(tile(4096, 4096, 4096), ([256, 128], 512));
-    // The smaller the product, the smaller the tile, or the more slices of K.
+    // The smaller the product, the smaller the tile, or the larger the split-K factor.
     let area = |([m, n], _): ([u32; 2], u32)| m * n;
     assert!(area(tile(512, 512, 64)) < area(tile(4096, 4096, 4096)));
     assert!(area(tile(64, 64, 64)) <= area(tile(512, 512, 64)));
@@ -68,7 +68,7 @@ fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
         let blocks = large.grid().blocks();
         assert_eq!(large.grid().tiles(), tiles, "{}", kernel.symbol);
         if kernel.is_persistent() {
-            // 228 KiB of a multiprocessor, of which the system takes 1 KiB a block.
+            // 228 KiB of an SM, of which the system takes 1 KiB a block.
             let resident = 233_472 / (large.dynamic_bytes().get() + 1024);
             assert_eq!(blocks, 132 * resident, "{}", kernel.symbol);
         } else {
@@ -163,21 +163,21 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
             &square,
             DType::F32,
             sliced(dynamic, 2),
-            "tiled_dynamic cannot compute 2 slices of K; nearest: 1; simt takes any number from 1",
+            "tiled_dynamic cannot split K 2 ways; nearest: 1; simt splits it any number of ways",
         ),
         (
             &square,
             DType::F32,
             sliced(Some(Family::REGISTER_TILE), 2),
-            "register_tile cannot compute 2 slices",
+            "register_tile cannot split K 2 ways",
         ),
         (
             &square,
             DType::F32,
             sliced(Some(Family::SIMT), 0),
-            "simt cannot compute 0 slices of K; nearest: 1",
+            "simt cannot split K 0 ways; nearest: 1",
         ),
-        (&square, DType::F32, sliced(None, 0), "cannot compute 0 slices of K"),
+        (&square, DType::F32, sliced(None, 0), "cannot split K 0 ways"),
         (
             &square,
             DType::F64,
@@ -188,7 +188,7 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         let error = plan(shape, dtype, &device, &policy).expect_err(text).to_string();
         assert!(error.contains(text), "{error:?} lacks {text:?}");
     }
-    // Slices that would have no step get none.
+    // Splits without a k-tile are left out.
     let planned = plan(&square, DType::F32, &device, &sliced(Some(Family::SIMT), 1000)).expect("as many as have steps");
     let depth = planned.kernel().tile.k;
     assert_eq!(planned.summary().splits, 64_u32.div_ceil(depth));

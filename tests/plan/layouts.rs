@@ -1,4 +1,4 @@
-//! Transposed operands, leading dimensions, and operands that are copied into rows that a kernel takes.
+//! Transposed operands, leading dimensions, and operands that are padded.
 
 use tilewright::dispatch::{PlanError, Policy, plan};
 use tilewright::{DType, Family, GemmShape, Operand, Transpose};
@@ -49,15 +49,15 @@ fn rows_at_odd_elements_are_copied_in_every_layout() {
                     }
                 });
                 let summary = planned.summary();
-                assert_eq!(summary.copied_ld, expected.map(|(ld, _)| ld), "{case}");
+                assert_eq!(summary.padded_ld, expected.map(|(ld, _)| ld), "{case}");
                 let all_bytes = expected.iter().map(|(_, bytes)| *bytes as u64).sum::<u64>();
-                assert_eq!(summary.copied_bytes, all_bytes, "{case}");
+                assert_eq!(summary.padded_bytes, all_bytes, "{case}");
                 // The kernel is told of the rows that it gets, C stays where it is.
                 let args = planned.params::<f32>([1.0, 0.0]).args();
                 let taken = [0, 1].map(|at| expected[at].0.unwrap_or(lds[at] as u32));
                 assert_eq!(([args.lda, args.ldb], args.ldc), (taken, 2003), "{case}");
                 for (operand, odd) in ["A", "B"].into_iter().zip(odd) {
-                    let start = format!("{operand} is copied first: ");
+                    let start = format!("{operand} is padded first: ");
                     let says = planned.reasons().iter().any(|reason| reason.starts_with(&start));
                     assert_eq!(says, odd, "{case}");
                 }

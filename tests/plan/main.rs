@@ -7,7 +7,7 @@ mod limits;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::{GemmShape, Transpose};
 
-/// Compute capability, opt-in limit, per multiprocessor, reserve (bytes), multiprocessors of a typical part.
+/// Compute capability, opt-in limit, per SM, reserve (bytes), SMs of a typical part.
 type Architecture = ((u32, u32), u32, u32, u32, u32);
 
 /// Every architecture that a current CUDA supports.
@@ -27,7 +27,7 @@ const ARCHITECTURES: [Architecture; 11] = [
     ((12, 1), 101_376, 102_400, 1024, 48),
 ];
 
-fn profile((compute_capability, optin, per_sm, reserved, multiprocessors): Architecture) -> DeviceProfile {
+fn profile((compute_capability, optin, per_sm, reserved, sms): Architecture) -> DeviceProfile {
     DeviceProfile {
         name: format!("synthetic {}.{}", compute_capability.0, compute_capability.1),
         compute_capability,
@@ -42,7 +42,7 @@ fn profile((compute_capability, optin, per_sm, reserved, multiprocessors): Archi
         blocks_per_sm: 16,
         warp_size: 32,
         installed: Some(Installed {
-            multiprocessors,
+            sms,
             l2_bytes: 48 << 20,
             clock_khz: 1_980_000,
             memory_bytes: 16 << 30,
@@ -69,7 +69,7 @@ fn h200() -> DeviceProfile {
     let arch = cuda_arch::find("sm_90").expect("in the table");
     DeviceProfile {
         installed: Some(Installed {
-            multiprocessors: 132,
+            sms: 132,
             l2_bytes: 50 << 20,
             clock_khz: 1_980_000,
             memory_bytes: 141 << 30,

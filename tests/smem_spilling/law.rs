@@ -175,7 +175,7 @@ fn few_spills_leave_local_memory_altogether() {
 
 #[test]
 fn the_budget_knows_nothing_of_registers_and_resident_blocks() {
-    // 255 registers: one block fits on the multiprocessor, with 99 KiB to itself. Asking for one block, or four,
+    // 255 registers: one block fits on the SM, with 99 KiB to itself. Asking for one block, or four,
     // changes nothing.
     for blocks in [1, 4] {
         let directives = format!(".maxntid 256 .minnctapersm {blocks}");

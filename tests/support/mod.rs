@@ -74,7 +74,7 @@ impl Ask {
         };
         let device = DeviceProfile {
             installed: Some(Installed {
-                multiprocessors: self.sms,
+                sms: self.sms,
                 l2_bytes: 50 << 20,
                 clock_khz: 1_980_000,
                 memory_bytes: 16 << 30,
@@ -99,19 +99,19 @@ impl Ask {
     /// Simulates a problem, and asserts that nothing is wrong: no fault, the planned CTAs and bytes, the right result.
     /// Without beta nobody has written C before, so that to read it is a fault.
     pub fn is_right_for<T: Element, C: OutputOf<T>>(&self, problem: &Gemm<&[T], T::Accumulator>) -> Option<Report> {
-        let (shape, finish) = (&problem.shape, problem.finish);
-        let what = format!("{self:?}, {shape} to {}, {:?}", C::DTYPE, finish.activation);
+        let (shape, epilogue) = (&problem.shape, problem.epilogue);
+        let what = format!("{self:?}, {shape} to {}, {:?}", C::DTYPE, epilogue.activation);
         let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
         let before = operand::<C>(shape, Operand::C);
-        let needs_epilogue = finish.bias.is_some() || finish.activation != Activation::None || C::DTYPE != T::DTYPE;
+        let needs_epilogue = epilogue.bias.is_some() || epilogue.activation != Activation::None || C::DTYPE != T::DTYPE;
         let plan = self.plan_for(shape, needs_epilogue);
-        let read = finish.factors.reads_c().then_some(&before[..]);
+        let read = epilogue.factors.reads_c().then_some(&before[..]);
         let product =
             simulate(&plan, problem, &a, &b, read, &self.options()).unwrap_or_else(|error| panic!("{what}: {error}"));
         if let Some(report) = &product.report {
             assert!(report.is_clean(), "{what}:\n{report}");
             // With alpha 0 there is no K to be split.
-            let launched = match finish.factors.reads_operands() {
+            let launched = match epilogue.factors.reads_operands() {
                 true => plan.clone(),
                 false => plan.without_k(),
             };
@@ -119,7 +119,7 @@ impl Ask {
             planned_bytes_are_used(&plan, report, &what);
         }
         let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");
-        let expected = expected.finished(finish, &before).expect("finite");
+        let expected = expected.with_epilogue(epilogue, &before).expect("finite");
         let verdict = expected.full(&product.c).expect("as long as the shape says");
         assert!(verdict.passed(), "{what}: {verdict}");
         product.report

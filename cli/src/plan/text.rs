@@ -150,7 +150,7 @@ fn worksheet(text: &mut String, sheet: &Sheet) {
     }
     let occupancy = &sheet.occupancy;
     rows.push((
-        "blocks of a multiprocessor",
+        "blocks of an SM",
         format!(
             "{} ({} warps), limited by {}",
             occupancy.blocks_per_sm,

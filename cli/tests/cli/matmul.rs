@@ -40,7 +40,7 @@ fn matmul_json_has_every_key() {
         "activation",
         "output",
         "tile",
-        "slices",
+        "splits",
         "block",
         "grid",
         "static_smem_bytes",

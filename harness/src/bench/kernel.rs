@@ -35,13 +35,13 @@ impl Kernel {
         })
     }
 
-    /// The entry point, its tile, its slices, and which operands it needs a copy of.
+    /// The entry point, its tile, its split-K factor, and which operands it needs a copy of.
     pub fn name(&self) -> String {
         let plan = &self.plan;
         let mut name = format!("{}, {}", plan.kernel().symbol, plan.kernel().tile_name());
-        let slices = plan.summary().splits;
-        if slices != 1 {
-            name += &format!(", {slices} slices");
+        let splits = plan.summary().splits;
+        if splits != 1 {
+            name += &format!(", split-K {splits}");
         }
         name += match plan.copies() {
             [None, None] => "",

@@ -103,7 +103,7 @@ impl Bound {
 /// most 1.129.
 const GELU_SLOPE: f64 = 1.13;
 
-/// How wrong the kernels' GELU of an f32 may be: their formula says (`finish.rs` of the kernels).
+/// How wrong the kernels' GELU of an f32 may be: their formula says (`block/epilogue.rs` of the kernels).
 fn gelu_error(x: f64) -> f64 {
     let (value, twice_u) = (activate(Activation::Gelu, x), gelu_exponent(x));
     let power = (-twice_u).exp();

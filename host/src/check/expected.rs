@@ -8,7 +8,7 @@ use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict, Verify};
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::plain::Plain;
-use crate::problem::{Factors, Finish, OutputOf, check_bias};
+use crate::problem::{Epilogue, Factors, OutputOf, check_bias};
 use crate::reference::{check_lengths, element_product, row_products};
 
 /// Rows of C that are compared by one task.
@@ -29,7 +29,7 @@ pub(super) struct Sum {
 /// B or another one.
 pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
     pub(super) plain: Plain<'a, T>,
-    pub(super) finish: Finish<&'a [T], T::Accumulator>,
+    pub(super) epilogue: Epilogue<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
     pub(super) before: Option<&'a [C]>,
     pub(super) bound: Bound,
@@ -46,7 +46,7 @@ impl<'a, T: Element> Expected<'a, T> {
         check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
         Ok(Self {
             plain: Plain::new(shape, a, b),
-            finish: Finish::default(),
+            epilogue: Epilogue::default(),
             before: None,
             bound,
         })
@@ -58,41 +58,41 @@ impl<'a, T: Element> Expected<'a, T> {
     /// [`Error::InvalidArgument`] for a slice shorter than C, a factor that is no finite number, or a K without a
     /// bound.
     pub fn scaled(self, factors: Factors<T::Accumulator>, before: &'a [T]) -> Result<Self> {
-        self.finished(factors.into(), before)
+        self.with_epilogue(factors.into(), before)
     }
 
     /// The same product with all that can follow it, and C of the type of `before`, which is not read where beta is 0.
     ///
     /// # Errors
     /// As for [`Expected::scaled`], and for a bias shorter than a row of C.
-    pub fn finished<C: OutputOf<T>>(
+    pub fn with_epilogue<C: OutputOf<T>>(
         self,
-        finish: Finish<&'a [T], T::Accumulator>,
+        epilogue: Epilogue<&'a [T], T::Accumulator>,
         before: &'a [C],
     ) -> Result<Expected<'a, T, C>> {
         let Self { mut plain, bound, .. } = self;
-        let [alpha, beta] = finish.factors.to_f64();
+        let [alpha, beta] = epilogue.factors.to_f64();
         if !(alpha.is_finite() && beta.is_finite()) {
             return Err(Error::InvalidArgument(format!(
                 "{} must be finite to be checked",
-                finish.factors
+                epilogue.factors
             )));
         }
-        check_bias(plain.shape.n(), finish.bias.map(<[T]>::len))?;
-        if !finish.factors.reads_operands() {
+        check_bias(plain.shape.n(), epilogue.bias.map(<[T]>::len))?;
+        if !epilogue.factors.reads_operands() {
             plain.shape = plain.shape.without_k();
         }
-        let before = finish.factors.reads_c().then_some(before);
+        let before = epilogue.factors.reads_c().then_some(before);
         if let Some(before) = before {
             check_lengths(&plain.shape, &[(Operand::C, before.len())])?;
         }
-        let bound = match finish.factors.is_product() && finish.bias.is_none() {
+        let bound = match epilogue.factors.is_product() && epilogue.bias.is_none() {
             true => bound,
-            false => Bound::scaled::<T>(plain.shape.k(), alpha, 1 + usize::from(finish.bias.is_some()))?,
+            false => Bound::scaled::<T>(plain.shape.k(), alpha, 1 + usize::from(epilogue.bias.is_some()))?,
         };
         Ok(Expected {
             plain,
-            finish,
+            epilogue,
             before,
             bound,
         })
@@ -132,7 +132,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
 
     /// The value of an element before its activation and the magnitudes of its terms, from those of the product.
     fn scale(&self, row: usize, column: usize, (value, magnitude): (f64, f64)) -> Sum {
-        let [alpha, beta] = self.finish.factors.to_f64();
+        let [alpha, beta] = self.epilogue.factors.to_f64();
         let added = self.before_at(row, column).map_or(0.0, |before| beta * before);
         let bias = self.bias_at(column).unwrap_or(0.0);
         let scaled = alpha.abs() * magnitude + added.abs() + bias.abs();
@@ -145,7 +145,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
 
     /// The bias of a column, where there is one.
     fn bias_at(&self, column: usize) -> Option<f64> {
-        self.finish.bias.map(|bias| bias[column].to_f64())
+        self.epilogue.bias.map(|bias| bias[column].to_f64())
     }
 
     /// What C holds before, where it counts.
@@ -184,7 +184,9 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
 
     /// Compares one element of C with what it should be.
     pub(super) fn compare_element(&self, (row, column): (usize, usize), sum: Sum, got: C) -> Tally {
-        let allowed = self.bound.around::<C>(sum.value, sum.magnitude, self.finish.activation);
+        let allowed = self
+            .bound
+            .around::<C>(sum.value, sum.magnitude, self.epilogue.activation);
         let got = got.to_f64();
         // Finite inputs can lead sums to NaN, infinity less infinity. That does not excuse a NaN, but nobody can say
         // then what the element should be.

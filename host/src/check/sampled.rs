@@ -58,7 +58,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         check_lengths(shape, &[(Operand::C, c.len())])?;
         let (rows, columns, ldc) = shape.extents(Operand::C);
         let mut rng = random::generator(seed, u64::MAX);
-        let is_linear = self.finish.activation == Activation::None;
+        let is_linear = self.epilogue.activation == Activation::None;
         let residuals = match is_linear {
             true => self.residuals(c, &mut rng)?,
             // Below 1, which would prove a row wrong.
@@ -118,7 +118,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         }
         let (bx, b_sums): (Vec<_>, Vec<_>) = y.into_iter().unzip();
 
-        let (bias, bias_magnitude) = match self.finish.bias {
+        let (bias, bias_magnitude) = match self.epilogue.bias {
             Some(bias) => dot(&bias[..columns], &x),
             None => ([0.0; VECTORS], 0.0),
         };
@@ -137,7 +137,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             } else {
                 smallest_positive(C::DTYPE)
             };
-        let [alpha, beta] = self.finish.factors.to_f64();
+        let [alpha, beta] = self.epilogue.factors.to_f64();
         (0..rows)
             .into_par_iter()
             .map(|row| {

@@ -56,22 +56,22 @@ impl Candidate {
     pub(super) fn max_resident(&self, device: &DeviceProfile) -> Option<u32> {
         let (arch, gpu) = device.architecture().zip(device.gpu_model())?;
         let sheet = kernel_sheet(&self.kernel, usage(self.kernel.symbol, &arch)?, &arch).ok()?;
-        Some(sheet.occupancy.blocks_per_sm * gpu.multiprocessors)
+        Some(sheet.occupancy.blocks_per_sm * gpu.sms)
     }
 
     fn name(&self, shape: &GemmShape) -> String {
         let Self { kernel, splits } = self;
         let mut name = format!("{} with {}", kernel.family, kernel.tile_name());
         if *splits != 1 {
-            name += &format!(", {splits} slices of K");
+            name += &format!(", split-K {splits}");
         }
         let taken = kernel.taken(shape).unwrap_or(*shape);
         let copied = |operand| PadRows::between(shape, &taken, operand).is_some();
         name += match [Operand::A, Operand::B].map(copied) {
             [false, false] => "",
-            [true, false] => ", A copied first",
-            [false, true] => ", B copied first",
-            [true, true] => ", A and B copied first",
+            [true, false] => ", A padded first",
+            [false, true] => ", B padded first",
+            [true, true] => ", A and B padded first",
         };
         name
     }
@@ -199,7 +199,7 @@ impl<'a> CandidateSet<'a> {
     fn split(&self, kernel: Kernel, device: &DeviceProfile) -> impl Iterator<Item = Candidate> + use<> {
         let whole = Candidate::whole(kernel);
         let steps = self.shape.args().k.div_ceil(kernel.tile.k);
-        let sms = device.gpu_model().map_or(0, |gpu| gpu.multiprocessors);
+        let sms = device.gpu_model().map_or(0, |gpu| gpu.sms);
         let tiles = whole.grid(self.shape, device).map_or(0, |grid| u64::from(grid.tiles()));
         // As many as have a step each.
         let not_empty = move |splits: u32| steps.div_ceil(steps.div_ceil(splits).max(1)).max(1);

@@ -138,7 +138,7 @@ impl fmt::Display for PlanError {
             ),
             PlanError::NoSplitK { family, requested } => write!(
                 f,
-                "{family} cannot compute {requested} slices of K; nearest: 1; {} takes any number from 1",
+                "{family} cannot split K {requested} ways; nearest: 1; {} splits it any number of ways",
                 Family::SIMT
             ),
             PlanError::NoFactors { dtype: DType::F64, .. } => {

@@ -40,16 +40,16 @@ pub struct Rounds {
 
 impl Rounds {
     /// The rounds of a launch; `None` for an empty C, and for more tiles than a grid holds.
-    pub fn new(work: &Work, shape: &GemmShape, resident: u32, multiprocessors: u32) -> Option<Self> {
+    pub fn new(work: &Work, shape: &GemmShape, resident: u32, sms: u32) -> Option<Self> {
         let depth = work.kernel.tile.k as usize;
-        let (resident, multiprocessors) = (resident.max(1), multiprocessors.max(1));
-        let max_resident = resident.saturating_mul(multiprocessors);
+        let (resident, sms) = (resident.max(1), sms.max(1));
+        let max_resident = resident.saturating_mul(sms);
         let grid = Grid::of_kernel(shape.args(), &work.kernel, work.splits, Some(max_resident)).ok()?;
         let tiles_of_block =
             grid.tiles().checked_div(grid.blocks())? + u32::from(!grid.tiles().is_multiple_of(grid.blocks()));
         Some(Self {
             steps: (shape.k().div_ceil(depth).div_ceil(work.splits as usize) * depth) as f64,
-            blocks: u64::from(tiles_of_block) * u64::from(grid.blocks().div_ceil(multiprocessors)),
+            blocks: u64::from(tiles_of_block) * u64::from(grid.blocks().div_ceil(sms)),
             resident: resident.into(),
         })
     }
@@ -84,7 +84,7 @@ pub fn estimate_us(
     let ty = gemm_type(kernel.dtype);
     let rate = |arch| Some(f64::from(path(kernel).support(arch, ty)?.rate.flops_per_clock));
     let slower = rate(speeds.arch())? / rate(arch)?;
-    let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.multiprocessors)?.factors();
+    let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.sms)?.factors();
     let step = (speed.work * slower).max(l2_cycles(work, shape, product));
     let cycles = latency * speed.latency + multiplied * step + block * speed.block;
     let busy_us = cycles / f64::from(product.clock_khz) * 1e3;
@@ -122,7 +122,7 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &GpuModel) -> f64 {
     // The CTAs of a cluster read B once.
     let rows = tile.m * lines(args.lda) + tile.n / cluster * lines(args.ldb);
     let tiles = f64::from(args.m.div_ceil(tile.m)) * f64::from(args.n.div_ceil(tile.n)) * f64::from(work.splits);
-    let busy = (tiles / f64::from(product.multiprocessors)).min(1.0);
+    let busy = (tiles / f64::from(product.sms)).min(1.0);
     busy * f64::from(rows * dtype.size_bytes()) / L2_BYTES_PER_CYCLE
 }
 
@@ -172,7 +172,7 @@ mod tests {
     use tilewright_contract::{DType, Family};
 
     #[test]
-    fn rounds_count_what_the_busiest_multiprocessor_does() {
+    fn rounds_count_the_work_of_the_busiest_sm() {
         let shape = GemmShape::packed(100, 100, 20).expect("valid");
         // 7 x 7 tiles of 16 on 10 SMs: 5 on the busiest, 2 at once: 3 rounds; 2 tiles deep.
         let mut work = Work {
@@ -182,7 +182,7 @@ mod tests {
         let rounds = Rounds::new(&work, &shape, 2, 10).expect("not empty");
         assert_eq!((rounds.steps, rounds.blocks, rounds.resident), (32.0, 5, 2));
         assert_eq!(rounds.factors(), [96.0, 160.0, 5.0]);
-        // Two slices, one tile deep each.
+        // Split-K 2, one k-tile each.
         work.splits = 2;
         let rounds = Rounds::new(&work, &shape, 2, 10).expect("not empty");
         assert_eq!((rounds.steps, rounds.blocks), (16.0, 10));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn more_multiprocessors_and_a_faster_clock_are_never_slower() {
+    fn more_sms_and_a_faster_clock_are_never_slower() {
         let arch = cuda_arch::find("sm_90").expect("in the table");
         let product = GpuModel::assumed(arch).expect("in the table");
         let shape = GemmShape::packed(2000, 1500, 700).expect("valid");
@@ -248,7 +248,7 @@ mod tests {
             let speeds = Speeds::default();
             let us = |product: &GpuModel| estimate_us(&work, &shape, arch, product, &speeds).expect("fits");
             let mut larger = product.clone();
-            larger.multiprocessors *= 2;
+            larger.sms *= 2;
             let mut faster = product.clone();
             faster.clock_khz *= 2;
             assert!(

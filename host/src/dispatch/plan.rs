@@ -80,7 +80,6 @@ pub struct PlanSummary {
     /// Rows and columns of a tile, in elements.
     pub tile: [u32; 2],
     /// Splits of K.
-    #[serde(rename = "slices")]
     pub splits: u32,
     /// Threads of a block along x, y, z.
     pub block: [u32; 3],
@@ -104,9 +103,9 @@ pub struct PlanSummary {
     pub opt_in: bool,
     /// Elements from row to row of the copies of A and B that are made before the launch; `None` for an operand that
     /// the kernel takes as it lies.
-    pub copied_ld: [Option<u32>; 2],
+    pub padded_ld: [Option<u32>; 2],
     /// Bytes of device memory that these copies take.
-    pub copied_bytes: u64,
+    pub padded_bytes: u64,
 }
 
 impl Plan {
@@ -235,8 +234,8 @@ impl Plan {
             dynamic_smem_bytes: smem.dynamic_bytes().get(),
             limit_bytes: self.limit_bytes.get(),
             opt_in: self.opt_in,
-            copied_ld: self.copies().map(|copy| copy.map(|copy| copy.to_ld)),
-            copied_bytes: self.copies().iter().flatten().map(PadRows::to_bytes).sum(),
+            padded_ld: self.copies().map(|copy| copy.map(|copy| copy.to_ld)),
+            padded_bytes: self.copies().iter().flatten().map(PadRows::to_bytes).sum(),
         }
     }
 }
@@ -295,7 +294,7 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     for operand in [Operand::A, Operand::B] {
         if let Some(copy) = PadRows::between(shape, &taken, operand) {
             reasons.push(format!(
-                "{operand} is copied first: its rows are {} elements apart, {} takes multiples of {}; {} B with rows \
+                "{operand} is padded first: its rows are {} elements apart, {} takes multiples of {}; {} B with rows \
                  of {}",
                 copy.from_ld,
                 kernel.family,

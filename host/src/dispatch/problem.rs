@@ -18,8 +18,8 @@ impl<B, F: Accumulator> Gemm<B, F> {
         policy: &Policy,
     ) -> Result<Plan> {
         let policy = Policy {
-            factors: policy.factors || !self.finish.factors.is_product(),
-            epilogue: policy.epilogue || self.finish.needs_epilogue::<T, C>(),
+            factors: policy.factors || !self.epilogue.factors.is_product(),
+            epilogue: policy.epilogue || self.epilogue.needs_epilogue::<T, C>(),
             ..*policy
         };
         Ok(plan(&self.shape, T::DTYPE, device, &policy)?)

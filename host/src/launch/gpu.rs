@@ -133,8 +133,8 @@ impl Gpu {
         c: &mut DeviceMatrix<'_, C>,
     ) -> Result<()> {
         problem.check_planned(plan.shape())?;
-        let finish = problem.finish;
-        let summed = match finish.factors.reads_operands() {
+        let epilogue = problem.epilogue;
+        let summed = match epilogue.factors.reads_operands() {
             true => plan.shape(),
             false => plan.shape().without_k(),
         };
@@ -144,15 +144,15 @@ impl Gpu {
                 return Err(Error::short_slice(operand, needed, len));
             }
         }
-        finish.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
+        epilogue.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
         let prepared = self.prepared::<T, C, _>(plan, problem)?;
-        let [alpha, beta] = finish.factors.of_call();
+        let [alpha, beta] = epilogue.factors.of_call();
         let mut workspace = self.workspace.borrow_mut();
         let operands = Operands {
             a: a.as_device_ptr().as_raw(),
             b: b.as_device_ptr().as_raw(),
             c: c.as_device_ptr().as_raw(),
-            bias: finish.bias.map_or(0, |bias| bias.as_device_ptr().as_raw()),
+            bias: epilogue.bias.map_or(0, |bias| bias.as_device_ptr().as_raw()),
             workspace: workspace.with_room(&prepared, &self.stream)?,
             factors: Factors { alpha, beta },
         };
@@ -161,7 +161,7 @@ impl Gpu {
         // exclusively, and the workspace is this `Gpu`'s alone, whose launches are all on one stream. 3.
         // `OwnedWorkspace` has the counters' promise. 4. The stream is of the primary context, as the kernels are.
         let enqueued = unsafe { prepared.enqueue(self.stream.as_inner(), &operands) };
-        if finish.factors.reads_operands() {
+        if epilogue.factors.reads_operands() {
             workspace.used_by(&prepared, enqueued.is_ok());
         }
         enqueued
@@ -237,7 +237,7 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Error::Driver`], with `InvalidValue` for more dynamic shared memory than a block may have.
-    pub fn blocks_per_multiprocessor(&self, kernel: &Kernel, threads: u32, dynamic_bytes: Bytes) -> Result<u32> {
+    pub fn blocks_per_sm(&self, kernel: &Kernel, threads: u32, dynamic_bytes: Bytes) -> Result<u32> {
         let _entered = self.kernels.enter()?;
         let function = self.kernels.function(kernel)?;
         if kernel.static_bytes().get() + dynamic_bytes.get() > self.profile().smem_per_block {

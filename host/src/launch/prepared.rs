@@ -33,7 +33,7 @@ pub struct Prepared {
     product: Launch,
     /// Alpha 0: A and B are not read.
     without_k: Launch,
-    epilogue: Epilogue,
+    epilogue: PreparedEpilogue,
     checks: Checks,
 }
 
@@ -46,18 +46,18 @@ struct Launch {
 
 /// What follows the product.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Epilogue {
+struct PreparedEpilogue {
     has_bias: bool,
     activation: Activation,
     output: Output,
     c: DType,
 }
 
-impl Epilogue {
+impl PreparedEpilogue {
     fn of<T: Element, C: OutputOf<T>, B>(problem: &Gemm<B, T::Accumulator>) -> Self {
         Self {
-            has_bias: problem.finish.bias.is_some(),
-            activation: problem.finish.activation,
+            has_bias: problem.epilogue.bias.is_some(),
+            activation: problem.epilogue.activation,
             output: C::OUTPUT,
             c: C::DTYPE,
         }
@@ -88,7 +88,7 @@ impl Prepared {
             )));
         }
         let columns = plan.shape().n();
-        problem.finish.check::<T, C>(kernel, columns, |_| columns)?;
+        problem.epilogue.check::<T, C>(kernel, columns, |_| columns)?;
         let _entered = kernels.enter()?;
         let function = kernels.function(kernel)?;
         function.load()?;
@@ -109,7 +109,7 @@ impl Prepared {
             pad_rows,
             product: Launch::new(plan.clone()),
             without_k: Launch::new(plan.without_k()),
-            epilogue: Epilogue::of::<T, C, B>(problem),
+            epilogue: PreparedEpilogue::of::<T, C, B>(problem),
             checks: Checks::default(),
         })
     }
@@ -158,7 +158,7 @@ impl Prepared {
 
     /// Whether it is what [`Kernels::prepare`] would make of the same arguments.
     pub(super) fn is_for<T: Element, C: OutputOf<T>, B>(&self, plan: &Plan, problem: &Gemm<B, T::Accumulator>) -> bool {
-        self.epilogue == Epilogue::of::<T, C, B>(problem) && self.plan() == plan
+        self.epilogue == PreparedEpilogue::of::<T, C, B>(problem) && self.plan() == plan
     }
 
     /// Enqueues the product on a stream, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, and returns before
@@ -186,8 +186,8 @@ impl Prepared {
     ///    streams and events puts it before or after.
     /// 3. With [`Counters::Zero`], its promise.
     /// 4. The stream exists and is of this context, or is a default stream.
-    /// 5. A kernel before it on the stream that was launched with programmatic dependent launch waits for what is before
-    ///    that one (`griddepcontrol.wait`), as all of this crate's do: ours waits for the last kernel alone.
+    /// 5. A kernel before it on the stream that was launched with programmatic dependent launch waits for what is
+    ///    before that one (`griddepcontrol.wait`), as all of this crate's do: ours waits for the last kernel alone.
     pub unsafe fn enqueue(&self, stream: CUstream, operands: &Operands) -> Result<()> {
         let factors = operands.factors;
         let launch = match factors.reads_operands() {

@@ -39,7 +39,7 @@ pub struct Report {
     /// Rows and columns of a tile of C, in elements.
     pub tile: [u32; 2],
     /// Parts of K with blocks of their own.
-    pub slices: u32,
+    pub splits: u32,
     /// Threads of a block along x, y, z (0 on the CPU).
     pub block: [u32; 3],
     /// Blocks along x, y, z (0 on the CPU).
@@ -58,10 +58,10 @@ pub struct Report {
     pub opt_in: bool,
     /// Elements from row to row of the copies of A and B that were made on the device before the product, in rows that
     /// its kernel takes; `None` for an operand that was taken as it lies.
-    pub copied_ld: [Option<u32>; 2],
+    pub padded_ld: [Option<u32>; 2],
     /// Bytes of device memory of these copies.
-    pub copied_bytes: u64,
-    /// Milliseconds of the product: device time between events, with the copies of `copied_ld`; wall time on the CPU.
+    pub padded_bytes: u64,
+    /// Milliseconds of the product: device time between events, with the copies of `padded_ld`; wall time on the CPU.
     /// Copies between host and device are not in it. In the simulator, wall time of the simulation: it says nothing of
     /// a GPU's.
     pub kernel_ms: f64,

@@ -2,14 +2,14 @@
 
 use tilewright_contract::{Activation, GemmShape};
 
-use super::{Factors, Finish};
+use super::{Epilogue, Factors};
 use crate::element::Accumulator;
 use crate::error::{Error, Result};
 
 /// `C = activation(alpha · op(A) · op(B) + beta · C + bias)`: what is to be computed, and nothing of how.
 ///
-/// `B` is where the bias is, `F` the type of the factors, as in [`Finish`]; both follow from the operands. So does the
-/// type of C: that of A and B, or f32 where they are f16 or bf16 ([`OutputOf`](super::OutputOf)).
+/// `B` holds the bias, `F` is the type of alpha and beta, as in [`Epilogue`]; both follow from the operands. So does
+/// the type of C: that of A and B, or f32 where they are f16 or bf16 ([`OutputOf`](super::OutputOf)).
 ///
 /// ```
 /// use tilewright::{Activation, Gemm, GemmShape};
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 ///     .beta(-1.0)
 ///     .bias(&bias[..])
 ///     .activation(Activation::Relu);
-/// assert_eq!((gemm.finish.factors.alpha, gemm.finish.bias), (2.0, Some(&bias[..])));
+/// assert_eq!((gemm.epilogue.factors.alpha, gemm.epilogue.bias), (2.0, Some(&bias[..])));
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Gemm<B, F = f32> {
     /// Extents, transpositions and leading dimensions.
     pub shape: GemmShape,
     /// What follows the product.
-    pub finish: Finish<B, F>,
+    pub epilogue: Epilogue<B, F>,
 }
 
 impl<B, F: Accumulator> Gemm<B, F> {
@@ -36,37 +36,37 @@ impl<B, F: Accumulator> Gemm<B, F> {
     pub fn new(shape: GemmShape) -> Self {
         Self {
             shape,
-            finish: Finish::default(),
+            epilogue: Epilogue::default(),
         }
     }
 
     /// Scales the product.
     pub fn alpha(mut self, alpha: F) -> Self {
-        self.finish.factors.alpha = alpha;
+        self.epilogue.factors.alpha = alpha;
         self
     }
 
     /// Adds what C holds before, scaled.
     pub fn beta(mut self, beta: F) -> Self {
-        self.finish.factors.beta = beta;
+        self.epilogue.factors.beta = beta;
         self
     }
 
     /// Both at once.
     pub fn factors(mut self, factors: Factors<F>) -> Self {
-        self.finish.factors = factors;
+        self.epilogue.factors = factors;
         self
     }
 
     /// Adds a row, of as many elements as C has columns, to every row.
     pub fn bias(mut self, bias: B) -> Self {
-        self.finish.bias = Some(bias);
+        self.epilogue.bias = Some(bias);
         self
     }
 
     /// Applies this to every element at last.
     pub fn activation(mut self, activation: Activation) -> Self {
-        self.finish.activation = activation;
+        self.epilogue.activation = activation;
         self
     }
 

@@ -2,11 +2,11 @@
 //!
 //! Launch, simulator, reference and check all take it from here, and it takes nothing from them.
 
+mod epilogue;
 mod factors;
-mod finish;
 mod gemm;
 
+pub use epilogue::{Epilogue, OutputOf};
+pub(crate) use epilogue::{activate, activation_name, check_bias, gelu_exponent};
 pub use factors::Factors;
-pub use finish::{Finish, OutputOf};
-pub(crate) use finish::{activate, activation_name, check_bias, gelu_exponent};
 pub use gemm::Gemm;

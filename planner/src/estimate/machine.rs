@@ -9,7 +9,7 @@ use crate::path::Support;
 /// What the model needs of a device for one path and type.
 pub(crate) struct Machine<'a> {
     pub(super) arch: &'a Architecture,
-    multiprocessors: f64,
+    sms: f64,
     pub(super) clock_hz: f64,
     /// Operations of an SM in a clock.
     pub(super) flops: f64,
@@ -25,14 +25,14 @@ pub(crate) struct Machine<'a> {
 impl<'a> Machine<'a> {
     pub(crate) fn new(arch: &'a Architecture, gpu: &GpuModel, support: Support) -> Self {
         let clock_hz = gpu.clock_hz();
-        let multiprocessors = f64::from(gpu.multiprocessors);
+        let sms = f64::from(gpu.sms);
         Self {
             arch,
-            multiprocessors,
+            sms,
             clock_hz,
             flops: gpu.flops_per_clock(support.rate),
             support,
-            l2_bytes_per_clock: multiprocessors * l2_bytes_per_clock(arch),
+            l2_bytes_per_clock: sms * l2_bytes_per_clock(arch),
             dram_bytes_per_clock: gpu.dram_bytes_per_second as f64 * DRAM_EFFICIENCY / clock_hz,
             l2_bytes: gpu.l2_bytes as f64,
             cluster_groups: if arch.compute_capability.major == 11 { 3.0 } else { 8.0 },
@@ -43,9 +43,7 @@ impl<'a> Machine<'a> {
     /// always fit, of larger clusters each GPC leaves `(CTAs - 2) / 2` SMs idle on average.
     pub(super) fn reach(&self, cluster: u32) -> f64 {
         let idle = self.cluster_groups * f64::from(cluster.saturating_sub(2)) / 2.0;
-        (self.multiprocessors - idle)
-            .max(f64::from(cluster))
-            .min(self.multiprocessors)
+        (self.sms - idle).max(f64::from(cluster)).min(self.sms)
     }
 }
 

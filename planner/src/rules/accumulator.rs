@@ -37,7 +37,7 @@ rule!(
     /// Columns of tensor memory.
     TENSOR_MEMORY,
     "tensor_memory",
-    "a multiprocessor has 512 columns of tensor memory",
+    "an SM has 512 columns of tensor memory",
     "PTX ISA 9.0, tensor memory; CUTLASS tmem_allocator_sm100.hpp"
 );
 

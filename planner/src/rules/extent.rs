@@ -9,7 +9,7 @@ rule!(
     "extent",
     "tile extents and parts of K are at most 65536, stages at most 1024, warps and accumulators too, scratch at most 1 \
      MiB a warp",
-    "the planner; no multiprocessor holds more"
+    "the planner; no SM holds more"
 );
 
 rule!(

@@ -65,7 +65,7 @@ fn shape(kernel: &Kernel, product: &Product) -> Result<GemmShape, String> {
 fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Result<Plan, String> {
     let device = DeviceProfile {
         installed: Some(Installed {
-            multiprocessors: product.multiprocessors,
+            sms: product.sms,
             l2_bytes: 50 << 20,
             clock_khz: 1_980_000,
             memory_bytes: 16 << 30,

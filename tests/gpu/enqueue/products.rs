@@ -8,7 +8,7 @@ use tilewright::check::Expected;
 use tilewright::dispatch::{Plan, Policy};
 use tilewright::launch::{Gpu, Operands, Prepared};
 use tilewright::random::random_matrix;
-use tilewright::{Activation, Element, Factors, Family, Finish, Gemm, GemmShape, Operand, OutputOf, Transpose};
+use tilewright::{Activation, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, OutputOf, Transpose};
 
 use super::driver;
 use crate::Outcome;
@@ -121,42 +121,42 @@ pub fn product<T: Element, C: OutputOf<T>>(
     let stated = Gemm { shape, ..stated };
     let plan = stated.plan::<T, C>(gpu.profile(), policy)?;
     let prepared = gpu.kernels().prepare::<T, C, ()>(&plan, &stated)?;
-    let finish = stated.finish;
+    let epilogue = stated.epilogue;
     let (_, columns, ld) = shape.extents(Operand::C);
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for set in 0..SETS {
         let random = |operand, seed: u64| random_matrix::<T>(seed + 10 * set as u64, shape.span_elems(operand));
         let (a, b) = (random(Operand::A, 1), random(Operand::B, 2));
-        let bias = random_matrix::<T>(4 + 10 * set as u64, if finish.bias.is_some() { shape.n() } else { 0 });
+        let bias = random_matrix::<T>(4 + 10 * set as u64, if epilogue.bias.is_some() { shape.n() } else { 0 });
         let mut before = random_matrix::<C>(3 + 10 * set as u64, shape.span_elems(Operand::C));
         for row in before.chunks_mut(ld) {
-            let end = match finish.factors.beta == Default::default() {
+            let end = match epilogue.factors.beta == Default::default() {
                 true => 0,
                 false => columns.min(row.len()),
             };
             row[end..].fill(C::from_f64(f64::NAN));
         }
-        let on_host = Finish {
-            factors: finish.factors,
-            bias: finish.bias.map(|()| &bias[..]),
-            activation: finish.activation,
+        let on_host = Epilogue {
+            factors: epilogue.factors,
+            bias: epilogue.bias.map(|()| &bias[..]),
+            activation: epilogue.activation,
         };
         let c = {
             let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
-            let on_bias = finish.bias.map(|()| gpu.upload(&bias)).transpose()?;
+            let on_bias = epilogue.bias.map(|()| gpu.upload(&bias)).transpose()?;
             let mut on_c = gpu.upload(&before)?;
-            let finish = Finish {
-                factors: finish.factors,
+            let epilogue = Epilogue {
+                factors: epilogue.factors,
                 bias: on_bias.as_ref(),
-                activation: finish.activation,
+                activation: epilogue.activation,
             };
-            gpu.launch(&plan, &Gemm { shape, finish }, &on_a, &on_b, &mut on_c)?;
+            gpu.launch(&plan, &Gemm { shape, epilogue }, &on_a, &on_b, &mut on_c)?;
             let mut c = before.clone();
             on_c.download(&mut c)?;
             c
         };
         let verdict = Expected::product(&shape, &a, &b)?
-            .finished(on_host, &before)?
+            .with_epilogue(on_host, &before)?
             .full(&c)?;
         if !verdict.passed() {
             return Err(format!("{name}, {}: {verdict}", plan.kernel().symbol).into());
@@ -165,7 +165,7 @@ pub fn product<T: Element, C: OutputOf<T>>(
         inputs.push([a?, b?, bias?, device_bytes(&rounded_bytes(&before))?]);
         outputs.push(rounded_bytes(&c));
     }
-    let [alpha, beta] = [finish.factors.alpha, finish.factors.beta].map(|factor| factor.to_f64() as f32);
+    let [alpha, beta] = [epilogue.factors.alpha, epilogue.factors.beta].map(|factor| factor.to_f64() as f32);
     Ok(Product {
         name,
         prepared,

@@ -271,7 +271,7 @@ fn pick(text: &mut String, topic: &Topic) {
             word(best, "kernel"),
             best["tile"][0],
             best["tile"][1],
-            best["slices"],
+            best["splits"],
             us(best)
         );
     }

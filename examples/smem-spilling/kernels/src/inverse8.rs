@@ -17,7 +17,7 @@
 //! neighbors ([`index`]).
 //!
 //! Registers: 64 elements and what a step needs besides. f64 takes two registers an element, which leaves a
-//! multiprocessor few warps; f32 takes one.
+//! SM few warps; f32 takes one.
 
 use core::ops::{Div, Mul, Sub};
 

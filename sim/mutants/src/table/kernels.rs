@@ -194,7 +194,7 @@ pub static KERNELS: &[Kernel] = &[
         "wgmma_kernels.rs",
         Product {
             gaps: [4, 4, 0],
-            multiprocessors: 2,
+            sms: 2,
             ..product([260, 20, 388])
         }
     ),
@@ -213,7 +213,7 @@ pub static KERNELS: &[Kernel] = &[
         "wgmma_kernels.rs",
         Product {
             gaps: [6, 0, 8],
-            multiprocessors: 1,
+            sms: 1,
             ..product([70, 264, 130])
         }
     ),
@@ -234,7 +234,7 @@ pub static KERNELS: &[Kernel] = &[
         "wgmma_kernels.rs",
         Product {
             gaps: [4, 4, 0],
-            multiprocessors: 2,
+            sms: 2,
             ..product([140, 344, 300])
         }
     ),
@@ -286,7 +286,7 @@ pub static KERNELS: &[Kernel] = &[
         "l13_persistent.rs",
         Product {
             gaps: [4, 4, 0],
-            multiprocessors: 2,
+            sms: 2,
             ..product([260, 20, 260])
         }
     ),
@@ -304,7 +304,7 @@ pub static KERNELS: &[Kernel] = &[
         "l15_tma_store.rs",
         Product {
             gaps: [6, 0, 8],
-            multiprocessors: 1,
+            sms: 1,
             ..product([70, 264, 130])
         }
     ),

@@ -73,7 +73,7 @@ pub struct Product {
     /// Number of K splits.
     pub slices: u32,
     /// SMs of the device: a persistent kernel has one CTA on each.
-    pub multiprocessors: u32,
+    pub sms: u32,
 }
 
 /// A matrix multiplication with packed rows and without split-K.
@@ -83,7 +83,7 @@ pub const fn product(extents: [usize; 3]) -> Product {
         gaps: [0; 3],
         tile: None,
         slices: 1,
-        multiprocessors: 132,
+        sms: 132,
     }
 }
 

@@ -75,8 +75,8 @@ fn ours(us: f64) -> Made {
         dynamic_smem_bytes: 0,
         limit_bytes: 0,
         opt_in: false,
-        copied_ld: [None, None],
-        copied_bytes: 0,
+        padded_ld: [None, None],
+        padded_bytes: 0,
     };
     Made {
         plan: Some(plan),

@@ -10,7 +10,7 @@ use tilewright::check::Expected;
 use tilewright::dispatch::Policy;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, Element, Factors, Family, Finish, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
+    Activation, Backend, Element, Epilogue, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
     OutputOf, Transpose, Verify, gemm,
 };
 
@@ -24,9 +24,12 @@ fn bias<T: Element<Accumulator = f32>>(shape: &GemmShape) -> Vec<T> {
 fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     kernel: &'static Kernel,
     shape: &GemmShape,
-    finish: Finish<&[T]>,
+    epilogue: Epilogue<&[T]>,
 ) {
-    Ask::of(kernel).is_right_for::<T, C>(&Gemm { shape: *shape, finish });
+    Ask::of(kernel).is_right_for::<T, C>(&Gemm {
+        shape: *shape,
+        epilogue,
+    });
 }
 
 /// B lies transposed: then C may have any number of columns.
@@ -48,12 +51,12 @@ fn every_combination<T: Element<Accumulator = f32>, C: OutputOf<T>>() {
         for activation in ACTIVATIONS {
             for bias in [None, Some(&bias[..])] {
                 for (alpha, beta) in [(1.0, 0.0), (0.5, -2.0)] {
-                    let finish = Finish {
+                    let epilogue = Epilogue {
                         factors: Factors { alpha, beta },
                         bias,
                         activation,
                     };
-                    is_right::<T, C>(kernel, &shape, finish);
+                    is_right::<T, C>(kernel, &shape, epilogue);
                 }
             }
         }
@@ -90,21 +93,21 @@ fn every_entry_point_finishes_its_sums() {
         match kernel.dtype {
             tilewright::DType::F16 => {
                 let bias = bias::<f16>(&shape);
-                let finish = Finish {
+                let epilogue = Epilogue {
                     factors,
                     bias: Some(&bias[..]),
                     activation: Activation::Gelu,
                 };
-                is_right::<f16, f32>(kernel, &shape, finish);
+                is_right::<f16, f32>(kernel, &shape, epilogue);
             }
             _ => {
                 let bias = bias::<bf16>(&shape);
-                let finish = Finish {
+                let epilogue = Epilogue {
                     factors,
                     bias: Some(&bias[..]),
                     activation: Activation::Relu,
                 };
-                is_right::<bf16, bf16>(kernel, &shape, finish);
+                is_right::<bf16, bf16>(kernel, &shape, epilogue);
             }
         }
         run += 1;
@@ -115,7 +118,7 @@ fn every_entry_point_finishes_its_sums() {
 /// The CPU's product, compared in full and by samples.
 fn on_cpu<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     shape: &GemmShape,
-    finish: Finish<&[T]>,
+    epilogue: Epilogue<&[T]>,
 ) -> Result<(), TestCaseError> {
     let (a, b) = (operand::<T>(shape, Operand::A), operand::<T>(shape, Operand::B));
     for verify in [Verify::Full, Verify::Sample] {
@@ -125,8 +128,17 @@ fn on_cpu<T: Element<Accumulator = f32>, C: OutputOf<T>>(
             verify,
             ..Options::default()
         };
-        let done = gemm(&Gemm { shape: *shape, finish }, &a, &b, &mut c, &options);
-        prop_assert!(done.is_ok(), "{shape} {finish:?}: {done:?}");
+        let done = gemm(
+            &Gemm {
+                shape: *shape,
+                epilogue,
+            },
+            &a,
+            &b,
+            &mut c,
+            &options,
+        );
+        prop_assert!(done.is_ok(), "{shape} {epilogue:?}: {done:?}");
     }
     Ok(())
 }
@@ -141,13 +153,13 @@ where
     f32: OutputOf<T>,
 {
     let bias = bias::<T>(shape);
-    let finish = Finish {
+    let epilogue = Epilogue {
         factors,
         bias: with_bias.then_some(&bias[..]),
         activation,
     };
-    on_cpu::<T, f32>(shape, finish)?;
-    on_cpu::<T, T>(shape, finish)
+    on_cpu::<T, f32>(shape, epilogue)?;
+    on_cpu::<T, T>(shape, epilogue)
 }
 
 /// In one call; every row begins at an odd element or follows one that does.
@@ -162,7 +174,7 @@ fn operands_that_are_copied_first() {
         let (a, b) = (operand::<bf16>(&shape, Operand::A), operand::<bf16>(&shape, Operand::B));
         let bias = bias::<bf16>(&shape);
         let mut c = operand::<f32>(&shape, Operand::C);
-        let finish = Finish {
+        let epilogue = Epilogue {
             factors: Factors { alpha: 0.5, beta: -2.0 },
             bias: Some(&bias[..]),
             activation: Activation::Gelu,
@@ -176,9 +188,9 @@ fn operands_that_are_copied_first() {
             verify: Verify::Full,
             ..Options::default()
         };
-        let report = gemm(&Gemm { shape, finish }, &a, &b, &mut c, &options).expect("computes what it says");
-        assert_eq!(report.copied_ld, lds.map(Some), "{transpose:?}");
-        assert_eq!(report.copied_bytes, bytes, "{transpose:?}");
+        let report = gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &options).expect("computes what it says");
+        assert_eq!(report.padded_ld, lds.map(Some), "{transpose:?}");
+        assert_eq!(report.padded_bytes, bytes, "{transpose:?}");
     }
 }
 
@@ -208,18 +220,18 @@ fn a_wrong_bias_and_a_wrong_activation_are_found() {
         operand::<f16>(&shape, Operand::B),
         bias::<f16>(&shape),
     );
-    let finish = |bias, activation| Finish {
+    let epilogue = |bias, activation| Epilogue {
         bias,
         activation,
-        ..Finish::default()
+        ..Epilogue::default()
     };
-    let computed = |finish: Finish<&[f16]>| {
+    let computed = |epilogue: Epilogue<&[f16]>| {
         let mut c = vec![0.0_f32; 20 * 24];
         let options = Options {
             backend: Backend::Cpu,
             ..Options::default()
         };
-        gemm(&Gemm { shape, finish }, &a, &b, &mut c, &options).expect("computes");
+        gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &options).expect("computes");
         c
     };
     let mut shifted = bias.clone();
@@ -227,17 +239,17 @@ fn a_wrong_bias_and_a_wrong_activation_are_found() {
     for activation in ACTIVATIONS {
         let expected = Expected::product(&shape, &a, &b).expect("lengths fit");
         let expected = expected
-            .finished::<f32>(finish(Some(&bias[..]), activation), &[])
+            .with_epilogue::<f32>(epilogue(Some(&bias[..]), activation), &[])
             .expect("finite");
         for right in [Some(&bias[..]), None, Some(&shifted[..])] {
             let verdict = expected
-                .full(&computed(finish(right, activation)))
+                .full(&computed(epilogue(right, activation)))
                 .expect("lengths fit");
             assert_eq!(verdict.passed(), right == Some(&bias[..]), "{activation:?}: {verdict}");
         }
         for other in ACTIVATIONS.into_iter().filter(|&other| other != activation) {
             let verdict = expected
-                .full(&computed(finish(Some(&bias[..]), other)))
+                .full(&computed(epilogue(Some(&bias[..]), other)))
                 .expect("lengths fit");
             assert!(!verdict.passed(), "{other:?} for {activation:?}");
         }

@@ -6,7 +6,7 @@ use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, DType, Element, Error, Factors, Family, Finish, Gemm, GemmShape, KERNELS, Kernel, Operand,
+    Activation, Backend, DType, Element, Epilogue, Error, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand,
     Options, OutputOf, Transpose, Verify, gemm,
 };
 
@@ -15,9 +15,12 @@ use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("finish::every_kernel_finishes_its_sums", every_kernel_finishes_its_sums),
-        Trial::test("finish::large_products", large_products),
-        Trial::test("finish::refuses_kernels_without", refuses_kernels_without),
+        Trial::test(
+            "epilogue::every_kernel_finishes_its_sums",
+            every_kernel_finishes_its_sums,
+        ),
+        Trial::test("epilogue::large_products", large_products),
+        Trial::test("epilogue::refuses_kernels_without", refuses_kernels_without),
     ]
 }
 
@@ -28,7 +31,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     gpu: &Gpu,
     kernel: &'static Kernel,
     shape: &GemmShape,
-    finish: Finish<()>,
+    epilogue: Epilogue<()>,
 ) -> Outcome {
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b, bias) = (
@@ -56,19 +59,19 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
         gpu.upload(&bias)?,
         gpu.upload(&before)?,
     );
-    let Finish {
+    let Epilogue {
         factors, activation, ..
-    } = finish;
-    let on_gpu = Finish {
+    } = epilogue;
+    let on_gpu = Epilogue {
         factors,
-        bias: finish.bias.map(|()| &on_bias),
+        bias: epilogue.bias.map(|()| &on_bias),
         activation,
     };
     gpu.launch(
         &plan,
         &Gemm {
             shape: *shape,
-            finish: on_gpu,
+            epilogue: on_gpu,
         },
         &on_a,
         &on_b,
@@ -76,13 +79,15 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     )?;
     let mut c = vec![C::from_f64(0.0); before.len()];
     on_c.download(&mut c)?;
-    let on_host = Finish {
+    let on_host = Epilogue {
         factors,
-        bias: finish.bias.map(|()| &bias[..]),
+        bias: epilogue.bias.map(|()| &bias[..]),
         activation,
     };
-    let what = || format!("{} {shape} to {}, {finish:?}", kernel.symbol, C::DTYPE);
-    let verdict = Expected::product(shape, &a, &b)?.finished(on_host, &before)?.full(&c)?;
+    let what = || format!("{} {shape} to {}, {epilogue:?}", kernel.symbol, C::DTYPE);
+    let verdict = Expected::product(shape, &a, &b)?
+        .with_epilogue(on_host, &before)?
+        .full(&c)?;
     if !verdict.passed() {
         return Err(format!("{}: {verdict}", what()).into());
     }
@@ -115,19 +120,19 @@ fn every_kernel_finishes_its_sums() -> Outcome {
             for activation in ACTIVATIONS {
                 for bias in [None, Some(())] {
                     for (alpha, beta) in [(1.0, 0.0), (0.5, -2.0)] {
-                        let finish = Finish {
+                        let epilogue = Epilogue {
                             factors: Factors { alpha, beta },
                             bias,
                             activation,
                         };
                         match kernel.dtype {
                             DType::F16 => {
-                                is_right::<f16, f16>(&gpu, kernel, &shape, finish)?;
-                                is_right::<f16, f32>(&gpu, kernel, &shape, finish)?;
+                                is_right::<f16, f16>(&gpu, kernel, &shape, epilogue)?;
+                                is_right::<f16, f32>(&gpu, kernel, &shape, epilogue)?;
                             }
                             _ => {
-                                is_right::<bf16, bf16>(&gpu, kernel, &shape, finish)?;
-                                is_right::<bf16, f32>(&gpu, kernel, &shape, finish)?;
+                                is_right::<bf16, bf16>(&gpu, kernel, &shape, epilogue)?;
+                                is_right::<bf16, f32>(&gpu, kernel, &shape, epilogue)?;
                             }
                         }
                     }
@@ -149,7 +154,7 @@ fn large_products() -> Outcome {
             random_matrix::<f16>(4, shape.n()),
         );
         let mut c = random_matrix::<f32>(3, shape.span_elems(Operand::C));
-        let finish = Finish {
+        let epilogue = Epilogue {
             factors: Factors { alpha: 0.5, beta: 2.0 },
             bias: Some(&bias[..]),
             activation,
@@ -159,7 +164,7 @@ fn large_products() -> Outcome {
             verify: Verify::Sample,
             ..Options::default()
         };
-        gemm(&Gemm { shape, finish }, &a, &b, &mut c, &options)?;
+        gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &options)?;
     }
     Ok(())
 }

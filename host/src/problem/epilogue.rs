@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// `B` is where the bias is: a slice on the host, a [`DeviceMatrix`](crate::launch::DeviceMatrix) on the device. It has
 /// one element for each column of C, of the type of A and B. `F` is the type of the factors, that of the sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finish<B, F = f32> {
+pub struct Epilogue<B, F = f32> {
     /// Alpha and beta.
     pub factors: Factors<F>,
     /// Added to each row of C, before the activation.
@@ -21,14 +21,14 @@ pub struct Finish<B, F = f32> {
     pub activation: Activation,
 }
 
-impl<B, F: Accumulator> Default for Finish<B, F> {
+impl<B, F: Accumulator> Default for Epilogue<B, F> {
     /// The product alone.
     fn default() -> Self {
         Factors::default().into()
     }
 }
 
-impl<B, F> From<Factors<F>> for Finish<B, F> {
+impl<B, F> From<Factors<F>> for Epilogue<B, F> {
     fn from(factors: Factors<F>) -> Self {
         Self {
             factors,
@@ -38,7 +38,7 @@ impl<B, F> From<Factors<F>> for Finish<B, F> {
     }
 }
 
-impl<B, F: Accumulator> Finish<B, F> {
+impl<B, F: Accumulator> Epilogue<B, F> {
     /// Whether a kernel of [`epilogue`](tilewright_contract::Features::epilogue) is needed for A and B of `T` and C of
     /// `C`.
     pub(crate) fn needs_epilogue<T: Element, C: OutputOf<T>>(&self) -> bool {
