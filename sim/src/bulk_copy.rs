@@ -16,6 +16,8 @@ pub use crate::engine::MbarrierAccess;
 pub struct TensorBox {
     /// The tensor map: [`TensorMapParts::encode_simulated`](crate::tensor_map::TensorMapParts::encode_simulated).
     pub map: TensorMapWords,
+    /// The address that it was read from. In a buffer of the simulator the map must not change until the copy is over.
+    pub map_address: usize,
     /// The first element of the box in its row, and the first row. Elements outside the matrix are zeros when loaded,
     /// and not stored.
     pub coordinates: [i32; 2],

@@ -99,6 +99,17 @@ pub enum FaultKind {
         /// Offset of the bytes from the start of the block's shared memory.
         offset: u64,
     },
+    /// The async proxy writes shared memory that a thread has read before, ordered by a barrier but without
+    /// `fence.proxy.async` between the two. A [warning](Severity::Warning). The read is in [`SimFault::other`].
+    CrossProxyWar {
+        /// Offset of the bytes from the start of the block's shared memory.
+        offset: u64,
+    },
+    /// The block ends while a bulk copy may still access its shared memory, which another block may have by then.
+    ExitDuringCopy {
+        /// The copy writes shared memory; otherwise it reads it.
+        writes: bool,
+    },
     /// An invalid use of an mbarrier. For an ordinary access, its initialization is in [`SimFault::other`].
     Mbarrier {
         /// Offset of the mbarrier from the start of the block's shared memory, in bytes.
@@ -294,6 +305,17 @@ pub enum FaultKind {
     },
 }
 
+/// What a finding says of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The programming model does not allow it: in [`Report::faults`](crate::Report::faults).
+    Error,
+    /// The memory model asks for more than the vendor's own kernels do: in
+    /// [`Report::warnings`](crate::Report::warnings). The launch counts as clean.
+    Warning,
+}
+
 /// A step between the start and the end of an asynchronous copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -305,6 +327,14 @@ pub enum AsyncStep {
 }
 
 impl FaultKind {
+    /// Whether it is a fault or a warning.
+    pub fn severity(&self) -> Severity {
+        match self {
+            FaultKind::CrossProxyWar { .. } => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
     /// The name of the kind without its numbers, such as `SharedRace`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -312,6 +342,8 @@ impl FaultKind {
             FaultKind::GlobalRace { .. } => "GlobalRace",
             FaultKind::AsyncPending { .. } => "AsyncPending",
             FaultKind::MissingProxyFence { .. } => "MissingProxyFence",
+            FaultKind::CrossProxyWar { .. } => "CrossProxyWar",
+            FaultKind::ExitDuringCopy { .. } => "ExitDuringCopy",
             FaultKind::Mbarrier { .. } => "Mbarrier",
             FaultKind::BulkCopy { .. } => "BulkCopy",
             FaultKind::Warpgroup { .. } => "Warpgroup",

@@ -266,6 +266,7 @@ impl Launch {
         }
         report.faults_left_out = report.faults.len().saturating_sub(self.max_faults) as u64;
         report.faults.truncate(self.max_faults);
+        report.warnings.truncate(self.max_faults);
         report.seconds = started.elapsed().as_secs_f64();
         if !report.output.is_empty() {
             print!("{}", report.output);
@@ -302,6 +303,7 @@ impl Launch {
             resident_blocks: 0,
             faults: Vec::new(),
             faults_left_out: 0,
+            warnings: Vec::new(),
             shared: SharedUsage {
                 static_bytes: 0,
                 dynamic_bytes: self.dynamic_bytes.into(),
@@ -318,7 +320,7 @@ impl Launch {
     }
 
     fn add(&self, report: &mut Report, outcome: Outcome, is_first: bool, schedule: Schedule) {
-        for mut fault in outcome.faults {
+        for mut fault in outcome.faults.into_iter().chain(outcome.warnings) {
             fault.schedule = Some(schedule.to_string());
             report.add_fault(fault);
         }

@@ -71,7 +71,7 @@ pub use attributes::KernelAttributes;
 pub use budget::Budget;
 pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
-pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, SourceLocation, StackFrame};
+pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, Severity, SimFault, SourceLocation, StackFrame};
 pub use launch::{Checks, Launch};
 pub use limits::Limits;
 pub use policy::Policy;

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
 use crate::access::{AccessKind, Space};
-use crate::fault::{FaultKind, SimFault, SourceLocation};
+use crate::fault::{FaultKind, Severity, SimFault, SourceLocation};
 use crate::launch::Checks;
 use crate::synchronization::Synchronization;
 
@@ -87,6 +87,9 @@ pub struct Report {
     pub faults: Vec<SimFault>,
     /// Faults beyond the limit of [`Launch::max_faults`](crate::Launch::max_faults).
     pub faults_left_out: u64,
+    /// What is no fault, but relies on more than the memory model promises ([`Severity`](crate::Severity)), in the
+    /// order of the schedule. At most [`Launch::max_faults`](crate::Launch::max_faults).
+    pub warnings: Vec<SimFault>,
     /// Shared memory.
     pub shared: SharedUsage,
     /// Barriers that a thread passes: the fewest and the most of any block.
@@ -154,10 +157,15 @@ impl Report {
             })
     }
 
+    /// Adds a fault or warning to those that are like it.
     pub(crate) fn add_fault(&mut self, fault: SimFault) {
-        match self.faults.iter_mut().find(|known| known.is_like(&fault)) {
+        let list = match fault.kind.severity() {
+            Severity::Error => &mut self.faults,
+            Severity::Warning => &mut self.warnings,
+        };
+        match list.iter_mut().find(|known| known.is_like(&fault)) {
             Some(known) => known.count += fault.count,
-            None => self.faults.push(fault),
+            None => list.push(fault),
         }
     }
 }
@@ -253,7 +261,10 @@ impl fmt::Display for Report {
             writeln!(f)?;
             write!(f, "{}", Faults(self))?;
         }
-        Ok(())
+        if !self.warnings.is_empty() {
+            writeln!(f)?;
+        }
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "{warning}"))
     }
 }
 

@@ -12,6 +12,7 @@ pub use cuda_sim::tensor_map;
 fn tensor_box<T: Pod>(shared: Shared<T>, index: u32, map: &TensorMapWords, coordinates: [i32; 2]) -> TensorBox {
     TensorBox {
         map: *map,
+        map_address: core::ptr::from_ref(map).addr(),
         coordinates,
         shared: shared.as_mut_ptr().wrapping_add(index as usize).cast(),
         shared_part: shared.0.addresses(),

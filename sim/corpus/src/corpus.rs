@@ -1,5 +1,5 @@
-//! The corpus: small kernels after the patterns of public suites for checkers of GPU programs, each with a mistake and
-//! without. The simulator must report every mistake as the fault that it is, at its line, and nothing else.
+//! The corpus: small kernels after the patterns of public suites for checkers of GPU programs, and after bugs of
+//! published Hopper kernels, each with a mistake and without. The simulator must report every mistake as the fault that it is, at its line, and nothing else.
 //!
 //! Both twins are one source with a flag, `wrong`, that switches the mistake on. A comment on the line that must be
 //! reported says so:
@@ -25,6 +25,7 @@
 
 mod page;
 mod pair;
+mod patterns;
 mod verdict;
 
 mod algorithms;
@@ -35,6 +36,7 @@ mod bounds;
 mod clusters;
 mod global_races;
 mod graphs;
+mod hopper;
 mod initialization;
 mod locks;
 mod messages;
@@ -44,6 +46,7 @@ mod progress;
 mod scopes;
 mod shared_races;
 mod tiles;
+mod warpgroups;
 mod warps;
 
 use std::collections::HashSet;
@@ -72,6 +75,8 @@ const FAMILIES: &[Family] = &[
     async_copies::FAMILY,
     pipelines::FAMILY,
     clusters::FAMILY,
+    hopper::FAMILY,
+    warpgroups::FAMILY,
 ];
 
 #[test]
@@ -123,6 +128,9 @@ fn the_corpus_is_sound() {
                 mark.pair
             );
         }
+    }
+    for pair in patterns::PATTERNS.iter().flat_map(|pattern| pattern.pairs) {
+        assert!(names.contains(pair), "no pair is {pair}");
     }
     for exception in verdict::EXCEPTIONS {
         assert!(names.contains(exception.pair), "no pair is {}", exception.pair);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::pair::Suite;
+use crate::patterns;
 use crate::verdict::{EXCEPTIONS, Exception, Finding, Verdict};
 
 const HEAD: &str = "\
@@ -71,7 +72,12 @@ fn text(verdicts: &[Verdict]) -> String {
         }
     }
     table(&mut page, "file", &families);
-    page += "\n## Exceptions\n\n| pair | reported | why |\n|---|---|---|\n";
+    patterns::write(&mut page, verdicts);
+    page += "\n## Exceptions\n\n";
+    page += match EXCEPTIONS {
+        [] => "None.\n",
+        _ => "| pair | reported | why |\n|---|---|---|\n",
+    };
     for Exception { pair, wrong, reason } in EXCEPTIONS {
         let reported = match wrong {
             Finding::Missed => "nothing",

@@ -171,6 +171,7 @@ unsafe fn loads(map: *const TensorMapWords, to: *mut u32, how: Load) {
             let value = words.get(31 - t as usize);
             GlobalMut::new(to, 64).set((32 * step + t) as usize, value);
             if how != Load::TooEarly {
+                proxy_fence();
                 thread::sync_threads();
             }
         }

@@ -13,11 +13,13 @@
 //! operations that run at once, or that no thread has waited for, some share a number, and races among those are not
 //! found.
 //!
-//! Also here: the writes that the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through
+//! Also here: the order between the generic and the async proxy. The writes that the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through
 //! the generic proxy and accesses through the async proxy). A write counts as fenced when its own thread has executed
-//! the fence after it.
+//! the fence after it. A read may be overwritten through the async proxy when a fence of any thread is between the two.
 
-use super::clock::Clocks;
+use std::collections::VecDeque;
+
+use super::clock::{BlockClock, Clocks};
 use super::sync_vars::{Publication, Synchronization};
 
 /// One operation of an agent.
@@ -64,6 +66,16 @@ struct Agent {
     is_live: bool,
 }
 
+/// A fence of the async proxy, with its thread's knowledge.
+struct ProxyFence {
+    /// The epoch that began with it.
+    epoch: u32,
+    /// It follows all accesses before this epoch.
+    below: u32,
+    /// And these.
+    known: BlockClock,
+}
+
 /// The agents of the block that a worker runs.
 #[derive(Default)]
 pub(crate) struct Agents {
@@ -71,16 +83,21 @@ pub(crate) struct Agents {
     agents: Vec<Agent>,
     /// By thread, the epochs that began with its fences of the async proxy, ascending.
     fences: Vec<Vec<u32>>,
+    /// By thread, its latest fences.
+    latest_fences: Vec<VecDeque<ProxyFence>>,
 }
 
 impl Agents {
     const MOST: usize = 1024;
+    /// Fences of a thread whose knowledge is kept.
+    const KEPT_FENCES: usize = 4;
 
     /// Starts a block: no agents, no fences.
     pub(crate) fn start_block(&mut self, first: u16) {
         self.first = first;
         self.agents.clear();
         self.fences.clear();
+        self.latest_fences.clear();
     }
 
     /// Starts an operation that `issuers` issue together, ordered after all earlier accesses of each of them.
@@ -198,8 +215,16 @@ impl Agents {
         let index = usize::from(thread);
         if self.fences.len() <= index {
             self.fences.resize_with(index + 1, Vec::new);
+            self.latest_fences.resize_with(index + 1, VecDeque::new);
         }
-        self.fences[index].push(clocks.advance_epoch(thread));
+        let (below, known) = (clocks.interval_start(), clocks.release(thread));
+        let epoch = clocks.epoch(thread);
+        self.fences[index].push(epoch);
+        let latest = &mut self.latest_fences[index];
+        if latest.len() == Self::KEPT_FENCES {
+            latest.pop_front();
+        }
+        latest.push_back(ProxyFence { epoch, below, known });
     }
 
     /// Whether the accesses of `agent` through the async proxy see the write of `writer` at `epoch`: if the writer is a
@@ -213,5 +238,18 @@ impl Agents {
         fences
             .get(first)
             .is_some_and(|&fence| clocks.ordered(writer, fence, agent))
+    }
+
+    /// Whether a fence is between the read of `reader` at `epoch`, which is ordered before `agent`, and the accesses of
+    /// `agent` through the async proxy: a later one of the reader's own, or one of a thread that knew of the read.
+    pub(crate) fn may_overwrite(&self, clocks: &Clocks, agent: u16, reader: u16, epoch: u32) -> bool {
+        let mut threads = (0..).zip(&self.latest_fences);
+        self.sees(clocks, agent, reader, epoch)
+            || threads.any(|(thread, fences)| {
+                fences.iter().any(|fence| {
+                    let covers = epoch < fence.below || fence.known.includes(reader, epoch);
+                    covers && clocks.ordered(thread, fence.epoch, agent)
+                })
+            })
     }
 }

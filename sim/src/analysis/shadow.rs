@@ -215,6 +215,20 @@ impl SharedShadow {
         })
     }
 
+    /// The plain reads of this block since the last write to each of the `bytes` bytes from `offset` on, as far as they
+    /// are kept, each with its epoch. Neighbours with the same one have it once.
+    pub(crate) fn last_reads(&self, offset: usize, bytes: usize) -> impl Iterator<Item = (Conflict, u32)> {
+        let cells = offset >> self.cell_shift..(offset + bytes).div_ceil(1 << self.cell_shift);
+        let mut before = [Record::default(); 2];
+        let reads = cells.filter_map(|cell| Some(self.cells.get(cell)?.reads));
+        let new = reads.flat_map(move |reads| {
+            let is_new = std::mem::replace(&mut before, reads) != reads;
+            reads.into_iter().filter(move |_| is_new)
+        });
+        let of_block = new.filter(|read| !read.is_before(self.block_start));
+        of_block.map(|read| (read.conflict(), read.epoch()))
+    }
+
     /// [`Self::access`] in general.
     #[inline(never)]
     fn access_any(

@@ -15,7 +15,7 @@ use crate::analysis::sync_vars::GridSync;
 use crate::budget::Budget;
 use crate::buffer::Allocation;
 use crate::dim::Dim3;
-use crate::fault::{FaultKind, SimFault, SourceLocation};
+use crate::fault::{FaultKind, Severity, SimFault, SourceLocation};
 use crate::launch::{Checks, Progress};
 use crate::limits::Limits;
 use crate::policy::Policy;
@@ -59,6 +59,8 @@ pub(crate) struct Outcome {
     pub(crate) blocks: u64,
     /// In the order of the schedule.
     pub(crate) faults: Vec<SimFault>,
+    /// In the order of the schedule.
+    pub(crate) warnings: Vec<SimFault>,
     /// Whether two blocks raced: the outcome then depends on which was faster.
     pub(crate) blocks_race: bool,
     pub(crate) static_bytes: u64,
@@ -364,10 +366,15 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
     drop(sender);
     let mut results = std::mem::take(&mut *run.results.lock());
     results.faults.sort_by_key(|&(position, number, _)| (position, number));
+    let found = causes_first(results.faults.into_iter().map(|(_, _, fault)| fault).collect());
+    let (warnings, faults) = found
+        .into_iter()
+        .partition(|found| found.kind.severity() == Severity::Warning);
     let static_bytes = run.static_bytes();
     Outcome {
         blocks: results.blocks,
-        faults: causes_first(results.faults.into_iter().map(|(_, _, fault)| fault).collect()),
+        faults,
+        warnings,
         blocks_race: run.blocks_race.load(Relaxed),
         static_bytes,
         barriers: results.barriers.unwrap_or((0, 0)),

@@ -24,8 +24,21 @@ impl SimFault {
             FaultKind::MissingProxyFence { .. } => {
                 "the writing thread must execute fence.proxy.async after its write, before the barrier that follows"
             }
+            FaultKind::CrossProxyWar { .. } => {
+                "execute fence.proxy.async after the load, before the barrier that lets the copy start"
+            }
+            FaultKind::ExitDuringCopy { writes } => match writes {
+                true => "wait for the copy's mbarrier phase before the block ends",
+                false => "the thread that started it must execute cp.async.bulk.wait_group.read 0 before it ends",
+            },
             FaultKind::BulkCopy { .. } => "pass a map that TensorMapParts::encode_simulated made, and limits of sm_90",
+            FaultKind::Warpgroup { problem } if problem.contains("wgmma.fence") => {
+                "execute wgmma.fence after the last access to the accumulators, before wgmma.mma_async"
+            }
             FaultKind::Warpgroup { .. } => "all 128 threads of the warpgroup must execute it, with the same operands",
+            FaultKind::Cluster { problem } if problem.ends_with("ended") => {
+                "let no block of the cluster end before the others are done with it: a barrier of the cluster at the end"
+            }
             FaultKind::Cluster { .. } => "compare Launch::cluster with what the kernel assumes",
             FaultKind::BarrierDivergence { .. } => {
                 "threads without work must reach the barrier too: guard their work, do not return before it"

@@ -29,6 +29,15 @@ impl fmt::Display for FaultKind {
                 f,
                 "no fence.proxy.async between a write and its read by the async proxy: byte {offset} of shared memory"
             ),
+            FaultKind::CrossProxyWar { offset } => write!(
+                f,
+                "warning: cross-proxy WAR without fence: the async proxy writes byte {offset} of shared memory, which a \
+                 thread has read"
+            ),
+            FaultKind::ExitDuringCopy { writes } => {
+                let access = if *writes { "writes" } else { "reads" };
+                write!(f, "the block ends while a bulk copy still {access} its shared memory")
+            }
             FaultKind::Mbarrier { offset, problem } => {
                 write!(f, "mbarrier at byte {offset} of shared memory: {problem}")
             }

@@ -38,9 +38,11 @@ programs! {
     budget: Budget;
     bulk_copy: BulkCopy;
     cluster: Cluster;
+    cross_proxy_war: CrossProxyWar;
     deadlock: Deadlock;
     declared_alignment: DeclaredAlignment;
     dynamic_shared_too_small: DynamicSharedTooSmall;
+    exit_during_copy: ExitDuringCopy;
     global_race: GlobalRace;
     launch_shape: LaunchShape;
     mbarrier: Mbarrier;
@@ -62,9 +64,9 @@ programs! {
     warpgroup: Warpgroup;
 }
 
-/// The faults' texts, as `assert_clean` shows them.
+/// The texts of faults and warnings, as a report shows them.
 fn text(report: &Report) -> String {
-    let mut faults = report.faults.clone();
+    let mut faults = [&report.faults[..], &report.warnings].concat();
     for fault in &mut faults {
         // Their lines come from debug information, which a build may leave out.
         if matches!(
@@ -89,7 +91,8 @@ fn every_fault_has_its_text() {
     let mut problems = Vec::new();
     for (name, kind, program) in PROGRAMS {
         let report = program();
-        let kinds: BTreeSet<_> = report.faults.iter().map(|fault| fault.kind.name()).collect();
+        let found = report.faults.iter().chain(&report.warnings);
+        let kinds: BTreeSet<_> = found.map(|fault| fault.kind.name()).collect();
         let found = text(&report);
         if kinds != BTreeSet::from([*kind]) {
             problems.push(format!("{name} is reported as {kinds:?} instead of {kind}:\n{found}"));

@@ -148,27 +148,29 @@ fn a_store_reads_until_it_is_waited_for() {
     let write = |tile: cuda_views::Shared<f32>| unsafe { tile.set(0, 1.0) };
     // SAFETY: as above.
     let read = |row: *mut f32| unsafe { _ = cuda_views::Global::new(row.cast_const(), 32).get(0) };
-    let clean: [fn(cuda_views::Shared<f32>, *mut f32); 2] = [
-        |_, _| (),
-        |tile, _| {
-            // SAFETY: inside; reads do not disturb each other.
-            unsafe { tile.get(0) };
-        },
-    ];
-    clean.into_iter().for_each(|after| store(after).assert_clean());
-    assert_eq!(kinds(&store(|tile, _| write(tile))), ["SharedRace"]);
-    assert_eq!(kinds(&store(|_, row| read(row))), ["GlobalRace"]);
+    let reads_too = store(|tile, _| {
+        // SAFETY: inside; reads do not disturb each other.
+        unsafe { tile.get(0) };
+        commit();
+        wait_for_stores(0, true);
+    });
+    reads_too.assert_clean();
+    let at_exit = "ExitDuringCopy";
+    assert_eq!(kinds(&store(|_, _| ())), [at_exit]);
+    assert_eq!(kinds(&store(|_, _| wait_for_stores(0, true))), [at_exit]);
+    assert_eq!(kinds(&store(|tile, _| write(tile))), ["SharedRace", at_exit]);
+    assert_eq!(kinds(&store(|_, row| read(row))), ["GlobalRace", at_exit]);
     let uncommitted = store(|tile, _| {
         wait_for_stores(0, false);
         write(tile);
     });
-    assert_eq!(kinds(&uncommitted), ["SharedRace"]);
+    assert_eq!(kinds(&uncommitted), ["SharedRace", at_exit]);
     let one_too_few = store(|tile, _| {
         commit();
         wait_for_stores(1, false);
         write(tile);
     });
-    assert_eq!(kinds(&one_too_few), ["SharedRace"]);
+    assert_eq!(kinds(&one_too_few), ["SharedRace", at_exit]);
     let only_reads = store(|tile, row| {
         commit();
         wait_for_stores(0, true);
@@ -196,7 +198,7 @@ fn a_barrier_of_the_block_waits_for_no_store() {
             cuda_views::Global::new(row.cast_const(), 32).get(0);
         }
     });
-    assert_eq!(kinds(&report), ["SharedRace", "GlobalRace"]);
+    assert_eq!(kinds(&report), ["SharedRace", "GlobalRace", "ExitDuringCopy"]);
 }
 
 #[test]
@@ -208,8 +210,10 @@ fn misplaced_boxes_are_refused() {
             let (full, tile) = (shared::<u64>(0, 1), shared::<f32>(offset, 256));
             init(full, 0, 1);
             fence_init();
+            arrive_expect_tx(full, 0, 1024);
             // SAFETY: none; that is the fault.
             unsafe { load_2d(tile, 0, &map, [0, 0], (full, 0)) };
+            wait(full, 0, 0);
         })
     };
     assert_eq!(kinds(&refused(1024 + 16, TensorSwizzle::None)), ["Misaligned"]);
@@ -221,7 +225,8 @@ fn misplaced_boxes_are_refused() {
         ["DynamicSharedTooSmall"]
     );
     // On top of its own barrier.
-    assert_eq!(kinds(&refused(0, TensorSwizzle::None)), ["Mbarrier"]);
+    let on_top = refused(0, TensorSwizzle::None);
+    assert_finds(&on_top, "Mbarrier", "an ordinary write to its 8 bytes");
 }
 
 #[test]

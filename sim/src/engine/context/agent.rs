@@ -74,7 +74,7 @@ impl BlockContext {
             location,
         };
         let op = mark.op();
-        let (pending, verdict, conflict, unfenced) = {
+        let (pending, verdict, conflict, unfenced, overwritten) = {
             let analysis = &mut *self.analysis.borrow_mut();
             let id = analysis.locations.id(location, mark.class());
             let agent = operation.agent;
@@ -89,12 +89,19 @@ impl BlockContext {
             } else {
                 shadow.last_writes(offset, bytes).find(is_unfenced)
             };
-            let check = |clocks: &Clocks| shadow.access(clocks, offset, bytes, agent, op, id);
-            let verdict = sync.clocks.as_remote(operation.below, check);
+            let (verdict, overwritten) = sync.clocks.as_remote(operation.below, |clocks: &Clocks| {
+                let is_unfenced =
+                    |&(read, epoch): &(Conflict, u32)| !agents.may_overwrite(clocks, agent, read.thread, epoch);
+                let overwritten = writes
+                    .then(|| shadow.last_reads(offset, bytes).find(is_unfenced))
+                    .flatten();
+                (shadow.access(clocks, offset, bytes, agent, op, id), overwritten)
+            });
             agents.mark(operation, mark);
             let other = |conflict| self.other_access(analysis, conflict);
             let unfenced = unfenced.map(|(conflict, _)| other(conflict));
-            (pending, verdict, verdict.conflict.map(other), unfenced)
+            let overwritten = overwritten.map(|(conflict, _)| other(conflict));
+            (pending, verdict, verdict.conflict.map(other), unfenced, overwritten)
         };
         let uninitialized = match pending {
             Some(pending) => {
@@ -110,6 +117,10 @@ impl BlockContext {
         if !races && unfenced.is_some() {
             let offset = self.reported_offset(offset);
             self.fault(FaultKind::MissingProxyFence { offset }, Some(location), unfenced);
+        }
+        if !races && overwritten.is_some() {
+            let offset = self.reported_offset(offset);
+            self.fault(FaultKind::CrossProxyWar { offset }, Some(location), overwritten);
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct BulkCopies {
     loads: Vec<Load>,
     /// By thread, its stores.
     stores: HashMap<u16, Groups<Store>>,
+    /// Stores that may still read shared memory: their thread, their reads, their line.
+    reading: Vec<(u16, Operation, &'static Location<'static>)>,
 }
 
 impl BulkCopies {
@@ -119,6 +121,7 @@ impl BlockContext {
         let mbarrier = self.mbarrier_of_copy(mbarrier, location);
         let thread = self.threads.running_number();
         let operation = self.start_operation(std::iter::once(thread as u16));
+        self.read_map(operation, tensor, location);
         let to = tensor.shared.addr();
         let mut data = vec![0; parts.box_bytes() as usize];
         for Row { in_box, address } in rows(&parts, tensor.coordinates) {
@@ -168,6 +171,7 @@ impl BlockContext {
             reads: self.start_operation(std::iter::once(thread)),
             writes: self.start_operation(std::iter::once(thread)),
         };
+        self.read_map(store.reads, tensor, location);
         let from = tensor.shared.addr();
         for Row { in_box, address } in rows(&parts, tensor.coordinates) {
             self.operation_on_global(store.writes, true, address, in_box.len(), location);
@@ -184,7 +188,9 @@ impl BlockContext {
                 unsafe { *to = *tensor.shared.add(parts.swizzle.place(from, offset)) };
             }
         }
-        self.bulk_copies.borrow_mut().stores_of(thread).start(store);
+        let mut copies = self.bulk_copies.borrow_mut();
+        copies.reading.push((thread, store.reads, location));
+        copies.stores_of(thread).start(store);
         self.note_change();
     }
 
@@ -205,6 +211,9 @@ impl BlockContext {
             if !only_reads {
                 groups.forget(pending);
             }
+            copies
+                .reading
+                .retain(|&(of, reads, _)| of != thread || covered.iter().all(|store| store.reads != reads));
             covered
         };
         for store in covered {
@@ -225,6 +234,32 @@ impl BlockContext {
         self.threads.replace_running(load.thread);
         self.mbarrier_complete(load.mbarrier, load.data.len() as u32, load.operation, load.location);
         true
+    }
+
+    /// Records the copies that still access shared memory when the block ends, which the next block may have by then.
+    pub(super) fn check_copies_at_exit(&self) {
+        let copies = self.bulk_copies.take();
+        let stores = copies
+            .reading
+            .iter()
+            .map(|&(thread, _, line)| (thread.into(), line, false));
+        let loads = copies.loads.iter().map(|load| (load.thread, load.location, true));
+        for (thread, location, writes) in stores.chain(loads) {
+            self.record(
+                thread,
+                FaultKind::ExitDuringCopy { writes },
+                Some(location.into()),
+                None,
+            );
+        }
+    }
+
+    /// Enters the operation's read of its tensor map, where that is in a buffer: it must not change meanwhile.
+    fn read_map(&self, operation: Operation, tensor: &TensorBox, location: &'static Location<'static>) {
+        if self.buffer_of(tensor.map_address).is_some() {
+            let bytes = size_of_val(&tensor.map);
+            self.operation_on_global(operation, false, tensor.map_address, bytes, location);
+        }
     }
 
     /// The tensor map's fields, and the box's offset in shared memory.

@@ -5,12 +5,13 @@
 //! [`GridClock`](crate::analysis::grid_clock::GridClock).
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 
 use crate::analysis::sync_vars::Publication;
 use crate::dim::Dim3;
 use crate::fault::FaultKind;
+use crate::launch::Checks;
 
 use super::BlockContext;
 use super::bulk_copy::Load;
@@ -31,6 +32,15 @@ pub(super) struct ClusterMember {
     arrived: RefCell<HashMap<usize, u64>>,
     /// The barrier of the cluster: the one of its first block is used.
     barrier: RefCell<ClusterBarrier>,
+    /// By rank and thread of another block, its last access to this block's shared memory.
+    visits: RefCell<BTreeMap<(u32, u16), Visit>>,
+}
+
+/// An access of another block's thread to this block's shared memory. The block must not end before it.
+struct Visit {
+    /// The epoch of that thread.
+    epoch: u32,
+    location: &'static Location<'static>,
 }
 
 /// The barrier of a cluster's threads.
@@ -52,6 +62,7 @@ impl ClusterMember {
             mismatch: Cell::new(None),
             arrived: RefCell::default(),
             barrier: RefCell::default(),
+            visits: RefCell::default(),
         }
     }
 
@@ -59,6 +70,7 @@ impl ClusterMember {
         self.mismatch.set(None);
         self.arrived.borrow_mut().clear();
         self.barrier.take();
+        self.visits.take();
     }
 
     pub(super) fn rank(&self) -> u32 {
@@ -141,6 +153,35 @@ impl BlockContext {
         self.analysis.borrow_mut().sync.release_to_cluster(self.thread())
     }
 
+    /// Notes an access of the running thread to the shared memory of another block of the cluster.
+    fn visit(&self, peer: &Self, location: &'static Location<'static>) {
+        if std::ptr::eq(self, peer) || self.checks == Checks::Off {
+            return;
+        }
+        let thread = self.thread();
+        let epoch = self.analysis.borrow().sync.clocks.epoch(thread);
+        let visit = Visit { epoch, location };
+        peer.cluster
+            .visits
+            .borrow_mut()
+            .insert((self.cluster.rank, thread), visit);
+    }
+
+    /// Records the accesses of other blocks to this block's shared memory that nothing orders before its end.
+    pub(super) fn check_visits(&self) {
+        let (own, sync) = (self.cluster.rank, &self.analysis.borrow().sync);
+        for (&(rank, visitor), visit) in &*self.cluster.visits.borrow() {
+            let Some(peer) = self.peer_at(rank) else { continue };
+            let block = peer.id.get().linear;
+            let knows = |thread: usize| sync.ordered_in_grid(thread as u16, block, visitor, visit.epoch);
+            if !(0..self.threads.len()).any(knows) {
+                let problem = format!("an access to the block of rank {own}, which may have ended");
+                let location = Some(visit.location.into());
+                peer.record(visitor.into(), FaultKind::Cluster { problem }, location, None);
+            }
+        }
+    }
+
     /// `mapa`: the address in the block of rank `rank` of a byte of this block's shared memory.
     pub(crate) fn map_address(&self, address: usize, rank: u32, location: &'static Location<'static>) -> u32 {
         self.peer(rank, location);
@@ -151,6 +192,7 @@ impl BlockContext {
     pub(crate) fn mbarrier_arrive_remote(&self, address: u32, location: &'static Location<'static>) {
         let peer = self.peer(address >> RANK_SHIFT, location);
         let offset = peer.shared.offset_of_shared_address(address & ((1 << RANK_SHIFT) - 1));
+        self.visit(peer, location);
         let published = self.release_to_cluster();
         if let Err(problem) = peer.mbarrier_arrive_for(offset, self.thread(), &published, location) {
             self.mbarrier_fault(offset, problem, location);

@@ -205,6 +205,9 @@ impl Cluster {
         }
         // A fault of one block ends all.
         let aborted = self.is_aborted();
+        if !aborted {
+            self.contexts.iter().for_each(BlockContext::check_visits);
+        }
         for context in &self.contexts {
             if aborted {
                 context.faults.abort();

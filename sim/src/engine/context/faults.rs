@@ -102,7 +102,7 @@ impl FaultLog {
         faults.sort_by_key(|fault| match fault.kind {
             FaultKind::AtomicScope { .. } => 0,
             FaultKind::SharedRace { .. } | FaultKind::GlobalRace { .. } => 1,
-            FaultKind::Panic { .. } => 3,
+            FaultKind::Panic { .. } | FaultKind::ExitDuringCopy { .. } => 3,
             _ => 2,
         });
         (faults, self.output.take())

@@ -193,6 +193,7 @@ impl BlockContext {
         if !self.faults.is_aborted() {
             self.analysis.borrow_mut().traffic.barrier();
             self.check_canaries();
+            self.check_copies_at_exit();
             self.note_statics();
         }
         self.barriers.end_block();

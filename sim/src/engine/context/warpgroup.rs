@@ -90,6 +90,8 @@ pub(super) struct Warpgroups {
     groups: HashMap<u16, Groups<Operation>>,
     /// Threads that have executed a `wgmma.fence`.
     fenced: HashSet<u16>,
+    /// By thread and address, accumulators as the thread's `wgmma`s since its last fence have left them.
+    left: HashMap<(u16, usize), Vec<f32>>,
 }
 
 impl Warpgroups {
@@ -106,7 +108,9 @@ impl BlockContext {
     /// `wgmma.fence`.
     pub(crate) fn wgmma_fence(&self) {
         self.check_watchdog();
-        self.warpgroups.borrow_mut().fenced.insert(self.thread());
+        let (thread, warpgroups) = (self.thread(), &mut *self.warpgroups.borrow_mut());
+        warpgroups.fenced.insert(thread);
+        warpgroups.left.retain(|&(of, _), _| of != thread);
     }
 
     /// `wgmma.mma_async`.
@@ -114,8 +118,27 @@ impl BlockContext {
     /// # Safety
     /// As [`crate::wgmma::mma_async`].
     pub(crate) unsafe fn wgmma(&self, mma: MmaAsync, accumulators: *mut f32, location: &'static Location<'static>) {
-        if !self.warpgroups.borrow().fenced.contains(&self.thread()) {
-            let problem = "wgmma.mma_async before the thread's first wgmma.fence".to_owned();
+        let problem = {
+            let warpgroups = self.warpgroups.borrow();
+            let is_changed = |left: &Vec<f32>| {
+                // SAFETY: the caller promises that they are valid.
+                let now = unsafe { std::slice::from_raw_parts(accumulators, mma.columns as usize / 2) };
+                left.iter().zip(now).any(|(left, now)| left.to_bits() != now.to_bits())
+            };
+            if !warpgroups.fenced.contains(&self.thread()) {
+                Some("wgmma.mma_async before the thread's first wgmma.fence")
+            } else if warpgroups
+                .left
+                .get(&(self.thread(), accumulators.addr()))
+                .is_some_and(is_changed)
+            {
+                Some("wgmma.mma_async on accumulators that the thread has changed without a wgmma.fence since")
+            } else {
+                None
+            }
+        };
+        if let Some(problem) = problem {
+            let problem = problem.to_owned();
             self.fault(FaultKind::Warpgroup { problem }, Some(location), None);
         }
         if self.threads.running_number().is_multiple_of(WARPGROUP) {
@@ -226,6 +249,7 @@ impl BlockContext {
                 }
                 self.read_operand(&operand, mma.element)
             });
+            let mut left = Vec::with_capacity(WARPGROUP);
             for (thread, request) in requests.iter().enumerate() {
                 let Request::Mma(_, accumulators) = *request else {
                     continue;
@@ -238,8 +262,14 @@ impl BlockContext {
                     let start = if mma.accumulate { *sum } else { 0.0 };
                     *sum = a.iter().zip(b).fold(start, |sum, (a, b)| sum + a * b);
                 }
+                // SAFETY: as above.
+                let sums = unsafe { std::slice::from_raw_parts(accumulators, mma.columns as usize / 2) };
+                left.push(((first + thread) as u16, accumulators.addr(), sums.to_vec()));
             }
             let warpgroups = &mut *self.warpgroups.borrow_mut();
+            for (thread, address, sums) in left {
+                warpgroups.left.insert((thread, address), sums);
+            }
             for thread in members.clone() {
                 warpgroups.groups_of(thread as u16).start(operation);
             }
