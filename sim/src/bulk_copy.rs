@@ -1,5 +1,5 @@
-//! Bulk copies of boxes between global and shared memory by the Tensor Memory Accelerator (TMA), for kernels on the
-//! host (PTX ISA, "Data Movement and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a
+//! Bulk copies between global and shared memory by the Tensor Memory Accelerator (TMA), of boxes or plain bytes, for
+//! kernels on the host (PTX ISA, "Data Movement and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a
 //! launch.
 
 use std::ops::Range;
@@ -56,6 +56,43 @@ pub unsafe fn load_multicast(tensor: &TensorBox, mbarrier: &MbarrierAccess, rank
 pub unsafe fn store(tensor: &TensorBox) {
     // SAFETY: the caller's promise.
     unsafe { engine::current("a bulk copy").bulk_store(tensor, Location::caller()) };
+}
+
+/// One end of a bulk copy of plain bytes: a multiple of 16 of them, at a multiple of 16.
+#[derive(Clone, Debug)]
+pub struct Bytes {
+    /// The first byte.
+    pub ptr: *mut u8,
+    /// The addresses that the view covers.
+    pub part: Range<usize>,
+}
+
+/// `cp.async.bulk.shared::cluster.global`: starts a copy of `bytes` bytes into the block's shared memory that completes
+/// them on an mbarrier.
+///
+/// # Safety
+/// Without the simulator's checks: both ends are valid for the copy until the phase is complete.
+#[track_caller]
+pub unsafe fn load_bytes(to: &Bytes, from: &Bytes, bytes: usize, mbarrier: &MbarrierAccess) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("a bulk copy").bulk_load_bytes(to, from, bytes, mbarrier, Location::caller()) };
+}
+
+/// `cp.async.bulk.global.shared::cta`: starts a copy of `bytes` bytes out of shared memory in the thread's open group.
+///
+/// # Safety
+/// Without the simulator's checks: both ends are valid for the copy until the thread has waited.
+#[track_caller]
+pub unsafe fn store_bytes(to: &Bytes, from: &Bytes, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("a bulk copy").bulk_store_bytes(to, from, bytes, Location::caller()) };
+}
+
+/// `cp.async.bulk.shared::cluster.shared::cta`: starts a copy of `bytes` bytes to the address `to` in a block of the
+/// cluster ([`map_address`](crate::cluster::map_address)) that completes them on the mbarrier at `mbarrier` there.
+#[track_caller]
+pub fn copy_to_cluster(to: u32, from: &Bytes, bytes: usize, mbarrier: u32) {
+    engine::current("a bulk copy").bulk_copy_to_cluster(to, from, bytes, mbarrier, Location::caller());
 }
 
 /// `cp.async.bulk.commit_group`: commits the thread's open group of stores.

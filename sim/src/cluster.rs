@@ -4,6 +4,7 @@
 
 use std::panic::Location;
 
+use crate::analysis::Op;
 use crate::engine;
 
 /// `%cluster_nctarank`: the number of blocks in the cluster.
@@ -40,4 +41,43 @@ pub fn map_address(address: usize, rank: u32) -> u32 {
 #[track_caller]
 pub fn arrive_remote(address: u32) {
     engine::current("mbarrier.arrive").mbarrier_arrive_remote(address, Location::caller());
+}
+
+/// `ld.shared::cluster`: loads `to.len()` bytes, 1 to 16 and a power of two, at an address from [`map_address`].
+#[track_caller]
+pub fn load(address: u32, to: &mut [u8]) {
+    let context = engine::current("ld.shared::cluster");
+    let from = context.remote_access(address, to.len(), Op::Read, Location::caller());
+    // SAFETY: so many bytes of a running block's shared memory.
+    unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
+}
+
+/// `st.shared::cluster`: stores bytes, 1 to 16 and a power of two, at an address from [`map_address`].
+#[track_caller]
+pub fn store(address: u32, from: &[u8]) {
+    let context = engine::current("st.shared::cluster");
+    let to = context.remote_access(address, from.len(), Op::Write, Location::caller());
+    // SAFETY: so many bytes of a running block's shared memory.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+}
+
+/// `st.async`: starts a store of 4, 8 or 16 bytes that completes them on the mbarrier at `mbarrier`, in the same block.
+/// Both addresses are from [`map_address`].
+#[track_caller]
+pub fn store_async(address: u32, from: &[u8], mbarrier: u32) {
+    let context = engine::current("st.async");
+    context.store_async(address, from.to_vec(), false, mbarrier, Location::caller());
+}
+
+/// `red.async.add.u32`: [`store_async`] that adds.
+#[track_caller]
+pub fn add_async(address: u32, value: u32, mbarrier: u32) {
+    let context = engine::current("red.async");
+    context.store_async(
+        address,
+        value.to_ne_bytes().to_vec(),
+        true,
+        mbarrier,
+        Location::caller(),
+    );
 }

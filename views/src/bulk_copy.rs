@@ -1,10 +1,10 @@
-//! TMA loads and stores in the simulator: the host side of `cp.async.bulk.tensor`.
+//! TMA loads and stores in the simulator: the host side of `cp.async.bulk.tensor` and `cp.async.bulk`.
 
 use bytemuck::Pod;
-use cuda_sim::bulk_copy::{self, TensorBox};
+use cuda_sim::bulk_copy::{self, Bytes, TensorBox};
 use cuda_sim::tensor_map::TensorMapWords;
 
-use crate::{Shared, mbarrier};
+use crate::{Global, GlobalMut, Shared, mbarrier};
 
 pub use cuda_sim::bulk_copy::{commit, proxy_fence, wait};
 pub use cuda_sim::tensor_map;
@@ -69,4 +69,51 @@ pub unsafe fn load_2d_multicast<T: Pod>(
 pub unsafe fn store_2d<T: Pod>(map: &TensorMapWords, coordinates: [i32; 2], from: Shared<T>, from_index: u32) {
     // SAFETY: the caller's promise.
     unsafe { bulk_copy::store(&tensor_box(from, from_index, map, coordinates)) };
+}
+
+/// Element `index` of a view as an end of a copy.
+fn bytes_at<T: Pod>(ptr: *mut T, index: u32, part: core::ops::Range<usize>) -> Bytes {
+    let ptr = ptr.wrapping_add(index as usize).cast();
+    Bytes { ptr, part }
+}
+
+/// Bulk copy of `len` elements from element `from_index` of `from` to element `to_index` of `to`. It completes their
+/// bytes on mbarrier `barrier` of `barriers`.
+///
+/// # Safety
+/// As for [every access](crate#safety-of-accesses), until the phase is complete; the size and both addresses are
+/// multiples of 16 bytes.
+#[track_caller]
+pub unsafe fn load<T: Pod>(
+    (to, to_index): (Shared<T>, u32),
+    (from, from_index): (Global<T>, u32),
+    len: usize,
+    (barriers, barrier): (Shared<u64>, u32),
+) {
+    let to = bytes_at(to.as_mut_ptr(), to_index, to.0.addresses());
+    let from = bytes_at(from.as_ptr().cast_mut(), from_index, from.0.addresses());
+    // SAFETY: the caller's promise.
+    unsafe { bulk_copy::load_bytes(&to, &from, len * size_of::<T>(), &mbarrier::at(barriers, barrier)) };
+}
+
+/// Bulk copy of `len` elements from element `from_index` of `from` to element `to_index` of `to`, in the thread's open
+/// group.
+///
+/// # Safety
+/// As for [every access](crate#safety-of-accesses), until the thread has waited; the size and both addresses are
+/// multiples of 16 bytes.
+#[track_caller]
+pub unsafe fn store<T: Pod>((to, to_index): (GlobalMut<T>, u32), (from, from_index): (Shared<T>, u32), len: usize) {
+    let to = bytes_at(to.as_mut_ptr(), to_index, to.0.addresses());
+    let from = bytes_at(from.as_mut_ptr(), from_index, from.0.addresses());
+    // SAFETY: the caller's promise.
+    unsafe { bulk_copy::store_bytes(&to, &from, len * size_of::<T>()) };
+}
+
+/// Bulk copy of `len` elements from element `from_index` of `from` to the address `to` in a block of the cluster
+/// ([`map`](crate::cluster::map)). It completes their bytes on the mbarrier at the address `barrier` there.
+#[track_caller]
+pub fn copy_to_cluster<T: Pod>(to: u32, (from, from_index): (Shared<T>, u32), len: usize, barrier: u32) {
+    let from = bytes_at(from.as_mut_ptr(), from_index, from.0.addresses());
+    bulk_copy::copy_to_cluster(to, &from, len * size_of::<T>(), barrier);
 }

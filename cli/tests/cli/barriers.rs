@@ -38,9 +38,8 @@ const HEAD: &str = "\
 
 Each barrier, wait and fence of a kernel is left out in turn, in the simulator (`tilewright sim KERNEL -m M -n N -k K
 --barriers`). *A fault*: the simulator reports one. *The result*: C is wrong, without a fault. *Nothing*: it may be
-redundant on this product, or it is for something that the simulator does not model, such as a CTA that exits while a
-bulk store still reads its shared memory, or lanes of a warp that have to be together again. Barriers of a cluster, and
-those that give a value, are never left out.
+redundant on this product, or it is for something that the simulator does not model, such as lanes of a warp that have
+to be together again. Barriers of a cluster, and those that give a value, are never left out.
 
 `BLESS=1 cargo test -p tilewright-cli --test cli barriers` writes this page; the test fails where it differs.
 

@@ -34,6 +34,7 @@ mod async_copies;
 mod barriers;
 mod bounds;
 mod clusters;
+mod distributed;
 mod global_races;
 mod graphs;
 mod hopper;
@@ -75,6 +76,7 @@ const FAMILIES: &[Family] = &[
     async_copies::FAMILY,
     pipelines::FAMILY,
     clusters::FAMILY,
+    distributed::FAMILY,
     hopper::FAMILY,
     warpgroups::FAMILY,
 ];

@@ -13,12 +13,16 @@
 //! operations that run at once, or that no thread has waited for, some share a number, and races among those are not
 //! found.
 //!
+//! A *visitor* is a thread of another block of the cluster in this block's shared memory. It has one agent, whose
+//! operations are its accesses, one after the other.
+//!
 //! Also here: the order between the generic and the async proxy. The writes that the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through
 //! the generic proxy and accesses through the async proxy). A write counts as fenced when its own thread has executed
 //! the fence after it. A read may be overwritten through the async proxy when a fence of any thread is between the two.
 
 use std::collections::VecDeque;
 
+use super::Op;
 use super::clock::{BlockClock, Clocks};
 use super::sync_vars::{Publication, Synchronization};
 
@@ -40,8 +44,8 @@ pub(crate) struct Mark {
     pub(crate) place: Place,
     /// How many bytes.
     pub(crate) bytes: usize,
-    /// It writes them; otherwise it reads them.
-    pub(crate) writes: bool,
+    /// What it does.
+    pub(crate) op: Op,
     /// The source line of the operation.
     pub(crate) location: &'static std::panic::Location<'static>,
 }
@@ -57,13 +61,23 @@ pub(crate) enum Place {
 
 struct Agent {
     issuer: u16,
-    /// The issuer is a thread of another block.
-    is_remote: bool,
+    /// The issuer's block, if it is another one.
+    origin: Origin,
     /// By incarnation, the epoch of its accesses.
     epochs: Vec<u32>,
-    marks: Vec<Mark>,
-    /// The latest operation may still have to be carried over a barrier.
-    is_live: bool,
+    /// Accesses that may still have to be carried over a barrier, by incarnation.
+    marks: Vec<(u32, Mark)>,
+}
+
+/// The block of an agent's issuer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// This one.
+    Own,
+    /// Another one of the cluster.
+    Remote,
+    /// The one of this rank; the agent is a visitor's.
+    Visitor(u32),
 }
 
 /// A fence of the async proxy, with its thread's knowledge.
@@ -107,8 +121,11 @@ impl Agents {
         issuers: impl Iterator<Item = u16> + Clone,
     ) -> Operation {
         let issuer = issuers.clone().next().unwrap_or_default();
-        let index = self.number(issuer, false, |agent, epoch| sync.clocks.ordered(agent, epoch, issuer));
+        let index = self.number(issuer, Origin::Own, |agent, epoch| {
+            sync.clocks.ordered(agent, epoch, issuer)
+        });
         let epoch = sync.fork(self.first + index as u16, issuers);
+        self.agents[index].marks.clear();
         self.begin(index, epoch, None)
     }
 
@@ -119,17 +136,42 @@ impl Agents {
         issuer: u16,
         published: &Publication,
     ) -> Operation {
-        let index = self.number(issuer, true, |agent, epoch| sync.is_published(published, agent, epoch));
+        let index = self.number(issuer, Origin::Remote, |agent, epoch| {
+            sync.is_published(published, agent, epoch)
+        });
+        let epoch = sync.fork_from(self.first + index as u16, published);
+        self.agents[index].marks.clear();
+        self.begin(index, epoch, Some(sync.published_below(published)))
+    }
+
+    /// Starts an access of thread `visitor` of the block of rank `rank`, ordered after its publication and its earlier
+    /// accesses.
+    pub(crate) fn visit(
+        &mut self,
+        sync: &mut Synchronization,
+        (rank, visitor): (u32, u16),
+        published: &Publication,
+    ) -> Operation {
+        let index = self.number(visitor, Origin::Visitor(rank), |_, _| true);
         let epoch = sync.fork_from(self.first + index as u16, published);
         self.begin(index, epoch, Some(sync.published_below(published)))
     }
 
+    /// The rank of the block of a visitor, if `thread` is one.
+    pub(crate) fn rank_of(&self, thread: u16) -> Option<u32> {
+        let agent = self.agents.get(usize::from(thread.checked_sub(self.first)?))?;
+        match agent.origin {
+            Origin::Visitor(rank) => Some(rank),
+            Origin::Own | Origin::Remote => None,
+        }
+    }
+
     /// An agent for an operation: one of the issuer's whose last operation it knows to be over, or a new one.
-    fn number(&mut self, issuer: u16, is_remote: bool, is_over: impl Fn(u16, u32) -> bool) -> usize {
+    fn number(&mut self, issuer: u16, origin: Origin, is_over: impl Fn(u16, u32) -> bool) -> usize {
         let first = self.first;
         let fits = |(index, of): (usize, &Agent)| {
             let epoch = of.epochs.last().copied().unwrap_or_default();
-            (of.issuer, of.is_remote) == (issuer, is_remote) && is_over(first + index as u16, epoch)
+            (of.issuer, of.origin) == (issuer, origin) && is_over(first + index as u16, epoch)
         };
         self.agents.iter().enumerate().position(fits).unwrap_or_else(|| {
             if self.agents.len() == Self::MOST {
@@ -137,10 +179,9 @@ impl Agents {
             }
             self.agents.push(Agent {
                 issuer,
-                is_remote,
+                origin,
                 epochs: Vec::new(),
                 marks: Vec::new(),
-                is_live: false,
             });
             self.agents.len() - 1
         })
@@ -149,8 +190,6 @@ impl Agents {
     fn begin(&mut self, index: usize, epoch: u32, below: Option<u32>) -> Operation {
         let of = &mut self.agents[index];
         of.epochs.push(epoch);
-        of.marks.clear();
-        of.is_live = true;
         Operation {
             agent: self.first + index as u16,
             incarnation: (of.epochs.len() - 1) as u32,
@@ -160,7 +199,8 @@ impl Agents {
 
     /// Records an access of the operation.
     pub(crate) fn mark(&mut self, operation: Operation, mark: Mark) {
-        self.agents[usize::from(operation.agent - self.first)].marks.push(mark);
+        let of = &mut self.agents[usize::from(operation.agent - self.first)];
+        of.marks.push((operation.incarnation, mark));
     }
 
     /// Orders the operation before the later accesses of `thread`: it has waited for its end.
@@ -183,24 +223,31 @@ impl Agents {
     /// Before a barrier of `threads` threads: forgets the operations that one of them has waited for, which the barrier
     /// orders for all.
     pub(crate) fn before_barrier(&mut self, clocks: &Clocks, threads: u16) {
-        for (index, of) in self.agents.iter_mut().enumerate().filter(|(_, of)| of.is_live) {
-            let (agent, epoch) = (self.first + index as u16, of.epochs[of.epochs.len() - 1]);
-            if (0..threads).any(|thread| clocks.ordered(agent, epoch, thread)) {
-                of.is_live = false;
-                of.marks.clear();
-            }
+        for (agent, of) in (self.first..).zip(&mut self.agents) {
+            let is_over = |incarnation: u32| {
+                let epoch = of.epochs[incarnation as usize];
+                (0..threads).any(|thread| clocks.ordered(agent, epoch, thread))
+            };
+            // The later ones follow.
+            let over = of
+                .marks
+                .chunk_by(|(a, _), (b, _)| a == b)
+                .filter(|same| is_over(same[0].0));
+            let over: usize = over.map(<[_]>::len).sum();
+            of.marks.drain(..over);
         }
     }
 
-    /// After a barrier: gives the other agents a new epoch. Returns their accesses, to be entered into the shadow
-    /// again.
-    pub(crate) fn after_barrier(&mut self, clocks: &mut Clocks) -> Vec<(u16, Mark)> {
+    /// After a barrier: gives the other operations new epochs. Returns their accesses, to be entered into the shadow
+    /// again, with agent and epoch.
+    pub(crate) fn after_barrier(&mut self, clocks: &mut Clocks) -> Vec<(u16, u32, Mark)> {
         let mut marks = Vec::new();
-        for (index, of) in self.agents.iter_mut().enumerate().filter(|(_, of)| of.is_live) {
-            let agent = self.first + index as u16;
-            let latest = of.epochs.len() - 1;
-            of.epochs[latest] = clocks.advance_epoch(agent);
-            marks.extend(of.marks.iter().map(|&mark| (agent, mark)));
+        for (agent, of) in (self.first..).zip(&mut self.agents) {
+            for same in of.marks.chunk_by(|(a, _), (b, _)| a == b) {
+                let epoch = clocks.advance_epoch(agent);
+                of.epochs[same[0].0 as usize] = epoch;
+                marks.extend(same.iter().map(|&(_, mark)| (agent, epoch, mark)));
+            }
         }
         marks
     }

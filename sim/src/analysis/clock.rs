@@ -220,6 +220,11 @@ impl Clocks {
         epoch
     }
 
+    /// Makes `epoch`, which [`Clocks::advance_epoch`] has returned for it, the one of the agent's later accesses.
+    pub(crate) fn resume_epoch(&mut self, agent: u16, epoch: u32) {
+        self.own[usize::from(agent)] = epoch;
+    }
+
     /// Calls `look` on behalf of another block, which knows only the barriers before `below` of this one: later ones
     /// order nothing for it.
     pub(crate) fn as_remote<R>(&mut self, below: Option<u32>, look: impl FnOnce(&Self) -> R) -> R {

@@ -135,7 +135,7 @@ pub const ROWS: &[Row] = &[
         )],
         expect: Expect::Faults {
             all: &["SharedRace"],
-            also: &["Deadlock"],
+            also: &["Deadlock", "ExitDuringCopy"],
         },
         device: Device::Hangs,
         ..ROW

@@ -71,7 +71,10 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the TMA store is not committed, so no wait covers it",
         edits: &[epilogue("                bulk_copy::commit();\n", "\n")],
-        expect: faults(&["SharedRace"]),
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["ExitDuringCopy"],
+        },
         ..ROW
     },
     Row {

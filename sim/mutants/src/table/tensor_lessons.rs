@@ -152,7 +152,7 @@ pub const ROWS: &[Row] = &[
             "FULL + stage, 2 * STAGE);",
             "FULL + stage, 4 * ATOM);",
         )],
-        expect: Expect::Any(&["SharedRace", "Deadlock", "Mbarrier"]),
+        expect: Expect::Any(&["SharedRace", "Deadlock", "Mbarrier", "ExitDuringCopy"]),
         device: Device::Hangs,
         ..ROW
     },

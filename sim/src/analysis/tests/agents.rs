@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use crate::analysis::Op;
 use crate::analysis::agents::{Agents, Mark, Operation, Place};
 use crate::analysis::sync_vars::Synchronization;
 
@@ -64,7 +65,7 @@ fn a_barrier_orders_only_what_somebody_has_waited_for() {
         let mark = Mark {
             place: Place::Shared(16),
             bytes: 16,
-            writes: true,
+            op: Op::Write,
             location,
         };
         agents.mark(operation, mark);
@@ -75,7 +76,7 @@ fn a_barrier_orders_only_what_somebody_has_waited_for() {
     let carried: Vec<u16> = agents
         .after_barrier(&mut sync.clocks)
         .iter()
-        .map(|(agent, _)| *agent)
+        .map(|(agent, ..)| *agent)
         .collect();
     assert_eq!(carried, [operations[1].agent]);
     let epoch = sync.clocks.epoch(operations[1].agent);

@@ -16,11 +16,16 @@ use super::BlockContext;
 use super::analysis::Analysis;
 use super::global_memory::GlobalAccessor;
 
-impl Mark {
-    fn op(&self) -> Op {
-        if self.writes { Op::Write } else { Op::Read }
-    }
+/// How an operation accesses shared memory (PTX ISA, "Async proxy").
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proxy {
+    /// As loads and stores do.
+    Generic,
+    /// As bulk copies and `wgmma` do.
+    Async,
+}
 
+impl Mark {
     /// The class of the access: as many bytes as one transaction of a bulk copy has.
     fn class(&self) -> AccessClass {
         AccessClass {
@@ -28,7 +33,7 @@ impl Mark {
                 Place::Shared(_) => Space::Shared,
                 Place::Global(_) => Space::Global,
             },
-            op: self.op(),
+            op: self.op,
             bytes: 16,
         }
     }
@@ -54,12 +59,12 @@ impl BlockContext {
         agents.acquire(&mut sync.clocks, thread, operation);
     }
 
-    /// Checks the operation's access to the `bytes` bytes of shared memory from `offset` on. Faults are recorded for
-    /// the running thread.
+    /// Checks the operation's access through `proxy` to the `bytes` bytes of shared memory from `offset` on. Faults are
+    /// recorded for the running thread.
     pub(super) fn operation_on_shared(
         &self,
         operation: Operation,
-        writes: bool,
+        (op, proxy): (Op, Proxy),
         offset: usize,
         bytes: usize,
         location: &'static Location<'static>,
@@ -70,10 +75,9 @@ impl BlockContext {
         let mark = Mark {
             place: Place::Shared(offset),
             bytes,
-            writes,
+            op,
             location,
         };
-        let op = mark.op();
         let (pending, verdict, conflict, unfenced, overwritten) = {
             let analysis = &mut *self.analysis.borrow_mut();
             let id = analysis.locations.id(location, mark.class());
@@ -84,15 +88,14 @@ impl BlockContext {
             } = analysis;
             let is_unfenced =
                 |&(conflict, epoch): &(Conflict, u32)| !agents.sees(&sync.clocks, agent, conflict.thread, epoch);
-            let unfenced = if writes {
-                None
-            } else {
-                shadow.last_writes(offset, bytes).find(is_unfenced)
-            };
+            let is_async = proxy == Proxy::Async;
+            let unfenced = (is_async && !op.writes())
+                .then(|| shadow.last_writes(offset, bytes).find(is_unfenced))
+                .flatten();
             let (verdict, overwritten) = sync.clocks.as_remote(operation.below, |clocks: &Clocks| {
                 let is_unfenced =
                     |&(read, epoch): &(Conflict, u32)| !agents.may_overwrite(clocks, agent, read.thread, epoch);
-                let overwritten = writes
+                let overwritten = (is_async && op.writes())
                     .then(|| shadow.last_reads(offset, bytes).find(is_unfenced))
                     .flatten();
                 (shadow.access(clocks, offset, bytes, agent, op, id), overwritten)
@@ -128,7 +131,7 @@ impl BlockContext {
     pub(super) fn operation_on_global(
         &self,
         operation: Operation,
-        writes: bool,
+        op: Op,
         address: usize,
         bytes: usize,
         location: &'static Location<'static>,
@@ -139,16 +142,15 @@ impl BlockContext {
         let mark = Mark {
             place: Place::Global(address),
             bytes,
-            writes,
+            op,
             location,
         };
-        let op = mark.op();
         let Some(buffer) = self.buffer_of(address) else {
             self.outside_buffers(op, address, bytes, location)
         };
         let offset = self.offset_in_buffer(buffer, op, address, bytes, location);
         let allocation = &buffer.allocation;
-        if writes {
+        if op.writes() {
             (offset..offset + bytes).for_each(|byte| allocation.set_written(byte, 1));
         } else if !allocation.is_written(offset, bytes) {
             self.uninitialized_read(Space::Global, offset as u64, location);
@@ -181,9 +183,10 @@ impl BlockContext {
         analysis.agents.before_barrier(&analysis.sync.clocks, threads);
         analysis.sync.barrier();
         // Races among these accesses have been reported.
-        for (agent, mark) in analysis.agents.after_barrier(&mut analysis.sync.clocks) {
+        for (agent, epoch, mark) in analysis.agents.after_barrier(&mut analysis.sync.clocks) {
+            analysis.sync.clocks.resume_epoch(agent, epoch);
             let id = analysis.locations.id(mark.location, mark.class());
-            let (op, bytes) = (mark.op(), mark.bytes);
+            let (op, bytes) = (mark.op, mark.bytes);
             match mark.place {
                 Place::Shared(offset) => {
                     let clocks = &analysis.sync.clocks;

@@ -74,6 +74,7 @@ impl BlockContext {
                 sync.atomic(&self.run.order, thread, access, |_| ());
             }
         }
+        self.learn_of_visitors(self.thread());
         let (result, old, changed) = perform();
         if changed {
             self.note_change();
@@ -122,6 +123,7 @@ impl BlockContext {
         if self.checks != Checks::Off {
             let thread = self.thread();
             self.analysis.borrow_mut().sync.fence(thread, order, scope.into());
+            self.learn_of_visitors(thread);
         }
     }
 

@@ -11,6 +11,7 @@ use std::panic::Location;
 use std::ptr;
 
 use crate::access::{AccessKind, Space};
+use crate::analysis::Op;
 use crate::analysis::agents::Operation;
 use crate::bulk_copy::TensorBox;
 use crate::fault::FaultKind;
@@ -18,6 +19,7 @@ use crate::schedule::Turns;
 use crate::tensor_map::{TensorMapParts, TensorSwizzle};
 
 use super::BlockContext;
+use super::agent::Proxy;
 use super::groups::Groups;
 use super::mbarrier::MbarrierAccess;
 use super::memory::stays_inside;
@@ -37,6 +39,12 @@ impl BulkCopies {
     /// Adds a load whose bytes have not arrived.
     pub(super) fn start_load(&mut self, load: Load) {
         self.loads.push(load);
+    }
+
+    /// Adds a store of a thread to its open group.
+    pub(super) fn start_store(&mut self, thread: u16, store: Store, location: &'static Location<'static>) {
+        self.reading.push((thread, store.reads, location));
+        self.stores_of(thread).start(store);
     }
 
     /// Removes the load that completes next, the first one in the order of the schedule.
@@ -60,6 +68,8 @@ pub(super) struct Load {
     pub(super) to: *mut u8,
     /// The bytes that it writes.
     pub(super) data: Vec<u8>,
+    /// They are a `u32` that is added to the one there.
+    pub(super) adds: bool,
     /// The offset of the mbarrier that it completes on.
     pub(super) mbarrier: usize,
     pub(super) location: &'static Location<'static>,
@@ -67,11 +77,11 @@ pub(super) struct Load {
 
 /// A TMA store.
 #[derive(Clone, Copy)]
-struct Store {
+pub(super) struct Store {
     /// Its reads of shared memory.
-    reads: Operation,
+    pub(super) reads: Operation,
     /// Its writes of global memory.
-    writes: Operation,
+    pub(super) writes: Operation,
 }
 
 /// The part of a box's row that is inside the matrix.
@@ -125,7 +135,7 @@ impl BlockContext {
         let to = tensor.shared.addr();
         let mut data = vec![0; parts.box_bytes() as usize];
         for Row { in_box, address } in rows(&parts, tensor.coordinates) {
-            self.operation_on_global(operation, false, address, in_box.len(), location);
+            self.operation_on_global(operation, Op::Read, address, in_box.len(), location);
             for (byte, offset) in in_box.enumerate() {
                 let from = ptr::with_exposed_provenance::<u8>(address + byte);
                 // SAFETY: a byte of the matrix: the simulator has checked it, or the caller promises it.
@@ -140,12 +150,13 @@ impl BlockContext {
         if ranks & own == 0 {
             return self.note_change();
         }
-        self.operation_on_shared(operation, true, offset, data.len(), location);
+        self.operation_on_shared(operation, (Op::Write, Proxy::Async), offset, data.len(), location);
         self.bulk_copies.borrow_mut().start_load(Load {
             operation,
             thread,
             to: tensor.shared,
             data,
+            adds: false,
             mbarrier,
             location,
         });
@@ -174,13 +185,19 @@ impl BlockContext {
         self.read_map(store.reads, tensor, location);
         let from = tensor.shared.addr();
         for Row { in_box, address } in rows(&parts, tensor.coordinates) {
-            self.operation_on_global(store.writes, true, address, in_box.len(), location);
+            self.operation_on_global(store.writes, Op::Write, address, in_box.len(), location);
             // Swizzling permutes the 16-byte chunks of a row.
             let row = match parts.swizzle {
                 TensorSwizzle::None => in_box.clone(),
                 TensorSwizzle::Bytes128 => in_box.start / 128 * 128..in_box.end.next_multiple_of(128),
             };
-            self.operation_on_shared(store.reads, false, offset + row.start, row.len(), location);
+            self.operation_on_shared(
+                store.reads,
+                (Op::Read, Proxy::Async),
+                offset + row.start,
+                row.len(),
+                location,
+            );
             for (byte, offset) in in_box.enumerate() {
                 let to = ptr::with_exposed_provenance_mut::<u8>(address + byte);
                 // SAFETY: a byte of the box and one of the matrix: the simulator has checked both, or the caller
@@ -188,9 +205,7 @@ impl BlockContext {
                 unsafe { *to = *tensor.shared.add(parts.swizzle.place(from, offset)) };
             }
         }
-        let mut copies = self.bulk_copies.borrow_mut();
-        copies.reading.push((thread, store.reads, location));
-        copies.stores_of(thread).start(store);
+        self.bulk_copies.borrow_mut().start_store(thread, store, location);
         self.note_change();
     }
 
@@ -229,8 +244,15 @@ impl BlockContext {
         let Some(load) = self.bulk_copies.borrow_mut().next_load(turns) else {
             return false;
         };
-        // SAFETY: that many bytes of shared memory: they were checked when the copy started.
-        unsafe { ptr::copy_nonoverlapping(load.data.as_ptr(), load.to, load.data.len()) };
+        if load.adds {
+            // SAFETY: a word of shared memory: it was checked when the update started. Both have 4 bytes.
+            let (there, added) = unsafe { (load.to.cast::<u32>(), load.data.as_ptr().cast::<u32>().read_unaligned()) };
+            // SAFETY: as above.
+            unsafe { there.write(there.read().wrapping_add(added)) };
+        } else {
+            // SAFETY: that many bytes of shared memory: they were checked when the copy started.
+            unsafe { ptr::copy_nonoverlapping(load.data.as_ptr(), load.to, load.data.len()) };
+        }
         self.threads.replace_running(load.thread);
         self.mbarrier_complete(load.mbarrier, load.data.len() as u32, load.operation, load.location);
         true
@@ -258,7 +280,17 @@ impl BlockContext {
     fn read_map(&self, operation: Operation, tensor: &TensorBox, location: &'static Location<'static>) {
         if self.buffer_of(tensor.map_address).is_some() {
             let bytes = size_of_val(&tensor.map);
-            self.operation_on_global(operation, false, tensor.map_address, bytes, location);
+            self.operation_on_global(operation, Op::Read, tensor.map_address, bytes, location);
+        }
+    }
+
+    /// Ends the block if the architecture has no bulk copies.
+    pub(super) fn check_has_bulk_copies(&self, location: &'static Location<'static>) {
+        let capability = self.compute_capability();
+        if capability < 900 {
+            let (major, minor) = (capability / 100, capability / 10 % 10);
+            let problem = format!("compute capability {major}.{minor} has none: 9.0 is the first");
+            self.fatal(FaultKind::BulkCopy { problem }, Some(location), None);
         }
     }
 
@@ -274,11 +306,7 @@ impl BlockContext {
         let Some(parts) = TensorMapParts::decode_simulated(&tensor.map) else {
             refuse("the tensor map is none of the simulator's (TensorMapParts::encode_simulated)".to_owned())
         };
-        let capability = self.compute_capability();
-        if capability < 900 {
-            let (major, minor) = (capability / 100, capability / 10 % 10);
-            refuse(format!("compute capability {major}.{minor} has none: 9.0 is the first"));
-        }
+        self.check_has_bulk_copies(location);
         let (address, bytes) = (tensor.shared.addr(), parts.box_bytes() as usize);
         if !stays_inside(&tensor.shared_part, address, bytes) {
             self.outside_part(Space::Shared, kind, address, bytes, &tensor.shared_part, location);

@@ -5,21 +5,23 @@
 //! [`GridClock`](crate::analysis::grid_clock::GridClock).
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::panic::Location;
 
+use crate::analysis::Op;
 use crate::analysis::sync_vars::Publication;
 use crate::dim::Dim3;
 use crate::fault::FaultKind;
-use crate::launch::Checks;
 
 use super::BlockContext;
+use super::agent::Proxy;
 use super::bulk_copy::Load;
+use super::distributed_memory::Visitors;
 use super::threads::Status;
 
 /// The position of the rank in the address of a byte of a cluster's shared memory. Offsets within a block are below
 /// 2^18.
-const RANK_SHIFT: u32 = 24;
+pub(super) const RANK_SHIFT: u32 = 24;
 
 /// A block's membership in its cluster.
 pub(super) struct ClusterMember {
@@ -32,15 +34,8 @@ pub(super) struct ClusterMember {
     arrived: RefCell<HashMap<usize, u64>>,
     /// The barrier of the cluster: the one of its first block is used.
     barrier: RefCell<ClusterBarrier>,
-    /// By rank and thread of another block, its last access to this block's shared memory.
-    visits: RefCell<BTreeMap<(u32, u16), Visit>>,
-}
-
-/// An access of another block's thread to this block's shared memory. The block must not end before it.
-struct Visit {
-    /// The epoch of that thread.
-    epoch: u32,
-    location: &'static Location<'static>,
+    /// The threads of other blocks that have accessed this block's shared memory.
+    pub(super) visitors: Visitors,
 }
 
 /// The barrier of a cluster's threads.
@@ -62,7 +57,7 @@ impl ClusterMember {
             mismatch: Cell::new(None),
             arrived: RefCell::default(),
             barrier: RefCell::default(),
-            visits: RefCell::default(),
+            visitors: Visitors::default(),
         }
     }
 
@@ -70,7 +65,7 @@ impl ClusterMember {
         self.mismatch.set(None);
         self.arrived.borrow_mut().clear();
         self.barrier.take();
-        self.visits.take();
+        self.visitors.start_block();
     }
 
     pub(super) fn rank(&self) -> u32 {
@@ -95,7 +90,7 @@ impl BlockContext {
         }
     }
 
-    fn cluster_fault(&self, problem: String, location: &'static Location<'static>) -> ! {
+    pub(super) fn cluster_fault(&self, problem: String, location: &'static Location<'static>) -> ! {
         self.fatal(FaultKind::Cluster { problem }, Some(location), None)
     }
 
@@ -123,7 +118,7 @@ impl BlockContext {
     }
 
     /// The block of this rank, if there is one.
-    fn peer_at(&self, rank: u32) -> Option<&BlockContext> {
+    pub(super) fn peer_at(&self, rank: u32) -> Option<&BlockContext> {
         let peer = self.cluster.peers.borrow().get(rank as usize).copied()?;
         // SAFETY: the worker keeps the contexts of a cluster together, and alive while any of their threads runs. All
         // of them are used on this thread of the operating system.
@@ -131,7 +126,7 @@ impl BlockContext {
     }
 
     /// The block of this rank, which must be running.
-    fn peer(&self, rank: u32, location: &'static Location<'static>) -> &BlockContext {
+    pub(super) fn peer(&self, rank: u32, location: &'static Location<'static>) -> &BlockContext {
         self.check_cluster(location);
         let Some(peer) = self.peer_at(rank) else {
             let blocks = self.cluster.peers.borrow().len();
@@ -149,37 +144,8 @@ impl BlockContext {
     }
 
     /// Publishes everything that the running thread knows to the cluster.
-    fn release_to_cluster(&self) -> Publication {
+    pub(super) fn release_to_cluster(&self) -> Publication {
         self.analysis.borrow_mut().sync.release_to_cluster(self.thread())
-    }
-
-    /// Notes an access of the running thread to the shared memory of another block of the cluster.
-    fn visit(&self, peer: &Self, location: &'static Location<'static>) {
-        if std::ptr::eq(self, peer) || self.checks == Checks::Off {
-            return;
-        }
-        let thread = self.thread();
-        let epoch = self.analysis.borrow().sync.clocks.epoch(thread);
-        let visit = Visit { epoch, location };
-        peer.cluster
-            .visits
-            .borrow_mut()
-            .insert((self.cluster.rank, thread), visit);
-    }
-
-    /// Records the accesses of other blocks to this block's shared memory that nothing orders before its end.
-    pub(super) fn check_visits(&self) {
-        let (own, sync) = (self.cluster.rank, &self.analysis.borrow().sync);
-        for (&(rank, visitor), visit) in &*self.cluster.visits.borrow() {
-            let Some(peer) = self.peer_at(rank) else { continue };
-            let block = peer.id.get().linear;
-            let knows = |thread: usize| sync.ordered_in_grid(thread as u16, block, visitor, visit.epoch);
-            if !(0..self.threads.len()).any(knows) {
-                let problem = format!("an access to the block of rank {own}, which may have ended");
-                let location = Some(visit.location.into());
-                peer.record(visitor.into(), FaultKind::Cluster { problem }, location, None);
-            }
-        }
     }
 
     /// `mapa`: the address in the block of rank `rank` of a byte of this block's shared memory.
@@ -219,13 +185,14 @@ impl BlockContext {
         let operation = peer.start_remote_operation(thread as u16, &published);
         // Faults in the peer name the issuer's thread.
         let running = peer.threads.replace_running(thread);
-        peer.operation_on_shared(operation, true, offset, data.len(), location);
+        peer.operation_on_shared(operation, (Op::Write, Proxy::Async), offset, data.len(), location);
         peer.threads.replace_running(running);
         peer.bulk_copies.borrow_mut().start_load(Load {
             operation,
             thread,
             to: std::ptr::with_exposed_provenance_mut(peer.shared.host_address(offset)),
             data,
+            adds: false,
             mbarrier,
             location,
         });
@@ -266,6 +233,7 @@ impl BlockContext {
             .borrow_mut()
             .sync
             .acquire(thread as u16, &barrier.complete);
+        self.learn_of_visitors(thread as u16);
         self.cluster.arrived.borrow_mut().remove(&thread);
     }
 

@@ -87,11 +87,14 @@ impl BlockContext {
         let Some(released) = mbarriers[&offset].completed(parity) else {
             return false;
         };
-        let Analysis { sync, agents, .. } = &mut *self.analysis.borrow_mut();
-        sync.acquire(thread, &released.published);
-        for &operation in &released.operations {
-            agents.acquire(&mut sync.clocks, thread, operation);
+        {
+            let Analysis { sync, agents, .. } = &mut *self.analysis.borrow_mut();
+            sync.acquire(thread, &released.published);
+            for &operation in &released.operations {
+                agents.acquire(&mut sync.clocks, thread, operation);
+            }
         }
+        self.learn_of_visitors(thread);
         true
     }
 

@@ -9,10 +9,10 @@
 //! | [`SharedMemory`] | the arena, the static arrays, addresses | [`shared_memory`], [`arena`] |
 //! | [`GlobalMemory`] | the buffers that the block has accessed | [`global_memory`] |
 //! | [`Analysis`] | order, races, traffic | [`analysis`], [`memory`], [`agent`], [`async_copy`], [`atomics`] |
-//! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`groups`] |
+//! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`bulk_bytes`], [`groups`] |
 //! | [`Warpgroups`] | `wgmma`: rendezvous, fences, groups | [`warpgroup`] |
 //! | [`Barriers`] | barriers, named ones, mbarriers | [`barrier`], [`call_site`], [`named_barrier`], [`mbarrier`] |
-//! | [`ClusterMember`] | the other blocks of the cluster | [`cluster`], [`cluster_scheduler`] |
+//! | [`ClusterMember`] | the other blocks of the cluster | [`cluster`], [`cluster_scheduler`], [`distributed_memory`] |
 //! | [`GridTurn`] | the place among all blocks, the token for global atomics | [`grid_turn`] |
 //! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
 //! | [`FaultLog`] | faults, panics, output | [`faults`] |
@@ -28,10 +28,12 @@ mod arena;
 mod async_copy;
 mod atomics;
 mod barrier;
+mod bulk_bytes;
 mod bulk_copy;
 mod call_site;
 mod cluster;
 mod cluster_scheduler;
+mod distributed_memory;
 mod faults;
 mod global_memory;
 mod grid_turn;

@@ -6,12 +6,14 @@ use std::panic::Location;
 use half::{bf16, f16};
 
 use crate::access::AccessKind;
+use crate::analysis::Op;
 use crate::analysis::agents::Operation;
 use crate::analysis::matrix_descriptor::{Major, MatrixDescriptor};
 use crate::fault::FaultKind;
 use crate::wgmma::{MmaAsync, WgmmaElement, accumulator_element};
 
 use super::BlockContext;
+use super::agent::Proxy;
 use super::groups::Groups;
 use super::threads::Status;
 
@@ -245,7 +247,7 @@ impl BlockContext {
                 chunks.dedup();
                 for run in chunks.chunk_by(|a, b| a + 16 == *b) {
                     let offset = self.shared.offset_of_shared_address(run[0]);
-                    self.operation_on_shared(operation, false, offset, 16 * run.len(), location);
+                    self.operation_on_shared(operation, (Op::Read, Proxy::Async), offset, 16 * run.len(), location);
                 }
                 self.read_operand(&operand, mma.element)
             });
