@@ -78,7 +78,26 @@ pub fn access(
     engine::current("a view's access").access(space, kind, address, bytes, part, location);
 }
 
-/// [`access`] of a store of the `bytes` bytes at `value`, for launches that allow
+/// A view of shared memory that the simulator knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewId(pub(crate) u32);
+
+impl ViewId {
+    /// None that it knows.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// Tells the simulator of a view of elements of type `element` in shared memory, made at `created`. Outside a launch it
+/// returns [`ViewId::NONE`].
+#[inline]
+pub fn shared_view(addresses: Range<usize>, element: &'static str, created: &'static Location<'static>) -> ViewId {
+    match engine::try_current() {
+        Some(context) => context.shared_view(addresses, element, created),
+        None => ViewId::NONE,
+    }
+}
+
+/// [`access`] of a store of the `bytes` bytes at `value` through `view`, which [`shared_view`] has returned, for launches that allow
 /// [stores of the same value](crate::Policy::same_value_writes).
 ///
 /// # Safety
@@ -92,13 +111,14 @@ pub unsafe fn store(
     address: usize,
     bytes: usize,
     value: *const u8,
-    part: Range<usize>,
+    (part, view): (Range<usize>, ViewId),
     location: &'static Location<'static>,
 ) {
     let context = engine::current("a view's access");
     context.note_value(address, bytes, value);
     context.access(space, AccessKind::Write, address, bytes, part, location);
     context.note_value(0, 0, std::ptr::null());
+    context.note_view(view, address, bytes, location);
 }
 
 /// Reports that a guard makes the running thread skip an access of `bytes` bytes at `location`. The traffic report

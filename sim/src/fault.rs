@@ -1,69 +1,18 @@
 //! Faults of a kernel, as values.
 
 mod hint;
+mod location;
 mod mbarrier;
 mod text;
 
 use std::fmt;
-use std::panic::Location;
-use std::path::Path;
 
 use serde::Serialize;
 
 use crate::access::{AccessKind, Space};
 
+pub use location::{SourceLocation, StackFrame};
 pub use mbarrier::MbarrierProblem;
-
-/// A source location.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct SourceLocation {
-    /// The file's path, as passed to the compiler.
-    pub file: &'static str,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column, from 1.
-    pub column: u32,
-}
-
-impl From<&'static Location<'static>> for SourceLocation {
-    fn from(location: &'static Location<'static>) -> Self {
-        Self {
-            file: location.file(),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl fmt::Display for SourceLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
-
-/// A function call in user code, from the program's debug information.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct StackFrame {
-    /// The function's path.
-    pub function: String,
-    /// The line of the call, or, in the innermost frame, of the fault.
-    pub location: SourceLocation,
-}
-
-impl StackFrame {
-    /// Makes the frames' paths relative like that of `location`, which one of them has in full.
-    pub(crate) fn shorten_paths(frames: &mut [StackFrame], location: &SourceLocation) {
-        let in_full = frames
-            .iter()
-            .find(|frame| Path::new(frame.location.file).ends_with(location.file));
-        let Some(root) = in_full.and_then(|frame| frame.location.file.strip_suffix(location.file)) else {
-            return;
-        };
-        for frame in frames {
-            frame.location.file = frame.location.file.strip_prefix(root).unwrap_or(frame.location.file);
-        }
-    }
-}
 
 /// The kind of a fault, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -166,6 +115,16 @@ pub enum FaultKind {
         space: Space,
         /// Offset from the start of the block's shared memory or of the buffer, in bytes.
         offset: u64,
+    },
+    /// A store through a view of shared memory overwrites bytes that were stored through another view of another type
+    /// or shape, without a barrier between. The earlier store is in [`SimFault::other`].
+    ViewOverlap {
+        /// Offset of the store from the start of the block's shared memory, in bytes.
+        offset: u64,
+        /// The view of this store.
+        here: String,
+        /// The other one.
+        there: String,
     },
     /// An access leaves its view, its block's shared memory or its buffer, or is in the padding of a matrix.
     OutOfBounds {
@@ -353,6 +312,7 @@ impl FaultKind {
             FaultKind::NamedBarrier { .. } => "NamedBarrier",
             FaultKind::Deadlock { .. } => "Deadlock",
             FaultKind::UninitializedRead { .. } => "UninitializedRead",
+            FaultKind::ViewOverlap { .. } => "ViewOverlap",
             FaultKind::OutOfBounds { .. } => "OutOfBounds",
             FaultKind::Misaligned { .. } => "Misaligned",
             FaultKind::SharedLimit { .. } => "SharedLimit",

@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::panic::Location;
 
 use bytemuck::Pod;
-use cuda_sim::access::{self, AccessKind, Space, access, skip};
+use cuda_sim::access::{self, AccessKind, Space, ViewId, access, skip};
 
 use crate::vector_bytes;
 
@@ -31,6 +31,8 @@ pub(crate) struct Span<T> {
     first: usize,
     /// .. to before this one.
     end: usize,
+    /// As the simulator knows it, for shared memory.
+    view: ViewId,
 }
 
 impl<T: Pod> Span<T> {
@@ -41,7 +43,17 @@ impl<T: Pod> Span<T> {
             ptr,
             first,
             end: first.saturating_add(len.saturating_mul(size_of::<T>())),
+            view: ViewId::NONE,
         }
+    }
+
+    /// [`Self::new`] in shared memory, of which the simulator is told.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn new_shared(ptr: *mut T, len: usize) -> Self {
+        let new = Self::new(ptr, len);
+        let view = access::shared_view(new.addresses(), core::any::type_name::<T>(), Location::caller());
+        Self { view, ..new }
     }
 
     #[inline(always)]
@@ -55,6 +67,7 @@ impl<T: Pod> Span<T> {
             ptr,
             first: 0,
             end: usize::MAX,
+            view: ViewId::NONE,
         }
     }
 
@@ -78,6 +91,7 @@ impl<T: Pod> Span<T> {
             ptr: part.ptr,
             first,
             end: part.end.min(self.end).max(first),
+            view: self.view,
         }
     }
 
@@ -181,7 +195,8 @@ impl<T: Pod> Span<T> {
             // SAFETY: a piece of the value, whose type has no padding.
             unsafe {
                 let value = core::ptr::from_ref(value).cast::<u8>().add(done);
-                access::store(memory.space(), address, piece, value, part.clone(), Location::caller());
+                let part = (part.clone(), self.view);
+                access::store(memory.space(), address, piece, value, part, Location::caller());
             }
             done += piece;
         }

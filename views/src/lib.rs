@@ -208,8 +208,12 @@ impl<T: Pod> Shared<T> {
     /// # Safety
     /// The elements are in the block's shared memory, and `ptr` is aligned for `T`.
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn new(ptr: *mut T, len: usize) -> Self {
-        Self(Span::new(ptr, len))
+        #[cfg(target_arch = "nvptx64")]
+        return Self(Span::new(ptr, len));
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self(Span::new_shared(ptr, len))
     }
 
     /// [`Shared::new`] with a length that is computed where it is needed: on the host. On a GPU not even a dead
@@ -218,8 +222,12 @@ impl<T: Pod> Shared<T> {
     /// # Safety
     /// As for [`Shared::new`].
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn new_with(ptr: *mut T, len: impl FnOnce() -> usize) -> Self {
-        Self(Span::new_with(ptr, len))
+        #[cfg(target_arch = "nvptx64")]
+        return Self(Span::new_with(ptr, len));
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self(Span::new_shared(ptr, len()))
     }
 
     /// [`Shared::new`] where the length is not known: in the simulator the block's shared memory is the only bound.

@@ -42,6 +42,7 @@ mod initialization;
 mod locks;
 mod messages;
 mod named_barriers;
+mod overlaps;
 mod pipelines;
 mod progress;
 mod scopes;
@@ -62,6 +63,7 @@ const FAMILIES: &[Family] = &[
     alignment::FAMILY,
     initialization::FAMILY,
     shared_races::FAMILY,
+    overlaps::FAMILY,
     algorithms::FAMILY,
     tiles::FAMILY,
     global_races::FAMILY,

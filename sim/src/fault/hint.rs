@@ -54,6 +54,9 @@ impl SimFault {
                 Space::Shared => "store it first, with sync_threads() between the store and this load",
                 Space::Global => "fill the buffer before the launch, or store to it first",
             },
+            FaultKind::ViewOverlap { .. } => {
+                "give each view bytes of its own, or put sync_threads() between the two uses of the bytes"
+            }
             FaultKind::OutOfBounds { .. } => "test the index before the access, for example by get_if and set_if",
             FaultKind::Misaligned { .. } => "start vectors at multiples of their size, or access single elements",
             FaultKind::SharedLimit { .. } => "use smaller tiles or fewer stages",

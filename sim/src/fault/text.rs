@@ -57,6 +57,10 @@ impl fmt::Display for FaultKind {
             FaultKind::UninitializedRead { space, offset } => {
                 write!(f, "{space} memory read that was never written: byte {offset}")
             }
+            FaultKind::ViewOverlap { offset, here, there } => write!(
+                f,
+                "stores through overlapping views at byte {offset} of shared memory: {here}, and {there}"
+            ),
             FaultKind::OutOfBounds {
                 space,
                 access,

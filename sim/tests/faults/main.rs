@@ -59,6 +59,7 @@ programs! {
     stack_overflow: StackOverflow;
     time_limit: TimeLimit;
     uninitialized_read: UninitializedRead;
+    view_overlap: ViewOverlap;
     warp_mask: WarpMask;
     warp_mismatch: WarpMismatch;
     warpgroup: Warpgroup;

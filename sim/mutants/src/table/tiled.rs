@@ -300,7 +300,7 @@ pub const ROWS: &[Row] = &[
         }],
         expect: Expect::Faults {
             all: &["OutOfBounds"],
-            also: &["SharedRace"],
+            also: &["ViewOverlap", "SharedRace"],
         },
         seen_by: &[Racecheck, Memcheck],
         ..ROW
@@ -372,7 +372,10 @@ pub const ROWS: &[Row] = &[
             find: "base.add(a_part.get() as usize).cast()",
             replace: "base.add(a_part.get() as usize / 2).cast()",
         }],
-        expect: faults(&["SharedRace"]),
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["ViewOverlap"],
+        },
         seen_by: &[Racecheck],
         ..ROW
     },

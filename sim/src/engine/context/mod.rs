@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | [`Threads`] | the block's threads, their states, their stacks | [`threads`], [`warp_scheduler`] |
 //! | [`SharedMemory`] | the arena, the static arrays, addresses | [`shared_memory`], [`arena`] |
+//! | [`Views`] | views of shared memory that overlap | [`views`] |
 //! | [`GlobalMemory`] | the buffers that the block has accessed | [`global_memory`] |
 //! | [`Analysis`] | order, races, traffic | [`analysis`], [`memory`], [`agent`], [`async_copy`], [`atomics`] |
 //! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`bulk_bytes`], [`groups`] |
@@ -44,6 +45,7 @@ mod memory;
 mod named_barrier;
 mod shared_memory;
 mod threads;
+mod views;
 mod warp_rendezvous;
 mod warp_scheduler;
 mod warpgroup;
@@ -73,6 +75,7 @@ use faults::FaultLog;
 use global_memory::GlobalMemory;
 use shared_memory::SharedMemory;
 use threads::Threads;
+use views::Views;
 use warpgroup::Warpgroups;
 
 pub(super) use arena::CANARY_BYTES;
@@ -114,6 +117,7 @@ pub(crate) struct BlockContext {
     id: Cell<BlockId>,
     threads: Threads,
     shared: SharedMemory,
+    views: Views,
     global: GlobalMemory,
     analysis: RefCell<Analysis>,
     bulk_copies: RefCell<BulkCopies>,
@@ -148,6 +152,7 @@ impl BlockContext {
             started: Instant::now(),
             id: Cell::default(),
             shared: SharedMemory::new(&run.config)?,
+            views: Views::default(),
             global: GlobalMemory::default(),
             analysis: RefCell::new(Analysis::new(threads.len())),
             bulk_copies: RefCell::default(),
@@ -185,6 +190,7 @@ impl BlockContext {
             .borrow_mut()
             .start_block(linear, self.threads.len(), dynamic_bytes);
         self.shared.start_block();
+        self.views.start_block();
         self.poison_statics();
         self.watchdog.reset();
     }
