@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::budget::Budget;
 use crate::buffer::{Allocation, Snapshot};
 use crate::dim::Dim3;
-use crate::engine::{self, Outcome, Request};
+use crate::engine::{self, Outcome, Request, WatchedRaces};
 use crate::fault::{FaultKind, SimFault};
 use crate::limits::Limits;
 use crate::policy::Policy;
@@ -49,6 +49,9 @@ pub struct Launch {
     resident_blocks: Option<u64>,
     progress: Option<Arc<Progress>>,
 }
+
+/// Runs with races that take less are repeated for call stacks.
+const REPEATED: Duration = Duration::from_secs(5);
 
 /// Receives the number of blocks done and of all blocks.
 pub(crate) type Progress = dyn Fn(u64, u64) + Send + Sync;
@@ -170,7 +173,8 @@ impl Launch {
     /// Every error of the kernel is a fault in the report. With [`Schedule::Standard`], the default, it runs twice,
     /// with [`Schedule::All`] more often, each time from the present contents of the calling thread's
     /// [buffers](crate::GlobalBuffer); the last contents remain. Memory of the host that the kernel writes by other
-    /// means is written each time. The kernel's output goes to standard output at the end, block by block.
+    /// means is written each time. A run with races, if it took less than 5 s, is repeated once more, for the call stacks
+    /// of both sides. The kernel's output goes to standard output at the end, block by block.
     pub fn run(&self, kernel: impl Fn() + Sync) -> Report {
         let started = Instant::now();
         let mut report = self.empty_report();
@@ -193,7 +197,7 @@ impl Launch {
             workers => workers,
         };
         // For repeated runs: another schedule, or a second run that does not depend on timing.
-        let before = (schedules.len() > 1 || workers > 1 && self.checks != Checks::Off).then(|| snapshots(None));
+        let before = (schedules.len() > 1 || self.checks != Checks::Off).then(|| snapshots(None));
         let mut first: Option<(Schedule, Vec<Snapshot>)> = None;
         for (number, &schedule) in schedules.iter().enumerate() {
             // A kernel without a fault in the common order is run in an uncommon one.
@@ -223,9 +227,11 @@ impl Launch {
                 only_block: self.only_block,
                 resident_blocks: self.resident_blocks,
                 progress: self.progress.clone(),
+                watched: Arc::default(),
             };
             // Nothing that was written before the launch is the kernel's.
             buffers.iter().for_each(|buffer| buffer.lay_red_zones());
+            let run_started = Instant::now();
             let mut outcome = engine::run(&request(workers), &kernel);
             if outcome.blocks_race && workers > 1 {
                 // The order of the two depended on timing. With one worker it does not.
@@ -233,6 +239,22 @@ impl Launch {
                     restore(before);
                     outcome = engine::run(&request(1), &kernel);
                 }
+            }
+            let watched = WatchedRaces::of(outcome.faults.iter().chain(&outcome.warnings));
+            if let Some(before) = before.as_deref().filter(|_| !watched.is_empty())
+                && run_started.elapsed() < REPEATED
+            {
+                let watched = Arc::new(watched);
+                restore(before);
+                engine::run(
+                    &Request {
+                        watched: Arc::clone(&watched),
+                        progress: None,
+                        ..request(1)
+                    },
+                    &kernel,
+                );
+                watched.complete(outcome.faults.iter_mut().chain(&mut outcome.warnings));
             }
             // Only the buffers of this thread can be compared and restored.
             let is_foreign = |used: &Arc<Allocation>| !buffers.iter().any(|own| Arc::ptr_eq(own, used));

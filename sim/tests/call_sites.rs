@@ -117,3 +117,47 @@ fn a_loop_that_all_threads_go_through_is_clean() {
     });
     report.assert_clean();
 }
+
+/// A helper that stores an element of a tile.
+#[inline(never)]
+fn put(tile: cuda_views::Shared<u32>, index: usize) {
+    // SAFETY: inside the tile. That nothing orders the stores is the fault.
+    unsafe { tile.set(index, black_box(1)) };
+}
+
+/// Stores by two threads, each through a call of its own.
+#[cuda_std::kernel]
+unsafe fn racing_helpers() {
+    // SAFETY: 64 elements.
+    let tile = unsafe { cuda_views::Shared::new(cuda_std::shared_array![u32; 64], 64) };
+    // No tail calls, which would leave no frame.
+    if thread() == 0 {
+        put(tile, 7);
+        black_box(0);
+    } else if thread() == 33 {
+        put(tile, 7);
+        black_box(1);
+    }
+}
+
+#[test]
+fn both_sides_of_a_race_have_their_call_stacks() {
+    for workers in [1, 2] {
+        // SAFETY: the kernel accesses no other memory.
+        let report = Launch::new(2, 64).workers(workers).run(|| unsafe { racing_helpers() });
+        assert_eq!(kinds(&report), ["SharedRace"], "{report}");
+        let fault = &report.faults[0];
+        let other = fault.other.as_ref().expect("the other access");
+        assert_eq!(
+            fault.location.as_ref(),
+            Some(&other.location),
+            "one store in the source"
+        );
+        for stack in [&fault.stack, &other.stack] {
+            let functions: Vec<_> = stack.iter().map(|frame| frame.function.rsplit("::").next()).collect();
+            assert_eq!(functions, [Some("put"), Some("racing_helpers")], "{report}");
+        }
+        let called_at = |stack: &[cuda_sim::StackFrame]| stack[1].location.line;
+        assert_eq!(called_at(&other.stack) + 3, called_at(&fault.stack), "{report}");
+    }
+}

@@ -27,8 +27,8 @@ use std::ptr;
 
 use crate::synchronization::SyncKind;
 
-pub(crate) use context::BlockContext;
 pub use context::MbarrierAccess;
+pub(crate) use context::{BlockContext, WatchedRaces};
 pub(crate) use run::{Outcome, Request, run};
 
 thread_local! {

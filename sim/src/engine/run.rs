@@ -23,7 +23,7 @@ use crate::report::{LineTraffic, TrafficKind};
 use crate::schedule::Schedule;
 use crate::synchronization::{SyncKind, Synchronization, Synchronizations};
 
-use super::context::{BlockContext, BlockResults, CANARY_BYTES, install_panic_hook};
+use super::context::{BlockContext, BlockResults, CANARY_BYTES, WatchedRaces, install_panic_hook};
 use super::grid::Grid;
 use super::statics::Statics;
 use super::trap;
@@ -52,6 +52,8 @@ pub(crate) struct Request<'a> {
     /// The most blocks that may be resident.
     pub(crate) resident_blocks: Option<u64>,
     pub(crate) progress: Option<Arc<Progress>>,
+    /// The races whose call stacks to record.
+    pub(crate) watched: Arc<WatchedRaces>,
 }
 
 /// The outcome of a run.
@@ -133,6 +135,7 @@ pub(super) struct Run {
     pub(super) schedule: Schedule,
     /// The kernel. It lives until `run` returns, which is after its workers have ended.
     pub(super) kernel: *const (dyn Fn() + Sync),
+    pub(super) watched: Arc<WatchedRaces>,
     pub(super) grid: Grid,
     pub(super) watchdog: Watchdog,
     pub(super) order: Arc<GridSync>,
@@ -327,6 +330,7 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         },
         schedule: request.schedule,
         kernel,
+        watched: Arc::clone(&request.watched),
         grid: Grid::new(
             blocks,
             request.resident_blocks.map_or(u64::MAX, |most| most / cluster_blocks),

@@ -25,6 +25,7 @@ impl BlockContext {
     /// As there.
     pub(crate) unsafe fn async_copy(&self, access: AsyncCopyAccess, location: &'static Location<'static>) {
         self.check_watchdog();
+        self.watch(location);
         let is_checked = self.checks != Checks::Off;
         if is_checked {
             self.check_source(&access, location);

@@ -38,6 +38,7 @@ impl BlockContext {
         location: &'static Location<'static>,
         perform: impl FnOnce() -> (R, u64, bool),
     ) -> R {
+        self.watch(location);
         self.check_watchdog();
         let shared = self.is_shared(address);
         if !shared {

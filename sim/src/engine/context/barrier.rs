@@ -182,6 +182,14 @@ impl BlockContext {
         }
     }
 
+    /// The call stack of the running thread at an access.
+    pub(super) fn stack_at(&self, thread: &Thread, location: &'static Location<'static>) -> Vec<StackFrame> {
+        let site = self.barriers.call_sites.here(thread.stack_top.get());
+        let mut frames = self.barriers.call_sites.frames(site);
+        StackFrame::shorten_paths(&mut frames, &location.into());
+        frames
+    }
+
     /// The call stack in which a thread reached the barrier.
     fn stack_of(&self, thread: &Thread) -> Vec<StackFrame> {
         let mut frames = self.barriers.call_sites.frames(thread.call_site.get());

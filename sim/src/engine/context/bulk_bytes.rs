@@ -107,6 +107,7 @@ impl BlockContext {
         location: &'static Location<'static>,
     ) -> usize {
         self.check_watchdog();
+        self.watch(location);
         self.check_has_bulk_copies(location);
         if bytes == 0 || !bytes.is_multiple_of(UNIT) {
             let problem = format!("{bytes} bytes: a multiple of {UNIT} is allowed");

@@ -302,6 +302,7 @@ impl BlockContext {
         location: &'static Location<'static>,
     ) -> (TensorMapParts, usize) {
         self.check_watchdog();
+        self.watch(location);
         let refuse = |problem: String| -> ! { self.fatal(FaultKind::BulkCopy { problem }, Some(location), None) };
         let Some(parts) = TensorMapParts::decode_simulated(&tensor.map) else {
             refuse("the tensor map is none of the simulator's (TensorMapParts::encode_simulated)".to_owned())

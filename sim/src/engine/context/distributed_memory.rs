@@ -65,6 +65,7 @@ impl BlockContext {
         op: Op,
         location: &'static Location<'static>,
     ) -> RemotePlace<'_> {
+        self.watch(location);
         let rank = address >> RANK_SHIFT;
         let peer = self.peer(rank, location);
         let offset = peer.shared.offset_of_shared_address(address & ((1 << RANK_SHIFT) - 1));

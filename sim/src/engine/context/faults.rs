@@ -203,6 +203,7 @@ impl BlockContext {
             schedule: None,
             count: 1,
         };
+        self.note_race(&fault);
         let shared = Space::Shared;
         match fault.kind {
             FaultKind::UninitializedRead { space, .. } if space == shared => {

@@ -89,6 +89,7 @@ impl BlockContext {
     /// Checks and counts the address that the lane passes. It must be valid even where no matrix uses it ("ldmatrix":
     /// on `sm_75` and below all threads must contain valid addresses).
     fn check_row(&self, op: Op, access: &MatrixAccess, location: &'static Location<'static>) {
+        self.watch(location);
         self.check_watchdog();
         if self.checks == Checks::Off {
             return;

@@ -48,6 +48,7 @@ impl BlockContext {
             self.check_watchdog();
             return;
         }
+        self.watch(location);
         if !stays_inside(&part, address, bytes) {
             self.outside_part(space, kind, address, bytes, &part, location);
         }

@@ -16,7 +16,7 @@
 //! | [`ClusterMember`] | the other blocks of the cluster | [`cluster`], [`cluster_scheduler`], [`distributed_memory`] |
 //! | [`GridTurn`] | the place among all blocks, the token for global atomics | [`grid_turn`] |
 //! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
-//! | [`FaultLog`] | faults, panics, output | [`faults`] |
+//! | [`FaultLog`] | faults, panics, output, call stacks | [`faults`], [`watched`] |
 //!
 //! Instructions of a whole warp are in [`warp_rendezvous`] and [`matrix`].
 //!
@@ -49,6 +49,7 @@ mod views;
 mod warp_rendezvous;
 mod warp_scheduler;
 mod warpgroup;
+mod watched;
 
 use std::cell::{Cell, Ref, RefCell};
 use std::panic::Location;
@@ -83,6 +84,7 @@ pub(super) use cluster_scheduler::{Cluster, Pause};
 pub(super) use faults::install_panic_hook;
 pub(super) use grid_turn::GridTurn;
 pub use mbarrier::MbarrierAccess;
+pub(crate) use watched::WatchedRaces;
 
 /// Lanes of a warp.
 const WARP: usize = 32;

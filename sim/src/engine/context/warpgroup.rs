@@ -120,6 +120,7 @@ impl BlockContext {
     /// # Safety
     /// As [`crate::wgmma::mma_async`].
     pub(crate) unsafe fn wgmma(&self, mma: MmaAsync, accumulators: *mut f32, location: &'static Location<'static>) {
+        self.watch(location);
         let problem = {
             let warpgroups = self.warpgroups.borrow();
             let is_changed = |left: &Vec<f32>| {
