@@ -52,6 +52,7 @@ mod warpgroups;
 mod warps;
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use cuda_sim::Schedule;
 use pair::Family;
@@ -115,6 +116,25 @@ fn mistakes_are_found_in_reverse_too() {
         .filter(|name| !is_known(name))
         .collect();
     assert_eq!(missed, NEED_PREEMPTION);
+}
+
+/// Prints how many mistakes each choice of schedules finds, and how long the right twins take under it.
+#[test]
+#[ignore = "it measures: cargo test -p simulator_corpus -- --ignored --nocapture"]
+fn schedules_compared() {
+    println!("| schedule | mistakes found | right twins, seconds |\n|---|--:|--:|");
+    for schedule in [Schedule::Forward, Schedule::Standard, Schedule::All] {
+        let verdicts = verdict::all(schedule);
+        let found = verdicts
+            .iter()
+            .filter(|verdict| verdict.finding != Finding::Missed)
+            .count();
+        let started = Instant::now();
+        let alarms = verdict::false_alarms(schedule);
+        let seconds = started.elapsed().as_secs_f64();
+        assert!(alarms.is_empty(), "{}", alarms.join("\n"));
+        println!("| `{schedule}` | {found} of {} | {seconds:.2} |", verdicts.len());
+    }
 }
 
 #[test]
