@@ -97,8 +97,8 @@ pub fn shared_view(addresses: Range<usize>, element: &'static str, created: &'st
     }
 }
 
-/// [`access`] of a store of the `bytes` bytes at `value` through `view`, which [`shared_view`] has returned, for launches that allow
-/// [stores of the same value](crate::Policy::same_value_writes).
+/// [`access`] of a store of the `bytes` bytes at `value` through `view`, which [`shared_view`] has
+/// returned, for launches that allow [stores of the same value](crate::Policy::same_value_writes).
 ///
 /// # Safety
 /// The bytes at `value` may be read.

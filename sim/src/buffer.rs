@@ -1,5 +1,7 @@
 //! Simulated global memory: bounds, written bytes, and padding of matrices.
 
+mod snapshot;
+
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -9,7 +11,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytemuck::Pod;
 use parking_lot::RwLock;
 
-use crate::policy::Element;
+use crate::policy::{Comparison, Element};
+
+use snapshot::Page;
+pub(crate) use snapshot::Snapshot;
 
 /// The value of unwritten bytes: NaN in every floating-point type, and a large negative integer.
 const POISON: u8 = 0xff;
@@ -84,6 +89,21 @@ impl<T: Pod> GlobalBuffer<T> {
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         self.allocation.name.get_or_init(|| name.into());
+        self
+    }
+
+    /// The same buffer, whose contents after two schedules are compared in another way than bit by bit.
+    ///
+    /// ```
+    /// use cuda_sim::{Comparison, GlobalBuffer};
+    ///
+    /// let workspace = GlobalBuffer::<f32>::uninit(64).compared(Comparison::Ignored);
+    /// let sums = GlobalBuffer::<f32>::zeroed(8).compared(Comparison::Within { relative: 1e-5, absolute: 1e-6 });
+    /// # drop((workspace, sums));
+    /// ```
+    #[must_use]
+    pub fn compared(self, comparison: Comparison) -> Self {
+        self.allocation.comparison.get_or_init(|| comparison);
         self
     }
 
@@ -176,6 +196,7 @@ pub(crate) struct Allocation {
     rows: Option<Rows>,
     element: Element,
     name: OnceLock<String>,
+    comparison: OnceLock<Comparison>,
     /// A bit a byte, 1 once written. `None` where all was written from the start.
     written: Option<Box<[AtomicU64]>>,
 }
@@ -211,6 +232,7 @@ impl Allocation {
             rows,
             element,
             name: OnceLock::new(),
+            comparison: OnceLock::new(),
             written,
         });
         allocation.lay_red_zones();
@@ -255,6 +277,11 @@ impl Allocation {
     /// The type of its elements.
     pub(crate) fn element(&self) -> Element {
         self.element
+    }
+
+    /// How its contents after two schedules are compared.
+    pub(crate) fn comparison(&self) -> Comparison {
+        self.comparison.get().copied().unwrap_or_default()
     }
 
     /// Its name, if it was given one.
@@ -363,78 +390,6 @@ impl Drop for Allocation {
         ALLOCATIONS.write().remove(&self.address());
         // SAFETY: made by `alloc` with this layout, and dropped once.
         unsafe { std::alloc::dealloc(self.base.sub(RED_ZONE).as_ptr(), Self::layout(self.bytes)) };
-    }
-}
-
-/// The contents of an allocation at one time.
-pub(crate) struct Snapshot {
-    pages: Vec<Page>,
-    written: Option<Vec<u64>>,
-}
-
-/// A part of a snapshot. Results that are not computed yet are most often all of one value.
-#[derive(Clone, PartialEq, Eq)]
-enum Page {
-    Same(u8),
-    Bytes(Arc<[u8]>),
-}
-
-impl Page {
-    fn of(bytes: &[u8]) -> Self {
-        match bytes.first() {
-            Some(&first) if bytes.iter().all(|&byte| byte == first) => Self::Same(first),
-            _ => Self::Bytes(bytes.into()),
-        }
-    }
-
-    /// Whether it has this contents.
-    fn is(&self, contents: &[u8]) -> bool {
-        match self {
-            Self::Same(byte) => contents.iter().all(|other| other == byte),
-            Self::Bytes(bytes) => **bytes == *contents,
-        }
-    }
-
-    fn byte(&self, at: usize) -> u8 {
-        match self {
-            Self::Same(byte) => *byte,
-            Self::Bytes(bytes) => bytes[at],
-        }
-    }
-
-    /// Its length, if it is known here.
-    fn len(&self) -> Option<usize> {
-        match self {
-            Self::Same(_) => None,
-            Self::Bytes(bytes) => Some(bytes.len()),
-        }
-    }
-}
-
-impl Snapshot {
-    const PAGE_BYTES: usize = 4096;
-
-    /// Its first `bytes` bytes.
-    pub(crate) fn to_bytes(&self, bytes: usize) -> Vec<u8> {
-        let page = |(number, page): (usize, &Page)| {
-            let len = (bytes - number * Self::PAGE_BYTES).min(Self::PAGE_BYTES);
-            (0..len).map(|at| page.byte(at)).collect::<Vec<u8>>()
-        };
-        self.pages.iter().enumerate().flat_map(page).collect()
-    }
-
-    /// The first differing byte and how many differ, of `bytes` bytes.
-    pub(crate) fn difference(&self, other: &Self, bytes: usize) -> Option<(u64, u64)> {
-        let pages = self.pages.iter().zip(&other.pages).enumerate();
-        let mut differing = pages.filter(|(_, (a, b))| a != b).flat_map(|(number, (a, b))| {
-            let start = number * Self::PAGE_BYTES;
-            let len = a.len().or(b.len()).unwrap_or(Self::PAGE_BYTES).min(bytes - start);
-            (0..len)
-                .filter(|&at| a.byte(at) != b.byte(at))
-                .map(move |at| start + at)
-        });
-        let first = differing.next()?;
-        Some((first as u64, 1 + differing.count() as u64))
     }
 }
 

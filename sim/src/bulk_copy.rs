@@ -1,6 +1,6 @@
 //! Bulk copies between global and shared memory by the Tensor Memory Accelerator (TMA), of boxes or plain bytes, for
-//! kernels on the host (PTX ISA, "Data Movement and Conversion Instructions: Bulk and Tensor copy"). Every function panics outside a
-//! launch.
+//! kernels on the host (PTX ISA, "Data Movement and Conversion Instructions: Bulk and Tensor copy"). Every function
+//! panics outside a launch.
 
 use std::ops::Range;
 use std::panic::Location;

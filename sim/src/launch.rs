@@ -11,7 +11,7 @@ use crate::dim::Dim3;
 use crate::engine::{self, Outcome, Request, WatchedRaces};
 use crate::fault::{FaultKind, SimFault};
 use crate::limits::Limits;
-use crate::policy::Policy;
+use crate::policy::{Comparison, Policy};
 use crate::report::{Report, SharedUsage};
 use crate::schedule::Schedule;
 use crate::synchronization::Synchronizations;
@@ -173,8 +173,8 @@ impl Launch {
     /// Every error of the kernel is a fault in the report. With [`Schedule::Standard`], the default, it runs twice,
     /// with [`Schedule::All`] more often, each time from the present contents of the calling thread's
     /// [buffers](crate::GlobalBuffer); the last contents remain. Memory of the host that the kernel writes by other
-    /// means is written each time. A run with races, if it took less than 5 s, is repeated once more, for the call stacks
-    /// of both sides. The kernel's output goes to standard output at the end, block by block.
+    /// means is written each time. A run with races, if it took less than 5 s, is repeated once more, for the call
+    /// stacks of both sides. The kernel's output goes to standard output at the end, block by block.
     pub fn run(&self, kernel: impl Fn() + Sync) -> Report {
         let started = Instant::now();
         let mut report = self.empty_report();
@@ -298,10 +298,11 @@ impl Launch {
 
     /// Whether the contents of a buffer after two schedules may differ.
     fn allows(&self, buffer: &Allocation, expected: &Snapshot, found: &Snapshot) -> bool {
-        self.policy != Policy::default() && {
-            let bytes = buffer.bytes();
-            self.policy
-                .allows(buffer.element(), &expected.to_bytes(bytes), &found.to_bytes(bytes))
+        let comparison = buffer.comparison();
+        (self.policy != Policy::default() || comparison != Comparison::Exact) && {
+            let (element, bytes) = (buffer.element(), buffer.bytes());
+            let (expected, found) = (expected.to_bytes(bytes), found.to_bytes(bytes));
+            self.policy.allows(element, &expected, &found) || comparison.allows(element, &expected, &found)
         }
     }
 

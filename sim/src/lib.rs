@@ -74,7 +74,7 @@ pub use dim::Dim3;
 pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, Severity, SimFault, SourceLocation, StackFrame};
 pub use launch::{Checks, Launch};
 pub use limits::Limits;
-pub use policy::Policy;
+pub use policy::{Comparison, Policy};
 pub use report::{Faulty, LineTraffic, Report, SharedUsage, TrafficKind};
 pub use schedule::Schedule;
 pub use synchronization::{SyncKind, Synchronization, Synchronizations};

@@ -31,6 +31,42 @@ pub struct Policy {
     pub float_sum_order: bool,
 }
 
+/// How the contents of a buffer after two schedules are compared: what differs otherwise is a
+/// [`ScheduleDependent`](crate::FaultKind::ScheduleDependent).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Comparison {
+    /// Bit by bit.
+    #[default]
+    Exact,
+    /// Elements of `f16`, `f32` or `f64` may differ by `absolute`, or by `relative` times the larger magnitude; those
+    /// of other types may not differ.
+    Within {
+        /// The allowed difference as a part of the larger magnitude.
+        relative: f64,
+        /// The allowed difference.
+        absolute: f64,
+    },
+    /// Not at all, such as a workspace.
+    Ignored,
+}
+
+impl Comparison {
+    /// Whether the contents `a` and `b` may differ as they do.
+    pub(crate) fn allows(self, element: Element, a: &[u8], b: &[u8]) -> bool {
+        match (self, element.float) {
+            (Self::Exact, _) | (Self::Within { .. }, None) => a == b,
+            (Self::Ignored, _) => true,
+            (Self::Within { relative, absolute }, Some(float)) => {
+                let elements = |bytes| <[u8]>::chunks_exact(bytes, element.bytes);
+                elements(a).zip(elements(b)).all(|(a, b)| {
+                    let (x, y) = (float.number(a), float.number(b));
+                    a == b || (x - y).abs() <= absolute.max(x.abs().max(y.abs()) * relative)
+                })
+            }
+        }
+    }
+}
+
 /// The type of a buffer's elements, as far as the comparison of results needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
@@ -60,19 +96,23 @@ impl Element {
 }
 
 impl Float {
-    /// Whether two numbers agree in half of the bits of their significands (11, 24 and 53).
-    fn agree(self, a: &[u8], b: &[u8]) -> bool {
-        let number = |bytes: &[u8]| match self {
+    /// The number of these bytes.
+    fn number(self, bytes: &[u8]) -> f64 {
+        match self {
             Float::F16 => f64::from(bytemuck::pod_read_unaligned::<f16>(bytes)),
             Float::F32 => f64::from(bytemuck::pod_read_unaligned::<f32>(bytes)),
             Float::F64 => bytemuck::pod_read_unaligned::<f64>(bytes),
-        };
+        }
+    }
+
+    /// Whether two numbers agree in half of the bits of their significands (11, 24 and 53).
+    fn agree(self, a: &[u8], b: &[u8]) -> bool {
         let bits = match self {
             Float::F16 => 5,
             Float::F32 => 12,
             Float::F64 => 26,
         };
-        let (x, y) = (number(a), number(b));
+        let (x, y) = (self.number(a), self.number(b));
         a == b || (x - y).abs() <= x.abs().max(y.abs()) * 0.5_f64.powi(bits)
     }
 }

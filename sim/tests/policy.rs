@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_sim::device::{self, Scope};
-use cuda_sim::{GlobalBuffer, Launch, Policy, Report};
+use cuda_sim::{Comparison, GlobalBuffer, Launch, Policy, Report};
 use cuda_views::{GlobalMut, Shared};
 
 fn thread() -> usize {
@@ -139,4 +139,29 @@ fn sums_in_the_order_of_arrival() {
         ..Policy::default()
     };
     is_allowed_by(policy, run, &["ScheduleDependent"]);
+}
+
+#[test]
+fn buffers_may_differ_within_a_tolerance_or_be_left_out() {
+    // The block that starts last stays.
+    let run = |factor: f32, comparison| {
+        let counter = GlobalBuffer::<u32>::zeroed(1);
+        let last = GlobalBuffer::<f32>::zeroed(1).compared(comparison);
+        Launch::new(2, 1).run(|| {
+            let block = device::block_idx()[0];
+            // SAFETY: a word of the buffer.
+            let place =
+                unsafe { device::atomic_update(counter.as_mut_ptr(), Relaxed, Scope::Device, |count| count + 1) };
+            if place == 1 {
+                // SAFETY: an element of the buffer, which this block alone writes.
+                unsafe { last.as_mut_ptr().write(1000.0 + factor * block as f32) };
+            }
+        })
+    };
+    let within = |relative, absolute| Comparison::Within { relative, absolute };
+    assert_eq!(kinds(&run(1.0, Comparison::Exact)), ["ScheduleDependent"]);
+    assert_eq!(kinds(&run(1.0, within(1e-4, 0.5))), ["ScheduleDependent"]);
+    run(1.0, within(2e-3, 0.0)).assert_clean();
+    run(1.0, within(0.0, 1.5)).assert_clean();
+    run(500.0, Comparison::Ignored).assert_clean();
 }

@@ -1,5 +1,6 @@
 //! The corpus: small kernels after the patterns of public suites for checkers of GPU programs, and after bugs of
-//! published Hopper kernels, each with a mistake and without. The simulator must report every mistake as the fault that it is, at its line, and nothing else.
+//! published Hopper kernels, each with a mistake and without. The simulator must report every mistake as the fault that
+//! it is, at its line, and nothing else.
 //!
 //! Both twins are one source with a flag, `wrong`, that switches the mistake on. A comment on the line that must be
 //! reported says so:

@@ -16,9 +16,9 @@
 //! A *visitor* is a thread of another block of the cluster in this block's shared memory. It has one agent, whose
 //! operations are its accesses, one after the other.
 //!
-//! Also here: the order between the generic and the async proxy. The writes that the async proxy may see (PTX ISA, "Async proxy": a fence stands between writes through
-//! the generic proxy and accesses through the async proxy). A write counts as fenced when its own thread has executed
-//! the fence after it. A read may be overwritten through the async proxy when a fence of any thread is between the two.
+//! Also here: the order between the generic and the async proxy (PTX ISA, "Async proxy": accesses through the one and
+//! the other need a fence between). A write counts as fenced when its own thread has executed the fence after it. A
+//! read may be overwritten through the async proxy when a fence of any thread is between the two.
 
 use std::collections::VecDeque;
 

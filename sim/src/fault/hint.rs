@@ -37,7 +37,7 @@ impl SimFault {
             }
             FaultKind::Warpgroup { .. } => "all 128 threads of the warpgroup must execute it, with the same operands",
             FaultKind::Cluster { problem } if problem.ends_with("ended") => {
-                "let no block of the cluster end before the others are done with it: a barrier of the cluster at the end"
+                "let no block of the cluster end before the others are done with it: end with the cluster's barrier"
             }
             FaultKind::Cluster { .. } => "compare Launch::cluster with what the kernel assumes",
             FaultKind::BarrierDivergence { .. } => {

@@ -31,8 +31,8 @@ impl fmt::Display for FaultKind {
             ),
             FaultKind::CrossProxyWar { offset } => write!(
                 f,
-                "warning: cross-proxy WAR without fence: the async proxy writes byte {offset} of shared memory, which a \
-                 thread has read"
+                "warning: cross-proxy WAR without fence: the async proxy writes byte {offset} of shared memory, which \
+                 a thread has read"
             ),
             FaultKind::ExitDuringCopy { writes } => {
                 let access = if *writes { "writes" } else { "reads" };
