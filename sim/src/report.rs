@@ -87,7 +87,7 @@ pub struct Report {
     pub faults: Vec<SimFault>,
     /// Faults beyond the limit of [`Launch::max_faults`](crate::Launch::max_faults).
     pub faults_left_out: u64,
-    /// What is no fault, but relies on more than the memory model promises ([`Severity`](crate::Severity)), in the
+    /// What is no fault, but relies on more than the memory model promises ([`Severity`]), in the
     /// order of the schedule. At most [`Launch::max_faults`](crate::Launch::max_faults).
     pub warnings: Vec<SimFault>,
     /// Shared memory.
