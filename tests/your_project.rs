@@ -72,14 +72,16 @@ fn project(name: &str, manifest: &str) -> PathBuf {
     folder
 }
 
+/// Where what these projects have in common is compiled once.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("your-project-target")
+}
+
 fn cargo(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO"))
         .args(arguments)
         .current_dir(folder)
-        .env(
-            "CARGO_TARGET_DIR",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("your-project-target"),
-        )
+        .env("CARGO_TARGET_DIR", target())
         // What the kernels' PTX is made of is the same here and there, and takes minutes.
         .env("TILEWRIGHT_WITHOUT_PTX", "1")
         .output()
@@ -158,6 +160,44 @@ fn two_copies_of_the_simulator_are_refused_with_the_cause() {
         !output.status.success() && said.contains("same links value") && said.contains("cuda_sim"),
         "{said}"
     );
+}
+
+/// A fenced block of a language in a crate's README.
+fn block(readme: &str, language: &str) -> String {
+    let text = read(readme);
+    let after = text.split_once(&format!("```{language}\n"));
+    let (_, after) = after.unwrap_or_else(|| panic!("{readme} has no {language}"));
+    after.split("```").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_planner_is_used_without_patches() {
+    let readme = "planner/README.md";
+    let folder = project(
+        "planner",
+        &(block(readme, "toml") + "\n[workspace]\nexclude = [\"tilewright\", \"kernels\"]\n"),
+    );
+    let program = block(readme, "rust").replace("# Ok::<(), Box<dyn std::error::Error>>(())", "Ok(())");
+    let main = format!("fn main() -> Result<(), Box<dyn std::error::Error>> {{\n{program}}}\n");
+    fs::write(folder.join("src/main.rs"), main).expect("ours");
+    let output = cargo(&folder, &["run", "--quiet"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("sm_120"), "{said}");
+}
+
+/// Packed and built as from a registry: with no file and no patch of this repository.
+#[test]
+fn what_needs_no_patch_builds_from_its_package() {
+    let crates = ["cuda_arch", "tilewright-plan", "cuda_sim", "cuda_views"];
+    let mut arguments = vec!["package", "--quiet", "--locked", "--allow-dirty"];
+    arguments.extend(crates.iter().flat_map(|name| ["--package", name]));
+    let output = cargo(root(), &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for name in crates {
+        let package = target().join(format!("package/{name}-{}.crate", env!("CARGO_PKG_VERSION")));
+        assert!(package.is_file(), "{}", package.display());
+    }
 }
 
 #[test]

@@ -1,11 +1,4 @@
-//! What fits into a GPU's shared memory, by how many bytes it does not, and what must give.
-//!
-//! A [`Template`] is all of a tiled product that decides its shared memory: tile, stages, element types, instructions,
-//! where the accumulators live, how results leave. [`worksheet`] lays it out and adds it up against an architecture's
-//! limit.
-//!
-//! A CTA is a thread block, an SM a streaming multiprocessor. Everything here is a pure function of its arguments: no
-//! GPU, no driver, no clock.
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 
