@@ -4,8 +4,10 @@
 //! ordinary code, so that Miri and ThreadSanitizer can run it with operating-system threads in their place
 //! (`cfg(miri)`, `--cfg cuda_sim_os_threads`).
 
+#[cfg(all(unix, not(any(miri, cuda_sim_os_threads))))]
+pub(super) use coroutine::running_handler;
 #[cfg(not(any(miri, cuda_sim_os_threads)))]
-pub(super) use coroutine::{Fiber, Stacks, running_handler, suspend};
+pub(super) use coroutine::{Fiber, Stacks, suspend};
 #[cfg(any(miri, cuda_sim_os_threads))]
 pub(super) use os_thread::{Fiber, Stacks, suspend};
 
@@ -15,6 +17,7 @@ pub(super) enum Exit {
     /// Its function returned.
     Returned,
     /// A signal ended it.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "signals are caught on Unix"))]
     Trapped {
         /// Why.
         trap: Trap,
@@ -25,6 +28,7 @@ pub(super) enum Exit {
 
 /// The cause of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "signals are caught on Unix"))]
 pub(super) enum Trap {
     /// The guard page below the stack was touched.
     StackOverflow,

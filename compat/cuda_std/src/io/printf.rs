@@ -287,7 +287,7 @@ impl Conversion {
 unsafe fn text(start: *const c_char, limit: usize) -> Vec<u8> {
     let start = if start.is_null() { c"(null)".as_ptr() } else { start };
     // SAFETY: as the caller promises; nothing is read after the end.
-    let bytes = (0..limit).map(|i| unsafe { start.add(i).read() } as u8);
+    let bytes = (0..limit).map(|i| unsafe { start.cast::<u8>().add(i).read() });
     bytes.take_while(|&byte| byte != 0).collect()
 }
 
