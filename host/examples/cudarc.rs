@@ -83,7 +83,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         "{} on slices of cudarc: the largest difference is {largest:e}",
         plan.kernel().symbol
     );
-    // Sums of 136 products below 1, in f32.
+    // Dot products of 136 terms below 1, in f32.
     match largest < 1e-4 {
         true => Ok(()),
         false => Err("that is more than rounding explains".into()),

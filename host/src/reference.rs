@@ -124,13 +124,13 @@ fn with_epilogue_on_all_threads<T: Element, C: Element<Accumulator = T::Accumula
     let start = || (Tiles::<T::Accumulator, COLUMNS>::new(shape, width), Vec::new());
     c.par_chunks_mut(row_tile_elems(shape, width).max(1))
         .enumerate()
-        .for_each_init(start, |(tiles, sums), (index, rows_of_c)| {
-            // With nothing along K the sums stay 0.
-            sums.resize(rows_of_c.len(), T::Accumulator::default());
+        .for_each_init(start, |(tiles, accumulators), (index, rows_of_c)| {
+            // With nothing along K the accumulators stay 0.
+            accumulators.resize(rows_of_c.len(), T::Accumulator::default());
             if shape.k() > 0 {
-                row_tile(shape, index * width, a, b, sums, tiles);
+                row_tile(shape, index * width, a, b, accumulators, tiles);
             }
-            epilogue(index * width, sums, rows_of_c);
+            epilogue(index * width, accumulators, rows_of_c);
         });
 }
 

@@ -18,7 +18,7 @@ pub(super) struct ContextHandle {
 
 // SAFETY: the handle is only passed to the driver, every function of which may be called from any thread.
 unsafe impl Send for ContextHandle {}
-// SAFETY: as above; nothing changes behind a shared reference.
+// SAFETY: as above; nothing changes through a shared reference.
 unsafe impl Sync for ContextHandle {}
 
 impl ContextHandle {

@@ -29,7 +29,7 @@ pub(super) struct Function(pub(super) CUfunction);
 
 // SAFETY: the handle is only passed to the driver, every function of which may be called from any thread.
 unsafe impl Send for Function {}
-// SAFETY: as above; nothing changes behind a shared reference.
+// SAFETY: as above; nothing changes through a shared reference.
 unsafe impl Sync for Function {}
 
 impl Function {

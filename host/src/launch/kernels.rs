@@ -45,7 +45,7 @@ struct Module(CUmodule);
 
 // SAFETY: the handle is only passed to the driver, every function of which may be called from any thread.
 unsafe impl Send for Module {}
-// SAFETY: as above; nothing changes behind a shared reference.
+// SAFETY: as above; nothing changes through a shared reference.
 unsafe impl Sync for Module {}
 
 impl Kernels {
