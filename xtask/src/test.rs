@@ -5,7 +5,8 @@ mod programs;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use programs::Program;
 use xshell::{Shell, cmd};
 
 use crate::{browser, build, c_compiler, device_toolchain, root, wheel};
@@ -44,6 +45,9 @@ pub fn run(sh: &Shell, all: bool, args: &[OsString]) -> anyhow::Result<()> {
     let mut failed = Vec::new();
     let mut programs = programs::of(sh, &built)?;
     programs.retain(|program| all || !OF_COMPILER.contains(&program.name()));
+    if all {
+        programs.extend(faults_with_older_toolchain(sh, &programs, &mut skipped)?);
+    }
     for ended in programs::run(programs)? {
         ended.output.lines().for_each(|line| skipped.note(line));
         if !ended.passed {
@@ -55,9 +59,6 @@ pub fn run(sh: &Shell, all: bool, args: &[OsString]) -> anyhow::Result<()> {
         .is_err()
     {
         failed.push("documentation".to_owned());
-    }
-    if all && !older_toolchain(sh, &mut skipped) {
-        failed.push(format!("faults with Rust {}", device_toolchain::OLDER));
     }
     skipped.report();
     if !all {
@@ -89,17 +90,28 @@ fn corpus_elsewhere(sh: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The reduced faults of LLVM once more, with the older toolchain; whether it passed.
-fn older_toolchain(sh: &Shell, skipped: &mut Skipped) -> bool {
+/// The reduced faults of LLVM once more, with the older toolchain; none where it cannot be installed.
+fn faults_with_older_toolchain(
+    sh: &Shell,
+    programs: &[Program],
+    skipped: &mut Skipped,
+) -> anyhow::Result<Option<Program>> {
     if let Err(error) = device_toolchain::ensure_older(sh) {
         let reason = format!("Rust {} cannot be installed ({error:#})", device_toolchain::OLDER);
         *skipped.by_reason.entry(reason).or_default() += 1;
-        return true;
+        return Ok(None);
     }
-    cmd!(sh, "cargo test --package cuda_builder --lib -- faults")
-        .env("CUDA_BUILDER_TOOLCHAIN", device_toolchain::OLDER)
-        .run()
-        .is_ok()
+    let has_faults = |program: &&Program| program.name() == "compat/cuda_builder/src/lib.rs";
+    let program = programs
+        .iter()
+        .find(has_faults)
+        .context("cuda_builder has unit tests")?;
+    let again = program.again(
+        &format!("faults with Rust {}", device_toolchain::OLDER),
+        &["faults"],
+        &[("CUDA_BUILDER_TOOLCHAIN", device_toolchain::OLDER)],
+    );
+    Ok(Some(again))
 }
 
 /// Tests that reported themselves as skipped, counted by their reason.

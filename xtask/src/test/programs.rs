@@ -33,19 +33,23 @@ const LONGEST: [&str; 11] = [
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// A program with tests.
+#[derive(Clone)]
 pub struct Program {
-    /// Where its source is, below the repository's root.
+    /// Where its source is, below the repository's root; of one that runs again what is special about it.
     name: String,
     path: PathBuf,
     /// Its package's folder, in which cargo would run it.
     folder: PathBuf,
     /// Where the compiler's own libraries are, which tests of procedural macros need.
     libraries: PathBuf,
+    /// What is passed to it.
+    args: Vec<&'static str>,
+    env: Vec<(&'static str, &'static str)>,
 }
 
 /// A program that has ended.
 pub struct Ended {
-    /// Where its source is.
+    /// Its name.
     pub name: String,
     /// Whether all of its tests passed.
     pub passed: bool,
@@ -64,6 +68,8 @@ pub fn of(sh: &Shell, built: &Messages) -> anyhow::Result<Vec<Program>> {
             path,
             folder: manifest.parent().unwrap_or(root()).to_owned(),
             libraries: libraries.clone(),
+            args: Vec::new(),
+            env: Vec::new(),
         })
         .collect();
     ensure!(!programs.is_empty(), "cargo built no tests");
@@ -124,9 +130,19 @@ pub fn run(programs: Vec<Program>) -> anyhow::Result<Vec<Ended>> {
 }
 
 impl Program {
-    /// Where its source is, below the repository's root.
+    /// Where its source is, below the repository's root; of one that runs again what is special about it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same program under another name, with these arguments and variables.
+    pub fn again(&self, name: &str, args: &[&'static str], env: &[(&'static str, &'static str)]) -> Self {
+        Self {
+            name: name.to_owned(),
+            args: args.to_vec(),
+            env: env.to_vec(),
+            ..self.clone()
+        }
     }
 
     fn run(&self) -> anyhow::Result<Ended> {
@@ -135,6 +151,8 @@ impl Program {
         let mut libraries = vec![self.libraries.clone()];
         libraries.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
         let status = Command::new(&self.path)
+            .args(&self.args)
+            .envs(self.env.iter().copied())
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .env("LD_LIBRARY_PATH", env::join_paths(libraries)?)
