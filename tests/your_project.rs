@@ -148,6 +148,28 @@ fn from_git_the_program_is_compiled_too() {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
+/// Cargo stops before it compiles anything: the published `find_cuda_helper` lacks a feature, whose name says what to
+/// do.
+#[test]
+fn without_patches_the_first_error_says_what_to_paste() {
+    let [_, _, library] = pasted();
+    let folder = project(
+        "unpatched",
+        &(dependencies(&library) + "[workspace]\nexclude = [\"tilewright\"]\n"),
+    );
+    let output = cargo(&folder, &["check"]);
+    let said = stderr(&output);
+    let first = said.split("Compiling").next().unwrap_or_default();
+    assert!(!output.status.success(), "{said}");
+    for word in [
+        "find_cuda_helper",
+        "paste-the-patch-lines-from-the-README-of-tilewright",
+    ] {
+        assert!(first.contains(word), "{said}");
+    }
+    assert!(!said.contains("Compiling") && !said.contains("Checking"), "{said}");
+}
+
 #[test]
 fn two_copies_of_the_simulator_are_refused_with_the_cause() {
     let [path, _, library] = pasted();

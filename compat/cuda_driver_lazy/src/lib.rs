@@ -1,4 +1,4 @@
-//! The CUDA driver API as trampolines that load `libcuda` at the first call.
+//! The CUDA driver API as trampolines that load the driver's library at the first call.
 //!
 //! The published [`cust`](https://docs.rs/cust/0.3.2) and `cust_raw` call the driver through undefined `cu*` symbols,
 //! which the linker normally finds in `libcuda.so.1`: a program that may not find that library does not even start.
@@ -44,7 +44,8 @@
 //! # Which library
 //!
 //! If the environment variable [`OVERRIDE_VARIABLE`] is set and not empty, the file that it names and no other.
-//! Otherwise `libcuda.so.1`, then `libcuda.so`, by the rules of `dlopen`. A library without `cuInit` and the toolkit's
+//! Otherwise `libcuda.so.1`, then `libcuda.so`, by the rules of `dlopen`; on Windows `nvcuda.dll` in the system's
+//! folder, by `LoadLibraryExW`. A library without `cuInit` and the toolkit's
 //! link-time stub (which answers every call with `CUDA_ERROR_STUB_LIBRARY`) are passed over. The search happens once in
 //! a process; its outcome, good or bad, is final.
 //!
@@ -53,8 +54,9 @@
 //!
 //! # What this crate does not do
 //!
-//! - On targets other than Linux on x86-64 or AArch64 the symbols are there, so that programs link, but no driver is
-//!   ever loaded: every call returns 303. On Windows, where a driver may well exist, link it the published way instead.
+//! - On targets other than Linux on x86-64 or AArch64 and Windows on x86-64 the symbols are there, so that programs
+//!   link, but no driver is ever loaded: every call returns 303.
+//! - On Windows it was never run. Its trampolines are tested on Linux, by the calling convention of Windows.
 //! - It declares no functions to call: those are `cust_raw`'s. Newer ones are had by [`Driver::symbol`].
 //! - Two versions of it cannot be linked into one program (the symbols would be defined twice).
 //! - A `cdylib` that contains it exports the `cu*` symbols, as it does any `#[no_mangle]` function of its dependencies.
@@ -65,17 +67,19 @@ mod fallback;
 mod names;
 mod unavailable;
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-#[path = "loader_linux.rs"]
-mod loader;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod trampolines;
-
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-#[path = "loader_none.rs"]
-mod loader;
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod plain;
+cfg_if::cfg_if! {
+    if #[cfg(any(
+        all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
+        all(windows, target_arch = "x86_64"),
+    ))] {
+        mod loader;
+        mod trampolines;
+    } else {
+        #[path = "loader_none.rs"]
+        mod loader;
+        mod plain;
+    }
+}
 
 use std::ffi::CStr;
 

@@ -14,8 +14,8 @@
 //! argument wider than the registers saved below (a 256-bit vector); the driver API has none.
 //!
 //! Only registers are used that the calling convention gives to linkers' stubs and the like, between call and entry:
-//! r10 and r11 on x86-64 (System V ABI, "Register Usage"), x16 and x17 on AArch64 (AAPCS64, "Use of IP0 and IP1 by the
-//! linker").
+//! r10 and r11 on x86-64 (System V ABI, "Register Usage"; Microsoft, "x64 calling convention": volatile, and no
+//! arguments), x16 and x17 on AArch64 (AAPCS64, "Use of IP0 and IP1 by the linker").
 
 use std::arch::naked_asm;
 use std::ffi::c_void;
@@ -75,7 +75,7 @@ macro_rules! define_trampolines {
 
 /// The body of a trampoline. The table is addressed through the global offset table, which is right in executables and
 /// shared objects alike; linkers turn it into a direct address where they can.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", unix))]
 macro_rules! trampoline {
     ($index:expr) => {
         naked_asm!(
@@ -86,6 +86,27 @@ macro_rules! trampoline {
             slots = sym SLOTS,
             index = const $index,
         )
+    };
+}
+
+/// The same for Windows, where a program or library addresses what it contains directly.
+#[cfg(all(target_arch = "x86_64", any(windows, test)))]
+macro_rules! trampoline_of_windows {
+    ($slots:path, $index:expr) => {
+        naked_asm!(
+            "lea r10, [rip + {slots}]",
+            "mov r11d, {index}",
+            "jmp qword ptr [r10 + 8*r11]",
+            slots = sym $slots,
+            index = const $index,
+        )
+    };
+}
+
+#[cfg(all(target_arch = "x86_64", windows))]
+macro_rules! trampoline {
+    ($index:expr) => {
+        trampoline_of_windows!(SLOTS, $index)
     };
 }
 
@@ -117,7 +138,7 @@ crate::names::for_each_function!(define_trampolines);
 /// # Safety
 ///
 /// To be jumped to from a trampoline only.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", unix))]
 #[unsafe(naked)]
 unsafe extern "C" fn enter_resolver() {
     naked_asm!(
@@ -170,6 +191,51 @@ unsafe extern "C" fn enter_resolver() {
     )
 }
 
+/// The same by the calling convention of Windows: arguments are in rcx, rdx, r8, r9 or xmm0-3, by their position, and a
+/// function may write 32 bytes above its return address.
+#[cfg(all(target_arch = "x86_64", any(windows, test)))]
+macro_rules! enter_resolver_of_windows {
+    ($resolve:path) => {
+        naked_asm!(
+            // With the return address 144 bytes: the stack is aligned for the call. The lowest 32 are the callee's.
+            "sub rsp, 136",
+            "mov [rsp + 32], rcx",
+            "mov [rsp + 40], rdx",
+            "mov [rsp + 48], r8",
+            "mov [rsp + 56], r9",
+            "movaps [rsp + 64], xmm0",
+            "movaps [rsp + 80], xmm1",
+            "movaps [rsp + 96], xmm2",
+            "movaps [rsp + 112], xmm3",
+            "mov rcx, r11",
+            "call {resolve}",
+            "mov r11, rax",
+            "mov rcx, [rsp + 32]",
+            "mov rdx, [rsp + 40]",
+            "mov r8, [rsp + 48]",
+            "mov r9, [rsp + 56]",
+            "movaps xmm0, [rsp + 64]",
+            "movaps xmm1, [rsp + 80]",
+            "movaps xmm2, [rsp + 96]",
+            "movaps xmm3, [rsp + 112]",
+            "add rsp, 136",
+            "jmp r11",
+            resolve = sym $resolve,
+        )
+    };
+}
+
+/// What every slot first leads to.
+///
+/// # Safety
+///
+/// To be jumped to from a trampoline only.
+#[cfg(all(target_arch = "x86_64", windows))]
+#[unsafe(naked)]
+unsafe extern "C" fn enter_resolver() {
+    enter_resolver_of_windows!(resolve)
+}
+
 /// What every slot first leads to: calls [`resolve`] with the index that the trampoline left in x17, between saving and
 /// restoring everything that may hold an argument, and jumps on.
 ///
@@ -216,4 +282,64 @@ unsafe extern "C" fn enter_resolver() {
         ".cfi_endproc",
         resolve = sym resolve,
     )
+}
+
+/// The trampolines of Windows, which no other test runs, by its calling convention.
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use std::arch::naked_asm;
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+    /// Any integers and floats, more than registers hold.
+    type Function = unsafe extern "win64" fn(u64, f64, u64, f64, u64, f64, u64) -> u64;
+
+    static SLOTS: [AtomicPtr<c_void>; 3] = [const { AtomicPtr::new(enter_resolver as *const () as *mut c_void) }; 3];
+    static RESOLVED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "win64" fn resolve(index: usize) -> *mut c_void {
+        // The arguments of another call: they overwrite registers, and the 32 bytes that belong to a callee.
+        // SAFETY: the function is of this type.
+        let other = unsafe { function(9, 9.5, 10, 10.5, 11, 11.5, 12) };
+        assert_eq!(other, weighted(9, 9.5, 10, 10.5, 11, 11.5, 12));
+        RESOLVED.fetch_add(index, Ordering::Relaxed);
+        let target = function as *const () as *mut c_void;
+        SLOTS[index].store(target, Ordering::Release);
+        target
+    }
+
+    fn weighted(a: u64, b: f64, c: u64, d: f64, e: u64, f: f64, g: u64) -> u64 {
+        let floats = 1e3 * b + 1e5 * d + 1e7 * f;
+        a + 100 * c + 10_000 * e + 1_000_000 * g + floats as u64
+    }
+
+    unsafe extern "win64" fn function(a: u64, b: f64, c: u64, d: f64, e: u64, f: f64, g: u64) -> u64 {
+        weighted(a, b, c, d, e, f, g)
+    }
+
+    #[unsafe(naked)]
+    unsafe extern "win64" fn enter_resolver() {
+        enter_resolver_of_windows!(resolve)
+    }
+
+    #[unsafe(naked)]
+    unsafe extern "win64" fn trampoline() -> u64 {
+        trampoline_of_windows!(SLOTS, 2)
+    }
+
+    #[test]
+    fn windows_keeps_every_argument() {
+        // SAFETY: it leads to a function of this type.
+        let called = unsafe { std::mem::transmute::<*const (), Function>(trampoline as *const ()) };
+        for (call, resolved) in [(1, 2), (2, 2), (3, 2)] {
+            // SAFETY: as above.
+            let result = unsafe { called(call, 2.5, 3, 4.5, 5, 6.5, 7) };
+            assert_eq!(result, weighted(call, 2.5, 3, 4.5, 5, 6.5, 7));
+            assert_eq!(
+                RESOLVED.load(Ordering::Relaxed),
+                resolved,
+                "resolved once, at the first call"
+            );
+        }
+    }
 }

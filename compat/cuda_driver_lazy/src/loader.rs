@@ -1,29 +1,35 @@
-//! Finding and opening the driver library with `dlopen`.
+//! Finding and opening the driver library.
 
 use std::env;
-use std::ffi::{CStr, CString, OsStr, OsString, c_int, c_void};
-use std::mem::{self, MaybeUninit};
-use std::os::unix::ffi::OsStrExt;
+use std::error::Error as _;
+use std::ffi::{CStr, OsString, c_int, c_void};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+
+#[cfg(windows)]
+use libloading::os::windows as os;
+
+#[cfg(unix)]
+use libloading::os::unix as os;
 
 use crate::fallback::CUDA_ERROR_STUB_LIBRARY;
 use crate::{OVERRIDE_VARIABLE, Unavailable};
 
 /// What is looked for where the environment does not say: the name that drivers install, then the developers' link to
 /// it.
-const DEFAULT_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+#[cfg(unix)]
+const DEFAULT_NAMES: &[&str] = &["libcuda.so.1", "libcuda.so"];
+
+/// The same; drivers install it into the system's folder.
+#[cfg(windows)]
+const DEFAULT_NAMES: &[&str] = &["nvcuda.dll"];
 
 /// An open driver library.
 pub(crate) struct Library {
-    handle: NonNull<c_void>,
+    library: os::Library,
     path: PathBuf,
 }
-
-// SAFETY: the handle is only handed to dlsym and dlclose, which POSIX requires to be safe to call from any thread.
-unsafe impl Send for Library {}
-// SAFETY: as above; nothing behind a shared reference ever changes.
-unsafe impl Sync for Library {}
 
 /// Opens the first usable library among the candidates.
 pub(crate) fn open() -> Result<Library, Unavailable> {
@@ -34,7 +40,7 @@ pub(crate) fn open() -> Result<Library, Unavailable> {
 fn candidates(override_value: Option<OsString>) -> Vec<PathBuf> {
     match override_value {
         Some(path) if !path.is_empty() => vec![path.into()],
-        _ => DEFAULT_NAMES.map(PathBuf::from).to_vec(),
+        _ => DEFAULT_NAMES.iter().map(PathBuf::from).collect(),
     }
 }
 
@@ -52,16 +58,46 @@ fn open_first(names: Vec<PathBuf>) -> Result<Library, Unavailable> {
     })
 }
 
+/// Opens a library; the error is what the system says, with the library's name.
+///
+/// # Safety
+/// Running the library's initializers is sound.
+#[cfg(unix)]
+unsafe fn open_library(name: &Path) -> Result<os::Library, String> {
+    // SAFETY: the caller's promise.
+    let opened = unsafe { os::Library::open(Some(name), os::RTLD_NOW | os::RTLD_LOCAL) };
+    // What dlerror says begins with the name.
+    opened.map_err(|error| match error.source() {
+        Some(said) => said.to_string(),
+        None => format!("{}: {error}", name.display()),
+    })
+}
+
+/// The same. A name without a folder is looked for in the system's only, where nobody else can put a library.
+///
+/// # Safety
+/// As above.
+#[cfg(windows)]
+unsafe fn open_library(name: &Path) -> Result<os::Library, String> {
+    let flags = match name.is_absolute() {
+        true => os::LOAD_WITH_ALTERED_SEARCH_PATH,
+        false => os::LOAD_LIBRARY_SEARCH_SYSTEM32,
+    };
+    // SAFETY: the caller's promise.
+    let opened = unsafe { os::Library::load_with_flags(name, flags) };
+    opened.map_err(|error| match error.source() {
+        Some(said) => format!("{}: {said}", name.display()),
+        None => format!("{}: {error}", name.display()),
+    })
+}
+
 impl Library {
     fn open(name: &Path) -> Result<Self, String> {
-        let c_name = CString::new(name.as_os_str().as_bytes())
-            .map_err(|_| format!("{}: a path cannot hold a zero byte", name.display()))?;
-        // SAFETY: the argument is a C string. Running the library's initialisers is what the caller asked for, by the
-        // library's well-known name or by naming the file in the environment.
-        let handle = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let handle = NonNull::new(handle).ok_or_else(|| loader_message(name))?;
+        // SAFETY: running the library's initializers is what the caller asked for, by the library's well-known name or
+        // by naming the file in the environment.
+        let library = unsafe { open_library(name) }?;
         let mut library = Self {
-            handle,
+            library,
             path: name.to_owned(),
         };
         match library.check() {
@@ -69,11 +105,7 @@ impl Library {
                 library.path = path;
                 Ok(library)
             }
-            Err(reason) => {
-                // SAFETY: the handle came from dlopen, is closed once, and no address from it is kept.
-                unsafe { libc::dlclose(handle.as_ptr()) };
-                Err(format!("{}: {reason}", name.display()))
-            }
+            Err(reason) => Err(format!("{}: {reason}", name.display())),
         }
     }
 
@@ -91,8 +123,9 @@ impl Library {
     }
 
     pub(crate) fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: the handle is open and the name is a C string.
-        NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
+        // SAFETY: the address is only taken, as that of anything.
+        let found = unsafe { self.library.get::<*mut c_void>(name) };
+        NonNull::new(found.ok()?.as_raw_ptr())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -117,19 +150,13 @@ impl Library {
     }
 }
 
-/// The message of the dlopen that just failed on this thread.
-fn loader_message(name: &Path) -> String {
-    // SAFETY: dlerror has no preconditions; its text belongs to this thread until the next call of the dl family.
-    let message = unsafe { libc::dlerror() };
-    if message.is_null() {
-        return format!("{}: the loader gave no reason", name.display());
-    }
-    // SAFETY: not null, so it is a C string, and no dl function runs before it is copied.
-    unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
-}
-
 /// The file of the library that an address lies in.
+#[cfg(unix)]
 fn file_of(address: NonNull<c_void>) -> Option<PathBuf> {
+    use std::ffi::OsStr;
+    use std::mem::MaybeUninit;
+    use std::os::unix::ffi::OsStrExt;
+
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr takes any address; the info is writable.
     let found = unsafe { libc::dladdr(address.as_ptr(), info.as_mut_ptr()) } != 0;
@@ -141,6 +168,12 @@ fn file_of(address: NonNull<c_void>) -> Option<PathBuf> {
     // SAFETY: the loader's name of a library that is still open.
     let file = unsafe { CStr::from_ptr(file) };
     Some(OsStr::from_bytes(file.to_bytes()).into())
+}
+
+/// Windows has no such question in `libloading`; the name that was asked for stands.
+#[cfg(windows)]
+fn file_of(_address: NonNull<c_void>) -> Option<PathBuf> {
+    None
 }
 
 #[cfg(test)]
@@ -180,7 +213,7 @@ mod tests {
                 .err()
                 .expect("no such path")
                 .reason
-                .contains("zero byte")
+                .contains("interior zero")
         );
     }
 }
