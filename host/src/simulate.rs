@@ -38,6 +38,9 @@ use crate::problem::{Gemm, OutputOf};
 use crate::reference::check_lengths;
 use crate::tensor_map;
 
+#[cfg(test)]
+mod overlap;
+
 /// The architecture whose limits hold where none is named.
 pub const DEFAULT_ARCHITECTURE: &str = "sm_90";
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::access::{AccessKind, Space};
 
-pub use location::{SourceLocation, StackFrame};
+pub use location::{LaunchName, SourceLocation, StackFrame};
 pub use mbarrier::MbarrierProblem;
 
 /// The kind of a fault, with its numbers.
@@ -341,6 +341,9 @@ impl FaultKind {
 pub struct OtherAccess {
     /// Its access; `None` for a barrier.
     pub access: Option<AccessKind>,
+    /// Its launch; `None` if there is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch: Option<LaunchName>,
     /// Its block, x, y, z.
     pub block: [u32; 3],
     /// Its thread in the block, x, y, z.
@@ -357,6 +360,9 @@ pub struct SimFault {
     /// The kind of a fault, with its numbers.
     #[serde(flatten)]
     pub kind: FaultKind,
+    /// The launch; `None` if there is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch: Option<LaunchName>,
     /// The block, x, y, z.
     pub block: [u32; 3],
     /// The thread in the block, x, y, z.
@@ -395,9 +401,8 @@ impl fmt::Display for SimFault {
         }
         write!(
             f,
-            "\n    by thread {} of block {}, interval {}",
-            Position(self.thread),
-            Position(self.block),
+            "\n    by {}, interval {}",
+            Accessor(self.thread, self.block, &self.launch),
             self.interval
         )?;
         if let Some(location) = &self.location {
@@ -412,12 +417,7 @@ impl fmt::Display for SimFault {
             if other.access.is_some() {
                 write!(f, "by ")?;
             }
-            write!(
-                f,
-                "thread {} of block {}",
-                Position(other.thread),
-                Position(other.block)
-            )?;
+            write!(f, "{}", Accessor(other.thread, other.block, &other.launch))?;
             write!(f, "\n    at {}", other.location)?;
             write_callers(f, &other.stack)?;
         }
@@ -442,6 +442,17 @@ impl SimFault {
 fn write_callers(f: &mut fmt::Formatter<'_>, stack: &[StackFrame]) -> fmt::Result {
     let mut callers = stack.iter().skip(1);
     callers.try_for_each(|frame| write!(f, "\n      called by {} at {}", frame.function, frame.location))
+}
+
+/// A thread of a block, and its launch if there are several.
+struct Accessor<'a>([u32; 3], [u32; 3], &'a Option<LaunchName>);
+
+impl fmt::Display for Accessor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(thread, block, launch) = self;
+        write!(f, "thread {} of block {}", Position(*thread), Position(*block))?;
+        launch.as_ref().map_or(Ok(()), |launch| write!(f, " of {launch}"))
+    }
 }
 
 /// `(x, y, z)`.

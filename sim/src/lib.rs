@@ -54,6 +54,7 @@ mod dim;
 mod engine;
 mod fault;
 mod functions;
+pub mod griddepcontrol;
 mod launch;
 mod limits;
 pub mod mbarrier;
@@ -62,6 +63,7 @@ mod report;
 mod schedule;
 #[cfg(feature = "proptest")]
 pub mod strategies;
+mod stream;
 mod synchronization;
 pub mod tensor_map;
 pub mod wgmma;
@@ -71,10 +73,13 @@ pub use attributes::KernelAttributes;
 pub use budget::Budget;
 pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
-pub use fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, Severity, SimFault, SourceLocation, StackFrame};
+pub use fault::{
+    AsyncStep, FaultKind, LaunchName, MbarrierProblem, OtherAccess, Severity, SimFault, SourceLocation, StackFrame,
+};
 pub use launch::{Checks, Launch};
 pub use limits::Limits;
 pub use policy::{Comparison, Policy};
 pub use report::{Faulty, LineTraffic, Report, SharedUsage, TrafficKind};
 pub use schedule::Schedule;
+pub use stream::{Stream, StreamReport};
 pub use synchronization::{SyncKind, Synchronization, Synchronizations};

@@ -66,6 +66,9 @@ pub struct LineTraffic {
 #[derive(Clone, Debug, Serialize)]
 #[must_use = "the faults are in the report: `assert_clean` panics where there are any"]
 pub struct Report {
+    /// The name of the launch ([`Launch::named`](crate::Launch::named)), if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The architecture whose limits applied.
     pub architecture: String,
     /// Blocks along x, y, z.
@@ -175,6 +178,7 @@ impl SimFault {
     pub(crate) fn of_launch(kind: FaultKind) -> Self {
         Self {
             kind,
+            launch: None,
             block: [0; 3],
             thread: [0; 3],
             location: None,
@@ -189,8 +193,11 @@ impl SimFault {
 
     /// Whether both have the same kind and lines.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let location = |fault: &Self| fault.other.as_ref().map(|other| other.location.clone());
-        self.kind.name() == other.kind.name() && self.location == other.location && location(self) == location(other)
+        let of_other = |fault: &Self| {
+            let other = fault.other.as_ref();
+            other.map(|other| (other.launch.clone(), other.location.clone()))
+        };
+        self.kind.name() == other.kind.name() && self.location == other.location && of_other(self) == of_other(other)
     }
 }
 

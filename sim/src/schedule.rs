@@ -183,6 +183,13 @@ impl Preemption {
         self.rng.is_some()
     }
 
+    /// Whether the block lets those of the next launch run first, having allowed it to start.
+    pub(crate) fn next_launch(&mut self) -> bool {
+        let is_due = self.is_on() && self.blocks > 0;
+        self.blocks -= u32::from(is_due);
+        is_due
+    }
+
     /// Whether the block's next atomic is pre-empted. `is_global`: on global memory; `is_first`: its thread's first.
     pub(crate) fn next(&mut self, is_global: bool, is_first: bool) -> Option<Preempted> {
         let number = self.rng.as_mut()?.next_u32();

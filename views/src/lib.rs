@@ -49,9 +49,9 @@
 //! # Limits
 //!
 //! There are no atomics, no views of local memory, and no iterators. For asynchronous copies, matrix instructions,
-//! clusters, and barriers other than the block's, this crate has only the simulator's side (`async_copy`, `bulk_copy`,
-//! `cluster`, `matrix`, `mbarrier`, `named_barrier`, `wgmma`, on the host): the instructions need inline assembly,
-//! which is in the kernel crate.
+//! clusters, dependent launches, and barriers other than the block's, this crate has only the simulator's side
+//! (`async_copy`, `bulk_copy`, `cluster`, `griddepcontrol`, `matrix`, `mbarrier`, `named_barrier`, `wgmma`, on the
+//! host): the instructions need inline assembly, which is in the kernel crate.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(repr_simd))]
 
@@ -65,6 +65,8 @@ pub mod async_copy;
 pub mod bulk_copy;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod cluster;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod griddepcontrol;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod matrix;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -40,6 +40,7 @@ mod global_races;
 mod graphs;
 mod hopper;
 mod initialization;
+mod launches;
 mod locks;
 mod messages;
 mod named_barriers;
@@ -83,6 +84,7 @@ const FAMILIES: &[Family] = &[
     distributed::FAMILY,
     hopper::FAMILY,
     warpgroups::FAMILY,
+    launches::FAMILY,
 ];
 
 #[test]
@@ -104,8 +106,14 @@ fn right_twins_are_silent_under_every_schedule() {
     assert!(alarms.is_empty(), "{}", alarms.join("\n"));
 }
 
-/// Mistakes between two atomics of a thread, which only a schedule with pre-emption shows.
-const NEED_PREEMPTION: [&str; 3] = ["lost_update", "locks_in_opposite_orders", "grid_barrier_not_reset"];
+/// Mistakes between two atomics of a thread, and of launches that overlap, which only a schedule with pre-emption
+/// shows.
+const NEED_PREEMPTION: [&str; 4] = [
+    "lost_update",
+    "locks_in_opposite_orders",
+    "grid_barrier_not_reset",
+    "counter_before_wait",
+];
 
 #[test]
 fn mistakes_are_found_in_reverse_too() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cuda_sim::{Dim3, GlobalBuffer, Launch, Report, Schedule};
+use cuda_sim::{Dim3, GlobalBuffer, Launch, Report, Schedule, StreamReport};
 
 /// A suite whose pattern a pair follows. No source is copied: the kernels are our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,10 +27,12 @@ pub enum Suite {
     Cutlass,
     /// Bugs of published Hopper kernels, as their trackers describe them.
     Trackers,
+    /// Programmatic dependent launch as the CUDA guide shows it.
+    DependentLaunch,
 }
 
 impl Suite {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Scor,
         Self::GpuVerify,
         Self::Memcheck,
@@ -41,6 +43,7 @@ impl Suite {
         Self::DataRaceBench,
         Self::Cutlass,
         Self::Trackers,
+        Self::DependentLaunch,
     ];
 }
 
@@ -57,6 +60,7 @@ impl fmt::Display for Suite {
             Self::DataRaceBench => "DataRaceBench",
             Self::Cutlass => "CUTLASS pipelines",
             Self::Trackers => "trackers of Hopper kernels",
+            Self::DependentLaunch => "programmatic dependent launch",
         })
     }
 }
@@ -130,6 +134,16 @@ impl Twin {
         let report = launch.run(|| kernel(data.as_mut_ptr()));
         self.checked(report, &data, after)
     }
+}
+
+/// The report of the first launch with a fault, or else of the last one.
+///
+/// # Panics
+/// If there is no launch.
+pub fn first_faulty(stream: StreamReport) -> Report {
+    let mut reports = stream.launches;
+    let first = reports.iter().position(|report| !report.is_clean());
+    reports.swap_remove(first.unwrap_or(reports.len() - 1))
 }
 
 /// The numbers 0, 1, .. in a buffer.

@@ -45,7 +45,7 @@ const WIDEST_SHIFT: u8 = 2;
 /// An access to device memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GlobalAccess {
-    /// Linear index of the block. Blocks from 2^48 - 2 on are not distinguished.
+    /// [Number](super::grid_clock::block_number) of the block. Blocks from 2^48 - 2 on are not distinguished.
     pub(crate) block: u64,
     /// The thread within the block.
     pub(crate) thread: u16,
@@ -194,8 +194,8 @@ impl GlobalShadow {
         })
     }
 
-    /// Whether a plain read by `block` adds nothing: these cells were never written, and two other blocks have read
-    /// each.
+    /// Whether a plain read by `block` adds nothing: these cells were never written, and two other blocks of its
+    /// launch have read each.
     #[inline]
     fn is_old_news(&self, block: u64, offset: usize, bytes: usize) -> bool {
         let Some(chunk) = self.chunks.get(offset >> CHUNK_SHIFT).and_then(OnceLock::get) else {
@@ -221,7 +221,7 @@ impl GlobalShadow {
                 a.accessor.load(Ordering::Acquire) >> 16,
                 b.accessor.load(Ordering::Acquire) >> 16,
             );
-            a != 0 && b != 0 && a != b && a != block && b != block
+            Record::are_two_others(a, b, block)
         };
         if !reads.iter().all(two_blocks) {
             return false;

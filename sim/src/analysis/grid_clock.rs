@@ -10,10 +10,28 @@ use std::sync::Arc;
 
 use super::clock::BlockClock;
 
+/// The most launches of a run: those that may overlap.
+pub(crate) const LAUNCHES: usize = 64;
+/// Blocks of a launch that a run of several distinguishes: 2 to this power.
+const LAUNCH_SHIFT: u32 = 40;
+
+/// The number in its run of the block with this linear index in its launch. In the first launch they are the same.
+pub(crate) fn block_number(launch: u32, linear: u64) -> u64 {
+    match launch {
+        0 => linear,
+        _ => u64::from(launch) << LAUNCH_SHIFT | linear,
+    }
+}
+
+/// The launch and the linear index of a block by its number, where there are several launches.
+pub(crate) fn launch_and_block(number: u64) -> (u32, u64) {
+    ((number >> LAUNCH_SHIFT) as u32, number & ((1 << LAUNCH_SHIFT) - 1))
+}
+
 /// Knowledge of one block.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// The block's linear index.
+    /// The block's [number](block_number).
     pub(crate) block: u64,
     /// All accesses with a smaller epoch are known: the epoch of the block's last barrier before the publication.
     pub(crate) below: u32,
@@ -47,16 +65,21 @@ type Run = Arc<[Arc<Known>]>;
 pub(crate) struct GridClock {
     /// Sorted by block within a run; a block may be in several.
     runs: Vec<Run>,
+    /// Bit `l`: everything that launch `l` has done is known.
+    launches: u64,
 }
 
 impl GridClock {
     /// Whether nothing is known.
     pub(crate) fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.runs.is_empty() && self.launches == 0
     }
 
     /// Whether the accesses of `thread` of `block` at `epoch` are known.
     pub(crate) fn ordered(&self, block: u64, thread: u16, epoch: u32) -> bool {
+        if self.launches != 0 && self.launches >> launch_and_block(block).0 & 1 == 1 {
+            return true;
+        }
         self.of_block(block).any(|known| known.includes(thread, epoch))
     }
 
@@ -74,8 +97,14 @@ impl GridClock {
         self.compact();
     }
 
+    /// Adds all that a launch has done.
+    pub(crate) fn insert_launch(&mut self, launch: u32) {
+        self.launches |= 1 << launch;
+    }
+
     /// Adds the knowledge of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
+        self.launches |= other.launches;
         let mine = self.runs.len();
         for run in &other.runs {
             if !self.runs[..mine].iter().any(|own| Arc::ptr_eq(own, run)) {
@@ -179,6 +208,13 @@ impl GridKnowledge {
             *own = self.common.clone();
         }
         own.merge(clock);
+    }
+
+    /// All that any thread knows.
+    pub(crate) fn of_all(&self) -> GridClock {
+        let mut all = self.common.clone();
+        self.own.iter().for_each(|own| all.merge(own));
+        all
     }
 
     /// Completes a barrier of some threads: each acquires the others' knowledge.

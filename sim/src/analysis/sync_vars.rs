@@ -140,7 +140,7 @@ impl Synchronization {
         }
     }
 
-    /// Starts the block of linear index `block`, of at most 1,024 threads.
+    /// Starts the block of this number, of at most 1,024 threads.
     pub(crate) fn start_block(&mut self, block: u64, threads: usize) {
         self.clocks.start_block(threads);
         self.block = block;
@@ -227,6 +227,16 @@ impl Synchronization {
     /// `thread`.
     pub(crate) fn ordered_in_grid(&self, thread: u16, block: u64, other: u16, epoch: u32) -> bool {
         self.knowledge.of(thread).ordered(block, other, epoch)
+    }
+
+    /// `thread` learns all that launches have done.
+    pub(crate) fn acquire_launches(&mut self, thread: u16, known: &GridClock) {
+        self.knowledge.acquire(thread, known);
+    }
+
+    /// All that any thread of the block knows of others.
+    pub(crate) fn known_blocks(&self) -> GridClock {
+        self.knowledge.of_all()
     }
 
     /// Whether `thread` knows any access of other blocks.

@@ -5,6 +5,10 @@
 //! of the schedule, that has not ended. A block that waits for another (it polls, and nothing changes) goes to the back
 //! of the order, so that the others run first. One schedule thus gives one run, whatever the number of cores.
 //!
+//! A run has several grids if launches may overlap (programmatic dependent launch). Their blocks have one order, grid
+//! after grid. A block of a later grid starts when every block of the grid before has allowed it or ended; as long as
+//! that grid has not ended, only [`EARLY_BLOCKS`] of them may be running, since each may have to wait for its end.
+//!
 //! A worker runs one block at a time. A block that goes to the back is parked by its worker, which runs the blocks that
 //! have not started, and then those that it has parked, in their order. The place of the block that a worker runs is
 //! thus always the first of its blocks, so that the holder of the token runs.
@@ -23,6 +27,8 @@ const FEWER_TURNS: u32 = 1000;
 const PATIENT_TIME: Duration = Duration::from_secs(10);
 /// Turns in a row of a block when all blocks poll in vain: parking it takes longer than a turn.
 const TURNS_IN_PLACE: u32 = 500;
+/// Running blocks of a grid before the end of the grid before it.
+const EARLY_BLOCKS: u64 = 8;
 
 /// The blocks of one run.
 pub(super) struct Grid {
@@ -34,8 +40,10 @@ pub(super) struct Grid {
 }
 
 struct State {
-    /// The position of the next block to start.
+    /// The place of the next block to start.
     next: u64,
+    /// The grids, in the order of their launches.
+    grids: Vec<Blocks>,
     /// Running blocks, by their place in the order.
     running: BTreeSet<u64>,
     /// The most there were at one time.
@@ -55,9 +63,21 @@ struct State {
     is_closed: bool,
 }
 
+/// How far the blocks of one grid are.
+#[derive(Clone, Copy)]
+struct Blocks {
+    count: u64,
+    started: u64,
+    ended: u64,
+    /// Those that let the next grid start, or have ended.
+    triggered: u64,
+}
+
 /// A block's place in the order.
 pub(super) struct Place {
     key: u64,
+    grid: usize,
+    triggered: bool,
     fruitless: u32,
     fruitless_since: Instant,
     /// Turns until it goes to the back of the order.
@@ -84,14 +104,30 @@ pub(super) enum Stuck {
     Stopped,
 }
 
+impl Place {
+    /// The number of the block's grid.
+    pub(super) fn grid(&self) -> usize {
+        self.grid
+    }
+}
+
 impl Grid {
-    /// Of `blocks` blocks, `resident` at one time.
-    pub(super) fn new(blocks: u64, resident: u64) -> Self {
+    /// Of grids with so many blocks each, `resident` at one time.
+    pub(super) fn new(blocks: impl IntoIterator<Item = u64>, resident: u64) -> Self {
+        let grid = |count| Blocks {
+            count,
+            started: 0,
+            ended: 0,
+            triggered: 0,
+        };
+        let grids: Vec<Blocks> = blocks.into_iter().map(grid).collect();
+        let blocks = grids.iter().map(|grid| grid.count).sum();
         Self {
             blocks,
             resident: resident.max(1),
             state: Mutex::new(State {
                 next: 0,
+                grids,
                 running: BTreeSet::new(),
                 most: 0,
                 last_place: blocks,
@@ -106,18 +142,23 @@ impl Grid {
         }
     }
 
-    /// Starts the next block, if one may start now; returns its position in the order and its place.
+    /// Starts the next block, if one may start now; returns its position in the order of its grid and its place.
     pub(super) fn start(&self) -> Option<(u64, Place)> {
         let mut state = self.state.lock();
         if !self.can_start(&state) {
             return None;
         }
-        let position = state.next;
+        let grid = state.next_grid()?;
+        let position = state.grids[grid].started;
+        state.grids[grid].started += 1;
+        let key = state.next;
         state.next += 1;
-        state.running.insert(position);
+        state.running.insert(key);
         state.most = state.most.max(state.running.len() as u64);
         let place = Place {
-            key: position,
+            key,
+            grid,
+            triggered: false,
             fruitless: 0,
             fruitless_since: Instant::now(),
             turns_left: 0,
@@ -129,7 +170,30 @@ impl Grid {
     }
 
     fn can_start(&self, state: &State) -> bool {
-        state.next < self.blocks && !state.stopped && !state.is_closed && (state.running.len() as u64) < self.resident
+        state.next < self.blocks
+            && !state.stopped
+            && !state.is_closed
+            && (state.running.len() as u64) < self.resident
+            && state.next_grid().is_some_and(|grid| state.may_run(grid))
+    }
+
+    /// The block lets the next grid start.
+    pub(super) fn trigger(&self, place: &mut Place) {
+        let mut state = self.state.lock();
+        place.triggered = true;
+        state.grids[place.grid].triggered += 1;
+        state.progress += 1;
+        self.tell(&state);
+    }
+
+    /// Whether all blocks of a grid have ended.
+    pub(super) fn has_ended(&self, grid: usize) -> bool {
+        self.state.lock().grids[grid].has_ended()
+    }
+
+    /// Whether a block was stuck, so that no more start.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
     }
 
     /// Starts no more blocks, and lets none continue that gives way.
@@ -164,6 +228,9 @@ impl Grid {
     pub(super) fn finish(&self, place: &Place) {
         let mut state = self.state.lock();
         state.running.remove(&place.key);
+        let grid = &mut state.grids[place.grid];
+        grid.ended += 1;
+        grid.triggered += u64::from(!place.triggered);
         if place.stuck {
             // Blocks that this one makes room for would say nothing more.
             state.is_closed = true;
@@ -263,13 +330,35 @@ impl Grid {
     }
 }
 
+impl State {
+    /// The grid of the next block to start.
+    fn next_grid(&self) -> Option<usize> {
+        self.grids.iter().position(|grid| grid.started < grid.count)
+    }
+
+    /// Whether another block of a grid may start now, as far as the grid before it allows.
+    fn may_run(&self, number: usize) -> bool {
+        let Some(before) = number.checked_sub(1).map(|before| self.grids[before]) else {
+            return true;
+        };
+        let own = self.grids[number];
+        before.has_ended() || before.triggered == before.count && own.started - own.ended < EARLY_BLOCKS
+    }
+}
+
+impl Blocks {
+    fn has_ended(&self) -> bool {
+        self.ended == self.count
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_token_goes_round_in_the_order_of_the_schedule() {
-        let grid = Grid::new(100, u64::MAX);
+        let grid = Grid::new([100], u64::MAX);
         let order = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -289,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_block_that_gives_way_comes_after_all_others() {
-        let grid = Grid::new(3, u64::MAX);
+        let grid = Grid::new([3], u64::MAX);
         let (_, mut first) = grid.start().expect("three blocks");
         grid.take_token(&first);
         assert_eq!(grid.give_way(&mut first, false), Ok(Next::Park));
@@ -306,7 +395,7 @@ mod tests {
 
     #[test]
     fn no_more_blocks_start_than_may_be_resident() {
-        let grid = Grid::new(3, 2);
+        let grid = Grid::new([3], 2);
         let (_, mut first) = grid.start().expect("three blocks");
         let (_, second) = grid.start().expect("three blocks");
         assert!(grid.start().is_none());
@@ -317,8 +406,27 @@ mod tests {
     }
 
     #[test]
+    fn a_later_grid_starts_when_all_blocks_of_the_one_before_have_triggered() {
+        let grid = Grid::new([2, 2 * EARLY_BLOCKS], u64::MAX);
+        let (_, mut first) = grid.start().expect("two blocks");
+        grid.trigger(&mut first);
+        let (position, second) = grid.start().expect("two blocks");
+        assert_eq!((position, second.grid()), (1, 0));
+        assert!(grid.start().is_none(), "the second block has not triggered");
+        grid.finish(&second);
+        let early: Vec<Place> = std::iter::from_fn(|| grid.start()).map(|(_, place)| place).collect();
+        assert_eq!(early.len() as u64, EARLY_BLOCKS);
+        assert!(early.iter().all(|place| place.grid() == 1));
+        assert!(!grid.has_ended(0));
+        grid.finish(&first);
+        assert!(grid.has_ended(0));
+        let (position, _) = grid.start().expect("the first grid has ended");
+        assert_eq!(position, EARLY_BLOCKS);
+    }
+
+    #[test]
     fn a_wait_without_progress_ends() {
-        let grid = Grid::new(1, u64::MAX);
+        let grid = Grid::new([1], u64::MAX);
         let (_, mut place) = grid.start().expect("one block");
         let mut turns = 0;
         while grid.give_way(&mut place, false).is_ok() {

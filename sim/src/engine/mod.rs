@@ -1,6 +1,7 @@
 //! The engine: runs the threads of a grid.
 //!
-//! - [`run`](mod@run): one run under one schedule: shared state, outcome. `worker`: runs its blocks.
+//! - [`run`](mod@run): one run under one schedule: shared state, outcome. [`launched_grid`]: one of its launches.
+//!   `worker`: runs its blocks.
 //! - [`context`]: the state of one thread block (CTA), the schedulers of its threads and of its cluster, and the
 //!   receiver of its threads' calls.
 //! - [`grid`]: the order of blocks, and the token for global atomics.
@@ -13,6 +14,7 @@ mod context;
 mod debug_info;
 mod fiber;
 mod grid;
+mod launched_grid;
 mod run;
 #[cfg(not(any(miri, cuda_sim_os_threads)))]
 mod stacks;
@@ -29,7 +31,7 @@ use crate::synchronization::SyncKind;
 
 pub use context::MbarrierAccess;
 pub(crate) use context::{BlockContext, WatchedRaces};
-pub(crate) use run::{Outcome, Request, run};
+pub(crate) use run::{LaunchOutcome, LaunchRequest, Request, run};
 
 thread_local! {
     /// The context whose thread runs on this thread of the operating system.

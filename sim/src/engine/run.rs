@@ -1,6 +1,6 @@
-//! One run of a grid under one schedule: the workers, their shared state, and the outcome.
+//! One run of a launch, or of launches that may overlap, under one schedule: the workers, their shared state, and the
+//! outcome.
 
-use std::collections::BTreeMap;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,33 +10,44 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 
 use crate::analysis::global_shadow::GlobalShadow;
+use crate::analysis::grid_clock::launch_and_block;
 use crate::analysis::scopes::AtomicScopes;
 use crate::analysis::sync_vars::GridSync;
 use crate::budget::Budget;
 use crate::buffer::Allocation;
 use crate::dim::Dim3;
-use crate::fault::{FaultKind, Severity, SimFault, SourceLocation};
+use crate::fault::{FaultKind, LaunchName, SimFault};
 use crate::launch::{Checks, Progress};
 use crate::limits::Limits;
 use crate::policy::Policy;
-use crate::report::{LineTraffic, TrafficKind};
+use crate::report::LineTraffic;
 use crate::schedule::Schedule;
-use crate::synchronization::{SyncKind, Synchronization, Synchronizations};
+use crate::synchronization::{Synchronization, Synchronizations};
 
-use super::context::{BlockContext, BlockResults, CANARY_BYTES, WatchedRaces, install_panic_hook};
+use super::context::{CANARY_BYTES, WatchedRaces, install_panic_hook};
 use super::grid::Grid;
-use super::statics::Statics;
+use super::launched_grid::LaunchedGrid;
 use super::trap;
 use super::watchdog::{Watchdog, watch};
 use super::worker::work;
 
-/// The launch to run.
-pub(crate) struct Request<'a> {
+/// One of the launches to run.
+pub(crate) struct LaunchRequest<'a> {
     pub(crate) grid: Dim3,
     pub(crate) cluster: Dim3,
     pub(crate) block: Dim3,
     pub(crate) dynamic_bytes: u32,
     pub(crate) limits: &'a Limits,
+    pub(crate) kernel: &'a (dyn Fn() + Sync),
+    /// Its name in faults, if it is one of several launches.
+    pub(crate) name: Option<LaunchName>,
+}
+
+/// The launches to run, and how.
+pub(crate) struct Request<'a> {
+    /// Each but the first may overlap with the one before it (programmatic dependent launch). At most
+    /// [`LAUNCHES`](crate::analysis::grid_clock::LAUNCHES).
+    pub(crate) launches: &'a [LaunchRequest<'a>],
     pub(crate) schedule: Schedule,
     /// The value of uninitialized bytes of shared memory.
     pub(crate) poison: u8,
@@ -46,7 +57,7 @@ pub(crate) struct Request<'a> {
     pub(crate) workers: usize,
     pub(crate) time_limit: Duration,
     pub(crate) budget: Budget,
-    /// The start of the launch.
+    /// The start of the first launch.
     pub(crate) started: Instant,
     pub(crate) only_block: Option<u64>,
     /// The most blocks that may be resident.
@@ -58,26 +69,31 @@ pub(crate) struct Request<'a> {
 
 /// The outcome of a run.
 pub(crate) struct Outcome {
-    pub(crate) blocks: u64,
-    /// In the order of the schedule.
-    pub(crate) faults: Vec<SimFault>,
-    /// In the order of the schedule.
-    pub(crate) warnings: Vec<SimFault>,
+    pub(crate) launches: Vec<LaunchOutcome>,
     /// Whether two blocks raced: the outcome then depends on which was faster.
     pub(crate) blocks_race: bool,
-    pub(crate) static_bytes: u64,
-    pub(crate) barriers: (u32, u32),
-    pub(crate) lines: Vec<LineTraffic>,
-    pub(crate) synchronizations: Vec<Synchronization>,
-    pub(crate) approximate: u64,
-    pub(crate) output: String,
     /// The most blocks that were resident.
     pub(crate) resident: u64,
     /// The buffers that were accessed.
     pub(crate) buffers: Vec<Arc<Allocation>>,
 }
 
-/// The part of a request that does not change during the run.
+/// The outcome of one launch.
+pub(crate) struct LaunchOutcome {
+    pub(crate) blocks: u64,
+    /// In the order of the schedule.
+    pub(crate) faults: Vec<SimFault>,
+    /// In the order of the schedule.
+    pub(crate) warnings: Vec<SimFault>,
+    pub(crate) static_bytes: u64,
+    pub(crate) barriers: (u32, u32),
+    pub(crate) lines: Vec<LineTraffic>,
+    pub(crate) synchronizations: Vec<Synchronization>,
+    pub(crate) approximate: u64,
+    pub(crate) output: String,
+}
+
+/// How the blocks of one launch run.
 pub(super) struct Config {
     pub(super) grid: Dim3,
     /// Blocks of a cluster along each axis.
@@ -95,6 +111,24 @@ pub(super) struct Config {
 }
 
 impl Config {
+    /// That of one launch of the request.
+    pub(super) fn new(request: &Request<'_>, launch: &LaunchRequest<'_>) -> Self {
+        Self {
+            grid: launch.grid,
+            cluster: launch.cluster,
+            block: launch.block,
+            dynamic_bytes: launch.dynamic_bytes,
+            compute_capability: launch.limits.compute_capability,
+            poison: request.poison,
+            checks: request.checks,
+            policy: request.policy,
+            synchronizations: request.synchronizations.clone(),
+            time_limit: request.time_limit,
+            budget: request.budget,
+            limits: launch.limits.clone(),
+        }
+    }
+
     /// The clusters of the grid.
     pub(super) fn clusters(&self) -> Dim3 {
         let (grid, cluster) = (self.grid.to_array(), self.cluster.to_array());
@@ -131,43 +165,36 @@ pub(super) struct TrackedBuffer {
 
 /// The state that the workers of a run share.
 pub(super) struct Run {
-    pub(super) config: Config,
+    /// The launches, at least one.
+    pub(super) launches: Vec<Arc<LaunchedGrid>>,
     pub(super) schedule: Schedule,
-    /// The kernel. It lives until `run` returns, which is after its workers have ended.
-    pub(super) kernel: *const (dyn Fn() + Sync),
     pub(super) watched: Arc<WatchedRaces>,
     pub(super) grid: Grid,
     pub(super) watchdog: Watchdog,
     pub(super) order: Arc<GridSync>,
     pub(super) scopes: AtomicScopes,
     buffers: Mutex<Vec<Arc<TrackedBuffer>>>,
-    pub(super) statics: Mutex<Statics>,
     locations: RwLock<Vec<&'static Location<'static>>>,
     blocks_race: AtomicBool,
     /// The budget's time is over.
     out_of_time: AtomicBool,
-    results: Mutex<RunResults>,
-}
-
-// SAFETY: the kernel is `Sync`; the rest is shared by locks and atomics.
-unsafe impl Send for Run {}
-// SAFETY: as above.
-unsafe impl Sync for Run {}
-
-/// The results of blocks so far.
-#[derive(Default)]
-struct RunResults {
-    /// Distinct faults, each with the position of the first block that had it and its number in that block.
-    faults: Vec<(u64, usize, SimFault)>,
-    output: BTreeMap<u64, String>,
-    lines: BTreeMap<(SourceLocation, TrafficKind), LineTraffic>,
-    synchronizations: BTreeMap<(SourceLocation, SyncKind), u64>,
-    approximate: u64,
-    barriers: Option<(u32, u32)>,
-    blocks: u64,
 }
 
 impl Run {
+    /// How the blocks of the first launch run. Of time limit and budget all have the same.
+    pub(super) fn config(&self) -> &Config {
+        &self.launches[0].config
+    }
+
+    /// The launch of the block with this number, and its linear index there.
+    pub(super) fn launch_of(&self, block: u64) -> (&LaunchedGrid, u64) {
+        let (launch, linear) = match &self.launches[..] {
+            [_] => (0, block),
+            _ => launch_and_block(block),
+        };
+        (&self.launches[launch as usize], linear)
+    }
+
     /// The allocation as a buffer of this run.
     pub(super) fn track(&self, allocation: Arc<Allocation>) -> Arc<TrackedBuffer> {
         let mut buffers = self.buffers.lock();
@@ -211,139 +238,57 @@ impl Run {
         self.blocks_race.store(true, Relaxed);
     }
 
-    /// Adds the results of a block.
-    pub(super) fn hand_in(&self, block: BlockResults) {
-        let position = block.position;
-        let mut results = self.results.lock();
-        results.blocks += 1;
-        for (number, fault) in block.faults.into_iter().enumerate() {
-            match results.faults.iter_mut().find(|(_, _, known)| known.is_like(&fault)) {
-                Some((first, place, known)) => {
-                    let count = known.count + fault.count;
-                    if position < *first {
-                        (*first, *place, *known) = (position, number, fault);
-                    }
-                    known.count = count;
-                }
-                None => results.faults.push((position, number, fault)),
-            }
-        }
-        if !block.output.is_empty() {
-            results.output.insert(position, block.output);
-        }
-    }
-
-    /// Adds the counts of a context over all its blocks: traffic and barriers.
-    pub(super) fn hand_in_counts(&self, context: &BlockContext) {
-        let analysis = context.analysis();
-        let mut results = self.results.lock();
-        results.approximate += analysis.traffic.approximate();
-        let totals = analysis.traffic.totals().iter().enumerate();
-        for (number, total) in totals.filter(|(_, total)| total.requests > 0) {
-            let (location, class) = analysis.locations.get(number as u16);
-            let kind = TrafficKind {
-                space: class.space,
-                access: class.op.into(),
-            };
-            let location = SourceLocation::from(location);
-            let line = results
-                .lines
-                .entry((location.clone(), kind))
-                .or_insert_with(|| LineTraffic {
-                    location,
-                    kind,
-                    requests: 0,
-                    lanes: 0,
-                    actual: 0,
-                    ideal: 0,
-                });
-            line.requests += total.requests;
-            line.lanes += total.lanes;
-            line.actual += total.actual;
-            line.ideal += total.ideal;
-        }
-        for counted in context.synchronizations().iter() {
-            let own = results.synchronizations.entry((counted.location, counted.kind));
-            *own.or_default() += counted.executions;
-        }
-        if let Some((fewest, most)) = context.barriers_passed() {
-            let (low, high) = results.barriers.unwrap_or((fewest, most));
-            results.barriers = Some((low.min(fewest), high.max(most)));
-        }
-    }
-
-    /// Ends the run: the launch as a whole is at fault. The first such fault counts, whichever worker found it.
-    pub(super) fn fail(&self, problem: &str) {
-        self.end(FaultKind::LaunchShape {
+    /// Ends the run: a launch as a whole is at fault.
+    pub(super) fn fail(&self, launch: &LaunchedGrid, problem: &str) {
+        launch.add_fault(FaultKind::LaunchShape {
             problem: problem.to_owned(),
         });
+        self.grid.stop();
     }
 
     /// Ends the run because this machine lacks a resource.
     pub(super) fn lack(&self, problem: String) {
-        self.end(FaultKind::Resources { problem });
-    }
-
-    fn end(&self, kind: FaultKind) {
-        let fault = SimFault::of_launch(kind);
-        let mut results = self.results.lock();
-        if !results.faults.iter().any(|(_, _, known)| known.is_like(&fault)) {
-            results.faults.push((0, 0, fault));
-        }
-        drop(results);
+        self.launches[0].add_fault(FaultKind::Resources { problem });
         self.grid.stop();
     }
 }
 
 /// Runs every block of the request.
-pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome {
+pub(crate) fn run(request: &Request<'_>) -> Outcome {
     trap::install();
     install_panic_hook();
     let statics = crate::device::shared_statics();
     // A program has one of each, not one per block: blocks and launches take turns.
     let _turn = (!statics.is_empty()).then(|| SHARED_STATICS_TURN.lock());
+    let launches: Vec<Arc<LaunchedGrid>> = (0..)
+        .zip(request.launches)
+        .map(|(number, launch)| Arc::new(LaunchedGrid::new(number, request, launch)))
+        .collect();
     // The units that run are clusters; most have one block.
-    let cluster_blocks = request.cluster.count().max(1);
-    let blocks = match request.only_block {
+    let units = |launch: &LaunchRequest<'_>| match request.only_block {
         Some(_) => 1,
-        None => request.grid.count() / cluster_blocks,
+        None => launch.grid.count() / launch.cluster.count().max(1),
     };
-    let workers = if statics.is_empty() { request.workers } else { 1 };
+    let blocks: u64 = request.launches.iter().map(units).sum();
+    // Blocks of launches that overlap wait for each other, in an order that several workers would not keep.
+    let takes_turns = !statics.is_empty() || launches.len() > 1;
+    let workers = if takes_turns { 1 } else { request.workers };
     let workers = u64::try_from(workers).unwrap_or(1).clamp(1, blocks.max(1));
-    // SAFETY: only the lifetime changes. The kernel is called by workers alone, and all of them end before this
-    // function returns.
-    let kernel: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(kernel) };
+    let cluster_blocks = |launch: &LaunchRequest<'_>| launch.cluster.count().max(1);
+    let cluster_blocks = request.launches.iter().map(cluster_blocks).max().unwrap_or(1);
+    let resident = request.resident_blocks.map_or(u64::MAX, |most| most / cluster_blocks);
     let run = Arc::new(Run {
-        config: Config {
-            grid: request.grid,
-            cluster: request.cluster,
-            block: request.block,
-            dynamic_bytes: request.dynamic_bytes,
-            compute_capability: request.limits.compute_capability,
-            poison: request.poison,
-            checks: request.checks,
-            policy: request.policy,
-            synchronizations: request.synchronizations.clone(),
-            time_limit: request.time_limit,
-            budget: request.budget,
-            limits: request.limits.clone(),
-        },
+        launches,
         schedule: request.schedule,
-        kernel,
         watched: Arc::clone(&request.watched),
-        grid: Grid::new(
-            blocks,
-            request.resident_blocks.map_or(u64::MAX, |most| most / cluster_blocks),
-        ),
+        grid: Grid::new(request.launches.iter().map(units), resident),
         watchdog: Watchdog::default(),
         order: Default::default(),
         scopes: AtomicScopes::default(),
         buffers: Mutex::default(),
-        statics: Mutex::default(),
         locations: RwLock::default(),
         blocks_race: AtomicBool::new(false),
         out_of_time: AtomicBool::new(false),
-        results: Mutex::default(),
     });
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
@@ -368,30 +313,9 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
         watch(&run, &receiver, alive, request, blocks);
     });
     drop(sender);
-    let mut results = std::mem::take(&mut *run.results.lock());
-    results.faults.sort_by_key(|&(position, number, _)| (position, number));
-    let found = causes_first(results.faults.into_iter().map(|(_, _, fault)| fault).collect());
-    let (warnings, faults) = found
-        .into_iter()
-        .partition(|found| found.kind.severity() == Severity::Warning);
-    let static_bytes = run.static_bytes();
     Outcome {
-        blocks: results.blocks,
-        faults,
-        warnings,
+        launches: run.launches.iter().map(|launch| launch.outcome()).collect(),
         blocks_race: run.blocks_race.load(Relaxed),
-        static_bytes,
-        barriers: results.barriers.unwrap_or((0, 0)),
-        lines: results.lines.into_values().collect(),
-        synchronizations: (results.synchronizations.into_iter())
-            .map(|((location, kind), executions)| Synchronization {
-                location,
-                kind,
-                executions,
-            })
-            .collect(),
-        approximate: results.approximate,
-        output: results.output.into_values().collect(),
         resident: run.grid.most_resident() * cluster_blocks,
         buffers: (run.buffers.lock().iter())
             .map(|buffer| Arc::clone(&buffer.allocation))
@@ -400,21 +324,3 @@ pub(crate) fn run(request: &Request<'_>, kernel: &(dyn Fn() + Sync)) -> Outcome 
 }
 
 static SHARED_STATICS_TURN: Mutex<()> = Mutex::new(());
-
-/// Faults in the order of the schedule, but causes first: atomics of too small a scope before the races that follow,
-/// and a race before a read of memory that its write came too late for.
-fn causes_first(mut faults: Vec<SimFault>) -> Vec<SimFault> {
-    let mut raced: Vec<SourceLocation> = Vec::new();
-    for race in &faults {
-        if let FaultKind::GlobalRace { .. } = race.kind {
-            let other = race.other.as_ref().map(|other| &other.location);
-            raced.extend(race.location.iter().chain(other).cloned());
-        }
-    }
-    faults.sort_by_key(|fault| match (&fault.kind, &fault.location) {
-        (FaultKind::AtomicScope { .. }, _) => 0,
-        (FaultKind::UninitializedRead { .. }, Some(location)) if raced.contains(location) => 2,
-        _ => 1,
-    });
-    faults
-}

@@ -6,7 +6,7 @@ use crate::device::shared_statics;
 use crate::fault::FaultKind;
 
 use super::context::CANARY_BYTES;
-use super::run::Run;
+use super::launched_grid::LaunchedGrid;
 
 /// A static array of the block, as the arena lays it out.
 #[derive(Clone, Copy)]
@@ -35,8 +35,8 @@ pub(super) struct Statics {
     outside: Vec<usize>,
 }
 
-impl Run {
-    /// The layout of a static array, the same in every arena of the run.
+impl LaunchedGrid {
+    /// The layout of a static array, the same in every arena of the launch.
     pub(super) fn place_static(
         &self,
         place: usize,

@@ -87,7 +87,7 @@ pub(super) fn watch(run: &Run, messages: &Receiver<Message>, mut alive: usize, r
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let now = Instant::now();
-        if now - request.started > run.config.budget.time && !run.is_out_of_time() {
+        if now - request.started > run.config().budget.time && !run.is_out_of_time() {
             run.end_time();
         }
         let workers = run.watchdog.0.read();
@@ -102,21 +102,21 @@ pub(super) fn watch(run: &Run, messages: &Receiver<Message>, mut alive: usize, r
             }
             let quiet = now - *since;
             let is_over = run.is_out_of_time();
-            if quiet > run.config.time_limit || is_over {
+            if quiet > run.config().time_limit || is_over {
                 worker.expired.store(true, Relaxed);
             }
             let grace = is_over.then(|| *over_since.get_or_insert(now));
-            if quiet > run.config.time_limit + GRACE || grace.is_some_and(|since| now - since > GRACE) {
+            if quiet > run.config().time_limit + GRACE || grace.is_some_and(|since| now - since > GRACE) {
                 // Under the lock that the worker takes before it ends, so that the thread is alive.
                 if let Some(target) = *worker.target.lock() {
                     trap::kill(target);
                 }
-                *since = now - run.config.time_limit;
+                *since = now - run.config().time_limit;
             }
         }
         drop(workers);
         if let Some(progress) = &request.progress {
-            let cluster = run.config.cluster.count();
+            let cluster = run.config().cluster.count();
             progress(run.grid.done() * cluster, blocks * cluster);
         }
     }

@@ -9,6 +9,7 @@ use crate::schedule::block_at;
 
 use super::context::{Cluster, Pause};
 use super::fiber::Stacks;
+use super::launched_grid::LaunchedGrid;
 use super::run::Run;
 use super::watchdog::Message;
 
@@ -19,8 +20,8 @@ pub(super) fn work(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Me
     let stacks = Rc::new(Stacks::default());
     // In the order of their turns, which is that in which they gave way.
     let mut parked: VecDeque<Cluster> = VecDeque::new();
-    // Ended ones, whose contexts serve other blocks.
-    let mut free: Vec<Cluster> = Vec::new();
+    // By launch, ended ones, whose contexts serve other blocks.
+    let mut free: Vec<Vec<Cluster>> = run.launches.iter().map(|_| Vec::new()).collect();
     let mut memory = ResidentMemory::default();
     loop {
         let mut cluster = if memory.is_left(run, parked.len())
@@ -31,7 +32,10 @@ pub(super) fn work(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Me
             {
                 memory.take(last.park());
             }
-            let made = free.pop().map_or_else(|| Cluster::new(run, &watchdog, &stacks), Ok);
+            let launch = &run.launches[place.grid()];
+            let made = free[place.grid()]
+                .pop()
+                .map_or_else(|| Cluster::new(run, launch, &watchdog, &stacks), Ok);
             let mut cluster = match made {
                 Ok(cluster) => cluster,
                 Err(error) => {
@@ -41,11 +45,12 @@ pub(super) fn work(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Me
                 }
             };
             let number = match only_block {
-                Some(block) => run.config.cluster_of(block),
-                None => block_at(run.schedule, position, run.config.clusters().count()),
+                Some(block) => launch.config.cluster_of(block),
+                None => block_at(run.schedule, position, launch.config.clusters().count()),
             };
-            let size = run.config.cluster.count().max(1);
-            cluster.start(place, position, (0..size).map(|rank| run.config.block_of(number, rank)));
+            let size = launch.config.cluster.count().max(1);
+            let blocks = (0..size).map(|rank| launch.config.block_of(number, rank));
+            cluster.start(place, position, blocks);
             cluster
         } else if let Some(mut cluster) = parked.pop_front() {
             if stacks.are_shared()
@@ -61,14 +66,17 @@ pub(super) fn work(run: &Arc<Run>, only_block: Option<u64>, messages: &Sender<Me
         match cluster.run() {
             Pause::GivesWay => parked.push_back(cluster),
             Pause::Over => {
-                run.grid.finish(&cluster.finish());
-                free.push(cluster);
+                let place = cluster.finish();
+                run.grid.finish(&place);
+                free[place.grid()].push(cluster);
             }
         }
         watchdog.reset();
     }
-    let contexts = free.iter().flat_map(Cluster::contexts);
-    contexts.for_each(|context| run.hand_in_counts(context));
+    for (launch, clusters) in run.launches.iter().zip(&free) {
+        let contexts = clusters.iter().flat_map(Cluster::contexts);
+        contexts.for_each(|context| launch.hand_in_counts(context));
+    }
     watchdog.end();
 }
 
@@ -99,12 +107,15 @@ impl ResidentMemory {
         if parked == 0 {
             return true;
         }
-        let config = &run.config;
-        // Shared memory and its shadow; a thread's state and its counters.
-        let shared = 8 * (config.dynamic_bytes as usize + (16 << 10));
-        let block = shared + config.block.count() as usize * (8 << 10);
+        let cluster = |launch: &Arc<LaunchedGrid>| {
+            let config = &launch.config;
+            // Shared memory and its shadow; a thread's state and its counters.
+            let shared = 8 * (config.dynamic_bytes as usize + (16 << 10));
+            (shared + config.block.count() as usize * (8 << 10)) * config.cluster.count() as usize
+        };
+        let cluster = run.launches.iter().map(cluster).max().unwrap_or_default();
         let limit = *self.limit.get_or_insert_with(|| available_memory() / 2);
-        let is_left = self.used + parked * block * config.cluster.count() as usize <= limit;
+        let is_left = self.used + parked * cluster <= limit;
         if !is_left {
             let (resident, unstarted) = run.grid.resident();
             if unstarted > 0 {

@@ -10,6 +10,7 @@ impl SimFault {
         let hint = match &self.kind {
             FaultKind::SharedRace { access, .. } => return self.hint_at_race(*access),
             FaultKind::GlobalRace { access, .. } => match &self.other {
+                Some(other) if other.launch != self.launch => return self.hint_at_overlap(*access, other),
                 Some(other) if other.block != self.block => {
                     "no barrier orders two blocks: make both accesses atomic, or split the launch between them"
                 }
@@ -100,6 +101,36 @@ impl SimFault {
             FaultKind::LaunchShape { .. } | FaultKind::Resources { .. } | FaultKind::Panic { .. } => return None,
         };
         Some(hint.to_owned())
+    }
+
+    /// A hint at a race of two launches.
+    fn hint_at_overlap(&self, access: AccessKind, other: &OtherAccess) -> Option<String> {
+        let (own, others) = (self.launch.as_ref()?, other.launch.as_ref()?);
+        let (here, there) = (
+            (own, access, self.location.as_ref()?),
+            (others, other.access?, &other.location),
+        );
+        let ((first, ..), (second, access, location)) = if own.number < others.number {
+            (here, there)
+        } else {
+            (there, here)
+        };
+        let access = match access {
+            AccessKind::Read => "load",
+            AccessKind::Write => "store",
+            AccessKind::Atomic => "atomic",
+        };
+        Some(if second.number - first.number == 1 {
+            format!(
+                "execute griddepcontrol.wait in {second} before its {access} at {location}: launch_dependents \
+                 orders no memory"
+            )
+        } else {
+            format!(
+                "griddepcontrol.wait in {second} waits for the launch before it alone: each launch between them must \
+                 wait, too"
+            )
+        })
     }
 
     /// A hint at a race of two threads of a block.

@@ -1,4 +1,4 @@
-//! Places in the source.
+//! Places in the source, and in a stream of launches.
 
 use std::fmt;
 use std::panic::Location;
@@ -30,6 +30,22 @@ impl From<&'static Location<'static>> for SourceLocation {
 impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// One of the launches of a [`Stream`](crate::Stream).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LaunchName {
+    /// Its number in the stream, from 1.
+    pub number: u32,
+    /// Its name ([`Launch::named`](crate::Launch::named)), if it has one.
+    pub name: Option<String>,
+}
+
+impl fmt::Display for LaunchName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "launch {}", self.number)?;
+        self.name.as_ref().map_or(Ok(()), |name| write!(f, " `{name}`"))
     }
 }
 

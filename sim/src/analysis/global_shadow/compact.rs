@@ -195,7 +195,8 @@ impl Compact {
         Some(found)
     }
 
-    /// See [`super::GlobalShadow::is_old_news`]: whether two other blocks have read each cell, and none has written it.
+    /// See [`super::GlobalShadow::is_old_news`]: whether two other blocks of the launch have read each cell, and none
+    /// has written it.
     #[inline]
     pub(super) fn is_old_news(&self, block: u64, cells: Range<usize>) -> bool {
         let (Some(a), Some(b)) = (self.reads[0].get(), self.reads[1].get()) else {
@@ -212,7 +213,7 @@ impl Compact {
         };
         let two_blocks = |cell: usize| {
             let (a, b) = (block_of(&a[cell]), block_of(&b[cell]));
-            a != 0 && b != 0 && a != b && a != block && b != block
+            Record::are_two_others(a, b, block)
         };
         cells.end <= CELLS
             && cells.clone().all(two_blocks)

@@ -1,5 +1,6 @@
 //! One access, as the shadow of global memory records it.
 
+use super::super::grid_clock::launch_and_block;
 use super::super::{LANES, Op};
 use super::{GlobalAccess, GlobalConflict};
 
@@ -27,6 +28,18 @@ impl Record {
     #[inline]
     pub(super) fn block_bits(block: u64) -> u64 {
         block.saturating_add(1).min((1 << 48) - 1)
+    }
+
+    /// Whether the bits `a` and `b` are those of two other blocks in the launch of the block with the bits `own`.
+    #[inline]
+    pub(super) fn are_two_others(a: u64, b: u64, own: u64) -> bool {
+        let is_other = |bits: u64| bits != 0 && bits != own && Self::is_of_launch(bits, own);
+        is_other(a) && is_other(b) && a != b
+    }
+
+    fn is_of_launch(bits: u64, other: u64) -> bool {
+        let launch = |bits: u64| launch_and_block(bits.saturating_sub(1)).0;
+        launch(bits) == launch(other)
     }
 
     pub(super) fn is_of_block(self, block: u64) -> bool {
@@ -60,11 +73,15 @@ impl Record {
         }
     }
 
-    /// 2 for different blocks, 1 for different warps of a block, 0 for the same warp.
+    /// 3 for different launches, 2 for different blocks, 1 for different warps of a block, 0 for the same warp.
     pub(super) fn distance(self, other: Self) -> u8 {
-        let other_block = self.accessor >> 16 != other.accessor >> 16;
+        let (block, others) = (self.accessor >> 16, other.accessor >> 16);
         let other_warp = self.thread() / LANES as u16 != other.thread() / LANES as u16;
-        if other_block { 2 } else { other_warp.into() }
+        match block == others {
+            true => other_warp.into(),
+            false if Self::is_of_launch(block, others) => 2,
+            false => 3,
+        }
     }
 
     pub(super) fn conflict(self) -> GlobalConflict {

@@ -36,7 +36,7 @@ impl Analysis {
         }
     }
 
-    /// Starts the block of linear index `block`: nothing is ordered with earlier blocks, and nothing is written.
+    /// Starts the block of this number: nothing is ordered with earlier blocks, and nothing is written.
     pub(super) fn start_block(&mut self, block: u64, threads: usize, dynamic_bytes: usize) {
         if self.sync.clocks.needs_reset() {
             self.sync = Synchronization::new();

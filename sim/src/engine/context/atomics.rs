@@ -10,7 +10,7 @@ use crate::analysis::source_locations::AccessClass;
 use crate::analysis::sync_vars::{AtomicAccess, SyncScope};
 use crate::buffer::Allocation;
 use crate::device::Scope;
-use crate::fault::{FaultKind, OtherAccess};
+use crate::fault::FaultKind;
 use crate::launch::Checks;
 
 use super::BlockContext;
@@ -95,7 +95,7 @@ impl BlockContext {
         let clash = {
             let sync = &self.analysis.borrow().sync;
             let atomic = ScopedAtomic {
-                block: self.id.get().linear,
+                block: self.id.get().number,
                 thread,
                 epoch: sync.clocks.epoch(thread),
                 access,
@@ -106,13 +106,7 @@ impl BlockContext {
             self.run.scopes.enter(atomic, ordered)
         };
         if let Some(earlier) = clash {
-            let other = OtherAccess {
-                access: Some(AccessKind::Atomic),
-                block: self.grid_dim().position(earlier.block),
-                thread: self.threads.index(earlier.thread.into()),
-                location: earlier.location.into(),
-                stack: Vec::new(),
-            };
+            let other = self.access_elsewhere(AccessKind::Atomic, earlier.block, earlier.thread, earlier.location);
             let is_narrow = access.scope == SyncScope::Block;
             self.fault(FaultKind::AtomicScope { is_narrow }, Some(location), Some(other));
         }

@@ -105,8 +105,8 @@ impl BlockContext {
         self.check_canaries();
         let interval = self.barriers.interval.get() + 1;
         self.barriers.interval.set(interval);
-        if interval > self.run.config.budget.barriers {
-            let barriers = self.run.config.budget.barriers;
+        if interval > self.launch.config.budget.barriers {
+            let barriers = self.launch.config.budget.barriers;
             self.budget_is_spent(first, format!("the block passed more than {barriers} barriers"));
         }
         self.threads.note_progress();
@@ -123,7 +123,7 @@ impl BlockContext {
             thread.location.get() == expected.location.get() && thread.status.get() == expected.status.get()
         };
         let waiting = || self.threads.iter().enumerate().filter(|(_, thread)| is_waiting(thread));
-        let policy = self.run.config.policy;
+        let policy = self.launch.config.policy;
         let is_allowed = |number: usize, thread: &Thread| {
             // The warp's first thread at a barrier decides what the others must be at.
             let own = self.threads.lanes(number / WARP).iter().find(|lane| is_waiting(lane));

@@ -84,7 +84,7 @@ impl BlockContext {
 
     /// Notes the clusters that the kernel is compiled for.
     pub(super) fn note_cluster(&self, cluster: Option<[u32; 3]>) {
-        let launched = self.run.config.cluster.to_array();
+        let launched = self.launch.config.cluster.to_array();
         if let Some(other) = cluster.filter(|cluster| *cluster != launched) {
             self.cluster.mismatch.set(Some(other));
         }
@@ -98,7 +98,7 @@ impl BlockContext {
     fn check_cluster(&self, location: &'static Location<'static>) {
         self.check_watchdog();
         if let Some(other) = self.cluster.mismatch.get().map(Dim3::from) {
-            let launched = self.run.config.cluster;
+            let launched = self.launch.config.cluster;
             let problem =
                 format!("the kernel has clusters of {other} blocks, the launch of {launched} (Launch::cluster)");
             self.cluster_fault(problem, location);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::engine::fiber::Stacks;
 use crate::engine::grid::{Next, Place, Stuck};
+use crate::engine::launched_grid::LaunchedGrid;
 use crate::engine::run::Run;
 use crate::engine::watchdog::WorkerWatch;
 use crate::schedule::Turns;
@@ -55,20 +56,21 @@ enum Pass {
 }
 
 impl Cluster {
-    /// Contexts for clusters of a run, one after the other. `watchdog` and `stacks` are the worker's.
+    /// Contexts for clusters of a launch, one after the other. `watchdog` and `stacks` are the worker's.
     ///
     /// # Errors
     /// The system has no memory for them.
     pub(in crate::engine) fn new(
         run: &Arc<Run>,
+        launch: &Arc<LaunchedGrid>,
         watchdog: &Arc<WorkerWatch>,
         stacks: &Rc<Stacks>,
     ) -> std::io::Result<Self> {
         let turn = Rc::new(GridTurn::default());
-        let size = run.config.cluster.count().max(1);
+        let size = launch.config.cluster.count().max(1);
         let context = |rank| {
             let (turn, watchdog, stacks) = (Rc::clone(&turn), Arc::clone(watchdog), Rc::clone(stacks));
-            BlockContext::new(Arc::clone(run), rank as u32, turn, watchdog, stacks)
+            BlockContext::new(Arc::clone(run), Arc::clone(launch), rank as u32, turn, watchdog, stacks)
         };
         let contexts = (0..size).map(context).collect::<Result<Vec<_>, _>>()?;
         BlockContext::connect(&contexts);
@@ -137,7 +139,7 @@ impl Cluster {
 
     fn pollers(&self) -> impl Iterator<Item = &Thread> {
         let threads = self.contexts.iter().flat_map(|context| context.threads.iter());
-        threads.filter(|thread| thread.is(Status::Polling))
+        threads.filter(|thread| thread.is(Status::Polling) || thread.is(Status::Grid))
     }
 
     /// Runs the blocks to their end, or until they wait for others.
@@ -178,6 +180,12 @@ impl Cluster {
                 self.contexts.iter().for_each(BlockContext::deadlock);
                 break;
             }
+            // They are not stuck: the launch before this one ends, or it is stuck.
+            let wait_for_grid = self.pollers().all(|thread| thread.is(Status::Grid));
+            if wait_for_grid && self.contexts[0].run.grid.is_closed() {
+                self.contexts[0].faults.abort();
+                break;
+            }
             let progress = self.progress();
             if std::mem::replace(&mut self.seen_progress, progress) == progress {
                 self.idle_passes += 1;
@@ -187,7 +195,7 @@ impl Cluster {
             let next = if self.idle_passes > 1 {
                 let news = self.news();
                 let has_news = std::mem::replace(&mut self.seen_news, news) != news;
-                self.contexts[0].give_way(has_news)
+                self.contexts[0].give_way(has_news || wait_for_grid)
             } else {
                 Ok(Next::Stay)
             };
@@ -220,7 +228,7 @@ impl Cluster {
 
 impl Block {
     fn new(context: &BlockContext) -> Self {
-        let mut turns = Turns::of_block(context.run.schedule, context.id.get().linear);
+        let mut turns = Turns::of_block(context.run.schedule, context.id.get().number);
         let order = context.order(&mut turns);
         Self { turns, order }
     }

@@ -132,7 +132,7 @@ impl BlockContext {
         visitors.acquisitions.set(visitors.acquisitions.get() + 1);
         for (&(rank, visitor), visit) in &*visitors.visits.borrow() {
             let Some(peer) = self.peer_at(rank) else { continue };
-            let block = peer.id.get().linear;
+            let block = peer.id.get().number;
             let Analysis { agents, sync, .. } = &mut *self.analysis.borrow_mut();
             let known = visit
                 .operations
@@ -148,7 +148,7 @@ impl BlockContext {
         let (own, sync) = (self.cluster.rank(), &self.analysis.borrow().sync);
         for (&(rank, visitor), visit) in &*self.cluster.visitors.visits.borrow() {
             let Some(peer) = self.peer_at(rank) else { continue };
-            let block = peer.id.get().linear;
+            let block = peer.id.get().number;
             let knows = |thread: usize| sync.ordered_in_grid(thread as u16, block, visitor, visit.epoch);
             if !(0..self.threads.len()).any(knows) {
                 let problem = format!("an access to the block of rank {own}, which may have ended");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::panic::{Location, resume_unwind};
 use std::sync::Once;
 
-use crate::access::Space;
+use crate::access::{AccessKind, Space};
 use crate::engine::CURRENT;
 use crate::engine::debug_info::{intern_file, line_of};
 use crate::engine::fiber::{self, Exit, STACK_BYTES, Trap};
@@ -193,6 +193,7 @@ impl BlockContext {
     ) {
         let fault = SimFault {
             kind,
+            launch: self.launch.name.clone(),
             block: self.block_idx(),
             thread: self.threads.index(thread),
             location,
@@ -213,10 +214,30 @@ impl BlockContext {
         }
     }
 
+    /// The other side of a race in global memory: a thread of the block with this number.
+    pub(super) fn access_elsewhere(
+        &self,
+        access: AccessKind,
+        block: u64,
+        thread: u16,
+        location: &'static Location<'static>,
+    ) -> OtherAccess {
+        let (launch, linear) = self.run.launch_of(block);
+        OtherAccess {
+            access: Some(access),
+            launch: launch.name.clone(),
+            block: launch.config.grid.position(linear),
+            thread: launch.config.block.position(thread.into()),
+            location: location.into(),
+            stack: Vec::new(),
+        }
+    }
+
     /// The other side of a fault that is no access: a thread of this block and its source location.
     pub(super) fn other_thread(&self, thread: usize, location: &'static Location<'static>) -> OtherAccess {
         OtherAccess {
             access: None,
+            launch: self.launch.name.clone(),
             block: self.block_idx(),
             thread: self.threads.index(thread),
             location: location.into(),
@@ -249,13 +270,13 @@ impl BlockContext {
 
     fn time_limit(&self) -> FaultKind {
         if self.run.is_out_of_time() {
-            let time = self.run.config.budget.time.as_secs_f64();
+            let time = self.launch.config.budget.time.as_secs_f64();
             return FaultKind::Budget {
                 spent: format!("the launch ran for {time} s"),
             };
         }
         FaultKind::TimeLimit {
-            milliseconds: self.run.config.time_limit.as_millis() as u64,
+            milliseconds: self.launch.config.time_limit.as_millis() as u64,
         }
     }
 
@@ -311,6 +332,7 @@ impl BlockContext {
                 Status::Phase => self.describe_phase(thread.value.get()).into(),
                 Status::Cluster => "for the barrier of the cluster".into(),
                 Status::Warpgroup => "for threads of their warpgroup".into(),
+                Status::Grid => "for the launch before to end (griddepcontrol.wait)".into(),
                 Status::NamedBarrier => "at a named barrier".into(),
                 Status::Ready | Status::Exited => continue,
             };

@@ -11,7 +11,7 @@ use crate::analysis::source_locations::AccessClass;
 use crate::analysis::sync_vars::{AtomicAccess, Synchronization};
 use crate::buffer::Allocation;
 use crate::engine::run::{Run, TrackedBuffer};
-use crate::fault::{FaultKind, OtherAccess};
+use crate::fault::FaultKind;
 use crate::launch::Checks;
 
 use super::BlockContext;
@@ -128,7 +128,7 @@ impl BlockContext {
         bytes: usize,
     ) -> Option<GlobalConflict> {
         let access = GlobalAccess {
-            block: self.id.get().linear,
+            block: self.id.get().number,
             thread,
             epoch: sync.clocks.epoch(thread),
             op,
@@ -239,18 +239,13 @@ impl BlockContext {
         if self.stores_the_same(op, conflict.map(|conflict| conflict.op.into())) {
             return;
         }
-        if conflict.is_some_and(|conflict| conflict.block != self.id.get().linear) {
+        if conflict.is_some_and(|conflict| conflict.block != self.id.get().number) {
             self.run.note_race_between_blocks();
         }
         let other = conflict.map(|conflict| {
             let issuer = self.analysis.borrow().agents.issuer(conflict.thread);
-            OtherAccess {
-                access: Some(conflict.op.into()),
-                block: self.grid_dim().position(conflict.block),
-                thread: self.threads.index(issuer.into()),
-                location: self.run.location(conflict.location).into(),
-                stack: Vec::new(),
-            }
+            let location = self.run.location(conflict.location);
+            self.access_elsewhere(conflict.op.into(), conflict.block, issuer, location)
         });
         let kind = FaultKind::GlobalRace {
             access: op.into(),

@@ -41,6 +41,13 @@ impl BlockContext {
         }
     }
 
+    /// Lets the next launch start, as far as the blocks at this one's place are concerned.
+    pub(super) fn trigger_next_launch(&self) {
+        let mut place = self.turn.place.borrow_mut();
+        let place = place.as_mut().expect("a running block has a place");
+        self.run.grid.trigger(place);
+    }
+
     /// Lets other blocks run first, although this one can run.
     pub(super) fn yield_turn(&self) -> Next {
         let mut place = self.turn.place.borrow_mut();

@@ -87,7 +87,7 @@ impl BlockContext {
     /// Notes the value of the store that comes next, if the policy asks for it.
     #[inline]
     pub(crate) fn note_value(&self, address: usize, bytes: usize, value: *const u8) {
-        if self.run.config.policy.same_value_writes {
+        if self.launch.config.policy.same_value_writes {
             self.value.set((address, bytes, value));
         }
     }

@@ -13,6 +13,7 @@
 //! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`bulk_bytes`], [`groups`] |
 //! | [`Warpgroups`] | `wgmma`: rendezvous, fences, groups | [`warpgroup`] |
 //! | [`Barriers`] | barriers, named ones, mbarriers | [`barrier`], [`call_site`], [`named_barrier`], [`mbarrier`] |
+//! | [`Dependents`] | the launch after this one: when it may start | [`griddepcontrol`] |
 //! | [`ClusterMember`] | the other blocks of the cluster | [`cluster`], [`cluster_scheduler`], [`distributed_memory`] |
 //! | [`GridTurn`] | the place among all blocks, the token for global atomics | [`grid_turn`] |
 //! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
@@ -38,6 +39,7 @@ mod distributed_memory;
 mod faults;
 mod global_memory;
 mod grid_turn;
+mod griddepcontrol;
 mod groups;
 mod matrix;
 mod mbarrier;
@@ -57,6 +59,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::analysis::grid_clock::block_number;
 use crate::attributes::KernelAttributes;
 use crate::dim::Dim3;
 use crate::fault::SimFault;
@@ -65,6 +68,7 @@ use crate::schedule::Preemption;
 use crate::synchronization::{Counts, SyncKind, Synchronizations};
 
 use super::fiber::Stacks;
+use super::launched_grid::LaunchedGrid;
 use super::run::Run;
 use super::watchdog::WorkerWatch;
 
@@ -74,6 +78,7 @@ use bulk_copy::BulkCopies;
 use cluster::ClusterMember;
 use faults::FaultLog;
 use global_memory::GlobalMemory;
+use griddepcontrol::Dependents;
 use shared_memory::SharedMemory;
 use threads::Threads;
 use views::Views;
@@ -94,8 +99,8 @@ const WARP: usize = 32;
 struct BlockId {
     /// Place in the order of the schedule.
     position: u64,
-    /// Linear index in the grid.
-    linear: u64,
+    /// [Number](block_number) in the run.
+    number: u64,
     /// Index in the grid, x, y, z.
     index: [u32; 3],
 }
@@ -113,6 +118,8 @@ pub(super) struct BlockResults {
 /// that wait for others, have one each.
 pub(crate) struct BlockContext {
     run: Arc<Run>,
+    /// The launch whose blocks it runs.
+    launch: Arc<LaunchedGrid>,
     checks: Checks,
     /// Origin of the clock that kernels read.
     started: Instant,
@@ -125,6 +132,7 @@ pub(crate) struct BlockContext {
     bulk_copies: RefCell<BulkCopies>,
     warpgroups: RefCell<Warpgroups>,
     barriers: Barriers,
+    dependents: Dependents,
     cluster: ClusterMember,
     turn: Rc<GridTurn>,
     watchdog: Arc<WorkerWatch>,
@@ -136,30 +144,32 @@ pub(crate) struct BlockContext {
 }
 
 impl BlockContext {
-    /// A context for the blocks of rank `rank` of the clusters that a worker runs. `turn` is the
+    /// A context for the blocks of rank `rank` of the clusters of a launch that a worker runs. `turn` is the
     /// cluster's, `watchdog` and `stacks` are the worker's.
     ///
     /// # Errors
     /// The system has no memory for the shared-memory arena.
     pub(super) fn new(
         run: Arc<Run>,
+        launch: Arc<LaunchedGrid>,
         rank: u32,
         turn: Rc<GridTurn>,
         watchdog: Arc<WorkerWatch>,
         stacks: Rc<Stacks>,
     ) -> std::io::Result<Self> {
-        let threads = Threads::new(run.config.block, stacks);
+        let threads = Threads::new(launch.config.block, stacks);
         Ok(Self {
-            checks: run.config.checks,
+            checks: launch.config.checks,
             started: Instant::now(),
             id: Cell::default(),
-            shared: SharedMemory::new(&run.config)?,
+            shared: SharedMemory::new(&launch.config)?,
             views: Views::default(),
             global: GlobalMemory::default(),
             analysis: RefCell::new(Analysis::new(threads.len())),
             bulk_copies: RefCell::default(),
             warpgroups: RefCell::default(),
             barriers: Barriers::default(),
+            dependents: Dependents::default(),
             cluster: ClusterMember::new(rank),
             turn,
             watchdog,
@@ -167,6 +177,7 @@ impl BlockContext {
             synchronizations: RefCell::default(),
             value: Cell::new((0, 0, std::ptr::null())),
             threads,
+            launch,
             run,
         })
     }
@@ -177,20 +188,21 @@ impl BlockContext {
     pub(super) fn start_block(&self, position: u64, linear: u64) {
         self.id.set(BlockId {
             position,
-            linear,
-            index: self.run.config.grid.position(linear),
+            number: block_number(self.launch.number, linear),
+            index: self.launch.config.grid.position(linear),
         });
         let preemption = Preemption::of_block(self.run.schedule, linear, position);
         self.threads.start_block(preemption);
         self.faults.start_block();
         self.barriers.start_block();
+        self.dependents.start_block();
         self.cluster.start_block();
         self.bulk_copies.take();
         self.warpgroups.take();
-        let dynamic_bytes = self.run.config.dynamic_bytes as usize;
+        let dynamic_bytes = self.launch.config.dynamic_bytes as usize;
         self.analysis
             .borrow_mut()
-            .start_block(linear, self.threads.len(), dynamic_bytes);
+            .start_block(self.id.get().number, self.threads.len(), dynamic_bytes);
         self.shared.start_block();
         self.views.start_block();
         self.poison_statics();
@@ -210,7 +222,10 @@ impl BlockContext {
         self.watchdog.revive();
         let (faults, output) = self.faults.take();
         let position = self.id.get().position;
-        self.run.hand_in(BlockResults {
+        if self.run.launches.len() > 1 {
+            self.launch.add_knowledge(&self.analysis.borrow().sync.known_blocks());
+        }
+        self.launch.hand_in(BlockResults {
             position,
             faults,
             output,
@@ -235,7 +250,7 @@ impl BlockContext {
     /// Counts a barrier, wait or fence of the running thread where the launch lists them. Whether it is the one that
     /// does nothing.
     pub(crate) fn leaves_out(&self, kind: SyncKind, location: &'static Location<'static>) -> bool {
-        let left_out = match &self.run.config.synchronizations {
+        let left_out = match &self.launch.config.synchronizations {
             Synchronizations::Unlisted => return false,
             Synchronizations::Listed => false,
             Synchronizations::Without(one) => one.is_at(kind, location) && kind.can_be_left_out(),
@@ -256,11 +271,11 @@ impl BlockContext {
     }
 
     pub(crate) fn block_dim(&self) -> Dim3 {
-        self.run.config.block
+        self.launch.config.block
     }
 
     pub(crate) fn grid_dim(&self) -> Dim3 {
-        self.run.config.grid
+        self.launch.config.grid
     }
 
     pub(crate) fn lane(&self) -> u32 {
@@ -268,7 +283,7 @@ impl BlockContext {
     }
 
     pub(crate) fn compute_capability(&self) -> u32 {
-        self.run.config.compute_capability
+        self.launch.config.compute_capability
     }
 
     /// Nanoseconds since the context was created.
@@ -279,9 +294,9 @@ impl BlockContext {
     /// Ends the run if the kernel that the thread enters does not allow this launch.
     #[inline]
     pub(crate) fn enter_kernel(&self, attributes: &KernelAttributes) {
-        let config = &self.run.config;
+        let config = &self.launch.config;
         if let Err(problem) = attributes.check_launch(config.grid, config.block, config.compute_capability) {
-            self.run.fail(&problem);
+            self.run.fail(&self.launch, &problem);
             self.stop();
         }
         self.note_cluster(attributes.cluster);

@@ -192,7 +192,7 @@ impl BlockContext {
         let known = arrays.borrow().iter().find(|array| array.place == place).copied();
         let array = known.unwrap_or_else(|| {
             let capacity = arena.static_bytes();
-            match self.run.place_static(place, bytes, align, location, capacity) {
+            match self.launch.place_static(place, bytes, align, location, capacity) {
                 Ok(array) => {
                     self.shared.start_array(&array);
                     arrays.borrow_mut().push(array);
@@ -220,10 +220,10 @@ impl BlockContext {
             let start = (known.address)();
             // SAFETY: as above.
             let written = (0..known.bytes).any(|i| unsafe { start.add(i).read_volatile() } != self.shared.poison);
-            if !written || self.run.knows_static(start.addr()) {
+            if !written || self.launch.knows_static(start.addr()) {
                 continue;
             }
-            if let Err(kind) = self.run.count_static(start.addr(), known.bytes) {
+            if let Err(kind) = self.launch.count_static(start.addr(), known.bytes) {
                 let location = SourceLocation {
                     file: known.file,
                     line: known.line,
@@ -257,17 +257,17 @@ impl BlockContext {
 
     /// Dynamic shared memory, in bytes.
     pub(crate) fn dynamic_shared_bytes(&self) -> u32 {
-        self.run.config.dynamic_bytes
+        self.launch.config.dynamic_bytes
     }
 
     /// Static and dynamic shared memory, in bytes, as far as the run has reached the static arrays.
     pub(crate) fn total_shared_bytes(&self) -> u64 {
-        self.run.static_bytes() + u64::from(self.run.config.dynamic_bytes)
+        self.launch.static_bytes() + u64::from(self.launch.config.dynamic_bytes)
     }
 
     /// Whether an address is in the block's shared memory.
     pub(crate) fn is_shared(&self, address: usize) -> bool {
-        self.shared.contains(address) || self.run.is_shared_static(address)
+        self.shared.contains(address) || self.launch.is_shared_static(address)
     }
 
     /// The offset of `bytes` bytes of shared memory at a host address. Any other address ends the block.
@@ -293,12 +293,12 @@ impl BlockContext {
 
     /// The offset that messages report.
     pub(super) fn reported_offset(&self, offset: usize) -> u64 {
-        self.shared.reported_offset(offset, || self.run.static_bytes())
+        self.shared.reported_offset(offset, || self.launch.static_bytes())
     }
 
     /// Describes an address near or in the block's shared memory.
     pub(super) fn describe_shared(&self, address: usize, near: usize) -> Option<String> {
-        self.shared.describe(address, near, || self.run.static_bytes())
+        self.shared.describe(address, near, || self.launch.static_bytes())
     }
 
     /// An access outside the block's shared memory: ends the block.

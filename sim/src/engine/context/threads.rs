@@ -32,6 +32,8 @@ pub(super) enum Status {
     Cluster,
     /// Waits for other threads of its warpgroup.
     Warpgroup,
+    /// Waits for the end of the launch before its own.
+    Grid,
     /// It has returned.
     Exited,
 }
@@ -391,6 +393,15 @@ impl BlockContext {
             self.threads.preempted.set(preempted);
             self.suspend();
         }
+    }
+
+    /// Lets other blocks run first, those of the next launch among them, if the schedule has them overlap.
+    pub(super) fn preempt_for_next_launch(&self) {
+        if self.is_unwinding() || !self.threads.preemption.borrow_mut().next_launch() {
+            return;
+        }
+        self.threads.preempted.set(Some(Preempted::Block));
+        self.suspend();
     }
 
     /// `nanosleep`: other threads run first.

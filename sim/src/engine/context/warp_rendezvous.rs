@@ -189,7 +189,7 @@ impl BlockContext {
         self.fault(FaultKind::AbsentLane { mask, lane }, thread.location.get(), None);
         // splitmix64.
         let seed =
-            u64::from(self.run.config.poison) << 32 | u64::from(lane) << 16 | self.threads.running_number() as u64;
+            u64::from(self.launch.config.poison) << 32 | u64::from(lane) << 16 | self.threads.running_number() as u64;
         let mut bits = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -77,8 +77,8 @@ impl BlockContext {
     /// Runs one thread until it waits.
     fn run_thread(&self, thread: usize) {
         self.threads.set_running(thread);
-        if self.threads.take_turn() > self.run.config.budget.turns {
-            let turns = self.run.config.budget.turns;
+        if self.threads.take_turn() > self.launch.config.budget.turns {
+            let turns = self.launch.config.budget.turns;
             return self.budget_is_spent(thread, format!("the block's threads took more than {turns} turns"));
         }
         let own = self.threads.get(thread);
@@ -119,7 +119,7 @@ impl BlockContext {
             let top = ptr::from_ref(std::hint::black_box(&marker)).addr();
             context.threads.running().stack_top.set(top);
             // SAFETY: `run` keeps the kernel alive while it has workers.
-            let kernel = unsafe { &*context.run.kernel };
+            let kernel = unsafe { &*context.launch.kernel };
             if let Err(payload) = catch_unwind(AssertUnwindSafe(kernel)) {
                 context.note_unwinding(&*payload);
             }

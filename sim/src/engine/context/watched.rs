@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 
 use crate::device::kernel_functions;
 use crate::engine::fiber;
-use crate::fault::{OtherAccess, SimFault, SourceLocation, StackFrame};
+use crate::fault::{LaunchName, OtherAccess, SimFault, SourceLocation, StackFrame};
 
 use super::BlockContext;
 
-/// One side of a race: block, thread, source location.
-type Side = ([u32; 3], [u32; 3], SourceLocation);
+/// One side of a race: launch, block, thread, source location.
+type Side = (u32, [u32; 3], [u32; 3], SourceLocation);
 
 /// The races whose call stacks a run records.
 #[derive(Default)]
@@ -78,14 +78,21 @@ impl WatchedRaces {
 fn sides(fault: &SimFault) -> Option<[Side; 2]> {
     let other = fault.other.as_ref().filter(|other| other.access.is_some())?;
     let OtherAccess {
+        launch,
         block,
         thread,
         location,
         ..
     } = other;
+    let number = |launch: &Option<LaunchName>| launch.as_ref().map_or(0, |launch| launch.number);
     Some([
-        (fault.block, fault.thread, fault.location.clone()?),
-        (*block, *thread, location.clone()),
+        (
+            number(&fault.launch),
+            fault.block,
+            fault.thread,
+            fault.location.clone()?,
+        ),
+        (number(launch), *block, *thread, location.clone()),
     ])
 }
 
@@ -113,7 +120,8 @@ impl BlockContext {
     #[cold]
     fn note_stack(&self, location: &'static Location<'static>) {
         let thread = self.threads.running_number();
-        let side: Side = (self.block_idx(), self.threads.index(thread), location.into());
+        let launch = self.launch.name.as_ref().map_or(0, |launch| launch.number);
+        let side: Side = (launch, self.block_idx(), self.threads.index(thread), location.into());
         let watched = &self.run.watched;
         let marker = 0_u8;
         let is_thread = fiber::is_on_stack(std::ptr::from_ref(std::hint::black_box(&marker)).addr());
