@@ -28,6 +28,23 @@ impl fmt::Display for Space {
     }
 }
 
+/// The instructions that access memory, as the traffic distinguishes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Instruction {
+    /// Loads, stores and atomics of single lanes.
+    #[default]
+    Lanes,
+    /// `cp.async`.
+    CpAsync,
+    /// `ldmatrix` and `stmatrix`.
+    Matrix,
+    /// `cp.async.bulk`: TMA loads and stores, and bulk copies of plain bytes.
+    BulkCopy,
+    /// `wgmma.mma_async`: the operands in shared memory.
+    Wgmma,
+}
+
 /// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]

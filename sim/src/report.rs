@@ -6,7 +6,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
-use crate::access::{AccessKind, Space};
+use crate::access::{AccessKind, Instruction, Space};
 use crate::fault::{FaultKind, Severity, SimFault, SourceLocation};
 use crate::launch::Checks;
 use crate::synchronization::Synchronization;
@@ -31,6 +31,8 @@ pub struct TrafficKind {
     pub space: Space,
     /// The operation of the accesses.
     pub access: AccessKind,
+    /// The instruction.
+    pub instruction: Instruction,
 }
 
 impl fmt::Display for TrafficKind {
@@ -40,7 +42,15 @@ impl fmt::Display for TrafficKind {
             AccessKind::Write => "store",
             AccessKind::Atomic => "atomic",
         };
-        write!(f, "{} {access}", self.space)
+        let instruction = match (self.instruction, self.access) {
+            (Instruction::Lanes, _) => "",
+            (Instruction::CpAsync, _) => " (cp.async)",
+            (Instruction::Matrix, AccessKind::Read) => " (ldmatrix)",
+            (Instruction::Matrix, _) => " (stmatrix)",
+            (Instruction::BulkCopy, _) => " (bulk)",
+            (Instruction::Wgmma, _) => " (wgmma)",
+        };
+        write!(f, "{} {access}{instruction}", self.space)
     }
 }
 
@@ -52,7 +62,8 @@ pub struct LineTraffic {
     /// The accesses.
     #[serde(flatten)]
     pub kind: TrafficKind,
-    /// Warp instructions: the n-th executions of the line by a warp's lanes count as one.
+    /// Warp instructions: the n-th executions of the line by a warp's lanes count as one. A `wgmma` is one of four
+    /// warps; a bulk copy, one for each block that it accesses.
     pub requests: u64,
     /// Accesses of single lanes.
     pub lanes: u64,
@@ -60,6 +71,8 @@ pub struct LineTraffic {
     pub actual: u64,
     /// The fewest that could carry the same bytes; see [`banks`](crate::banks).
     pub ideal: u64,
+    /// Bytes that the instructions ask for: those that several lanes access count for each.
+    pub bytes: u64,
 }
 
 /// The outcome of a launch.
@@ -150,11 +163,11 @@ impl Report {
         assert!(self.is_clean(), "{}", Faults(self));
     }
 
-    /// The kernel's total traffic of one kind: actual and ideal.
+    /// The kernel's total traffic of one memory and operation, by whatever instruction: actual and ideal.
     pub fn traffic(&self, space: Space, access: AccessKind) -> (u64, u64) {
         let lines = self.lines.iter();
         lines
-            .filter(|line| line.kind == TrafficKind { space, access })
+            .filter(|line| line.kind.space == space && line.kind.access == access)
             .fold((0, 0), |(actual, ideal), line| {
                 (actual + line.actual, ideal + line.ideal)
             })
@@ -281,7 +294,7 @@ impl Report {
         table
             .load_style(NOTHING)
             .set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(["line", "access", "requests", "actual", "ideal", "ratio"]);
+        table.set_header(["line", "access", "requests", "bytes", "actual", "ideal", "ratio"]);
         for line in &self.lines {
             let unit = match line.kind.space {
                 Space::Shared => "wavefronts",
@@ -292,12 +305,13 @@ impl Report {
                 format!("{}:{}", line.location.file, line.location.line),
                 line.kind.to_string(),
                 line.requests.to_string(),
+                line.bytes.to_string(),
                 format!("{} {unit}", line.actual),
                 line.ideal.to_string(),
                 format!("{ratio:.2}"),
             ]);
         }
-        for column in 2..6 {
+        for column in 2..7 {
             if let Some(column) = table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
             }

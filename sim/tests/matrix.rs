@@ -2,7 +2,7 @@
 
 use std::array;
 
-use cuda_sim::access::AccessKind;
+use cuda_sim::access::{AccessKind, Instruction};
 use cuda_sim::device::{dynamic_shared_mem, sync_threads, sync_warp, thread_idx, warp_gather};
 use cuda_sim::{Checks, FaultKind, GlobalBuffer, Launch, LineTraffic, Report, Schedule};
 use cuda_views::{Global, GlobalMut, Shared, async_copy, matrix};
@@ -352,7 +352,10 @@ fn traffic<const N: usize>(index: fn(usize) -> usize) -> [LineTraffic; 2] {
     assert_eq!(report.lines.len(), 2, "{report}");
     [AccessKind::Read, AccessKind::Write].map(|kind| {
         let line = report.lines.iter().find(|line| line.kind.access == kind);
-        line.expect("a line of that kind").clone()
+        let line = line.expect("a line of that kind").clone();
+        assert_eq!(line.kind.instruction, Instruction::Matrix);
+        assert_eq!(line.bytes, 16 * line.lanes);
+        line
     })
 }
 

@@ -2,11 +2,12 @@
 //!
 //! As a test each must leave the right result. `run.sh` starts this program with [`CHILD_VARIABLE`] under `ncu`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::mutants::traffic::{self, Counted};
 use cust::module::Module;
 use tilewright::launch::Gpu;
+use tilewright::ptx;
 
 use crate::cases::{self, Problem};
 use crate::trial::Trial;
@@ -40,12 +41,26 @@ pub fn run_as_child() -> Option<i32> {
 }
 
 fn launch_all(report: bool) -> Outcome {
-    // Everything here uses its context, and the level of PTX that the library takes on this device.
+    // Everything here uses its context, and the levels of PTX that the library takes on this device.
     let gpu = Gpu::open(0)?;
-    let families = Module::from_ptx(&gpu.level().ptx[..], &[])?;
+    let mut families: BTreeMap<&str, Module> = BTreeMap::new();
     let mutants = Module::from_ptx(mutants::PTX, &[])?;
     for (number, counted) in traffic::launches().iter().enumerate() {
-        launch(counted, &families, &mutants).map_err(|problem| format!("{}: {problem:?}", counted.name))?;
+        let module = match counted.module {
+            traffic::Module::Mutants => &mutants,
+            traffic::Module::Library => {
+                if !families.contains_key(counted.symbol) {
+                    let mut levels = ptx::levels_for(gpu.profile().compute_capability);
+                    let Some(text) = levels.find_map(|level| ptx::module(level, counted.symbol)) else {
+                        // A kernel for another architecture.
+                        continue;
+                    };
+                    families.insert(counted.symbol, Module::from_ptx(text, &[])?);
+                }
+                &families[counted.symbol]
+            }
+        };
+        launch(counted, module).map_err(|problem| format!("{}: {problem:?}", counted.name))?;
         if report {
             println!("{number} {}", counted.name);
         }
@@ -53,25 +68,23 @@ fn launch_all(report: bool) -> Outcome {
     Ok(())
 }
 
-fn launch(counted: &Counted, families: &Module, mutants: &Module) -> Result<(), Problem> {
-    let module = match counted.module {
-        traffic::Module::Library => families,
-        traffic::Module::Mutants => mutants,
-    };
+fn launch(counted: &Counted, module: &Module) -> Result<(), Problem> {
     cases::run(module, counted.symbol, &counted.case)
 }
 
 fn write_ptx(folder: &str) -> Outcome {
     let folder = std::path::Path::new(folder);
-    // The level that has the families that are launched, and that the launches take.
-    let level = Gpu::open(0)?.level();
+    let gpu = Gpu::open(0)?;
     let launches = traffic::launches();
-    for (name, module, ptx) in [
-        ("families", traffic::Module::Library, level.ptx.as_bytes()),
-        ("mutants", traffic::Module::Mutants, mutants::PTX.as_bytes()),
-    ] {
-        let of_module = launches.iter().filter(|counted| counted.module == module);
-        let entries: BTreeSet<&str> = of_module.map(|counted| counted.symbol).collect();
+    let mut texts = vec![("mutants", traffic::Module::Mutants, mutants::PTX)];
+    for level in ptx::levels_for(gpu.profile().compute_capability) {
+        let is_specific = level.is_architecture_specific();
+        let name = if is_specific { "specific" } else { "families" };
+        texts.push((name, traffic::Module::Library, &level.ptx[..]));
+    }
+    for (name, module, ptx) in texts {
+        let is_here = |counted: &&Counted| counted.module == module && ptx.contains(&entry(counted.symbol));
+        let entries: BTreeSet<&str> = launches.iter().filter(is_here).map(|counted| counted.symbol).collect();
         std::fs::write(folder.join(name).with_extension("ptx"), ptx)?;
         std::fs::write(
             folder.join(name).with_extension("entries"),
@@ -79,4 +92,9 @@ fn write_ptx(folder: &str) -> Outcome {
         )?;
     }
     Ok(())
+}
+
+/// How the directive of an entry point ends.
+fn entry(symbol: &str) -> String {
+    format!(".entry {symbol}(")
 }

@@ -14,8 +14,9 @@ use crate::root;
 /// of what was predicted.
 pub const EXPLAINED: &str = "docs/results/wavefronts-explained.txt";
 
-/// What is compared: a name, the counter of `ncu`, and the field of the simulator's count.
-const COMPARED: [(&str, &str, [&str; 2]); 10] = [
+/// What is compared: a name, the counter of `ncu`, and the field of the simulator's count. From `cp.async` on, `run.sh`
+/// counts those that the installed `ncu` has.
+const COMPARED: [(&str, &str, [&str; 2]); 25] = [
     (
         "shared load wavefronts",
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
@@ -65,6 +66,81 @@ const COMPARED: [(&str, &str, [&str; 2]); 10] = [
         "global store requests",
         "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
         ["global_store", "requests"],
+    ),
+    (
+        "cp.async instructions",
+        "smsp__inst_executed_op_ldgsts.sum",
+        ["cp_async_shared", "requests"],
+    ),
+    (
+        "cp.async shared wavefronts",
+        "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+        ["cp_async_shared", "actual"],
+    ),
+    (
+        "cp.async shared bytes",
+        "smsp__sass_data_bytes_mem_shared_op_ldgsts.sum",
+        ["cp_async_shared", "bytes"],
+    ),
+    (
+        "cp.async global sectors",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
+        ["cp_async_global", "actual"],
+    ),
+    (
+        "ldmatrix instructions",
+        "smsp__sass_inst_executed_op_ldsm.sum",
+        ["matrix_load", "requests"],
+    ),
+    (
+        "ldmatrix wavefronts",
+        "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
+        ["matrix_load", "actual"],
+    ),
+    (
+        "ldmatrix conflicts",
+        "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum",
+        ["matrix_load", "conflicts"],
+    ),
+    (
+        "stmatrix instructions",
+        "smsp__sass_inst_executed_op_stsm.sum",
+        ["matrix_store", "requests"],
+    ),
+    (
+        "stmatrix wavefronts",
+        "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_stsm.sum",
+        ["matrix_store", "actual"],
+    ),
+    (
+        "TMA load instructions",
+        "smsp__inst_executed_op_tma_ld.sum",
+        ["bulk_load", "requests"],
+    ),
+    (
+        "TMA load bytes",
+        "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
+        ["bulk_load", "bytes"],
+    ),
+    (
+        "TMA load sectors",
+        "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",
+        ["bulk_load", "actual"],
+    ),
+    (
+        "TMA store bytes",
+        "l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",
+        ["bulk_store", "bytes"],
+    ),
+    (
+        "TMA store sectors",
+        "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+        ["bulk_store", "actual"],
+    ),
+    (
+        "wgmma instructions",
+        "smsp__inst_executed_pipe_tensor_op_gmma.sum",
+        ["wgmma", "requests"],
     ),
 ];
 

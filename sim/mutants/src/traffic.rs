@@ -1,12 +1,15 @@
 //! Launches whose accesses are counted twice: by the simulator from the source, and on a GPU by its performance
 //! counters.
 //!
-//! The matrix multiplications, each at shapes with and without residue tiles; the transposes, with and without padding;
-//! and the sample kernel with 16-byte accesses.
+//! The matrix multiplications, each at shapes with and without residue tiles: tiles that threads load one by one, and
+//! kernels with `cp.async`, `ldmatrix`, TMA and `wgmma`; the transposes, with and without padding; and the sample
+//! kernel with 16-byte accesses.
 
-use cuda_sim::access::{AccessKind, Space};
-use cuda_sim::{LineTraffic, Schedule};
+use cuda_sim::access::{AccessKind, Instruction, Space};
+use cuda_sim::{LineTraffic, Schedule, TrafficKind};
+use half::f16;
 use kernels_gpu::host::{self, EntryPoint};
+use kernels_gpu::ptx::tensor_map::TensorMap;
 use sample_kernels::case::Case;
 use serde::Serialize;
 
@@ -41,6 +44,7 @@ pub struct Counted {
 #[derive(Clone, Copy, Debug)]
 enum Kernel {
     Product(EntryPoint<f32>),
+    Half(EntryPoint<f16>),
     Sample(Call),
 }
 
@@ -58,6 +62,20 @@ const PRODUCTS: [(&str, u32); 7] = [
 /// m, n, k.
 const SHAPES: [(usize, usize, usize); 3] = [(64, 64, 64), (100, 70, 90), (256, 256, 256)];
 
+/// Kernels with asynchronous instructions or those of tensor cores, and whether their elements are `f16`.
+const ASYNCHRONOUS: [(&str, bool); 7] = [
+    ("lesson_09_cp_async", false),
+    ("lesson_10_mma_sync", true),
+    ("mma_sync_nn_128x128_f16", true),
+    ("lesson_12_warp_specialized", true),
+    ("lesson_14_cluster", true),
+    ("lesson_15_tma_store", true),
+    ("wgmma_nn_64x64_f16", true),
+];
+
+/// m, n, k of theirs: whole tiles, and residue tiles of which TMA loads the part inside.
+const ASYNCHRONOUS_SHAPES: [(usize, usize, usize); 2] = [(256, 256, 128), (200, 136, 144)];
+
 /// Rows and columns of the transposed matrices.
 const TRANSPOSED: [(usize, usize); 2] = [(256, 256), (70, 50)];
 
@@ -68,21 +86,13 @@ const TRANSPOSED: [(usize, usize); 2] = [(256, 256), (70, 50)];
 pub fn launches() -> Vec<Counted> {
     let mut launches = Vec::new();
     for (symbol, width) in PRODUCTS {
-        let kernel = tilewright_contract::Kernel::named(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"));
-        let entry_point = host::find::<f32>(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"));
         for (m, n, k) in SHAPES {
             let product = Product {
                 tile: Some(width),
                 ..product([m, n, k])
             };
-            let case = products::case(kernel, &product).unwrap_or_else(|problem| panic!("{symbol}: {problem}"));
-            launches.push(Counted {
-                name: format!("{symbol}, tile {width}, {m} x {n} x {k}"),
-                module: Module::Library,
-                symbol,
-                case,
-                kernel: Kernel::Product(entry_point),
-            });
+            let name = format!("{symbol}, tile {width}, {m} x {n} x {k}");
+            launches.push(Counted::product(name, symbol, &product, Kernel::Product(find(symbol))));
         }
     }
     for kernel in ["transpose_tile", "transpose_padded"] {
@@ -95,10 +105,44 @@ pub fn launches() -> Vec<Counted> {
     }
     let row_sums = sample_kernels::cases::of("row_sums").expect("a sample kernel");
     launches.push(Counted::sample("row_sums, 40 x 52".to_owned(), row_sums));
+    for (symbol, is_half) in ASYNCHRONOUS {
+        let kernel = match is_half {
+            true => Kernel::Half(find(symbol)),
+            false => Kernel::Product(find(symbol)),
+        };
+        for (m, n, k) in ASYNCHRONOUS_SHAPES {
+            let name = format!("{symbol}, {m} x {n} x {k}");
+            launches.push(Counted::product(name, symbol, &product([m, n, k]), kernel));
+        }
+    }
     launches
 }
 
+fn find<E: 'static>(symbol: &str) -> EntryPoint<E> {
+    host::find(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"))
+}
+
+/// The tensor maps after the parameters, if there are any. Those of this crate have a type of their own.
+fn maps(values: &[Value]) -> Option<[TensorMap; 3]> {
+    let maps = values.iter().filter_map(|value| match value {
+        Value::Map(map) => Some(TensorMap::from_words(*map.words())),
+        _ => None,
+    });
+    maps.collect::<Vec<_>>().try_into().ok()
+}
+
 impl Counted {
+    fn product(name: String, symbol: &'static str, product: &Product, entry_point: Kernel) -> Self {
+        let kernel = tilewright_contract::Kernel::named(symbol).unwrap_or_else(|| panic!("no kernel {symbol}"));
+        Self {
+            name,
+            module: Module::Library,
+            symbol,
+            case: products::case(kernel, product).unwrap_or_else(|problem| panic!("{symbol}: {problem}")),
+            kernel: entry_point,
+        }
+    }
+
     fn sample(name: String, case: Case) -> Self {
         let subject = subject::find(&subject::original(case.kernel)).expect("every sample kernel has a copy");
         Self {
@@ -118,7 +162,9 @@ impl Counted {
         let call = |values: &[Value]| match self.kernel {
             Kernel::Sample(call) => call(values),
             // SAFETY: the case has the matrices that its arguments describe, and the launch that the kernel asks for.
-            Kernel::Product(entry_point) => unsafe { entry_point.call(values[0].get(), None) },
+            Kernel::Product(entry_point) => unsafe { entry_point.call(values[0].get(), maps(values).as_ref()) },
+            // SAFETY: as above.
+            Kernel::Half(entry_point) => unsafe { entry_point.call(values[0].get(), maps(values).as_ref()) },
         };
         let verdict = verdict::run(&self.case, call, |launch| launch.schedule(Schedule::Forward));
         if !verdict.report.is_clean() {
@@ -127,11 +173,18 @@ impl Counted {
         if let Some(difference) = verdict.difference {
             return Err(format!("{}: {difference}", self.name));
         }
-        let sum = |space, access| {
+        let of = |instruction, space, access| {
+            let kind = TrafficKind {
+                space,
+                access,
+                instruction,
+            };
             let lines = verdict.report.lines.iter();
-            let lines = lines.filter(move |line| line.kind.space == space && line.kind.access == access);
-            lines.fold(Traffic::default(), Traffic::plus)
+            lines
+                .filter(|line| line.kind == kind)
+                .fold(Traffic::default(), Traffic::plus)
         };
+        let sum = |space, access| of(Instruction::Lanes, space, access);
         Ok(Prediction {
             name: self.name.clone(),
             symbol: self.symbol,
@@ -139,6 +192,13 @@ impl Counted {
             shared_store: sum(Space::Shared, AccessKind::Write),
             global_load: sum(Space::Global, AccessKind::Read),
             global_store: sum(Space::Global, AccessKind::Write),
+            cp_async_global: of(Instruction::CpAsync, Space::Global, AccessKind::Read),
+            cp_async_shared: of(Instruction::CpAsync, Space::Shared, AccessKind::Write),
+            matrix_load: of(Instruction::Matrix, Space::Shared, AccessKind::Read),
+            matrix_store: of(Instruction::Matrix, Space::Shared, AccessKind::Write),
+            bulk_load: of(Instruction::BulkCopy, Space::Global, AccessKind::Read),
+            bulk_store: of(Instruction::BulkCopy, Space::Global, AccessKind::Write),
+            wgmma: of(Instruction::Wgmma, Space::Shared, AccessKind::Read),
         })
     }
 }
@@ -152,6 +212,8 @@ pub struct Traffic {
     pub actual: u64,
     /// The fewest that could carry the same bytes.
     pub ideal: u64,
+    /// Bytes of all lanes.
+    pub bytes: u64,
 }
 
 impl Traffic {
@@ -160,6 +222,7 @@ impl Traffic {
             requests: self.requests + line.requests,
             actual: self.actual + line.actual,
             ideal: self.ideal + line.ideal,
+            bytes: self.bytes + line.bytes,
         }
     }
 }
@@ -171,7 +234,7 @@ pub struct Prediction {
     pub name: String,
     /// Its entry point.
     pub symbol: &'static str,
-    /// Loads from shared memory.
+    /// Loads from shared memory by single lanes, as the next three.
     pub shared_load: Traffic,
     /// Stores to shared memory.
     pub shared_store: Traffic,
@@ -179,4 +242,18 @@ pub struct Prediction {
     pub global_load: Traffic,
     /// Stores to global memory.
     pub global_store: Traffic,
+    /// `cp.async`: what it reads.
+    pub cp_async_global: Traffic,
+    /// `cp.async`: what it writes.
+    pub cp_async_shared: Traffic,
+    /// `ldmatrix`.
+    pub matrix_load: Traffic,
+    /// `stmatrix`.
+    pub matrix_store: Traffic,
+    /// TMA loads: what they read.
+    pub bulk_load: Traffic,
+    /// TMA stores: what they write.
+    pub bulk_store: Traffic,
+    /// Operands of `wgmma` in shared memory.
+    pub wgmma: Traffic,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::Location;
 
-use crate::access::Space;
+use crate::access::{Instruction, Space};
 
 use super::Op;
 
@@ -16,11 +16,24 @@ pub(crate) struct AccessClass {
     pub(crate) op: Op,
     /// Bytes that one lane accesses at once.
     pub(crate) bytes: u8,
+    /// The instruction.
+    pub(crate) instruction: Instruction,
 }
 
 impl AccessClass {
+    /// Loads, stores and atomics of single lanes.
+    #[inline]
+    pub(crate) const fn of_lanes(space: Space, op: Op, bytes: usize) -> Self {
+        Self {
+            space,
+            op,
+            bytes: bytes as u8,
+            instruction: Instruction::Lanes,
+        }
+    }
+
     const fn code(self) -> u32 {
-        (self.space as u32) << 16 | (self.op as u32) << 8 | self.bytes as u32
+        (self.instruction as u32) << 24 | (self.space as u32) << 16 | (self.op as u32) << 8 | self.bytes as u32
     }
 }
 
@@ -110,11 +123,7 @@ mod tests {
     use super::*;
 
     fn class(op: Op, bytes: u8) -> AccessClass {
-        AccessClass {
-            space: Space::Shared,
-            op,
-            bytes,
-        }
+        AccessClass::of_lanes(Space::Shared, op, bytes.into())
     }
 
     #[track_caller]
@@ -155,7 +164,7 @@ mod tests {
             for op in [Op::Read, Op::Write, Op::AtomicLoad, Op::AtomicStore, Op::AtomicUpdate] {
                 for space in [Space::Shared, Space::Global] {
                     for &location in &locations {
-                        ids.push(numbers.id(location, AccessClass { space, op, bytes }));
+                        ids.push(numbers.id(location, AccessClass::of_lanes(space, op, bytes)));
                     }
                 }
             }

@@ -16,10 +16,12 @@
 //! For each warp, 148 bytes for each location, up to [`Traffic::LOCATIONS`], and 8.25 KiB for each window, up to
 //! [`Traffic::WINDOWS`]: 5.3 KiB a thread for a kernel of 20 locations, never more than 35 KiB a thread.
 
+use std::ops::Range;
+
 use super::banks::{self, SharedAccess};
 use super::source_locations::AccessClass;
 use super::{LANES, Op};
-use crate::access::Space;
+use crate::access::{Instruction, Space};
 
 /// The accesses of a worker's blocks.
 pub(crate) struct Traffic {
@@ -84,15 +86,38 @@ pub(crate) struct LocationTraffic {
     /// How many there would be at best: [`Wavefronts::ideal`](banks::Wavefronts::ideal),
     /// [`Sectors::ideal`](banks::Sectors::ideal).
     pub(crate) ideal: u64,
+    /// Bytes that the lanes access, those that several access once for each.
+    pub(crate) bytes: u64,
 }
 
 impl LocationTraffic {
+    /// A transfer that one thread issues, in ascending `pieces` of adjacent bytes. It takes the units of `unit` bytes
+    /// that they touch.
+    pub(crate) fn of_transfer(unit: u64, pieces: impl Iterator<Item = Range<u64>>) -> Self {
+        let mut transfer = Self {
+            requests: 1,
+            lanes: 1,
+            ..Self::default()
+        };
+        // The units below are counted.
+        let mut next = 0;
+        for piece in pieces.filter(|piece| !piece.is_empty()) {
+            let end = piece.end.div_ceil(unit);
+            transfer.bytes += piece.end - piece.start;
+            transfer.actual += end.saturating_sub(next.max(piece.start / unit));
+            next = next.max(end);
+        }
+        transfer.ideal = transfer.bytes.div_ceil(unit);
+        transfer
+    }
+
     /// Adds another worker's counts of the same location.
     pub(crate) fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.lanes += other.lanes;
         self.actual += other.actual;
         self.ideal += other.ideal;
+        self.bytes += other.bytes;
     }
 
     fn count(&mut self, class: AccessClass, missing: u32, Entry { lanes, addresses }: &Entry) {
@@ -105,6 +130,8 @@ impl LocationTraffic {
         let (actual, ideal) = match class.space {
             Space::Shared => {
                 let access = match class.op {
+                    // The rows of a matrix are no loads of single lanes, which may share a word.
+                    _ if class.instruction == Instruction::Matrix => SharedAccess::Store,
                     Op::Read | Op::AtomicLoad => SharedAccess::Load,
                     Op::Write | Op::AtomicStore => SharedAccess::Store,
                     Op::AtomicUpdate => SharedAccess::Atomic,
@@ -122,6 +149,7 @@ impl LocationTraffic {
             lanes: lanes.count_ones().into(),
             actual: actual.into(),
             ideal: ideal.into(),
+            bytes: u64::from(lanes.count_ones()) * u64::from(bytes),
         });
     }
 }
@@ -211,8 +239,20 @@ impl Traffic {
         };
         let locations = usize::from(location) + 1;
         self.executions.resize(locations << self.warp_bits, own);
-        self.totals.resize(locations, LocationTraffic::default());
+        self.extend_totals(locations);
         self.record_first(thread, location, class, address)
+    }
+
+    fn extend_totals(&mut self, locations: usize) {
+        if self.totals.len() < locations {
+            self.totals.resize(locations, LocationTraffic::default());
+        }
+    }
+
+    /// Counts an instruction that is executed as a whole, at `location`.
+    pub(crate) fn add(&mut self, location: u16, traffic: LocationTraffic) {
+        self.extend_totals(usize::from(location) + 1);
+        self.totals[usize::from(location)].add(traffic);
     }
 
     /// [`Traffic::record`] for an execution that no other lane has reached, or that is closed.

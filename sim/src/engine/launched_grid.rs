@@ -96,6 +96,7 @@ impl LaunchedGrid {
             let kind = TrafficKind {
                 space: class.space,
                 access: class.op.into(),
+                instruction: class.instruction,
             };
             let location = SourceLocation::from(location);
             let line = results
@@ -108,11 +109,13 @@ impl LaunchedGrid {
                     lanes: 0,
                     actual: 0,
                     ideal: 0,
+                    bytes: 0,
                 });
             line.requests += total.requests;
             line.lanes += total.lanes;
             line.actual += total.actual;
             line.ideal += total.ideal;
+            line.bytes += total.bytes;
         }
         for counted in context.synchronizations().iter() {
             let own = results.synchronizations.entry((counted.location, counted.kind));

@@ -6,3 +6,4 @@ mod common;
 mod mbarriers;
 mod products;
 mod ring;
+mod traffic;

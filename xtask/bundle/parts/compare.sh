@@ -66,19 +66,50 @@ counters=(
     l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
 )
 
+# Those of asynchronous instructions, matrix loads and tensor cores. Their names differ between chips and versions of ncu.
+optional_counters=(
+    smsp__inst_executed_op_ldgsts
+    smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts
+    smsp__sass_data_bytes_mem_shared_op_ldgsts
+    l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts
+    smsp__sass_inst_executed_op_ldsm
+    smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm
+    smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm
+    smsp__sass_inst_executed_op_stsm
+    smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_stsm
+    smsp__inst_executed_op_tma_ld
+    l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld
+    l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld
+    l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st
+    l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st
+    smsp__inst_executed_pipe_tensor_op_gmma
+)
+
+# The optional counters that ncu has for this GPU. Beside the results remain the names of all that may be of use.
+known_counters() {
+    ncu --query-metrics | awk '/^(l1tex|smsp|sm|lts)__/ { print $1 }' | sort -u >"$work/ncu-counters.txt"
+    printf '%s\n' "${optional_counters[@]}" | grep -Fx -f "$work/ncu-counters.txt" | sed 's/$/.sum/'
+    grep -E 'tma|gmma|ldgsts|ldsm|stsm|bulk' "$work/ncu-counters.txt" >"$work/ncu-asynchronous.txt"
+    rm "$work/ncu-counters.txt"
+}
+
 # Counts the accesses of the launches that the simulator counts too, and which instructions their machine code has.
 part_wavefronts() {
-    local folder name
+    local folder name arch wanted=("${counters[@]}")
     folder=$(mktemp -d)
+    mapfile -t -O "${#wanted[@]}" wanted < <(known_counters)
     TILEWRIGHT_COUNTED=launch ncu --clock-control none --csv --print-units base \
-        --metrics "$(IFS=,; echo "${counters[*]}")" --log-file "$folder/counters" "$bundle/tests/gpu" || {
+        --metrics "$(IFS=,; echo "${wanted[*]}")" --log-file "$folder/counters" "$bundle/tests/gpu" || {
         cat "$folder/counters"
         return 1
     }
     TILEWRIGHT_COUNTED=ptx=$folder "$bundle/tests/gpu" || return 1
-    for name in families mutants; do
+    for name in families specific mutants; do
         # Only the entry points that are launched: all mutants together take minutes.
-        ptxas -arch="sm_$(capability)" --entry "$(cat "$folder/$name.entries")" -o "$folder/$name.cubin" \
+        [ -s "$folder/$name.entries" ] || continue
+        arch=sm_$(capability)
+        [ "$name" != specific ] || arch+=a
+        ptxas -arch="$arch" --entry "$(cat "$folder/$name.entries")" -o "$folder/$name.cubin" \
             "$folder/$name.ptx" || return 1
         cuobjdump -sass "$folder/$name.cubin" >>"$folder/sass" || return 1
     done
@@ -86,7 +117,7 @@ part_wavefronts() {
         cat "$folder/counters"
         echo '== sass'
         awk '/Function :/ { kernel = $3 }
-            match($0, /(LDS|STS|LDG|STG)[.A-Z0-9]*/) && /^[ \t]*\/\*/ { count[kernel " " substr($0, RSTART, RLENGTH)]++ }
+            match($0, /(LDS|STS|LDG|STG|UTMALDG|UTMASTG|UBLKCP|HGMMA|HMMA)[.A-Z0-9]*/) && /^[ \t]*\/\*/ { count[kernel " " substr($0, RSTART, RLENGTH)]++ }
             END { for (key in count) print key, count[key] }' "$folder/sass" | sort
     } >"$work/wavefronts.txt"
     rm -r "$folder"

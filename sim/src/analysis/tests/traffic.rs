@@ -10,21 +10,9 @@ use crate::analysis::banks::{SharedAccess, global_sectors, shared_wavefronts};
 use crate::analysis::source_locations::AccessClass;
 use crate::analysis::traffic::{LocationTraffic, Traffic};
 
-const READ: AccessClass = AccessClass {
-    space: Space::Shared,
-    op: Op::Read,
-    bytes: 4,
-};
-const WRITE_16: AccessClass = AccessClass {
-    space: Space::Shared,
-    op: Op::Write,
-    bytes: 16,
-};
-const LOAD: AccessClass = AccessClass {
-    space: Space::Global,
-    op: Op::Read,
-    bytes: 4,
-};
+const READ: AccessClass = AccessClass::of_lanes(Space::Shared, Op::Read, 4);
+const WRITE_16: AccessClass = AccessClass::of_lanes(Space::Shared, Op::Write, 16);
+const LOAD: AccessClass = AccessClass::of_lanes(Space::Global, Op::Read, 4);
 const KINDS: [AccessClass; 3] = [READ, WRITE_16, LOAD];
 
 /// One instruction of a warp: its location, and the lanes' addresses.
@@ -58,6 +46,7 @@ impl Instruction {
             lanes: self.addresses.iter().flatten().count() as u64,
             actual: actual.into(),
             ideal: ideal.into(),
+            bytes: self.addresses.iter().flatten().count() as u64 * u64::from(bytes),
         }
     }
 }
@@ -186,6 +175,7 @@ fn a_lane_that_runs_ahead_is_told_so() {
         lanes: 2 * all + 1,
         actual: all + 1 + window,
         ideal: all + 1 + window,
+        bytes: 4 * (2 * all + 1),
     };
     assert_eq!(traffic.totals(), [expected]);
 }
@@ -233,6 +223,7 @@ fn a_rendezvous_of_the_warp_restarts_the_count() {
         lanes: 65,
         actual: 3,
         ideal: 3,
+        bytes: 4 * 65,
     };
     assert_eq!(traffic.totals(), [expected]);
     assert_eq!(traffic.approximate(), 0);

@@ -28,14 +28,11 @@ pub(super) enum Proxy {
 impl Mark {
     /// The class of the access: as many bytes as one transaction of a bulk copy has.
     fn class(&self) -> AccessClass {
-        AccessClass {
-            space: match self.place {
-                Place::Shared(_) => Space::Shared,
-                Place::Global(_) => Space::Global,
-            },
-            op: self.op,
-            bytes: 16,
-        }
+        let space = match self.place {
+            Place::Shared(_) => Space::Shared,
+            Place::Global(_) => Space::Global,
+        };
+        AccessClass::of_lanes(space, self.op, 16)
     }
 }
 

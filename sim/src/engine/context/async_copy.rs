@@ -7,10 +7,11 @@
 use std::panic::Location;
 use std::ptr;
 
-use crate::access::{AccessKind, AsyncCopyAccess, Space};
+use crate::access::{AccessKind, AsyncCopyAccess, Instruction, Space};
 use crate::analysis::Op;
 use crate::analysis::in_flight::{AsyncCopy, Pending};
 use crate::analysis::source_locations::AccessClass;
+use crate::analysis::traffic::Traffic;
 use crate::fault::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess};
 use crate::launch::Checks;
 
@@ -74,7 +75,10 @@ impl BlockContext {
     fn check_source(&self, access: &AsyncCopyAccess, location: &'static Location<'static>) {
         let (address, bytes, valid) = (access.from.addr(), access.bytes, access.valid);
         if valid == 0 {
-            return self.skip(Space::Global, AccessKind::Read, bytes, location);
+            if self.checks == Checks::Full {
+                self.count_access(source(bytes), Traffic::SKIPPED, location);
+            }
+            return;
         }
         if !stays_inside(&access.from_part, address, valid) {
             self.outside_part(
@@ -115,7 +119,7 @@ impl BlockContext {
         if !address.is_multiple_of(bytes) {
             self.misaligned(Space::Shared, address, bytes, location);
         }
-        self.shared_access(Op::Write, address, bytes, location, None, true);
+        self.shared_access(Op::Write, address, bytes, location, None, Some(Instruction::CpAsync));
         self.shared_operand(AccessKind::Write, address, bytes, location)
     }
 
@@ -126,11 +130,7 @@ impl BlockContext {
         if copy.valid > 0 {
             self.check_source_again(copy);
         }
-        let class = AccessClass {
-            space: Space::Shared,
-            op: Op::Write,
-            bytes: copy.bytes as u8,
-        };
+        let class = AccessClass::of_lanes(Space::Shared, Op::Write, copy.bytes);
         let analysis = &mut *self.analysis.borrow_mut();
         let id = analysis.locations.id(copy.location, class);
         let clocks = &analysis.sync.clocks;
@@ -202,8 +202,7 @@ impl BlockContext {
 /// The class of a copy's source read. It counts as `bytes` bytes however many are read: all are in one sector.
 fn source(bytes: usize) -> AccessClass {
     AccessClass {
-        space: Space::Global,
-        op: Op::Read,
-        bytes: bytes as u8,
+        instruction: Instruction::CpAsync,
+        ..AccessClass::of_lanes(Space::Global, Op::Read, bytes)
     }
 }

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
-use crate::access::{AccessKind, Space};
+use crate::access::{AccessKind, Instruction, Space};
 use crate::analysis::Op;
 use crate::analysis::scopes::ScopedAtomic;
 use crate::analysis::source_locations::AccessClass;
@@ -60,13 +60,9 @@ impl BlockContext {
                 self.check_scope(access, location);
             }
             if self.shared.contains(address) {
-                self.shared_access(op, address, bytes, location, Some(access), true);
+                self.shared_access(op, address, bytes, location, Some(access), Some(Instruction::Lanes));
             } else if let Some(buffer) = self.buffer_of(address) {
-                let class = AccessClass {
-                    space,
-                    op,
-                    bytes: bytes as u8,
-                };
+                let class = AccessClass::of_lanes(space, op, bytes);
                 self.access_buffer(buffer, BufferAccess::new(class, address, location, Some(access)));
             } else {
                 // Host memory, or a shared static: only its order is known.

@@ -39,6 +39,8 @@ impl BlockContext {
         // SAFETY: that many bytes of a buffer: the simulator has checked it, or the caller promises it.
         let data = unsafe { std::slice::from_raw_parts(from.ptr, bytes) }.to_vec();
         self.operation_on_shared(operation, (Op::Write, Proxy::Async), offset, bytes, location);
+        self.count_bytes(Space::Global, Op::Read, from.ptr.addr(), bytes, location);
+        self.count_bytes(Space::Shared, Op::Write, offset, bytes, location);
         self.bulk_copies.borrow_mut().start_load(Load {
             operation,
             thread,
@@ -71,6 +73,8 @@ impl BlockContext {
         };
         self.operation_on_global(store.writes, Op::Write, to.ptr.addr(), bytes, location);
         self.operation_on_shared(store.reads, (Op::Read, Proxy::Async), offset, bytes, location);
+        self.count_bytes(Space::Shared, Op::Read, offset, bytes, location);
+        self.count_bytes(Space::Global, Op::Write, to.ptr.addr(), bytes, location);
         // SAFETY: that many bytes of both: the simulator has checked them, or the caller promises it.
         unsafe { ptr::copy_nonoverlapping(from.ptr, to.ptr, bytes) };
         self.bulk_copies.borrow_mut().start_store(thread, store, location);
@@ -93,9 +97,18 @@ impl BlockContext {
         }
         let reads = self.start_operation(std::iter::once(self.thread()));
         self.operation_on_shared(reads, (Op::Read, Proxy::Async), offset, bytes, location);
+        self.count_bytes(Space::Shared, Op::Read, offset, bytes, location);
+        place
+            .peer
+            .count_bytes(Space::Shared, Op::Write, place.offset, bytes, location);
         // SAFETY: that many bytes of shared memory, which the simulator has checked.
         let data = unsafe { std::slice::from_raw_parts(from.ptr, bytes) }.to_vec();
         self.start_remote_load(place, data, false, mbarrier, Proxy::Async, location);
+    }
+
+    /// Counts one end of a copy: `bytes` bytes from `start` on.
+    fn count_bytes(&self, space: Space, op: Op, start: usize, bytes: usize, location: &'static Location<'static>) {
+        self.count_transfer(space, op, std::iter::once(start..start + bytes), location);
     }
 
     /// The offset of the shared end of a copy.

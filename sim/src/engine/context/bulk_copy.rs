@@ -92,6 +92,13 @@ struct Row {
     address: usize,
 }
 
+impl Row {
+    /// The addresses of its bytes.
+    fn in_matrix(&self) -> Range<usize> {
+        self.address..self.address + self.in_box.len()
+    }
+}
+
 /// The rows of the box at `coordinates` that are inside the matrix.
 fn rows(parts: &TensorMapParts, [x, y]: [i32; 2]) -> Vec<Row> {
     let [columns, height] = parts.extents.map(|extent| extent as i64);
@@ -134,7 +141,9 @@ impl BlockContext {
         self.read_map(operation, tensor, location);
         let to = tensor.shared.addr();
         let mut data = vec![0; parts.box_bytes() as usize];
-        for Row { in_box, address } in rows(&parts, tensor.coordinates) {
+        let rows = rows(&parts, tensor.coordinates);
+        self.count_transfer(Space::Global, Op::Read, rows.iter().map(Row::in_matrix), location);
+        for Row { in_box, address } in rows {
             self.operation_on_global(operation, Op::Read, address, in_box.len(), location);
             for (byte, offset) in in_box.enumerate() {
                 let from = ptr::with_exposed_provenance::<u8>(address + byte);
@@ -151,6 +160,8 @@ impl BlockContext {
             return self.note_change();
         }
         self.operation_on_shared(operation, (Op::Write, Proxy::Async), offset, data.len(), location);
+        let written = offset..offset + data.len();
+        self.count_transfer(Space::Shared, Op::Write, std::iter::once(written), location);
         self.bulk_copies.borrow_mut().start_load(Load {
             operation,
             thread,
@@ -184,7 +195,13 @@ impl BlockContext {
         };
         self.read_map(store.reads, tensor, location);
         let from = tensor.shared.addr();
-        for Row { in_box, address } in rows(&parts, tensor.coordinates) {
+        let rows = rows(&parts, tensor.coordinates);
+        self.count_transfer(Space::Global, Op::Write, rows.iter().map(Row::in_matrix), location);
+        let read = rows
+            .iter()
+            .map(|row| offset + row.in_box.start..offset + row.in_box.end);
+        self.count_transfer(Space::Shared, Op::Read, read, location);
+        for Row { in_box, address } in rows {
             self.operation_on_global(store.writes, Op::Write, address, in_box.len(), location);
             // Swizzling permutes the 16-byte chunks of a row.
             let row = match parts.swizzle {

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::Location;
 
+use crate::access::Space;
 use crate::analysis::Op;
 use crate::analysis::sync_vars::Publication;
 use crate::dim::Dim3;
@@ -186,6 +187,8 @@ impl BlockContext {
         // Faults in the peer name the issuer's thread.
         let running = peer.threads.replace_running(thread);
         peer.operation_on_shared(operation, (Op::Write, Proxy::Async), offset, data.len(), location);
+        let written = offset..offset + data.len();
+        peer.count_transfer(Space::Shared, Op::Write, std::iter::once(written), location);
         peer.threads.replace_running(running);
         peer.bulk_copies.borrow_mut().start_load(Load {
             operation,

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::Location;
 
-use crate::access::Space;
+use crate::access::{Instruction, Space};
 use crate::analysis::Op;
 use crate::analysis::agents::Operation;
 use crate::fault::{FaultKind, MbarrierProblem};
@@ -172,7 +172,7 @@ impl BlockContext {
             self.misaligned(Space::Shared, host.addr(), bytes, location);
         }
         if std::ptr::eq(self, peer) {
-            self.shared_access(op, host.addr(), bytes, location, None, true);
+            self.shared_access(op, host.addr(), bytes, location, None, Some(Instruction::Lanes));
         } else if self.checks != Checks::Off {
             let operation = self.visiting_operation(peer, location);
             // Faults in the peer name the visitor's thread.

@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use crate::access::{MatrixAccess, Space};
+use crate::access::{Instruction, MatrixAccess, Space};
 use crate::analysis::Op;
 use crate::analysis::source_locations::AccessClass;
 use crate::analysis::traffic::Traffic;
@@ -45,7 +45,7 @@ impl BlockContext {
                 // Both elements of a row are in one word. Those of a column are in two, whose other halves this
                 // instruction reads, too.
                 if self.checks != Checks::Off && (access.transposed || which == 0) {
-                    self.shared_access(Op::Read, address & !3, 4, location, None, false);
+                    self.shared_access(Op::Read, address & !3, 4, location, None, None);
                 }
                 // SAFETY: the lane that passed the row checked that it is in shared memory, or its caller promises it.
                 let element = unsafe { access.row.with_addr(address).cast::<u16>().read_unaligned() };
@@ -74,8 +74,8 @@ impl BlockContext {
                 let address = rows[SIDE * matrix + row][0] as usize + ELEMENT_BYTES * column;
                 if self.checks != Checks::Off {
                     match (access.transposed, which) {
-                        (true, _) => self.shared_access(Op::Write, address, ELEMENT_BYTES, location, None, false),
-                        (false, 0) => self.shared_access(Op::Write, address, 2 * ELEMENT_BYTES, location, None, false),
+                        (true, _) => self.shared_access(Op::Write, address, ELEMENT_BYTES, location, None, None),
+                        (false, 0) => self.shared_access(Op::Write, address, 2 * ELEMENT_BYTES, location, None, None),
                         (false, _) => {}
                     }
                 }
@@ -111,6 +111,7 @@ impl BlockContext {
             space: Space::Shared,
             op,
             bytes: ROW_BYTES as u8,
+            instruction: Instruction::Matrix,
         };
         let is_used = (self.lane() as usize) < SIDE * access.matrices;
         let address = if is_used { offset as u64 } else { Traffic::SKIPPED };

@@ -236,11 +236,7 @@ impl BlockContext {
         }
         let other = {
             let analysis = &mut *self.analysis.borrow_mut();
-            let class = AccessClass {
-                space: Space::Shared,
-                op,
-                bytes: BYTES as u8,
-            };
+            let class = AccessClass::of_lanes(Space::Shared, op, BYTES);
             let id = analysis.locations.id(location, class);
             let shadow = &mut analysis.shadow;
             let check = |clocks: &Clocks| shadow.access(clocks, offset, BYTES, thread, op, id);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::panic::Location;
 
-use crate::access::{AccessKind, Space};
+use crate::access::{AccessKind, Instruction, Space};
 use crate::analysis::Op;
 use crate::analysis::shadow::Verdict;
 use crate::analysis::source_locations::AccessClass;
@@ -67,16 +67,12 @@ impl BlockContext {
                         self.check_watchdog();
                         self.suspend();
                     }
-                    None => self.shared_access(op, address, bytes, location, None, true),
+                    None => self.shared_access(op, address, bytes, location, None, Some(Instruction::Lanes)),
                 }
             }
             Space::Global => match self.buffer_of(address) {
                 Some(buffer) => {
-                    let class = AccessClass {
-                        space,
-                        op,
-                        bytes: bytes as u8,
-                    };
+                    let class = AccessClass::of_lanes(space, op, bytes);
                     self.access_buffer(buffer, BufferAccess::new(class, address, location, None));
                 }
                 None => self.outside_buffers(op, address, bytes, location),
@@ -116,15 +112,10 @@ impl BlockContext {
     /// See [`crate::access::skip`].
     pub(crate) fn skip(&self, space: Space, kind: AccessKind, bytes: usize, location: &'static Location<'static>) {
         self.check_watchdog();
-        if self.checks != Checks::Full {
-            return;
+        if self.checks == Checks::Full {
+            let class = AccessClass::of_lanes(space, plain(kind), bytes);
+            self.count_access(class, Traffic::SKIPPED, location);
         }
-        let class = AccessClass {
-            space,
-            op: plain(kind),
-            bytes: bytes as u8,
-        };
-        self.count_access(class, Traffic::SKIPPED, location);
     }
 
     /// The common case of [`Self::shared_access`], which is most of what a kernel does: a plain access without a fault.
@@ -150,11 +141,7 @@ impl BlockContext {
         if !in_flight.is_empty() {
             return None;
         }
-        let class = AccessClass {
-            space: Space::Shared,
-            op,
-            bytes: bytes as u8,
-        };
+        let class = AccessClass::of_lanes(Space::Shared, op, bytes);
         let id = locations.id(location, class);
         if !shadow.access_common(&sync.clocks, offset, bytes, thread, op, id) {
             return None;
@@ -162,8 +149,8 @@ impl BlockContext {
         Some(self.checks == Checks::Full && traffic.record(thread, id, class, offset as u64))
     }
 
-    /// Checks an access of the running thread to shared memory. `counted` adds it to the traffic; it is false for a
-    /// part of an instruction that is counted as a whole.
+    /// Checks an access of the running thread to shared memory. `counted` is the instruction that it counts as in the
+    /// traffic; none for a part of an instruction that is counted as a whole.
     pub(super) fn shared_access(
         &self,
         op: Op,
@@ -171,7 +158,7 @@ impl BlockContext {
         bytes: usize,
         location: &'static Location<'static>,
         atomic: Option<AtomicAccess>,
-        counted: bool,
+        counted: Option<Instruction>,
     ) {
         let Some(offset) = self.shared.offset_of(address, bytes) else {
             self.outside_shared(op, address, bytes, location)
@@ -180,9 +167,8 @@ impl BlockContext {
         let (pending, verdict, other, is_ahead) = {
             let analysis = &mut *self.analysis.borrow_mut();
             let class = AccessClass {
-                space: Space::Shared,
-                op,
-                bytes: bytes as u8,
+                instruction: counted.unwrap_or_default(),
+                ..AccessClass::of_lanes(Space::Shared, op, bytes)
             };
             let id = analysis.locations.id(location, class);
             let pending = analysis.in_flight.find(offset, bytes);
@@ -196,7 +182,7 @@ impl BlockContext {
                 None => check(&analysis.sync),
                 Some(access) => analysis.sync.atomic(&self.run.order, thread, access, check),
             };
-            let is_counted = counted && self.checks == Checks::Full;
+            let is_counted = counted.is_some() && self.checks == Checks::Full;
             let is_ahead = is_counted && analysis.traffic.record(thread, id, class, offset as u64);
             let other = verdict.conflict.map(|conflict| self.other_access(analysis, conflict));
             (pending, verdict, other, is_ahead)

@@ -19,7 +19,8 @@
 //! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
 //! | [`FaultLog`] | faults, panics, output, call stacks | [`faults`], [`watched`] |
 //!
-//! Instructions of a whole warp are in [`warp_rendezvous`] and [`matrix`].
+//! Instructions of a whole warp are in [`warp_rendezvous`] and [`matrix`]; [`transfer`] counts those that are executed as
+//! a whole.
 //!
 //! A context is used by one thread of the operating system. The scheduler and the simulated thread that it resumed
 //! share it by reference and never run at the same time; all state is in cells.
@@ -47,6 +48,7 @@ mod memory;
 mod named_barrier;
 mod shared_memory;
 mod threads;
+mod transfer;
 mod views;
 mod warp_rendezvous;
 mod warp_scheduler;

@@ -65,7 +65,7 @@ impl Operand {
         })
     }
 
-    /// The shared addresses of its chunks of 16 bytes, ascending.
+    /// The shared addresses of its chunks of 16 bytes. Those of a core matrix, 8 rows, follow each other.
     fn chunks(&self) -> Vec<u32> {
         let (along, across) = match self.major {
             Major::K => (K, self.extent),
@@ -75,11 +75,10 @@ impl Operand {
             Major::K => self.descriptor.address(self.major, across, along),
             Major::Mn => self.descriptor.address(self.major, along, across),
         };
-        let mut chunks: Vec<u32> = (0..across)
-            .flat_map(|across| (0..along).step_by(8).map(move |along| chunk(across, along)))
-            .collect();
-        chunks.sort_unstable();
-        chunks
+        (0..along)
+            .step_by(8)
+            .flat_map(|along| (0..across).map(move |across| chunk(across, along)))
+            .collect()
     }
 }
 
@@ -243,8 +242,13 @@ impl BlockContext {
         }
         if let Request::Mma(mma, _) = requests[0] {
             let operation = self.start_operation((first as u16..).take(WARPGROUP));
-            let [a, b] = Operand::of(&mma).map(|operand| {
-                let mut chunks = operand.chunks();
+            let operands = Operand::of(&mma);
+            let chunks = operands.each_ref().map(Operand::chunks);
+            self.count_operands(chunks.iter().map(Vec::as_slice), location);
+            let mut chunks = chunks.into_iter();
+            let [a, b] = operands.map(|operand| {
+                let mut chunks = chunks.next().unwrap_or_default();
+                chunks.sort_unstable();
                 chunks.dedup();
                 for run in chunks.chunk_by(|a, b| a + 16 == *b) {
                     let offset = self.shared.offset_of_shared_address(run[0]);
