@@ -136,6 +136,24 @@ fn a_ragged_matrix_is_copied_box_by_box() {
 }
 
 #[test]
+fn a_map_that_a_thread_has_changed_describes_the_other_matrix() {
+    let elements: Vec<u16> = (0..64 * 8).collect();
+    let (first, second) = (
+        GlobalBuffer::from_slice(&[9_u16; 64 * 8]),
+        GlobalBuffer::from_slice(&elements),
+    );
+    let to = GlobalBuffer::uninit(elements.len());
+    let map = |buffer: &GlobalBuffer<u16>| map(buffer, TensorElement::F16, [64, 8], [64, 8], TensorSwizzle::None);
+    let (changed, to_map) = (GlobalBuffer::from_slice(map(&first).words()), map(&to));
+    let matrix = second.as_ptr().expose_provenance() as u64;
+    let launch = Launch::new(1, 32).schedule(Schedule::All);
+    // SAFETY: the maps and the launch are what the kernel asks for.
+    let report = launch.run(|| unsafe { copy::copy_replaced(changed.as_mut_ptr().cast(), matrix, &to_map) });
+    report.assert_clean();
+    assert_eq!(to.to_vec(), elements);
+}
+
+#[test]
 fn one_copy_goes_to_both_blocks_of_a_cluster() {
     let elements: Vec<f32> = (0..4 * 64).map(|i| i as f32).collect();
     let from = GlobalBuffer::from_slice(&elements);

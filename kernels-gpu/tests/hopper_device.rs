@@ -15,6 +15,8 @@ fn ptx() -> &'static (PathBuf, String) {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder");
         let path = CudaBuilder::new(crate_path)
             .arch(NvvmArch::Compute90a)
+            // For tensormap.replace and its fences.
+            .ptx_version(8, 3)
             .build_args(&["--target-dir", &target.to_string_lossy()])
             .build()
             .unwrap_or_else(|error| panic!("{error}"));
@@ -57,6 +59,14 @@ fn every_instruction_is_there() {
     ];
     for instruction in copy {
         assert!(kernel("copy").contains(instruction), "{instruction}");
+    }
+    let replaced = [
+        "tensormap.replace.tile.global_address.global.b1024.b64 [",
+        "fence.proxy.tensormap::generic.release.gpu;",
+        "fence.proxy.tensormap::generic.acquire.gpu [",
+    ];
+    for instruction in replaced {
+        assert!(kernel("copy_replaced").contains(instruction), "{instruction}");
     }
     let broadcast = [
         ".reqnctapercluster 2",
@@ -116,7 +126,7 @@ fn ptxas_has_nothing_to_say() {
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("warning") && !said.contains("(C7"), "{said}");
     let frames: Vec<_> = said.lines().filter(|line| line.contains("stack frame")).collect();
-    assert_eq!(frames.len(), 8, "{said}");
+    assert_eq!(frames.len(), 9, "{said}");
     let none = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     assert!(frames.iter().all(|frame| frame.trim() == none), "{said}");
 }

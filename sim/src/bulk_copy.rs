@@ -109,6 +109,37 @@ pub fn wait(pending: u32, only_reads: bool) {
     }
 }
 
+/// `tensormap.replace.tile.global_address`: gives a tensor map in global memory another matrix of the same shape, at
+/// the address `matrix`.
+///
+/// # Safety
+/// Without the simulator's checks: `map` is valid for reads and writes.
+#[track_caller]
+pub unsafe fn tensormap_replace_address(map: *mut TensorMapWords, matrix: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { engine::current("tensormap.replace").tensormap_replace_address(map, matrix, Location::caller()) };
+}
+
+/// `fence.proxy.tensormap::generic.release`: makes the thread's changes of tensor maps visible to bulk copies that
+/// [acquire](tensormap_acquire) them.
+#[track_caller]
+pub fn tensormap_release() {
+    let kind = SyncKind::TensorMapFence;
+    if let Some(context) = engine::synchronizing("fence.proxy.tensormap", kind, Location::caller()) {
+        context.tensormap_release();
+    }
+}
+
+/// `fence.proxy.tensormap::generic.acquire`: the block's later bulk copies see the tensor map as threads have
+/// [released](tensormap_release) it.
+#[track_caller]
+pub fn tensormap_acquire(map: *const TensorMapWords) {
+    let kind = SyncKind::TensorMapFence;
+    if let Some(context) = engine::synchronizing("fence.proxy.tensormap", kind, Location::caller()) {
+        context.tensormap_acquire(map.addr());
+    }
+}
+
 /// `fence.proxy.async`: makes the thread's writes to shared memory visible to the async proxy, that is, to bulk copies
 /// and `wgmma`.
 #[track_caller]

@@ -54,6 +54,14 @@ pub enum FaultKind {
         /// Offset of the bytes from the start of the block's shared memory.
         offset: u64,
     },
+    /// A bulk copy uses a tensor map in global memory that a thread of the launch has changed, without the fences of
+    /// the tensor-map proxy between the two (`fence.proxy.tensormap`). The change is in [`SimFault::other`].
+    TensorMapFence {
+        /// Offset of the map from the start of its buffer, in bytes.
+        offset: u64,
+        /// The fence that is missing.
+        step: TensorMapStep,
+    },
     /// The block ends while a bulk copy may still access its shared memory, which another block may have by then.
     ExitDuringCopy {
         /// The copy writes shared memory; otherwise it reads it.
@@ -285,6 +293,16 @@ pub enum AsyncStep {
     Wait,
 }
 
+/// A fence between the change of a tensor map and its use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TensorMapStep {
+    /// That of the thread that has changed it.
+    Release,
+    /// That of the block that uses it.
+    Acquire,
+}
+
 impl FaultKind {
     /// Whether it is a fault or a warning.
     pub fn severity(&self) -> Severity {
@@ -302,6 +320,7 @@ impl FaultKind {
             FaultKind::AsyncPending { .. } => "AsyncPending",
             FaultKind::MissingProxyFence { .. } => "MissingProxyFence",
             FaultKind::CrossProxyWar { .. } => "CrossProxyWar",
+            FaultKind::TensorMapFence { .. } => "TensorMapFence",
             FaultKind::ExitDuringCopy { .. } => "ExitDuringCopy",
             FaultKind::Mbarrier { .. } => "Mbarrier",
             FaultKind::BulkCopy { .. } => "BulkCopy",

@@ -75,6 +75,7 @@ pub use buffer::GlobalBuffer;
 pub use dim::Dim3;
 pub use fault::{
     AsyncStep, FaultKind, LaunchName, MbarrierProblem, OtherAccess, Severity, SimFault, SourceLocation, StackFrame,
+    TensorMapStep,
 };
 pub use launch::{Checks, Launch};
 pub use limits::Limits;

@@ -31,6 +31,8 @@ pub enum SyncKind {
     Fence,
     /// `fence.proxy.async`.
     ProxyFence,
+    /// `fence.proxy.tensormap`.
+    TensorMapFence,
     /// `fence.mbarrier_init`.
     MbarrierInitFence,
     /// `wgmma.fence`.
@@ -50,6 +52,7 @@ impl fmt::Display for SyncKind {
             SyncKind::WgmmaWait => "wgmma wait",
             SyncKind::Fence => "fence",
             SyncKind::ProxyFence => "proxy fence",
+            SyncKind::TensorMapFence => "tensor map fence",
             SyncKind::MbarrierInitFence => "mbarrier init fence",
             SyncKind::WgmmaFence => "wgmma fence",
         })

@@ -6,7 +6,9 @@ use cuda_sim::tensor_map::TensorMapWords;
 
 use crate::{Global, GlobalMut, Shared, mbarrier};
 
-pub use cuda_sim::bulk_copy::{commit, proxy_fence, wait};
+pub use cuda_sim::bulk_copy::{
+    commit, proxy_fence, tensormap_acquire, tensormap_release, tensormap_replace_address, wait,
+};
 pub use cuda_sim::tensor_map;
 
 fn tensor_box<T: Pod>(shared: Shared<T>, index: u32, map: &TensorMapWords, coordinates: [i32; 2]) -> TensorBox {

@@ -49,6 +49,7 @@ mod pipelines;
 mod progress;
 mod scopes;
 mod shared_races;
+mod tensor_maps;
 mod tiles;
 mod warpgroups;
 mod warps;
@@ -83,6 +84,7 @@ const FAMILIES: &[Family] = &[
     clusters::FAMILY,
     distributed::FAMILY,
     hopper::FAMILY,
+    tensor_maps::FAMILY,
     warpgroups::FAMILY,
     launches::FAMILY,
 ];

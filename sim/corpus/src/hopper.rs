@@ -1,4 +1,4 @@
-//! Bugs of published Hopper kernels: TMA loads and stores, tensor maps, mbarriers.
+//! Bugs of published Hopper kernels: TMA loads and stores, mbarriers.
 
 use cuda_sim::tensor_map::{TensorElement, TensorMapParts, TensorMapWords, TensorSwizzle};
 use cuda_sim::{GlobalBuffer, Report};
@@ -12,14 +12,14 @@ use crate::pair::Suite::*;
 use crate::pair::{Family, Twin, numbers, pair};
 
 /// Words of a box: 8 x 4.
-const BOX: usize = 32;
-const BOX_BYTES: u32 = 4 * BOX as u32;
+pub const BOX: usize = 32;
+pub const BOX_BYTES: u32 = 4 * BOX as u32;
 
 /// Bytes of dynamic shared memory of all these kernels: mbarriers, and two stages.
-const BYTES: u32 = 128 + 2 * BOX_BYTES;
+pub const BYTES: u32 = 128 + 2 * BOX_BYTES;
 
 /// The mbarriers at the start of the dynamic shared memory, and the stages after its first 128 bytes.
-fn memory() -> (Shared<u64>, Shared<u32>) {
+pub fn memory() -> (Shared<u64>, Shared<u32>) {
     let start = dynamic_shared_mem::<u8>();
     // SAFETY: the caller's promise; what views and atomics refuse is not executed.
     unsafe {
@@ -31,7 +31,7 @@ fn memory() -> (Shared<u64>, Shared<u32>) {
 }
 
 /// A tensor map of a matrix of 8 columns, in boxes of 8 x 4.
-fn map_of(matrix: &GlobalBuffer<u32>) -> TensorMapWords {
+pub fn map_of(matrix: &GlobalBuffer<u32>) -> TensorMapWords {
     let parts = TensorMapParts {
         address: matrix.as_ptr().expose_provenance() as u64,
         extents: [8, matrix.len() as u64 / 8],
@@ -47,7 +47,7 @@ fn map_of(matrix: &GlobalBuffer<u32>) -> TensorMapWords {
 ///
 /// # Safety
 /// As the [crate] says of kernels.
-unsafe fn init_all(barriers: Shared<u64>, count: u32, arrivals: impl Fn(u32) -> u32) {
+pub unsafe fn init_all(barriers: Shared<u64>, count: u32, arrivals: impl Fn(u32) -> u32) {
     if thread::thread_idx_x() == 0 {
         for barrier in 0..count {
             init(barriers, barrier, arrivals(barrier));
@@ -171,87 +171,6 @@ unsafe fn operands(map: *const TensorMapWords, to: *mut u32, wrong: bool) {
         GlobalMut::new(to, BOX).set(t, a + b);
         wait(barriers, u32::from(wrong), 0);
     }
-}
-
-/// A tensor map in global memory is changed after its first load.
-///
-/// # Safety
-/// As the [crate] says of kernels.
-#[kernel]
-unsafe fn changing_map(map: *mut u64, second: u64, to: *mut u32, wrong: bool) {
-    let t = thread::thread_idx_x() as usize;
-    let (barriers, words) = memory();
-    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
-    unsafe {
-        init_all(barriers, 1, |_| 1);
-        for step in 0..2_u32 {
-            if t == 0 {
-                arrive_expect_tx(barriers, 0, BOX_BYTES);
-                load_2d(words, 0, &*map.cast(), [0, 0], (barriers, 0)); // against: map_changed_during_load
-                if wrong && step == 0 {
-                    GlobalMut::new(map, 16).set(1, second); // expect: map_changed_during_load GlobalRace
-                }
-            }
-            wait(barriers, 0, step & 1);
-            GlobalMut::new(to, 2 * BOX).set(BOX * step as usize + t, words.get(t));
-            proxy_fence();
-            thread::sync_threads();
-            if t == 0 && !wrong && step == 0 {
-                GlobalMut::new(map, 16).set(1, second);
-            }
-        }
-    }
-}
-
-/// The same with stores, to two matrices.
-///
-/// # Safety
-/// As the [crate] says of kernels.
-#[kernel]
-unsafe fn changing_map_of_stores(map: *mut u64, second: u64, wrong: bool) {
-    let t = thread::thread_idx_x() as usize;
-    let (_, words) = memory();
-    // SAFETY: the caller's promise; what views and atomics refuse is not executed.
-    unsafe {
-        words.set(t, t as u32);
-        proxy_fence();
-        thread::sync_threads();
-        if t == 0 {
-            for step in 0..2 {
-                store_2d(&*map.cast(), [0, 0], words, 0); // against: map_changed_during_store
-                commit();
-                if !wrong {
-                    wait_for_stores(0, true);
-                }
-                if step == 0 {
-                    GlobalMut::new(map, 16).set(1, second); // expect: map_changed_during_store GlobalRace
-                }
-            }
-            wait_for_stores(0, false);
-        }
-    }
-}
-
-fn run_changing_map(t: Twin) -> Report {
-    let (first, second) = (numbers(BOX as u32), numbers(BOX as u32));
-    let (words, other) = (GlobalBuffer::from_slice(&map_of(&first)), map_of(&second));
-    let launch = t.launch(1, 32).dynamic_shared_bytes(BYTES);
-    t.map(
-        launch,
-        0,
-        // SAFETY: as the crate says of launches.
-        |_, to| unsafe { changing_map(words.as_mut_ptr(), other[1], to, t.wrong) },
-        (0..64).map(|i| i % 32),
-    )
-}
-
-fn run_changing_map_of_stores(t: Twin) -> Report {
-    let (first, second) = (GlobalBuffer::uninit(BOX), GlobalBuffer::uninit(BOX));
-    let (words, other) = (GlobalBuffer::from_slice(&map_of(&first)), map_of(&second));
-    let launch = t.launch(1, 32).dynamic_shared_bytes(BYTES);
-    // SAFETY: as the crate says of launches.
-    let report = launch.run(|| unsafe { changing_map_of_stores(words.as_mut_ptr(), other[1], t.wrong) });
-    t.checked(report, &second, 0..32)
 }
 
 /// What an epilogue that stores two boxes from one buffer lacks.
@@ -433,8 +352,6 @@ pub const FAMILY: Family = Family {
                 sums,
             )
         }),
-        pair("map_changed_during_load", Trackers, run_changing_map),
-        pair("map_changed_during_store", Trackers, run_changing_map_of_stores),
         pair("store_not_committed", Trackers, |t| run_epilogue(t, Epilogue::Commit)),
         pair("buffer_written_during_store", Trackers, |t| {
             run_epilogue(t, Epilogue::Wait)

@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::Op;
+use super::tensor_maps::MapWrite;
 
 mod compact;
 mod record;
@@ -177,6 +178,25 @@ impl GlobalShadow {
     /// The last plain write to the byte at `offset`, if there was one.
     #[cold]
     pub(crate) fn last_write(&self, offset: usize) -> Option<GlobalConflict> {
+        // A reported race replaces the operation.
+        self.last_write_record(offset).map(|write| GlobalConflict {
+            op: Op::Write,
+            ..write.conflict()
+        })
+    }
+
+    /// The block, the thread and the epoch of the last plain write to the byte at `offset`, and its location.
+    pub(crate) fn last_writer(&self, offset: usize) -> Option<(MapWrite, u32)> {
+        let write = self.last_write_record(offset)?;
+        let writer = MapWrite {
+            block: write.block(),
+            thread: write.thread(),
+            epoch: write.epoch(),
+        };
+        Some((writer, write.conflict().location))
+    }
+
+    fn last_write_record(&self, offset: usize) -> Option<Record> {
         let chunk = self.chunks.get(offset >> CHUNK_SHIFT)?.get()?;
         let _guard = chunk.lock.lock();
         let offset = offset & (CHUNK_BYTES - 1);
@@ -187,11 +207,7 @@ impl GlobalShadow {
                 wide.levels[usize::from(level)].writes.get()?[offset >> (WIDEST_SHIFT - level)].load()
             }
         };
-        // A reported race replaces the operation.
-        (write.accessor != 0).then(|| GlobalConflict {
-            op: Op::Write,
-            ..write.conflict()
-        })
+        (write.accessor != 0).then_some(write)
     }
 
     /// Whether a plain read by `block` adds nothing: these cells were never written, and two other blocks of its

@@ -5,6 +5,7 @@
 //!   atomics and fences.
 //! - [`agents`]: asynchronous operations as pseudo-threads. [`mbarrier`]: phases of barriers in shared memory.
 //! - [`matrix_descriptor`]: the layout of `wgmma` operands.
+//! - [`tensor_maps`]: fences of the tensor-map proxy.
 //! - [`scopes`]: atomics of block scope that blocks share.
 //! - [`in_flight`]: pending `cp.async` copies.
 //! - [`shadow`], [`global_shadow`]: the last accesses to each word, and races with them.
@@ -24,6 +25,7 @@ pub(crate) mod scopes;
 pub(crate) mod shadow;
 pub(crate) mod source_locations;
 pub(crate) mod sync_vars;
+pub(crate) mod tensor_maps;
 pub(crate) mod traffic;
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::analysis::global_shadow::GlobalShadow;
 use crate::analysis::grid_clock::launch_and_block;
 use crate::analysis::scopes::AtomicScopes;
 use crate::analysis::sync_vars::GridSync;
+use crate::analysis::tensor_maps::TensorMapFences;
 use crate::budget::Budget;
 use crate::buffer::Allocation;
 use crate::dim::Dim3;
@@ -173,6 +174,7 @@ pub(super) struct Run {
     pub(super) watchdog: Watchdog,
     pub(super) order: Arc<GridSync>,
     pub(super) scopes: AtomicScopes,
+    pub(super) tensor_maps: TensorMapFences,
     buffers: Mutex<Vec<Arc<TrackedBuffer>>>,
     locations: RwLock<Vec<&'static Location<'static>>>,
     blocks_race: AtomicBool,
@@ -285,6 +287,7 @@ pub(crate) fn run(request: &Request<'_>) -> Outcome {
         watchdog: Watchdog::default(),
         order: Default::default(),
         scopes: AtomicScopes::default(),
+        tensor_maps: TensorMapFences::default(),
         buffers: Mutex::default(),
         locations: RwLock::default(),
         blocks_race: AtomicBool::new(false),

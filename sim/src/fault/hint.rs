@@ -2,7 +2,7 @@
 
 use crate::access::{AccessKind, Space};
 
-use super::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault};
+use super::{AsyncStep, FaultKind, MbarrierProblem, OtherAccess, SimFault, TensorMapStep};
 
 impl SimFault {
     /// What would mend the fault, in one line. `None` where its text says so, or nothing general can be said.
@@ -28,6 +28,14 @@ impl SimFault {
             FaultKind::CrossProxyWar { .. } => {
                 "execute fence.proxy.async after the load, before the barrier that lets the copy start"
             }
+            FaultKind::TensorMapFence { step, .. } => match step {
+                TensorMapStep::Release => {
+                    "the thread that changes the map must execute fence.proxy.tensormap::generic.release after that"
+                }
+                TensorMapStep::Acquire => {
+                    "execute fence.proxy.tensormap::generic.acquire on the map before this, in the same block"
+                }
+            },
             FaultKind::ExitDuringCopy { writes } => match writes {
                 true => "wait for the copy's mbarrier phase before the block ends",
                 false => "the thread that started it must execute cp.async.bulk.wait_group.read 0 before it ends",

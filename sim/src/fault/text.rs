@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AsyncStep, FaultKind};
+use super::{AsyncStep, FaultKind, TensorMapStep};
 
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,6 +34,16 @@ impl fmt::Display for FaultKind {
                 "warning: cross-proxy WAR without fence: the async proxy writes byte {offset} of shared memory, which \
                  a thread has read"
             ),
+            FaultKind::TensorMapFence { offset, step } => {
+                let step = match step {
+                    TensorMapStep::Release => "no release fence of the thread that has changed it",
+                    TensorMapStep::Acquire => "no acquire fence since it was changed",
+                };
+                write!(
+                    f,
+                    "tensor map at byte {offset} of the buffer: {step} (fence.proxy.tensormap)"
+                )
+            }
             FaultKind::ExitDuringCopy { writes } => {
                 let access = if *writes { "writes" } else { "reads" };
                 write!(f, "the block ends while a bulk copy still {access} its shared memory")

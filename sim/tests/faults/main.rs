@@ -57,6 +57,7 @@ programs! {
     shared_limit: SharedLimit;
     shared_race: SharedRace;
     stack_overflow: StackOverflow;
+    tensor_map_fence: TensorMapFence;
     time_limit: TimeLimit;
     uninitialized_read: UninitializedRead;
     view_overlap: ViewOverlap;

@@ -3,7 +3,7 @@
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
 
-use crate::ptx::tensor_map::TensorMap;
+use crate::ptx::tensor_map::{self, TensorMap};
 use crate::ptx::{bulk_copy, mbarrier};
 
 /// Boxes of 64 x 8 elements of 2 bytes.
@@ -38,6 +38,40 @@ pub unsafe fn copy(#[grid_constant] from: &TensorMap, #[grid_constant] to: &Tens
             bulk_copy::wait_read::<0>();
             bulk_copy::wait::<0>();
             mbarrier::invalidate(full, 0);
+        }
+    }
+}
+
+/// Gives `from` the matrix at `matrix`, and copies its first box.
+///
+/// # Safety
+/// One block of 32 threads; `from` is in global memory, of a matrix of the same shape as the one at `matrix`; both maps
+/// have boxes of 64 x 8 elements of 2 bytes.
+#[kernel]
+pub unsafe fn copy_replaced(from: *mut TensorMap, matrix: u64, #[grid_constant] to: &TensorMap) {
+    // SAFETY: see each step.
+    unsafe {
+        let tile = Shared::new(shared_array![Box; 1].cast::<u16>(), 512);
+        let full = Shared::new(shared_array![u64; 1], 1);
+        let lane = thread::thread_idx_x();
+        if lane == 0 {
+            mbarrier::init(full, 0, 1);
+            mbarrier::fence_init();
+            // No copy uses the map yet.
+            tensor_map::replace_address(from, matrix);
+            tensor_map::fence_release();
+        }
+        // RAW: the map and the barrier.
+        thread::sync_threads();
+        if lane == 1 {
+            tensor_map::fence_acquire(from);
+            mbarrier::arrive_expect_tx(full, 0, 1024);
+            bulk_copy::load_2d(tile, 0, &*from, [0, 0], (full, 0));
+            // RAW: the tile is filled.
+            mbarrier::wait(full, 0, 0);
+            bulk_copy::store_2d(to, [0, 0], tile, 0);
+            bulk_copy::commit();
+            bulk_copy::wait::<0>();
         }
     }
 }

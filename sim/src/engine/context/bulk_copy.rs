@@ -293,10 +293,12 @@ impl BlockContext {
         }
     }
 
-    /// Enters the operation's read of its tensor map, where that is in a buffer: it must not change meanwhile.
+    /// Enters the operation's read of its tensor map, where that is in a buffer: it must not change meanwhile, and
+    /// fences must follow earlier changes.
     fn read_map(&self, operation: Operation, tensor: &TensorBox, location: &'static Location<'static>) {
-        if self.buffer_of(tensor.map_address).is_some() {
+        if let Some(buffer) = self.buffer_of(tensor.map_address) {
             let bytes = size_of_val(&tensor.map);
+            self.check_map_fences(buffer, tensor.map_address, location);
             self.operation_on_global(operation, Op::Read, tensor.map_address, bytes, location);
         }
     }

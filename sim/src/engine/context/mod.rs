@@ -10,7 +10,7 @@
 //! | [`Views`] | views of shared memory that overlap | [`views`] |
 //! | [`GlobalMemory`] | the buffers that the block has accessed | [`global_memory`] |
 //! | [`Analysis`] | order, races, traffic | [`analysis`], [`memory`], [`agent`], [`async_copy`], [`atomics`] |
-//! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`bulk_bytes`], [`groups`] |
+//! | [`BulkCopies`] | TMA loads and stores under way | [`bulk_copy`], [`bulk_bytes`], [`groups`], [`tensor_map`] |
 //! | [`Warpgroups`] | `wgmma`: rendezvous, fences, groups | [`warpgroup`] |
 //! | [`Barriers`] | barriers, named ones, mbarriers | [`barrier`], [`call_site`], [`named_barrier`], [`mbarrier`] |
 //! | [`Dependents`] | the launch after this one: when it may start | [`griddepcontrol`] |
@@ -19,8 +19,8 @@
 //! | [`WorkerWatch`] | the watchdog's view of this worker | [`watchdog`](super::watchdog) |
 //! | [`FaultLog`] | faults, panics, output, call stacks | [`faults`], [`watched`] |
 //!
-//! Instructions of a whole warp are in [`warp_rendezvous`] and [`matrix`]; [`transfer`] counts those that are executed as
-//! a whole.
+//! Instructions of a whole warp are in [`warp_rendezvous`] and [`matrix`]; [`transfer`] counts those that are executed
+//! as a whole.
 //!
 //! A context is used by one thread of the operating system. The scheduler and the simulated thread that it resumed
 //! share it by reference and never run at the same time; all state is in cells.
@@ -47,6 +47,7 @@ mod mbarrier;
 mod memory;
 mod named_barrier;
 mod shared_memory;
+mod tensor_map;
 mod threads;
 mod transfer;
 mod views;
