@@ -2,6 +2,8 @@
 //!
 //!     mutants verdicts     the verdict on every mutant and unchanged kernel
 //!     mutants traffic      wavefronts and sectors of the counted launches
+//!     mutants schedules    how many mutants each choice of schedules finds, and its time, as a table; with the path of
+//!                          a page, there, after the line `<!-- mutants schedules -->`
 //!     mutants try PART     verdicts and times of subjects with PART in their name, under three schedules, as text
 
 use std::process::ExitCode;
@@ -65,6 +67,48 @@ fn line(subject: &Subject) -> Line {
     }
 }
 
+/// The line of a page that the table of the schedules follows.
+const MARK: &str = "<!-- mutants schedules -->\n";
+
+/// The table of the schedules. Every mutant that is wrong counts as found if anything is reported of it or its result
+/// is wrong; the times are those of the right kernels, unchanged or changed without harm, and of the wrong ones.
+fn schedules() -> String {
+    let is_wrong = |subject: &&Subject| !matches!(subject.expect(), Expect::Clean | Expect::Slower);
+    let subjects = all();
+    let (wrong, right): (Vec<&Subject>, Vec<&Subject>) = subjects.iter().partition(is_wrong);
+    let run = |subjects: &[&Subject], schedule| {
+        let started = Instant::now();
+        let reported = subjects
+            .iter()
+            .filter(|subject| verdict::of(subject, schedule).summary() != "clean");
+        (reported.count(), started.elapsed().as_secs_f64())
+    };
+    let mut table = format!(
+        "| schedule | mutants found | false alarms | {} right kernels, seconds | mutants, seconds |\n\
+         |---|--:|--:|--:|--:|\n",
+        right.len()
+    );
+    for schedule in [Schedule::Forward, Schedule::Standard, Schedule::All] {
+        let ((alarms, of_right), (found, of_wrong)) = (run(&right, schedule), run(&wrong, schedule));
+        let mutants = wrong.len();
+        table += &format!("| `{schedule}` | {found} of {mutants} | {alarms} | {of_right:.1} | {of_wrong:.1} |\n");
+    }
+    table
+}
+
+/// Puts a table into a page, in place of the one that follows the mark.
+fn put(table: &str, path: &str) -> Result<(), String> {
+    let page = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let (before, after) = page
+        .split_once(MARK)
+        .ok_or_else(|| format!("{path} has no line {MARK}"))?;
+    let rest: String = after
+        .split_inclusive('\n')
+        .skip_while(|line| line.starts_with('|'))
+        .collect();
+    std::fs::write(path, format!("{before}{MARK}{table}{rest}")).map_err(|error| format!("{path}: {error}"))
+}
+
 /// Prints the verdicts on the subjects with `part` in their name, for authors of table rows.
 fn try_out(part: &str) -> ExitCode {
     let mut unexpected = 0;
@@ -91,6 +135,18 @@ fn main() -> ExitCode {
     {
         return try_out(part);
     }
+    if arguments.first().is_some_and(|command| command == "schedules") {
+        let table = schedules();
+        let written = arguments.get(1).map_or(Ok(()), |path| put(&table, path));
+        print!("{table}");
+        return match written {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("{problem}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let text = match arguments.first().map(String::as_str) {
         Some("verdicts") => {
             let lines: Vec<Line> = all().iter().map(line).collect();
@@ -108,7 +164,7 @@ fn main() -> ExitCode {
             }
         }
         _ => {
-            eprintln!("usage: mutants verdicts | traffic | try PART");
+            eprintln!("usage: mutants verdicts | traffic | schedules [PAGE] | try PART");
             return ExitCode::from(2);
         }
     };
