@@ -1,5 +1,5 @@
 //! `examples/hello-shared` and `examples/smem-spilling` as their readers meet them: workspaces of their own, built and
-//! started.
+//! started. And the example `ndarray` of the library.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -36,6 +36,12 @@ fn the_kernels_of_hello_shared_are_tested_in_the_simulator() {
 }
 
 #[test]
+fn the_kernels_of_hello_shared_have_the_property_that_their_test_states() {
+    let (status, stdout, stderr) = cargo("hello-shared", &["test", "--quiet", "--locked", "--test", "property"]);
+    assert!(status == Some(0) && stdout.contains("1 passed"), "{stdout}\n{stderr}");
+}
+
+#[test]
 fn hello_shared_builds_and_either_runs_or_says_what_is_missing() {
     let (status, stdout, stderr) = cargo("hello-shared", &["run", "--quiet", "--locked"]);
     match status {
@@ -47,6 +53,17 @@ fn hello_shared_builds_and_either_runs_or_says_what_is_missing() {
         ),
         _ => panic!("{status:?}\n{stdout}\n{stderr}"),
     }
+}
+
+#[test]
+fn products_of_ndarray_matrices_are_those_of_ndarray() {
+    let example = ["run", "--quiet", "--locked", "-p", "tilewright", "--example", "ndarray"];
+    let (status, stdout, stderr) = cargo("..", &example);
+    assert_eq!(
+        (status, stdout.matches("equal to").count()),
+        (Some(0), 5),
+        "{stdout}\n{stderr}"
+    );
 }
 
 #[test]

@@ -61,6 +61,8 @@
 //! println!("{} on {}", report.kernel, report.backend);
 //! # Ok::<(), tilewright::Error>(())
 //! ```
+//!
+//! The example `ndarray` does so for matrices of that crate, without a copy where they are row-major or column-major.
 
 pub mod check;
 pub mod device;
