@@ -38,8 +38,20 @@ fn is_of_the_simulator(file: &Path) -> bool {
         || file.components().any(|part| is_coroutines(part.as_os_str()))
 }
 
-/// The source line of an instruction: the innermost one outside the standard library.
+/// Runs `look_up` on a stack of its own. Reading debug information takes more than a fiber has, above all where it is
+/// not optimized, and a fiber that a signal ends half-way would leave the reader's cache in pieces.
+fn on_own_stack<T: Send + 'static>(look_up: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    // Not a scoped thread: a fiber that is ended while it waits must leave nothing borrowed.
+    std::thread::Builder::new().spawn(look_up).ok()?.join().ok()
+}
+
+/// The source line of an instruction: the innermost one outside the standard library. `None` also where no thread can
+/// be started to look for it.
 pub(super) fn line_of(instruction: usize) -> Option<SourceLocation> {
+    on_own_stack(move || find_line(instruction))?
+}
+
+fn find_line(instruction: usize) -> Option<SourceLocation> {
     let here = std::env::current_dir().unwrap_or_default();
     let mut found = None;
     // `resolve` takes return addresses, which follow the instruction in question.
@@ -59,8 +71,13 @@ pub(super) fn line_of(instruction: usize) -> Option<SourceLocation> {
 }
 
 /// The frames of user code among those that these addresses return to, in the same order, with inlined ones. Files have
-/// the paths that debug information has for them.
+/// the paths that debug information has for them. None where no thread can be started to look for them.
 pub(super) fn frames_of(returns: impl Iterator<Item = usize>) -> Vec<StackFrame> {
+    let returns: Vec<usize> = returns.collect();
+    on_own_stack(|| find_frames(returns)).unwrap_or_default()
+}
+
+fn find_frames(returns: Vec<usize>) -> Vec<StackFrame> {
     let mut frames = Vec::new();
     for address in returns {
         backtrace::resolve(std::ptr::without_provenance_mut(address), |symbol| {
