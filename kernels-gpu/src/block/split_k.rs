@@ -108,7 +108,7 @@ pub unsafe fn reduce<E, const M: usize, const N: usize>(
             let own = slot_elem(slot);
             // SAFETY: the slot is this CTA's: first that of its split, later that of the group that it has added up.
             unsafe {
-                unrolled!(M, at most 16, |i| {
+                unrolled!(const M, at most 16, |i| {
                     for j in 0..N {
                         workspace.set(own + (i * N + j) * threads, acc[i][j]);
                     }
@@ -141,7 +141,7 @@ pub unsafe fn reduce<E, const M: usize, const N: usize>(
             if !unsafe { group.broadcast(last) } {
                 return false;
             }
-            unrolled!(M, at most 16, |i| {
+            unrolled!(const M, at most 16, |i| {
                 for j in 0..N {
                     acc[i][j] = 0.0;
                 }
@@ -151,7 +151,7 @@ pub unsafe fn reduce<E, const M: usize, const N: usize>(
                 let at = slot_elem(from);
                 // SAFETY: a slot of the group, whose CTA has been counted.
                 unsafe {
-                    unrolled!(M, at most 16, |i| {
+                    unrolled!(const M, at most 16, |i| {
                         for j in 0..N {
                             acc[i][j] += workspace.get(at + (i * N + j) * threads);
                         }

@@ -37,9 +37,9 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
         }
         let epilogue = Epilogue::new(params);
         let first_column = position.column + position.warp_column + c_place(thread::thread_idx_x() % 32, 0).1;
-        unrolled!(N, at most 16, |j| {
+        unrolled!(const N, at most 16, |j| {
             let bias = epilogue.bias(first_column + 8 * j as u32);
-            unrolled!(M, at most 8, |i| {
+            unrolled!(const M, |i| {
                 let [above, above_next, below, below_next] = acc[i][j];
                 let [above, above_next] = epilogue.apply([above, above_next], bias);
                 let [below, below_next] = epilogue.apply([below, below_next], bias);
@@ -87,8 +87,8 @@ unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usi
     // SAFETY: the part is the warp's own, and the stages hold those of all warps. A vector is inside C or outside.
     unsafe {
         let own = stages.part((warp * elems) as usize, elems as usize);
-        unrolled!(M, at most 8, |i| {
-            unrolled!(N, at most 16, |j| {
+        unrolled!(const M, |i| {
+            unrolled!(const N, at most 16, |j| {
                 let mut half = 0;
                 while half < 2 {
                     let (row, column) = c_place(lane, 2 * half);
@@ -169,8 +169,8 @@ impl<O: Narrowed> DirectStore<O> {
     /// No other thread accesses the lane's elements.
     #[inline(always)]
     unsafe fn scale<E, const M: usize, const N: usize>(self, acc: &mut Accumulators<M, N>, params: &GemmParams<E>) {
-        unrolled!(M, at most 8, |i| {
-            unrolled!(N, at most 16, |j| {
+        unrolled!(const M, |i| {
+            unrolled!(const N, at most 16, |j| {
                 acc[i][j] = acc[i][j].map(|sum| params.alpha * sum);
                 let mut half = 0;
                 while half < 2 && params.beta != 0.0 {
@@ -197,8 +197,8 @@ impl<O: Narrowed> DirectStore<O> {
     /// No other thread accesses the lane's elements.
     #[inline(always)]
     unsafe fn store<const M: usize, const N: usize>(self, acc: &Accumulators<M, N>) {
-        unrolled!(M, at most 8, |i| {
-            unrolled!(N, at most 16, |j| {
+        unrolled!(const M, |i| {
+            unrolled!(const N, at most 16, |j| {
                 let mut half = 0;
                 while half < 2 {
                     let (index, inside) = self.pair(i, j, half);

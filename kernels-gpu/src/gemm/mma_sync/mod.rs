@@ -188,7 +188,7 @@ where
     let k_blocks = const { T::TILE.k / TensorTile::MMA_ATOM };
     let mut k = 0;
     while k < params.k {
-        unrolled!(k_blocks, at most 8, |k_block| {
+        unrolled!(const T::TILE.k / TensorTile::MMA_ATOM, |k_block| {
             let (now, next) = ((k_block % 2) as usize, ((k_block + 1) % 2) as usize);
             if k_block + 1 == k_blocks {
                 pipeline.wait();
@@ -217,7 +217,7 @@ fn mma_tile<E: TensorElement, const M: usize, const N: usize>(
     a: &[FragmentA; M],
     b: &[FragmentB; N],
 ) {
-    unrolled!(M, at most 8, |i| {
+    unrolled!(const M, |i| {
         let mut column = 0;
         while column < N {
             let j = if i % 2 == 0 { column } else { N - 1 - column };

@@ -58,7 +58,7 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let scaled = |acc: f32, index: usize, inside: bool| {
         linear_combination(params.alpha, acc, params.beta, || source(index, inside))
     };
-    unrolled!(M, at most 16, |i| {
+    unrolled!(const M, at most 16, |i| {
         let row = position.row + (i / 4) as u32 * (4 * BlockTile::LANES_M) + (i % 4) as u32;
         let mut vector = 0;
         while vector < N / 4 {

@@ -87,11 +87,9 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
         )
     };
     let loads_a = const { OperandTile::a(T::TILE).loads::<LA>() };
-    let loads = const { OperandTile::a(T::TILE).loads::<LA>() + OperandTile::b(T::TILE).loads::<LB>() };
+    let loads = const { loads_of_k_tile::<T, LA, LB>() };
     // Loads at each k but the last, which waits.
-    let loads_per_k = const {
-        (OperandTile::a(T::TILE).loads::<LA>() + OperandTile::b(T::TILE).loads::<LB>()).div_ceil(T::TILE.k - 1)
-    };
+    let loads_per_k = const { loads_of_k_tile::<T, LA, LB>().div_ceil(T::TILE.k - 1) };
 
     // The k-tile that is loaded, and its stage.
     let mut load_k = k_begin;
@@ -126,7 +124,7 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     }
     let mut stage = 0;
     while stage + 1 < tile.stages {
-        unrolled!(loads, |number| load!(number));
+        unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| load!(number));
         commit_k_tile!();
         stage += 1;
     }
@@ -156,7 +154,7 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     fragments(&mut from_a[0], &mut from_b[0], stage, 0);
     let mut k = k_begin;
     while k < k_end {
-        unrolled!(tile.k, |kk| {
+        unrolled!(const T::TILE.k, at most 40, |kk| {
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == tile.k {
                 commit_k_tile!();
@@ -168,7 +166,9 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
                 fragments(&mut from_a[next], &mut from_b[next], stage, 0);
             } else {
                 fragments(&mut from_a[next], &mut from_b[next], stage, kk + 1);
-                unrolled!(loads_per_k, at most 8, |number| load!(kk * loads_per_k + number));
+                unrolled!(const loads_of_k_tile::<T, LA, LB>().div_ceil(T::TILE.k - 1), |number| {
+                    load!(kk * loads_per_k + number)
+                });
             }
             outer_product(&mut acc, &from_a[now], &from_b[now]);
         });
@@ -183,10 +183,15 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     unsafe { epilogue::store::<T, M, N>(acc, position, params) };
 }
 
+/// Loads of one thread per k-tile.
+const fn loads_of_k_tile<T: Tile, LA: OperandMajor, LB: OperandMajor>() -> u32 {
+    OperandTile::a(T::TILE).loads::<LA>() + OperandTile::b(T::TILE).loads::<LB>()
+}
+
 /// `acc += a * b^T`, row by row in serpentine order: consecutive FMA share an operand, which the reuse cache holds.
 #[inline(always)]
 fn outer_product<const M: usize, const N: usize>(acc: &mut [[f32; N]; M], a: &[f32; M], b: &[f32; N]) {
-    unrolled!(M, at most 16, |i| {
+    unrolled!(const M, at most 16, |i| {
         let mut column = 0;
         while column < N {
             let j = if i % 2 == 0 { column } else { N - 1 - column };
