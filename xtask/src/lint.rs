@@ -79,7 +79,7 @@ fn other_systems(sh: &Shell) -> anyhow::Result<()> {
         }
     }
     let targets = TARGETS.iter().flat_map(|target| ["--target", target]);
-    // What build scripts use is compiled once more for this selection of packages, and runs hardly here.
+    // What build scripts use is compiled once more for this selection of packages, and hardly runs here.
     let unoptimized = ["cuda_builder", "cuda_sim", "zlib-rs", "sha2"]
         .map(|package| format!("profile.dev.package.{package}.opt-level=0"))
         .into_iter()

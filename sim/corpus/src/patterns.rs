@@ -137,8 +137,8 @@ const HEAD: &str = "
 Each is a bug that the tracker of a public project describes, as a pair of ours; no source is copied. `CrossProxyWar` is
 a warning: the memory model asks for the fence, and the vendor's own kernels do without it. The last columns are of
 mutants of the `wgmma` kernels with the same mistake, [as they ran on a GPU](results/README.md#mutants): the result
-without a tool, and what `compute-sanitizer` reports of them with each of its four tools. A dash: none of our kernels
-has the place for the mistake.
+without a tool, and which of the four tools of `compute-sanitizer` report them, or did not end (`no end`). Reports that
+are false are left out. A dash: none of our kernels has the place for the mistake.
 
 | reported | mistake | pairs | found as | right twin | mutants | on a GPU | compute-sanitizer |
 |---|---|---|---|---|---|---|---|
@@ -146,10 +146,13 @@ has the place for the mistake.
 
 /// What is filed of the mutants on a GPU: the result without a tool, and the reports of the tools.
 fn filed() -> BTreeMap<String, [String; 2]> {
-    const NO_REPORT: [&str; 2] = ["-", "no end"];
-    /// `initcheck` does not know the writes of TMA, and ends with this for kernels without a mistake, too.
-    const FALSE_REPORT: &str = "Host API memory access error";
     let results: Value = serde_json::from_str(include_str!("../../../docs/results/h200-mutants.json")).expect("JSON");
+    // `MUTANT TOOL: why`, where `why` says so if the report is of something that the kernel does not do.
+    let explained = include_str!("../../../docs/results/mutants-explained.txt").lines();
+    let false_reports: Vec<&str> = explained
+        .filter_map(|line| line.split_once(": "))
+        .filter_map(|(of, why)| why.starts_with("false").then_some(of))
+        .collect();
     let rows = results["rows"].as_array().expect("a table").iter();
     rows.map(|row| {
         let cells: Vec<&str> = row
@@ -158,19 +161,26 @@ fn filed() -> BTreeMap<String, [String; 2]> {
             .iter()
             .filter_map(Value::as_str)
             .collect();
-        let [name, _, _, alone, tools @ .., _] = &cells[..] else {
+        let [name, _, _, alone, of_tools @ .., _] = &cells[..] else {
             panic!("{row}")
         };
-        let mut reports: Vec<String> = ["memcheck", "racecheck", "initcheck", "synccheck"]
+        let mut reports = Vec::new();
+        for (tool, report) in ["memcheck", "racecheck", "initcheck", "synccheck"]
             .into_iter()
-            .zip(tools)
-            .filter(|(_, report)| !NO_REPORT.contains(report) && **report != FALSE_REPORT)
-            .map(|(tool, _)| tool.to_owned())
-            .collect();
-        if reports.is_empty() {
-            reports.push("nothing".to_owned());
+            .zip(of_tools)
+        {
+            match *report {
+                "-" => {}
+                "no end" | "tool failed" => reports.push(format!("{tool} {report}")),
+                _ if false_reports.contains(&format!("{name} {tool}").as_str()) => {}
+                _ => reports.push(tool.to_owned()),
+            }
         }
-        ((*name).to_owned(), [(*alone).to_owned(), reports.join(", ")])
+        let reports = match reports.len() {
+            0 => "nothing".to_owned(),
+            _ => reports.join(", "),
+        };
+        ((*name).to_owned(), [(*alone).to_owned(), reports])
     })
     .collect()
 }
