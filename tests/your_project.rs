@@ -72,9 +72,10 @@ fn project(name: &str, manifest: &str) -> PathBuf {
     folder
 }
 
-/// Where what these projects have in common is compiled once.
-fn target() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("your-project-target")
+/// What these projects have in common with this workspace is not compiled again.
+fn target() -> &'static Path {
+    let of_tests = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    of_tests.parent().expect("it is inside the target folder")
 }
 
 fn cargo(folder: &Path, arguments: &[&str]) -> Output {

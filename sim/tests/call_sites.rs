@@ -161,3 +161,28 @@ fn both_sides_of_a_race_have_their_call_stacks() {
         assert_eq!(called_at(&other.stack) + 3, called_at(&fault.stack), "{report}");
     }
 }
+
+/// Calls itself until this much of the simulated thread's stack is taken.
+#[inline(never)]
+fn below(bytes: usize, top: usize, kernel: &dyn Fn()) {
+    let here = [0_u8; 256];
+    if top - black_box(&here).as_ptr().addr() < bytes {
+        below(bytes, top, kernel);
+    } else {
+        kernel();
+    }
+    black_box(&here);
+}
+
+/// Debug information is read on another stack: what that takes would overflow the 48 KiB of a simulated thread.
+#[test]
+fn a_thread_with_little_stack_left_has_a_call_stack() {
+    // SAFETY: the kernel accesses no other memory.
+    let kernel = || unsafe { racing_helpers() };
+    let report = Launch::new(1, 64).run(|| {
+        let top = [0_u8; 1];
+        below(32 << 10, black_box(&top).as_ptr().addr(), &kernel);
+    });
+    assert_eq!(kinds(&report), ["SharedRace"], "{report}");
+    assert_eq!(report.faults[0].stack.len(), 2, "{report}");
+}
