@@ -171,7 +171,7 @@ fn filed() -> BTreeMap<String, [String; 2]> {
         {
             match *report {
                 "-" => {}
-                "no end" | "tool failed" => reports.push(format!("{tool} {report}")),
+                "no end" | "tool failed" | "not run" => reports.push(format!("{tool} {report}")),
                 _ if false_reports.contains(&format!("{name} {tool}").as_str()) => {}
                 _ => reports.push(tool.to_owned()),
             }
