@@ -1,7 +1,7 @@
 //! `examples/hello-shared` and `examples/smem-spilling` as their readers meet them: workspaces of their own, built and
 //! started. And the example `ndarray` of the library.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The exit status that the examples document for "no driver or no GPU".
@@ -16,20 +16,22 @@ fn cargo(example: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
         // On a GPU it would measure for minutes in a debug build.
         command.env("CUDA_VISIBLE_DEVICES", "");
     }
-    let Output { status, stdout, stderr } = command
+    run(command
         .args(arguments)
         .current_dir(examples.join(example))
-        .env(
-            "CARGO_TARGET_DIR",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(""),
-        )
-        .output()
-        .expect("cargo starts");
-    (status.code(), text(stdout), text(stderr))
+        .env("CARGO_TARGET_DIR", in_target("")))
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
+/// A path in the target folder of this workspace.
+fn in_target(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(path)
+}
+
+/// Runs a program: its exit status, what it prints, what it complains of.
+fn run(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code(), text(stdout), text(stderr))
 }
 
 #[test]
@@ -60,17 +62,16 @@ fn hello_shared_builds_and_either_runs_or_says_what_is_missing() {
 
 #[test]
 fn products_of_ndarray_matrices_are_those_of_ndarray() {
-    // Not `run`, which takes one package: with its features alone, dozens of crates would be compiled once more.
+    // Readers call `cargo run -p tilewright`. That selects features for one package, with which dozens of crates would
+    // be compiled once more; that the library builds by itself is the subject of your_project.rs.
     let (status, _, stderr) = cargo(
         "..",
         &["build", "--quiet", "--locked", "--workspace", "--example", "ndarray"],
     );
     assert_eq!(status, Some(0), "{stderr}");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("debug/examples/ndarray");
-    let output = Command::new(program).output().expect("the example starts");
-    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    let (status, stdout, stderr) = run(&mut Command::new(in_target("debug/examples/ndarray")));
     assert_eq!(
-        (output.status.code(), stdout.matches("equal to").count()),
+        (status, stdout.matches("equal to").count()),
         (Some(0), 5),
         "{stdout}\n{stderr}"
     );
