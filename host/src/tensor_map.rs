@@ -56,6 +56,7 @@ pub(crate) fn maps(
             address,
             extents: [columns.max(1) as u64, rows.max(1) as u64],
             stride_bytes: (ld as u64 * element.bytes()).max(UNIT),
+            planes: None,
             box_extents: [box_columns, box_rows.max(1)],
             element,
             swizzle: if box_columns == WgmmaTile::SWIZZLE_ATOM {

@@ -3,7 +3,7 @@
 
 use cuda_sim::{GlobalBuffer, Launch, Schedule};
 use half::{bf16, f16};
-use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
+use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
 
 /// What the kernels' sources call their crate's.
 use kernels_gpu::{block, ptx};
@@ -23,15 +23,30 @@ fn map<T: bytemuck::Pod>(
     box_extents: [u32; 2],
     swizzle: TensorSwizzle,
 ) -> TensorMap {
-    let parts = TensorMapParts {
+    encoded(&parts(matrix, element, [columns, rows], box_extents, swizzle))
+}
+
+/// What [`map`] encodes.
+fn parts<T: bytemuck::Pod>(
+    matrix: &GlobalBuffer<T>,
+    element: TensorElement,
+    [columns, rows]: [u32; 2],
+    box_extents: [u32; 2],
+    swizzle: TensorSwizzle,
+) -> TensorMapParts {
+    TensorMapParts {
         address: matrix.as_ptr().expose_provenance() as u64,
         extents: [columns.into(), rows.into()],
         stride_bytes: u64::from(columns) * element.bytes(),
+        planes: None,
         box_extents,
         element,
         swizzle,
-    };
-    TensorMap::simulated(&parts).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+fn encoded(parts: &TensorMapParts) -> TensorMap {
+    TensorMap::simulated(parts).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What the products are made of.
@@ -136,6 +151,39 @@ fn a_ragged_matrix_is_copied_box_by_box() {
 }
 
 #[test]
+fn one_matrix_of_a_batch_is_copied_box_by_box() {
+    const COLUMNS: u32 = 72;
+    const ROWS: u32 = 13;
+    const MATRIX: usize = (COLUMNS * ROWS) as usize;
+    for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
+        let elements: Vec<u16> = (0..3 * MATRIX).map(|i| i as u16).collect();
+        let from = GlobalBuffer::from_slice(&elements);
+        // Each matrix begins where the one before ends: a box at the edge must not reach into the next.
+        let map = |buffer: &GlobalBuffer<u16>| {
+            encoded(&TensorMapParts {
+                planes: Some(Planes {
+                    count: 3,
+                    stride_bytes: 2 * MATRIX as u64,
+                }),
+                ..parts(buffer, TensorElement::F16, [COLUMNS, ROWS], [64, 8], swizzle)
+            })
+        };
+        for plane in 0..4 {
+            let to = GlobalBuffer::from_slice(&vec![9999_u16; elements.len()]);
+            let (from_map, to_map) = (map(&from), map(&to));
+            let launch = Launch::new((2, 2), 32).schedule(Schedule::All);
+            // SAFETY: the maps and the launch are what the kernel asks for.
+            let report = launch.run(|| unsafe { copy::copy_plane(&from_map, &to_map, plane) });
+            report.assert_clean();
+            for (i, found) in to.to_vec().into_iter().enumerate() {
+                let is_copied = i / MATRIX == plane as usize;
+                assert_eq!(found, if is_copied { i as u16 } else { 9999 }, "{plane}: {i}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_map_that_a_thread_has_changed_describes_the_other_matrix() {
     let elements: Vec<u16> = (0..64 * 8).collect();
     let (first, second) = (
@@ -164,4 +212,23 @@ fn one_copy_goes_to_both_blocks_of_a_cluster() {
     let report = launch.run(|| unsafe { cluster::broadcast(&map, to.as_mut_ptr(), 4) });
     report.assert_clean();
     assert_eq!(to.to_vec(), [elements.clone(), elements].concat());
+}
+
+#[test]
+fn one_copy_of_a_row_of_a_batch_goes_to_both_blocks_of_a_cluster() {
+    let elements: Vec<f32> = (0..3 * 64).map(|i| i as f32).collect();
+    let from = GlobalBuffer::from_slice(&elements);
+    let to = GlobalBuffer::<f32>::uninit(2 * 64);
+    let map = encoded(&TensorMapParts {
+        planes: Some(Planes {
+            count: 3,
+            stride_bytes: 4 * 64,
+        }),
+        ..parts(&from, TensorElement::F32, [64, 1], [64, 1], TensorSwizzle::None)
+    });
+    let launch = Launch::new(2, 64).cluster(2).schedule(Schedule::All);
+    // SAFETY: the map and the launch are what the kernel asks for.
+    let report = launch.run(|| unsafe { cluster::broadcast_plane(&map, to.as_mut_ptr(), 2) });
+    report.assert_clean();
+    assert_eq!(to.to_vec(), [&elements[128..], &elements[128..]].concat());
 }

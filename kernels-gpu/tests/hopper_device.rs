@@ -68,6 +68,15 @@ fn every_instruction_is_there() {
     for instruction in replaced {
         assert!(kernel("copy_replaced").contains(instruction), "{instruction}");
     }
+    let plane = [
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+        "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [",
+    ];
+    for instruction in plane {
+        assert!(kernel("copy_plane").contains(instruction), "{instruction}");
+    }
+    let multicast = format!("{}.multicast::cluster", plane[0]);
+    assert!(kernel("broadcast_plane").contains(&multicast));
     let broadcast = [
         ".reqnctapercluster 2",
         "%cluster_ctarank;",
@@ -126,7 +135,7 @@ fn ptxas_has_nothing_to_say() {
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("warning") && !said.contains("(C7"), "{said}");
     let frames: Vec<_> = said.lines().filter(|line| line.contains("stack frame")).collect();
-    assert_eq!(frames.len(), 9, "{said}");
+    assert_eq!(frames.len(), 11, "{said}");
     let none = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     assert!(frames.iter().all(|frame| frame.trim() == none), "{said}");
 }

@@ -11,7 +11,7 @@ use crate::tensor_map::TensorMapWords;
 
 pub use crate::engine::MbarrierAccess;
 
-/// A box of a matrix, and its address in shared memory.
+/// A box of a matrix, or of one matrix of a batch, and its address in shared memory.
 #[derive(Clone, Debug)]
 pub struct TensorBox {
     /// The tensor map: [`TensorMapParts::encode_simulated`](crate::tensor_map::TensorMapParts::encode_simulated).
@@ -21,6 +21,9 @@ pub struct TensorBox {
     /// The first element of the box in its row, and the first row. Elements outside the matrix are zeros when loaded,
     /// and not stored.
     pub coordinates: [i32; 2],
+    /// The matrix, for an instruction of rank 3, whose map has this rank, too; `None` for rank 2. Outside the batch
+    /// every element is outside.
+    pub plane: Option<i32>,
     /// The first byte in shared memory.
     pub shared: *mut u8,
     /// The addresses that the view of shared memory covers.

@@ -54,7 +54,18 @@ impl TensorSwizzle {
     }
 }
 
-/// A matrix in global memory, and the boxes of it that copies transfer. In pairs the extent along a row comes first.
+/// The third dimension of a map of rank 3: a batch of matrices of one shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planes {
+    /// The matrices.
+    pub count: u64,
+    /// From the start of a matrix to that of the next, in bytes. It may be less than a matrix has: the rows of a batch
+    /// may be interleaved.
+    pub stride_bytes: u64,
+}
+
+/// A matrix in global memory, or a batch of them, and the boxes of it that copies transfer. In pairs the extent along a
+/// row comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMapParts {
     /// The address of the first element.
@@ -63,6 +74,8 @@ pub struct TensorMapParts {
     pub extents: [u64; 2],
     /// From the start of a row to that of the next, in bytes.
     pub stride_bytes: u64,
+    /// The matrices of a map of rank 3, each with these extents, and boxes of one matrix; `None` for rank 2.
+    pub planes: Option<Planes>,
     /// Elements of a box's row, and its rows.
     pub box_extents: [u32; 2],
     /// The type of the elements.
@@ -82,6 +95,10 @@ pub enum TensorMapError {
     Stride(u64),
     /// The rows' distance is smaller than the bytes of a row, which come second.
     Overlap(u64, u64),
+    /// The batch has no matrices, or too many: 1 to 2^32 are allowed.
+    Planes(u64),
+    /// The matrices' distance in bytes is no multiple of 16, or 2^40 or more.
+    PlaneStride(u64),
     /// The box has no elements, or more than 256 along a row (0) or rows (1).
     Box(usize, u32),
     /// A row of the box has so many bytes: no multiple of 16.
@@ -113,6 +130,12 @@ impl fmt::Display for TensorMapError {
                 1_u64 << 40
             ),
             Self::Overlap(stride, row) => write!(f, "{stride} bytes from row to row, a row has {row}"),
+            Self::Planes(count) => write!(f, "a batch of {count} matrices: 1 to {} are allowed", 1_u64 << 32),
+            Self::PlaneStride(stride) => write!(
+                f,
+                "{stride} bytes from matrix to matrix: a multiple of 16 below {} is allowed",
+                1_u64 << 40
+            ),
             Self::Box(axis, extent) => write!(f, "a box with {extent} {}: 1 to 256 are allowed", ALONG[axis]),
             Self::BoxBytes(bytes) => write!(f, "a row of the box has {bytes} bytes: a multiple of 16 is allowed"),
             Self::SwizzledBytes(bytes) => write!(f, "a row of the box has {bytes} bytes: swizzled, it has 128"),
@@ -125,6 +148,14 @@ impl std::error::Error for TensorMapError {}
 impl TensorMapParts {
     /// The first word of a simulated map, which no driver's tensor map starts with.
     const TAG: u64 = 0x7469_6c65_6d61_7031;
+
+    /// The rank of the map, and of the instructions that use it.
+    pub const fn rank(&self) -> u32 {
+        match self.planes {
+            None => 2,
+            Some(_) => 3,
+        }
+    }
 
     /// Bytes of a row of the box.
     pub const fn box_row_bytes(&self) -> u64 {
@@ -157,6 +188,14 @@ impl TensorMapParts {
         if self.stride_bytes < row {
             return Err(TensorMapError::Overlap(self.stride_bytes, row));
         }
+        if let Some(Planes { count, stride_bytes }) = self.planes {
+            if !(1..=1 << 32).contains(&count) {
+                return Err(TensorMapError::Planes(count));
+            }
+            if !stride_bytes.is_multiple_of(16) || stride_bytes >= 1 << 40 {
+                return Err(TensorMapError::PlaneStride(stride_bytes));
+            }
+        }
         for (axis, extent) in self.box_extents.into_iter().enumerate() {
             if !(1..=256).contains(&extent) {
                 return Err(TensorMapError::Box(axis, extent));
@@ -178,8 +217,13 @@ impl TensorMapParts {
     /// As [`TensorMapParts::check`].
     pub fn encode_simulated(&self) -> Result<TensorMapWords, TensorMapError> {
         self.check()?;
+        // No batch has 0 matrices.
+        let Planes { count, stride_bytes } = self.planes.unwrap_or(Planes {
+            count: 0,
+            stride_bytes: 0,
+        });
         let mut words = [0; 16];
-        words[..8].copy_from_slice(&[
+        words[..10].copy_from_slice(&[
             Self::TAG,
             self.address,
             self.extents[0],
@@ -188,17 +232,35 @@ impl TensorMapParts {
             u64::from(self.box_extents[0]) | u64::from(self.box_extents[1]) << 32,
             self.element as u64,
             self.swizzle as u64,
+            count,
+            stride_bytes,
         ]);
         Ok(words)
     }
 
     /// The fields of a simulated tensor map; `None` if it is not one.
     pub fn decode_simulated(words: &TensorMapWords) -> Option<Self> {
-        let [tag, address, columns, rows, stride_bytes, boxes, element, swizzle, ..] = *words;
+        let [
+            tag,
+            address,
+            columns,
+            rows,
+            stride_bytes,
+            boxes,
+            element,
+            swizzle,
+            count,
+            distance,
+            ..,
+        ] = *words;
         let parts = Self {
             address,
             extents: [columns, rows],
             stride_bytes,
+            planes: (count != 0).then_some(Planes {
+                count,
+                stride_bytes: distance,
+            }),
             box_extents: [boxes as u32, (boxes >> 32) as u32],
             element: match element {
                 0 => TensorElement::F16,
@@ -222,24 +284,34 @@ mod tests {
         address: 0x1000,
         extents: [100, 7],
         stride_bytes: 208,
+        planes: None,
         box_extents: [64, 8],
         element: TensorElement::Bf16,
         swizzle: TensorSwizzle::Bytes128,
     };
 
+    const fn planes(count: u64, stride_bytes: u64) -> Option<Planes> {
+        Some(Planes { count, stride_bytes })
+    }
+
     #[test]
     fn what_is_encoded_is_decoded() {
         for element in [TensorElement::F16, TensorElement::Bf16, TensorElement::F32] {
             for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
-                let parts = TensorMapParts {
-                    element,
-                    swizzle,
-                    stride_bytes: 400,
-                    box_extents: [128 / element.bytes() as u32, 8],
-                    ..PARTS
-                };
-                let words = parts.encode_simulated().expect("allowed");
-                assert_eq!(TensorMapParts::decode_simulated(&words), Some(parts));
+                // The last two are interleaved: a matrix begins within the rows of another.
+                for planes in [None, planes(5, 2800), planes(1 << 32, 16), planes(2, 208)] {
+                    let parts = TensorMapParts {
+                        element,
+                        swizzle,
+                        stride_bytes: 400,
+                        planes,
+                        box_extents: [128 / element.bytes() as u32, 8],
+                        ..PARTS
+                    };
+                    let words = parts.encode_simulated().expect("allowed");
+                    assert_eq!(TensorMapParts::decode_simulated(&words), Some(parts));
+                    assert_eq!(parts.rank(), if planes.is_some() { 3 } else { 2 });
+                }
             }
         }
         assert_eq!(TensorMapParts::decode_simulated(&[0; 16]), None);
@@ -255,7 +327,7 @@ mod tests {
             (error, error.to_string())
         };
         use TensorMapError::*;
-        let cases: [(Change, TensorMapError, &str); 10] = [
+        let cases: [(Change, TensorMapError, &str); 14] = [
             (|p| p.address += 8, Address(0x1008), "8 modulo 16"),
             (|p| p.extents[0] = 0, Extent(0, 0), "0 elements in a row"),
             (|p| p.extents[1] = 1 << 33, Extent(1, 1 << 33), "4294967296"),
@@ -265,6 +337,22 @@ mod tests {
                 |p| p.stride_bytes = 192,
                 Overlap(192, 200),
                 "192 bytes from row to row, a row has 200",
+            ),
+            (|p| p.planes = planes(0, 1456), Planes(0), "a batch of 0 matrices"),
+            (
+                |p| p.planes = planes((1 << 32) + 1, 1456),
+                Planes((1 << 32) + 1),
+                "1 to 4294967296",
+            ),
+            (
+                |p| p.planes = planes(3, 1448),
+                PlaneStride(1448),
+                "1448 bytes from matrix to matrix",
+            ),
+            (
+                |p| p.planes = planes(3, 1 << 40),
+                PlaneStride(1 << 40),
+                "below 1099511627776",
             ),
             (|p| p.box_extents[1] = 257, Box(1, 257), "257 rows: 1 to 256"),
             (|p| p.box_extents[0] = 0, Box(0, 0), "0 elements in a row: 1 to 256"),

@@ -11,11 +11,18 @@ pub use cuda_sim::bulk_copy::{
 };
 pub use cuda_sim::tensor_map;
 
-fn tensor_box<T: Pod>(shared: Shared<T>, index: u32, map: &TensorMapWords, coordinates: [i32; 2]) -> TensorBox {
+fn tensor_box<T: Pod>(
+    shared: Shared<T>,
+    index: u32,
+    map: &TensorMapWords,
+    coordinates: [i32; 2],
+    plane: Option<i32>,
+) -> TensorBox {
     TensorBox {
         map: *map,
         map_address: core::ptr::from_ref(map).addr(),
         coordinates,
+        plane,
         shared: shared.as_mut_ptr().wrapping_add(index as usize).cast(),
         shared_part: shared.0.addresses(),
     }
@@ -38,7 +45,7 @@ pub unsafe fn load_2d<T: Pod>(
     // SAFETY: the caller's promise.
     unsafe {
         bulk_copy::load(
-            &tensor_box(to, to_index, map, coordinates),
+            &tensor_box(to, to_index, map, coordinates, None),
             &mbarrier::at(barriers, barrier),
         )
     };
@@ -57,7 +64,42 @@ pub unsafe fn load_2d_multicast<T: Pod>(
     (barriers, barrier): (Shared<u64>, u32),
     ranks: u16,
 ) {
-    let tensor = tensor_box(to, to_index, map, coordinates);
+    let tensor = tensor_box(to, to_index, map, coordinates, None);
+    // SAFETY: the caller's promise.
+    unsafe { bulk_copy::load_multicast(&tensor, &mbarrier::at(barriers, barrier), ranks) };
+}
+
+/// [`load_2d`] of a box of one matrix of a batch, with a map of rank 3: coordinates along a row, the row, the matrix.
+///
+/// # Safety
+/// As for [`load_2d`].
+#[track_caller]
+pub unsafe fn load_3d<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMapWords,
+    [x, y, plane]: [i32; 3],
+    (barriers, barrier): (Shared<u64>, u32),
+) {
+    let tensor = tensor_box(to, to_index, map, [x, y], Some(plane));
+    // SAFETY: the caller's promise.
+    unsafe { bulk_copy::load(&tensor, &mbarrier::at(barriers, barrier)) };
+}
+
+/// [`load_3d`] with multicast, as [`load_2d_multicast`].
+///
+/// # Safety
+/// As for [`load_2d_multicast`].
+#[track_caller]
+pub unsafe fn load_3d_multicast<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMapWords,
+    [x, y, plane]: [i32; 3],
+    (barriers, barrier): (Shared<u64>, u32),
+    ranks: u16,
+) {
+    let tensor = tensor_box(to, to_index, map, [x, y], Some(plane));
     // SAFETY: the caller's promise.
     unsafe { bulk_copy::load_multicast(&tensor, &mbarrier::at(barriers, barrier), ranks) };
 }
@@ -70,7 +112,17 @@ pub unsafe fn load_2d_multicast<T: Pod>(
 #[track_caller]
 pub unsafe fn store_2d<T: Pod>(map: &TensorMapWords, coordinates: [i32; 2], from: Shared<T>, from_index: u32) {
     // SAFETY: the caller's promise.
-    unsafe { bulk_copy::store(&tensor_box(from, from_index, map, coordinates)) };
+    unsafe { bulk_copy::store(&tensor_box(from, from_index, map, coordinates, None)) };
+}
+
+/// [`store_2d`] to one matrix of a batch, with a map of rank 3: coordinates along a row, the row, the matrix.
+///
+/// # Safety
+/// As for [`store_2d`].
+#[track_caller]
+pub unsafe fn store_3d<T: Pod>(map: &TensorMapWords, [x, y, plane]: [i32; 3], from: Shared<T>, from_index: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { bulk_copy::store(&tensor_box(from, from_index, map, [x, y], Some(plane))) };
 }
 
 /// Element `index` of a view as an end of a copy.

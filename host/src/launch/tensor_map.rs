@@ -58,19 +58,24 @@ pub fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
     let address = std::ptr::with_exposed_provenance_mut(parts.address as usize);
     let mut map = TensorMap::from_words([0; 16]);
     let encode = function()?;
-    // SAFETY: the function has this type. The map is 128 bytes, aligned to 64; of rank 2 are two extents, one distance,
-    // and a box and its steps of two; all outlive the call. The driver stores the address, it does not access what is
-    // there.
+    let (planes, plane_stride) = parts
+        .planes
+        .map_or((1, 0), |planes| (planes.count, planes.stride_bytes));
+    let [columns, rows] = parts.extents;
+    let [box_columns, box_rows] = parts.box_extents;
+    // SAFETY: the function has this type. The map is 128 bytes, aligned to 64; of rank 3 are three extents, two
+    // distances, and a box and its steps of three, and rank 2 reads one less of each; all outlive the call. The driver
+    // stores the address, it does not access what is there.
     let code = unsafe {
         encode(
             &raw mut map,
             data_type,
-            2,
+            parts.rank(),
             address,
-            parts.extents.as_ptr(),
-            &raw const parts.stride_bytes,
-            parts.box_extents.as_ptr(),
-            [1, 1].as_ptr(),
+            [columns, rows, planes].as_ptr(),
+            [parts.stride_bytes, plane_stride].as_ptr(),
+            [box_columns, box_rows, 1].as_ptr(),
+            [1, 1, 1].as_ptr(),
             NONE,
             swizzle,
             L2_PROMOTION,

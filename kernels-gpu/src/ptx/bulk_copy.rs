@@ -2,7 +2,8 @@
 //! Instructions: Bulk and Tensor copy"), for `sm_90` and later.
 //!
 //! One thread starts the load or store of a whole box. Coordinates are in elements, the column first, and may be
-//! outside the matrix, also below 0: elements outside are loaded as 0, and not stored.
+//! outside the matrix, also below 0: elements outside are loaded as 0, and not stored. The functions with `3d` in their
+//! names copy boxes of one matrix of a batch, whose map has rank 3; the others take maps of rank 2.
 //!
 //! - [`load_2d`] completes on an mbarrier, with all the bytes of the box, those outside the matrix included: threads
 //!   that wait for the phase see them.
@@ -149,6 +150,80 @@ pub unsafe fn load_2d_multicast<T: Pod>(
     }
 }
 
+/// [`load_2d`] of a box of one matrix of a batch, with a map of rank 3: `cp.async.bulk.tensor.3d`. The coordinates are
+/// the column, the row and the matrix. Outside this matrix the box has zeros; if the batch has no such matrix, it has
+/// nothing else.
+///
+/// # Safety
+/// As for [`load_2d`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn load_3d<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMap,
+    coordinates: [i32; 3],
+    (barriers, barrier): (Shared<u64>, u32),
+) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+            "[{to}], [{map}, {{{x}, {y}, {z}}}], [{barrier}];",
+            to = in(reg32) shared_address(to, to_index),
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            z = in(reg32) coordinates[2],
+            barrier = in(reg32) shared_address(barriers, barrier),
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        bulk_copy::load_3d(to, to_index, map.words(), coordinates, (barriers, barrier));
+    }
+}
+
+/// [`load_3d`] to all CTAs of the cluster whose ranks are bits of `ranks`, as [`load_2d_multicast`].
+///
+/// # Safety
+/// As for [`load_2d_multicast`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn load_3d_multicast<T: Pod>(
+    to: Shared<T>,
+    to_index: u32,
+    map: &TensorMap,
+    coordinates: [i32; 3],
+    (barriers, barrier): (Shared<u64>, u32),
+    ranks: u16,
+) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            "[{to}], [{map}, {{{x}, {y}, {z}}}], [{barrier}], {ranks};",
+            to = in(reg32) shared_address(to, to_index),
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            z = in(reg32) coordinates[2],
+            barrier = in(reg32) shared_address(barriers, barrier),
+            ranks = in(reg16) ranks,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        bulk_copy::load_3d_multicast(to, to_index, map.words(), coordinates, (barriers, barrier), ranks);
+    }
+}
+
 /// Starts a TMA store of the box that starts at element `from_index` of `from` to `coordinates`:
 /// `cp.async.bulk.tensor.2d.global.shared::cta`.
 ///
@@ -177,6 +252,34 @@ pub unsafe fn store_2d<T: Pod>(map: &TensorMap, coordinates: [i32; 2], from: Sha
     // SAFETY: the caller's promise.
     unsafe {
         bulk_copy::store_2d(map.words(), coordinates, from, from_index);
+    }
+}
+
+/// [`store_2d`] to one matrix of a batch, with a map of rank 3: `cp.async.bulk.tensor.3d`. The coordinates are the
+/// column, the row and the matrix. Nothing is stored outside this matrix, nor if the batch has none such.
+///
+/// # Safety
+/// As for [`store_2d`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn store_3d<T: Pod>(map: &TensorMap, coordinates: [i32; 3], from: Shared<T>, from_index: u32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [{map}, {{{x}, {y}, {z}}}], [{from}];",
+            map = in(reg64) core::ptr::from_ref(map),
+            x = in(reg32) coordinates[0],
+            y = in(reg32) coordinates[1],
+            z = in(reg32) coordinates[2],
+            from = in(reg32) shared_address(from, from_index),
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        bulk_copy::store_3d(map.words(), coordinates, from, from_index);
     }
 }
 

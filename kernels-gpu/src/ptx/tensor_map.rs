@@ -1,4 +1,4 @@
-//! Tensor maps: descriptions of a matrix for TMA (PTX ISA, "Tensors: Tensor-map").
+//! Tensor maps: descriptions of a matrix, or of a batch of them, for TMA (PTX ISA, "Tensors: Tensor-map").
 //!
 //! The host makes one, of the driver (`cuTensorMapEncodeTiled`) for a GPU, and with `TensorMap::simulated` for the
 //! simulator. A kernel takes it as `#[grid_constant] map: &TensorMap`: the host passes the 128 bytes, and the reference
@@ -12,7 +12,7 @@
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_views::bulk_copy;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use cuda_views::bulk_copy::tensor_map::{TensorElement, TensorMapError, TensorMapParts, TensorSwizzle};
+pub use cuda_views::bulk_copy::tensor_map::{Planes, TensorElement, TensorMapError, TensorMapParts, TensorSwizzle};
 
 /// A tensor map: 128 opaque bytes, aligned as the driver asks for.
 #[derive(Clone, Copy, Debug)]

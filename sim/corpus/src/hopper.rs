@@ -36,6 +36,7 @@ pub fn map_of(matrix: &GlobalBuffer<u32>) -> TensorMapWords {
         address: matrix.as_ptr().expose_provenance() as u64,
         extents: [8, matrix.len() as u64 / 8],
         stride_bytes: 32,
+        planes: None,
         box_extents: [8, 4],
         element: TensorElement::F32,
         swizzle: TensorSwizzle::None,

@@ -165,6 +165,7 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
         address,
         extents: [rows.columns as u64, rows.rows as u64],
         stride_bytes: (rows.ld * data.element_bytes()) as u64,
+        planes: None,
         box_extents: map.box_extents,
         element: match data {
             Data::F16(_) => TensorElement::F16,

@@ -40,7 +40,9 @@ impl SimFault {
                 true => "wait for the copy's mbarrier phase before the block ends",
                 false => "the thread that started it must execute cp.async.bulk.wait_group.read 0 before it ends",
             },
-            FaultKind::BulkCopy { .. } => "pass a map that TensorMapParts::encode_simulated made, and limits of sm_90",
+            FaultKind::BulkCopy { .. } => {
+                "pass a map that TensorMapParts::encode_simulated made, of the instruction's rank, and limits of sm_90"
+            }
             FaultKind::Warpgroup { problem } if problem.contains("wgmma.fence") => {
                 "execute wgmma.fence after the last access to the accumulators, before wgmma.mma_async"
             }

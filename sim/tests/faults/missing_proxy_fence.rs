@@ -32,6 +32,7 @@ pub fn run() -> Report {
         address: row.as_ptr().expose_provenance() as u64,
         extents: [32, 1],
         stride_bytes: 128,
+        planes: None,
         box_extents: [32, 1],
         element: TensorElement::F32,
         swizzle: TensorSwizzle::None,

@@ -33,6 +33,7 @@ pub fn run() -> Report {
         address: address(&first),
         extents: [32, 1],
         stride_bytes: 128,
+        planes: None,
         box_extents: [32, 1],
         element: TensorElement::F32,
         swizzle: TensorSwizzle::None,

@@ -4,6 +4,7 @@ mod bulk_copies;
 mod clusters;
 mod common;
 mod mbarriers;
+mod planes;
 mod products;
 mod ring;
 mod traffic;

@@ -1,4 +1,4 @@
-//! A matrix box by box through shared memory.
+//! A matrix, or one of a batch, box by box through shared memory.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::Shared;
@@ -70,6 +70,33 @@ pub unsafe fn copy_replaced(from: *mut TensorMap, matrix: u64, #[grid_constant] 
             // RAW: the tile is filled.
             mbarrier::wait(full, 0, 0);
             bulk_copy::store_2d(to, [0, 0], tile, 0);
+            bulk_copy::commit();
+            bulk_copy::wait::<0>();
+        }
+    }
+}
+
+/// Copies the box of each block, of matrix `plane` of a batch to the same one of another.
+///
+/// # Safety
+/// Blocks of 32 threads; both maps are of rank 3 and have boxes of 64 x 8 elements of 2 bytes.
+#[kernel]
+pub unsafe fn copy_plane(#[grid_constant] from: &TensorMap, #[grid_constant] to: &TensorMap, plane: u32) {
+    // SAFETY: see each step.
+    unsafe {
+        let tile = Shared::new(shared_array![Box; 1].cast::<u16>(), 512);
+        let full = Shared::new(shared_array![u64; 1], 1);
+        let (x, y) = (thread::block_idx_x(), thread::block_idx_y());
+        let at = [64 * x as i32, 8 * y as i32, plane as i32];
+        if thread::thread_idx_x() == 0 {
+            mbarrier::init(full, 0, 1);
+            mbarrier::fence_init();
+            // All of the box arrives, also where it is outside the matrix.
+            mbarrier::arrive_expect_tx(full, 0, 1024);
+            bulk_copy::load_3d(tile, 0, from, at, (full, 0));
+            // RAW: the tile is filled.
+            mbarrier::wait(full, 0, 0);
+            bulk_copy::store_3d(to, at, tile, 0);
             bulk_copy::commit();
             bulk_copy::wait::<0>();
         }

@@ -99,8 +99,22 @@ impl Row {
     }
 }
 
-/// The rows of the box at `coordinates` that are inside the matrix.
-fn rows(parts: &TensorMapParts, [x, y]: [i32; 2]) -> Vec<Row> {
+/// The rows of the box that are inside its matrix, and none where the batch has no such matrix.
+fn rows(parts: &TensorMapParts, tensor: &TensorBox) -> Vec<Row> {
+    let matrix = match (parts.planes, tensor.plane) {
+        (Some(planes), Some(plane)) => match u64::try_from(plane) {
+            Ok(plane) if plane < planes.count => plane.saturating_mul(planes.stride_bytes),
+            _ => return Vec::new(),
+        },
+        _ => 0,
+    };
+    // What lies past the last address is in no buffer, and a copy of it out of bounds.
+    let address = |row: i64, bytes: i64| {
+        let in_matrix = (row as u64).saturating_mul(parts.stride_bytes);
+        let offset = matrix.saturating_add(in_matrix).saturating_add(bytes as u64);
+        parts.address.saturating_add(offset).min(isize::MAX as u64) as usize
+    };
+    let [x, y] = tensor.coordinates;
     let [columns, height] = parts.extents.map(|extent| extent as i64);
     let [box_columns, box_rows] = parts.box_extents.map(i64::from);
     let (x, y) = (i64::from(x), i64::from(y));
@@ -111,7 +125,7 @@ fn rows(parts: &TensorMapParts, [x, y]: [i32; 2]) -> Vec<Row> {
         let in_box = (start + first - x) * bytes..(start + end - x) * bytes;
         Row {
             in_box: in_box.start as usize..in_box.end as usize,
-            address: (parts.address as i64 + row * parts.stride_bytes as i64 + first * bytes) as usize,
+            address: address(row, first * bytes),
         }
     };
     let inside = y.max(0)..(y + box_rows).min(height);
@@ -123,7 +137,7 @@ fn rows(parts: &TensorMapParts, [x, y]: [i32; 2]) -> Vec<Row> {
 }
 
 impl BlockContext {
-    /// `cp.async.bulk.tensor.2d.shared.global`.
+    /// `cp.async.bulk.tensor.2d.shared.global`, and `.3d`.
     ///
     /// # Safety
     /// As [`crate::bulk_copy::load`].
@@ -141,7 +155,7 @@ impl BlockContext {
         self.read_map(operation, tensor, location);
         let to = tensor.shared.addr();
         let mut data = vec![0; parts.box_bytes() as usize];
-        let rows = rows(&parts, tensor.coordinates);
+        let rows = rows(&parts, tensor);
         self.count_transfer(Space::Global, Op::Read, rows.iter().map(Row::in_matrix), location);
         for Row { in_box, address } in rows {
             self.operation_on_global(operation, Op::Read, address, in_box.len(), location);
@@ -174,7 +188,7 @@ impl BlockContext {
         self.note_change();
     }
 
-    /// `cp.async.bulk.tensor.2d.global.shared`.
+    /// `cp.async.bulk.tensor.2d.global.shared`, and `.3d`.
     ///
     /// # Safety
     /// As [`crate::bulk_copy::store`].
@@ -195,7 +209,7 @@ impl BlockContext {
         };
         self.read_map(store.reads, tensor, location);
         let from = tensor.shared.addr();
-        let rows = rows(&parts, tensor.coordinates);
+        let rows = rows(&parts, tensor);
         self.count_transfer(Space::Global, Op::Write, rows.iter().map(Row::in_matrix), location);
         let read = rows
             .iter()
@@ -326,6 +340,13 @@ impl BlockContext {
         let Some(parts) = TensorMapParts::decode_simulated(&tensor.map) else {
             refuse("the tensor map is none of the simulator's (TensorMapParts::encode_simulated)".to_owned())
         };
+        let rank = 2 + u32::from(tensor.plane.is_some());
+        if rank != parts.rank() {
+            refuse(format!(
+                "an instruction with {rank} coordinates, and a tensor map of rank {}",
+                parts.rank()
+            ))
+        }
         self.check_has_bulk_copies(location);
         let (address, bytes) = (tensor.shared.addr(), parts.box_bytes() as usize);
         if !stays_inside(&tensor.shared_part, address, bytes) {
