@@ -84,7 +84,10 @@ if [ -n "$work" ]; then
     # What a GPU test says of a kernel goes, as a row, to a file of the part.
     export TILEWRIGHT_DATE=$date TILEWRIGHT_COMMIT=$commit TILEWRIGHT_DRIVER=$driver
     case ${1:-} in
-    --part) "part_${2//-/_}" "$2" ;;
+    --part)
+        ps -o sid= -p $$ | tr -d ' ' >"$work/session"
+        "part_${2//-/_}" "$2"
+        ;;
     --watch) watch_one "${@:2}" ;;
     esac
     exit
@@ -176,12 +179,13 @@ failed=0
 for name in ${todo[@]+"${todo[@]}"}; do
     printf '\n== %s ==\n' "$name" | tee -a "$log"
     begin=$SECONDS
-    timeout -k 10 "$part_limit" bash "$bundle/run.sh" --part "$name" 2>&1 | tee -a "$log"
+    # A session of its own: by it, what the part starts under time limits of its own is told from what others run.
+    setsid --wait timeout -k 10 "$part_limit" bash "$bundle/run.sh" --part "$name" 2>&1 | tee -a "$log"
     status=${PIPESTATUS[0]}
     if [ "$status" -eq 124 ]; then
         echo "$name did not end within $part_limit s" | tee -a "$log"
-        # What it had started under time limits of its own holds the GPU still.
-        pkill -f -- "$bundle/tests/gpu"
+        # It holds the GPU still.
+        pkill -s "$(cat "$work/session")"
     fi
     printf '%s %s\n' "$status" "$((SECONDS - begin))" >"$work/done/$name"
     [ "$status" -eq 0 ] || failed=1

@@ -232,19 +232,28 @@ fn mutants_go_on_where_they_were_cut_off() {
         "tests/gpu",
         &format!(
             "#!/usr/bin/env bash\n[ $TILEWRIGHT_MUTANT = list ] && {{ echo quick runs; echo slow runs; exit; }}\n\
-             echo $TILEWRIGHT_MUTANT >>{}\n[ $TILEWRIGHT_MUTANT = quick ] || sleep 3\n",
+             echo $TILEWRIGHT_MUTANT >>{0}\n[ $TILEWRIGHT_MUTANT = quick ] || {{ sleep 3; echo end >>{0}; }}\n",
             calls.display()
         ),
     );
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("ours");
+    // What another run of the same bundle is at.
+    let mut neighbor = std::process::Command::new("bash")
+        .args(["-c", "exec -a \"$0\" sleep 60", &program.display().to_string()])
+        .spawn()
+        .expect("it starts");
     let (code, said) = bundle.run_with(&["mutants"], ("PART_LIMIT", "1"));
     assert_eq!(code, Some(1), "{said}");
+    assert!(neighbor.try_wait().expect("ours").is_none(), "only the part is ended");
+    neighbor.kill().and_then(|()| neighbor.wait()).expect("ours");
     let (code, said) = bundle.run(&["mutants"]);
     assert_eq!(code, Some(0), "{said}");
     let calls = std::fs::read_to_string(calls).expect("written");
     let of = |name: &str| calls.lines().filter(|line| *line == name).count();
     // Alone and under four tools; the slow one twice.
     assert_eq!((of("quick"), of("slow")), (5, 10));
+    // Those that were cut off did not go on unseen.
+    assert_eq!(of("end"), 5);
     for tool in ["alone", "memcheck", "racecheck", "initcheck", "synccheck"] {
         assert_eq!(
             bundle.result(&format!("mutants/slow.{tool}")),
