@@ -187,6 +187,8 @@ for name in ${todo[@]+"${todo[@]}"}; do
         # It holds the GPU still.
         pkill -s "$(cat "$work/session")"
     fi
+    # It is of this part alone, and no result.
+    rm -f "$work/session"
     printf '%s %s\n' "$status" "$((SECONDS - begin))" >"$work/done/$name"
     [ "$status" -eq 0 ] || failed=1
     # A check that was ended half-way has rows of what it had come to.
