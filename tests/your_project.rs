@@ -209,16 +209,35 @@ fn the_planner_is_used_without_patches() {
     assert!(said.contains("sm_120"), "{said}");
 }
 
+/// Removes what cargo once unpacked of these packages from a registry in a folder: `cargo package` makes such a
+/// registry of what it packs, at one path, and takes the unpacked sources of an earlier commit for those of the same
+/// version.
+fn forget_unpacked(packages: &[String]) {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let Ok(registries) = fs::read_dir(home.expect("cargo has one").join("registry/src")) else {
+        return;
+    };
+    let registries = registries.map(|entry| entry.expect("listed").path());
+    // A registry with a host has its name before the hash.
+    let in_folders = registries.filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'-'));
+    for unpacked in in_folders.flat_map(|path| packages.iter().map(move |package| path.join(package))) {
+        let _ = fs::remove_dir_all(unpacked);
+    }
+}
+
 /// Packed and built as from a registry: with no file and no patch of this repository.
 #[test]
 fn what_needs_no_patch_builds_from_its_package() {
     let crates = ["cuda_arch", "tilewright-plan", "cuda_sim", "cuda_views"];
+    let packages = crates.map(|name| format!("{name}-{}", env!("CARGO_PKG_VERSION")));
+    forget_unpacked(&packages);
     let mut arguments = vec!["package", "--quiet", "--locked", "--allow-dirty"];
     arguments.extend(crates.iter().flat_map(|name| ["--package", name]));
     let output = cargo(root(), &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
-    for name in crates {
-        let package = target().join(format!("package/{name}-{}.crate", env!("CARGO_PKG_VERSION")));
+    for package in packages {
+        let package = target().join(format!("package/{package}.crate"));
         assert!(package.is_file(), "{}", package.display());
     }
 }
