@@ -1,5 +1,5 @@
-//! `examples/hello-shared` and `examples/smem-spilling` as their readers meet them: workspaces of their own, built and
-//! started. And the example `ndarray` of the library.
+//! `examples/hello-shared`, `examples/smem-spilling` and `examples/candle` as their readers meet them: workspaces of
+//! their own, built and started. And the example `ndarray` of the library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,10 +12,13 @@ const UNAVAILABLE: i32 = 3;
 fn cargo(example: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut command = Command::new(env!("CARGO"));
-    if example == "smem-spilling" {
+    match example {
         // On a GPU it would measure for minutes in a debug build.
-        command.env("CUDA_VISIBLE_DEVICES", "");
-    }
+        "smem-spilling" => command.env("CUDA_VISIBLE_DEVICES", ""),
+        // The kernels' PTX takes minutes, and is tested elsewhere.
+        "candle" => command.env("TILEWRIGHT_WITHOUT_PTX", "1"),
+        _ => &mut command,
+    };
     run(command
         .args(arguments)
         .current_dir(examples.join(example))
@@ -93,4 +96,22 @@ fn smem_spilling_without_a_gpu_shows_the_record_and_says_what_is_missing() {
     assert_eq!(stdout.matches("| inverse8_128_72_shared_f32 ").count(), 2, "{stdout}");
     let last = stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("Nothing was launched: "), "{stdout}");
+}
+
+#[test]
+fn the_tests_of_candle_pass() {
+    let (status, stdout, stderr) = cargo("candle", &["test", "--quiet", "--locked", "--tests"]);
+    assert!(status == Some(0), "{stdout}\n{stderr}");
+    // Of the block and of the op; library and program have none.
+    assert!(stdout.matches("test result: ok. ").count() >= 4, "{stdout}");
+}
+
+#[test]
+fn a_block_of_candle_without_a_gpu_agrees_and_says_where_it_ran() {
+    let (status, stdout, stderr) = cargo("candle", &["run", "--quiet", "--locked"]);
+    assert_eq!(status, Some(0), "{stdout}\n{stderr}");
+    assert!(stdout.starts_with("The products run on the CPU: "), "{stdout}");
+    // Six products of three types, and what becomes of each type.
+    assert_eq!(stdout.matches(" cpu_tiled ").count(), 18, "{stdout}");
+    assert_eq!(stdout.matches(" within |").count(), 3, "{stdout}");
 }

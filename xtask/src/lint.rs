@@ -8,7 +8,8 @@ use xshell::{Shell, cmd};
 use crate::{device_toolchain, evidence, root, sizes};
 
 /// Workspaces of their own, which the root's commands do not reach.
-const SATELLITES: [&str; 4] = [
+const SATELLITES: [&str; 5] = [
+    "examples/candle",
     "examples/hello-shared",
     "examples/smem-spilling",
     "compat/corpus-published",
