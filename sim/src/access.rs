@@ -7,6 +7,7 @@ use std::panic::Location;
 use serde::Serialize;
 
 use crate::analysis::Op;
+use crate::analysis::source_locations::AccessClass;
 use crate::engine;
 
 /// A memory that threads share.
@@ -92,7 +93,17 @@ pub fn access(
     part: Range<usize>,
     location: &'static Location<'static>,
 ) {
-    engine::current("a view's access").access(space, kind, address, bytes, part, location);
+    let class = AccessClass::of_lanes(space, plain(kind), bytes);
+    engine::current("a view's access").access(class, address, part, location);
+}
+
+/// The operation of a view's access.
+#[inline(always)]
+fn plain(kind: AccessKind) -> Op {
+    match kind {
+        AccessKind::Read => Op::Read,
+        AccessKind::Write | AccessKind::Atomic => Op::Write,
+    }
 }
 
 /// A view of shared memory that the simulator knows.
@@ -133,7 +144,8 @@ pub unsafe fn store(
 ) {
     let context = engine::current("a view's access");
     context.note_value(address, bytes, value);
-    context.access(space, AccessKind::Write, address, bytes, part, location);
+    let class = AccessClass::of_lanes(space, Op::Write, bytes);
+    context.access(class, address, part, location);
     context.note_value(0, 0, std::ptr::null());
     context.note_view(view, address, bytes, location);
 }
@@ -145,7 +157,8 @@ pub unsafe fn store(
 /// Outside a launch.
 #[inline]
 pub fn skip(space: Space, kind: AccessKind, bytes: usize, location: &'static Location<'static>) {
-    engine::current("a view's access").skip(space, kind, bytes, location);
+    let class = AccessClass::of_lanes(space, plain(kind), bytes);
+    engine::current("a view's access").skip(class, location);
 }
 
 /// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory, and the addresses that the views at both ends

@@ -173,17 +173,12 @@ fn is_conflict_free<const N: usize>(addresses: &[u64; LANES], group: u32, bytes:
     const NONE: u32 = u32::MAX;
     let unit = N as u64 * WORD_BYTES;
     if group == u32::MAX {
-        // Most accesses are within 128 bytes: no two words of them share a bank.
-        let (low, high, aligned) = addresses
-            .iter()
-            .fold((u64::MAX, 0, true), |(low, high, aligned), &address| {
-                (
-                    low.min(address),
-                    high.max(address),
-                    aligned & (address % unit + u64::from(bytes) <= unit),
-                )
-            });
-        if aligned && high / WORD_BYTES - low / WORD_BYTES + N as u64 <= BANKS as u64 {
+        // Most accesses are within 128 aligned bytes: no two words of them share a bank.
+        let (set, differing) = addresses.iter().fold((0, 0), |(set, differing), &address| {
+            (set | address, differing | (address ^ addresses[0]))
+        });
+        let is_aligned = bytes.is_power_of_two() && set % u64::from(bytes) == 0;
+        if is_aligned && differing < BANKS as u64 * WORD_BYTES {
             return true;
         }
     }

@@ -173,14 +173,15 @@ impl SharedShadow {
         op: Op,
         location: u16,
     ) -> Verdict {
-        if self.access_common(clocks, offset, bytes, thread, op, location) {
+        let is_aligned = offset & bytes.wrapping_sub(1) == 0;
+        if !op.is_atomic() && is_aligned && self.access_common(clocks, offset, bytes, thread, op, location) {
             return Verdict::default();
         }
         self.access_any(clocks, offset, bytes, thread, op, location)
     }
 
-    /// The common case of [`Self::access`]: records the access if it is plain and certainly without a fault. If not,
-    /// nothing has changed.
+    /// The common case of [`Self::access`] for a plain, aligned access: records it if this block has written these
+    /// bytes, and it is certainly without a fault. If not, nothing has changed.
     #[inline(always)]
     pub(crate) fn access_common(
         &mut self,
@@ -192,10 +193,9 @@ impl SharedShadow {
         location: u16,
     ) -> bool {
         if bytes == self.plain_bytes
-            && offset & (bytes - 1) == 0
-            && !op.is_atomic()
             && !clocks.is_fine()
             && let Some(cell) = self.cells.get_mut(offset >> self.cell_shift)
+            && !cell.write.is_before(self.block_start)
         {
             let now = Now::new(clocks, thread, op, location, self.block_start);
             return now.is_common(cell, |earlier| now.certainly_follows(earlier));
@@ -310,7 +310,7 @@ struct Now<'a> {
 }
 
 impl<'a> Now<'a> {
-    #[inline]
+    #[inline(always)]
     fn new(clocks: &'a Clocks, thread: u16, op: Op, location: u16, block_start: u32) -> Self {
         Self {
             clocks,

@@ -9,6 +9,7 @@ use super::Op;
 
 /// The class of the accesses at a source location. A location with accesses of two classes has two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)]
 pub(crate) struct AccessClass {
     /// The memory.
     pub(crate) space: Space,
@@ -32,8 +33,9 @@ impl AccessClass {
         }
     }
 
+    /// Its bytes, in the order in which they are in memory: a register holds them as they are.
     const fn code(self) -> u32 {
-        (self.instruction as u32) << 24 | (self.space as u32) << 16 | (self.op as u32) << 8 | self.bytes as u32
+        u32::from_ne_bytes([self.space as u8, self.op as u8, self.bytes, self.instruction as u8])
     }
 }
 
@@ -81,9 +83,9 @@ impl SourceLocations {
     pub(crate) fn id(&mut self, location: &'static Location<'static>, class: AccessClass) -> u16 {
         let address = std::ptr::from_ref(location).addr();
         let code = class.code();
-        // Locations are 24 bytes on 64-bit hosts: neighbours differ in the bits from 3 on.
-        let line = (address >> 3) ^ (address >> 13) ^ (code as usize >> 8).wrapping_mul(0x9d) ^ code as usize;
-        let entry = line % Self::CACHED;
+        // Fibonacci hashing: neighbours, and locations a power of two apart, get entries far from each other.
+        let hash = (address as u64 ^ u64::from(code) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let entry = (hash >> (u64::BITS - Self::CACHED.ilog2())) as usize;
         let cached = self.cache[entry];
         if cached.location == address && cached.class == code {
             return cached.id;
@@ -93,6 +95,11 @@ impl SourceLocations {
 
     #[cold]
     fn intern(&mut self, location: &'static Location<'static>, class: AccessClass, entry: usize) -> u16 {
+        // Two locations of one entry use its neighbour as well, so that a loop with both of them stays fast.
+        let neighbour = self.cache[entry ^ 1];
+        if neighbour.location == std::ptr::from_ref(location).addr() && neighbour.class == class.code() {
+            return neighbour.id;
+        }
         let content = (location.file(), location.line(), location.column());
         let locations = &mut self.locations;
         let id = *self.by_content.entry((content, class.code())).or_insert_with(|| {
@@ -101,6 +108,7 @@ impl SourceLocations {
             }
             (locations.len() - 1) as u16
         });
+        self.cache[entry ^ 1] = self.cache[entry];
         self.cache[entry] = Cached {
             location: std::ptr::from_ref(location).addr(),
             class: class.code(),

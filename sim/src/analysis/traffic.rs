@@ -121,8 +121,15 @@ impl LocationTraffic {
     }
 
     fn count(&mut self, class: AccessClass, missing: u32, Entry { lanes, addresses }: &Entry) {
-        let here = |lane: &usize| lanes & !missing & 1 << lane != 0 && addresses[*lane] != Traffic::SKIPPED;
-        let lanes = (0..LANES).filter(here).fold(0_u32, |lanes, lane| lanes | 1 << lane);
+        let mut lanes = lanes & !missing;
+        // Without a branch for each lane: most often none is skipped.
+        if addresses
+            .iter()
+            .fold(false, |any, &address| any | (address == Traffic::SKIPPED))
+        {
+            let skipped = |lane: &usize| addresses[*lane] == Traffic::SKIPPED;
+            lanes &= !(0..LANES).filter(skipped).fold(0_u32, |lanes, lane| lanes | 1 << lane);
+        }
         if lanes == 0 {
             return;
         }
@@ -192,7 +199,7 @@ impl Traffic {
     ///
     /// Returns whether the thread has run far ahead of its warp: the other lanes should run before it goes on, and
     /// [`Traffic::settle`] be called.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&mut self, thread: u16, location: u16, class: AccessClass, address: u64) -> bool {
         let (warp, lane) = (usize::from(thread) / LANES, usize::from(thread) % LANES);
         let index = usize::from(location) << self.warp_bits | warp;
@@ -260,12 +267,11 @@ impl Traffic {
     fn record_first(&mut self, thread: u16, location: u16, class: AccessClass, address: u64) -> bool {
         let (warp, lane) = (usize::from(thread) / LANES, usize::from(thread) % LANES);
         let index = usize::from(location) << self.warp_bits | warp;
-        let mut addresses = [0; LANES];
-        addresses[lane] = address;
         let missing = self.warps[warp].missing;
-        let entry = Entry {
-            lanes: missing | 1 << lane,
-            addresses,
+        let lanes = missing | 1 << lane;
+        let alone = || Entry {
+            lanes,
+            addresses: [address; LANES],
         };
         let own = &mut self.executions[index];
         let execution = own.executed[lane];
@@ -273,7 +279,7 @@ impl Traffic {
         if execution != own.next {
             // Closed: no lane is beyond the last execution that any lane has reached.
             self.approximate += 1;
-            self.totals[usize::from(location)].count(class, missing, &entry);
+            self.totals[usize::from(location)].count(class, missing, &alone());
             return false;
         }
         own.next = execution.wrapping_add(1);
@@ -283,9 +289,9 @@ impl Traffic {
             self.warps[warp].touched.push(index as u32);
         }
         if own.first == execution {
-            if entry.lanes == u32::MAX {
+            if lanes == u32::MAX {
                 own.first = own.next;
-                self.totals[usize::from(location)].count(class, missing, &entry);
+                self.totals[usize::from(location)].count(class, missing, &alone());
                 return false;
             }
             own.base = execution;
@@ -297,7 +303,10 @@ impl Traffic {
         let own = &self.executions[index];
         let window = self.window_at(own, execution);
         let offset = execution.wrapping_sub(own.base) % Self::WINDOW;
-        self.entries[(window * Self::WINDOW + offset) as usize] = entry;
+        // Other lanes' addresses are those of an earlier execution until they reach this one.
+        let entry = &mut self.entries[(window * Self::WINDOW + offset) as usize];
+        entry.lanes = lanes;
+        entry.addresses[lane] = address;
         offset == Self::WINDOW - 1 || self.warps[warp].windows + 4 > Self::WINDOWS
     }
 
@@ -369,15 +378,18 @@ impl Traffic {
         }
     }
 
+    /// Whether the warp has executed anything since its executions count from 0: if not, [`Traffic::settle`] does
+    /// nothing.
+    pub(crate) fn is_open(&self, warp: u16) -> bool {
+        !self.warps[usize::from(warp)].touched.is_empty()
+    }
+
     /// The lanes of `warp` have run as far as they can; those in `waiting` wait at a barrier or for other lanes, have
     /// exited or do not exist.
     ///
     /// Evaluates the executions that all other lanes have passed. If all lanes wait, executions count from 0 again.
     pub(crate) fn settle(&mut self, warp: u16, waiting: u32) {
         let warp = usize::from(warp);
-        if self.warps[warp].touched.is_empty() {
-            return;
-        }
         self.close(warp, waiting);
         if waiting | self.warps[warp].missing == u32::MAX {
             self.restart(warp);

@@ -56,6 +56,9 @@ fn is_waiting(thread: &Thread) -> bool {
 
 impl BlockContext {
     /// Waits at the block's barrier; returns the result of the reduction, if there is one.
+    ///
+    /// Inlined, as [`Self::wait`] is.
+    #[inline(always)]
     pub(crate) fn barrier(&self, reduction: Option<(BarrierOp, u32)>, location: &'static Location<'static>) -> u32 {
         if self.is_unwinding() {
             return 0;
@@ -89,7 +92,12 @@ impl BlockContext {
             self.faults.abort();
             return true;
         }
-        let holding = waiting().filter(|(_, thread)| thread.value.get() != 0).count() as u32;
+        let holding = || waiting().filter(|(_, thread)| thread.value.get() != 0).count() as u32;
+        let holding = if self.threads.get(first).is(Status::Barrier(None)) {
+            0
+        } else {
+            holding()
+        };
         for thread in self.threads.iter().filter(|thread| is_waiting(thread)) {
             let result = match thread.status.get() {
                 Status::Barrier(Some(BarrierOp::Count)) => holding,
@@ -119,9 +127,12 @@ impl BlockContext {
     /// threads of a warp execute the same `.aligned` instruction), or threads that have exited.
     fn barrier_mismatch(&self, first: usize, count: u32) -> Option<(usize, FaultKind, Option<OtherAccess>)> {
         let expected = self.threads.get(first);
-        let is_same = |thread: &Thread| {
-            thread.location.get() == expected.location.get() && thread.status.get() == expected.status.get()
+        // Most often it is the same copy of the location: comparing contents takes longer.
+        let is_same_location = |thread: &Thread| {
+            let address = |thread: &Thread| thread.location.get().map(std::ptr::from_ref);
+            address(thread) == address(expected) || thread.location.get() == expected.location.get()
         };
+        let is_same = |thread: &Thread| is_same_location(thread) && thread.status.get() == expected.status.get();
         let waiting = || self.threads.iter().enumerate().filter(|(_, thread)| is_waiting(thread));
         let policy = self.launch.config.policy;
         let is_allowed = |number: usize, thread: &Thread| {

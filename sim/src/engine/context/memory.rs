@@ -17,14 +17,6 @@ use super::BlockContext;
 use super::analysis::Analysis;
 use super::global_memory::BufferAccess;
 
-/// The operation of a view's access.
-fn plain(kind: AccessKind) -> Op {
-    match kind {
-        AccessKind::Read => Op::Read,
-        AccessKind::Write | AccessKind::Atomic => Op::Write,
-    }
-}
-
 /// Whether an access is inside its view's addresses.
 #[inline]
 pub(super) fn stays_inside(part: &Range<usize>, address: usize, bytes: usize) -> bool {
@@ -33,14 +25,12 @@ pub(super) fn stays_inside(part: &Range<usize>, address: usize, bytes: usize) ->
 }
 
 impl BlockContext {
-    /// See [`crate::access::access`].
-    #[inline]
+    /// See [`crate::access::access`]. Not inlined: kernels may be compiled without optimization.
+    #[inline(never)]
     pub(crate) fn access(
         &self,
-        space: Space,
-        kind: AccessKind,
+        class: AccessClass,
         address: usize,
-        bytes: usize,
         part: Range<usize>,
         location: &'static Location<'static>,
     ) {
@@ -49,35 +39,34 @@ impl BlockContext {
             return;
         }
         self.watch(location);
+        let bytes = usize::from(class.bytes);
         if !stays_inside(&part, address, bytes) {
-            self.outside_part(space, kind, address, bytes, &part, location);
+            self.outside_part(class.space, class.op.into(), address, bytes, &part, location);
         }
-        if !address.is_multiple_of(bytes) {
-            self.misaligned(space, address, bytes, location);
+        if address & (bytes - 1) != 0 {
+            self.misaligned(class.space, address, bytes, location);
         }
-        let op = plain(kind);
-        match space {
-            Space::Shared => {
-                if bytes > size_of::<f32>() {
-                    self.check_declared_alignment(address, bytes, location);
+        match class.space {
+            Space::Shared => match self.shared_access_common(class, address, location) {
+                Some(false) => self.check_watchdog(),
+                Some(true) => {
+                    self.check_watchdog();
+                    self.suspend();
                 }
-                match self.shared_access_common(op, address, bytes, location) {
-                    Some(false) => self.check_watchdog(),
-                    Some(true) => {
-                        self.check_watchdog();
-                        self.suspend();
-                    }
-                    None => self.shared_access(op, address, bytes, location, None, Some(Instruction::Lanes)),
-                }
-            }
+                None => self.shared_access_of_view(class, address, location),
+            },
             Space::Global => match self.buffer_of(address) {
-                Some(buffer) => {
-                    let class = AccessClass::of_lanes(space, op, bytes);
-                    self.access_buffer(buffer, BufferAccess::new(class, address, location, None));
-                }
-                None => self.outside_buffers(op, address, bytes, location),
+                Some(buffer) => self.access_buffer(buffer, BufferAccess::new(class, address, location, None)),
+                None => self.outside_buffers(class.op, address, bytes, location),
             },
         }
+    }
+
+    /// [`Self::access`] to shared memory in general.
+    #[inline(never)]
+    fn shared_access_of_view(&self, class: AccessClass, address: usize, location: &'static Location<'static>) {
+        let bytes = usize::from(class.bytes);
+        self.shared_access(class.op, address, bytes, location, None, Some(Instruction::Lanes));
     }
 
     /// Notes the value of the store that comes next, if the policy asks for it.
@@ -110,25 +99,28 @@ impl BlockContext {
     }
 
     /// See [`crate::access::skip`].
-    pub(crate) fn skip(&self, space: Space, kind: AccessKind, bytes: usize, location: &'static Location<'static>) {
+    pub(crate) fn skip(&self, class: AccessClass, location: &'static Location<'static>) {
         self.check_watchdog();
         if self.checks == Checks::Full {
-            let class = AccessClass::of_lanes(space, plain(kind), bytes);
             self.count_access(class, Traffic::SKIPPED, location);
         }
     }
 
     /// The common case of [`Self::shared_access`], which is most of what a kernel does: a plain access without a fault.
     /// Returns whether the thread has run ahead of its warp; `None` if it is another case, and nothing has changed.
-    #[inline]
+    #[inline(always)]
     fn shared_access_common(
         &self,
-        op: Op,
+        class: AccessClass,
         address: usize,
-        bytes: usize,
         location: &'static Location<'static>,
     ) -> Option<bool> {
-        let offset = self.shared.offset_of(address, bytes)?;
+        let bytes = usize::from(class.bytes);
+        if bytes > size_of::<f32>() {
+            self.check_declared_alignment(address, bytes, location);
+        }
+        // Bytes that the block has written are inside an array or the dynamic memory.
+        let offset = self.shared.unchecked_offset_of(address);
         let thread = self.thread();
         let Analysis {
             locations,
@@ -141,9 +133,8 @@ impl BlockContext {
         if !in_flight.is_empty() {
             return None;
         }
-        let class = AccessClass::of_lanes(Space::Shared, op, bytes);
         let id = locations.id(location, class);
-        if !shadow.access_common(&sync.clocks, offset, bytes, thread, op, id) {
+        if !shadow.access_common(&sync.clocks, offset, bytes, thread, class.op, id) {
             return None;
         }
         Some(self.checks == Checks::Full && traffic.record(thread, id, class, offset as u64))

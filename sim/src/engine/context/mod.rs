@@ -124,6 +124,8 @@ pub(crate) struct BlockContext {
     /// The launch whose blocks it runs.
     launch: Arc<LaunchedGrid>,
     checks: Checks,
+    /// The run records call stacks of races.
+    is_watching: bool,
     /// Origin of the clock that kernels read.
     started: Instant,
     id: Cell<BlockId>,
@@ -163,6 +165,7 @@ impl BlockContext {
         let threads = Threads::new(launch.config.block, stacks);
         Ok(Self {
             checks: launch.config.checks,
+            is_watching: !run.watched.is_empty(),
             started: Instant::now(),
             id: Cell::default(),
             shared: SharedMemory::new(&launch.config)?,

@@ -81,6 +81,20 @@ impl SharedMemory {
         arrays.iter().any(inside).then(|| self.compact(offset))
     }
 
+    /// The offset of a host address in the arena, whatever is there; beyond all of them if it is not in the arena.
+    #[inline]
+    pub(super) fn unchecked_offset_of(&self, address: usize) -> usize {
+        let (static_bytes, bytes) = (self.arena.static_bytes(), self.arena.bytes());
+        let offset = address
+            .wrapping_sub(self.arena.base().addr())
+            .wrapping_sub(static_bytes);
+        match offset < bytes - static_bytes {
+            true => offset,
+            // In the static part `offset` is negative.
+            false => offset.wrapping_add(bytes),
+        }
+    }
+
     /// The declared alignment of the static array at a host address, if there is one.
     pub(super) fn declared_alignment(&self, address: usize) -> Option<usize> {
         let offset = self.arena.offset(address)?;

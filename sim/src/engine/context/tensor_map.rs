@@ -3,7 +3,9 @@
 use std::panic::Location;
 
 use crate::access::{AccessKind, Space};
+use crate::analysis::Op;
 use crate::analysis::grid_clock::launch_and_block;
+use crate::analysis::source_locations::AccessClass;
 use crate::analysis::sync_vars::Synchronization;
 use crate::analysis::tensor_maps::{Acquired, MapWrite};
 use crate::engine::run::TrackedBuffer;
@@ -32,14 +34,8 @@ impl BlockContext {
     ) {
         let start = map.addr();
         for chunk in (start..start + MAP_BYTES).step_by(CHUNK) {
-            self.access(
-                Space::Global,
-                AccessKind::Write,
-                chunk,
-                CHUNK,
-                start..start + MAP_BYTES,
-                location,
-            );
+            let class = AccessClass::of_lanes(Space::Global, Op::Write, CHUNK);
+            self.access(class, chunk, start..start + MAP_BYTES, location);
         }
         // SAFETY: a map in global memory: the simulator has checked its bytes, or the caller promises it.
         let words = unsafe { &mut *map };

@@ -40,6 +40,8 @@ pub(super) enum Status {
 
 /// One thread of the block.
 pub(super) struct Thread {
+    /// Its index, x, y, z.
+    index: [u32; 3],
     pub(super) status: Cell<Status>,
     /// Where it waits or last waited.
     pub(super) location: Cell<Option<&'static Location<'static>>>,
@@ -61,8 +63,9 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    fn new() -> Self {
+    fn new(index: [u32; 3]) -> Self {
         Self {
+            index,
             status: Cell::new(Status::Ready),
             location: Cell::new(None),
             stack_top: Cell::new(0),
@@ -146,13 +149,10 @@ impl Polls {
 /// The threads of a block, by linear index, and the state of their scheduler.
 pub(super) struct Threads {
     threads: Vec<Thread>,
-    /// Extents of the block.
-    shape: Dim3,
     /// The worker's.
     pub(super) stacks: Rc<Stacks>,
     /// The thread that runs.
     running: Cell<usize>,
-    running_index: Cell<[u32; 3]>,
     /// Counts the events that threads of this or another block may wait for.
     progress: Cell<u64>,
     /// Counts the reads from which a thread learned something.
@@ -173,11 +173,11 @@ impl Threads {
     /// The threads of a block of these extents.
     pub(super) fn new(shape: Dim3, stacks: Rc<Stacks>) -> Self {
         Self {
-            threads: (0..shape.count()).map(|_| Thread::new()).collect(),
-            shape,
+            threads: (0..shape.count())
+                .map(|thread| Thread::new(shape.position(thread)))
+                .collect(),
             stacks,
             running: Cell::new(0),
-            running_index: Cell::new([0; 3]),
             progress: Cell::new(0),
             news: Cell::new(0),
             woken: Cell::new(false),
@@ -250,7 +250,7 @@ impl Threads {
 
     /// The index of a thread, x, y, z.
     pub(super) fn index(&self, thread: usize) -> [u32; 3] {
-        self.shape.position(thread as u64)
+        self.threads[thread].index
     }
 
     /// The running thread.
@@ -264,16 +264,10 @@ impl Threads {
     }
 
     pub(super) fn running_index(&self) -> [u32; 3] {
-        self.running_index.get()
+        self.running().index
     }
 
-    /// Names the thread that runs from here on.
-    pub(super) fn set_running(&self, thread: usize) {
-        self.running.set(thread);
-        self.running_index.set(self.index(thread));
-    }
-
-    /// Names the thread that faults are recorded for from here on; returns the one before.
+    /// Names the thread that runs, or that faults are recorded for, from here on; returns the one before.
     pub(super) fn replace_running(&self, thread: usize) -> usize {
         self.running.replace(thread)
     }
@@ -319,7 +313,8 @@ impl BlockContext {
         self.threads.running_number() as u16
     }
 
-    /// Waits at `location` until the scheduler clears `status`.
+    /// Waits at `location` until the scheduler clears `status`. Inlined, as [`Fiber::resume`] is.
+    #[inline(always)]
     pub(super) fn wait(&self, status: Status, location: &'static Location<'static>) {
         if self.is_unwinding() {
             // Polling ends; nobody will complete anything else.
@@ -345,6 +340,7 @@ impl BlockContext {
     }
 
     /// Lets other threads run; the thread stays ready.
+    #[inline]
     pub(super) fn suspend(&self) {
         if self.is_unwinding() {
             return;

@@ -68,6 +68,9 @@ impl BlockContext {
 
     /// Evaluates the accesses that all running lanes of a warp have passed.
     fn settle_traffic(&self, warp: usize) {
+        if !self.analysis.borrow().traffic.is_open(warp as u16) {
+            return;
+        }
         let lanes = self.threads.lanes(warp);
         let waiting = (0..WARP).filter(|&lane| lanes.get(lane).is_none_or(|thread| !thread.is(Status::Ready)));
         let waiting = waiting.fold(0, |mask, lane| mask | 1 << lane);
@@ -76,16 +79,17 @@ impl BlockContext {
 
     /// Runs one thread until it waits.
     fn run_thread(&self, thread: usize) {
-        self.threads.set_running(thread);
+        self.threads.replace_running(thread);
         if self.threads.take_turn() > self.launch.config.budget.turns {
             let turns = self.launch.config.budget.turns;
             return self.budget_is_spent(thread, format!("the block's threads took more than {turns} turns"));
         }
         let own = self.threads.get(thread);
-        let mut fiber = match own.fiber.take() {
+        let mut slot = own.fiber.borrow_mut();
+        let fiber = match &mut *slot {
             Some(fiber) => fiber,
-            None => match self.start_thread(thread) {
-                Ok(fiber) => fiber,
+            none => match self.start_thread(thread) {
+                Ok(fiber) => none.insert(fiber),
                 Err(error) => {
                     self.run.lack(format!("no memory for the stack of a thread: {error}"));
                     self.faults.abort();
@@ -97,13 +101,12 @@ impl BlockContext {
         CURRENT.set(self);
         let exit = fiber.resume();
         CURRENT.set(ptr::null());
-        let Some(exit) = exit else {
-            own.fiber.replace(Some(fiber));
-            return;
-        };
+        let Some(exit) = exit else { return };
         own.status.set(Status::Exited);
         self.threads.note_progress();
-        fiber.recycle();
+        let ended = slot.take();
+        drop(slot);
+        ended.into_iter().for_each(Fiber::recycle);
         self.note_exit(thread, exit);
     }
 

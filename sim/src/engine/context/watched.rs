@@ -43,7 +43,6 @@ impl WatchedRaces {
     }
 
     /// Whether there are none.
-    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.races.is_empty()
     }
@@ -112,7 +111,7 @@ impl BlockContext {
     /// Records the call stack of an access of the running thread, if it is a side of a watched race.
     #[inline]
     pub(super) fn watch(&self, location: &'static Location<'static>) {
-        if !self.run.watched.is_empty() {
+        if self.is_watching {
             self.note_stack(location);
         }
     }
@@ -135,7 +134,7 @@ impl BlockContext {
 
     /// Keeps the call stacks of a fault, if it is a watched race.
     pub(super) fn note_race(&self, fault: &SimFault) {
-        if !self.run.watched.is_empty() {
+        if self.is_watching {
             self.run.watched.note_race(fault);
         }
     }
