@@ -113,5 +113,9 @@ fn a_block_of_candle_without_a_gpu_agrees_and_says_where_it_ran() {
     assert!(stdout.starts_with("The products run on the CPU: "), "{stdout}");
     // Six products of three types, and what becomes of each type.
     assert_eq!(stdout.matches(" cpu_tiled ").count(), 18, "{stdout}");
+    let readme = include_str!("../examples/candle/README.md");
+    for line in stdout.lines().filter(|line| line.contains(" cpu_tiled ")) {
+        assert!(readme.contains(line), "the README lacks: {line}");
+    }
     assert_eq!(stdout.matches(" within |").count(), 3, "{stdout}");
 }

@@ -61,7 +61,7 @@ fn gradients_agree() -> Result<()> {
             let difference = difference(ours, &candles)?;
             assert!(difference <= tolerance, "{dtype:?}, {name}: {difference:e}");
         }
-        // Each product of the block has two more behind it.
+        // The backward pass has two products for each of the forward pass.
         assert_eq!(tilewright.take_computed().len(), 3 * 6);
     }
     Ok(())

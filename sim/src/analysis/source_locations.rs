@@ -83,7 +83,7 @@ impl SourceLocations {
     pub(crate) fn id(&mut self, location: &'static Location<'static>, class: AccessClass) -> u16 {
         let address = std::ptr::from_ref(location).addr();
         let code = class.code();
-        // Fibonacci hashing: neighbours, and locations a power of two apart, get entries far from each other.
+        // Fibonacci hashing: neighbors, and locations a power of two apart, get entries far from each other.
         let hash = (address as u64 ^ u64::from(code) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let entry = (hash >> (u64::BITS - Self::CACHED.ilog2())) as usize;
         let cached = self.cache[entry];
@@ -95,10 +95,10 @@ impl SourceLocations {
 
     #[cold]
     fn intern(&mut self, location: &'static Location<'static>, class: AccessClass, entry: usize) -> u16 {
-        // Two locations of one entry use its neighbour as well, so that a loop with both of them stays fast.
-        let neighbour = self.cache[entry ^ 1];
-        if neighbour.location == std::ptr::from_ref(location).addr() && neighbour.class == class.code() {
-            return neighbour.id;
+        // Two locations of one entry use its neighbor as well, so that a loop with both of them stays fast.
+        let neighbor = self.cache[entry ^ 1];
+        if neighbor.location == std::ptr::from_ref(location).addr() && neighbor.class == class.code() {
+            return neighbor.id;
         }
         let content = (location.file(), location.line(), location.column());
         let locations = &mut self.locations;
