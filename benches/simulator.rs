@@ -232,7 +232,7 @@ impl Product {
         let kernel = host::find::<f32>(self.plan.kernel().symbol).ok_or("no such kernel on the host")?;
         let c = GlobalBuffer::<f32>::matrix_uninit(size, size, size);
         let [x, y] = self.plan.kernel().block;
-        let launch = Launch::new(self.plan.grid().blocks(), (x, y)).checks(checked.checks());
+        let launch = Launch::new(self.plan.summary().grid, (x, y)).checks(checked.checks());
         let params = || GemmParams {
             a: self.a.as_ptr(),
             b: self.b.as_ptr(),

@@ -45,8 +45,8 @@ fn it_is_planned_and_simulated_like_any_other() {
     }
 }
 
-fn tiles(kernel: &Kernel, m: usize, n: usize) -> u32 {
-    (m.div_ceil(kernel.tile.m as usize) * n.div_ceil(kernel.tile.n as usize)) as u32
+fn tiles(kernel: &Kernel, m: usize, n: usize) -> u64 {
+    (m.div_ceil(kernel.tile.m as usize) * n.div_ceil(kernel.tile.n as usize)) as u64
 }
 
 #[test]

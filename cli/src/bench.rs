@@ -30,7 +30,10 @@ pub struct Command {
     /// Columns of A, rows of B
     #[arg(short, value_name = "INNER", requires = "m", conflicts_with = "file")]
     k: Option<usize>,
-    /// Shapes as CSV: m,n,k[,dtype][,layout][,name]; a header and # comments where you like
+    /// Time a batch of so many products of -m -n -k, one after the other in memory
+    #[arg(long, value_name = "N", requires = "m", default_value_t = 1)]
+    batch: usize,
+    /// Shapes as CSV: m,n,k[,dtype][,layout][,name]; a header, which may name batch, and # comments where you like
     #[arg(long, value_name = "CSV")]
     file: Option<PathBuf>,
     /// Element types, of f32, f64, f16, bf16: for -m -n -k and rows that name none each of them (without it f32); other
@@ -172,7 +175,7 @@ fn suite(command: &Command) -> Result<Suite> {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
             Suite::of_csv(&stem, &text, &selection).map_err(|error| Failure::file(file, error))?
         }
-        (None, Some(m), Some(n), Some(k)) => Suite::of_product([m, n, k], &selection)?,
+        (None, Some(m), Some(n), Some(k)) => Suite::of_product([m, n, k], command.batch, &selection)?,
         _ => Suite::named(command.suite.as_deref().unwrap_or(Suite::DEFAULT), &selection)?,
     };
     Ok(suite)
@@ -213,7 +216,7 @@ fn list(command: &Command, json: bool) -> Result<()> {
         for row in &suite.rows {
             table.add_row([
                 row.name.clone(),
-                format!("{} x {} x {}", row.m, row.n, row.k),
+                bench::product_name([row.m, row.n, row.k], row.batch),
                 row.dtype.name().to_owned(),
                 row.layout.name().to_owned(),
             ]);

@@ -4,12 +4,17 @@ use core::fmt;
 
 use crate::args::GemmArgs;
 use crate::kernel::Kernel;
+use crate::shape::GemmShape;
 
-/// Blocks along x, at most (CUDA programming guide, "Compute Capabilities"). Along y it is 65535 only, which a tall
-/// matrix exceeds: the grid is one-dimensional.
+/// Blocks along x, at most (CUDA programming guide, "Compute Capabilities"). Along y it is [`MAX_ROWS`] only, which a
+/// tall matrix exceeds: the tiles of C are along x.
 const MAX_BLOCKS: u64 = i32::MAX as u64;
 
-/// A one-dimensional grid over the tiles of C, row by row.
+/// Blocks along y, at most, of the same source.
+pub(crate) const MAX_ROWS: u32 = 65_535;
+
+/// A grid over the tiles of C, row by row along x. The products of a batch are along y, or, with persistent CTAs, their
+/// tiles follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// Tiles along the rows of C (M); with clusters a multiple of their CTAs; the last tiles may be below C.
@@ -18,8 +23,12 @@ pub struct Grid {
     pub tiles_n: u32,
     /// Splits of K, each with CTAs of its own.
     pub splits: u32,
+    /// Products of the batch.
+    pub batch: u32,
     /// CTAs at most: with fewer CTAs than tiles each computes several.
     most: u32,
+    /// Whether each computes tile after tile.
+    is_persistent: bool,
 }
 
 /// More tiles than a grid can hold.
@@ -49,7 +58,15 @@ impl Grid {
     /// # Errors
     /// [`GridError`] when there are more tiles than CTAs in a grid.
     pub const fn cover(args: GemmArgs, tile_m: u32, tile_n: u32, splits: u32) -> Result<Self, GridError> {
-        Self::checked(args.m.div_ceil(tile_m), args.n.div_ceil(tile_n), splits, u32::MAX)
+        Self {
+            tiles_m: args.m.div_ceil(tile_m),
+            tiles_n: args.n.div_ceil(tile_n),
+            splits,
+            batch: 1,
+            most: u32::MAX,
+            is_persistent: false,
+        }
+        .checked()
     }
 
     /// The grid of a kernel with this tile: whole clusters, and for persistent CTAs no more than the device holds at
@@ -58,7 +75,7 @@ impl Grid {
     /// # Errors
     /// As for [`Self::cover`].
     pub const fn of_kernel(
-        args: GemmArgs,
+        shape: &GemmShape,
         kernel: &Kernel,
         splits: u32,
         max_resident: Option<u32>,
@@ -74,36 +91,72 @@ impl Grid {
             }
             _ => u32::MAX,
         };
-        let tiles_m = args.m.div_ceil(kernel.tile.m).next_multiple_of(cluster);
-        Self::checked(tiles_m, args.n.div_ceil(kernel.tile.n), splits, most)
+        Self {
+            tiles_m: (shape.m() as u32).div_ceil(kernel.tile.m).next_multiple_of(cluster),
+            tiles_n: (shape.n() as u32).div_ceil(kernel.tile.n),
+            splits,
+            batch: shape.batch().count,
+            most,
+            is_persistent: kernel.is_persistent(),
+        }
+        .checked()
     }
 
-    const fn checked(tiles_m: u32, tiles_n: u32, splits: u32, most: u32) -> Result<Self, GridError> {
-        let grid = Self {
-            tiles_m,
-            tiles_n,
-            splits,
-            most,
-        };
-        let requested = (grid.tiles_m as u64 * grid.tiles_n as u64).saturating_mul(splits as u64);
+    const fn checked(self) -> Result<Self, GridError> {
+        let requested = (self.tiles_m as u64 * self.tiles_n as u64).saturating_mul(self.splits as u64);
         if requested > MAX_BLOCKS {
             return Err(GridError {
                 requested,
                 available: MAX_BLOCKS,
             });
         }
-        Ok(grid)
+        Ok(self)
     }
 
-    /// Tiles of all splits together.
+    /// Tiles of a product, those of all splits together.
     pub const fn tiles(self) -> u32 {
         self.tiles_m * self.tiles_n * self.splits
     }
 
-    /// Blocks of the grid, all along x; 0 for an empty C, which needs no launch.
-    pub const fn blocks(self) -> u32 {
-        let tiles = self.tiles();
-        if tiles < self.most { tiles } else { self.most }
+    /// Whether there is nothing to launch: C is empty.
+    pub const fn is_empty(self) -> bool {
+        self.tiles() == 0 || self.batch == 0
+    }
+
+    /// Products of a launch; the last launch may have fewer.
+    pub const fn products_per_launch(self) -> u32 {
+        let most = match (self.is_persistent, self.tiles()) {
+            (true, tiles) if tiles > 0 => MAX_BLOCKS as u32 / tiles,
+            _ => MAX_ROWS,
+        };
+        if self.batch < most { self.batch } else { most }
+    }
+
+    /// Launches: one, unless a grid does not hold all products of a batch.
+    pub const fn launches(self) -> u32 {
+        if self.is_empty() {
+            0
+        } else {
+            self.batch.div_ceil(self.products_per_launch())
+        }
+    }
+
+    /// CTAs along x, y and z of a launch of so many products, at most [`products_per_launch`].
+    ///
+    /// [`products_per_launch`]: Self::products_per_launch
+    pub const fn extents(self, products: u32) -> [u32; 3] {
+        if self.is_persistent {
+            let tiles = self.tiles() * products;
+            [if tiles < self.most { tiles } else { self.most }, 1, 1]
+        } else {
+            [self.tiles(), products, 1]
+        }
+    }
+
+    /// CTAs of the largest launch; 0 for an empty C, which needs none.
+    pub const fn blocks(self) -> u64 {
+        let [x, y, _] = self.extents(self.products_per_launch());
+        x as u64 * y as u64
     }
 }
 
@@ -145,6 +198,14 @@ pub struct RasterTile {
 }
 
 impl RasterTile {
+    /// Tiles of `tile_m` rows that neighboring CTAs compute before the next column of tiles: 2048 rows of C.
+    pub const fn group_m(tile_m: u32) -> u32 {
+        match 2048 / tile_m {
+            0 => 1,
+            tiles => tiles,
+        }
+    }
+
     /// Work of CTA `block` (x index): all tiles of split 0 first. Within a split CTAs take `group_m` tiles down a
     /// column, then the next column, so that concurrent CTAs read few rows of A and few columns of B, which L2 then
     /// holds.
@@ -190,7 +251,7 @@ mod tests {
             let grid = Grid::cover(shape.args(), width, width, 1).expect("small");
             let mut next = (0, 0);
             for block in 0..grid.blocks() {
-                let origin = TileOrigin::of_block(block, n as u32, width);
+                let origin = TileOrigin::of_block(block as u32, n as u32, width);
                 assert_eq!((origin.row, origin.column), next);
                 assert!((origin.row as usize) < m && (origin.column as usize) < n);
                 next.1 += width;
@@ -232,8 +293,8 @@ mod tests {
         let kernel = |family: Family| family.kernels().next().expect("in the table");
         let (simt, cluster) = (kernel(Family::SIMT), kernel(Family::WGMMA));
         // 3 x 6 tiles of 256 x 128; 5 x 3 of 128 x 256.
-        let args = GemmShape::packed(600, 700, 64).expect("small").args();
-        let of = |kernel, splits, held| Grid::of_kernel(args, kernel, splits, held).expect("small");
+        let shape = GemmShape::packed(600, 700, 64).expect("small");
+        let of = |kernel, splits, held| Grid::of_kernel(&shape, kernel, splits, held).expect("small");
         assert_eq!(of(simt, 1, Some(4)).blocks(), 18, "not persistent");
         for (splits, held, tiles, blocks) in [
             (1, None, 18, 18),
@@ -245,9 +306,32 @@ mod tests {
             let grid = of(cluster, splits, held);
             assert_eq!((grid.tiles_m, grid.tiles(), grid.blocks()), (6, tiles, blocks));
         }
-        let empty = GemmShape::packed(0, 700, 64).expect("small").args();
-        let grid = Grid::of_kernel(empty, cluster, 1, Some(132)).expect("small");
-        assert_eq!(grid.blocks(), 0);
+        let empty = GemmShape::packed(0, 700, 64).expect("small");
+        let grid = Grid::of_kernel(&empty, cluster, 1, Some(132)).expect("small");
+        assert_eq!((grid.blocks(), grid.launches(), grid.is_empty()), (0, 0, true));
+    }
+
+    #[test]
+    fn products_of_a_batch_are_along_y_or_tiles_of_persistent_blocks() {
+        use crate::Family;
+        let kernel = |family: Family| family.kernels().next().expect("in the table");
+        let (simt, cluster) = (kernel(Family::SIMT), kernel(Family::WGMMA));
+        // 3 x 6 tiles of 256 x 128; 6 x 3 of 128 x 256, in clusters of 2.
+        let of = |kernel, count| {
+            let shape = GemmShape::packed(600, 700, 64).and_then(|shape| shape.with_packed_batch(count));
+            Grid::of_kernel(&shape.expect("small"), kernel, 1, Some(132)).expect("small")
+        };
+        let summary = |grid: Grid| (grid.products_per_launch(), grid.launches(), grid.blocks());
+        assert_eq!(of(simt, 100).extents(100), [18, 100, 1]);
+        assert_eq!(summary(of(simt, 100)), (100, 1, 1800));
+        assert_eq!(summary(of(simt, 65_536)), (65_535, 2, 18 * 65_535));
+        assert_eq!(of(simt, 65_536).extents(1), [18, 1, 1]);
+        assert_eq!(
+            (of(cluster, 5).extents(5), of(cluster, 100).extents(100)),
+            ([90, 1, 1], [132, 1, 1])
+        );
+        assert_eq!(summary(of(cluster, 200_000_000)), (i32::MAX as u32 / 18, 2, 132));
+        assert_eq!(summary(of(simt, 0)), (0, 0, 0));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use core::fmt;
 pub use properties::{Alignment, Features, Loads, MmaPath, Operands, Schedule, SplitK, Target, TileShape};
 
 use crate::args::GemmArgs;
+use crate::batch::Batch;
 use crate::dtype::DType;
 use crate::family::{Family, KERNELS, matrix_vector, tiled, wgmma};
 use crate::major::Major;
@@ -172,6 +173,9 @@ impl Kernel {
         // bytes in 40.
         let is_near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
         let counts = matches!(self.loads, Loads::CpAsync);
+        if shape.batch() != Batch::ONE && !self.supports.batch {
+            return false;
+        }
         match self.operands {
             Operands::MatrixAndVector(major) => matches!(matrix_vector::matrix_of(shape),
                 Some((matrix, of_matrix)) if of_matrix == major && self.alignment.fits(shape, matrix)),
@@ -186,8 +190,9 @@ impl Kernel {
     }
 
     /// The shape as this kernel takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes, A
-    /// and B may have unaligned leading dimensions: then it is that of the padded copy ([`PadRows::between`] says
-    /// which), or of the one row that there is. `None` for a shape that it does not compute either way.
+    /// and B may have unaligned leading dimensions and strides: then it is that of the padded copy
+    /// ([`PadRows::between`] says which), or of the one row that there is. `None` for a shape that it does not compute
+    /// either way.
     pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
         if self.accepts(shape) {
             return Some(*shape);
@@ -195,12 +200,19 @@ impl Kernel {
         if self.dtype.size_bytes() != PadRows::ELEMENT_BYTES {
             return None;
         }
-        let lds = [Operand::A, Operand::B].map(|operand| {
-            let (_, columns, ld) = shape.extents(operand);
-            let fits = ld.is_multiple_of(self.alignment.of_operand(operand));
-            if fits { ld } else { PadRows::padded(columns) }
+        let [a, b] = [Operand::A, Operand::B].map(|operand| {
+            let (rows, columns, ld) = shape.extents(operand);
+            let stride = shape.batch().stride(operand) as usize;
+            let elems = self.alignment.of_operand(operand);
+            match (ld.is_multiple_of(elems), stride.is_multiple_of(elems)) {
+                (true, true) => (ld, stride),
+                // Copied, unless it is one row, whose leading dimension is that of nothing.
+                (false, true) if rows < 2 => (PadRows::padded(columns), stride),
+                (..) if stride == 0 => (PadRows::padded(columns), 0),
+                (..) => (PadRows::padded(columns), rows * PadRows::padded(columns)),
+            }
         });
-        let taken = shape.with_operand_lds(lds).ok()?;
+        let taken = shape.with_operand_layouts([a.0, b.0], [a.1, b.1]).ok()?;
         let is_countable = |operand| PadRows::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
         (self.accepts(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
     }

@@ -14,6 +14,7 @@
 extern crate std;
 
 mod args;
+mod batch;
 mod dtype;
 mod epilogue;
 mod grid;
@@ -29,6 +30,7 @@ pub mod family;
 pub mod split_k;
 
 pub use args::{GemmArgs, span_elems};
+pub use batch::Batch;
 pub use dtype::DType;
 pub use epilogue::{Activation, Output};
 pub use family::matrix_vector::{MatrixVectorTile, matrix_of};

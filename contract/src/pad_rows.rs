@@ -1,24 +1,29 @@
 //! Padding of an operand with an unaligned leading dimension.
 
 use crate::args::span_elems;
+use crate::grid::MAX_ROWS;
 use crate::shape::{GemmShape, Operand};
 
-/// Padding of a row-major matrix with elements of 2 bytes: the parameters of the kernel [`PadRows::SYMBOL`], and its
+/// Padding of row-major matrices with elements of 2 bytes: the parameters of the kernel [`PadRows::SYMBOL`], and its
 /// geometry.
 ///
-/// Padded rows are whole vectors of 16 bytes. Thread `t` of the grid writes vector `t`, counted row by row. Elements
-/// past the end of a row are zeros.
+/// Padded rows are whole vectors of 16 bytes. Thread `t` along x of the grid writes vector `t` of a matrix, counted row
+/// by row; along y the grid has a row for each matrix of a batch. Elements past the end of a row are zeros.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PadRows {
-    /// Rows of the matrix.
+    /// Elements from one matrix of a batch to the next. Padded matrices follow one another.
+    pub from_stride: u64,
+    /// Rows of a matrix.
     pub rows: u32,
     /// Elements of a row; not 0.
     pub columns: u32,
-    /// Elements from one row of the matrix to the next.
+    /// Elements from one row of a matrix to the next.
     pub from_ld: u32,
     /// Elements from one padded row to the next: [`PadRows::padded`] of `columns`.
     pub to_ld: u32,
+    /// Matrices: those of a batch, or one.
+    pub matrices: u32,
 }
 
 impl PadRows {
@@ -46,19 +51,22 @@ impl PadRows {
         columns.next_multiple_of(unit)
     }
 
-    /// Padding from an operand of `shape` to that of `padded`, which differs in leading dimensions alone. `None` if
-    /// there is nothing to do: the leading dimensions are equal, or there are fewer than two rows, or they are empty.
+    /// Padding from an operand of `shape` to that of `padded`, which differs in leading dimensions and strides alone.
+    /// `None` if there is nothing to do: both are equal, or there are fewer than two rows, or they are empty.
     pub fn between(shape: &GemmShape, padded: &GemmShape, operand: Operand) -> Option<Self> {
         let (rows, columns, from_ld) = shape.extents(operand);
         let (.., to_ld) = padded.extents(operand);
         // A shape has checked that each fits.
         let [rows, columns, from_ld, to_ld] = [rows, columns, from_ld, to_ld].map(|extent| extent as u32);
-        let is_needed = from_ld != to_ld && rows > 1 && columns > 0;
-        is_needed.then_some(Self {
+        let [from_stride, to_stride] = [shape, padded].map(|shape| shape.batch().stride(operand));
+        let moves = from_ld != to_ld && rows > 1 || from_stride != to_stride;
+        (moves && rows > 0 && columns > 0).then_some(Self {
+            from_stride,
             rows,
             columns,
             from_ld,
             to_ld,
+            matrices: shape.batch().matrices(operand),
         })
     }
 
@@ -73,31 +81,39 @@ impl PadRows {
         self.to_ld / Self::VECTOR
     }
 
-    /// CTAs of the grid, which has one dimension: a thread for each vector.
+    /// CTAs along x of the grid: a thread for each vector.
     pub const fn blocks(&self) -> u32 {
         (self.rows * self.vectors_of_row()).div_ceil(Self::THREADS)
     }
 
-    /// Elements from the first to the last one of the matrix, both included.
+    /// The launches: the first matrix of each, and how many it has, the rows of its grid along y.
+    pub fn launches(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let all = self.matrices;
+        let first = (0..all).step_by(MAX_ROWS as usize);
+        first.map(move |first| (first, MAX_ROWS.min(all - first)))
+    }
+
+    /// Elements from the first to the last one of a matrix, both included.
     #[inline(always)]
     pub const fn from_elems(&self) -> usize {
         span_elems(self.rows as usize, self.columns as usize, self.from_ld as usize)
     }
 
-    /// Elements of the padded matrix, padding after its last row included.
+    /// Elements of a padded matrix, padding after its last row included: from one to the next.
     #[inline(always)]
     pub const fn to_elems(&self) -> usize {
         self.rows as usize * self.to_ld as usize
     }
 
-    /// Bytes of the padded matrix.
+    /// Bytes of all padded matrices.
     pub const fn to_bytes(&self) -> u64 {
-        self.to_elems() as u64 * Self::ELEMENT_BYTES as u64
+        self.to_elems() as u64 * Self::ELEMENT_BYTES as u64 * self.matrices as u64
     }
 
     /// Bytes that are read and written.
     pub const fn moved_bytes(&self) -> u64 {
-        self.rows as u64 * self.columns as u64 * Self::ELEMENT_BYTES as u64 + self.to_bytes()
+        let read = self.rows as u64 * self.columns as u64 * Self::ELEMENT_BYTES as u64;
+        read * self.matrices as u64 + self.to_bytes()
     }
 }
 
@@ -108,25 +124,37 @@ mod tests {
     #[test]
     fn a_copy_has_a_thread_for_every_vector() {
         let copy = PadRows {
+            from_stride: 0,
             rows: 100,
             columns: 33,
             from_ld: 35,
             to_ld: PadRows::padded(33) as u32,
+            matrices: 1,
         };
         assert_eq!((copy.to_ld, copy.vectors_of_row()), (40, 5));
         assert_eq!(copy.blocks(), 2);
         assert_eq!((copy.from_elems(), copy.to_elems()), (99 * 35 + 33, 4000));
         assert_eq!((copy.to_bytes(), copy.moved_bytes()), (8000, 8000 + 6600));
         assert!(copy.is_countable());
+        let batch = PadRows { matrices: 9, ..copy };
+        assert!(batch.launches().eq([(0, 9)]));
+        let large = PadRows {
+            matrices: 70_000,
+            ..copy
+        };
+        assert!(large.launches().eq([(0, 65_535), (65_535, 4465)]));
+        assert_eq!((batch.to_bytes(), batch.moved_bytes()), (9 * 8000, 9 * (8000 + 6600)));
     }
 
     #[test]
     fn copies_of_more_threads_than_can_be_counted_are_none() {
         let of = |rows, to_ld| PadRows {
+            from_stride: 0,
             rows,
             columns: to_ld,
             from_ld: to_ld + 1,
             to_ld,
+            matrices: 1,
         };
         // 2^29 rows of 8 vectors have 2^32.
         assert!(!of(1 << 29, 64).is_countable());
@@ -143,12 +171,35 @@ mod tests {
         assert_eq!(copy(0, 9), None);
         assert_eq!(copy(2, 0), None);
         let expected = PadRows {
+            from_stride: 0,
             rows: 2,
             columns: 9,
             from_ld: 9,
             to_ld: 16,
+            matrices: 1,
         };
         assert_eq!(copy(2, 9), Some(expected));
         assert_eq!(PadRows::between(&with(2, 9, 9), &with(2, 9, 9), Operand::A), None);
+    }
+    #[test]
+    fn matrices_of_a_batch_are_copied_one_after_the_other() {
+        let batch = |ld, stride| {
+            let shape = GemmShape::with_ld(2, 8, 9, ld, 8, 8).and_then(|shape| shape.with_batch(5, [stride, 0, 16]));
+            shape.expect("valid")
+        };
+        let copy = |from_ld, from_stride| PadRows::between(&batch(from_ld, from_stride), &batch(16, 32), Operand::A);
+        let expected = PadRows {
+            from_stride: 33,
+            rows: 2,
+            columns: 9,
+            from_ld: 16,
+            to_ld: 16,
+            matrices: 5,
+        };
+        assert_eq!(copy(16, 33), Some(expected));
+        assert_eq!(copy(16, 32), None);
+        // One matrix for all is copied once.
+        let shared = PadRows::between(&batch(9, 0), &batch(16, 0), Operand::A).expect("other rows");
+        assert_eq!((shared.matrices, shared.to_bytes()), (1, 64));
     }
 }

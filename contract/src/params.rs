@@ -5,9 +5,9 @@ use crate::epilogue::{Activation, Output};
 use crate::shape::Operand;
 use crate::units::Bytes;
 
-/// What every kernel takes: `C (m x n) = activation(alpha * op(A) * op(B) + beta * C + bias)`, row-major, and how the
-/// launch divides it. Extents and leading dimensions are in elements, of the matrices as they are stored; each is at
-/// most `i32::MAX`.
+/// What every kernel takes: `C (m x n) = activation(alpha * op(A) * op(B) + beta * C + bias)`, row-major, for each
+/// product of a [batch](crate::Batch), and how the launch divides it. Extents and leading dimensions are in elements,
+/// of the matrices as they are stored; each is at most `i32::MAX`.
 ///
 /// A kernel has one of two signatures. The parameters are a grid constant: the launch passes the value, and each thread
 /// reads the fields that it names from there (`.param` space), so that a field which no kernel reads costs nothing.
@@ -45,6 +45,12 @@ pub struct GemmParams<E> {
     pub workspace: *mut f32,
     /// Counters of split-K, 0 before and after a launch; null with one split.
     pub counters: *mut u32,
+    /// Elements from A of one product of a batch to that of the next; 0 of one product, or of a matrix that all share.
+    pub stride_a: u64,
+    /// The same of B.
+    pub stride_b: u64,
+    /// The same of C; 0 of one product.
+    pub stride_c: u64,
     /// Rows of C.
     pub m: u32,
     /// Columns of C.
@@ -61,8 +67,8 @@ pub struct GemmParams<E> {
     pub alpha: f32,
     /// The factor of the source C; with 0 it is not read.
     pub beta: f32,
-    /// Tiles of C along M that neighboring CTAs compute before the next column of tiles (rasterization).
-    pub group_m: u32,
+    /// Products of the launch.
+    pub batch: u32,
     /// Splits of K, each computed by CTAs of its own.
     pub splits: u32,
     /// Elements along K of a split but the last, a multiple of BLOCK_K.
@@ -80,7 +86,7 @@ pub struct GemmParams<E> {
 }
 
 impl<E> GemmParams<E> {
-    /// The product alone, in one split, with no tile to choose.
+    /// One product alone, in one split, with no tile to choose.
     pub const fn product(a: *const E, b: *const E, c: *mut E, args: GemmArgs) -> Self {
         let GemmArgs { m, n, k, lda, ldb, ldc } = args;
         Self {
@@ -90,6 +96,9 @@ impl<E> GemmParams<E> {
             bias: core::ptr::null(),
             workspace: core::ptr::null_mut(),
             counters: core::ptr::null_mut(),
+            stride_a: 0,
+            stride_b: 0,
+            stride_c: 0,
             m,
             n,
             k,
@@ -98,7 +107,7 @@ impl<E> GemmParams<E> {
             ldc,
             alpha: 1.0,
             beta: 0.0,
-            group_m: 1,
+            batch: 1,
             splits: 1,
             k_per_split: 0,
             tile_width: 0,
@@ -141,9 +150,9 @@ mod tests {
 
     #[test]
     fn the_layout_is_one_for_every_element_and_has_no_holes() {
-        assert_eq!(size_of::<GemmParams<f64>>(), 6 * 8 + 16 * 4);
+        assert_eq!(size_of::<GemmParams<f64>>(), 9 * 8 + 16 * 4);
         assert_eq!(size_of::<GemmParams<u8>>(), size_of::<GemmParams<f64>>());
-        assert_eq!(offset_of!(GemmParams<u16>, m), 48);
-        assert_eq!(offset_of!(GemmParams<u16>, output), 108);
+        assert_eq!(offset_of!(GemmParams<u16>, m), 72);
+        assert_eq!(offset_of!(GemmParams<u16>, output), 132);
     }
 }

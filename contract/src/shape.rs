@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::args::{GemmArgs, span_elems};
+use crate::batch::Batch;
 use crate::major::Major;
 
 /// Which matrix of `C = A · B`.
@@ -65,6 +66,24 @@ pub enum ShapeError {
         /// The offending number.
         extent: usize,
     },
+    /// The matrices of C of a batch share elements.
+    BatchOverlap {
+        /// Products.
+        count: usize,
+        /// Elements from one C to the next.
+        stride: usize,
+        /// Rows, columns and leading dimension of each.
+        c: [usize; 3],
+    },
+    /// A batch, or its number of products, that no address reaches the end of.
+    BatchTooLarge {
+        /// The operand.
+        operand: Operand,
+        /// Products.
+        count: usize,
+        /// Elements from one matrix to the next.
+        stride: usize,
+    },
 }
 
 impl fmt::Display for ShapeError {
@@ -83,6 +102,21 @@ impl fmt::Display for ShapeError {
                     i32::MAX
                 )
             }
+            ShapeError::BatchOverlap {
+                count,
+                stride,
+                c: [rows, columns, ld],
+            } => write!(
+                f,
+                "the {count} matrices of C overlap: they are {stride} elements apart, each has {rows} rows of \
+                 {columns} elements, {ld} apart"
+            ),
+            ShapeError::BatchTooLarge { operand, count, stride } => write!(
+                f,
+                "a batch of {count} matrices {operand}, {stride} elements apart, exceeds the largest supported: {} \
+                 products, 2^60 elements",
+                i32::MAX
+            ),
         }
     }
 }
@@ -92,13 +126,19 @@ impl core::error::Error for ShapeError {}
 /// `C (m x n) = op(A) (m x k) · op(B) (k x n)`, row-major, with leading dimensions in elements. `op` leaves a matrix as
 /// it is or transposes it.
 ///
+/// A [batch](Self::with_batch) is several such products.
+///
 /// A value of this type has been checked: every extent fits the kernels' index type, every leading dimension holds a
-/// row.
+/// row, the matrices of C of a batch are disjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmShape {
     args: GemmArgs,
     transpose: [Transpose; 2],
+    batch: Batch,
 }
+
+/// The most elements from the first one of an operand to its last.
+const MAX_SPAN: u128 = 1 << 60;
 
 impl GemmShape {
     /// A shape with rows packed without gaps: `lda = k`, `ldb = n`, `ldc = n`.
@@ -169,16 +209,93 @@ impl GemmShape {
                 ldc: leading(Operand::C, ldc, n)?,
             },
             transpose,
+            batch: Batch::ONE,
         })
     }
 
-    /// The same product with other distances between the rows of A and of B, in elements as they are stored.
+    /// A strided batch of `count` products of this shape: from one product to the next, A, B and C are `strides`
+    /// elements apart. A stride of A or B may be any number; with 0 all products share the matrix. The matrices of C
+    /// are one after the other, or side by side in the rows of a larger matrix.
+    ///
+    /// ```
+    /// use tilewright_contract::{GemmShape, Operand};
+    ///
+    /// // 12 products that share B; C of each product is 64 columns of a matrix with 768.
+    /// let shape = GemmShape::with_ld(100, 64, 32, 32, 64, 768)?.with_batch(12, [3200, 0, 64])?;
+    /// assert_eq!((shape.batch().count, shape.span_elems(Operand::B)), (12, 32 * 64));
+    /// assert_eq!(shape.span_elems(Operand::C), 100 * 768);
+    /// # Ok::<(), tilewright_contract::ShapeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ShapeError::BatchOverlap`] and [`ShapeError::BatchTooLarge`], with the numbers.
+    pub fn with_batch(&self, count: usize, strides: [usize; 3]) -> Result<Self, ShapeError> {
+        let operands = [Operand::A, Operand::B, Operand::C];
+        for (operand, stride) in operands.into_iter().zip(strides) {
+            let before_last = count.saturating_sub(1) as u128 * stride as u128;
+            let span = before_last + self.product().span_elems(operand) as u128;
+            if count > i32::MAX as usize || span > MAX_SPAN {
+                return Err(ShapeError::BatchTooLarge { operand, count, stride });
+            }
+        }
+        let GemmArgs { m, n, ldc, .. } = self.args;
+        let [.., stride] = strides;
+        if !Batch::is_disjoint(count as u32, stride as u64, [m, n, ldc]) {
+            let c = [m, n, ldc].map(|extent| extent as usize);
+            return Err(ShapeError::BatchOverlap { count, stride, c });
+        }
+        let strides = if count > 1 {
+            strides.map(|stride| stride as u64)
+        } else {
+            [0; 3]
+        };
+        let count = count as u32;
+        Ok(Self {
+            batch: Batch { count, strides },
+            ..*self
+        })
+    }
+
+    /// [`with_batch`](Self::with_batch) with each matrix right after the one before, rows of their leading dimensions
+    /// included: `rows * ld` elements apart.
+    ///
+    /// # Errors
+    /// As for [`with_batch`](Self::with_batch).
+    pub fn with_packed_batch(&self, count: usize) -> Result<Self, ShapeError> {
+        let strides = [Operand::A, Operand::B, Operand::C].map(|operand| {
+            let (rows, _, ld) = self.extents(operand);
+            rows * ld
+        });
+        self.with_batch(count, strides)
+    }
+
+    /// The products of the batch: [`Batch::ONE`] of a shape that was made without.
+    pub const fn batch(&self) -> Batch {
+        self.batch
+    }
+
+    /// One product of the batch.
+    pub const fn product(&self) -> Self {
+        Self {
+            batch: Batch::ONE,
+            ..*self
+        }
+    }
+
+    /// The same with other distances between the rows of A and of B, in elements as they are stored.
     ///
     /// # Errors
     /// [`ShapeError`] with the operand and the numbers.
-    pub fn with_operand_lds(&self, [lda, ldb]: [usize; 2]) -> Result<Self, ShapeError> {
+    pub fn with_operand_lds(&self, lds: [usize; 2]) -> Result<Self, ShapeError> {
+        let [a, b, _] = self.batch.strides.map(|stride| stride as usize);
+        self.with_operand_layouts(lds, [a, b])
+    }
+
+    /// The same with other distances between the rows of A and of B, and between their matrices of a batch.
+    pub(crate) fn with_operand_layouts(&self, [lda, ldb]: [usize; 2], [a, b]: [usize; 2]) -> Result<Self, ShapeError> {
         let lds = [lda, ldb, self.args.ldc as usize];
-        Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)
+        let product = Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)?;
+        product.with_batch(self.batch.count as usize, [a, b, self.batch.strides[2] as usize])
     }
 
     /// The same C with an empty K, so that A and B have no elements: what alpha 0 leaves of a product, which BLAS
@@ -232,15 +349,35 @@ impl GemmShape {
     }
 
     /// Elements from the first to the last element of an operand, both included: `(rows - 1) * ld + columns`, 0 when
-    /// empty.
+    /// empty; of a batch `(count - 1) * stride` more.
     pub const fn span_elems(&self, operand: Operand) -> usize {
         let (rows, columns, ld) = self.extents(operand);
-        span_elems(rows, columns, ld)
+        match (span_elems(rows, columns, ld), self.batch.count) {
+            (0, _) | (_, 0) => 0,
+            (span, count) => (count as usize - 1) * self.batch.stride(operand) as usize + span,
+        }
     }
 
-    /// Multiplications and additions of the product, `2 m n k`.
+    /// Elements from the first one of an operand to that of product `index` of the batch; 0 of an empty operand.
+    pub const fn offset(&self, operand: Operand, index: u32) -> usize {
+        let (rows, columns, _) = self.extents(operand);
+        if rows == 0 || columns == 0 {
+            0
+        } else {
+            index as usize * self.batch.stride(operand) as usize
+        }
+    }
+
+    /// Where A, B and C of each product of the batch start: [`offset`](Self::offset)s.
+    pub fn offsets(&self) -> impl ExactSizeIterator<Item = [usize; 3]> + use<> {
+        let shape = *self;
+        (0..shape.batch.count as usize)
+            .map(move |index| [Operand::A, Operand::B, Operand::C].map(|operand| shape.offset(operand, index as u32)))
+    }
+
+    /// Multiplications and additions, `2 m n k` for each product.
     pub const fn flops(&self) -> f64 {
-        2.0 * self.args.m as f64 * self.args.n as f64 * self.args.k as f64
+        2.0 * self.args.m as f64 * self.args.n as f64 * self.args.k as f64 * self.batch.count as f64
     }
 
     /// The form that the kernels take.
@@ -250,8 +387,59 @@ impl GemmShape {
 }
 
 impl fmt::Display for GemmShape {
-    /// Writes `m x n x k`.
+    /// Writes `m x n x k`, of a batch `count x (m x n x k)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} x {} x {}", self.args.m, self.args.n, self.args.k)
+        let GemmArgs { m, n, k, .. } = self.args;
+        match self.batch.count {
+            1 => write!(f, "{m} x {n} x {k}"),
+            count => write!(f, "{count} x ({m} x {n} x {k})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::ToOwned;
+    use std::format;
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_batch_spans_all_of_its_matrices() {
+        let shape = GemmShape::with_ld(3, 4, 5, 6, 7, 8).expect("valid");
+        let batch = shape.with_batch(10, [2, 0, 30]).expect("valid");
+        let spans = [Operand::A, Operand::B, Operand::C].map(|operand| batch.span_elems(operand));
+        assert_eq!(spans, [2 * 6 + 5 + 9 * 2, 4 * 7 + 4, 2 * 8 + 4 + 9 * 30]);
+        assert_eq!(
+            (batch.offset(Operand::C, 9), batch.flops()),
+            (270, 10.0 * shape.flops())
+        );
+        assert_eq!(batch.to_string(), "10 x (3 x 4 x 5)");
+        assert_eq!((batch.product(), shape.to_string()), (shape, "3 x 4 x 5".to_owned()));
+        let packed = shape.with_packed_batch(10).expect("valid");
+        assert_eq!(packed.batch().strides, [18, 35, 24]);
+        // One product is one product, whatever its strides.
+        assert_eq!(shape.with_batch(1, [9, 9, 9]), Ok(shape));
+        assert_eq!(shape.with_batch(0, [0; 3]).expect("empty").span_elems(Operand::A), 0);
+        assert_eq!(batch.without_k().span_elems(Operand::A), 0);
+    }
+
+    #[test]
+    fn batches_that_overlap_in_c_or_have_no_end_are_refused_with_the_numbers() {
+        let shape = GemmShape::with_ld(3, 4, 5, 6, 7, 8).expect("valid");
+        let refused = |count, strides| shape.with_batch(count, strides).expect_err("refused").to_string();
+        assert_eq!(
+            refused(2, [0, 0, 19]),
+            "the 2 matrices of C overlap: they are 19 elements apart, each has 3 rows of 4 elements, 8 apart"
+        );
+        let too_large = "exceeds the largest supported: 2147483647 products, 2^60 elements";
+        assert_eq!(
+            refused(2, [1 << 60, 0, 20]),
+            format!("a batch of 2 matrices A, {} elements apart, {too_large}", 1_u64 << 60)
+        );
+        assert!(refused(1 << 31, [0, 0, 20]).ends_with(too_large));
+        // Two C side by side in rows of 8.
+        assert!(shape.with_batch(2, [0, 0, 4]).is_ok());
     }
 }

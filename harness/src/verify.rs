@@ -13,13 +13,13 @@ use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{Element, Error, ErrorKind, Gemm, Result, check, reference};
 use tilewright_contract::{
-    Alignment, Bytes, DType, GemmShape, KERNELS, Kernel, MmaPath, Operand, Operands, Storage, TileGeometry, TilePair,
-    Transpose,
+    Alignment, Batch, Bytes, DType, GemmShape, KERNELS, Kernel, MmaPath, Operand, Operands, Storage, TileGeometry,
+    TilePair, Transpose,
 };
 
 mod cases;
 
-pub use cases::{Case, cases, copied_cases, vector_cases};
+pub use cases::{Case, batches, cases, copied_cases, vector_cases};
 
 /// How a case ended.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ pub struct CaseResult {
     pub smem_limit_bytes: Option<u32>,
     /// What the shape reaches.
     pub case: &'static str,
-    /// `m x n x k (lda, ldb, ldc)`.
+    /// `m x n x k (lda, ldb, ldc)`, and the strides of a batch.
     pub shape: String,
     /// What went wrong; `null` in JSON when nothing did.
     pub problem: Outcome,
@@ -222,6 +222,12 @@ fn each_case(
                     [cases(tile, transposes, kernel.alignment), copied].concat()
                 }
             };
+            let of_batches = if kernel.supports.batch {
+                batches(&cases, kernel)
+            } else {
+                Vec::new()
+            };
+            let cases = [cases, of_batches].concat();
             trials.extend(cases.into_iter().filter(&wanted).map(|case| (kernel, policy, case)));
         }
     }
@@ -259,9 +265,10 @@ pub fn run_on_cpu(dtypes: &[DType], mut on_progress: impl FnMut(Progress)) -> Ve
         .iter()
         .flat_map(|&dtype| CPU_WIDTHS.map(|width| (dtype, width)))
         .flat_map(|(dtype, width)| {
-            cases([width as usize; 3], [Transpose::No; 2], Alignment::NONE)
-                .into_iter()
-                .map(move |case| (dtype, width, case))
+            let single = cases([width as usize; 3], [Transpose::No; 2], Alignment::NONE);
+            let of_batches = cases::batches_of(&single, Alignment::NONE);
+            let all = single.into_iter().chain(of_batches);
+            all.map(move |case| (dtype, width, case))
         })
         .collect();
     let total = trials.len();
@@ -296,7 +303,11 @@ fn width_within(limit: Bytes, dtype: DType) -> Option<u32> {
 
 fn describe(shape: &GemmShape) -> String {
     let ld = |operand| shape.extents(operand).2;
-    format!("{shape} ({}, {}, {})", ld(Operand::A), ld(Operand::B), ld(Operand::C))
+    let lds = format!("{shape} ({}, {}, {})", ld(Operand::A), ld(Operand::B), ld(Operand::C));
+    match shape.batch() {
+        Batch { count: 1, .. } => lds,
+        Batch { strides: [a, b, c], .. } => format!("{lds}, strides {a}, {b}, {c}"),
+    }
 }
 
 /// The tile that was run and how it went.
@@ -323,9 +334,9 @@ fn in_simulator<T: Element>(
             return Err(Error::Faults(Box::new(report)));
         }
         // What lies outside the matrix is the simulator's to watch: an access to it is a fault.
-        let (_, columns, ld) = shape.extents(Operand::C);
-        for (target, source) in c.chunks_mut(ld.max(1)).zip(product.c.chunks(ld.max(1))) {
-            target[..columns].copy_from_slice(&source[..columns]);
+        let elements = c.iter_mut().zip(product.c).zip(elements_of(shape, Operand::C));
+        for ((target, source), _) in elements.filter(|(_, is_element)| *is_element) {
+            *target = source;
         }
         Ok(())
     })
@@ -375,8 +386,8 @@ fn compare<T: Element>(
         Err(Error::Mismatch(verdict)) => return Ok(Outcome::Wrong(verdict.to_string())),
         Err(error) => return Err(error),
     }
-    let (rows, columns, ld) = shape.extents(Operand::C);
-    let stray = |i: usize| (columns == 0 || i % ld >= columns || i / ld >= rows) && !c[i].to_f64().is_nan();
+    let is_element = elements_of(shape, Operand::C);
+    let stray = |i: usize| !is_element.get(i).copied().unwrap_or(false) && !c[i].to_f64().is_nan();
     Ok(match (0..c.len()).find(|&i| stray(i)) {
         Some(i) => Outcome::Wrong(format!(
             "element {i} of C lies outside the matrix and was overwritten with {}",
@@ -388,14 +399,26 @@ fn compare<T: Element>(
 
 /// A random operand whose padding is NaN.
 fn operand<T: Element>(shape: &GemmShape, operand: Operand, seed: u64) -> Vec<T> {
-    let (_, columns, ld) = shape.extents(operand);
     let mut elements = random_matrix::<T>(seed, shape.span_elems(operand));
-    for (i, element) in elements.iter_mut().enumerate() {
-        if i % ld >= columns {
+    for (element, is_element) in elements.iter_mut().zip(elements_of(shape, operand)) {
+        if !is_element {
             *element = T::from_f64(f64::NAN);
         }
     }
     elements
+}
+
+/// Which elements of an operand's span are of its matrices; the others are padding.
+pub fn elements_of(shape: &GemmShape, operand: Operand) -> Vec<bool> {
+    let (rows, columns, ld) = shape.extents(operand);
+    let mut is_element = vec![false; shape.span_elems(operand)];
+    for index in 0..shape.batch().count {
+        let start = shape.offset(operand, index);
+        for row in 0..if columns == 0 { 0 } else { rows } {
+            is_element[start + row * ld..][..columns].fill(true);
+        }
+    }
+    is_element
 }
 
 #[cfg(test)]

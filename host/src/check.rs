@@ -85,6 +85,8 @@ pub struct Verdict {
 /// An element that differs by more than its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mismatch {
+    /// The product of a batch, counted from 0; `None` where there is one.
+    pub product: Option<usize>,
     /// Its row in C.
     pub row: usize,
     /// Its column in C.
@@ -153,6 +155,7 @@ impl fmt::Display for Verdict {
             )?;
         }
         if let Some(Mismatch {
+            product,
             row,
             column,
             got,
@@ -160,9 +163,10 @@ impl fmt::Display for Verdict {
             bound,
         }) = self.first
         {
+            let place = place(product, row, column);
             write!(
                 f,
-                "; first at row {row}, column {column}: got {got:e}, expected {expected:e} ± {bound:.2e}"
+                "; first at {place}: got {got:e}, expected {expected:e} ± {bound:.2e}"
             )?;
         }
         if let Method::Sampled {
@@ -189,6 +193,12 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// Where an element is, in words.
+fn place(product: Option<usize>, row: usize, column: usize) -> String {
+    let of_batch = product.map(|product| format!("product {product}, "));
+    format!("{}row {row}, column {column}", of_batch.unwrap_or_default())
+}
+
 /// Compares every element of `c` with the plain f64 product of `a` and `b`: [`Expected::full`] of the product.
 ///
 /// # Errors
@@ -211,7 +221,7 @@ pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u
 /// # Errors
 /// Those of the check that is taken.
 pub fn verify<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
-    let products = shape.m() as u128 * shape.n() as u128 * shape.k() as u128;
+    let products = shape.m() as u128 * shape.n() as u128 * shape.k() as u128 * u128::from(shape.batch().count);
     if products <= u128::from(FULL_LIMIT_PRODUCTS) {
         full(shape, a, b, c)
     } else {
@@ -228,13 +238,13 @@ struct Tally {
     max_error_over_bound: f64,
     /// Elements whose sums may leave the range of their type on the way, so that nobody can say what they should be.
     beyond_range: usize,
-    /// Row and column of the first of them.
-    first_beyond: Option<(usize, usize)>,
+    /// Product, row and column of the first of them.
+    first_beyond: Option<(Option<usize>, usize, usize)>,
 }
 
 impl Tally {
     fn merge(self, other: Self) -> Self {
-        let earlier = |x: &Mismatch, y: &Mismatch| (x.row, x.column).cmp(&(y.row, y.column));
+        let earlier = |x: &Mismatch, y: &Mismatch| (x.product, x.row, x.column).cmp(&(y.product, y.row, y.column));
         Self {
             compared: self.compared + other.compared,
             mismatches: self.mismatches + other.mismatches,
@@ -243,6 +253,17 @@ impl Tally {
             beyond_range: self.beyond_range + other.beyond_range,
             first_beyond: self.first_beyond.into_iter().chain(other.first_beyond).min(),
         }
+    }
+
+    /// The same, found in this product of a batch.
+    fn of_product(mut self, index: Option<usize>) -> Self {
+        if let Some(first) = &mut self.first {
+            first.product = index;
+        }
+        if let Some((product, ..)) = &mut self.first_beyond {
+            *product = index;
+        }
+        self
     }
 
     /// What has been found with A and B of `T`; an error where nothing is wrong that can be known, but not all can.
@@ -255,13 +276,13 @@ impl Tally {
             beyond_range,
             first_beyond,
         } = self;
-        if let (0, Some((row, column))) = (mismatches, first_beyond) {
+        if let (0, Some((product, row, column))) = (mismatches, first_beyond) {
             let sums = T::DTYPE.accumulator();
             return Err(Error::InvalidArgument(format!(
                 "the terms of {beyond_range} elements exceed the range of {sums} ({:e}) when their magnitudes are \
-                 added up, first at row {row}, column {column}: sums may overflow on the way, and what C should be \
-                 there cannot be said",
-                <T::Accumulator as Accumulator>::MAX
+                 added up, first at {}: sums may overflow on the way, and what C should be there cannot be said",
+                <T::Accumulator as Accumulator>::MAX,
+                place(product, row, column)
             )));
         }
         Ok(Verdict {

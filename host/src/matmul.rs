@@ -252,6 +252,7 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
+        batch: shape.batch().count,
         dtype: plan.kernel().dtype.name(),
         alpha: decimal(epilogue.factors.alpha),
         beta: decimal(epilogue.factors.beta),
@@ -290,7 +291,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
     let tile = policy.tile.map_or(reference::DEFAULT_TILE_WIDTH, |tile| tile as usize);
     let mut c = zeros(shape.span_elems(Operand::C))?;
     let start = Instant::now();
-    let finish_rows = |first_row, sums: &[_], rows: &mut [_]| finish_sums(problem, first_row, sums, rows);
+    let finish_rows = |from_c, row, sums: &[_], rows: &mut [_]| finish_sums(problem, [from_c, row], sums, rows);
     reference::tiled_parallel_finished(&problem.summed(), tile, [a, b], &mut c, finish_rows)?;
     let kernel_ms = start.elapsed().as_secs_f64() * 1e3;
     let mut reasons = vec![format!(
@@ -311,6 +312,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
+        batch: shape.batch().count,
         dtype: T::DTYPE.name(),
         alpha: decimal(epilogue.factors.alpha),
         beta: decimal(epilogue.factors.beta),
@@ -338,7 +340,8 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
     Ok(Product { c, report })
 }
 
-/// What follows the sums of the rows from `first_row` on, each rounded once, to the type of C.
+/// What follows the sums of the rows from `first_row` on, of the product whose C starts at element `from_c`, each
+/// rounded once, to the type of C.
 fn finish_sums<T: Element, C: OutputOf<T>>(
     &Problem {
         shape,
@@ -346,12 +349,12 @@ fn finish_sums<T: Element, C: OutputOf<T>>(
         before,
         ..
     }: &Problem<'_, T, C>,
-    first_row: usize,
+    [from_c, first_row]: [usize; 2],
     sums: &[T::Accumulator],
     c: &mut [C],
 ) {
     let (_, columns, ld) = shape.extents(Operand::C);
-    let before = before.map(|before| &before[first_row * ld..]);
+    let before = before.map(|before| &before[from_c + first_row * ld..]);
     let [alpha, beta] = epilogue.factors.to_f64().map(T::Accumulator::from_f64);
     for (row, (elements, sums)) in c.chunks_mut(ld.max(1)).zip(sums.chunks(ld.max(1))).enumerate() {
         for (column, (element, &sum)) in elements[..columns].iter_mut().zip(sums).enumerate() {
@@ -370,11 +373,13 @@ fn finish_sums<T: Element, C: OutputOf<T>>(
     }
 }
 
-/// Copies the rows of one C to another, and nothing between them.
+/// Copies the rows of one C to another, of every product of a batch, and nothing between them.
 pub(crate) fn copy_rows<T: Element>(shape: &GemmShape, from: &[T], to: &mut [T]) {
     let (rows, columns, ld) = shape.extents(Operand::C);
-    for (from, to) in from.chunks(ld.max(1)).zip(to.chunks_mut(ld.max(1))).take(rows) {
-        to[..columns].copy_from_slice(&from[..columns]);
+    for [.., start] in shape.offsets().filter(|_| columns > 0) {
+        for first in (0..rows).map(|row| start + row * ld) {
+            to[first..][..columns].copy_from_slice(&from[first..][..columns]);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Plain<'a, T: Element> {
 }
 
 impl<'a, T: Element> Plain<'a, T> {
-    /// Transposes what has to be. The slices are as long as the shape says.
+    /// Transposes what has to be, of one product. The slices are as long as the shape says.
     pub(crate) fn new(shape: &GemmShape, a: &'a [T], b: &'a [T]) -> Self {
         let (a, lda) = plain(shape, Operand::A, a);
         let (b, ldb) = plain(shape, Operand::B, b);

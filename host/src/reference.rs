@@ -52,7 +52,8 @@ pub const DEFAULT_TILE_WIDTH: usize = 64;
 /// The widest tile: three of 1024 x 1024 f64 take 24 MiB a thread, more than any cache that tiles are meant for.
 pub const MAX_TILE_WIDTH: usize = 1024;
 
-/// Computes `C (m x n) = op(A) (m x k) · op(B) (k x n)` tile by tile on the calling thread.
+/// Computes `C (m x n) = op(A) (m x k) · op(B) (k x n)` tile by tile on the calling thread, the products of a batch one
+/// after the other.
 ///
 /// Operands are row-major slices with the leading dimensions of `shape`, in elements; they may be longer than
 /// [`GemmShape::span_elems`]. Elements of `c` that are not elements of C - the gap behind each row, the rest of the
@@ -63,15 +64,12 @@ pub const MAX_TILE_WIDTH: usize = 1024;
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a tile width outside `1..=`[`MAX_TILE_WIDTH`].
 pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &mut [T]) -> Result<()> {
-    let Some(c) = prepare(shape, tile_width, a, b, c)? else {
-        return Ok(());
-    };
-    let Plain { shape, a, b } = &Plain::new(shape, a, b);
-    match size_of::<T::Accumulator>() {
-        4 => on_one_thread::<T, 16>(shape, tile_width, a, b, c),
-        _ => on_one_thread::<T, 8>(shape, tile_width, a, b, c),
-    }
-    Ok(())
+    each_product(shape, tile_width, [a, b], c, |Plain { shape, a, b }, c| {
+        match size_of::<T::Accumulator>() {
+            4 => on_one_thread::<T, 16>(shape, tile_width, a, b, c),
+            _ => on_one_thread::<T, 8>(shape, tile_width, a, b, c),
+        }
+    })
 }
 
 /// [`tiled`], with the row tiles of C shared out among the threads of the current rayon pool. The result is the same
@@ -80,20 +78,17 @@ pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T],
 /// # Errors
 /// Those of [`tiled`].
 pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &mut [T]) -> Result<()> {
-    let Some(c) = prepare(shape, tile_width, a, b, c)? else {
-        return Ok(());
-    };
-    let Plain { shape, a, b } = &Plain::new(shape, a, b);
-    match size_of::<T::Accumulator>() {
-        4 => on_all_threads::<T, 16>(shape, tile_width, a, b, c),
-        _ => on_all_threads::<T, 8>(shape, tile_width, a, b, c),
-    }
-    Ok(())
+    each_product(shape, tile_width, [a, b], c, |Plain { shape, a, b }, c| {
+        match size_of::<T::Accumulator>() {
+            4 => on_all_threads::<T, 16>(shape, tile_width, a, b, c),
+            _ => on_all_threads::<T, 8>(shape, tile_width, a, b, c),
+        }
+    })
 }
 
-/// [`tiled_parallel`] with an epilogue. `epilogue` computes rows of C from their accumulators: it takes the number of
-/// the first row, the accumulators and the elements of C, both with the leading dimension of C. Each thread holds the
-/// accumulators of one tile of rows.
+/// [`tiled_parallel`] with an epilogue. `epilogue` computes rows of C from their accumulators: it takes where the C of
+/// the product starts, in elements, the number of the first row, the accumulators and the elements of C, both with the
+/// leading dimension of C. Each thread holds the accumulators of one tile of rows.
 ///
 /// # Errors
 /// Those of [`tiled`].
@@ -102,14 +97,18 @@ pub(crate) fn tiled_parallel_finished<T: Element, C: Element<Accumulator = T::Ac
     tile_width: usize,
     [a, b]: [&[T]; 2],
     c: &mut [C],
-    epilogue: impl Fn(usize, &[T::Accumulator], &mut [C]) + Sync,
+    epilogue: impl Fn(usize, usize, &[T::Accumulator], &mut [C]) + Sync,
 ) -> Result<()> {
     check_arguments(shape, tile_width, a, b, c)?;
-    let c = &mut c[..shape.span_elems(Operand::C)];
-    let plain = &Plain::new(shape, a, b);
-    match size_of::<T::Accumulator>() {
-        4 => with_epilogue_on_all_threads::<T, C, 16>(plain, tile_width, c, epilogue),
-        _ => with_epilogue_on_all_threads::<T, C, 8>(plain, tile_width, c, epilogue),
+    let product = shape.product();
+    for [from_a, from_b, from_c] in shape.offsets() {
+        let c = &mut c[from_c..][..product.span_elems(Operand::C)];
+        let plain = &Plain::new(&product, &a[from_a..], &b[from_b..]);
+        let epilogue = |row, sums: &[_], elements: &mut [_]| epilogue(from_c, row, sums, elements);
+        match size_of::<T::Accumulator>() {
+            4 => with_epilogue_on_all_threads::<T, C, 16>(plain, tile_width, c, epilogue),
+            _ => with_epilogue_on_all_threads::<T, C, 8>(plain, tile_width, c, epilogue),
+        }
     }
     Ok(())
 }
@@ -152,26 +151,27 @@ fn on_all_threads<T: Element, const COLUMNS: usize>(shape: &GemmShape, width: us
         );
 }
 
-/// Checks the arguments and settles the shapes without a product: returns the span of C, or `None` when nothing is
-/// left to do.
-fn prepare<'c, T: Element>(
+/// Checks the arguments, settles the shapes without a product, and computes each product of others: from the operands
+/// to the span of its C.
+fn each_product<T: Element>(
     shape: &GemmShape,
     tile_width: usize,
-    a: &[T],
-    b: &[T],
-    c: &'c mut [T],
-) -> Result<Option<&'c mut [T]>> {
+    [a, b]: [&[T]; 2],
+    c: &mut [T],
+    compute: impl Fn(&Plain<'_, T>, &mut [T]),
+) -> Result<()> {
     check_arguments(shape, tile_width, a, b, c)?;
-    let (_, columns, ld) = shape.extents(Operand::C);
-    let c = &mut c[..shape.span_elems(Operand::C)];
-    if c.is_empty() {
-        return Ok(None);
+    let product = shape.product();
+    let (_, columns, ld) = product.extents(Operand::C);
+    let span = product.span_elems(Operand::C);
+    for [from_a, from_b, from_c] in shape.offsets().filter(|_| span > 0) {
+        let c = &mut c[from_c..][..span];
+        match shape.k() {
+            0 => c.chunks_mut(ld).for_each(|row| row[..columns].fill(T::from_f64(0.0))),
+            _ => compute(&Plain::new(&product, &a[from_a..], &b[from_b..]), c),
+        }
     }
-    if shape.k() == 0 {
-        c.chunks_mut(ld).for_each(|row| row[..columns].fill(T::from_f64(0.0)));
-        return Ok(None);
-    }
-    Ok(Some(c))
+    Ok(())
 }
 
 /// Refuses slices that are too short, and tile widths out of range.

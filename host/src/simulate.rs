@@ -21,6 +21,7 @@
 //! the reference (that is [`check`](crate::check)), and it predicts no time on a GPU.
 
 use std::fmt;
+use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -164,7 +165,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, c_len)],
     )?;
     let mut c = crate::matmul::zeros(shape.span_elems(Operand::C))?;
-    if plan.grid().blocks() == 0 {
+    if plan.grid().is_empty() {
         return Ok(SimulatedProduct {
             c,
             plan: plan.clone(),
@@ -183,13 +184,17 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     };
     let upload = |operand, elements: &[T]| {
         let (rows, columns, ld) = shape.extents(operand);
-        let uploaded = GlobalBuffer::matrix(elements, rows, columns, ld);
+        let batch = shape.batch();
+        let (count, stride) = (batch.matrices(operand) as usize, batch.stride(operand) as usize);
+        let uploaded = GlobalBuffer::batch(elements, [rows, columns, ld], count, stride);
         match PadRows::between(shape, &taken, operand) {
             Some(copy) => simulate_copy(&uploaded, copy, options),
             None => Ok(uploaded),
         }
     };
     let (rows, columns, ld) = shape.extents(Operand::C);
+    let batch = shape.batch();
+    let (count, stride) = (batch.count as usize, batch.stride(Operand::C) as usize);
     let (a, b) = match (upload(Operand::A, a), upload(Operand::B, b)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(faults), _) | (_, Err(faults)) => {
@@ -197,64 +202,86 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
         }
     };
     let on_device = match before {
-        Some(before) => GlobalBuffer::matrix(before, rows, columns, ld),
-        None => GlobalBuffer::<C>::matrix_uninit(rows, columns, ld),
+        Some(before) => GlobalBuffer::batch(before, [rows, columns, ld], count, stride),
+        None => GlobalBuffer::<C>::batch_uninit([rows, columns, ld], count, stride),
     };
 
     let [x, y] = kernel.block;
     // A thread of a kernel without barriers takes all its steps along K in one go, and it is no fault that they are
     // many.
     let steps = shape.k() as u64 * u64::from(plan.kernel().threads());
-    let mut launch = Launch::new(plan.grid().blocks(), (x, y))
-        .cluster(plan.kernel().cluster)
-        .dynamic_shared_bytes(plan.dynamic_bytes().get())
-        .limits(Limits::from(options.architecture))
-        .schedule(options.schedule)
-        .checks(options.checks)
-        .synchronizations(options.synchronizations.clone())
-        .workers(options.workers)
-        .time_limit(PATIENCE + STEP * u32::try_from(steps).unwrap_or(u32::MAX));
-    if let Some(progress) = options.on_progress.clone() {
-        launch = launch.on_progress(move |done, blocks| progress(done, blocks));
-    }
-    let maps = match kernel.takes_tensor_maps() {
-        true => {
-            let addresses = [
-                a.as_ptr().expose_provenance(),
-                b.as_ptr().expose_provenance(),
-                on_device.as_ptr().expose_provenance(),
-            ]
-            .map(|address| address as u64);
-            Some(tensor_map::maps(kernel, &taken, addresses, tensor_map::simulated)?)
+    let grid = plan.grid();
+    let launch = |products| {
+        let launch = Launch::new(grid.extents(products), (x, y))
+            .cluster(kernel.cluster)
+            .dynamic_shared_bytes(plan.dynamic_bytes().get())
+            .limits(Limits::from(options.architecture))
+            .schedule(options.schedule)
+            .checks(options.checks)
+            .synchronizations(options.synchronizations.clone())
+            .workers(options.workers)
+            .time_limit(PATIENCE + STEP * u32::try_from(steps).unwrap_or(u32::MAX));
+        match options.on_progress.clone() {
+            Some(progress) => launch.on_progress(move |done, blocks| progress(done, blocks)),
+            None => launch,
         }
-        false => None,
     };
     let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
     let factors = epilogue.factors.of_call();
     let bias = epilogue.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
-    // SAFETY: 1. the buffers hold the matrices that the parameters describe, C is a buffer of its own, and so is the
-    // workspace. 2. Grid, block and dynamic bytes are those of the plan, which only `plan()` makes, from the layout
-    // that the kernel indexes with.
-    let report = launch.run(|| unsafe {
-        let params = GemmParams {
-            a: a.as_ptr(),
-            b: b.as_ptr(),
-            c: on_device.as_mut_ptr().cast(),
-            bias: bias.as_ref().map_or(std::ptr::null(), GlobalBuffer::as_ptr),
-            workspace: workspace.as_mut_ptr(),
-            counters: counters.as_mut_ptr(),
-            activation: epilogue.activation,
-            output: C::OUTPUT,
-            ..plan.params(factors)
+    let run = |first: u32, products: u32| {
+        let at = |operand| taken.offset(operand, first);
+        let a = a.as_ptr().wrapping_add(at(Operand::A));
+        let b = b.as_ptr().wrapping_add(at(Operand::B));
+        let c = on_device.as_mut_ptr().wrapping_add(at(Operand::C));
+        let addresses = [
+            a.expose_provenance() as u64,
+            b.expose_provenance() as u64,
+            c.expose_provenance() as u64,
+        ];
+        let maps = match kernel.takes_tensor_maps() {
+            true => Some(tensor_map::maps(
+                kernel,
+                &taken,
+                products,
+                addresses,
+                tensor_map::simulated,
+            )?),
+            false => None,
         };
-        entry_point.call(&params, maps.as_ref());
-    });
+        let [a, b, c] = addresses.map(|address| address as usize);
+        // SAFETY: 1. the buffers hold the matrices that the parameters describe, C is a buffer of its own, and so is
+        // the workspace. 2. Grid, block and dynamic bytes are those of the plan, which only `plan()` makes, from the
+        // layout that the kernel indexes with.
+        Ok::<_, Error>(launch(products).run(|| unsafe {
+            let params = GemmParams {
+                a: with_exposed_provenance(a),
+                b: with_exposed_provenance(b),
+                c: with_exposed_provenance_mut(c),
+                bias: bias.as_ref().map_or(null(), GlobalBuffer::as_ptr),
+                workspace: workspace.as_mut_ptr(),
+                counters: counters.as_mut_ptr(),
+                batch: products,
+                activation: epilogue.activation,
+                output: C::OUTPUT,
+                ..plan.params(factors)
+            };
+            entry_point.call(&params, maps.as_ref());
+        }))
+    };
+    // One launch, unless a grid does not hold the batch; the report is that of the last one, or of one with a fault.
+    let most = grid.products_per_launch();
+    let mut report = run(0, most)?;
+    let mut first = most;
+    while first < batch.count && report.is_clean() {
+        let products = most.min(batch.count - first);
+        report = run(first, products)?;
+        first += products;
+    }
 
     let computed = on_device.to_vec();
-    for (target, source) in c.chunks_mut(ld).zip(computed.chunks(ld)) {
-        target[..columns].copy_from_slice(&source[..columns]);
-    }
+    crate::matmul::copy_rows(shape, &computed, &mut c);
     simulated(c, report)
 }
 
@@ -268,20 +295,32 @@ fn simulate_copy<T: Element>(
     copy: PadRows,
     options: &SimOptions,
 ) -> std::result::Result<GlobalBuffer<T>, Box<Report>> {
-    let to = GlobalBuffer::<T>::uninit(copy.to_elems());
-    let report = Launch::new(copy.blocks(), PadRows::THREADS)
-        .limits(Limits::from(options.architecture))
-        .schedule(options.schedule)
-        .checks(options.checks)
-        .workers(options.workers)
-        .time_limit(PATIENCE)
-        // SAFETY: elements of 2 bytes, which only plans for such types copy; the buffers are what the copy says.
-        .run(|| unsafe { copy_rows_b16(from.as_ptr().cast(), to.as_mut_ptr().cast(), copy) });
-    if !report.is_clean() {
-        return Err(Box::new(report));
+    let matrices = copy.matrices as usize;
+    let to = GlobalBuffer::<T>::uninit(matrices * copy.to_elems());
+    for (first, matrices) in copy.launches() {
+        let first = first as usize;
+        let from = from
+            .as_ptr()
+            .wrapping_add(first * copy.from_stride as usize)
+            .expose_provenance();
+        let to = to
+            .as_mut_ptr()
+            .wrapping_add(first * copy.to_elems())
+            .expose_provenance();
+        let report = Launch::new((copy.blocks(), matrices), PadRows::THREADS)
+            .limits(Limits::from(options.architecture))
+            .schedule(options.schedule)
+            .checks(options.checks)
+            .workers(options.workers)
+            .time_limit(PATIENCE)
+            // SAFETY: elements of 2 bytes, which only plans for such types copy; the buffers are what the copy says.
+            .run(|| unsafe { copy_rows_b16(with_exposed_provenance(from), with_exposed_provenance_mut(to), copy) });
+        if !report.is_clean() {
+            return Err(Box::new(report));
+        }
     }
-    let [rows, columns, ld] = [copy.rows, copy.columns, copy.to_ld].map(|extent| extent as usize);
-    Ok(GlobalBuffer::matrix(&to.to_vec(), rows, columns, ld))
+    let extents = [copy.rows, copy.columns, copy.to_ld].map(|extent| extent as usize);
+    Ok(GlobalBuffer::batch(&to.to_vec(), extents, matrices, copy.to_elems()))
 }
 
 /// How long a simulation takes on this machine, roughly.
@@ -325,7 +364,7 @@ pub fn estimate<T: Element>(plan: &Plan, options: &SimOptions) -> Estimate {
     };
     let mut estimate = Estimate {
         block_seconds: 0.0,
-        blocks: plan.grid().blocks().into(),
+        blocks: plan.grid().blocks() * u64::from(plan.grid().launches()),
         runs,
         workers: workers as u64,
     };

@@ -1,6 +1,6 @@
 //! The tensor maps of a product: what they say of its matrices, for the driver and for the simulator.
 
-use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
+use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
 use tilewright_contract::{DType, GemmShape, Kernel, Operand, WgmmaTile};
 
 use crate::error::{Error, Result};
@@ -8,7 +8,9 @@ use crate::error::{Error, Result};
 /// What addresses and the distances of rows are multiples of, in bytes (CUDA driver API, `cuTensorMapEncodeTiled`).
 const UNIT: u64 = 16;
 
-/// The tensor maps of A, B and C for a kernel, each made by `encode`. `addresses`: of A, B and C.
+/// The tensor maps of A, B and C for a kernel and `products` products of a batch, each made by `encode`. `addresses`:
+/// of A, B and C of the first of them. Maps for kernels that take batches have a third dimension, that of the products,
+/// or of the one matrix that all of them share.
 ///
 /// Where C is not aligned as a map asks for, the third is A's: the kernel sees from C and its leading dimension that it
 /// has to store without.
@@ -19,6 +21,7 @@ const UNIT: u64 = 16;
 pub(crate) fn maps(
     kernel: &Kernel,
     shape: &GemmShape,
+    products: u32,
     addresses: [u64; 3],
     encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,
 ) -> Result<[TensorMap; 3]> {
@@ -52,11 +55,23 @@ pub(crate) fn maps(
             Operand::B => b,
             Operand::C => c,
         };
+        let stride_bytes = (ld as u64 * element.bytes()).max(UNIT);
+        let planes = match shape.batch().stride(operand) {
+            // Whatever the distance to the next, which there is not.
+            0 => Planes {
+                count: 1,
+                stride_bytes: stride_bytes.next_multiple_of(UNIT),
+            },
+            stride => Planes {
+                count: u64::from(products),
+                stride_bytes: stride * element.bytes(),
+            },
+        };
         TensorMapParts {
             address,
             extents: [columns.max(1) as u64, rows.max(1) as u64],
-            stride_bytes: (ld as u64 * element.bytes()).max(UNIT),
-            planes: None,
+            stride_bytes,
+            planes: kernel.supports.batch.then_some(planes),
             box_extents: [box_columns, box_rows.max(1)],
             element,
             swizzle: if box_columns == WgmmaTile::SWIZZLE_ATOM {
@@ -74,7 +89,8 @@ pub(crate) fn maps(
     };
     let a = map(Operand::A, rows[0])?;
     let of_c = parts(Operand::C, rows[2]);
-    let is_aligned = of_c.address.is_multiple_of(UNIT) && of_c.stride_bytes.is_multiple_of(UNIT);
+    let strides = [of_c.stride_bytes, of_c.planes.map_or(0, |planes| planes.stride_bytes)];
+    let is_aligned = of_c.address.is_multiple_of(UNIT) && strides.iter().all(|stride| stride.is_multiple_of(UNIT));
     let c = if is_aligned { map(Operand::C, rows[2])? } else { a };
     Ok([a, map(Operand::B, rows[1])?, c])
 }
@@ -112,7 +128,7 @@ mod tests {
         let kernel = Family::WGMMA.kernels().find(with_majors).expect("one for each layout");
         assert_eq!((kernel.tile.m, kernel.tile.n, kernel.cluster), (128, 256, 2));
         let kernel = Kernel { dtype, ..*kernel };
-        let maps = maps(&kernel, &shape, addresses, encode).map_err(|error| error.to_string())?;
+        let maps = maps(&kernel, &shape, shape.batch().count, addresses, encode).map_err(|error| error.to_string())?;
         let seen = seen.into_inner();
         assert_eq!(
             seen.len() == 2,

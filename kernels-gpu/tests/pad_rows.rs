@@ -8,10 +8,12 @@ use tilewright_contract::PadRows;
 /// The numbers of a copy with `gap` elements behind each row.
 fn copy(rows: u32, columns: u32, gap: u32) -> PadRows {
     PadRows {
+        from_stride: 0,
         rows,
         columns,
         from_ld: columns + gap,
         to_ld: PadRows::padded(columns as usize) as u32,
+        matrices: 1,
     }
 }
 

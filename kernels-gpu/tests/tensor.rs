@@ -164,7 +164,6 @@ where
                     bias: if then.bias { on_bias.as_ptr() } else { std::ptr::null() },
                     alpha,
                     beta,
-                    group_m: 2,
                     activation: then.activation,
                     output,
                     ..GemmParams::product(on_a.as_ptr(), on_b.as_ptr(), c, args)

@@ -1,5 +1,6 @@
 //! Simulated global memory: bounds, written bytes, and padding of matrices.
 
+mod rows;
 mod snapshot;
 
 use std::cell::RefCell;
@@ -13,6 +14,7 @@ use parking_lot::RwLock;
 
 use crate::policy::{Comparison, Element};
 
+use rows::Rows;
 use snapshot::Page;
 pub(crate) use snapshot::Snapshot;
 
@@ -83,6 +85,48 @@ impl<T: Pod> GlobalBuffer<T> {
     /// If `ld < columns`.
     pub fn matrix_uninit(rows: usize, columns: usize, ld: usize) -> Self {
         Self::allocate(span(rows, columns, ld), Fill::Unwritten, Rows::of::<T>(columns, ld))
+    }
+
+    /// The matrices of a strided batch, `stride` elements apart, each as of [`GlobalBuffer::matrix`]. What lies between
+    /// matrices that follow one another, or side by side in the rows of a larger matrix, is off limits like padding; of
+    /// matrices that overlap nothing is.
+    ///
+    /// # Panics
+    /// If `ld < columns` or `elements` is too short.
+    pub fn batch(elements: &[T], extents: [usize; 3], count: usize, stride: usize) -> Self {
+        let buffer = Self::batch_of(extents, count, stride, Fill::Written);
+        assert!(
+            elements.len() >= buffer.len,
+            "{count} matrices, {stride} elements apart, take {} elements, the slice has {}",
+            buffer.len,
+            elements.len()
+        );
+        buffer.copy_from(&elements[..buffer.len]);
+        buffer
+    }
+
+    /// As [`GlobalBuffer::batch`], with unwritten elements.
+    ///
+    /// # Panics
+    /// If `ld < columns`.
+    pub fn batch_uninit(extents: [usize; 3], count: usize, stride: usize) -> Self {
+        Self::batch_of(extents, count, stride, Fill::Unwritten)
+    }
+
+    fn batch_of([rows, columns, ld]: [usize; 3], count: usize, stride: usize, fill: Fill) -> Self {
+        let matrix = span(rows, columns, ld);
+        let len = match matrix.min(count) {
+            0 => 0,
+            _ => (count - 1)
+                .checked_mul(stride)
+                .and_then(|before| before.checked_add(matrix))
+                .expect("a batch below 2^63 elements"),
+        };
+        let rows = match count {
+            0 | 1 => Rows::of::<T>(columns, ld),
+            _ => Rows::of_batch::<T>(columns, ld, matrix, count, stride),
+        };
+        Self::allocate(len, fill, rows)
     }
 
     /// The same buffer with a name for reports.
@@ -171,22 +215,6 @@ fn span(rows: usize, columns: usize, ld: usize) -> usize {
 enum Fill {
     Written,
     Unwritten,
-}
-
-/// The rows of a matrix, in bytes; `row` is less than `pitch`.
-struct Rows {
-    row: usize,
-    pitch: usize,
-}
-
-impl Rows {
-    /// Those of a matrix with padding; `None` for one without, where an access may go from a row into the next.
-    fn of<T>(columns: usize, ld: usize) -> Option<Self> {
-        (columns < ld).then_some(Self {
-            row: columns * size_of::<T>(),
-            pitch: ld * size_of::<T>(),
-        })
-    }
 }
 
 /// The memory of a buffer.
@@ -293,12 +321,10 @@ impl Allocation {
         self.bytes
     }
 
-    /// Whether any of the bytes is in the padding between the rows of a matrix.
+    /// Whether any of the bytes is in the padding between the rows of a matrix, or between those of a batch.
     #[inline]
     pub(crate) fn is_padding(&self, offset: usize, bytes: usize) -> bool {
-        self.rows
-            .as_ref()
-            .is_some_and(|rows| offset % rows.pitch + bytes > rows.row)
+        self.rows.as_ref().is_some_and(|rows| rows.is_padding(offset, bytes))
     }
 
     /// Whether all of the bytes were written.

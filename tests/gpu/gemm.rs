@@ -56,12 +56,11 @@ pub fn is_right<T: Element<Accumulator = f32>>(
 ) -> Outcome {
     let operand = |operand, seed| random_matrix::<T>(seed, shape.span_elems(operand));
     let (a, b, mut before) = (operand(Operand::A, 1), operand(Operand::B, 2), operand(Operand::C, 3));
-    let (_, columns, ld) = shape.extents(Operand::C);
-    let nan = T::from_f64(f64::NAN);
-    before.extend([nan; 64]);
-    for row in before.chunks_mut(ld.max(1)) {
-        let end = columns.min(row.len());
-        row[end..].fill(nan);
+    let is_element = verify::elements_of(shape, Operand::C);
+    let is_element = |at: usize| is_element.get(at).copied().unwrap_or(false);
+    before.extend([T::from_f64(0.0); 64]);
+    for (_, outside) in before.iter_mut().enumerate().filter(|(at, _)| !is_element(*at)) {
+        *outside = T::from_f64(f64::NAN);
     }
     let policy = Policy {
         factors: !factors.is_product(),
@@ -87,9 +86,10 @@ pub fn is_right<T: Element<Accumulator = f32>>(
     if !verdict.passed() {
         return Err(format!("{}: {verdict}", what()).into());
     }
-    let span = shape.span_elems(Operand::C);
-    let outside = |at: &usize| *at >= span || at % ld >= columns;
-    match (0..c.len()).filter(outside).find(|&at| !c[at].to_f64().is_nan()) {
+    match (0..c.len())
+        .filter(|&at| !is_element(at))
+        .find(|&at| !c[at].to_f64().is_nan())
+    {
         Some(at) => Err(format!("{}: element {at} outside of C was written", what()).into()),
         None => Ok(()),
     }

@@ -14,8 +14,8 @@ pub fn small() -> bool {
 }
 
 /// The cases that are run where only small shapes are, for tools that take very long: an edge of every kind, and more
-/// steps along K than a kernel has stages, so that each is used again.
-const SMALL: [&str; 2] = ["above one tile", "deep"];
+/// steps along K than a kernel has stages, so that each is used again; and a batch.
+const SMALL: [&str; 3] = ["above one tile", "deep", "batch, one B"];
 
 pub fn trials(kernels: &[&'static Kernel]) -> Vec<Trial> {
     kernels

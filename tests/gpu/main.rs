@@ -7,6 +7,7 @@
 //! - `library`: `matmul`, large products, opening and closing
 //! - `gemm`: layouts, split-K, alpha and beta
 //! - `epilogue`: bias, activation, C of f32
+//! - `batches`: strided batches, more products than a grid has rows
 //! - `enqueue`: prepared products on the caller's buffers and streams, graphs, and what is refused
 //! - `odd`: f16 and bf16 whose rows begin at no multiples of 16 bytes
 //! - `random`: a thousand products of random shapes, f16 and bf16
@@ -18,6 +19,7 @@
 //! - `spilling`: the kernels of `examples/smem-spilling`: results equal to the bit, and the driver's numbers
 //! - `counted`: the launches whose memory accesses are compared with the simulator's count
 
+mod batches;
 mod cases;
 mod corpus;
 mod counted;
@@ -103,6 +105,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(library::trials());
     trials.extend(gemm::trials());
     trials.extend(epilogue::trials());
+    trials.extend(batches::trials());
     trials.extend(enqueue::trials());
     trials.extend(odd::trials());
     trials.extend(random::trials());

@@ -66,28 +66,24 @@ fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
         let large = planned(m, n, 128, 1);
         let tiles = 33_u32.next_multiple_of(kernel.cluster) * 32;
         let blocks = large.grid().blocks();
+        let cluster = u64::from(kernel.cluster);
         assert_eq!(large.grid().tiles(), tiles, "{}", kernel.symbol);
         if kernel.is_persistent() {
             // 228 KiB of an SM, of which the system takes 1 KiB a block.
             let resident = 233_472 / (large.dynamic_bytes().get() + 1024);
-            assert_eq!(blocks, 132 * resident, "{}", kernel.symbol);
+            assert_eq!(blocks, u64::from(132 * resident), "{}", kernel.symbol);
         } else {
-            assert_eq!(blocks, tiles, "{}", kernel.symbol);
+            assert_eq!(blocks, u64::from(tiles), "{}", kernel.symbol);
         }
         // A part of the first tile: a cluster.
-        assert_eq!(
-            planned(8, 8, 64, 1).grid().blocks(),
-            kernel.cluster,
-            "{}",
-            kernel.symbol
-        );
+        assert_eq!(planned(8, 8, 64, 1).grid().blocks(), cluster, "{}", kernel.symbol);
         // The plan knows the device when the shape changes.
         let shape = GemmShape::packed_transposed(m, n, 64, kernel.transposes()).expect("valid");
         let other = planned(8, 8, 64, 1).for_shape(shape).expect("fits a grid");
         assert_eq!(other.grid().blocks(), blocks, "{}", kernel.symbol);
         if kernel.split_k.is_some() {
             let sliced = planned(8, 8, 1024, 4);
-            assert_eq!(sliced.grid().blocks(), 4 * kernel.cluster, "{}", kernel.symbol);
+            assert_eq!(sliced.grid().blocks(), 4 * cluster, "{}", kernel.symbol);
             let sums = 4 * (kernel.cluster * tile.m * tile.n) as usize;
             // Each warpgroup's 64 rows are counted by themselves.
             let counters = (4 * kernel.cluster * tile.m / 64) as usize;

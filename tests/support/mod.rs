@@ -115,7 +115,7 @@ impl Ask {
                 true => plan.clone(),
                 false => plan.without_k(),
             };
-            assert_eq!(report.blocks, u64::from(launched.summary().grid[0]), "{what}");
+            assert_eq!(report.blocks, launched.grid().blocks(), "{what}");
             planned_bytes_are_used(&plan, report, &what);
         }
         let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");

@@ -232,7 +232,7 @@ fn verify_runs_in_the_simulator() {
     let listing = Place::new().json("verify --backend sim --kernel tiled_static_16_f32");
     assert_eq!(
         (&listing["device"], &listing["passed"], &listing["failed"]),
-        (&"simulator (sm_90 limits)".into(), &16.into(), &0.into())
+        (&"simulator (sm_90 limits)".into(), &21.into(), &0.into())
     );
 }
 

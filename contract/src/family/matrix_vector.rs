@@ -92,6 +92,7 @@ const fn kernel(symbol: &'static str, major: Major, elems: u32) -> Kernel {
         },
         supports: Features {
             alpha_beta: true,
+            batch: true,
             ..Features::PRODUCT
         },
         // One element per thread, whether it has an output or not.

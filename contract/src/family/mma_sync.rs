@@ -196,6 +196,7 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
         supports: Features {
             alpha_beta: true,
             epilogue: true,
+            batch: true,
             ..Features::PRODUCT
         },
         ..Kernel::plain(

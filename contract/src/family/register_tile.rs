@@ -54,12 +54,12 @@ pub(super) const KERNELS: [Kernel; 1] = [Kernel {
         row_padding: [RegisterTile::A_PITCH - RegisterTile::WIDTH, 0],
         ..SmemLayout::NONE
     },
-    ..tiled::with_static(
+    ..tiled::of_batches(tiled::with_static(
         Family::REGISTER_TILE,
         "register_tile_f32",
         DType::F32,
         [RegisterTile::WIDTH; 2],
-    )
+    ))
 }];
 
 #[cfg(test)]

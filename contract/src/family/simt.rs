@@ -163,6 +163,8 @@ pub mod tiles {
     pub const T128X32: BlockTile = tile(128, 32, 32, 8, 4, 3, 4).pipelined();
     /// For no more than 16 rows of C.
     pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4, 4).pipelined();
+    /// One warp, for batches of small products.
+    pub const T32X32: BlockTile = tile(32, 32, 16, 8, 4, 3, 16).pipelined();
 }
 
 /// The kernels of this family: calls `$callback!` with rows `symbol: tile, major and elements of one load of A, of B;`.
@@ -211,6 +213,13 @@ macro_rules! simt_kernels {
             simt_nn_16x128_f32: T16X128, KMajor 1, MnMajor 1;
             simt_tn_16x128_f32: T16X128, MnMajor 1, MnMajor 1;
             simt_tt_16x128_f32: T16X128, MnMajor 1, KMajor 1;
+            simt_nn4_32x32_f32: T32X32, KMajor 1, MnMajor 4;
+            simt_nt_32x32_f32: T32X32, KMajor 1, KMajor 1;
+            simt_tn4_32x32_f32: T32X32, MnMajor 4, MnMajor 4;
+            simt_tt4_32x32_f32: T32X32, MnMajor 4, KMajor 1;
+            simt_nn_32x32_f32: T32X32, KMajor 1, MnMajor 1;
+            simt_tn_32x32_f32: T32X32, MnMajor 1, MnMajor 1;
+            simt_tt_32x32_f32: T32X32, MnMajor 1, KMajor 1;
         }
     };
 }
@@ -225,7 +234,7 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 38] = crate::simt_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 45] = crate::simt_kernels!(rows);
 
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
@@ -241,6 +250,7 @@ const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
         },
         supports: Features {
             alpha_beta: true,
+            batch: true,
             ..Features::PRODUCT
         },
         split_k: if tile.supports_split_k() {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::dtype::DType;
 use crate::family::{Family, dtype};
-use crate::kernel::{Kernel, TileShape};
+use crate::kernel::{Features, Kernel, TileShape};
 use crate::smem::{SmemLayout, Storage};
 use crate::units::{Bytes, Elems};
 
@@ -252,19 +252,24 @@ macro_rules! tiled_dynamic_kernels {
 
 macro_rules! with_static_tiles {
     ($($symbol:ident: $element:ident, $width:literal;)*) => {
-        [$(with_static(Family::TILED_STATIC, stringify!($symbol), dtype!($element), [$width; 2])),*]
+        [$(of_batches(with_static(
+            Family::TILED_STATIC,
+            stringify!($symbol),
+            dtype!($element),
+            [$width; 2],
+        ))),*]
     };
 }
 
 macro_rules! with_dynamic_tiles {
     ($($symbol:ident: $element:ident, $outputs:literal, $kind:ident $($width:literal)?;)*) => {
-        [$(kernel(
+        [$(of_batches(kernel(
             Family::TILED_DYNAMIC,
             stringify!($symbol),
             dtype!($element),
             with_dynamic_tiles!(@widths $outputs $($width)?),
             Storage::Dynamic,
-        )),*]
+        ))),*]
     };
     (@widths $outputs:literal) => { TileGeometry::widths_of($outputs) };
     (@widths $outputs:literal $width:literal) => { [$width; 2] };
@@ -272,6 +277,17 @@ macro_rules! with_dynamic_tiles {
 
 pub(super) const STATIC: [Kernel; 8] = crate::tiled_static_kernels!(with_static_tiles);
 pub(super) const DYNAMIC: [Kernel; 20] = crate::tiled_dynamic_kernels!(with_dynamic_tiles);
+
+/// The kernel, for batches too.
+pub(super) const fn of_batches(kernel: Kernel) -> Kernel {
+    Kernel {
+        supports: Features {
+            batch: true,
+            ..kernel.supports
+        },
+        ..kernel
+    }
+}
 
 /// The kernel with static tiles whose widths these are, with the widest.
 pub(super) const fn with_static(family: Family, symbol: &'static str, dtype: DType, widths: [u32; 2]) -> Kernel {

@@ -44,8 +44,9 @@ pub enum Operands {
 /// How operands are aligned: what loads of several elements demand of addresses, leading dimensions and extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Alignment {
-    /// Elements of one load of A and of B, or of the unit that a tensor map counts in. Leading dimensions and
-    /// addresses are multiples of it; so are extents along the contiguous index, unless [`residue`](Self::residue).
+    /// Elements of one load of A and of B, or of the unit that a tensor map counts in. Leading dimensions, strides of
+    /// batches and addresses are multiples of it; so are extents along the contiguous index, unless
+    /// [`residue`](Self::residue).
     pub elems: [u32; 2],
     /// Whether rows may end anywhere: what a load of 16 bytes or a box of a tensor map has past the end is zero.
     pub residue: bool,
@@ -75,7 +76,8 @@ impl Alignment {
     pub(super) fn fits(&self, shape: &GemmShape, operand: Operand) -> bool {
         let (_, columns, ld) = shape.extents(operand);
         let elems = self.of_operand(operand);
-        (self.residue || columns.is_multiple_of(elems)) && ld.is_multiple_of(elems)
+        let stride = shape.batch().stride(operand) as usize;
+        (self.residue || columns.is_multiple_of(elems)) && ld.is_multiple_of(elems) && stride.is_multiple_of(elems)
     }
 }
 
@@ -130,6 +132,8 @@ pub struct Features {
     pub alpha_beta: bool,
     /// Bias, activation, C of f32 beside f16 and bf16.
     pub epilogue: bool,
+    /// Strided batches in one launch: a grid row for each product, or persistent CTAs that go through the tiles of all.
+    pub batch: bool,
     /// TMA stores of C where it is aligned.
     pub tma_store: bool,
     /// Programmatic dependent launch: the grid starts while the one before it ends, and waits for it
@@ -147,6 +151,7 @@ impl Features {
     pub const PRODUCT: Self = Self {
         alpha_beta: false,
         epilogue: false,
+        batch: false,
         tma_store: false,
         dependent_launch: false,
         reallocates_registers: false,

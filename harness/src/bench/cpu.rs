@@ -190,9 +190,12 @@ macro_rules! peer {
                     ],
                 )?;
                 let [lda, ldb, ldc] = [lda, ldb, ldc].map(|ld| ld as isize);
-                let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-                // SAFETY: each slice holds its operand, as checked, and C overlaps neither A nor B.
-                unsafe { $gemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c, ldc, 1) };
+                for [from_a, from_b, from_c] in shape.offsets() {
+                    let (a, b) = (a[from_a..].as_ptr(), b[from_b..].as_ptr());
+                    let c = c[from_c..].as_mut_ptr();
+                    // SAFETY: each slice holds its operand, as checked, and C overlaps neither A nor B.
+                    unsafe { $gemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c, ldc, 1) };
+                }
                 Ok(())
             }
         }

@@ -165,6 +165,13 @@ impl<'b> Bench<'b> {
             let how = "--twins FILE: benches/peers/tiled.cu, compiled by `nvcc -O3 -cubin` for this GPU";
             Error::InvalidArgument(format!("{} needs {how}", row.name))
         };
+        if row.batch != 1 {
+            let problem = format!(
+                "{}: the twins compute one product, not a batch of {}",
+                row.name, row.batch
+            );
+            return Err(Error::InvalidArgument(problem));
+        }
         let subject = self.options.family.map_or(row.subject, Subject::Family);
         let ours = Kernel::plan(row, subject, self.options.speeds, self.gpu.profile())?;
         self.twins.ok_or_else(missing)?.of(ours.launch_plan().clone())

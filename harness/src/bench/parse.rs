@@ -1,8 +1,9 @@
 //! Rows as CSV: `m,n,k[,dtype][,layout][,name]`, with a header line or without, the suites of this crate and a user's
 //! file alike.
 //!
-//! Lines that begin with `#` are comments. A header names the columns in any order, and may name `kernel` (a family),
-//! `tile` (its width in elements) and `against` (`twin`, or a family) besides. An empty cell is one that is not there.
+//! Lines that begin with `#` are comments. A header names the columns in any order, and may name `batch` (products of
+//! that shape), `kernel` (a family), `tile` (its width in elements) and `against` (`twin`, or a family) besides. An
+//! empty cell is one that is not there.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -14,7 +15,9 @@ use tilewright_contract::{DType, Family};
 use super::rows::{Baseline, Layout, Row, Subject};
 
 /// What a header may name.
-const COLUMNS: [&str; 9] = ["m", "n", "k", "dtype", "layout", "name", "kernel", "tile", "against"];
+const COLUMNS: [&str; 10] = [
+    "m", "n", "k", "batch", "dtype", "layout", "name", "kernel", "tile", "against",
+];
 
 /// The columns without a header.
 const POSITIONAL: [&str; 6] = ["m", "n", "k", "dtype", "layout", "name"];
@@ -33,6 +36,7 @@ pub struct Selection {
 #[derive(Clone, Debug)]
 pub(super) struct OpenRow {
     pub extents: [usize; 3],
+    pub batch: usize,
     pub dtype: Option<DType>,
     pub layout: Option<Layout>,
     pub name: Option<String>,
@@ -53,7 +57,7 @@ impl Selection {
         for &dtype in &dtypes {
             for &layout in &layouts {
                 let name = match &open.name {
-                    None => format!("{m} x {n} x {k} {dtype} {}", layout.name()),
+                    None => format!("{} {dtype} {}", open.product(), layout.name()),
                     Some(name) => {
                         let mut name = name.clone();
                         if dtypes.len() > 1 {
@@ -70,6 +74,7 @@ impl Selection {
                     m,
                     n,
                     k,
+                    batch: open.batch,
                     dtype,
                     layout,
                     subject: open.subject,
@@ -80,6 +85,21 @@ impl Selection {
             }
         }
         Ok(rows)
+    }
+}
+
+impl OpenRow {
+    /// Its product, as shapes are written.
+    fn product(&self) -> String {
+        product_name(self.extents, self.batch)
+    }
+}
+
+/// `m x n x k`, of a batch `count x (m x n x k)`.
+pub fn product_name([m, n, k]: [usize; 3], batch: usize) -> String {
+    match batch {
+        1 => format!("{m} x {n} x {k}"),
+        _ => format!("{batch} x ({m} x {n} x {k})"),
     }
 }
 
@@ -174,8 +194,8 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         let at = columns.iter().position(|column| *column == name)?;
         fields.get(at).filter(|field| !field.is_empty())
     };
-    let extent = |name: &str| {
-        let cell = cell(name).ok_or_else(|| format!("no {name}"))?;
+    let extent = |name: &str, default: Option<&str>| {
+        let cell = cell(name).or(default).ok_or_else(|| format!("no {name}"))?;
         let number = cell.parse().ok().filter(|extent| *extent > 0);
         number.ok_or_else(|| format!("{name} is `{cell}`, not a number from 1 on"))
     };
@@ -197,7 +217,8 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         (None, Some(width)) => return Err(format!("tile {width} of no kernel: name its family")),
     };
     Ok(OpenRow {
-        extents: [extent("m")?, extent("n")?, extent("k")?],
+        extents: [extent("m", None)?, extent("n", None)?, extent("k", None)?],
+        batch: extent("batch", Some("1"))?,
         dtype: parsed("dtype", cell("dtype"))?,
         layout: parsed("layout", cell("layout"))?,
         name: cell("name").map(str::to_owned),
@@ -342,7 +363,7 @@ mod tests {
             ),
             (
                 "m,n,k,type",
-                "line 1: unknown column `type`; known: m, n, k, dtype, layout, name, kernel, tile, against",
+                "line 1: unknown column `type`; known: m, n, k, batch, dtype, layout, name, kernel, tile, against",
             ),
             ("m,n,dtype", "line 1: no column `k`"),
             ("m,n,k,m", "line 1: column `m` twice"),

@@ -15,6 +15,8 @@ pub struct Row {
     pub n: usize,
     /// Terms of each sum.
     pub k: usize,
+    /// Products of this shape, one after the other in memory; 1 where it is no batch.
+    pub batch: usize,
     /// The element type of A, B and C.
     #[serde(serialize_with = "name_of")]
     pub dtype: DType,
@@ -35,18 +37,18 @@ fn name_of<S: serde::Serializer>(dtype: &DType, serializer: S) -> std::result::R
 impl Row {
     /// Whether two rows are of one product.
     pub fn is_same_product(&self, other: &Row) -> bool {
-        let product = |row: &Row| (row.m, row.n, row.k, row.dtype, row.layout);
+        let product = |row: &Row| (row.m, row.n, row.k, row.batch, row.dtype, row.layout);
         product(self) == product(other)
     }
 
-    /// The product, packed.
+    /// The product, or the batch, packed.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](tilewright::Error::InvalidArgument) for extents that the kernels cannot index.
     pub fn shape(&self) -> Result<GemmShape> {
         let transpose = [self.layout.trans_a(), self.layout.trans_b()];
         let transpose = transpose.map(|yes| if yes { Transpose::Yes } else { Transpose::No });
-        Ok(GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?)
+        Ok(GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?.with_packed_batch(self.batch)?)
     }
 }
 

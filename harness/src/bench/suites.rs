@@ -19,13 +19,14 @@ pub struct Suite {
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("squares", include_str!("suites/squares.csv")),
     ("shapes", include_str!("suites/shapes.csv")),
     (Suite::LESSONS, include_str!("suites/lessons.csv")),
     ("layouts", include_str!("suites/layouts.csv")),
     ("half", include_str!("suites/half.csv")),
     ("half-shapes", include_str!("suites/half-shapes.csv")),
+    ("batches", include_str!("suites/batches.csv")),
     ("twins", include_str!("suites/twins.csv")),
     (Suite::CPU, include_str!("suites/cpu.csv")),
 ];
@@ -79,20 +80,22 @@ impl Suite {
         suite.with_rows(|| parse::rows(text, &Selection::default()))
     }
 
-    /// One product in every type and layout that is asked for; f32 and NN, where none is.
+    /// One product, or a batch of it, in every type and layout that is asked for; f32 and NN, where none is.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for extents of 0 and for those that the kernels cannot index.
-    pub fn of_product(extents: [usize; 3], selection: &Selection) -> Result<Self> {
-        if let Some((name, _)) = ["m", "n", "k"]
+    pub fn of_product(extents: [usize; 3], batch: usize, selection: &Selection) -> Result<Self> {
+        let [m, n, k] = extents;
+        if let Some((name, _)) = ["m", "n", "k", "batch"]
             .into_iter()
-            .zip(extents)
+            .zip([m, n, k, batch])
             .find(|(_, extent)| *extent == 0)
         {
             return Err(Error::InvalidArgument(format!("{name} is 0: there is nothing to time")));
         }
         let open = OpenRow {
             extents,
+            batch,
             dtype: None,
             layout: None,
             name: None,
@@ -174,6 +177,7 @@ mod tests {
             ("layouts", 8),
             ("half", 24),
             ("half-shapes", 30),
+            ("batches", 12),
             ("twins", 18),
             ("cpu", 3),
         ];
@@ -202,7 +206,7 @@ mod tests {
         assert!(
             unknown
                 .to_string()
-                .ends_with("known: squares, shapes, lessons, layouts, half, half-shapes, twins, cpu")
+                .ends_with("known: squares, shapes, lessons, layouts, half, half-shapes, batches, twins, cpu")
         );
     }
 
@@ -216,7 +220,7 @@ mod tests {
             dtypes: vec![DType::F32, DType::F16],
             layouts: vec![Layout::TN],
         };
-        let names: Vec<_> = Suite::of_product([1, 2, 3], &both)
+        let names: Vec<_> = Suite::of_product([1, 2, 3], 1, &both)
             .expect("fits")
             .rows
             .into_iter()
@@ -224,7 +228,7 @@ mod tests {
             .collect();
         assert_eq!(names, ["1 x 2 x 3 f32 TN", "1 x 2 x 3 f16 TN"]);
         for (extents, problem) in [([1, 0, 3], "n is 0"), ([1, 1, 1 << 40], "1099511627776")] {
-            let error = Suite::of_product(extents, &both).expect_err("cannot be timed");
+            let error = Suite::of_product(extents, 1, &both).expect_err("cannot be timed");
             assert!(
                 error.to_string().contains(problem) && error.kind() == ErrorKind::Input,
                 "{error}"

@@ -1,6 +1,6 @@
 //! The shapes that reach every edge of a tile.
 
-use tilewright_contract::{Alignment, GemmShape, Major, Operand, PadRows, Transpose, matrix_of};
+use tilewright_contract::{Alignment, GemmShape, Kernel, Major, Operand, PadRows, Transpose, matrix_of};
 
 /// A shape and what it is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,73 @@ pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Cas
         })
     })
     .collect()
+}
+
+/// Batches of some of these shapes, for a kernel that takes batches: [`batches_of`] its alignment, and of elements of 2
+/// bytes one whose matrices begin at odd elements, which are copied first.
+pub fn batches(cases: &[Case], kernel: &Kernel) -> Vec<Case> {
+    let mut batches = batches_of(cases, kernel.alignment);
+    let odd = |case: &Case| {
+        let strides = distances(&case.shape, 1);
+        let shape = case.shape.with_batch(3, strides.map(|stride| stride | 1)).ok()?;
+        kernel.taken(&shape).filter(|taken| *taken != shape)?;
+        let name = "batch, matrices at odd elements";
+        Some(Case { name, shape })
+    };
+    batches.extend(cases.iter().filter(|case| case.name == OF_BATCHES[0]).find_map(odd));
+    batches
+}
+
+/// The cases that batches are made of: more than a tile, rows with padding.
+const OF_BATCHES: [&str; 3] = ["above one tile", "padded rows", "padded"];
+
+/// Batches of some of these shapes: matrices with gaps between them, one A or B for all, and the matrices of C, and of
+/// A where alignment allows, side by side in the rows of larger ones.
+pub fn batches_of(cases: &[Case], alignment: Alignment) -> Vec<Case> {
+    let elems = alignment.elems.map(|elems| elems as usize);
+    let of = |case: &Case| {
+        let shape = case.shape;
+        let [a, b, c] = distances(&shape, 5);
+        let apart = [a.next_multiple_of(elems[0]), b.next_multiple_of(elems[1]), c];
+        let beside = |operand, elems: usize| shape.extents(operand).1.next_multiple_of(elems);
+        let (beside_a, beside_c) = (beside(Operand::A, elems[0]), beside(Operand::C, 1));
+        let wide = |ld: usize, beside: usize| ld.max(3 * beside).next_multiple_of(elems[0]);
+        let side_by_side = GemmShape::with_transposes(
+            shape.m(),
+            shape.n(),
+            shape.k(),
+            [shape.transpose(Operand::A), shape.transpose(Operand::B)],
+            [
+                wide(shape.extents(Operand::A).2, beside_a),
+                shape.extents(Operand::B).2,
+                shape.extents(Operand::C).2.max(3 * beside_c + 1),
+            ],
+        );
+        [
+            ("batch", shape.with_batch(3, apart).ok()),
+            ("batch, one A", shape.with_batch(2, [0, apart[1], apart[2]]).ok()),
+            ("batch, one B", shape.with_batch(2, [apart[0], 0, apart[2]]).ok()),
+            (
+                "batch side by side",
+                side_by_side
+                    .and_then(|shape| shape.with_batch(3, [beside_a, apart[1], beside_c]))
+                    .ok(),
+            ),
+        ]
+    };
+    let named = cases.iter().filter(|case| OF_BATCHES.contains(&case.name));
+    let shapes = named.enumerate().flat_map(|(at, case)| {
+        // Each way to lie once, of the first shapes; of the others one after the other.
+        of(case).into_iter().take(if at == 0 { 4 } else { 1 })
+    });
+    shapes
+        .filter_map(|(name, shape)| Some(Case { name, shape: shape? }))
+        .collect()
+}
+
+/// Elements from the first of A, B and C to `gap` behind their last.
+fn distances(shape: &GemmShape, gap: usize) -> [usize; 3] {
+    [Operand::A, Operand::B, Operand::C].map(|operand| shape.span_elems(operand) + gap)
 }
 
 /// The shapes for a product with a vector, of a matrix whose rows in memory are loaded `vector` elements at a time: C
@@ -154,7 +221,9 @@ fn fitting(
 
 #[cfg(test)]
 mod tests {
-    use tilewright_contract::KERNELS;
+    use std::collections::BTreeSet;
+
+    use tilewright_contract::{KERNELS, Operands};
 
     use super::super::WIDTHS;
     use super::*;
@@ -198,6 +267,28 @@ mod tests {
                 "{}",
                 kernel.symbol
             );
+        }
+    }
+
+    #[test]
+    fn every_kernel_of_batches_is_tried_with_each_way_that_they_lie() {
+        for kernel in KERNELS.iter().filter(|kernel| kernel.supports.batch) {
+            let single = match kernel.operands {
+                Operands::MatrixAndVector(major) => {
+                    vector_cases([64, 64, 64], major, kernel.alignment.elems[0] as usize)
+                }
+                Operands::Matrices(_) => cases([64, 64, 64], kernel.transposes(), kernel.alignment),
+            };
+            let batches = batches(&single, kernel);
+            let names: BTreeSet<_> = batches.iter().map(|case| case.name).collect();
+            let expected = if kernel.supports.epilogue { 5 } else { 4 };
+            assert_eq!(names.len(), expected, "{}: {names:?}", kernel.symbol);
+            for Case { name, shape } in &batches {
+                let is_taken = kernel
+                    .taken(shape)
+                    .is_some_and(|taken| (taken != *shape) == name.contains("odd"));
+                assert!(is_taken && shape.batch().count > 1, "{}: {name}", kernel.symbol);
+            }
         }
     }
 }

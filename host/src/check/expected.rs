@@ -1,14 +1,16 @@
 //! What C should be, and the comparison of single elements and rows with it.
 
 use rayon::prelude::*;
-use tilewright_contract::{GemmShape, Operand};
+use tilewright_contract::{Activation, GemmShape, Operand};
 
 use super::bound::Bound;
+use super::sampled::{Sample, VECTORS};
 use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict, Verify};
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::plain::Plain;
 use crate::problem::{Epilogue, Factors, OutputOf, check_bias};
+use crate::random;
 use crate::reference::{check_lengths, element_product, row_products};
 
 /// Rows of C that are compared by one task.
@@ -25,9 +27,20 @@ pub(super) struct Sum {
     reach: f64,
 }
 
-/// What C should be: `op(A) · op(B)`, or `activation(alpha · op(A) · op(B) + beta · C + bias)`. C has the type of A and
-/// B or another one.
+/// What C should be: `op(A) · op(B)`, or `activation(alpha · op(A) · op(B) + beta · C + bias)`, of each product of a
+/// batch. C has the type of A and B or another one.
 pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
+    shape: GemmShape,
+    a: &'a [T],
+    b: &'a [T],
+    epilogue: Epilogue<&'a [T], T::Accumulator>,
+    /// C before, where beta is not 0.
+    before: Option<&'a [C]>,
+    bound: Bound,
+}
+
+/// What C of one product should be.
+pub(super) struct ExpectedProduct<'a, T: Element, C: OutputOf<T>> {
     pub(super) plain: Plain<'a, T>,
     pub(super) epilogue: Epilogue<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
@@ -45,7 +58,9 @@ impl<'a, T: Element> Expected<'a, T> {
         let bound = Bound::new::<T>(shape.k())?;
         check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
         Ok(Self {
-            plain: Plain::new(shape, a, b),
+            shape: *shape,
+            a,
+            b,
             epilogue: Epilogue::default(),
             before: None,
             bound,
@@ -70,7 +85,9 @@ impl<'a, T: Element> Expected<'a, T> {
         epilogue: Epilogue<&'a [T], T::Accumulator>,
         before: &'a [C],
     ) -> Result<Expected<'a, T, C>> {
-        let Self { mut plain, bound, .. } = self;
+        let Self {
+            mut shape, a, b, bound, ..
+        } = self;
         let [alpha, beta] = epilogue.factors.to_f64();
         if !(alpha.is_finite() && beta.is_finite()) {
             return Err(Error::InvalidArgument(format!(
@@ -78,20 +95,22 @@ impl<'a, T: Element> Expected<'a, T> {
                 epilogue.factors
             )));
         }
-        check_bias(plain.shape.n(), epilogue.bias.map(<[T]>::len))?;
+        check_bias(shape.n(), epilogue.bias.map(<[T]>::len))?;
         if !epilogue.factors.reads_operands() {
-            plain.shape = plain.shape.without_k();
+            shape = shape.without_k();
         }
         let before = epilogue.factors.reads_c().then_some(before);
         if let Some(before) = before {
-            check_lengths(&plain.shape, &[(Operand::C, before.len())])?;
+            check_lengths(&shape, &[(Operand::C, before.len())])?;
         }
         let bound = match epilogue.factors.is_product() && epilogue.bias.is_none() {
             true => bound,
-            false => Bound::scaled::<T>(plain.shape.k(), alpha, 1 + usize::from(epilogue.bias.is_some()))?,
+            false => Bound::scaled::<T>(shape.k(), alpha, 1 + usize::from(epilogue.bias.is_some()))?,
         };
         Ok(Expected {
-            plain,
+            shape,
+            a,
+            b,
             epilogue,
             before,
             bound,
@@ -100,6 +119,37 @@ impl<'a, T: Element> Expected<'a, T> {
 }
 
 impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
+    /// Each product of the batch with its part of `c`; the number of the product where there are several.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a slice shorter than C, and those of `compare`, the first.
+    fn each<R>(
+        &self,
+        c: &[C],
+        compare: impl Fn(Option<usize>, ExpectedProduct<'_, T, C>, &[C]) -> Result<R>,
+    ) -> Result<Vec<R>> {
+        let Self {
+            shape,
+            a,
+            b,
+            epilogue,
+            before,
+            bound,
+        } = self;
+        check_lengths(shape, &[(Operand::C, c.len())])?;
+        let is_batch = shape.batch().count > 1;
+        let products = shape.offsets().enumerate().map(|(index, [from_a, from_b, from_c])| {
+            let product = ExpectedProduct {
+                plain: Plain::new(&shape.product(), &a[from_a..], &b[from_b..]),
+                epilogue: *epilogue,
+                before: before.map(|before| &before[from_c..]),
+                bound: *bound,
+            };
+            compare(is_batch.then_some(index), product, &c[from_c..])
+        });
+        products.collect()
+    }
+
     /// Compares every element of `c`; elements that are not elements of C are not looked at. Takes `2 m n k` f64
     /// operations and no memory to speak of.
     ///
@@ -107,14 +157,53 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     /// [`Error::InvalidArgument`] for a slice shorter than C. A mismatch is no error here: see
     /// [`Verdict::into_result`].
     pub fn full(&self, c: &[C]) -> Result<Verdict> {
-        let shape = &self.plain.shape;
-        check_lengths(shape, &[(Operand::C, c.len())])?;
-        let rows: Vec<usize> = (0..shape.m()).collect();
-        let tally = rows
-            .par_chunks(ROWS_PER_TASK)
-            .map(|rows| self.compare_rows(rows, c))
-            .reduce(Tally::default, Tally::merge);
+        let tallies = self.each(c, |index, product, c| Ok(product.full(c).of_product(index)))?;
+        let tally = tallies.into_iter().fold(Tally::default(), Tally::merge);
         tally.verdict::<T>(Method::Full)
+    }
+
+    /// Checks `c` in `O(m k + k n + m n)` for each product and compares a few thousand elements.
+    ///
+    /// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for
+    ///    random vectors x, compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1
+    ///    with random signs, so that no element escapes. A row whose difference exceeds the sum of its elements' bounds
+    ///    is proved wrong.
+    /// 2. That sum is n times an already pessimistic bound, and a single wrong element can hide below it. So the check
+    ///    serves as a search: the rows whose differences are largest, measured by their bounds, are compared **element
+    ///    by element**. Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out
+    ///    long before it is proved.
+    /// 3. Corners, the first and last edges of the usual tiles, and random elements are compared as well.
+    ///
+    /// An activation is not linear, and leaves nothing for Freivalds' check: then rows at random take the place of the
+    /// suspects.
+    ///
+    /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their
+    /// elements' bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] as [`Expected::full`], and where A, B or what C holds before has an infinity or a
+    /// NaN, or numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
+    pub fn sampled(&self, c: &[C], seed: u64) -> Result<Verdict> {
+        let samples = self.each(c, |index, product, c| {
+            let stream = u64::MAX - index.unwrap_or(0) as u64;
+            let sample = product.sampled(c, random::generator(seed, stream))?;
+            Ok(Sample {
+                tally: sample.tally.of_product(index),
+                ..sample
+            })
+        })?;
+        let Sample { tally, rows } = samples.into_iter().fold(Sample::default(), Sample::merge);
+        tally.verdict::<T>(Method::Sampled {
+            vectors: if self.is_linear() { VECTORS } else { 0 },
+            failing_rows: rows.failing,
+            compared_rows: rows.compared,
+            elements: self.shape.m() * self.shape.n() * self.shape.batch().count as usize,
+        })
+    }
+
+    /// Whether no activation follows the sums.
+    fn is_linear(&self) -> bool {
+        self.epilogue.activation == Activation::None
     }
 
     /// Compares as much of `c` as `verify` says: nothing, what [`Expected::sampled`] does, or every element.
@@ -128,6 +217,16 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             Verify::Full => self.full(c)?,
         };
         verdict.into_result().map(drop)
+    }
+}
+
+impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
+    /// Compares every element.
+    fn full(&self, c: &[C]) -> Tally {
+        let rows: Vec<usize> = (0..self.plain.shape.m()).collect();
+        rows.par_chunks(ROWS_PER_TASK)
+            .map(|rows| self.compare_rows(rows, c))
+            .reduce(Tally::default, Tally::merge)
     }
 
     /// The value of an element before its activation and the magnitudes of its terms, from those of the product.
@@ -195,11 +294,12 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         if !passes && !in_range && !self.special_inputs(row, column) {
             return Tally {
                 beyond_range: 1,
-                first_beyond: Some((row, column)),
+                first_beyond: Some((None, row, column)),
                 ..Tally::default()
             };
         }
         let mismatch = Mismatch {
+            product: None,
             row,
             column,
             got,

@@ -8,19 +8,17 @@ use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
 use tilewright_contract::{Activation, Operand};
 
+use super::Tally;
 use super::bound::{F64_ROUNDOFF, gamma, smallest_positive, unit_roundoff};
-use super::expected::Sum;
-use super::{Expected, Method, Tally, Verdict};
+use super::expected::{ExpectedProduct, Sum};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::plain::Plain;
 use crate::problem::OutputOf;
-use crate::random;
-use crate::reference::check_lengths;
 
 /// Random vectors of Freivalds' check. Two defects of one row can cancel in one vector; in two they would have to
 /// twice.
-const VECTORS: usize = 2;
+pub(super) const VECTORS: usize = 2;
 
 /// Rows compared in full: those whose residuals stand out most.
 const SUSPECTS: usize = 8;
@@ -31,33 +29,39 @@ const RANDOM_ELEMENTS: usize = 256;
 /// Tile widths whose first and last edges are compared.
 const EDGES: [usize; 4] = [16, 32, 64, 128];
 
-impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
-    /// Checks `c` in `O(m k + k n + m n)` and compares a few thousand elements.
-    ///
-    /// 1. **Freivalds' check** (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977): for
-    ///    random vectors x, compare `A (B x)` with `C x`, row by row, in f64. Components of x are between 1/2 and 1
-    ///    with random signs, so that no element escapes. A row whose difference exceeds the sum of its elements' bounds
-    ///    is proved wrong.
-    /// 2. That sum is n times an already pessimistic bound, and a single wrong element can hide below it. So the check
-    ///    serves as a search: the rows whose differences are largest, measured by their bounds, are compared **element
-    ///    by element**. Rounding errors of a row's elements have random signs and nearly cancel; a defect stands out
-    ///    long before it is proved.
-    /// 3. Corners, the first and last edges of the usual tiles, and random elements are compared as well.
-    ///
-    /// An activation is not linear, and leaves nothing for Freivalds' check: then rows at random take the place of the
-    /// suspects.
-    ///
-    /// What passes: a C whose defects are all smaller than the rounding noise of their row's sum, or than their
-    /// elements' bounds.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] as [`Expected::full`], and where A, B or what C holds before has an infinity or a
-    /// NaN, or numbers so large that f64 sums overflow: one of them would blind the check for the whole matrix.
-    pub fn sampled(&self, c: &[C], seed: u64) -> Result<Verdict> {
+/// What the sample of a product, or of several, says.
+#[derive(Default)]
+pub(super) struct Sample {
+    pub(super) tally: Tally,
+    pub(super) rows: Rows,
+}
+
+/// Rows of a sample.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rows {
+    /// Those that Freivalds' check proves wrong.
+    pub(super) failing: usize,
+    /// Those that were compared in full.
+    pub(super) compared: usize,
+}
+
+impl Sample {
+    pub(super) fn merge(self, other: Self) -> Self {
+        Self {
+            tally: self.tally.merge(other.tally),
+            rows: Rows {
+                failing: self.rows.failing + other.rows.failing,
+                compared: self.rows.compared + other.rows.compared,
+            },
+        }
+    }
+}
+
+impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
+    /// [`Expected::sampled`](super::Expected::sampled) of one product.
+    pub(super) fn sampled(&self, c: &[C], mut rng: ChaCha8Rng) -> Result<Sample> {
         let shape = &self.plain.shape;
-        check_lengths(shape, &[(Operand::C, c.len())])?;
         let (rows, columns, ldc) = shape.extents(Operand::C);
-        let mut rng = random::generator(seed, u64::MAX);
         let is_linear = self.epilogue.activation == Activation::None;
         let residuals = match is_linear {
             true => self.residuals(c, &mut rng)?,
@@ -69,7 +73,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         suspects.sort_by(|&i, &j| residuals[j].total_cmp(&residuals[i]));
         suspects.truncate(SUSPECTS);
         let failing_rows = residuals.iter().filter(|&&residual| residual > 1.0).count();
-        let compared_rows = suspects.len();
+        let rows_compared = suspects.len();
 
         let elements = sample(rows, columns, &mut rng)
             .into_iter()
@@ -86,11 +90,12 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         let mut tally = tally.merge(of_suspects);
         // Each failing row holds a wrong element, compared or not.
         tally.mismatches = tally.mismatches.max(failing_rows);
-        tally.verdict::<T>(Method::Sampled {
-            vectors: if is_linear { VECTORS } else { 0 },
-            failing_rows,
-            compared_rows,
-            elements: rows * columns,
+        Ok(Sample {
+            tally,
+            rows: Rows {
+                failing: failing_rows,
+                compared: rows_compared,
+            },
         })
     }
 

@@ -1,8 +1,8 @@
 //! What could be launched for a product, and which of it is expected to be fastest.
 
 use tilewright_contract::{
-    Bytes, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, PadRows, TileError, TileGeometry,
-    matrix_of,
+    Batch, Bytes, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, PadRows, TileError,
+    TileGeometry, matrix_of,
 };
 use tilewright_plan::device::DeviceProfile;
 
@@ -49,7 +49,7 @@ impl Candidate {
     }
 
     pub(super) fn grid(&self, shape: &GemmShape, device: &DeviceProfile) -> Result<Grid, GridError> {
-        Grid::of_kernel(shape.args(), &self.kernel, self.splits, self.max_resident(device))
+        Grid::of_kernel(shape, &self.kernel, self.splits, self.max_resident(device))
     }
 
     /// CTAs that the device holds at once; `None` where nothing is known of it.
@@ -143,6 +143,13 @@ impl<'a> CandidateSet<'a> {
             },
         )?;
         keep(
+            &|kernel| kernel.supports.batch || shape.batch() == Batch::ONE,
+            PlanError::NoBatch {
+                family,
+                count: shape.batch().count,
+            },
+        )?;
+        keep(
             &|kernel| kernel.taken(shape).is_some(),
             PlanError::NoSuchLayout {
                 family,
@@ -200,7 +207,10 @@ impl<'a> CandidateSet<'a> {
         let whole = Candidate::whole(kernel);
         let steps = self.shape.args().k.div_ceil(kernel.tile.k);
         let sms = device.gpu_model().map_or(0, |gpu| gpu.sms);
-        let tiles = whole.grid(self.shape, device).map_or(0, |grid| u64::from(grid.tiles()));
+        let batch = u64::from(self.shape.batch().count);
+        let tiles = whole
+            .grid(self.shape, device)
+            .map_or(0, |grid| u64::from(grid.tiles()) * batch);
         // As many as have a step each.
         let not_empty = move |splits: u32| steps.div_ceil(steps.div_ceil(splits).max(1)).max(1);
         let asked = self.splits.map(not_empty);

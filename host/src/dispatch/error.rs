@@ -60,6 +60,13 @@ pub enum PlanError {
         /// The element type.
         dtype: DType,
     },
+    /// The kernel computes one product, and these are several.
+    NoBatch {
+        /// The kernel.
+        family: Family,
+        /// Products of the batch.
+        count: u32,
+    },
     /// The kernel has no bias, no activation and no C of another type.
     NoEpilogue {
         /// The kernel.
@@ -114,6 +121,11 @@ impl fmt::Display for PlanError {
                 f,
                 "{family} computes a C of one row or one column, not {m} x {n}; {} takes every shape",
                 Family::SIMT
+            ),
+            PlanError::NoBatch { family, count } => write!(
+                f,
+                "{family} computes one product, not a batch of {count}; {} takes batches of every type",
+                Family::TILED_DYNAMIC
             ),
             PlanError::NoSuchType {
                 family,

@@ -44,12 +44,12 @@ impl Rounds {
         let depth = work.kernel.tile.k as usize;
         let (resident, sms) = (resident.max(1), sms.max(1));
         let max_resident = resident.saturating_mul(sms);
-        let grid = Grid::of_kernel(shape.args(), &work.kernel, work.splits, Some(max_resident)).ok()?;
-        let tiles_of_block =
-            grid.tiles().checked_div(grid.blocks())? + u32::from(!grid.tiles().is_multiple_of(grid.blocks()));
+        let grid = Grid::of_kernel(shape, &work.kernel, work.splits, Some(max_resident)).ok()?;
+        let tiles = u64::from(grid.tiles()) * u64::from(grid.products_per_launch());
+        let tiles_of_block = (!grid.is_empty()).then(|| tiles.div_ceil(grid.blocks()))?;
         Some(Self {
             steps: (shape.k().div_ceil(depth).div_ceil(work.splits as usize) * depth) as f64,
-            blocks: u64::from(tiles_of_block) * u64::from(grid.blocks().div_ceil(sms)),
+            blocks: tiles_of_block * grid.blocks().div_ceil(u64::from(sms)) * u64::from(grid.launches()),
             resident: resident.into(),
         })
     }
@@ -121,7 +121,8 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &GpuModel) -> f64 {
     let lines = |ld: u32| if ld.is_multiple_of(tile.k) { 1 } else { 2 };
     // The CTAs of a cluster read B once.
     let rows = tile.m * lines(args.lda) + tile.n / cluster * lines(args.ldb);
-    let tiles = f64::from(args.m.div_ceil(tile.m)) * f64::from(args.n.div_ceil(tile.n)) * f64::from(work.splits);
+    let tiles = f64::from(args.m.div_ceil(tile.m)) * f64::from(args.n.div_ceil(tile.n));
+    let tiles = tiles * f64::from(work.splits) * f64::from(shape.batch().count);
     let busy = (tiles / f64::from(product.sms)).min(1.0);
     busy * f64::from(rows * dtype.size_bytes()) / L2_BYTES_PER_CYCLE
 }
@@ -140,7 +141,10 @@ pub fn reduction_us(work: &Work, shape: &GemmShape) -> f64 {
     let Kernel { tile, .. } = work.kernel;
     let elems_per_thread = f64::from(split_k.elems_per_tile) / f64::from(work.kernel.threads());
     let tiles = shape.m().div_ceil(tile.m as usize) * shape.n().div_ceil(tile.n as usize);
-    let all_bytes = tiles as f64 * f64::from(work.splits) * f64::from(split_k.elems_per_tile * SUM_BYTES);
+    let all_bytes = tiles as f64
+        * f64::from(shape.batch().count)
+        * f64::from(work.splits)
+        * f64::from(split_k.elems_per_tile * SUM_BYTES);
     f64::from(levels) * LEVEL_US
         + f64::from(reads) * (READ_US + SUM_US * elems_per_thread)
         + 2.0 * all_bytes / L2_BYTES_PER_US
@@ -160,10 +164,13 @@ const SUM_US: f64 = 0.0045;
 /// Bytes a microsecond to and from L2 (H200).
 const L2_BYTES_PER_US: f64 = 3.0e6;
 
-/// Bytes that must cross the memory bus: A and B once, C once.
+/// Bytes that must cross the memory bus: each matrix once.
 fn least_bytes(shape: &GemmShape, element_bytes: u32) -> f64 {
-    let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
-    (m * k + k * n + m * n) * f64::from(element_bytes)
+    let elems = [Operand::A, Operand::B, Operand::C].map(|operand| {
+        let (rows, columns, _) = shape.extents(operand);
+        rows as f64 * columns as f64 * f64::from(shape.batch().matrices(operand))
+    });
+    elems.iter().sum::<f64>() * f64::from(element_bytes)
 }
 
 #[cfg(test)]

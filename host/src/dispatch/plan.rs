@@ -85,6 +85,10 @@ pub struct PlanSummary {
     pub block: [u32; 3],
     /// Blocks of the grid along x, y, z.
     pub grid: [u32; 3],
+    /// Products of the batch.
+    pub batch: u32,
+    /// Launches of the kernel: 1, unless a grid does not hold all products of a batch, and 0 for an empty C.
+    pub launches: u32,
     /// Bytes of the part of A_s (0 without shared memory).
     pub a_part_bytes: u32,
     /// Bytes of the part of B_s (0 without shared memory).
@@ -158,7 +162,7 @@ impl Plan {
         Ok(Self {
             shape,
             taken: self.kernel.taken(&shape).unwrap_or(shape),
-            grid: Grid::of_kernel(shape.args(), &self.kernel, self.splits, self.max_resident)?,
+            grid: Grid::of_kernel(&shape, &self.kernel, self.splits, self.max_resident)?,
             ..self.clone()
         })
     }
@@ -170,7 +174,7 @@ impl Plan {
             shape,
             taken: self.kernel.taken(&shape).unwrap_or(shape),
             splits: 1,
-            grid: Grid::of_kernel(shape.args(), &self.kernel, 1, self.max_resident)
+            grid: Grid::of_kernel(&shape, &self.kernel, 1, self.max_resident)
                 .expect("one split has no more tiles than several"),
             ..self.clone()
         }
@@ -184,13 +188,17 @@ impl Plan {
         }
     }
 
-    /// The parameters of a launch, without addresses and epilogue.
+    /// The parameters of a launch, without addresses and epilogue. Its products are as many as a launch has at most.
     pub fn params<E>(&self, [alpha, beta]: [f32; 2]) -> GemmParams<E> {
         let null = core::ptr::null_mut();
+        let [stride_a, stride_b, stride_c] = self.taken.batch().strides;
         GemmParams {
+            stride_a,
+            stride_b,
+            stride_c,
+            batch: self.grid.products_per_launch(),
             alpha,
             beta,
-            group_m: (GROUP_ROWS / self.kernel.tile.m).max(1),
             splits: self.splits,
             k_per_split: candidates::k_per_split(&self.shape, &self.kernel, self.splits),
             tile_width: self.kernel.tile.n,
@@ -212,7 +220,10 @@ impl Plan {
 
     fn for_splits(&self, per_tile: impl FnOnce(SplitK) -> u32) -> usize {
         match self.kernel.split_k {
-            Some(split_k) if self.splits > 1 => self.grid.tiles() as usize * per_tile(split_k) as usize,
+            Some(split_k) if self.splits > 1 => {
+                let tiles = self.grid.tiles() as usize * self.grid.products_per_launch() as usize;
+                tiles * per_tile(split_k) as usize
+            }
             _ => 0,
         }
     }
@@ -225,7 +236,9 @@ impl Plan {
             tile: [tile.m, tile.n],
             splits: self.splits,
             block: [block[0], block[1], 1],
-            grid: [self.grid.blocks(), 1, 1],
+            grid: self.grid.extents(self.grid.products_per_launch()),
+            batch: self.shape.batch().count,
+            launches: self.grid.launches(),
             a_part_bytes: smem.a().get(),
             b_part_bytes: smem.b().get(),
             c_part_bytes: smem.c.get(),
@@ -239,10 +252,6 @@ impl Plan {
         }
     }
 }
-
-/// Rows of C that neighbouring blocks go through before the next column of tiles (see
-/// [`RasterTile`](tilewright_contract::RasterTile)).
-const GROUP_ROWS: u32 = 2048;
 
 /// Chooses tile, block, grid and shared memory for one product on one device.
 ///
@@ -289,14 +298,26 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
             device.smem_per_block
         ));
     }
+    if grid.launches() > 1 {
+        reasons.push(format!(
+            "{} launches, of at most {} of the {} products each: a grid holds no more",
+            grid.launches(),
+            grid.products_per_launch(),
+            shape.batch().count
+        ));
+    }
     // The conditions have left no entry point that does not take the shape.
     let taken = kernel.taken(shape).unwrap_or(*shape);
     for operand in [Operand::A, Operand::B] {
         if let Some(copy) = PadRows::between(shape, &taken, operand) {
             reasons.push(format!(
-                "{operand} is padded first: its rows are {} elements apart, {} takes multiples of {}; {} B with rows \
+                "{operand} is padded first: its rows are {} elements apart{}, {} takes multiples of {}; {} B with rows \
                  of {}",
                 copy.from_ld,
+                match copy.matrices {
+                    1 => String::new(),
+                    _ => format!(" and its matrices {}", copy.from_stride),
+                },
                 kernel.family,
                 PadRows::VECTOR,
                 copy.to_bytes(),

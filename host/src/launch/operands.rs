@@ -110,7 +110,8 @@ pub enum Checks {
     Arithmetic,
 }
 
-/// Bytes of a buffer: rows of `row_bytes`, `stride_bytes` apart.
+/// Bytes of a buffer: rows of `row_bytes`, `stride_bytes` apart. Of a batch whose matrices are side by side in rows of
+/// one larger matrix, or whole rows apart, the larger matrix; of any other batch all bytes from its first to its last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) buffer: Buffer,
@@ -135,14 +136,26 @@ impl Span {
     }
 
     fn matrix(plan: &Plan, operand: Operand, address: u64, elem_bytes: usize, alignment_bytes: usize) -> Self {
-        let (rows, columns, ld) = plan.shape().extents(operand);
-        let is_empty = rows == 0 || columns == 0;
+        let shape = plan.shape();
+        let (rows, columns, ld) = shape.extents(operand);
+        let all = shape.span_elems(operand);
+        let to_last = shape.offset(operand, shape.batch().count.saturating_sub(1));
+        let (rows, row, ld) = if all == 0 {
+            (0, 0, 0)
+        } else if to_last + columns <= ld {
+            (rows, to_last + columns, ld)
+        } else if ld > 0 && shape.batch().stride(operand).is_multiple_of(ld as u64) {
+            (to_last / ld + rows, columns, ld)
+        } else {
+            (1, all, all)
+        };
+        let [row_bytes, stride_bytes] = [row, ld].map(|elems| (elems * elem_bytes) as u64);
         Self {
             buffer: Buffer::Matrix(operand),
             address,
-            rows: if is_empty { 0 } else { rows as u64 },
-            row_bytes: (columns * elem_bytes) as u64,
-            stride_bytes: (ld * elem_bytes) as u64,
+            rows: rows as u64,
+            row_bytes,
+            stride_bytes,
             alignment_bytes: alignment_bytes as u64,
         }
     }
@@ -427,5 +440,36 @@ mod tests {
     fn what_is_not_accessed_may_be_anything() {
         let without_k = packed().without_k();
         assert_eq!(check(&without_k, &Operands::new(0, 1, C)), Ok(()));
+    }
+
+    #[test]
+    fn batches_may_be_columns_or_rows_of_one_matrix() {
+        // 3 heads of 64 columns each in rows of 576: A, B and C are 192 columns of each row.
+        let heads = GemmShape::with_ld(64, 64, 64, 576, 576, 576).and_then(|shape| shape.with_batch(3, [64; 3]));
+        let plan = plan_of(heads.expect("side by side"));
+        let columns = |at: u64| A + at * 2;
+        assert_eq!(
+            check(&plan, &Operands::new(columns(0), columns(192), columns(384))),
+            Ok(())
+        );
+        let error = check(&plan, &Operands::new(columns(0), columns(192), columns(376))).expect_err("8 columns");
+        assert!(
+            matches!(
+                error,
+                OperandError::Overlap {
+                    other: Buffer::Matrix(Operand::B),
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        // 5 products, one after the other, with one B for all.
+        let stacked = GemmShape::packed(64, 64, 64).and_then(|shape| shape.with_batch(5, [4096, 0, 4096]));
+        let plan = plan_of(stacked.expect("disjoint"));
+        let matrix = |at: u64| A + at * 4096 * 2;
+        assert_eq!(check(&plan, &Operands::new(matrix(0), matrix(5), matrix(6))), Ok(()));
+        let error = check(&plan, &Operands::new(matrix(0), matrix(5), matrix(4))).expect_err("the last A");
+        let text = error.to_string();
+        assert!(text.contains("which overlaps A at 0x100000..0x10a000"), "{text}");
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
 use cust_raw::{CUdeviceptr, CUstream};
-use tilewright_contract::{Activation, DType, GemmParams, Output, PadRows};
+use tilewright_contract::{Activation, DType, GemmParams, Operand, Output, PadRows};
 
 use super::function::Function;
 use super::kernels::Kernels;
@@ -164,7 +164,9 @@ impl Prepared {
     /// Enqueues the product on a stream, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, and returns before
     /// it is done. With `alpha` 0 neither A nor B is read, with `beta` 0 C is not; padding between the rows of C is
     /// neither read nor written. At most four operations are enqueued, in this order: the memset of the counters, the
-    /// padding of A, that of B, the kernel. The tensor maps hold the addresses: a captured graph is of these buffers.
+    /// padding of A, that of B, the kernel; of a batch that no grid holds more kernels
+    /// ([`Grid::launches`](tilewright_contract::Grid::launches)), each on its own products. The tensor maps hold the
+    /// addresses: a captured graph is of these buffers.
     ///
     /// Allocates no memory, on host or device, and synchronizes nothing. Legal while the stream is captured into a
     /// graph (with a driver of CUDA 12.3 or later for kernels with
@@ -197,8 +199,8 @@ impl Prepared {
         let (plan, workspace) = (&launch.plan, &launch.workspace);
         let kernel = plan.kernel();
         factors.check(kernel)?;
-        let blocks = plan.grid().blocks();
-        if blocks == 0 {
+        let grid = plan.grid();
+        if grid.is_empty() {
             return Ok(());
         }
         match (self.epilogue.has_bias, operands.bias) {
@@ -225,25 +227,33 @@ impl Prepared {
             Some(_) => in_workspace(workspace.copies[at]),
             None => sources[at],
         });
-        // Everything that may be refused comes before the first operation.
-        let maps = match kernel.takes_tensor_maps() {
-            true => Some(maps::maps(
-                kernel,
-                &plan.taken(),
-                [a, b, operands.c],
-                tensor_map::encode,
-            )?),
-            false => None,
+        let c = operands.c;
+        // The addresses and tensor maps of the launch whose first product is `first`.
+        let elem_bytes = kernel.dtype.size_bytes() as usize;
+        let taken = plan.taken();
+        let launch_of = |first: u32| {
+            let at =
+                |operand, address: u64, elem_bytes: usize| address + (taken.offset(operand, first) * elem_bytes) as u64;
+            let addresses = [
+                at(Operand::A, a, elem_bytes),
+                at(Operand::B, b, elem_bytes),
+                at(Operand::C, c, c_elem_bytes),
+            ];
+            let products = (taken.batch().count - first).min(grid.products_per_launch());
+            let maps = match kernel.takes_tensor_maps() {
+                true => Some(maps::maps(kernel, &taken, products, addresses, tensor_map::encode)?),
+                false => None,
+            };
+            Ok::<_, Error>((addresses, products, maps))
         };
+        // Everything that may be refused comes before the first operation; a later launch is refused what the first is.
+        let mut next = launch_of(0)?;
         let splits = |offset: usize| match workspace.has_counters {
             true => with_exposed_provenance_mut::<c_void>(in_workspace(offset) as usize),
             false => null_mut(),
         };
         // Of bytes: the block's layout is one for every element.
-        let params = GemmParams::<u8> {
-            a: with_exposed_provenance(a as usize),
-            b: with_exposed_provenance(b as usize),
-            c: with_exposed_provenance_mut(operands.c as usize),
+        let mut params = GemmParams::<u8> {
             bias: with_exposed_provenance(operands.bias as usize),
             workspace: splits(workspace.accumulators).cast(),
             counters: splits(0).cast(),
@@ -251,15 +261,6 @@ impl Prepared {
             output: self.epilogue.output,
             ..plan.params(factors.of_call())
         };
-        let mut arguments = [
-            (&raw const params).cast::<c_void>().cast_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-        ];
-        for (argument, map) in arguments[1..].iter_mut().zip(maps.iter().flatten()) {
-            *argument = std::ptr::from_ref(map).cast::<c_void>().cast_mut();
-        }
         let clears = workspace.has_counters && operands.workspace.counters == Counters::Unknown;
         // A launch begins early only while another kernel ends.
         let follows_a_memset = clears && copies == [None; 2];
@@ -278,39 +279,61 @@ impl Prepared {
                     self.pad(stream, copy, sources[at], in_workspace(workspace.copies[at]))?;
                 }
             }
-            let (grid, [x, y]) = ([blocks, 1, 1], kernel.block);
+            let [x, y] = kernel.block;
             let dynamic_bytes = plan.dynamic_bytes().get();
-            match kernel.supports.dependent_launch && !follows_a_memset {
-                true => dependent::launch(stream, self.function, grid, [x, y, 1], dynamic_bytes, &arguments),
-                false => launch_kernel(stream, self.function, grid, [x, y, 1], dynamic_bytes, &mut arguments),
+            let mut first = 0;
+            loop {
+                let ([a, b, c], products, maps) = next;
+                params.a = with_exposed_provenance(a as usize);
+                params.b = with_exposed_provenance(b as usize);
+                params.c = with_exposed_provenance_mut(c as usize);
+                params.batch = products;
+                let mut arguments = [
+                    (&raw const params).cast::<c_void>().cast_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                ];
+                for (argument, map) in arguments[1..].iter_mut().zip(maps.iter().flatten()) {
+                    *argument = std::ptr::from_ref(map).cast::<c_void>().cast_mut();
+                }
+                let extents = grid.extents(products);
+                match kernel.supports.dependent_launch && !(follows_a_memset && first == 0) {
+                    true => dependent::launch(stream, self.function, extents, [x, y, 1], dynamic_bytes, &arguments),
+                    false => launch_kernel(stream, self.function, extents, [x, y, 1], dynamic_bytes, &mut arguments),
+                }?;
+                first += products;
+                if first == taken.batch().count {
+                    return Ok(());
+                }
+                next = launch_of(first)?;
             }
         }
     }
 
-    /// Enqueues the padding of an operand.
+    /// Enqueues the padding of an operand, of as many matrices at a time as a grid has rows.
     ///
     /// # Safety
     /// The operand spans what the copy says, and there is room for it.
     unsafe fn pad(&self, stream: CUstream, copy: PadRows, from: CUdeviceptr, to: CUdeviceptr) -> Result<()> {
         let function = self.pad_rows.expect("prepared where the plan pads");
-        let arguments = [
-            (&raw const from).cast::<c_void>(),
-            (&raw const to).cast(),
-            (&raw const copy).cast(),
-        ];
-        let mut arguments = arguments.map(<*const c_void>::cast_mut);
-        // SAFETY: two device pointers and the numbers are the entry point's arguments; grid and block are those of the
-        // contract; the rest is the caller's promise.
-        unsafe {
-            launch_kernel(
-                stream,
-                function,
-                [copy.blocks(), 1, 1],
-                [PadRows::THREADS, 1, 1],
-                0,
-                &mut arguments,
-            )
+        for (first, matrices) in copy.launches() {
+            let at = |address: CUdeviceptr, stride: u64| {
+                address + stride * u64::from(first) * u64::from(PadRows::ELEMENT_BYTES)
+            };
+            let (from, to) = (at(from, copy.from_stride), at(to, copy.to_elems() as u64));
+            let arguments = [
+                (&raw const from).cast::<c_void>(),
+                (&raw const to).cast(),
+                (&raw const copy).cast(),
+            ];
+            let mut arguments = arguments.map(<*const c_void>::cast_mut);
+            let (grid, block) = ([copy.blocks(), matrices, 1], [PadRows::THREADS, 1, 1]);
+            // SAFETY: two device pointers and the numbers are the entry point's arguments; grid and block are those of
+            // the contract; the rest is the caller's promise.
+            unsafe { launch_kernel(stream, function, grid, block, 0, &mut arguments)? };
         }
+        Ok(())
     }
 }
 

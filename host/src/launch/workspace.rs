@@ -1,7 +1,5 @@
 //! Where the device memory of a launch besides its operands is: counters and accumulators of split-K, padded operands.
 
-use tilewright_contract::PadRows;
-
 use crate::dispatch::Plan;
 
 /// What the address of a workspace is a multiple of, and each region in it: a row of a padded operand then starts at a
@@ -37,7 +35,7 @@ impl WorkspaceLayout {
         let accumulator_bytes = aligned(plan.workspace_elems() * size_of::<f32>());
         let copy_bytes = plan
             .copies()
-            .map(|copy| aligned(copy.map_or(0, |copy| copy.to_elems() * PadRows::ELEMENT_BYTES as usize)));
+            .map(|copy| aligned(copy.map_or(0, |copy| copy.to_bytes() as usize)));
         let has_counters = plan.counters() > 0;
         if !has_counters && accumulator_bytes + copy_bytes[0] + copy_bytes[1] == 0 {
             return Self::default();

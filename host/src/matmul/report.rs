@@ -22,6 +22,8 @@ pub struct Report {
     pub n: usize,
     /// The summed extent.
     pub k: usize,
+    /// Products of this shape.
+    pub batch: u32,
     /// Element type.
     pub dtype: &'static str,
     /// The factor of the product, by its shortest decimal: an f32 that is written 0.1 is 0.1 here.
@@ -65,7 +67,8 @@ pub struct Report {
     /// Copies between host and device are not in it. In the simulator, wall time of the simulation: it says nothing of
     /// a GPU's.
     pub kernel_ms: f64,
-    /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`; 0 where alpha is 0.
+    /// 10⁹ multiplications and additions a second: `2 m n k / kernel_ms`, of a batch as often as it has products; 0
+    /// where alpha is 0.
     pub gflops: f64,
     /// What was compared with the reference; a report with a mismatch does not exist.
     pub verified: Verify,

@@ -11,7 +11,8 @@ use crate::plain::Plain;
 /// Rows of C that share one pass over B, which is what a row costs most.
 const ROWS_PER_PASS: usize = 8;
 
-/// `C = A · B` in f64: each element one sum, in the order of k. Returns m x n values, packed, row-major.
+/// `C = A · B` in f64: each element one sum, in the order of k. Returns m x n values, packed, row-major, for each
+/// product of a batch.
 ///
 /// Products of elements of up to 24 significand bits are exact in f64. The error of a sum is at most `k 2⁻⁵³ / (1 - k
 /// 2⁻⁵³)` of the sum of its terms' magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
@@ -20,19 +21,21 @@ const ROWS_PER_PASS: usize = 8;
 /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a slice shorter than its operand.
 pub fn oracle<T: Element>(shape: &GemmShape, a: &[T], b: &[T]) -> Result<Vec<f64>> {
     check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
-    let Plain { shape, a, b } = &Plain::new(shape, a, b);
     let (rows, columns, _) = shape.extents(Operand::C);
-    let mut values = vec![0.0; rows * columns];
+    let mut values = vec![0.0; shape.batch().count as usize * rows * columns];
     if values.is_empty() {
         return Ok(values);
     }
-    let rows: Vec<usize> = (0..rows).collect();
-    values
-        .par_chunks_mut(ROWS_PER_PASS * columns)
-        .zip(rows.par_chunks(ROWS_PER_PASS))
-        .for_each(|(values, rows)| {
-            values.copy_from_slice(&row_products(shape, a, b, rows).values);
-        });
+    let all_rows: Vec<usize> = (0..rows).collect();
+    for (values, [from_a, from_b, _]) in values.chunks_mut(rows * columns).zip(shape.offsets()) {
+        let Plain { shape, a, b } = &Plain::new(&shape.product(), &a[from_a..], &b[from_b..]);
+        values
+            .par_chunks_mut(ROWS_PER_PASS * columns)
+            .zip(all_rows.par_chunks(ROWS_PER_PASS))
+            .for_each(|(values, rows)| {
+                values.copy_from_slice(&row_products(shape, a, b, rows).values);
+            });
+    }
     Ok(values)
 }
 

@@ -36,7 +36,7 @@ fn check(kernel: &'static Kernel, splits: u32) {
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
     let [x, y] = kernel.block;
     let launch = |name: &str| {
-        Launch::new(plan.grid().blocks(), (x, y))
+        Launch::new(plan.summary().grid, (x, y))
             .named(name)
             .cluster(kernel.cluster)
             .dynamic_shared_bytes(plan.dynamic_bytes().get())
@@ -45,7 +45,7 @@ fn check(kernel: &'static Kernel, splits: u32) {
     };
     let product = |a: &GlobalBuffer<f16>, c: &GlobalBuffer<f16>| {
         let addresses = [a.as_ptr(), b.as_ptr(), c.as_ptr()].map(|of| of.expose_provenance() as u64);
-        let maps = tensor_map::maps(kernel, &shape, addresses, tensor_map::simulated).expect("aligned");
+        let maps = tensor_map::maps(kernel, &shape, 1, addresses, tensor_map::simulated).expect("aligned");
         let [a, b, c] = [a.as_ptr(), b.as_ptr(), c.as_ptr()].map(<*const f16>::expose_provenance);
         let [workspace, counters] = [
             workspace.as_mut_ptr().expose_provenance(),

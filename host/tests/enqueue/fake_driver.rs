@@ -300,7 +300,7 @@ pub unsafe extern "C" fn cuPointerGetAttributes(
 /// The kernel's name, its geometry, and the words of its parameters that say what it accesses.
 unsafe fn launched(
     function: usize,
-    [grid, block, bytes]: [u32; 3],
+    [x, y, block, bytes]: [u32; 4],
     stream: usize,
     arguments: *const *const u64,
 ) -> String {
@@ -313,9 +313,14 @@ unsafe fn launched(
             return format!("pad {:#x} to {:#x}, on {stream:#x}", first.read(), to.read());
         }
         let pointers: Vec<String> = (0..6).map(|at| format!("{:#x}", first.add(at).read())).collect();
-        let word = |at: usize| first.cast::<u32>().add(12 + at).read();
+        // Behind six pointers and the three strides of a batch, which have two words each.
+        let word = |at: usize| first.cast::<u32>().add(18 + at).read();
+        let of_batch = match (y, word(8)) {
+            (1, 1) => String::new(),
+            (y, batch) => format!(", {batch} products in {y} rows"),
+        };
         format!(
-            "launch {name} {grid} x {block}, {bytes} B, on {stream:#x}: {}; k {}, alpha {}, beta {}, splits {}",
+            "launch {name} {x} x {block}, {bytes} B, on {stream:#x}: {}; k {}, alpha {}, beta {}, splits {}{of_batch}",
             pointers.join(" "),
             word(2),
             f32::from_bits(word(6)),
@@ -328,11 +333,11 @@ unsafe fn launched(
 #[unsafe(no_mangle)]
 #[rustfmt::skip]
 pub unsafe extern "C" fn cuLaunchKernel(
-    function: usize, grid_x: c_uint, _: c_uint, _: c_uint, block_x: c_uint, _: c_uint, _: c_uint, bytes: c_uint,
+    function: usize, grid_x: c_uint, grid_y: c_uint, _: c_uint, block_x: c_uint, _: c_uint, _: c_uint, bytes: c_uint,
     stream: usize, arguments: *const *const u64, _: *mut c_void,
 ) -> CUresult {
     // SAFETY: as above.
-    let line = unsafe { launched(function, [grid_x, block_x, bytes], stream, arguments) };
+    let line = unsafe { launched(function, [grid_x, grid_y, block_x, bytes], stream, arguments) };
     called("cuLaunchKernel", line)
 }
 
@@ -358,7 +363,8 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
         let config = &*config;
         let attribute = [config.attributes.read(), config.attributes.add(2).read()];
         assert!(config.attribute_count == 1 && attribute == [6, 1]);
-        launched(function, [config.grid[0], config.block[0], config.bytes], config.stream, arguments)
+        let [x, y, _] = config.grid;
+        launched(function, [x, y, config.block[0], config.bytes], config.stream, arguments)
     };
     called("cuLaunchKernelEx", format!("early {line}"))
 }

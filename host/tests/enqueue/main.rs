@@ -34,6 +34,7 @@ static FAKE: Kernel = Kernel {
     supports: Features {
         alpha_beta: true,
         epilogue: true,
+        batch: true,
         dependent_launch: true,
         ..Features::PRODUCT
     },
@@ -181,6 +182,27 @@ fn apart_prepare_and_enqueue() {
                   0, alpha 0, beta 1, splits 1";
     assert_eq!(calls(), with(&[launch]));
 
+    // A batch that no grid holds: two launches, each on its own products, which share B.
+    let shape = GemmShape::packed(64, 64, 64).and_then(|shape| shape.with_batch(65_536, [4096, 0, 4100]));
+    let shape = shape.expect("valid");
+    let batch = kernels.prepare::<f16, f32, _>(&plan(&kernels, shape, 1), &stated(shape));
+    let batch = batch.expect("it fits").with_checks(Checks::Arithmetic);
+    calls();
+    let apart = |of: usize| 0x10_0000_0000 * of as u64;
+    let operands = Operands::new(apart(1), apart(2), apart(3)).bias(BIAS);
+    enqueue(&batch, 0x51, &operands).expect("sound");
+    let of = |a: u64, c: u64, products: u32| {
+        format!(
+            "early launch fake_gemm_f16 1 x 128, 131072 B, on 0x51: {a:#x} {:#x} {c:#x} {BIAS:#x} 0x0 0x0; k 64, alpha \
+             1, beta 0, splits 1, {products} products in {products} rows",
+            apart(2)
+        )
+    };
+    let before = 65_535;
+    let second =
+        of(apart(1) + before * 4096 * 2, apart(3) + before * 4100 * 4, 1).replace(", 1 products in 1 rows", "");
+    assert_eq!(calls(), with(&[&of(apart(1), apart(3), 65_535), &second]));
+
     // A thread without a context has none afterwards; the default stream is of the kernels' context.
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -202,7 +224,7 @@ fn apart_prepare_and_enqueue() {
 
     // What is prepared keeps the kernels; a context that somebody else owns is not released.
     drop(kernels);
-    drop((unchecked, empty));
+    drop((unchecked, empty, batch));
     assert_eq!(calls(), [""; 0]);
     drop(prepared);
     assert_eq!(calls(), with(&["unload module 1"]));

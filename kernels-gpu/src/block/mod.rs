@@ -1,5 +1,6 @@
 //! Building blocks of the kernels: above single instructions, below a whole kernel.
 
+pub mod batch;
 pub mod element;
 pub mod epilogue;
 pub mod major;

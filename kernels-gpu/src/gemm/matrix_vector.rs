@@ -26,9 +26,11 @@ use cuda_views::{Global, GlobalMut, Shared};
 use tilewright_contract::family::matrix_vector;
 use tilewright_contract::{GemmParams, Major, MatrixVectorTile, span_elems};
 
+use crate::block::batch;
 use crate::block::epilogue::linear_combination;
 use crate::block::split_k::{SplitTile, WholeCta, reduce};
 use crate::block::unroll::unrolled;
+use crate::ptx::{ctaid, optimization_barrier};
 
 const AHEAD: usize = MatrixVectorTile::AHEAD as usize;
 
@@ -42,10 +44,11 @@ struct Problem {
     outputs: u32,
     vector: Global<f32>,
     vector_stride: usize,
-    c: GlobalMut<f32>,
     c_stride: usize,
-    /// Tile and split of this CTA.
-    split: SplitTile,
+    /// Tile of this CTA within its product.
+    tile: u32,
+    /// Tiles of the product.
+    tiles: u32,
     /// Elements along K of the split.
     k_begin: u32,
     k_end: u32,
@@ -64,15 +67,22 @@ impl Problem {
         let k = args.k as usize;
         let (matrix, ld, outputs, vector, vector_stride, c_stride) = if C_IS_COLUMN {
             (
-                params.a,
+                batch::a(params),
                 args.lda,
                 args.m,
-                params.b,
+                batch::b(params),
                 args.ldb as usize,
                 args.ldc as usize,
             )
         } else {
-            (params.b, args.ldb, args.n, params.a, args.lda as usize, 1)
+            (
+                batch::b(params),
+                args.ldb,
+                args.n,
+                batch::a(params),
+                args.lda as usize,
+                1,
+            )
         };
         let tiles = outputs.div_ceil(MatrixVectorTile::outputs(major));
         let cta = thread::block_idx_x();
@@ -90,40 +100,51 @@ impl Problem {
                 outputs,
                 vector: Global::new_with(vector, || span_elems(k, 1, vector_stride)),
                 vector_stride,
-                c: GlobalMut::new_with(params.c, || span_elems(outputs as usize, 1, c_stride)),
                 c_stride,
-                split: SplitTile {
-                    tile,
-                    tiles,
-                    split,
-                    splits: params.splits,
-                    threads: MatrixVectorTile::THREADS,
-                },
+                tile,
+                tiles,
                 k_begin,
                 k_end: args.k.min(k_begin + params.k_per_split),
             }
         }
     }
 
-    /// Stores a thread's accumulator as element `output` of C, if it has one. With split-K the CTA that holds the sum
-    /// of all splits does.
+    /// Stores a thread's accumulator as element `output` of its tile of C, if it has one. With split-K the CTA that
+    /// holds the sum of all splits does.
     ///
     /// # Safety
     /// The operands are as `params` describes them. Every thread of the CTA calls this; no two have the same output.
     #[inline(always)]
-    unsafe fn store(self, acc: f32, output: Option<u32>, params: &GemmParams<f32>) {
+    unsafe fn store(self, major: Major, acc: f32, output: Option<u32>, params: &GemmParams<f32>) {
         let mut acc = [[acc]];
-        // SAFETY: the caller's promise.
-        if params.splits > 1 && !unsafe { reduce(&WholeCta, &mut acc, self.split, params) } {
-            return;
+        // Computed again: kept since the start, these numbers would take registers from the loads that are under way.
+        let cta = thread::block_idx_x() + optimization_barrier::zero();
+        let tiles = self.tiles.max(1);
+        let first = cta % tiles * MatrixVectorTile::outputs(major);
+        let output = output.map(|output| first + output);
+        if params.splits > 1 {
+            // Tiles of all products.
+            let split = SplitTile {
+                tile: cta % tiles + ctaid::y() * tiles,
+                tiles: tiles * params.batch,
+                split: cta / tiles,
+                splits: params.splits,
+                threads: MatrixVectorTile::THREADS,
+            };
+            // SAFETY: the caller's promise.
+            if !unsafe { reduce(&WholeCta, &mut acc, split, params) } {
+                return;
+            }
         }
         let inside = output.is_some_and(|output| output < self.outputs);
         let index = || output.unwrap_or(0) as usize * self.c_stride;
-        // SAFETY: inside C, and no other thread's element.
+        // SAFETY: C is as `params` says; inside it, and no other thread's element.
         unsafe {
-            let source = self.c.get_if(inside && params.beta != 0.0, index, 0.0);
+            let c = batch::c::<f32, f32>(params);
+            let c = GlobalMut::new_with(c, || span_elems(self.outputs as usize, 1, self.c_stride));
+            let source = c.get_if(inside && params.beta != 0.0, index, 0.0);
             let value = linear_combination(params.alpha, acc[0][0], params.beta, || source);
-            self.c.set_if(inside, index, || value);
+            c.set_if(inside, index, || value);
         }
     }
 }
@@ -138,7 +159,7 @@ unsafe fn k_major<const V: usize, const C_IS_COLUMN: bool>(params: &GemmParams<f
     let problem = unsafe { Problem::new::<C_IS_COLUMN>(Major::K, params) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
-    let output = problem.split.tile * MatrixVectorTile::outputs(Major::K) + warp;
+    let output = problem.tile * MatrixVectorTile::outputs(Major::K) + warp;
     // A warp without an output reads the last row: all its lanes take part in the reduction.
     let row = output.min(problem.outputs - 1) as usize * problem.ld;
     let step = 32 * V as u32;
@@ -181,7 +202,7 @@ unsafe fn k_major<const V: usize, const C_IS_COLUMN: bool>(params: &GemmParams<f
         sum += unsafe { warp_shuffle_xor(u32::MAX, sum, 16 >> i, 32) }.0;
     });
     // SAFETY: the caller's promise; the first lane of each warp has its output.
-    unsafe { problem.store(sum, (lane == 0).then_some(output), params) };
+    unsafe { problem.store(Major::K, sum, (lane == 0).then_some(warp), params) };
 }
 
 /// MN-major matrix, loaded in vectors of `V` elements, 4 or 1: `4 / V` loads per lane.
@@ -195,7 +216,7 @@ unsafe fn mn_major<const V: usize, const C_IS_COLUMN: bool>(params: &GemmParams<
     let problem = unsafe { Problem::new::<C_IS_COLUMN>(Major::Mn, params) };
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, t % 32);
-    let first = problem.split.tile * MatrixVectorTile::outputs(Major::Mn);
+    let first = problem.tile * MatrixVectorTile::outputs(Major::Mn);
     let loads = const { if V == 1 { LOADS[0] } else { LOADS[1] } };
     // The outputs of a lane: 4 neighbors, or 4 that are 32 apart.
     let output_of = |load: usize| first + lane * V as u32 + load as u32 * 32;
@@ -255,7 +276,7 @@ unsafe fn mn_major<const V: usize, const C_IS_COLUMN: bool>(params: &GemmParams<
         sum += unsafe { warps.get((warp * outputs + own) as usize) };
     });
     // SAFETY: the caller's promise; the first 128 threads have the outputs.
-    unsafe { problem.store(sum, (t < outputs).then_some(first + t), params) };
+    unsafe { problem.store(Major::Mn, sum, (t < outputs).then_some(t), params) };
 }
 
 /// Loads `V` elements, 4 or 1, in one access.

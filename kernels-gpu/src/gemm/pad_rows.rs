@@ -19,15 +19,17 @@ use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};
 use tilewright_contract::PadRows;
 
+use crate::block::batch::offset;
+
 /// Words of a vector.
 const WORDS: usize = PadRows::VECTOR as usize / 2;
 
 /// Copies the matrix at `from` into the padded rows at `to`.
 ///
 /// # Safety
-/// `from` is the matrix that `copy` describes, in global memory, at a multiple of 2 bytes; `to` is memory for
-/// [`PadRows::to_elems`] elements at a multiple of 16 bytes, and does not overlap it. The grid has [`PadRows::blocks`]
-/// CTAs of [`PadRows::THREADS`] threads, both along x.
+/// `from` are the matrices that `copy` describes, in global memory, at a multiple of 2 bytes; `to` is memory for
+/// [`PadRows::to_elems`] elements for each at a multiple of 16 bytes, and does not overlap them. The grid has
+/// [`PadRows::blocks`] CTAs of [`PadRows::THREADS`] threads, both along x, and a row along y for each matrix.
 #[kernel(max_threads = 256)]
 pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: PadRows) {
     let vector = thread::block_idx_x() * PadRows::THREADS + thread::thread_idx_x();
@@ -37,6 +39,9 @@ pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: PadRows) {
     if row >= copy.rows {
         return;
     }
+    let matrix = thread::block_idx_y();
+    let from = from.wrapping_add(offset(copy.from_stride, matrix));
+    let to = to.wrapping_add(offset(copy.to_elems() as u64, matrix));
     let first = row as usize * copy.from_ld as usize + column as usize;
     // If the matrix starts in the middle of a word, the first whole word starts at its second element.
     let low = from.addr() / 2 % 2;

@@ -39,7 +39,8 @@ type Accumulators = [[f32; 8]; 8];
 ///
 /// # Safety
 /// - The operands are as `params` describes them, in global memory.
-/// - The CTA has 16 x 16 threads, the grid covers C with tiles of `WIDTH`. Every thread of the CTA calls this.
+/// - The CTA has 16 x 16 threads, the grid covers C with tiles of `WIDTH` along x, and has a row along y for each
+///   product. Every thread of the CTA calls this.
 #[inline(always)]
 unsafe fn register_tile(params: &GemmParams<f32>) {
     const A_ELEMS: usize = (DEPTH * PITCH) as usize;
@@ -55,7 +56,7 @@ unsafe fn register_tile(params: &GemmParams<f32>) {
         )
     };
     // SAFETY: the matrices are as `params` says.
-    let Operands { a, b, c, args } = unsafe { Operands::new(params) };
+    let Operands { a, b, c, args } = unsafe { Operands::of_batch(params) };
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
     let first = ty * SIDE + tx;
     let origin = TileOrigin::of_block(thread::block_idx_x(), args.n, WIDTH);

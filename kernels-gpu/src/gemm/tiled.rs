@@ -66,8 +66,8 @@ pub struct Tiles<E> {
 /// - `operands` describes matrices in global memory.
 /// - `tiles` are two disjoint parts of this CTA's shared memory, each `width * width` elements, aligned for `E`.
 /// - `R` is [`TileGeometry::outputs_per_side`] of the width, the CTA has [`TileGeometry::threads_per_side`]
-///   squared threads and the grid [`Grid::cover`](tilewright_contract::Grid::cover)s C. Every thread of the CTA calls
-///   this.
+///   squared threads and the grid along x [`Grid::cover`](tilewright_contract::Grid::cover)s C. Every thread of the CTA
+///   calls this.
 #[inline(always)]
 pub unsafe fn tiled<E: Element, W: Width, const R: usize>(operands: Operands<E>, tiles: Tiles<E>, width: W) {
     let Operands { a, b, c, args } = operands;

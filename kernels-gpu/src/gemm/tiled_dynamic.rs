@@ -62,7 +62,7 @@ macro_rules! entry_points {
                 // SAFETY: the parts are multiples of 16 bytes and are inside the allocation; the rest is the caller's
                 // promise.
                 unsafe {
-                    tiled::<$element, _, $outputs>(Operands::new(params), carve(params.a_part, width), width)
+                    tiled::<$element, _, $outputs>(Operands::of_batch(params), carve(params.a_part, width), width)
                 }
             }
         )*

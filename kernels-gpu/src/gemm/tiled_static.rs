@@ -34,7 +34,7 @@ macro_rules! entry_points {
                     }
                 };
                 // SAFETY: the tiles are W x W elements each; the rest is the caller's promise.
-                unsafe { tiled::<$element, _, 1>(Operands::new(params), tiles, Fixed::<$width>) }
+                unsafe { tiled::<$element, _, 1>(Operands::of_batch(params), tiles, Fixed::<$width>) }
             }
         )*
     };

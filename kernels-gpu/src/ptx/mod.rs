@@ -5,6 +5,7 @@ pub mod async_copy;
 pub mod bulk_copy;
 pub mod cluster;
 pub mod convert;
+pub mod ctaid;
 pub mod elect;
 pub mod fma;
 pub mod griddepcontrol;

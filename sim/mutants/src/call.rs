@@ -26,8 +26,11 @@ impl Value {
         let [a, b, c, bias, workspace, counters, rest] = fields else {
             panic!("{} fields", fields.len())
         };
-        let [m, n, k, lda, ldb, ldc, alpha, beta, rest @ ..] = words::<16>(rest).expect("16 words");
-        let [group_m, splits, k_per_split, tile_width, a_part, b_part, 0, 0] = rest else {
+        let [0, 0, 0, 0, 0, 0, m, n, k, lda, ldb, ldc, alpha, beta, rest @ ..] = words::<22>(rest).expect("22 words")
+        else {
+            panic!("strides of a batch")
+        };
+        let [batch, splits, k_per_split, tile_width, a_part, b_part, 0, 0] = rest else {
             panic!("an activation or another type of C")
         };
         Self::Params(Box::new(GemmParams {
@@ -36,7 +39,7 @@ impl Value {
             counters: counters.get(),
             alpha: f32::from_bits(alpha),
             beta: f32::from_bits(beta),
-            group_m,
+            batch,
             splits,
             k_per_split,
             tile_width,
@@ -118,11 +121,16 @@ impl Parameter<'_> for u32 {
 
 impl Parameter<'_> for PadRows {
     fn from_value(value: &Value) -> Option<Self> {
-        words(value).map(|[rows, columns, from_ld, to_ld]| Self {
+        let [0, 0, rows, columns, from_ld, to_ld, matrices, 0] = words(value)? else {
+            return None;
+        };
+        Some(Self {
+            from_stride: 0,
             rows,
             columns,
             from_ld,
             to_ld,
+            matrices,
         })
     }
 }

@@ -15,6 +15,7 @@
 /// Files of `kernels-gpu` that the copies share, as does the next module.
 #[path = "../../../kernels-gpu/src/block"]
 pub mod block {
+    pub mod batch;
     pub mod element;
     pub mod epilogue;
     pub mod major;

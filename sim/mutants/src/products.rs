@@ -1,7 +1,7 @@
 //! Launches of the matrix products and of the copy of rows, with the result that plain loops expect.
 
 use half::f16;
-use kernels_gpu::ptx::tensor_map::{TensorElement, TensorMapParts, TensorSwizzle};
+use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMapParts, TensorSwizzle};
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright_contract::{DType, GemmParams, GemmShape, Kernel, Operand, PadRows, Transpose, WgmmaTile};
@@ -44,7 +44,7 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
     let c = Buffer::output(data(c)).with_rows(rows(&shape, Operand::C));
     Ok(Case {
         kernel: kernel.symbol,
-        grid: [plan.grid().blocks(), 1, 1],
+        grid: plan.summary().grid,
         block: plan.summary().block,
         cluster: plan.kernel().cluster,
         dynamic_shared_bytes: plan.dynamic_bytes().get(),
@@ -87,7 +87,7 @@ fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Res
     Ok(plan)
 }
 
-/// Fields of `GemmParams` as arguments of a case: six addresses, and all words as one.
+/// Fields of `GemmParams` as arguments of a case: six addresses, and all else as words in one.
 const FIELDS: usize = 7;
 
 /// The parameters of the entry point, field by field, and the tensor maps where it takes them.
@@ -120,6 +120,7 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
         matrix,
         box_extents: [columns, rows],
         swizzled: columns == WgmmaTile::SWIZZLE_ATOM,
+        of_batch: kernel.supports.batch,
     };
     // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
     let takes_map = c
@@ -135,8 +136,16 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
 }
 
 /// The fields that are no addresses.
-fn words<E>(params: &GemmParams<E>) -> [u32; 16] {
+fn words<E>(params: &GemmParams<E>) -> [u32; 22] {
+    // One product: strides of 0.
+    assert_eq!([params.stride_a, params.stride_b, params.stride_c], [0; 3]);
     [
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
         params.m,
         params.n,
         params.k,
@@ -145,7 +154,7 @@ fn words<E>(params: &GemmParams<E>) -> [u32; 16] {
         params.ldc,
         params.alpha.to_bits(),
         params.beta.to_bits(),
-        params.group_m,
+        params.batch,
         params.splits,
         params.k_per_split,
         params.tile_width,
@@ -165,7 +174,10 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
         address,
         extents: [rows.columns as u64, rows.rows as u64],
         stride_bytes: (rows.ld * data.element_bytes()) as u64,
-        planes: None,
+        planes: map.of_batch.then_some(Planes {
+            count: 1,
+            stride_bytes: 16,
+        }),
         box_extents: map.box_extents,
         element: match data {
             Data::F16(_) => TensorElement::F16,
@@ -182,10 +194,12 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
 /// The launch that copies `rows` rows of `columns` 16-bit words, each followed by `gap` words of padding.
 pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
     let copy = PadRows {
+        from_stride: 0,
         rows,
         columns,
         from_ld: columns + gap,
         to_ld: PadRows::padded(columns as usize) as u32,
+        matrices: 1,
     };
     let from = Rows {
         rows: rows as usize,
@@ -220,7 +234,17 @@ pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
         arguments: vec![
             Buffer::input(Data::U16(words.clone())).with_rows(from).into(),
             Buffer::output(Data::U16(to)).into(),
-            Argument::Words(vec![copy.rows, copy.columns, copy.from_ld, copy.to_ld]),
+            // The stride of a batch, which is 0 of one matrix, and at last what aligns it.
+            Argument::Words(vec![
+                0,
+                0,
+                copy.rows,
+                copy.columns,
+                copy.from_ld,
+                copy.to_ld,
+                copy.matrices,
+                0,
+            ]),
         ],
     }
 }

@@ -181,6 +181,8 @@ pub struct Map {
     pub box_extents: [u32; 2],
     /// Whether boxes have the 128-byte swizzle in shared memory.
     pub swizzled: bool,
+    /// Whether it has rank 3, of a batch of this one matrix.
+    pub of_batch: bool,
 }
 
 /// One argument of a kernel.

@@ -15,11 +15,11 @@ fn operations(product: &Product, counters: Counters) -> usize {
     1 + copies + usize::from(memset)
 }
 
-/// Ten products on one stream, in one workspace, replayed a thousand times. Between replays every input changes, and C
-/// is poisoned; every result of every replay is compared.
-pub fn ten_products() -> Outcome {
+/// A product of every kind, all on one stream and in one workspace, replayed a thousand times. Between replays every
+/// input changes, and C is poisoned; every result of every replay is compared.
+pub fn every_kind_of_product() -> Outcome {
     let gpu = Gpu::open(0)?;
-    let products = products::ten(&gpu)?;
+    let products = products::every_kind(&gpu)?;
     let memory: Vec<_> = products.iter().map(Product::memory).collect::<Result<_, _>>()?;
     let workspace_bytes = products.iter().map(|product| product.prepared.workspace_bytes()).max();
     let workspace = products::device_bytes(&vec![0; workspace_bytes.unwrap_or_default()])?;

@@ -13,7 +13,7 @@ use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("enqueue::graph_of_ten_products", graph::ten_products),
+        Trial::test("enqueue::graph_of_every_kind", graph::every_kind_of_product),
         Trial::test(
             "enqueue::graph_reads_the_bias_and_c_anew",
             graph::reads_the_bias_and_c_anew,

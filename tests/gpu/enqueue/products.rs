@@ -1,4 +1,4 @@
-//! Ten products, one of every kind that a launch tells apart, with inputs and the results that they must have.
+//! Twelve products, one of every kind that a launch tells apart, with inputs and the results that they must have.
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust_raw::CUstream;
@@ -9,6 +9,7 @@ use tilewright::dispatch::{Plan, Policy};
 use tilewright::launch::{Gpu, Operands, Prepared};
 use tilewright::random::random_matrix;
 use tilewright::{Activation, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, OutputOf, Transpose};
+use tilewright_harness::verify::elements_of;
 
 use super::driver;
 use crate::Outcome;
@@ -122,19 +123,18 @@ pub fn product<T: Element, C: OutputOf<T>>(
     let plan = stated.plan::<T, C>(gpu.profile(), policy)?;
     let prepared = gpu.kernels().prepare::<T, C, ()>(&plan, &stated)?;
     let epilogue = stated.epilogue;
-    let (_, columns, ld) = shape.extents(Operand::C);
+    let is_element = elements_of(&shape, Operand::C);
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for set in 0..SETS {
         let random = |operand, seed: u64| random_matrix::<T>(seed + 10 * set as u64, shape.span_elems(operand));
         let (a, b) = (random(Operand::A, 1), random(Operand::B, 2));
         let bias = random_matrix::<T>(4 + 10 * set as u64, if epilogue.bias.is_some() { shape.n() } else { 0 });
         let mut before = random_matrix::<C>(3 + 10 * set as u64, shape.span_elems(Operand::C));
-        for row in before.chunks_mut(ld) {
-            let end = match epilogue.factors.beta == Default::default() {
-                true => 0,
-                false => columns.min(row.len()),
-            };
-            row[end..].fill(C::from_f64(f64::NAN));
+        let is_read = epilogue.factors.beta != Default::default();
+        for (element, is_element) in before.iter_mut().zip(&is_element) {
+            if !(is_read && *is_element) {
+                *element = C::from_f64(f64::NAN);
+            }
         }
         let on_host = Epilogue {
             factors: epilogue.factors,
@@ -233,7 +233,7 @@ fn tensor_cores(gpu: &Gpu) -> Family {
 }
 
 /// One of every kind.
-pub fn ten(gpu: &Gpu) -> Result<Vec<Product>, Failed> {
+pub fn every_kind(gpu: &Gpu) -> Result<Vec<Product>, Failed> {
     let tensor_cores = tensor_cores(gpu);
     // `mma_sync` has no split-K.
     let splits = |splits| if tensor_cores == Family::WGMMA { splits } else { 0 };
@@ -291,6 +291,20 @@ pub fn ten(gpu: &Gpu) -> Result<Vec<Product>, Failed> {
             padded_b,
             plain::<bf16>().beta(-1.0).bias(()),
             &policy(tensor_cores, splits(2)),
+        )?,
+        product::<f32, f32>(
+            gpu,
+            "f32, batch with one B, split-K",
+            GemmShape::packed(40, 64, 300)?.with_batch(5, [40 * 300, 0, 40 * 64])?,
+            plain::<f32>(),
+            &policy(Family::SIMT, 2),
+        )?,
+        product::<f16, f16>(
+            gpu,
+            "f16, batch side by side, A padded, bias",
+            GemmShape::with_ld(70, 64, 40, 40, 64, 200)?.with_batch(3, [2801, 40 * 64, 64])?,
+            plain::<f16>().bias(()),
+            &policy(tensor_cores, 0),
         )?,
     ])
 }

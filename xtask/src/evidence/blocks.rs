@@ -17,12 +17,13 @@ pub const CHECKS: &str = "checks";
 pub const OF_EACH: [&str; 6] = ["test", "memcheck", "initcheck", "synccheck", "racecheck", "occupancy"];
 
 /// The suites against libraries, and what each is.
-pub const SUITES: [(&str, &str); 5] = [
+pub const SUITES: [(&str, &str); 6] = [
     ("squares", "f32, cubes"),
     ("shapes", "f32, 30 other shapes"),
     ("layouts", "f32, transposed operands"),
     ("half", "f16 and bf16, cubes"),
     ("half-shapes", "bf16, transformer layers, few tokens, residues"),
+    ("batches", "strided batches in bf16 and f32"),
 ];
 
 /// A table by its name, and the topics that it is of.
@@ -33,7 +34,7 @@ const BLOCKS: [Block; 5] = [
     (
         "suites",
         suites,
-        &["squares", "shapes", "layouts", "half", "half-shapes"],
+        &["squares", "shapes", "layouts", "half", "half-shapes", "batches"],
     ),
     ("twins", twins, &["twins"]),
     (CHECKS, checks, &[CHECKS]),

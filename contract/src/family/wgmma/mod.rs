@@ -62,6 +62,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
             alpha_beta: true,
             epilogue: true,
             tma_store: true,
+            batch: true,
             dependent_launch: true,
             reallocates_registers: tile.reallocates_registers(),
             trimmed_boxes: true,

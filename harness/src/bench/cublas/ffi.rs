@@ -2,7 +2,7 @@
 //!
 //! Types and numbers are those of `cublas_api.h`, `cublasLt.h` and `library_types.h`, the same in CUDA 12 and 13.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_longlong, c_void};
 use std::path::Path;
 
 use libloading::Library;
@@ -28,6 +28,9 @@ pub const DESC_TRANSA: c_int = 3;
 pub const DESC_TRANSB: c_int = 4;
 /// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
 pub const PREF_MAX_WORKSPACE_BYTES: c_int = 1;
+/// `CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT`, an int, and `CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET`, an i64 in elements.
+pub const LAYOUT_BATCH_COUNT: c_int = 5;
+pub const LAYOUT_STRIDED_BATCH_OFFSET: c_int = 6;
 
 /// `cublasLtMatmulAlgo_t`.
 #[repr(C)]
@@ -94,6 +97,12 @@ functions! {
             Opaque, c_int, c_int, c_int, c_int, c_int, *const c_void, *const c_void, c_int, c_int, *const c_void, c_int,
             c_int, *const c_void, *mut c_void, c_int, c_int, c_int, c_int,
         );
+        // The same with strideA behind lda, strideB behind ldb, strideC and batchCount behind ldc.
+        gemm_strided_batched_ex = "cublasGemmStridedBatchedEx": fn(
+            Opaque, c_int, c_int, c_int, c_int, c_int, *const c_void, *const c_void, c_int, c_int, c_longlong,
+            *const c_void, c_int, c_int, c_longlong, *const c_void, *mut c_void, c_int, c_int, c_longlong, c_int, c_int,
+            c_int,
+        );
     }
 }
 
@@ -108,6 +117,7 @@ functions! {
         desc_set = "cublasLtMatmulDescSetAttribute": fn(Opaque, c_int, *const c_void, usize);
         // layout, type, rows, columns, ld
         layout_create = "cublasLtMatrixLayoutCreate": fn(*mut Opaque, c_int, u64, u64, i64);
+        layout_set = "cublasLtMatrixLayoutSetAttribute": fn(Opaque, c_int, *const c_void, usize);
         layout_destroy = "cublasLtMatrixLayoutDestroy": fn(Opaque);
         preference_create = "cublasLtMatmulPreferenceCreate": fn(*mut Opaque);
         preference_destroy = "cublasLtMatmulPreferenceDestroy": fn(Opaque);

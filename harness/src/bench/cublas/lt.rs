@@ -47,8 +47,8 @@ impl<'c> Description<'c> {
             turned(call.operations[1], k, m),
             (n, m),
         ];
-        // SAFETY: each object is written before it is used, and destroyed once, by `drop`; attributes are ints, as the
-        // header says of these.
+        // SAFETY: each object is written before it is used, and destroyed once, by `drop`; attributes are of
+        // the types that the header says.
         unsafe {
             let status = (lt.desc_create)(&raw mut made.operation, call.compute_type(), call.scalar_type());
             ffi::check("cublasLtMatmulDescCreate", status)?;
@@ -57,9 +57,18 @@ impl<'c> Description<'c> {
                 let status = (lt.desc_set)(made.operation, attribute, value.cast(), size_of::<c_int>());
                 ffi::check("cublasLtMatmulDescSetAttribute", status)?;
             }
-            for ((layout, (rows, columns)), ld) in made.layouts.iter_mut().zip(extents).zip(call.leading) {
+            let rows_apart = call.leading.into_iter().zip(call.strides);
+            for ((layout, (rows, columns)), (ld, stride)) in made.layouts.iter_mut().zip(extents).zip(rows_apart) {
                 let status = (lt.layout_create)(layout, call.data_type(), rows, columns, ld.into());
                 ffi::check("cublasLtMatrixLayoutCreate", status)?;
+                let (count, stride): (*const c_int, *const i64) = (&raw const call.batch, &raw const stride);
+                for (attribute, value, bytes) in [
+                    (ffi::LAYOUT_BATCH_COUNT, count.cast(), size_of::<c_int>()),
+                    (ffi::LAYOUT_STRIDED_BATCH_OFFSET, stride.cast(), size_of::<i64>()),
+                ] {
+                    let status = (lt.layout_set)(*layout, attribute, value, bytes);
+                    ffi::check("cublasLtMatrixLayoutSetAttribute", status)?;
+                }
             }
         }
         Ok(made)

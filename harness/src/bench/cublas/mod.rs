@@ -122,6 +122,10 @@ struct Call {
     extents: [c_int; 3],
     /// Of B, of A, of C.
     leading: [c_int; 3],
+    /// Products.
+    batch: c_int,
+    /// Elements from one B, A, C to the next.
+    strides: [i64; 3],
 }
 
 impl Call {
@@ -130,7 +134,9 @@ impl Call {
             c_int::try_from(extent)
                 .map_err(|_| Error::InvalidArgument(format!("cuBLAS takes extents up to {}, not {extent}", c_int::MAX)))
         };
-        let Row { m, n, k, layout, .. } = *row;
+        let Row {
+            m, n, k, batch, layout, ..
+        } = *row;
         let operation = |transposed| if transposed { ffi::OP_T } else { ffi::OP_N };
         Ok(Self {
             dtype: row.dtype,
@@ -142,6 +148,9 @@ impl Call {
                 int(if layout.trans_a() { m } else { k })?,
                 int(n)?,
             ],
+            batch: int(batch)?,
+            // Packed, and each far below 2^63: the extents are below 2^31.
+            strides: [k * n, m * k, m * n].map(|elems| elems as i64),
         })
     }
 
@@ -187,6 +196,8 @@ pub enum Algorithm {
     Sgemm,
     /// `cublasGemmEx` with its default algorithm.
     GemmEx,
+    /// `cublasGemmStridedBatchedEx` with its default algorithm.
+    GemmStridedBatchedEx,
     /// `cublasLtMatmul` with one of the algorithms that its heuristics name.
     Lt(lt::Choice),
 }
@@ -197,6 +208,7 @@ impl Algorithm {
         match self {
             Algorithm::Sgemm => "cublasSgemm".to_owned(),
             Algorithm::GemmEx => "cublasGemmEx".to_owned(),
+            Algorithm::GemmStridedBatchedEx => "cublasGemmStridedBatchedEx".to_owned(),
             Algorithm::Lt(choice) => format!("cublasLt #{}", choice.place),
         }
     }
@@ -214,10 +226,11 @@ impl Product<'_> {
     /// Every way that there is, those of cublasLt in the order of its heuristics; and why there is none of cublasLt,
     /// where that is so.
     pub fn algorithms(&self) -> (Vec<Algorithm>, Option<String>) {
-        let mut algorithms = vec![Algorithm::GemmEx];
-        if self.call.dtype == DType::F32 {
-            algorithms.insert(0, Algorithm::Sgemm);
-        }
+        let mut algorithms = match (self.call.batch, self.call.dtype) {
+            (1, DType::F32) => vec![Algorithm::Sgemm, Algorithm::GemmEx],
+            (1, _) => vec![Algorithm::GemmEx],
+            (..) => vec![Algorithm::GemmStridedBatchedEx],
+        };
         let choices = match &self.lt {
             Ok(described) => described
                 .heuristics(self.cublas.lt_handle, WORKSPACE_BYTES)
@@ -248,9 +261,11 @@ impl Product<'_> {
             operations: [of_b, of_a],
             extents: [n, m, k],
             leading: [ldb, lda, ldc],
+            batch,
+            strides: [stride_b, stride_a, stride_c],
             ..
         } = self.call;
-        let elements = |rows: c_int, columns: c_int| rows as usize * columns as usize;
+        let elements = |rows: c_int, columns: c_int| batch as usize * rows as usize * columns as usize;
         let fits = a.len() >= elements(m, k) && b.len() >= elements(k, n) && c.len() >= elements(m, n);
         if T::DTYPE != self.call.dtype || !fits {
             return Err(Error::InvalidArgument(format!(
@@ -314,6 +329,34 @@ impl Product<'_> {
                     );
                     ffi::check("cublasGemmEx", status)
                 }
+                Algorithm::GemmStridedBatchedEx => {
+                    let status = (cublas.blas.gemm_strided_batched_ex)(
+                        cublas.handle,
+                        of_b,
+                        of_a,
+                        n,
+                        m,
+                        k,
+                        alpha,
+                        b,
+                        ty,
+                        ldb,
+                        stride_b,
+                        a,
+                        ty,
+                        lda,
+                        stride_a,
+                        beta,
+                        c,
+                        ty,
+                        ldc,
+                        stride_c,
+                        batch,
+                        self.call.compute_type(),
+                        ffi::GEMM_DEFAULT,
+                    );
+                    ffi::check("cublasGemmStridedBatchedEx", status)
+                }
                 Algorithm::Lt(choice) => {
                     let workspace = cublas.workspace.as_device_ptr().as_raw() as *mut c_void;
                     let handles = (cublas.lt_handle, cublas.stream());
@@ -335,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_row_major_product_becomes_the_transposed_one() {
-        let suite = Suite::of_product([3, 5, 7], &Selection::default()).expect("small");
+        let suite = Suite::of_product([3, 5, 7], 11, &Selection::default()).expect("small");
         let mut row = suite.rows[0].clone();
         for (layout, operations, leading) in [
             (Layout::NN, [ffi::OP_N, ffi::OP_N], [5, 7, 5]),
@@ -345,7 +388,7 @@ mod tests {
         ] {
             row.layout = layout;
             let call = Call::new(&row).expect("small");
-            assert_eq!(call.extents, [5, 3, 7]);
+            assert_eq!((call.extents, call.batch, call.strides), ([5, 3, 7], 11, [35, 21, 15]));
             assert_eq!((call.operations, call.leading), (operations, leading), "{layout:?}");
         }
         row.k = 1 << 31;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::parse::product_name;
 use super::super::results::{Results, RowResult};
 use super::table;
 
@@ -81,7 +82,7 @@ fn rows(results: &Results) -> String {
     for (result, cells) in results.rows.iter().zip(table.rows) {
         let row = &result.row;
         let product = [
-            format!("{} x {} x {} {}", row.m, row.n, row.k, row.dtype),
+            format!("{} {}", product_name([row.m, row.n, row.k], row.batch), row.dtype),
             row.layout.name().to_owned(),
         ];
         let mut cells = cells.into_iter();

@@ -1,5 +1,6 @@
 //! Results as a table, for the terminal and for Markdown.
 
+use super::super::parse::product_name;
 use super::super::results::{Measurement, Outcome, Results, Side};
 use super::super::stats::Quartiles;
 use super::super::telemetry::Telemetry;
@@ -49,7 +50,8 @@ pub fn table(results: &Results) -> Table {
             Outcome::Measured(measured) => {
                 cells.extend(cells_of(measured));
                 // Rows of one product share what was passed over: it is said once.
-                let product = format!("{} x {} x {} {} {}", row.m, row.n, row.k, row.dtype, row.layout.name());
+                let product = product_name([row.m, row.n, row.k], row.batch);
+                let product = format!("{product} {} {}", row.dtype, row.layout.name());
                 for passed_over in &measured.passed_over {
                     let line = format!("{product}: {} passed over: {}", passed_over.name, passed_over.problem);
                     if !problems.contains(&line) {

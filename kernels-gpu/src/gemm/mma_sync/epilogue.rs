@@ -5,6 +5,7 @@ use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{GemmParams, Output, Swizzle, span_elems};
 
 use super::{Accumulators, Position, Tile};
+use crate::block::batch;
 use crate::block::element::{Narrowed, TensorElement};
 use crate::block::epilogue::Epilogue;
 use crate::block::unroll::unrolled;
@@ -25,13 +26,14 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
     params: &GemmParams<E>,
     stages: Shared<E>,
 ) {
-    let GemmParams { c, n, ldc: ld, .. } = *params;
+    let GemmParams { n, ldc: ld, .. } = *params;
+    let c = batch::c::<E, E>(params);
     let in_f32 = params.output == Output::F32;
     let takes_vectors = n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16);
     // SAFETY: the caller's promise; C is of f32 where `output` says so, else of E.
     unsafe {
         if in_f32 {
-            DirectStore::new(c.cast::<f32>(), position, params).scale(acc, params);
+            DirectStore::<f32>::new(batch::c(params), position, params).scale(acc, params);
         } else {
             DirectStore::new(c, position, params).scale(acc, params);
         }
@@ -47,9 +49,9 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
             });
         });
         if in_f32 {
-            DirectStore::new(c.cast::<f32>(), position, params).store(acc);
+            DirectStore::<f32>::new(batch::c(params), position, params).store(acc);
         } else if takes_vectors && params.beta == 0.0 {
-            store_via_smem::<E, T, M, N>(acc, position, params, stages);
+            store_via_smem::<E, T, M, N>(c, acc, position, params, stages);
         } else {
             DirectStore::new(c, position, params).store(acc);
         }
@@ -64,6 +66,7 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
 /// a multiple of 16 bytes apart.
 #[inline(always)]
 unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usize>(
+    c: *mut E,
     acc: &Accumulators<M, N>,
     position: Position,
     params: &GemmParams<E>,
@@ -102,7 +105,7 @@ unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usi
         // RAW: the warp's part is written.
         warp::sync_warp(u32::MAX);
         let words = Shared::<u32>::new(own.as_mut_ptr().cast(), elems as usize / 2);
-        let c = GlobalMut::new_with(params.c.cast::<u32>(), || span_elems(m as usize, n as usize, ld) / 2);
+        let c = GlobalMut::new_with(c.cast::<u32>(), || span_elems(m as usize, n as usize, ld) / 2);
         let rows = 32 / swizzle.vectors();
         let mut first = 0;
         while first < tile.warp_m {

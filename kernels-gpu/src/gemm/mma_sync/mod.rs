@@ -25,6 +25,7 @@ use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use tilewright_contract::{GemmParams, RasterTile, TensorTile};
 
+use crate::block::batch;
 use crate::block::element::TensorElement;
 use crate::block::major::{OperandMajor, span};
 use crate::block::pipeline::CpAsyncPipeline;
@@ -43,10 +44,10 @@ pub trait Tile {
 ///
 /// # Safety
 /// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory.
-/// - A and B start at multiples of 16 bytes, and their leading dimensions are multiples of 8. 256 of their rows span
-///   less than 2^32 elements.
-/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once:
-///   `params.splits` is 1.
+/// - A and B start at multiples of 16 bytes, and their leading dimensions and strides are multiples of 8. 256 of their
+/// rows span less than 2^32 elements.
+/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once
+///   along x (`params.splits` is 1), and has a row along y for each product.
 #[inline(always)]
 pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     params: &GemmParams<E>,
@@ -56,7 +57,12 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
     let args = params.args();
     let warp = thread::thread_idx_x() / 32;
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
+    let at = RasterTile::of_block(
+        thread::block_idx_x(),
+        tiles_m,
+        tiles_n,
+        const { RasterTile::group_m(T::TILE.m) },
+    );
     let position = Position {
         row: at.tile_m * tile.m,
         column: at.tile_n * tile.n,
@@ -69,8 +75,8 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
     // SAFETY: the matrices are as `params` says.
     let (from_a, from_b) = unsafe {
         (
-            Global::new_with(params.a, || span::<LA>(args.m, args.k, args.lda)),
-            Global::new_with(params.b, || span::<LB>(args.n, args.k, args.ldb)),
+            Global::new_with(batch::a(params), || span::<LA>(args.m, args.k, args.lda)),
+            Global::new_with(batch::b(params), || span::<LB>(args.n, args.k, args.ldb)),
         )
     };
     // SAFETY: the caller's promise; the position is the warp's, and after the mainloop only the epilogue uses the

@@ -5,10 +5,11 @@ use cuda_views::GlobalMut;
 use tilewright_contract::{BlockTile, GemmParams, span_elems};
 
 use super::Tile;
+use crate::block::batch;
 use crate::block::epilogue::linear_combination;
 use crate::block::split_k::{SplitTile, WholeCta, reduce};
 use crate::block::unroll::unrolled;
-use crate::ptx::optimization_barrier;
+use crate::ptx::{ctaid, optimization_barrier};
 
 /// Row and column of C of a thread's first element.
 #[derive(Clone, Copy)]
@@ -36,8 +37,8 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
         let cta = thread::block_idx_x() + optimization_barrier::zero();
         let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
         let split = SplitTile {
-            tile: cta % tiles.max(1),
-            tiles,
+            tile: cta % tiles.max(1) + ctaid::y() * tiles,
+            tiles: tiles * params.batch,
             split: cta / tiles.max(1),
             splits: params.splits,
             threads: tile.threads(),
@@ -48,11 +49,13 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
         }
     }
     let (m, n, ld) = (params.m, params.n, params.ldc as usize);
+    let c = batch::c::<f32, f32>(params);
+    let is_aligned = c.addr().is_multiple_of(16);
     // SAFETY: C is as `params` says.
-    let c = unsafe { GlobalMut::new_with(params.c, || span_elems(m as usize, n as usize, ld)) };
+    let c = unsafe { GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld)) };
     // `ptxas` gives the four accumulators of a vec4 neighboring registers, in the same banks as the vec4 of B, so that
     // each FMA reads two operands from one bank. Single stores leave it free.
-    let is_vec4 = supports_split_k && n.is_multiple_of(4) && ld.is_multiple_of(4) && params.c.addr().is_multiple_of(16);
+    let is_vec4 = supports_split_k && n.is_multiple_of(4) && ld.is_multiple_of(4) && is_aligned;
     // SAFETY: inside C; no other thread writes this element.
     let source = |index: usize, inside: bool| unsafe { c.get_if(inside, || index, 0.0) };
     let scaled = |acc: f32, index: usize, inside: bool| {

@@ -25,6 +25,7 @@ use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use tilewright_contract::{BlockTile, GemmParams, RasterTile};
 
+use crate::block::batch;
 use crate::block::major::{OperandMajor, span};
 use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
@@ -44,7 +45,8 @@ pub trait Tile {
 /// # Safety
 /// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory; workspace and
 ///   counters are as [`reduce`](crate::block::split_k::reduce) asks for.
-/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split.
+/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split
+///   along x, and has a row along y for each product.
 /// - `k_per_split` is a multiple of the tile's k; `splits * k_per_split` is at least `k`. 256 rows of an operand span
 ///   less than 2^32 elements.
 #[inline(always)]
@@ -57,7 +59,12 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, Lane::of(t % 32));
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, params.group_m);
+    let at = RasterTile::of_block(
+        thread::block_idx_x(),
+        tiles_m,
+        tiles_n,
+        const { RasterTile::group_m(T::TILE.m) },
+    );
     let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
     let k_begin = at.split * params.k_per_split;
     let k_end = args.k.min(k_begin + params.k_per_split);
@@ -79,8 +86,8 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     };
     // SAFETY: the matrices are as `params` says.
     let (mut loader_a, mut loader_b) = unsafe {
-        let from_a = Global::new_with(params.a, || span::<LA>(args.m, args.k, args.lda));
-        let from_b = Global::new_with(params.b, || span::<LB>(args.n, args.k, args.ldb));
+        let from_a = Global::new_with(batch::a(params), || span::<LA>(args.m, args.k, args.lda));
+        let from_b = Global::new_with(batch::b(params), || span::<LB>(args.n, args.k, args.ldb));
         (
             GmemLoader::new::<LA>(from_a, tile_a, t, position(row, args.m, args.lda)),
             GmemLoader::new::<LB>(from_b, tile_b, t, position(column, args.n, args.ldb)),
@@ -91,41 +98,41 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     // Loads at each k but the last, which waits.
     let loads_per_k = const { loads_of_k_tile::<T, LA, LB>().div_ceil(T::TILE.k - 1) };
 
-    // The k-tile that is loaded, and its stage.
-    let mut load_k = k_begin;
+    // What is left along K from the k-tile that is loaded on, and its stage.
+    let mut left = k_end.saturating_sub(k_begin);
     let mut load_stage = 0;
     macro_rules! load {
         ($number:expr) => {
             // SAFETY: the stage is in the pipeline. At first nobody has used it; later the last barrier has drained it.
             unsafe {
                 if $number < loads_a {
-                    loader_a.load::<LA>(tile_a, stages, load_stage, $number, k_end - load_k);
+                    loader_a.load::<LA>(tile_a, stages, load_stage, $number, left);
                 } else if $number < loads {
                     loader_b.load::<LB>(
                         tile_b,
                         stages,
                         load_stage + tile.a_elems(),
                         $number - loads_a,
-                        k_end - load_k,
+                        left,
                     );
                 }
             }
         };
     }
     macro_rules! commit_k_tile {
-        () => {
+        ($next_stage:expr) => {
             async_copy::commit();
             loader_a.advance::<LA>(tile_a);
             loader_b.advance::<LB>(tile_b);
             // Past the end, zeros are loaded: never more than `stages` k-tiles.
-            load_k = (load_k + tile.k).min(k_end);
-            load_stage = pipeline.next(load_stage);
+            left = left.saturating_sub(tile.k);
+            load_stage = $next_stage;
         };
     }
     let mut stage = 0;
     while stage + 1 < tile.stages {
         unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| load!(number));
-        commit_k_tile!();
+        commit_k_tile!(pipeline.next(load_stage));
         stage += 1;
     }
 
@@ -133,17 +140,21 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let mut from_a = [[0.0; M]; 2];
     let mut from_b = [[0.0; N]; 2];
     let (warp_row, warp_column) = (warp % tile.warps_m(), warp / tile.warps_m());
-    let a_elem = warp_row * (BlockTile::LANES_M * tile.thread_m) + 4 * lane.row;
-    let b_elem = tile.a_elems() + warp_column * (BlockTile::LANES_N * tile.thread_n) + 4 * lane.column;
+    let first_row = warp_row * (BlockTile::LANES_M * tile.thread_m) + 4 * lane.row;
+    let first_column = warp_column * (BlockTile::LANES_N * tile.thread_n) + 4 * lane.column;
+    // The stages from this thread's first elements of A and B on: what is left of an index is a constant and the stage.
+    // SAFETY: the element is inside the first stage.
+    let stages_from = |elem: u32| unsafe { stages.part(elem as usize, pipeline.elems() - elem as usize) };
+    let (a_s, b_s) = (stages_from(first_row), stages_from(tile.a_elems() + first_column));
     // SAFETY: the stage is in the pipeline and full; each vec4 starts at a multiple of 4 elements.
     let fragments = |from_a: &mut [f32; M], from_b: &mut [f32; N], stage: u32, k: u32| unsafe {
         for vector in 0..M / 4 {
-            let index = stage + a_elem + k * tile.a_pitch() + vector as u32 * (4 * BlockTile::LANES_M);
-            from_a[4 * vector..4 * vector + 4].copy_from_slice(&stages.get_vec::<4>(index as usize));
+            let index = stage + k * tile.a_pitch() + vector as u32 * (4 * BlockTile::LANES_M);
+            from_a[4 * vector..4 * vector + 4].copy_from_slice(&a_s.get_vec::<4>(index as usize));
         }
         for vector in 0..N / 4 {
-            let index = stage + b_elem + k * tile.b_pitch() + vector as u32 * (4 * BlockTile::LANES_N);
-            from_b[4 * vector..4 * vector + 4].copy_from_slice(&stages.get_vec::<4>(index as usize));
+            let index = stage + k * tile.b_pitch() + vector as u32 * (4 * BlockTile::LANES_N);
+            from_b[4 * vector..4 * vector + 4].copy_from_slice(&b_s.get_vec::<4>(index as usize));
         }
     };
 
@@ -157,7 +168,8 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
         unrolled!(const T::TILE.k, at most 40, |kk| {
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == tile.k {
-                commit_k_tile!();
+                // The stage that is drained is loaded next.
+                commit_k_tile!(stage);
                 pipeline.wait();
                 // RAW: every thread's loads of the next stage are there. WAR: no thread reads this stage any more,
                 // which the next loads write.
@@ -176,8 +188,8 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     }
 
     let position = epilogue::Position {
-        row: row + a_elem,
-        column: column + (b_elem - tile.a_elems()),
+        row: row + first_row,
+        column: column + first_column,
     };
     // SAFETY: the caller's promise; the position is this thread's.
     unsafe { epilogue::store::<T, M, N>(acc, position, params) };

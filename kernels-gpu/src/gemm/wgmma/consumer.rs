@@ -68,7 +68,11 @@ pub(super) unsafe fn consume<
         }
     }
     while let Some(work) = next {
-        next = scheduler.next::<T>();
+        // Found while the first loads arrive. In the ping-pong schedule, where registers are short, at the end: the
+        // other warpgroup's mma hide it.
+        if !const { T::TILE.ping_pong } {
+            next = scheduler.next::<T>();
+        }
         // Initialize the accumulators inside the loop. If they are carried across tiles, `ptxas` serializes the wgmmas
         // (C7515).
         let mut acc = [const { core::mem::MaybeUninit::<[f32; ACCUMULATORS]>::uninit() }; M_TILES];
@@ -128,11 +132,19 @@ pub(super) unsafe fn consume<
                 state = state.advance_by(work.k_tiles, tile.stages);
             }
             let split = scheduler.split_tile::<T>(work, warpgroup);
+            let is_last = if const { T::TILE.ping_pong } {
+                scheduler.is_done()
+            } else {
+                next.is_none()
+            };
             unrolled!(const M_TILES, |m| {
-                let at = [work.row + (m_tile + m as u32) * WgmmaTile::ROWS, work.column];
+                let at = [work.row + (m_tile + m as u32) * WgmmaTile::ROWS, work.column, work.product];
                 let rows = [warpgroup, m as u32];
-                epilogue::store::<E, T, ACCUMULATORS>(acc[m], rows, split, at, next.is_none(), target, pipeline.elems);
+                epilogue::store::<E, T, ACCUMULATORS>(acc[m], rows, split, at, is_last, target, pipeline.elems);
             });
+        }
+        if const { T::TILE.ping_pong } {
+            next = scheduler.next::<T>();
         }
     }
     // TMA stores read shared memory: it must live until they have.

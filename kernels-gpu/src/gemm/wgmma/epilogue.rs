@@ -5,6 +5,7 @@ use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{Activation, GemmParams, Output, Swizzle, WgmmaTile, span_elems};
 
 use super::{Element, Tile};
+use crate::block::batch::offset;
 use crate::block::element::Narrowed;
 use crate::block::epilogue::{Epilogue, gelu, linear_combination, relu};
 use crate::block::split_k::{SplitTile, ThreadGroup, reduce};
@@ -18,8 +19,10 @@ use crate::ptx::{bulk_copy, named_barrier, optimization_barrier, stmatrix};
 /// Destination of a kernel's results.
 #[derive(Clone, Copy)]
 pub struct Target<'map, E> {
-    /// C's map: boxes of 64 rows and the columns of an epilogue subtile, with the 128-byte swizzle if these are 64. Not
-    /// used if C's elements are f32, or its columns, leading dimension or address are not multiples of 16 bytes.
+    /// C's map of rank 3: boxes of 64 rows and the columns of an epilogue subtile, with the 128-byte swizzle if these
+    /// are
+    /// 64. Not used if C's elements are f32, or its columns, leading dimension, stride or address are not multiples of
+    /// 16 bytes.
     pub map: &'map TensorMap,
     /// All else.
     pub params: &'map GemmParams<E>,
@@ -74,9 +77,9 @@ impl<E: Element> ThreadGroup for Warpgroup<E> {
     }
 }
 
-/// Stores MMA tile `m_tile` of warpgroup `number`, whose first row and column are `at`; with split-K, the warpgroup
-/// that holds the sum of all splits does. By TMA where C allows it, else by predicated stores. `is_last`: no tile of
-/// this CTA follows.
+/// Stores MMA tile `m_tile` of warpgroup `number`, whose first row, column and product of the batch are `at`; with
+/// split-K, the warpgroup that holds the sum of all splits does. By TMA where C allows it, else by predicated stores.
+/// `is_last`: no tile of this CTA follows.
 ///
 /// # Safety
 /// `target` is as it says; `elems` are the pipeline's, and every thread of the warpgroup calls this. If `is_last`, all
@@ -86,7 +89,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
     mut acc: [f32; ACCUMULATORS],
     [number, m_tile]: [u32; 2],
     split: SplitTile,
-    at: [u32; 2],
+    at: [u32; 3],
     is_last: bool,
     target: Target<'_, E>,
     elems: Shared<E>,
@@ -95,7 +98,6 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
 {
     let tile = const { T::TILE };
     let Target { params, .. } = target;
-    let c = params.c;
     let own = const { T::TILE.c_subtiles * T::TILE.c_subtile_elems() };
     // SAFETY: the subtiles are the warpgroup's own. The rest is the caller's promise.
     unsafe {
@@ -126,7 +128,8 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
             && params.output == Output::Same
             && (params.n as usize).is_multiple_of(elements)
             && (params.ldc as usize).is_multiple_of(elements)
-            && c.addr().is_multiple_of(16);
+            && (params.stride_c as usize).is_multiple_of(elements)
+            && params.c.addr().is_multiple_of(16);
         if allows_tma {
             let mut alpha = params.alpha;
             if !params.bias.is_null() || params.activation != Activation::None {
@@ -137,9 +140,17 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
             let is_last = is_last && split.splits == 1 && !const { T::TILE.ping_pong };
             store_tma::<E, T, ACCUMULATORS>(&acc, at, alpha, is_last, target.map, warpgroup, elems);
         } else {
+            let [row, column, product] = at;
+            let at = [row, column];
+            let c_elem = offset(params.stride_c, product);
             match params.output {
-                Output::Same => store_predicated::<E, E, ACCUMULATORS>(&acc, at, c, target, warpgroup),
-                Output::F32 => store_predicated::<E, f32, ACCUMULATORS>(&acc, at, c.cast(), target, warpgroup),
+                Output::Same => {
+                    store_predicated::<E, E, ACCUMULATORS>(&acc, at, params.c.wrapping_add(c_elem), target, warpgroup)
+                }
+                Output::F32 => {
+                    let c = params.c.cast::<f32>().wrapping_add(c_elem);
+                    store_predicated::<E, f32, ACCUMULATORS>(&acc, at, c, target, warpgroup);
+                }
             }
         }
     }
@@ -152,7 +163,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
 #[inline(always)]
 unsafe fn apply_epilogue<E: Element, const ACCUMULATORS: usize>(
     acc: &mut [f32; ACCUMULATORS],
-    at: [u32; 2],
+    at: [u32; 3],
     target: Target<'_, E>,
 ) {
     let Target { params, .. } = target;
@@ -196,7 +207,7 @@ unsafe fn apply_epilogue<E: Element, const ACCUMULATORS: usize>(
 #[inline(always)]
 unsafe fn store_tma<E: Element, T: Tile, const ACCUMULATORS: usize>(
     acc: &[f32; ACCUMULATORS],
-    at: [u32; 2],
+    at: [u32; 3],
     alpha: f32,
     is_last: bool,
     map: &TensorMap,
@@ -266,7 +277,7 @@ unsafe fn store_tma<E: Element, T: Tile, const ACCUMULATORS: usize>(
             warpgroup.sync();
             if is_first_warp && elect(u32::MAX) {
                 let column = at[1] + subtile * columns;
-                bulk_copy::store_2d(map, [column as i32, at[0] as i32], elems, start);
+                bulk_copy::store_3d(map, [column, at[0], at[2]].map(|at| at as i32), elems, start);
                 bulk_copy::commit();
             }
             // The lanes reconverge before the next tile, where `ptxas` sees it.

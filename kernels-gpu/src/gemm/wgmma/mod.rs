@@ -111,7 +111,8 @@ impl PipelineState {
 /// Computes this CTA's tiles of C. `M_TILES`: 64-row MMA tiles per warpgroup; `ACCUMULATORS`: half the tile's columns.
 ///
 /// # Safety
-/// - `a` and `b` are the maps of the matrices that `target.params` describes, with boxes of [`WgmmaTile::box_rows`] by
+/// - `a` and `b` are the maps of the matrices that `target.params` describes, of rank 3 with those of a batch along the
+///   third dimension, one where its stride is 0, with boxes of [`WgmmaTile::box_rows`] by
 ///   64 elements and the 128-byte swizzle. A is M-major (transposed) if `A_IS_MN_MAJOR`, B is N-major (as it is) if
 ///   `B_IS_MN_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
 /// - The CTA has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
@@ -203,7 +204,7 @@ pub unsafe fn gemm<
             // Elected, not chosen by its number: `ptxas` then knows that it is one thread, and keeps addresses in
             // uniform registers.
             if warp == tile.consumers() * 4 && elect(u32::MAX) {
-                produce::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR>([a, b], pipeline, rows, first, scheduler);
+                produce::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR>([a, b], pipeline, rows, first, scheduler, target.params);
             }
             // The lanes reconverge here, not at the end of the kernel, where the consumers' branch ends, too: `ptxas`
             // would take that branch for divergent and keep no descriptor in uniform registers.

@@ -1,7 +1,7 @@
 //! Producer warp: one thread loads A and B into the pipeline by TMA.
 
 use cuda_views::Shared;
-use tilewright_contract::WgmmaTile;
+use tilewright_contract::{GemmParams, WgmmaTile};
 
 use super::tile_scheduler::{TileScheduler, WorkTile};
 use super::{Element, Pipeline, PipelineState, Tile, empty, full};
@@ -21,6 +21,7 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
     [a_rows, b_rows]: [u32; 2],
     first: Option<WorkTile>,
     mut scheduler: TileScheduler,
+    params: &GemmParams<E>,
 ) {
     let tile = const { T::TILE };
     let bytes = (a_rows + b_rows) * const { WgmmaTile::K * WgmmaTile::ELEMENT_BYTES };
@@ -34,9 +35,13 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
         column,
         k: first_k,
         k_tiles,
+        product,
         ..
     }) = next
     {
+        // A matrix that all products share is the only one of its map.
+        let plane = |stride: u64| if stride == 0 { 0 } else { product };
+        let (plane_a, plane_b) = (plane(params.stride_a), plane(params.stride_b));
         let mut k_tile = 0;
         while k_tile < k_tiles {
             let PipelineState { stage, phase } = state;
@@ -55,12 +60,12 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
                     mbarrier::wait(pipeline.barriers, empty::<T>(stage), phase ^ 1);
                 }
                 mbarrier::arrive_expect_tx(pipeline.barriers, full::<T>(stage), bytes);
-                load::<E, A_IS_MN_MAJOR>(a, pipeline.elems, start, [row, k], a_rows, 1, barrier);
+                load::<E, A_IS_MN_MAJOR>(a, pipeline.elems, start, [row, k, plane_a], a_rows, 1, barrier);
                 load::<E, B_IS_MN_MAJOR>(
                     b,
                     pipeline.elems,
                     to_b,
-                    [column + own, k],
+                    [column + own, k, plane_b],
                     b_rows,
                     tile.cluster,
                     barrier,
@@ -83,39 +88,40 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
     }
 }
 
-/// Loads `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on: one box if the operand is
-/// K-major, else one box for every 64 rows; into this CTA, or multicast to all `ctas` of its cluster.
+/// Loads `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on, of matrix `plane`: one
+/// box if the operand is K-major, else one box for every 64 rows; into this CTA, or multicast to all `ctas` of its
+/// cluster.
 ///
 /// # Safety
-/// As for [`bulk_copy::load_2d`].
+/// As for [`bulk_copy::load_3d`].
 #[inline(always)]
 unsafe fn load<E: Element, const IS_MN_MAJOR: bool>(
     map: &TensorMap,
     stages: Shared<E>,
     to: u32,
-    [row, k]: [u32; 2],
+    [row, k, plane]: [u32; 3],
     rows: u32,
     ctas: u32,
     barrier: (Shared<u64>, u32),
 ) {
-    let load_box = |to, at: [u32; 2]| {
+    let load_box = |to, at: [u32; 3]| {
         let at = at.map(|at| at as i32);
         // SAFETY: the caller's promise.
         unsafe {
             if ctas > 1 {
-                bulk_copy::load_2d_multicast(stages, to, map, at, barrier, (1 << ctas) - 1);
+                bulk_copy::load_3d_multicast(stages, to, map, at, barrier, (1 << ctas) - 1);
             } else {
-                bulk_copy::load_2d(stages, to, map, at, barrier);
+                bulk_copy::load_3d(stages, to, map, at, barrier);
             }
         }
     };
     if IS_MN_MAJOR {
         let mut first = 0;
         while first < rows {
-            load_box(to + first * WgmmaTile::K, [row + first, k]);
+            load_box(to + first * WgmmaTile::K, [row + first, k, plane]);
             first += WgmmaTile::SWIZZLE_ATOM;
         }
     } else {
-        load_box(to, [k, row]);
+        load_box(to, [k, row, plane]);
     }
 }

@@ -7,16 +7,14 @@ use super::Tile;
 use crate::block::split_k::SplitTile;
 use crate::ptx::cluster;
 
-/// Persistent tile scheduler. Each cluster takes every `stride`-th group of M-adjacent tiles, all tiles of split 0
-/// first.
+/// Persistent tile scheduler. Each cluster takes every `stride`-th group of M-adjacent tiles: all tiles of split 0 of
+/// the first product, of split 1, and so on, then those of the next product.
 #[derive(Clone, Copy)]
 pub(super) struct TileScheduler {
     /// Groups of `cluster` tiles along M.
     groups_m: u32,
     /// Tiles along N.
     tiles_n: u32,
-    /// Rasterization: groups along M before the next column, as in [`RasterTile::of_block`].
-    raster_m: u32,
     /// The CTA's rank in its cluster.
     pub(super) rank: u32,
     /// The next group of tiles.
@@ -27,6 +25,8 @@ pub(super) struct TileScheduler {
     k: u32,
     k_per_split: u32,
     splits: u32,
+    /// Products of the batch.
+    batch: u32,
 }
 
 /// A tile of C and a split of K.
@@ -41,6 +41,8 @@ pub(super) struct WorkTile {
     pub(super) k: u32,
     /// Number of k-tiles.
     pub(super) k_tiles: u32,
+    /// The product of the batch.
+    pub(super) product: u32,
     /// The split.
     split: u32,
     /// Index among all work tiles.
@@ -62,7 +64,6 @@ impl TileScheduler {
         Self {
             groups_m: params.m.div_ceil(tile.m * tile.cluster),
             tiles_n: params.n.div_ceil(tile.n),
-            raster_m: params.group_m.div_ceil(tile.cluster),
             rank: if const { T::TILE.cluster == 1 } {
                 0
             } else {
@@ -73,6 +74,7 @@ impl TileScheduler {
             k,
             k_per_split,
             splits,
+            batch: params.batch,
         }
     }
 
@@ -83,27 +85,40 @@ impl TileScheduler {
         if self.is_done() {
             return None;
         }
-        let at = if self.groups_m <= self.raster_m && self.next < self.groups_m * self.tiles_n {
-            // The same with one division instead of three: the first loads of a CTA wait for it.
+        // A split of a product. Most launches have one, and the first loads of a CTA wait for every division.
+        let tiles = (self.groups_m * self.tiles_n).max(1);
+        let (layer, at) = if self.next < tiles {
+            (0, self.next)
+        } else {
+            (self.next / tiles, self.next % tiles)
+        };
+        let (product, split) = match self.splits {
+            1 => (layer, 0),
+            splits => (layer / splits.max(1), layer % splits.max(1)),
+        };
+        let raster_m = const { RasterTile::group_m(T::TILE.m).div_ceil(T::TILE.cluster) };
+        let at = if self.groups_m <= raster_m {
+            // The same with one division instead of three.
             let groups_m = self.groups_m.max(1);
             RasterTile {
-                tile_m: self.next % groups_m,
-                tile_n: self.next / groups_m,
+                tile_m: at % groups_m,
+                tile_n: at / groups_m,
                 split: 0,
             }
         } else {
-            RasterTile::of_block(self.next, self.groups_m, self.tiles_n, self.raster_m)
+            RasterTile::of_block(at, self.groups_m, self.tiles_n, raster_m)
         };
         let index = self.next;
         self.next += self.stride;
-        let k = at.split * self.k_per_split;
+        let k = split * self.k_per_split;
         let k_tiles = self.k_per_split.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K);
         Some(WorkTile {
             row: (at.tile_m * tile.cluster + self.rank) * tile.m,
             column: at.tile_n * tile.n,
             k,
             k_tiles,
-            split: at.split,
+            product,
+            split,
             index,
         })
     }
@@ -111,7 +126,7 @@ impl TileScheduler {
     /// Whether there is no next work tile.
     #[inline(always)]
     pub(super) fn is_done(self) -> bool {
-        self.next >= self.groups_m * self.tiles_n * self.splits
+        self.next >= self.groups_m * self.tiles_n * self.splits * self.batch
     }
 
     /// Ping-pong schedule: warpgroups 0 and 1 alternate over the CTA's work tiles, the first of which is `first`.
@@ -131,17 +146,18 @@ impl TileScheduler {
     /// Whether the CTA has a work tile after this one, in the ping-pong schedule.
     #[inline(always)]
     pub(super) fn has_next(self, work: WorkTile) -> bool {
-        work.index + self.stride / 2 < self.groups_m * self.tiles_n
+        work.index + self.stride / 2 < self.groups_m * self.tiles_n * self.batch
     }
 
     /// The split of a warpgroup in a work tile: its 64 rows count as a tile of their own.
     #[inline(always)]
     pub(super) fn split_tile<T: Tile>(self, work: WorkTile, warpgroup: u32) -> SplitTile {
         let tile = const { T::TILE };
-        let rows = work.row / WgmmaTile::ROWS + warpgroup;
+        let rows = self.groups_m * tile.cluster * tile.consumers();
+        let row = work.product * rows + work.row / WgmmaTile::ROWS + warpgroup;
         SplitTile {
-            tile: rows * self.tiles_n + work.column / tile.n,
-            tiles: self.groups_m * tile.cluster * tile.consumers() * self.tiles_n,
+            tile: row * self.tiles_n + work.column / tile.n,
+            tiles: rows * self.tiles_n * self.batch,
             split: work.split,
             splits: self.splits,
             threads: WgmmaTile::WARPGROUP,

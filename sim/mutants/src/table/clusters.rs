@@ -74,7 +74,7 @@ pub const ROWS: &[Row] = &[
         id: "cluster_same_columns_twice",
         kernel: KERNEL,
         what: "both CTAs load the first half of B",
-        edits: &[producer("[column + own, k]", "[column, k]")],
+        edits: &[producer("[column + own, k, plane_b]", "[column, k, plane_b]")],
         expect: Expect::Mismatch,
         ..ROW
     },

@@ -14,8 +14,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "no wait for the loads of the next stage",
         edits: &[body(
-            "                commit_k_tile!();\n                pipeline.wait();\n",
-            "                commit_k_tile!();\n\n",
+            "                commit_k_tile!(stage);\n                pipeline.wait();\n",
+            "                commit_k_tile!(stage);\n\n",
         )],
         expect: Expect::Faults {
             all: &["AsyncPending"],
@@ -72,8 +72,8 @@ pub const ROWS: &[Row] = &[
         what: "the barrier precedes the wait: each thread has waited for its own loads alone",
         edits: &[
             body(
-                "                commit_k_tile!();\n                pipeline.wait();\n",
-                "                commit_k_tile!();\n\n",
+                "                commit_k_tile!(stage);\n                pipeline.wait();\n",
+                "                commit_k_tile!(stage);\n\n",
             ),
             body(
                 BARRIER,

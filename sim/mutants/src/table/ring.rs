@@ -205,8 +205,8 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "row and column of a box of A are swapped",
         edits: &[producer(
-            "        load_box(to, [k, row]);\n",
-            "        load_box(to, [row, k]);\n",
+            "        load_box(to, [k, row, plane]);\n",
+            "        load_box(to, [row, k, plane]);\n",
         )],
         expect: Expect::Mismatch,
         ..ROW
@@ -321,8 +321,8 @@ pub const ROWS: &[Row] = &[
         kernel: PERSISTENT,
         what: "the consumers start each tile at the first stage, the producer at the next one",
         edits: &[consumer(
-            "        next = scheduler.next::<T>();\n",
-            "        next = scheduler.next::<T>(); state = PipelineState::FIRST;\n",
+            "        if !const { T::TILE.ping_pong } {\n",
+            "        state = PipelineState::FIRST;\n        if !const { T::TILE.ping_pong } {\n",
         )],
         expect: Expect::Faults {
             all: &["Deadlock"],
@@ -349,8 +349,8 @@ pub const ROWS: &[Row] = &[
         what: "the tile loop ends one tile early",
         edits: &[edit(
             "wgmma/tile_scheduler.rs",
-            "self.next >= self.groups_m * self.tiles_n * self.splits",
-            "self.next + 1 >= self.groups_m * self.tiles_n * self.splits",
+            "self.next >= self.groups_m * self.tiles_n * self.splits * self.batch",
+            "self.next + 1 >= self.groups_m * self.tiles_n * self.splits * self.batch",
         )],
         expect: Expect::Mismatch,
         seen_by: &[Initcheck],

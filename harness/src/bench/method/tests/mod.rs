@@ -65,6 +65,8 @@ fn ours(us: f64) -> Made {
         kernel: "simt_f32",
         tile: [128, 128],
         splits: 1,
+        batch: 1,
+        launches: 1,
         block: [256, 1, 1],
         grid: [64, 1, 1],
         a_part_bytes: 0,
@@ -196,7 +198,7 @@ impl Product for Device {
 }
 
 fn options() -> Options {
-    let suite = Suite::of_product([256, 256, 256], &Selection::default()).expect("fits");
+    let suite = Suite::of_product([256, 256, 256], 1, &Selection::default()).expect("fits");
     Options {
         device: None,
         suite,
