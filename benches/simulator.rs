@@ -237,7 +237,7 @@ impl Product {
             a: self.a.as_ptr(),
             b: self.b.as_ptr(),
             c: c.as_mut_ptr(),
-            ..self.plan.params([1.0, 0.0])
+            ..self.plan.params(1, [1.0, 0.0])
         };
         let begin = Instant::now();
         // SAFETY: the buffers are the matrices of the plan; grid and block are its, and it has no slices.

@@ -26,10 +26,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     shape: &GemmShape,
     epilogue: Epilogue<&[T]>,
 ) {
-    Ask::of(kernel).is_right_for::<T, C>(&Gemm {
-        shape: *shape,
-        epilogue,
-    });
+    Ask::of(kernel).is_right_for::<T, C>(&Gemm::new(*shape).epilogue(epilogue));
 }
 
 /// B lies transposed: then C may have any number of columns.
@@ -87,7 +84,10 @@ fn bf16_to_f32() {
 #[test]
 fn every_entry_point_finishes_its_sums() {
     let mut run = 0;
-    for kernel in KERNELS.iter().filter(|kernel| kernel.supports.epilogue) {
+    for kernel in KERNELS
+        .iter()
+        .filter(|kernel| kernel.supports.epilogue && kernel.supports.batch)
+    {
         let shape = GemmShape::packed_transposed(136, 136, 16, kernel.transposes()).expect("small");
         let factors = Factors { alpha: 2.0, beta: 0.0 };
         match kernel.dtype {
@@ -128,16 +128,7 @@ fn on_cpu<T: Element<Accumulator = f32>, C: OutputOf<T>>(
             verify,
             ..Options::default()
         };
-        let done = gemm(
-            &Gemm {
-                shape: *shape,
-                epilogue,
-            },
-            &a,
-            &b,
-            &mut c,
-            &options,
-        );
+        let done = gemm(&Gemm::new(*shape).epilogue(epilogue), &a, &b, &mut c, &options);
         prop_assert!(done.is_ok(), "{shape} {epilogue:?}: {done:?}");
     }
     Ok(())
@@ -188,7 +179,8 @@ fn operands_that_are_copied_first() {
             verify: Verify::Full,
             ..Options::default()
         };
-        let report = gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &options).expect("computes what it says");
+        let report =
+            gemm(&Gemm::new(shape).epilogue(epilogue), &a, &b, &mut c, &options).expect("computes what it says");
         assert_eq!(report.padded_ld, lds.map(Some), "{transpose:?}");
         assert_eq!(report.padded_bytes, bytes, "{transpose:?}");
     }
@@ -231,7 +223,7 @@ fn a_wrong_bias_and_a_wrong_activation_are_found() {
             backend: Backend::Cpu,
             ..Options::default()
         };
-        gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &options).expect("computes");
+        gemm(&Gemm::new(shape).epilogue(epilogue), &a, &b, &mut c, &options).expect("computes");
         c
     };
     let mut shifted = bias.clone();

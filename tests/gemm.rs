@@ -26,7 +26,7 @@ fn kernels(tile: BlockTile) -> impl Iterator<Item = &'static Kernel> {
     let BlockTile { m, n, k, .. } = tile;
     KERNELS
         .iter()
-        .filter(move |kernel| kernel.tile == TileShape { m, n, k })
+        .filter(move |kernel| kernel.tile == TileShape { m, n, k } && !kernel.supports.groups)
 }
 
 /// The split-K factors that a kernel is tried with.
@@ -45,9 +45,11 @@ fn cases(kernel: &Kernel) -> Vec<Case> {
 
 /// The kernels of f32 with a rectangle of C for each CTA, alpha and beta.
 fn scaling() -> impl Iterator<Item = &'static Kernel> {
+    let scales = |kernel: &&Kernel| kernel.supports.alpha_beta && kernel.supports.batch && !kernel.takes_vector();
     KERNELS
         .iter()
-        .filter(|kernel| kernel.supports.alpha_beta && kernel.mma == MmaPath::Simt && !kernel.takes_vector())
+        .filter(scales)
+        .filter(|kernel| kernel.mma == MmaPath::Simt)
 }
 
 /// What a kernel is asked for in so many parts of K.
@@ -317,7 +319,8 @@ fn fragments_are_loaded_without_bank_conflicts() {
 #[test]
 fn tensor_cores_in_16_bits() {
     let mut run = 0;
-    for kernel in KERNELS.iter().filter(|kernel| kernel.mma == MmaPath::MmaSync) {
+    let of_mma_sync = |kernel: &&Kernel| kernel.mma == MmaPath::MmaSync && !kernel.supports.groups;
+    for kernel in KERNELS.iter().filter(of_mma_sync) {
         let edges = cases(kernel).into_iter().filter(|case| EDGES.contains(&case.name));
         // Of odd rows one case: of both operands.
         let copied = verify::copied_cases(extents(kernel), kernel.transposes()).pop();

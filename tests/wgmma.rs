@@ -18,7 +18,7 @@ const SCALED: Factors = Factors { alpha: -1.5, beta: 0.5 };
 fn kernels() -> impl Iterator<Item = &'static Kernel> {
     KERNELS
         .iter()
-        .filter(|kernel| kernel.loads == Loads::Tma && kernel.supports.alpha_beta)
+        .filter(|kernel| kernel.loads == Loads::Tma && kernel.supports.batch)
 }
 
 /// The kernels of the smallest tile, 64 x 64.

@@ -256,10 +256,7 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     spinner.set_message(format!("multiplying {shape}"));
     let verify = std::mem::take(&mut options.verify);
     let mut product = tilewright::product(
-        &Gemm {
-            shape: *shape,
-            epilogue,
-        },
+        &Gemm::new(*shape).epilogue(epilogue),
         &a,
         &b,
         before.as_deref(),

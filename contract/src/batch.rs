@@ -1,4 +1,4 @@
-//! Strided batches: products of one shape whose operands are a fixed distance apart.
+//! Batches: products of one shape whose operands are a fixed distance apart, or groups of rows with a B each.
 
 use crate::shape::Operand;
 
@@ -8,6 +8,10 @@ use crate::shape::Operand;
 /// A and B may overlap in any way: with a stride of 0 all products share the operand. The matrices of C share no
 /// element.
 ///
+/// With [`groups`](Self::groups) the products share one A and one C, whose rows are divided among them: product `i`
+/// has the rows from where group `i - 1` ends to where group `i` ends, and a B of its own. How many rows each has only
+/// the launch knows, as in the layers of experts of a mixture (PyTorch, `torch._grouped_mm`).
+///
 /// Source: cuBLAS, `cublas<t>gemmStridedBatched`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Batch {
@@ -15,6 +19,8 @@ pub struct Batch {
     pub count: u32,
     /// Elements from A, B and C of one product to those of the next; all 0 where there is one product or none.
     pub strides: [u64; 3],
+    /// Whether the products are groups of rows of one A and one C.
+    pub groups: bool,
 }
 
 impl Batch {
@@ -22,6 +28,7 @@ impl Batch {
     pub const ONE: Self = Self {
         count: 1,
         strides: [0; 3],
+        groups: false,
     };
 
     /// Elements from an operand of one product to that of the next.
@@ -33,10 +40,11 @@ impl Batch {
         }]
     }
 
-    /// The matrices that an operand consists of: one where all products share it.
+    /// The matrices that an operand consists of: one where all products share it, or its rows.
     pub const fn matrices(&self, operand: Operand) -> u32 {
         match self.stride(operand) {
             0 if self.count > 1 => 1,
+            _ if self.groups && self.count > 0 && !matches!(operand, Operand::B) => 1,
             _ => self.count,
         }
     }
@@ -80,6 +88,7 @@ mod tests {
         let batch = Batch {
             count: 7,
             strides: [0, 12, 20],
+            groups: false,
         };
         assert_eq!(
             [Operand::A, Operand::B, Operand::C].map(|of| batch.matrices(of)),

@@ -91,11 +91,16 @@ impl Grid {
             }
             _ => u32::MAX,
         };
+        let (rows, batch) = (shape.m() as u32, shape.batch());
+        let (tiles_m, batch) = match batch.groups {
+            true => (group_tiles(rows, batch.count, kernel.tile.m), 1),
+            false => (rows.div_ceil(kernel.tile.m), batch.count),
+        };
         Self {
-            tiles_m: (shape.m() as u32).div_ceil(kernel.tile.m).next_multiple_of(cluster),
+            tiles_m: tiles_m.next_multiple_of(cluster),
             tiles_n: (shape.n() as u32).div_ceil(kernel.tile.n),
             splits,
-            batch: shape.batch().count,
+            batch,
             most,
             is_persistent: kernel.is_persistent(),
         }
@@ -158,6 +163,22 @@ impl Grid {
         let [x, y, _] = self.extents(self.products_per_launch());
         x as u64 * y as u64
     }
+}
+
+/// Tiles of `tile_m` rows that `rows` rows in `groups` groups take at most, whatever the groups: group `i`, which
+/// begins at row `s`, has those from number `s / tile_m + i` on. A group may have one less than there is room for.
+const fn group_tiles(rows: u32, groups: u32, tile_m: u32) -> u32 {
+    match (rows, groups) {
+        (0, _) | (_, 0) => 0,
+        _ => rows / tile_m + groups,
+    }
+}
+
+/// Number of the first tile of `tile_m` rows of group `index`, which begins at row `start`: no sum over the groups
+/// before, so that a search finds the group of a tile.
+#[inline(always)]
+pub const fn first_tile_of_group(index: u32, start: u32, tile_m: u32) -> u32 {
+    start / tile_m + index
 }
 
 /// The first element of a CTA's tile.
@@ -261,6 +282,27 @@ mod tests {
             }
             assert!(next.0 as usize >= m && next.1 == 0);
         }
+    }
+
+    #[test]
+    fn groups_have_room_for_their_tiles() {
+        // Every way to divide 9 rows among 3 groups.
+        for (first, second) in (0..=9).flat_map(|first| (first..=9).map(move |second| (first, second))) {
+            let starts = [0, first, second, 9];
+            for tile_m in 1..=10 {
+                let number = |group: usize| first_tile_of_group(group as u32, starts[group], tile_m);
+                for group in 0..3 {
+                    let rows = starts[group + 1] - starts[group];
+                    let end = if group == 2 {
+                        group_tiles(9, 3, tile_m)
+                    } else {
+                        number(group + 1)
+                    };
+                    assert!(number(group) + rows.div_ceil(tile_m) <= end, "{starts:?}, {tile_m}");
+                }
+            }
+        }
+        assert_eq!((group_tiles(0, 3, 8), group_tiles(9, 0, 8)), (0, 0));
     }
 
     #[test]

@@ -173,7 +173,8 @@ impl Kernel {
         // bytes in 40.
         let is_near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
         let counts = matches!(self.loads, Loads::CpAsync);
-        if shape.batch() != Batch::ONE && !self.supports.batch {
+        let batch = shape.batch();
+        if batch.groups != self.supports.groups || !batch.groups && batch != Batch::ONE && !self.supports.batch {
             return false;
         }
         match self.operands {
@@ -224,6 +225,10 @@ impl Kernel {
             Operands::MatrixAndVector(Major::K) => GemmShape::packed(4, 1, 4),
             Operands::MatrixAndVector(Major::Mn) => GemmShape::packed(1, 4, 4),
             Operands::Matrices(majors) => GemmShape::packed_transposed(8, 8, 8, Major::transposes(majors)),
+        };
+        let shape = match self.supports.groups {
+            true => shape.and_then(|shape| shape.with_groups(2, 64)),
+            false => shape,
         };
         shape.expect("packed and small")
     }
@@ -366,7 +371,7 @@ mod tests {
             [Transpose::Yes, Transpose::No],
             [Transpose::Yes, Transpose::Yes],
         ];
-        for kernel in &KERNELS {
+        for kernel in KERNELS.iter().filter(|kernel| !kernel.supports.groups) {
             for transpose in layouts {
                 let packed = GemmShape::packed_transposed(70, 60, 50, transpose).expect("valid");
                 let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand).1);
@@ -387,6 +392,24 @@ mod tests {
                     assert_eq!(kernel.taken(&shape), expected, "{} {lds:?}", kernel.symbol);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn unaligned_groups_are_taken_with_one_copy_of_a_and_one_of_each_b() {
+        let shape = |lds, stride| {
+            let shape = GemmShape::packed(70, 60, 50).and_then(|shape| shape.with_groups(3, stride));
+            shape.and_then(|shape| shape.with_operand_lds(lds)).expect("valid")
+        };
+        let of_groups = |kernel: &&Kernel| kernel.supports.groups && kernel.transposes() == [Transpose::No; 2];
+        for kernel in KERNELS.iter().filter(of_groups) {
+            let taken = kernel.taken(&shape([51, 60], 3001));
+            let expected = match kernel.alignment {
+                Alignment { residue: true, .. } => Some(shape([56, 64], 50 * 64)),
+                Alignment { elems: [1, 1], .. } => Some(shape([51, 60], 3001)),
+                _ => None,
+            };
+            assert_eq!(taken, expected, "{}", kernel.symbol);
         }
     }
 

@@ -40,7 +40,7 @@ pub use family::simt::{BlockTile, tiles};
 pub use family::tiled::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, TileError, TileGeometry, TilePair};
 pub use family::wgmma::{WgmmaTile, wgmma_tiles};
 pub use family::{Family, KERNELS, lessons};
-pub use grid::{Grid, GridError, RasterTile, TileOrigin};
+pub use grid::{Grid, GridError, RasterTile, TileOrigin, first_tile_of_group};
 pub use kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, SplitK, Target, TileShape};
 pub use major::Major;
 pub use pad_rows::PadRows;

@@ -45,6 +45,9 @@ pub struct GemmParams<E> {
     pub workspace: *mut f32,
     /// Counters of split-K, 0 before and after a launch; null with one split.
     pub counters: *mut u32,
+    /// Where each group of rows of A and C ends, in rows from the first of all, in an order that does not fall; null of
+    /// a product without groups. The first group starts at row 0; rows from the last end on belong to none.
+    pub group_ends: *const u32,
     /// Elements from A of one product of a batch to that of the next; 0 of one product, or of a matrix that all share.
     pub stride_a: u64,
     /// The same of B.
@@ -67,7 +70,7 @@ pub struct GemmParams<E> {
     pub alpha: f32,
     /// The factor of the source C; with 0 it is not read.
     pub beta: f32,
-    /// Products of the launch.
+    /// Products of the launch; groups of rows where there are some.
     pub batch: u32,
     /// Splits of K, each computed by CTAs of its own.
     pub splits: u32,
@@ -96,6 +99,7 @@ impl<E> GemmParams<E> {
             bias: core::ptr::null(),
             workspace: core::ptr::null_mut(),
             counters: core::ptr::null_mut(),
+            group_ends: core::ptr::null(),
             stride_a: 0,
             stride_b: 0,
             stride_c: 0,
@@ -150,9 +154,9 @@ mod tests {
 
     #[test]
     fn the_layout_is_one_for_every_element_and_has_no_holes() {
-        assert_eq!(size_of::<GemmParams<f64>>(), 9 * 8 + 16 * 4);
+        assert_eq!(size_of::<GemmParams<f64>>(), 10 * 8 + 16 * 4);
         assert_eq!(size_of::<GemmParams<u8>>(), size_of::<GemmParams<f64>>());
-        assert_eq!(offset_of!(GemmParams<u16>, m), 72);
-        assert_eq!(offset_of!(GemmParams<u16>, output), 132);
+        assert_eq!(offset_of!(GemmParams<u16>, m), 80);
+        assert_eq!(offset_of!(GemmParams<u16>, output), 140);
     }
 }

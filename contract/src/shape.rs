@@ -75,6 +75,8 @@ pub enum ShapeError {
         /// Rows, columns and leading dimension of each.
         c: [usize; 3],
     },
+    /// Groups of rows of an A that is transposed: its rows are not rows in memory.
+    GroupsOfColumns,
     /// A batch, or its number of products, that no address reaches the end of.
     BatchTooLarge {
         /// The operand.
@@ -111,6 +113,7 @@ impl fmt::Display for ShapeError {
                 "the {count} matrices of C overlap: they are {stride} elements apart, each has {rows} rows of \
                  {columns} elements, {ld} apart"
             ),
+            ShapeError::GroupsOfColumns => f.write_str("A is transposed, and groups are of rows of A as it is stored"),
             ShapeError::BatchTooLarge { operand, count, stride } => write!(
                 f,
                 "a batch of {count} matrices {operand}, {stride} elements apart, exceeds the largest supported: {} \
@@ -251,9 +254,75 @@ impl GemmShape {
         };
         let count = count as u32;
         Ok(Self {
-            batch: Batch { count, strides },
+            batch: Batch {
+                count,
+                strides,
+                groups: false,
+            },
             ..*self
         })
+    }
+
+    /// The rows of A and C divided among `count` groups, each with a B of its own, `stride` elements after the one
+    /// before: what a layer of experts computes once the tokens are sorted by expert. Which rows each group has the
+    /// launch says ([`GemmParams::group_ends`](crate::GemmParams)); `m` is the number of all.
+    ///
+    /// ```
+    /// use tilewright_contract::{GemmShape, Operand};
+    ///
+    /// // 8 experts with weights of 32 x 64, for 100 tokens.
+    /// let shape = GemmShape::packed(100, 64, 32)?.with_groups(8, 32 * 64)?;
+    /// assert_eq!((shape.batch().count, shape.span_elems(Operand::A)), (8, 100 * 32));
+    /// assert_eq!(shape.span_elems(Operand::B), 8 * 32 * 64);
+    /// let (of_group, from) = shape.group(3, 10, 25);
+    /// assert_eq!((of_group.m(), from), (15, [10 * 32, 3 * 32 * 64, 10 * 64]));
+    /// # Ok::<(), tilewright_contract::ShapeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ShapeError::GroupsOfColumns`] for a transposed A, [`ShapeError::BatchTooLarge`] with the numbers.
+    pub fn with_groups(&self, count: usize, stride: usize) -> Result<Self, ShapeError> {
+        if matches!(self.transpose(Operand::A), Transpose::Yes) {
+            return Err(ShapeError::GroupsOfColumns);
+        }
+        let operand = Operand::B;
+        let before_last = count.saturating_sub(1) as u128 * stride as u128;
+        // Tiles of rows are counted with one more for each group.
+        let rows = count as u64 + u64::from(self.args.m);
+        if rows > i32::MAX as u64 || before_last + self.product().span_elems(operand) as u128 > MAX_SPAN {
+            return Err(ShapeError::BatchTooLarge { operand, count, stride });
+        }
+        Ok(Self {
+            batch: Batch {
+                count: count as u32,
+                strides: [0, if count > 1 { stride as u64 } else { 0 }, 0],
+                groups: true,
+            },
+            ..*self
+        })
+    }
+
+    /// The product of group `index`, which has the rows from `start` to before `end`, and where its A, B and C begin,
+    /// in elements from the first of each.
+    pub fn group(&self, index: u32, start: u32, end: u32) -> (Self, [usize; 3]) {
+        let mut product = self.product();
+        product.args.m = end - start;
+        let from_row = |operand| match self.offset_of_row(operand, start) {
+            from if product.span_elems(operand) > 0 => from,
+            _ => 0,
+        };
+        let starts = [
+            from_row(Operand::A),
+            self.offset(Operand::B, index),
+            from_row(Operand::C),
+        ];
+        (product, starts)
+    }
+
+    /// Elements from the first one of an operand to that of a row.
+    const fn offset_of_row(&self, operand: Operand, row: u32) -> usize {
+        let (_, _, ld) = self.extents(operand);
+        row as usize * ld
     }
 
     /// [`with_batch`](Self::with_batch) with each matrix right after the one before, rows of their leading dimensions
@@ -295,7 +364,10 @@ impl GemmShape {
     pub(crate) fn with_operand_layouts(&self, [lda, ldb]: [usize; 2], [a, b]: [usize; 2]) -> Result<Self, ShapeError> {
         let lds = [lda, ldb, self.args.ldc as usize];
         let product = Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)?;
-        product.with_batch(self.batch.count as usize, [a, b, self.batch.strides[2] as usize])
+        match (self.batch.groups, self.batch.count as usize) {
+            (true, count) => product.with_groups(count, b),
+            (false, count) => product.with_batch(count, [a, b, self.batch.strides[2] as usize]),
+        }
     }
 
     /// The same C with an empty K, so that A and B have no elements: what alpha 0 leaves of a product, which BLAS
@@ -368,16 +440,19 @@ impl GemmShape {
         }
     }
 
-    /// Where A, B and C of each product of the batch start: [`offset`](Self::offset)s.
-    pub fn offsets(&self) -> impl ExactSizeIterator<Item = [usize; 3]> + use<> {
-        let shape = *self;
-        (0..shape.batch.count as usize)
-            .map(move |index| [Operand::A, Operand::B, Operand::C].map(|operand| shape.offset(operand, index as u32)))
+    /// Where A, B and C of product `index` of the batch start: [`offset`](Self::offset)s.
+    pub fn starts(&self, index: u32) -> [usize; 3] {
+        [Operand::A, Operand::B, Operand::C].map(|operand| self.offset(operand, index))
     }
 
-    /// Multiplications and additions, `2 m n k` for each product.
+    /// Multiplications and additions, `2 m n k` for each product, or for the rows of all groups together.
     pub const fn flops(&self) -> f64 {
-        2.0 * self.args.m as f64 * self.args.n as f64 * self.args.k as f64 * self.batch.count as f64
+        2.0 * self.args.m as f64 * self.args.n as f64 * self.args.k as f64 * self.matrices_of_c() as f64
+    }
+
+    /// Matrices of C.
+    pub const fn matrices_of_c(&self) -> u32 {
+        self.batch.matrices(Operand::C)
     }
 
     /// The form that the kernels take.
@@ -390,9 +465,12 @@ impl fmt::Display for GemmShape {
     /// Writes `m x n x k`, of a batch `count x (m x n x k)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GemmArgs { m, n, k, .. } = self.args;
-        match self.batch.count {
-            1 => write!(f, "{m} x {n} x {k}"),
-            count => write!(f, "{count} x ({m} x {n} x {k})"),
+        match self.batch {
+            Batch {
+                groups: true, count, ..
+            } => write!(f, "{m} x {n} x {k} in {count} groups"),
+            Batch { count: 1, .. } => write!(f, "{m} x {n} x {k}"),
+            Batch { count, .. } => write!(f, "{count} x ({m} x {n} x {k})"),
         }
     }
 }
@@ -423,6 +501,33 @@ mod tests {
         assert_eq!(shape.with_batch(1, [9, 9, 9]), Ok(shape));
         assert_eq!(shape.with_batch(0, [0; 3]).expect("empty").span_elems(Operand::A), 0);
         assert_eq!(batch.without_k().span_elems(Operand::A), 0);
+    }
+
+    #[test]
+    fn groups_share_the_rows_of_one_matrix() {
+        let shape = GemmShape::with_ld(9, 4, 5, 6, 7, 8).expect("valid");
+        let groups = shape.with_groups(3, 40).expect("valid");
+        let spans = [Operand::A, Operand::B, Operand::C].map(|operand| groups.span_elems(operand));
+        assert_eq!(spans, [8 * 6 + 5, 2 * 40 + 4 * 7 + 4, 8 * 8 + 4]);
+        assert_eq!(groups.flops(), shape.flops());
+        assert_eq!(groups.to_string(), "9 x 4 x 5 in 3 groups");
+        let (product, from) = groups.group(2, 7, 9);
+        assert_eq!((product.m(), product.batch(), from), (2, Batch::ONE, [42, 80, 56]));
+        // An empty group starts nowhere.
+        let (empty, from) = groups.group(2, 9, 9);
+        assert_eq!((empty.m(), from), (0, [0, 80, 0]));
+        let transposed = GemmShape::packed_transposed(9, 4, 5, [Transpose::Yes, Transpose::No]).expect("valid");
+        let refused =
+            [transposed.with_groups(3, 20), shape.with_groups(1 << 31, 0)].map(|shape| shape.expect_err("refused"));
+        assert_eq!(
+            refused[0].to_string(),
+            "A is transposed, and groups are of rows of A as it is stored"
+        );
+        assert!(
+            refused[1].to_string().starts_with("a batch of 2147483648 matrices B"),
+            "{}",
+            refused[1]
+        );
     }
 
     #[test]

@@ -6,12 +6,13 @@
 
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
+use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate};
-use tilewright::{Element, Error, ErrorKind, Gemm, Result, check, reference};
+use tilewright::{Element, Error, ErrorKind, Gemm, Result, reference};
 use tilewright_contract::{
     Alignment, Batch, Bytes, DType, GemmShape, KERNELS, Kernel, MmaPath, Operand, Operands, Storage, TileGeometry,
     TilePair, Transpose,
@@ -19,7 +20,7 @@ use tilewright_contract::{
 
 mod cases;
 
-pub use cases::{Case, batches, cases, copied_cases, vector_cases};
+pub use cases::{Case, batches, cases, copied_cases, group_ends, groups, vector_cases};
 
 /// How a case ended.
 #[derive(Debug)]
@@ -210,7 +211,11 @@ fn each_case(
                 Some(_) => [width; 3],
                 None => [kernel.tile.m, kernel.tile.n, kernel.tile.k],
             };
-            let tile = tile.map(|extent| extent as usize);
+            let mut tile = tile.map(|extent| extent as usize);
+            if kernel.supports.groups {
+                // Groups of several tiles.
+                tile[0] = 3 * tile[0] + 1;
+            }
             let cases = match kernel.operands {
                 Operands::MatrixAndVector(major) => vector_cases(tile, major, kernel.alignment.elems[0] as usize),
                 Operands::Matrices(_) => {
@@ -227,7 +232,10 @@ fn each_case(
             } else {
                 Vec::new()
             };
-            let cases = [cases, of_batches].concat();
+            let cases = match kernel.supports.groups {
+                true => groups(&cases, kernel),
+                false => [cases, of_batches].concat(),
+            };
             trials.extend(cases.into_iter().filter(&wanted).map(|case| (kernel, policy, case)));
         }
     }
@@ -305,6 +313,11 @@ fn describe(shape: &GemmShape) -> String {
     let ld = |operand| shape.extents(operand).2;
     let lds = format!("{shape} ({}, {}, {})", ld(Operand::A), ld(Operand::B), ld(Operand::C));
     match shape.batch() {
+        Batch {
+            groups: true,
+            strides: [_, b, _],
+            ..
+        } => format!("{lds}, stride of B {b}"),
         Batch { count: 1, .. } => lds,
         Batch { strides: [a, b, c], .. } => format!("{lds}, strides {a}, {b}, {c}"),
     }
@@ -314,7 +327,14 @@ fn describe(shape: &GemmShape) -> String {
 fn on_gpu<T: Element>(gpu: &Gpu, kernel: &'static Kernel, policy: &Policy, shape: &GemmShape) -> ([u32; 2], Outcome) {
     with_plan::<T>(gpu.profile(), kernel, policy, shape, |plan, a, b, c| {
         let (a, b, mut on_device) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(c)?);
-        gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut on_device)?;
+        let ends = group_ends(&plan.shape())
+            .map(|ends| gpu.upload_group_ends(&ends))
+            .transpose()?;
+        let problem = Gemm {
+            group_ends: ends.as_ref(),
+            ..Gemm::new(plan.shape())
+        };
+        gpu.launch(plan, &problem, &a, &b, &mut on_device)?;
         gpu.synchronize()?;
         on_device.download(c)
     })
@@ -329,7 +349,12 @@ fn in_simulator<T: Element>(
     shape: &GemmShape,
 ) -> ([u32; 2], Outcome) {
     with_plan::<T>(profile, kernel, policy, shape, |plan, a, b, c| {
-        let product = simulate(plan, &Gemm::new(plan.shape()), a, b, None::<&[T]>, options)?;
+        let ends = group_ends(&plan.shape());
+        let problem = Gemm {
+            group_ends: ends.as_deref(),
+            ..Gemm::new(plan.shape())
+        };
+        let product = simulate(plan, &problem, a, b, None::<&[T]>, options)?;
         if let Some(report) = product.report.filter(|report| !report.is_clean()) {
             return Err(Error::Faults(Box::new(report)));
         }
@@ -381,7 +406,9 @@ fn compare<T: Element>(
     let span = shape.span_elems(Operand::C);
     let mut c = vec![T::from_f64(f64::NAN); span + GUARD_ELEMS];
     multiply(&a, &b, &mut c)?;
-    match check::full(shape, &a, &b, &c[..span])?.into_result() {
+    let ends = group_ends(shape);
+    let expected = Expected::of_groups(shape, ends.as_deref(), &a, &b)?;
+    match expected.full(&c[..span])?.into_result() {
         Ok(_) => {}
         Err(Error::Mismatch(verdict)) => return Ok(Outcome::Wrong(verdict.to_string())),
         Err(error) => return Err(error),
@@ -408,9 +435,13 @@ fn operand<T: Element>(shape: &GemmShape, operand: Operand, seed: u64) -> Vec<T>
     elements
 }
 
-/// Which elements of an operand's span are of its matrices; the others are padding.
+/// Which elements of an operand's span are of its matrices; the others are padding, or rows of no group.
 pub fn elements_of(shape: &GemmShape, operand: Operand) -> Vec<bool> {
     let (rows, columns, ld) = shape.extents(operand);
+    let rows = match (group_ends(shape), operand) {
+        (Some(ends), Operand::A | Operand::C) => ends.last().map_or(0, |&end| end as usize),
+        _ => rows,
+    };
     let mut is_element = vec![false; shape.span_elems(operand)];
     for index in 0..shape.batch().count {
         let start = shape.offset(operand, index);

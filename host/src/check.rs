@@ -85,9 +85,9 @@ pub struct Verdict {
 /// An element that differs by more than its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mismatch {
-    /// The product of a batch, counted from 0; `None` where there is one.
+    /// The product of a batch, or the group of rows, counted from 0; `None` where there is one.
     pub product: Option<usize>,
-    /// Its row in C.
+    /// Its row in C, or in the rows of the group.
     pub row: usize,
     /// Its column in C.
     pub column: usize,
@@ -221,7 +221,7 @@ pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u
 /// # Errors
 /// Those of the check that is taken.
 pub fn verify<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
-    let products = shape.m() as u128 * shape.n() as u128 * shape.k() as u128 * u128::from(shape.batch().count);
+    let products = shape.m() as u128 * shape.n() as u128 * shape.k() as u128 * u128::from(shape.matrices_of_c());
     if products <= u128::from(FULL_LIMIT_PRODUCTS) {
         full(shape, a, b, c)
     } else {

@@ -73,9 +73,8 @@ pub fn gemm<T: Element, C: OutputOf<T>>(
     c: &mut [C],
     options: &Options,
 ) -> Result<Report> {
-    let shape = &problem.shape;
-    check_lengths(shape, &[(Operand::C, c.len())])?;
+    check_lengths(&problem.shape, &[(Operand::C, c.len())])?;
     let product = product(problem, a, b, Some(&*c), options)?;
-    copy_rows(shape, &product.c, c);
+    copy_rows(problem, &product.c, c);
     Ok(product.report)
 }

@@ -102,6 +102,6 @@ pub use element::{Accumulator, Element};
 pub use error::{DriverCall, Error, ErrorKind, Result};
 pub use gemm::gemm;
 pub use matmul::{Backend, Options, Product, Report, product};
-pub use problem::{Epilogue, Factors, Gemm, OutputOf};
+pub use problem::{Epilogue, Factors, Gemm, Location, OutputOf};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
 pub use tilewright_contract::{Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};

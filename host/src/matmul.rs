@@ -9,10 +9,10 @@ use tilewright_contract::{Activation, GemmShape, Operand};
 use crate::check::{Expected, Verify};
 use crate::device::DeviceProfile;
 use crate::dispatch::{Plan, PlanError, Policy};
-use crate::element::Element;
+use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::launch::Gpu;
-use crate::problem::{Epilogue, Gemm, OutputOf, activate, activation_name, check_bias};
+use crate::problem::{Epilogue, Gemm, OutputOf, activate, activation_name, check_bias, check_group_ends, products};
 use crate::reference::{self, check_lengths};
 use crate::simulate::{SimOptions, simulate};
 
@@ -91,6 +91,7 @@ pub fn product<T: Element, C: OutputOf<T>>(
     }
     let problem = Problem {
         shape: &problem.shape,
+        group_ends: problem.group_ends,
         a,
         b,
         epilogue,
@@ -102,6 +103,7 @@ pub fn product<T: Element, C: OutputOf<T>>(
 /// What is computed: `activation(alpha · op(A) · op(B) + beta · C + bias)`.
 struct Problem<'a, T: Element, C> {
     shape: &'a GemmShape,
+    group_ends: Option<&'a [u32]>,
     a: &'a [T],
     b: &'a [T],
     epilogue: Epilogue<&'a [T], T::Accumulator>,
@@ -113,6 +115,7 @@ impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
     fn gemm(&self) -> Gemm<&'a [T], T::Accumulator> {
         Gemm {
             shape: *self.shape,
+            group_ends: self.group_ends,
             epilogue: self.epilogue,
         }
     }
@@ -135,7 +138,7 @@ impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
         if verify == Verify::None {
             return Ok(());
         }
-        let expected = Expected::product(self.shape, self.a, self.b)?;
+        let expected = Expected::of_groups(self.shape, self.group_ends, self.a, self.b)?;
         let expected = expected.with_epilogue(self.epilogue, self.before.unwrap_or_default())?;
         expected.verify(c, verify)
     }
@@ -148,6 +151,7 @@ fn compute<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, options: &Op
     } = *problem;
     let before_len = before.map_or(usize::MAX, <[C]>::len);
     check_bias(shape.n(), problem.epilogue.bias.map(<[T]>::len))?;
+    check_group_ends(shape, problem.group_ends)?;
     check_lengths(
         shape,
         &[(Operand::A, a.len()), (Operand::B, b.len()), (Operand::C, before_len)],
@@ -159,9 +163,9 @@ fn compute<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, options: &Op
         Backend::Auto => match Gpu::open(options.device) {
             Ok(gpu) => match on_gpu(&gpu, problem, &options.policy) {
                 // Where the choice is open, what no kernel computes the CPU does.
-                Err(Error::InvalidPlan(lacking @ (PlanError::NoFactors { .. } | PlanError::NoEpilogue { .. })))
-                    if options.policy.named_family().is_none() =>
-                {
+                Err(Error::InvalidPlan(
+                    lacking @ (PlanError::NoFactors { .. } | PlanError::NoEpilogue { .. } | PlanError::NoGroups { .. }),
+                )) if options.policy.named_family().is_none() => {
                     let mut product = on_cpu(problem, &options.policy)?;
                     product.report.fallback = Some(lacking.to_string());
                     product
@@ -190,10 +194,11 @@ fn on_gpu<T: Element, C: OutputOf<T>>(gpu: &Gpu, problem: &Problem<'_, T, C>, po
     let plan = problem.plan(gpu.profile(), policy)?;
     let mut c = zeros(problem.shape.span_elems(Operand::C))?;
     if let Some(before) = problem.before {
-        copy_rows(problem.shape, before, &mut c);
+        copy_rows(&problem.gemm(), before, &mut c);
     }
     let (a, b, mut c_device) = (gpu.upload(problem.a)?, gpu.upload(problem.b)?, gpu.upload(&c)?);
     let bias = problem.epilogue.bias.map(|bias| gpu.upload(bias)).transpose()?;
+    let group_ends = problem.group_ends.map(|ends| gpu.upload_group_ends(ends)).transpose()?;
     let epilogue = Epilogue {
         factors: problem.epilogue.factors,
         bias: bias.as_ref(),
@@ -201,6 +206,7 @@ fn on_gpu<T: Element, C: OutputOf<T>>(gpu: &Gpu, problem: &Problem<'_, T, C>, po
     };
     let gemm = Gemm {
         shape: *problem.shape,
+        group_ends: group_ends.as_ref(),
         epilogue,
     };
     let launch = || gpu.launch(&plan, &gemm, &a, &b, &mut c_device);
@@ -292,7 +298,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
     let mut c = zeros(shape.span_elems(Operand::C))?;
     let start = Instant::now();
     let finish_rows = |from_c, row, sums: &[_], rows: &mut [_]| finish_sums(problem, [from_c, row], sums, rows);
-    reference::tiled_parallel_finished(&problem.summed(), tile, [a, b], &mut c, finish_rows)?;
+    reference::tiled_parallel_finished(&problem.summed(), tile, problem.group_ends, [a, b], &mut c, finish_rows)?;
     let kernel_ms = start.elapsed().as_secs_f64() * 1e3;
     let mut reasons = vec![format!(
         "tile width {tile}: {}",
@@ -373,11 +379,11 @@ fn finish_sums<T: Element, C: OutputOf<T>>(
     }
 }
 
-/// Copies the rows of one C to another, of every product of a batch, and nothing between them.
-pub(crate) fn copy_rows<T: Element>(shape: &GemmShape, from: &[T], to: &mut [T]) {
-    let (rows, columns, ld) = shape.extents(Operand::C);
-    for [.., start] in shape.offsets().filter(|_| columns > 0) {
-        for first in (0..rows).map(|row| start + row * ld) {
+/// Copies the rows of one C to another, those of every product, and nothing between them.
+pub(crate) fn copy_rows<T: Element, F: Accumulator, C: Element>(problem: &Gemm<&[T], F>, from: &[C], to: &mut [C]) {
+    for (product, [.., start]) in products(&problem.shape, problem.group_ends) {
+        let (rows, columns, ld) = product.extents(Operand::C);
+        for first in (0..rows).map(|row| start + row * ld).filter(|_| columns > 0) {
             to[first..][..columns].copy_from_slice(&from[first..][..columns]);
         }
     }

@@ -39,6 +39,7 @@ use tilewright_contract::{GemmShape, Operand};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::plain::Plain;
+use crate::problem::{check_group_ends, products};
 use nest::{Tiles, row_tile};
 
 pub use oracle::oracle;
@@ -62,7 +63,8 @@ pub const MAX_TILE_WIDTH: usize = 1024;
 /// `tile_width` counts elements along each side of a tile; three tiles of the accumulator's type are allocated.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a slice shorter than its operand, or a tile width outside `1..=`[`MAX_TILE_WIDTH`].
+/// [`Error::InvalidArgument`] for a slice shorter than its operand, a tile width outside `1..=`[`MAX_TILE_WIDTH`], or
+/// groups of rows, which [`gemm`](crate::gemm()) takes.
 pub fn tiled<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T], b: &[T], c: &mut [T]) -> Result<()> {
     each_product(shape, tile_width, [a, b], c, |Plain { shape, a, b }, c| {
         match size_of::<T::Accumulator>() {
@@ -95,13 +97,14 @@ pub fn tiled_parallel<T: Element>(shape: &GemmShape, tile_width: usize, a: &[T],
 pub(crate) fn tiled_parallel_finished<T: Element, C: Element<Accumulator = T::Accumulator>>(
     shape: &GemmShape,
     tile_width: usize,
+    group_ends: Option<&[u32]>,
     [a, b]: [&[T]; 2],
     c: &mut [C],
     epilogue: impl Fn(usize, usize, &[T::Accumulator], &mut [C]) + Sync,
 ) -> Result<()> {
     check_arguments(shape, tile_width, a, b, c)?;
-    let product = shape.product();
-    for [from_a, from_b, from_c] in shape.offsets() {
+    check_group_ends(shape, group_ends)?;
+    for (product, [from_a, from_b, from_c]) in products(shape, group_ends) {
         let c = &mut c[from_c..][..product.span_elems(Operand::C)];
         let plain = &Plain::new(&product, &a[from_a..], &b[from_b..]);
         let epilogue = |row, sums: &[_], elements: &mut [_]| epilogue(from_c, row, sums, elements);
@@ -161,10 +164,10 @@ fn each_product<T: Element>(
     compute: impl Fn(&Plain<'_, T>, &mut [T]),
 ) -> Result<()> {
     check_arguments(shape, tile_width, a, b, c)?;
-    let product = shape.product();
-    let (_, columns, ld) = product.extents(Operand::C);
-    let span = product.span_elems(Operand::C);
-    for [from_a, from_b, from_c] in shape.offsets().filter(|_| span > 0) {
+    check_group_ends(shape, None)?;
+    let (_, columns, ld) = shape.extents(Operand::C);
+    let span = shape.product().span_elems(Operand::C);
+    for (product, [from_a, from_b, from_c]) in products(shape, None).filter(|_| span > 0) {
         let c = &mut c[from_c..][..span];
         match shape.k() {
             0 => c.chunks_mut(ld).for_each(|row| row[..columns].fill(T::from_f64(0.0))),

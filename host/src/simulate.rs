@@ -35,7 +35,7 @@ use tilewright_contract::{GemmParams, GemmShape, Operand, PadRows};
 use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::problem::{Gemm, OutputOf};
+use crate::problem::{Gemm, OutputOf, check_group_ends};
 use crate::reference::check_lengths;
 use crate::tensor_map;
 
@@ -101,7 +101,7 @@ impl fmt::Debug for SimOptions {
 #[derive(Clone, Debug)]
 pub struct SimulatedProduct<T> {
     /// C, `shape.span_elems(Operand::C)` elements, row-major with the shape's leading dimension; padding is zero. An
-    /// element that the kernel did not write is NaN.
+    /// element that the kernel did not write is NaN, a row of no group zero.
     pub c: Vec<T>,
     /// The launch.
     pub plan: Plan,
@@ -135,7 +135,7 @@ impl<T> SimulatedProduct<T> {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, for a plan of another shape or element type, for
-/// what the kernel does not have, and for a bias shorter than a row of C; [`Error::Resources`] where this machine has
+/// what the kernel does not have, for ends of groups that are none of the shape, and for a bias shorter than a row of C; [`Error::Resources`] where this machine has
 /// no memory or no thread to simulate with.
 pub fn simulate<T: Element, C: OutputOf<T>>(
     plan: &Plan,
@@ -148,6 +148,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     problem.check_planned(plan.shape())?;
     let epilogue = problem.epilogue;
     epilogue.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
+    check_group_ends(&problem.shape, problem.group_ends)?;
     let without_k;
     let plan = match epilogue.factors.reads_operands() {
         true => plan,
@@ -193,8 +194,10 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
         }
     };
     let (rows, columns, ld) = shape.extents(Operand::C);
-    let batch = shape.batch();
-    let (count, stride) = (batch.count as usize, batch.stride(Operand::C) as usize);
+    let (count, stride) = (
+        shape.matrices_of_c() as usize,
+        shape.batch().stride(Operand::C) as usize,
+    );
     let (a, b) = match (upload(Operand::A, a), upload(Operand::B, b)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(faults), _) | (_, Err(faults)) => {
@@ -230,6 +233,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
     let factors = epilogue.factors.of_call();
     let bias = epilogue.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
+    let group_ends = problem.group_ends.map(GlobalBuffer::from_slice);
     let run = |first: u32, products: u32| {
         let at = |operand| taken.offset(operand, first);
         let a = a.as_ptr().wrapping_add(at(Operand::A));
@@ -262,10 +266,10 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
                 bias: bias.as_ref().map_or(null(), GlobalBuffer::as_ptr),
                 workspace: workspace.as_mut_ptr(),
                 counters: counters.as_mut_ptr(),
-                batch: products,
+                group_ends: group_ends.as_ref().map_or(null(), GlobalBuffer::as_ptr),
                 activation: epilogue.activation,
                 output: C::OUTPUT,
-                ..plan.params(factors)
+                ..plan.params(products, factors)
             };
             entry_point.call(&params, maps.as_ref());
         }))
@@ -274,14 +278,14 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     let most = grid.products_per_launch();
     let mut report = run(0, most)?;
     let mut first = most;
-    while first < batch.count && report.is_clean() {
-        let products = most.min(batch.count - first);
+    while first < grid.batch && report.is_clean() {
+        let products = most.min(grid.batch - first);
         report = run(first, products)?;
         first += products;
     }
 
     let computed = on_device.to_vec();
-    crate::matmul::copy_rows(shape, &computed, &mut c);
+    crate::matmul::copy_rows(problem, &computed, &mut c);
     simulated(c, report)
 }
 

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 const UNIT: u64 = 16;
 
 /// The tensor maps of A, B and C for a kernel and `products` products of a batch, each made by `encode`. `addresses`:
-/// of A, B and C of the first of them. Maps for kernels that take batches have a third dimension, that of the products,
-/// or of the one matrix that all of them share.
+/// of A, B and C of the first of them. Maps for kernels that take batches or groups have a third dimension, that of the
+/// products, or of the one matrix that all of them share.
 ///
 /// Where C is not aligned as a map asks for, the third is A's: the kernel sees from C and its leading dimension that it
 /// has to store without.
@@ -63,7 +63,11 @@ pub(crate) fn maps(
                 stride_bytes: stride_bytes.next_multiple_of(UNIT),
             },
             stride => Planes {
-                count: u64::from(products),
+                count: u64::from(if shape.batch().groups {
+                    shape.batch().count
+                } else {
+                    products
+                }),
                 stride_bytes: stride * element.bytes(),
             },
         };
@@ -71,7 +75,7 @@ pub(crate) fn maps(
             address,
             extents: [columns.max(1) as u64, rows.max(1) as u64],
             stride_bytes,
-            planes: kernel.supports.batch.then_some(planes),
+            planes: (kernel.supports.batch || kernel.supports.groups).then_some(planes),
             box_extents: [box_columns, box_rows.max(1)],
             element,
             swizzle: if box_columns == WgmmaTile::SWIZZLE_ATOM {

@@ -34,6 +34,7 @@ impl Tile for T64x32 {
         warp_n: 16,
         stages: 3,
         min_blocks: 1,
+        groups: false,
     };
 }
 

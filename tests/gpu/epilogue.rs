@@ -67,16 +67,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
         bias: epilogue.bias.map(|()| &on_bias),
         activation,
     };
-    gpu.launch(
-        &plan,
-        &Gemm {
-            shape: *shape,
-            epilogue: on_gpu,
-        },
-        &on_a,
-        &on_b,
-        &mut on_c,
-    )?;
+    gpu.launch(&plan, &Gemm::new(*shape).epilogue(on_gpu), &on_a, &on_b, &mut on_c)?;
     let mut c = vec![C::from_f64(0.0); before.len()];
     on_c.download(&mut c)?;
     let on_host = Epilogue {
@@ -164,7 +155,7 @@ fn large_products() -> Outcome {
             verify: Verify::Sample,
             ..Options::default()
         };
-        gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &options)?;
+        gemm(&Gemm::new(shape).epilogue(epilogue), &a, &b, &mut c, &options)?;
     }
     Ok(())
 }

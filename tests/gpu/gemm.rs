@@ -108,7 +108,7 @@ pub fn of_variant(kernel: &'static Kernel, splits: u32) -> Policy {
 fn pipelined() -> impl Iterator<Item = (&'static Kernel, u32)> {
     KERNELS
         .iter()
-        .filter(|kernel| kernel.family == Family::SIMT)
+        .filter(|kernel| kernel.family == Family::SIMT && !kernel.supports.groups)
         .flat_map(|kernel| match kernel.split_k.is_some() {
             true => vec![(kernel, 1), (kernel, 3)],
             false => vec![(kernel, 1)],

@@ -27,6 +27,7 @@ mod differential;
 mod enqueue;
 mod epilogue;
 mod gemm;
+mod groups;
 mod kernels;
 mod library;
 mod mutants;
@@ -106,6 +107,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(gemm::trials());
     trials.extend(epilogue::trials());
     trials.extend(batches::trials());
+    trials.extend(groups::trials());
     trials.extend(enqueue::trials());
     trials.extend(odd::trials());
     trials.extend(random::trials());

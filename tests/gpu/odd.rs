@@ -104,8 +104,14 @@ fn finished_in_every_layout<T: Element<Accumulator = f32>, C: OutputOf<T>>() -> 
             bias: Some(&bias[..]),
             activation: Activation::Gelu,
         };
-        let report = gemm(&Gemm { shape, epilogue }, &a, &b, &mut c, &on_gpu(Verify::Full))
-            .map_err(|error| format!("{transpose:?} {odd:?}: {error}"))?;
+        let report = gemm(
+            &Gemm::new(shape).epilogue(epilogue),
+            &a,
+            &b,
+            &mut c,
+            &on_gpu(Verify::Full),
+        )
+        .map_err(|error| format!("{transpose:?} {odd:?}: {error}"))?;
         // No other kernels have bias and activation.
         if report.padded_ld.map(|ld| ld.is_some()) != odd {
             return Err(format!(

@@ -10,7 +10,9 @@ use crate::gemm::{is_right, of_variant};
 use crate::trial::Trial;
 
 pub fn trials(runs: impl Fn(&&Kernel) -> bool) -> Vec<Trial> {
-    let with_wgmma = |kernel: &&'static Kernel| kernel.loads == tilewright_contract::Loads::Tma && runs(kernel);
+    let with_wgmma = |kernel: &&'static Kernel| {
+        kernel.loads == tilewright_contract::Loads::Tma && !kernel.supports.groups && runs(kernel)
+    };
     let trial = |kernel: &'static Kernel| {
         Trial::test(format!("wgmma::{}", kernel.symbol), move || {
             let gpu = Gpu::open(0)?;

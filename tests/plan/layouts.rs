@@ -53,7 +53,7 @@ fn rows_at_odd_elements_are_copied_in_every_layout() {
                 let all_bytes = expected.iter().map(|(_, bytes)| *bytes as u64).sum::<u64>();
                 assert_eq!(summary.padded_bytes, all_bytes, "{case}");
                 // The kernel is told of the rows that it gets, C stays where it is.
-                let args = planned.params::<f32>([1.0, 0.0]).args();
+                let args = planned.params::<f32>(1, [1.0, 0.0]).args();
                 let taken = [0, 1].map(|at| expected[at].0.unwrap_or(lds[at] as u32));
                 assert_eq!(([args.lda, args.ldb], args.ldc), (taken, 2003), "{case}");
                 for (operand, odd) in ["A", "B"].into_iter().zip(odd) {

@@ -12,6 +12,7 @@ use tilewright::dispatch::{KernelUsage, Plan, Policy, kernel_sheet, plan, usage}
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{Activation, DType, Element, Factors, Gemm, GemmShape, Kernel, Operand, OutputOf};
+use tilewright_harness::verify::group_ends;
 
 /// What a kernel is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -88,11 +89,19 @@ impl Ask {
 
     /// Simulates a product in the kernel's own type, and asserts that nothing is wrong. `None` for an empty C.
     pub fn is_right(&self, shape: &GemmShape) -> Option<Report> {
+        let ends = group_ends(shape);
+        fn problem<'a, T: Element>(shape: &GemmShape, ends: Option<&'a [u32]>) -> Gemm<&'a [T], T::Accumulator> {
+            Gemm {
+                group_ends: ends,
+                ..Gemm::new(*shape)
+            }
+        }
+        let ends = ends.as_deref();
         match self.kernel.dtype {
-            DType::F32 => self.is_right_for::<f32, f32>(&Gemm::new(*shape).factors(self.factors)),
-            DType::F64 => self.is_right_for::<f64, f64>(&Gemm::new(*shape)),
-            DType::F16 => self.is_right_for::<f16, f16>(&Gemm::new(*shape).factors(self.factors)),
-            DType::Bf16 => self.is_right_for::<bf16, bf16>(&Gemm::new(*shape).factors(self.factors)),
+            DType::F32 => self.is_right_for::<f32, f32>(&problem(shape, ends).factors(self.factors)),
+            DType::F64 => self.is_right_for::<f64, f64>(&problem(shape, ends)),
+            DType::F16 => self.is_right_for::<f16, f16>(&problem(shape, ends).factors(self.factors)),
+            DType::Bf16 => self.is_right_for::<bf16, bf16>(&problem(shape, ends).factors(self.factors)),
         }
     }
 
@@ -118,7 +127,7 @@ impl Ask {
             assert_eq!(report.blocks, launched.grid().blocks(), "{what}");
             planned_bytes_are_used(&plan, report, &what);
         }
-        let expected = Expected::product(shape, &a, &b).expect("as long as the shape says");
+        let expected = Expected::of_groups(shape, problem.group_ends, &a, &b).expect("as long as the shape says");
         let expected = expected.with_epilogue(epilogue, &before).expect("finite");
         let verdict = expected.full(&product.c).expect("as long as the shape says");
         assert!(verdict.passed(), "{what}: {verdict}");

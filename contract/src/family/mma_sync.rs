@@ -35,6 +35,8 @@ pub struct TensorTile {
     pub stages: u32,
     /// CTAs that an SM is to hold (`.minnctapersm`), which caps registers.
     pub min_blocks: u32,
+    /// Whether its kernels compute groups of rows.
+    pub groups: bool,
 }
 
 impl TensorTile {
@@ -137,6 +139,7 @@ pub mod tensor_tiles {
         warp_n: 64,
         stages: 4,
         min_blocks: 2,
+        groups: false,
     }
     .checked();
 
@@ -144,6 +147,13 @@ pub mod tensor_tiles {
     pub const T256X128: TensorTile = TensorTile {
         m: 256,
         min_blocks: 1,
+        ..T128X128
+    }
+    .checked();
+
+    /// For groups of rows.
+    pub const G128X128: TensorTile = TensorTile {
+        groups: true,
         ..T128X128
     }
     .checked();
@@ -166,6 +176,10 @@ macro_rules! mma_sync_kernels {
             mma_sync_nt_256x128_f16: T256X128, f16, KMajor, KMajor;
             mma_sync_nn_256x128_bf16: T256X128, bf16, KMajor, MnMajor;
             mma_sync_nt_256x128_bf16: T256X128, bf16, KMajor, KMajor;
+            mma_sync_groups_nn_128x128_f16: G128X128, f16, KMajor, MnMajor;
+            mma_sync_groups_nt_128x128_f16: G128X128, f16, KMajor, KMajor;
+            mma_sync_groups_nn_128x128_bf16: G128X128, bf16, KMajor, MnMajor;
+            mma_sync_groups_nt_128x128_bf16: G128X128, bf16, KMajor, KMajor;
         }
     };
 }
@@ -177,7 +191,7 @@ macro_rules! rows {
 }
 
 /// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 12] = crate::mma_sync_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 16] = crate::mma_sync_kernels!(rows);
 
 const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     Kernel {
@@ -196,7 +210,8 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
         supports: Features {
             alpha_beta: true,
             epilogue: true,
-            batch: true,
+            batch: !tile.groups,
+            groups: tile.groups,
             ..Features::PRODUCT
         },
         ..Kernel::plain(

@@ -33,6 +33,8 @@ pub struct BlockTile {
     pub stages: u32,
     /// CTAs that an SM is to hold (`.minnctapersm`), which caps registers; 0 leaves it to the compiler.
     pub min_blocks: u32,
+    /// Whether its kernels compute groups of rows.
+    pub groups: bool,
 }
 
 impl BlockTile {
@@ -96,7 +98,7 @@ impl BlockTile {
     /// registers are taken, and branches in the epilogue change the order in which `ptxas` uses them: 2 % of the speed
     /// of large products on an H200.
     pub const fn supports_split_k(self) -> bool {
-        self.thread_m * self.thread_n < 128
+        self.thread_m * self.thread_n < 128 && !self.groups
     }
 
     /// Fails to compile where the numbers do not fit each other: whole warps, loads without residue.
@@ -145,6 +147,7 @@ pub mod tiles {
             thread_n,
             stages,
             min_blocks,
+            groups: false,
         };
         tile.checked()
     }
@@ -165,6 +168,16 @@ pub mod tiles {
     pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4, 4).pipelined();
     /// One warp, for batches of small products.
     pub const T32X32: BlockTile = tile(32, 32, 16, 8, 4, 3, 16).pipelined();
+    /// For groups of many rows.
+    pub const G128X128: BlockTile = of_groups(T128X128);
+    /// For groups of fewer.
+    pub const G64X64: BlockTile = of_groups(T64X64);
+    /// For groups of few.
+    pub const G32X128: BlockTile = of_groups(T32X128);
+
+    const fn of_groups(tile: BlockTile) -> BlockTile {
+        BlockTile { groups: true, ..tile }
+    }
 }
 
 /// The kernels of this family: calls `$callback!` with rows `symbol: tile, major and elements of one load of A, of B;`.
@@ -220,6 +233,13 @@ macro_rules! simt_kernels {
             simt_nn_32x32_f32: T32X32, KMajor 1, MnMajor 1;
             simt_tn_32x32_f32: T32X32, MnMajor 1, MnMajor 1;
             simt_tt_32x32_f32: T32X32, MnMajor 1, KMajor 1;
+            simt_groups_nn4_128x128_f32: G128X128, KMajor 1, MnMajor 4;
+            simt_groups_nt_128x128_f32: G128X128, KMajor 1, KMajor 1;
+            simt_groups_nn4_64x64_f32: G64X64, KMajor 1, MnMajor 4;
+            simt_groups_nt_64x64_f32: G64X64, KMajor 1, KMajor 1;
+            simt_groups_nn_64x64_f32: G64X64, KMajor 1, MnMajor 1;
+            simt_groups_nn4_32x128_f32: G32X128, KMajor 1, MnMajor 4;
+            simt_groups_nt_32x128_f32: G32X128, KMajor 1, KMajor 1;
         }
     };
 }
@@ -234,7 +254,7 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 45] = crate::simt_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 52] = crate::simt_kernels!(rows);
 
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
@@ -250,7 +270,8 @@ const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
         },
         supports: Features {
             alpha_beta: true,
-            batch: true,
+            batch: !tile.groups,
+            groups: tile.groups,
             ..Features::PRODUCT
         },
         split_k: if tile.supports_split_k() {
@@ -285,6 +306,7 @@ mod tests {
             thread_n: 8,
             stages: 3,
             min_blocks: 1,
+            groups: false,
         }
         .pipelined();
         assert_eq!((tile.threads(), tile.warps_m(), tile.warps_n()), (256, 4, 2));

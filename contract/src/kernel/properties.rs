@@ -134,6 +134,8 @@ pub struct Features {
     pub epilogue: bool,
     /// Strided batches in one launch: a grid row for each product, or persistent CTAs that go through the tiles of all.
     pub batch: bool,
+    /// Groups of rows of A and C with a B each, in one launch, and nothing else ([`Batch::groups`](crate::Batch)).
+    pub groups: bool,
     /// TMA stores of C where it is aligned.
     pub tma_store: bool,
     /// Programmatic dependent launch: the grid starts while the one before it ends, and waits for it
@@ -152,6 +154,7 @@ impl Features {
         alpha_beta: false,
         epilogue: false,
         batch: false,
+        groups: false,
         tma_store: false,
         dependent_launch: false,
         reallocates_registers: false,

@@ -190,7 +190,7 @@ macro_rules! peer {
                     ],
                 )?;
                 let [lda, ldb, ldc] = [lda, ldb, ldc].map(|ld| ld as isize);
-                for [from_a, from_b, from_c] in shape.offsets() {
+                for [from_a, from_b, from_c] in (0..shape.batch().count).map(|index| shape.starts(index)) {
                     let (a, b) = (a[from_a..].as_ptr(), b[from_b..].as_ptr());
                     let c = c[from_c..].as_mut_ptr();
                     // SAFETY: each slice holds its operand, as checked, and C overlaps neither A nor B.

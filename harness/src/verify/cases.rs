@@ -1,6 +1,6 @@
 //! The shapes that reach every edge of a tile.
 
-use tilewright_contract::{Alignment, GemmShape, Kernel, Major, Operand, PadRows, Transpose, matrix_of};
+use tilewright_contract::{Alignment, Batch, GemmShape, Kernel, Major, Operand, PadRows, Transpose, matrix_of};
 
 /// A shape and what it is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,44 @@ pub fn batches_of(cases: &[Case], alignment: Alignment) -> Vec<Case> {
         .collect()
 }
 
+/// These shapes with their rows in groups, for a kernel of groups: each B behind the one before, with a gap.
+pub fn groups(cases: &[Case], kernel: &Kernel) -> Vec<Case> {
+    let of = |case: &Case| {
+        let stride = case.shape.span_elems(Operand::B) + 5;
+        // What is copied first may begin anywhere.
+        let is_taken = case
+            .shape
+            .extents(Operand::B)
+            .2
+            .is_multiple_of(kernel.alignment.elems[1] as usize);
+        let elems = if is_taken {
+            kernel.alignment.elems[1] as usize
+        } else {
+            1
+        };
+        let shape = case.shape.with_groups(5, stride.next_multiple_of(elems)).ok()?;
+        Some(Case { name: case.name, shape })
+    };
+    cases.iter().filter_map(of).collect()
+}
+
+/// Where the groups of a shape end, if it has some: long and short ones, an empty one, and rows of none behind the
+/// last.
+pub fn group_ends(shape: &GemmShape) -> Option<Vec<u32>> {
+    /// Parts of all rows, of the first group, the second, and so on.
+    const PARTS: [usize; 5] = [3, 0, 1, 7, 2];
+    let Batch {
+        groups: true, count, ..
+    } = shape.batch()
+    else {
+        return None;
+    };
+    let parts = |groups: usize| PARTS.into_iter().cycle().take(groups).sum::<usize>();
+    let all = parts(count as usize) + 1;
+    let end = |group: u32| (shape.m() * parts(group as usize + 1) / all) as u32;
+    Some((0..count).map(end).collect())
+}
+
 /// Elements from the first of A, B and C to `gap` behind their last.
 fn distances(shape: &GemmShape, gap: usize) -> [usize; 3] {
     [Operand::A, Operand::B, Operand::C].map(|operand| shape.span_elems(operand) + gap)
@@ -254,7 +292,8 @@ mod tests {
 
     #[test]
     fn every_kernel_on_tensor_cores_is_tried_with_rows_that_it_does_not_take() {
-        for kernel in KERNELS.iter().filter(|kernel| kernel.supports.epilogue) {
+        let on_tensor_cores = |kernel: &&Kernel| kernel.supports.epilogue && kernel.supports.batch;
+        for kernel in KERNELS.iter().filter(on_tensor_cores) {
             let cases = copied_cases([64, 64, 64], kernel.transposes());
             let copied = |case: &Case| {
                 let taken = kernel.taken(&case.shape).expect("copied");
@@ -266,6 +305,34 @@ mod tests {
                 [[true, false], [false, true], [true, true]],
                 "{}",
                 kernel.symbol
+            );
+        }
+    }
+
+    #[test]
+    fn groups_are_of_every_length() {
+        for kernel in KERNELS.iter().filter(|kernel| kernel.supports.groups) {
+            let tile = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(|extent| extent as usize);
+            let tall = [3 * tile[0] + 1, tile[1], tile[2]];
+            let cases = groups(&cases(tall, kernel.transposes(), kernel.alignment), kernel);
+            assert!(
+                cases.len() > 12 && cases.iter().all(|case| kernel.accepts(&case.shape)),
+                "{}",
+                kernel.symbol
+            );
+            let ends = group_ends(&cases.iter().find(|case| case.name == "whole tiles").expect("one").shape);
+            let ends = ends.expect("groups");
+            let rows: Vec<_> = ends
+                .iter()
+                .scan(0, |start, end| Some(end - std::mem::replace(start, *end)))
+                .collect();
+            assert!(
+                rows[1] == 0 && rows.iter().any(|&rows| rows > kernel.tile.m),
+                "{rows:?}"
+            );
+            assert!(
+                rows.iter().any(|&rows| rows > 0 && rows < kernel.tile.m) || kernel.tile.m < 64,
+                "{rows:?}"
             );
         }
     }

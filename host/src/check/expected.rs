@@ -9,7 +9,7 @@ use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict, Verify};
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::plain::Plain;
-use crate::problem::{Epilogue, Factors, OutputOf, check_bias};
+use crate::problem::{Epilogue, Factors, OutputOf, check_bias, check_group_ends, products};
 use crate::random;
 use crate::reference::{check_lengths, element_product, row_products};
 
@@ -31,6 +31,7 @@ pub(super) struct Sum {
 /// batch. C has the type of A and B or another one.
 pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
     shape: GemmShape,
+    group_ends: Option<&'a [u32]>,
     a: &'a [T],
     b: &'a [T],
     epilogue: Epilogue<&'a [T], T::Accumulator>,
@@ -55,10 +56,21 @@ impl<'a, T: Element> Expected<'a, T> {
     /// [`Error::InvalidArgument`] for a slice shorter than its operand, or a K for which there is no bound (`K u >= 1`:
     /// from 2²⁴ on where sums are taken in f32).
     pub fn product(shape: &GemmShape, a: &'a [T], b: &'a [T]) -> Result<Self> {
+        Self::of_groups(shape, None, a, b)
+    }
+
+    /// [`product`](Self::product), of groups of rows that end where `group_ends` says, if the shape has some. Rows of
+    /// no group are not looked at.
+    ///
+    /// # Errors
+    /// As for [`product`](Self::product), and for ends that are none of this shape.
+    pub fn of_groups(shape: &GemmShape, group_ends: Option<&'a [u32]>, a: &'a [T], b: &'a [T]) -> Result<Self> {
         let bound = Bound::new::<T>(shape.k())?;
         check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
+        check_group_ends(shape, group_ends)?;
         Ok(Self {
             shape: *shape,
+            group_ends,
             a,
             b,
             epilogue: Epilogue::default(),
@@ -86,7 +98,12 @@ impl<'a, T: Element> Expected<'a, T> {
         before: &'a [C],
     ) -> Result<Expected<'a, T, C>> {
         let Self {
-            mut shape, a, b, bound, ..
+            mut shape,
+            group_ends,
+            a,
+            b,
+            bound,
+            ..
         } = self;
         let [alpha, beta] = epilogue.factors.to_f64();
         if !(alpha.is_finite() && beta.is_finite()) {
@@ -109,6 +126,7 @@ impl<'a, T: Element> Expected<'a, T> {
         };
         Ok(Expected {
             shape,
+            group_ends,
             a,
             b,
             epilogue,
@@ -119,7 +137,7 @@ impl<'a, T: Element> Expected<'a, T> {
 }
 
 impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
-    /// Each product of the batch with its part of `c`; the number of the product where there are several.
+    /// Each product of the batch, or of the groups, with its part of `c`; its number where there are several.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a slice shorter than C, and those of `compare`, the first.
@@ -130,6 +148,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     ) -> Result<Vec<R>> {
         let Self {
             shape,
+            group_ends,
             a,
             b,
             epilogue,
@@ -138,15 +157,18 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         } = self;
         check_lengths(shape, &[(Operand::C, c.len())])?;
         let is_batch = shape.batch().count > 1;
-        let products = shape.offsets().enumerate().map(|(index, [from_a, from_b, from_c])| {
-            let product = ExpectedProduct {
-                plain: Plain::new(&shape.product(), &a[from_a..], &b[from_b..]),
-                epilogue: *epilogue,
-                before: before.map(|before| &before[from_c..]),
-                bound: *bound,
-            };
-            compare(is_batch.then_some(index), product, &c[from_c..])
-        });
+        let products = products(shape, *group_ends);
+        let products = products
+            .enumerate()
+            .map(|(index, (product, [from_a, from_b, from_c]))| {
+                let product = ExpectedProduct {
+                    plain: Plain::new(&product, &a[from_a..], &b[from_b..]),
+                    epilogue: *epilogue,
+                    before: before.map(|before| &before[from_c..]),
+                    bound: *bound,
+                };
+                compare(is_batch.then_some(index), product, &c[from_c..])
+            });
         products.collect()
     }
 
@@ -197,7 +219,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             vectors: if self.is_linear() { VECTORS } else { 0 },
             failing_rows: rows.failing,
             compared_rows: rows.compared,
-            elements: self.shape.m() * self.shape.n() * self.shape.batch().count as usize,
+            elements: self.shape.m() * self.shape.n() * self.shape.matrices_of_c() as usize,
         })
     }
 

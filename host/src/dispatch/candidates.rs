@@ -143,7 +143,15 @@ impl<'a> CandidateSet<'a> {
             },
         )?;
         keep(
-            &|kernel| kernel.supports.batch || shape.batch() == Batch::ONE,
+            &|kernel| kernel.supports.groups == shape.batch().groups,
+            PlanError::NoGroups {
+                family,
+                dtype,
+                groups: shape.batch().groups.then_some(shape.batch().count),
+            },
+        )?;
+        keep(
+            &|kernel| kernel.supports.batch || shape.batch() == Batch::ONE || shape.batch().groups,
             PlanError::NoBatch {
                 family,
                 count: shape.batch().count,
@@ -207,10 +215,9 @@ impl<'a> CandidateSet<'a> {
         let whole = Candidate::whole(kernel);
         let steps = self.shape.args().k.div_ceil(kernel.tile.k);
         let sms = device.gpu_model().map_or(0, |gpu| gpu.sms);
-        let batch = u64::from(self.shape.batch().count);
         let tiles = whole
             .grid(self.shape, device)
-            .map_or(0, |grid| u64::from(grid.tiles()) * batch);
+            .map_or(0, |grid| u64::from(grid.tiles()) * u64::from(grid.batch));
         // As many as have a step each.
         let not_empty = move |splits: u32| steps.div_ceil(steps.div_ceil(splits).max(1)).max(1);
         let asked = self.splits.map(not_empty);

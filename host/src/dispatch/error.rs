@@ -67,6 +67,15 @@ pub enum PlanError {
         /// Products of the batch.
         count: u32,
     },
+    /// The kernel takes no groups of rows, or nothing but groups.
+    NoGroups {
+        /// The kernel.
+        family: Family,
+        /// The element type.
+        dtype: DType,
+        /// The groups asked for; `None` for a product without.
+        groups: Option<u32>,
+    },
     /// The kernel has no bias, no activation and no C of another type.
     NoEpilogue {
         /// The kernel.
@@ -127,6 +136,19 @@ impl fmt::Display for PlanError {
                 "{family} computes one product, not a batch of {count}; {} takes batches of every type",
                 Family::TILED_DYNAMIC
             ),
+            PlanError::NoGroups {
+                family,
+                dtype,
+                groups: Some(groups),
+            } => write!(
+                f,
+                "no kernel of {family} for {dtype} takes {groups} groups of rows; {} does for f32, {} for f16 and bf16",
+                Family::SIMT,
+                Family::MMA_SYNC
+            ),
+            PlanError::NoGroups { family, .. } => {
+                write!(f, "the kernel of {family} takes groups of rows alone")
+            }
             PlanError::NoSuchType {
                 family,
                 requested,

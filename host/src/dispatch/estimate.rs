@@ -122,7 +122,7 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &GpuModel) -> f64 {
     // The CTAs of a cluster read B once.
     let rows = tile.m * lines(args.lda) + tile.n / cluster * lines(args.ldb);
     let tiles = f64::from(args.m.div_ceil(tile.m)) * f64::from(args.n.div_ceil(tile.n));
-    let tiles = tiles * f64::from(work.splits) * f64::from(shape.batch().count);
+    let tiles = tiles * f64::from(work.splits) * f64::from(shape.matrices_of_c());
     let busy = (tiles / f64::from(product.sms)).min(1.0);
     busy * f64::from(rows * dtype.size_bytes()) / L2_BYTES_PER_CYCLE
 }

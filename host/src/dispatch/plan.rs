@@ -188,15 +188,20 @@ impl Plan {
         }
     }
 
-    /// The parameters of a launch, without addresses and epilogue. Its products are as many as a launch has at most.
-    pub fn params<E>(&self, [alpha, beta]: [f32; 2]) -> GemmParams<E> {
+    /// The parameters of a launch of so many products, without addresses and epilogue. With groups of rows a launch has
+    /// all of them.
+    pub fn params<E>(&self, products: u32, [alpha, beta]: [f32; 2]) -> GemmParams<E> {
         let null = core::ptr::null_mut();
         let [stride_a, stride_b, stride_c] = self.taken.batch().strides;
         GemmParams {
             stride_a,
             stride_b,
             stride_c,
-            batch: self.grid.products_per_launch(),
+            batch: if self.shape.batch().groups {
+                self.shape.batch().count
+            } else {
+                products
+            },
             alpha,
             beta,
             splits: self.splits,

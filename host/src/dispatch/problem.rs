@@ -4,9 +4,9 @@ use super::{Plan, Policy, plan};
 use crate::device::DeviceProfile;
 use crate::element::{Accumulator, Element};
 use crate::error::Result;
-use crate::problem::{Gemm, OutputOf};
+use crate::problem::{Gemm, Location, OutputOf};
 
-impl<B, F: Accumulator> Gemm<B, F> {
+impl<B: Location, F: Accumulator> Gemm<B, F> {
     /// A plan for A and B of type `T` and C of type `C`: [`plan`] with a policy that takes only kernels which have what
     /// this problem needs.
     ///

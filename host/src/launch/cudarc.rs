@@ -45,6 +45,8 @@ pub struct Slices<'s, T, C = T> {
     pub c: &'s mut dyn DevicePtrMut<C>,
     /// One element for each column of C, where the product was prepared with a bias.
     pub bias: Option<&'s dyn DevicePtr<T>>,
+    /// Where each group of rows ends, of a shape with groups ([`Operands::group_ends`]).
+    pub group_ends: Option<&'s dyn DevicePtr<u32>>,
     /// The workspace, where the product takes one: [`Prepared::cudarc_workspace`] allocates it.
     pub workspace: Option<&'s mut dyn DevicePtrMut<u8>>,
     /// Alpha and beta.
@@ -59,6 +61,7 @@ impl<'s, T, C> Slices<'s, T, C> {
             b,
             c,
             bias: None,
+            group_ends: None,
             workspace: None,
             factors: Factors::default(),
         }
@@ -129,6 +132,7 @@ impl Prepared {
             b,
             c,
             bias,
+            group_ends,
             workspace,
             factors,
         } = slices;
@@ -154,6 +158,12 @@ impl Prepared {
             }
         }
         check_bias(plan.shape().n(), bias.map(DeviceSlice::len))?;
+        if let Some(ends) = group_ends.filter(|ends| ends.len() != plan.shape().batch().count as usize) {
+            let (shape, ends) = (plan.shape(), ends.len());
+            return Err(Error::InvalidArgument(format!(
+                "{ends} group ends are given for {shape}"
+            )));
+        }
 
         if stream.context().cu_ctx().addr() != self.kernels().context().addr() {
             return Err(OperandError::StreamOfOtherContext.into());
@@ -169,6 +179,9 @@ impl Prepared {
         if let Some(bias) = bias {
             of_context(Buffer::Bias, bias.stream())?;
         }
+        if let Some(ends) = group_ends {
+            of_context(Buffer::GroupEnds, ends.stream())?;
+        }
         if let Some(workspace) = &workspace {
             of_context(Buffer::Workspace, workspace.stream())?;
         }
@@ -178,6 +191,7 @@ impl Prepared {
         let (b, _read_b) = b.device_ptr(stream);
         let (c, _written_c) = c.device_ptr_mut(stream);
         let bias = bias.map(|bias| bias.device_ptr(stream));
+        let group_ends = group_ends.map(|ends| ends.device_ptr(stream));
         let workspace = workspace.map(|workspace| {
             let bytes = workspace.len();
             let (address, written) = workspace.device_ptr_mut(stream);
@@ -188,6 +202,7 @@ impl Prepared {
             b,
             c,
             bias: bias.as_ref().map_or(0, |(address, _)| *address),
+            group_ends: group_ends.as_ref().map_or(0, |(address, _)| *address),
             workspace: workspace
                 .as_ref()
                 .map_or_else(Workspace::default, |&(address, bytes, _)| Workspace {

@@ -14,14 +14,14 @@ use tilewright_contract::{Bytes, Kernel, Operand};
 
 use super::function::FunctionUsage;
 use super::kernels::Kernels;
-use super::memory::DeviceMatrix;
+use super::memory::{DeviceGroupEnds, DeviceMatrix};
 use super::operands::{Checks, Counters, Operands, Workspace};
 use super::prepared::Prepared;
 use crate::device::DeviceProfile;
 use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
-use crate::problem::{Factors, Gemm, OutputOf};
+use crate::problem::{Factors, Gemm, Location, OutputOf};
 use crate::ptx;
 
 /// Prepared products that are kept.
@@ -106,6 +106,15 @@ impl Gpu {
         DeviceMatrix::from_slice(elements)
     }
 
+    /// Copies ends of groups to the device ([`Gemm::group_ends`]). Ends that fall, or that are past C's last row, lead
+    /// to wrong values and to no access outside the matrices.
+    ///
+    /// # Errors
+    /// As for [`Gpu::upload`].
+    pub fn upload_group_ends(&self, ends: &[u32]) -> Result<DeviceGroupEnds<'_>> {
+        DeviceGroupEnds::from_slice(ends)
+    }
+
     /// Memory for `len` elements whose values are whatever was there.
     ///
     /// # Errors
@@ -145,6 +154,15 @@ impl Gpu {
             }
         }
         epilogue.check::<T, C>(plan.kernel(), plan.shape().n(), |bias| bias.len())?;
+        if let Some(ends) = problem
+            .group_ends
+            .filter(|ends| ends.len() != plan.shape().batch().count as usize)
+        {
+            let (shape, ends) = (plan.shape(), ends.len());
+            return Err(Error::InvalidArgument(format!(
+                "{ends} group ends are given for {shape}"
+            )));
+        }
         let prepared = self.prepared::<T, C, _>(plan, problem)?;
         let [alpha, beta] = epilogue.factors.of_call();
         let mut workspace = self.workspace.borrow_mut();
@@ -153,6 +171,7 @@ impl Gpu {
             b: b.as_device_ptr().as_raw(),
             c: c.as_device_ptr().as_raw(),
             bias: epilogue.bias.map_or(0, |bias| bias.as_device_ptr().as_raw()),
+            group_ends: problem.group_ends.map_or(0, DeviceGroupEnds::address),
             workspace: workspace.with_room(&prepared, &self.stream)?,
             factors: Factors { alpha, beta },
         };
@@ -168,7 +187,7 @@ impl Gpu {
     }
 
     /// The product, prepared when it is launched first.
-    fn prepared<T: Element, C: OutputOf<T>, B>(
+    fn prepared<T: Element, C: OutputOf<T>, B: Location>(
         &self,
         plan: &Plan,
         problem: &Gemm<B, T::Accumulator>,

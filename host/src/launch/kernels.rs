@@ -15,7 +15,7 @@ use crate::device::{self, DeviceProfile};
 use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::problem::{Gemm, OutputOf};
+use crate::problem::{Gemm, Location, OutputOf};
 use crate::ptx;
 
 /// The kernels of one CUDA context, each compiled by the driver when it is prepared first. A clone is the same set;
@@ -142,7 +142,7 @@ impl Kernels {
     /// # Errors
     /// [`Error::InvalidArgument`] for a problem of another shape or type than the plan's, and for factors, a bias, an
     /// activation or a C of another type with a kernel that has none (plan with [`Gemm::plan`]); [`Error::Driver`].
-    pub fn prepare<T: Element, C: OutputOf<T>, B>(
+    pub fn prepare<T: Element, C: OutputOf<T>, B: Location>(
         &self,
         plan: &Plan,
         problem: &Gemm<B, T::Accumulator>,

@@ -8,10 +8,44 @@ use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
 use crate::element::Element;
 use crate::error::{DriverCall, Error, Result};
 use crate::launch::Gpu;
+use crate::problem::Location;
 
 /// What allocations are rounded up to (bytes). `cp.async` with fewer valid bytes than it copies reads only those, but
 /// compute-sanitizer's memcheck (2025.3) takes it for a read of all 16.
 const ROUNDED_TO_BYTES: usize = 16;
+
+/// Ends of groups of rows in global memory, freed before the device they lie on is closed.
+pub struct DeviceGroupEnds<'gpu> {
+    buffer: DeviceBuffer<u32>,
+    _gpu: PhantomData<&'gpu Gpu>,
+}
+
+impl DeviceGroupEnds<'_> {
+    pub(super) fn from_slice(ends: &[u32]) -> Result<Self> {
+        Ok(Self {
+            buffer: DeviceBuffer::from_slice(ends).of_call("cuMemAlloc")?,
+            _gpu: PhantomData,
+        })
+    }
+
+    /// Groups.
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.buffer.as_device_ptr().as_raw()
+    }
+}
+
+impl<'a, T: Element> Location for &'a DeviceMatrix<'_, T> {
+    type GroupEnds = &'a DeviceGroupEnds<'a>;
+}
 
 /// Elements in global memory, freed before the device they lie on is closed.
 pub struct DeviceMatrix<'gpu, T: Element> {

@@ -39,7 +39,7 @@ pub use cust_raw::{CUcontext, CUdeviceptr, CUstream};
 pub use function::FunctionUsage;
 pub use gpu::Gpu;
 pub use kernels::Kernels;
-pub use memory::DeviceMatrix;
+pub use memory::{DeviceGroupEnds, DeviceMatrix};
 pub use operand_error::{Buffer, OperandError};
 pub use operands::{Checks, Counters, Operands, Workspace};
 pub use prepared::Prepared;

@@ -11,6 +11,8 @@ pub enum Buffer {
     Matrix(Operand),
     /// The bias.
     Bias,
+    /// Where the groups end.
+    GroupEnds,
     /// The workspace.
     Workspace,
 }
@@ -20,6 +22,7 @@ impl fmt::Display for Buffer {
         match self {
             Buffer::Matrix(operand) => operand.fmt(f),
             Buffer::Bias => f.write_str("the bias"),
+            Buffer::GroupEnds => f.write_str("the array of group ends"),
             Buffer::Workspace => f.write_str("the workspace"),
         }
     }
@@ -113,6 +116,11 @@ pub enum OperandError {
     },
     /// The product was prepared with a bias, and none was given.
     MissingBias,
+    /// The product has no groups of rows, and ends of groups were given.
+    UnexpectedGroupEnds {
+        /// The address.
+        address: u64,
+    },
     /// The product was prepared without a bias, and one was given.
     UnexpectedBias {
         /// The address.
@@ -189,6 +197,10 @@ impl fmt::Display for OperandError {
                  {other_begin:#x}..{other_end:#x}"
             ),
             MissingBias => f.write_str("the product was prepared with a bias, and none was given"),
+            UnexpectedGroupEnds { address } => write!(
+                f,
+                "the product has no groups of rows, and ends of groups were given at {address:#x}"
+            ),
             UnexpectedBias { address } => {
                 write!(
                     f,

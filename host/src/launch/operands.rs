@@ -30,6 +30,10 @@ pub struct Operands {
     pub c: CUdeviceptr,
     /// The bias, one element of A's type for each column of C; 0 for none, as the product was prepared.
     pub bias: CUdeviceptr,
+    /// Where each group of rows ends, of a shape with groups: a `u32` each, rows from the first of all, in an order that
+    /// does not fall; 0 for a shape without. The kernel reads them when it runs: a captured graph may have others at
+    /// each replay.
+    pub group_ends: CUdeviceptr,
     /// The workspace.
     pub workspace: Workspace,
     /// Alpha and beta.
@@ -44,6 +48,7 @@ impl Operands {
             b,
             c,
             bias: 0,
+            group_ends: 0,
             workspace: Workspace::default(),
             factors: Factors::default(),
         }
@@ -52,6 +57,12 @@ impl Operands {
     /// With a bias.
     pub fn bias(mut self, bias: CUdeviceptr) -> Self {
         self.bias = bias;
+        self
+    }
+
+    /// With ends of groups.
+    pub fn group_ends(mut self, ends: CUdeviceptr) -> Self {
+        self.group_ends = ends;
         self
     }
 
@@ -214,8 +225,8 @@ impl Span {
 
 /// The buffers of a call that are accessed: those of no bytes are not.
 pub(super) struct Spans {
-    /// A, B, bias, C, workspace.
-    spans: [Span; 5],
+    /// A, B, bias, ends of groups, C, workspace.
+    spans: [Span; 6],
 }
 
 impl Spans {
@@ -237,11 +248,23 @@ impl Spans {
         };
         let [copy_a, copy_b] = plan.copies();
         let bias_elems = if operands.bias == 0 { 0 } else { plan.shape().n() };
+        let batch = plan.shape().batch();
+        let group_ends_bytes = if batch.groups {
+            batch.count as usize * size_of::<u32>()
+        } else {
+            0
+        };
         let matrix = |operand, address, bytes, alignment| Span::matrix(plan, operand, address, bytes, alignment);
         let spans = [
             matrix(Operand::A, operands.a, elem_bytes, vector(0, copy_a)),
             matrix(Operand::B, operands.b, elem_bytes, vector(1, copy_b)),
             Span::flat(Buffer::Bias, operands.bias, bias_elems * elem_bytes, elem_bytes),
+            Span::flat(
+                Buffer::GroupEnds,
+                operands.group_ends,
+                group_ends_bytes,
+                size_of::<u32>(),
+            ),
             matrix(Operand::C, operands.c, c_elem_bytes, c_elem_bytes),
             Span::flat(
                 Buffer::Workspace,

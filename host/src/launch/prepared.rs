@@ -16,7 +16,7 @@ use super::{dependent, pointer, tensor_map};
 use crate::dispatch::Plan;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::problem::{Gemm, OutputOf};
+use crate::problem::{Gemm, Location, OutputOf};
 use crate::tensor_map as maps;
 
 /// One product: its kernel is loaded, its shared-memory limit raised, its workspace laid out. Made by
@@ -54,7 +54,7 @@ struct PreparedEpilogue {
 }
 
 impl PreparedEpilogue {
-    fn of<T: Element, C: OutputOf<T>, B>(problem: &Gemm<B, T::Accumulator>) -> Self {
+    fn of<T: Element, C: OutputOf<T>, B: Location>(problem: &Gemm<B, T::Accumulator>) -> Self {
         Self {
             has_bias: problem.epilogue.bias.is_some(),
             activation: problem.epilogue.activation,
@@ -72,7 +72,7 @@ impl Launch {
 }
 
 impl Prepared {
-    pub(super) fn new<T: Element, C: OutputOf<T>, B>(
+    pub(super) fn new<T: Element, C: OutputOf<T>, B: Location>(
         kernels: &Kernels,
         plan: &Plan,
         problem: &Gemm<B, T::Accumulator>,
@@ -157,7 +157,11 @@ impl Prepared {
     }
 
     /// Whether it is what [`Kernels::prepare`] would make of the same arguments.
-    pub(super) fn is_for<T: Element, C: OutputOf<T>, B>(&self, plan: &Plan, problem: &Gemm<B, T::Accumulator>) -> bool {
+    pub(super) fn is_for<T: Element, C: OutputOf<T>, B: Location>(
+        &self,
+        plan: &Plan,
+        problem: &Gemm<B, T::Accumulator>,
+    ) -> bool {
         self.epilogue == PreparedEpilogue::of::<T, C, B>(problem) && self.plan() == plan
     }
 
@@ -186,7 +190,8 @@ impl Prepared {
     ///    not all: not a pointer into a neighbor within one allocation, not an allocation that is freed too early.
     /// 2. Nothing else writes A, B or the bias, and nothing else accesses C or the workspace, unless the order of
     ///    streams and events puts it before or after.
-    /// 3. With [`Counters::Zero`], its promise.
+    /// 3. With [`Counters::Zero`], its promise. The ends of groups may have any values: those that fall, or are past
+    ///    C's last row, lead to wrong results.
     /// 4. The stream exists and is of this context, or is a default stream.
     /// 5. A kernel before it on the stream that was launched with programmatic dependent launch waits for what is
     ///    before that one (`griddepcontrol.wait`), as all of this crate's do: ours waits for the last kernel alone.
@@ -207,6 +212,10 @@ impl Prepared {
             (true, 0) => return Err(OperandError::MissingBias.into()),
             (false, address) if address != 0 => return Err(OperandError::UnexpectedBias { address }.into()),
             _ => {}
+        }
+        if operands.group_ends != 0 && !plan.shape().batch().groups {
+            let address = operands.group_ends;
+            return Err(OperandError::UnexpectedGroupEnds { address }.into());
         }
         let c_elem_bytes = self.epilogue.c.size_bytes() as usize;
         let spans = Spans::checked(plan, workspace, c_elem_bytes, operands)?;
@@ -239,7 +248,7 @@ impl Prepared {
                 at(Operand::B, b, elem_bytes),
                 at(Operand::C, c, c_elem_bytes),
             ];
-            let products = (taken.batch().count - first).min(grid.products_per_launch());
+            let products = (grid.batch - first).min(grid.products_per_launch());
             let maps = match kernel.takes_tensor_maps() {
                 true => Some(maps::maps(kernel, &taken, products, addresses, tensor_map::encode)?),
                 false => None,
@@ -257,9 +266,10 @@ impl Prepared {
             bias: with_exposed_provenance(operands.bias as usize),
             workspace: splits(workspace.accumulators).cast(),
             counters: splits(0).cast(),
+            group_ends: with_exposed_provenance(operands.group_ends as usize),
             activation: self.epilogue.activation,
             output: self.epilogue.output,
-            ..plan.params(factors.of_call())
+            ..plan.params(grid.products_per_launch(), factors.of_call())
         };
         let clears = workspace.has_counters && operands.workspace.counters == Counters::Unknown;
         // A launch begins early only while another kernel ends.
@@ -287,7 +297,7 @@ impl Prepared {
                 params.a = with_exposed_provenance(a as usize);
                 params.b = with_exposed_provenance(b as usize);
                 params.c = with_exposed_provenance_mut(c as usize);
-                params.batch = products;
+                params.batch = plan.params::<u8>(products, [0.0; 2]).batch;
                 let mut arguments = [
                     (&raw const params).cast::<c_void>().cast_mut(),
                     null_mut(),
@@ -303,7 +313,7 @@ impl Prepared {
                     false => launch_kernel(stream, self.function, extents, [x, y, 1], dynamic_bytes, &mut arguments),
                 }?;
                 first += products;
-                if first == taken.batch().count {
+                if first == grid.batch {
                     return Ok(());
                 }
                 next = launch_of(first)?;

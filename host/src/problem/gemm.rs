@@ -2,7 +2,7 @@
 
 use tilewright_contract::{Activation, GemmShape};
 
-use super::{Epilogue, Factors};
+use super::{Epilogue, Factors, Location};
 use crate::element::Accumulator;
 use crate::error::{Error, Result};
 
@@ -24,20 +24,48 @@ use crate::error::{Error, Result};
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gemm<B, F = f32> {
+pub struct Gemm<B: Location, F = f32> {
     /// Extents, transpositions and leading dimensions.
     pub shape: GemmShape,
+    /// Where the groups of rows end, of a shape with groups ([`GemmShape::with_groups`]).
+    pub group_ends: Option<B::GroupEnds>,
     /// What follows the product.
     pub epilogue: Epilogue<B, F>,
 }
 
-impl<B, F: Accumulator> Gemm<B, F> {
+impl<B: Location, F: Accumulator> Gemm<B, F> {
     /// The product alone.
     pub fn new(shape: GemmShape) -> Self {
         Self {
             shape,
+            group_ends: None,
             epilogue: Epilogue::default(),
         }
+    }
+
+    /// Says where each group of rows ends, in rows from the first of all; the first group begins at row 0. Rows past
+    /// the last end belong to none: they are neither read nor written.
+    ///
+    /// ```
+    /// use tilewright::{Backend, Gemm, GemmShape, Options, gemm};
+    ///
+    /// // 5 tokens for 3 experts with weights of 2 x 1: two for the first, none for the second, three for the last.
+    /// let shape = GemmShape::packed(5, 1, 2)?.with_groups(3, 2)?;
+    /// let ends = [2, 2, 5];
+    /// let tokens = [1.0_f32, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+    /// let weights = [1.0_f32, 2.0, 10.0, 20.0, 100.0, 200.0];
+    /// let mut c = [0.0; 5];
+    /// # let options = Options {
+    /// #     backend: Backend::Cpu,
+    /// #     ..Options::default()
+    /// # };
+    /// gemm(&Gemm::new(shape).group_ends(&ends[..]), &tokens, &weights, &mut c, &options)?;
+    /// assert_eq!(c, [1.0, 2.0, 100.0, 200.0, 300.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn group_ends(mut self, ends: B::GroupEnds) -> Self {
+        self.group_ends = Some(ends);
+        self
     }
 
     /// Scales the product.
@@ -55,6 +83,12 @@ impl<B, F: Accumulator> Gemm<B, F> {
     /// Both at once.
     pub fn factors(mut self, factors: Factors<F>) -> Self {
         self.epilogue.factors = factors;
+        self
+    }
+
+    /// With all that follows the product.
+    pub fn epilogue(mut self, epilogue: Epilogue<B, F>) -> Self {
+        self.epilogue = epilogue;
         self
     }
 

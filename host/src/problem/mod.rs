@@ -5,8 +5,11 @@
 mod epilogue;
 mod factors;
 mod gemm;
+mod groups;
 
 pub use epilogue::{Epilogue, OutputOf};
 pub(crate) use epilogue::{activate, activation_name, check_bias, gelu_exponent};
 pub use factors::Factors;
 pub use gemm::Gemm;
+pub use groups::Location;
+pub(crate) use groups::{check_group_ends, products};

@@ -7,6 +7,7 @@ use super::check_lengths;
 use crate::element::Element;
 use crate::error::Result;
 use crate::plain::Plain;
+use crate::problem::{check_group_ends, products};
 
 /// Rows of C that share one pass over B, which is what a row costs most.
 const ROWS_PER_PASS: usize = 8;
@@ -18,17 +19,19 @@ const ROWS_PER_PASS: usize = 8;
 /// 2⁻⁵³)` of the sum of its terms' magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
 ///
 /// # Errors
-/// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a slice shorter than its operand.
+/// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a slice shorter than its operand, and for groups of
+/// rows.
 pub fn oracle<T: Element>(shape: &GemmShape, a: &[T], b: &[T]) -> Result<Vec<f64>> {
     check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
+    check_group_ends(shape, None)?;
     let (rows, columns, _) = shape.extents(Operand::C);
     let mut values = vec![0.0; shape.batch().count as usize * rows * columns];
     if values.is_empty() {
         return Ok(values);
     }
     let all_rows: Vec<usize> = (0..rows).collect();
-    for (values, [from_a, from_b, _]) in values.chunks_mut(rows * columns).zip(shape.offsets()) {
-        let Plain { shape, a, b } = &Plain::new(&shape.product(), &a[from_a..], &b[from_b..]);
+    for (values, (product, [from_a, from_b, _])) in values.chunks_mut(rows * columns).zip(products(shape, None)) {
+        let Plain { shape, a, b } = &Plain::new(&product, &a[from_a..], &b[from_b..]);
         values
             .par_chunks_mut(ROWS_PER_PASS * columns)
             .zip(all_rows.par_chunks(ROWS_PER_PASS))

@@ -59,7 +59,7 @@ fn check(kernel: &'static Kernel, splits: u32) {
                 c: std::ptr::with_exposed_provenance_mut(c),
                 workspace: std::ptr::with_exposed_provenance_mut(workspace),
                 counters: std::ptr::with_exposed_provenance_mut(counters),
-                ..plan.params([1.0, 0.0])
+                ..plan.params(1, [1.0, 0.0])
             };
             // SAFETY: the buffers outlive the stream and are what the plan describes.
             unsafe { entry_point.call(&params, Some(&maps)) }

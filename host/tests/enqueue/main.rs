@@ -327,6 +327,11 @@ fn apart_bad_operands_are_refused() {
     }
     assert_eq!(refused(0x52, &sound), StreamOfOtherContext);
     assert_eq!(refused(0x51, &sound.bias(0)), MissingBias);
+    let address = 0x1_0050_0000;
+    assert_eq!(
+        refused(0x51, &sound.group_ends(address)),
+        UnexpectedGroupEnds { address }
+    );
     assert!(matches!(refused(0x51, &at(C)), Overlap { .. }));
     let bytes = prepared.workspace_bytes();
     assert!(matches!(
@@ -467,6 +472,27 @@ fn apart_kernels_of_the_table() {
         launch.contains("0x100410000 0x100412000 0x100200000 0x0 0x0 0x0;"),
         "{launch}"
     );
+    // Five groups of rows, in one launch, which takes where they end.
+    let shape = GemmShape::packed(300, 64, 64).and_then(|shape| shape.with_groups(5, 64 * 64));
+    let gemm = Gemm::<()>::new(shape.expect("valid"));
+    let plan = gemm.plan::<f16, f16>(kernels.profile(), &policy).expect("it fits");
+    let groups = kernels.prepare::<f16, f16, _>(&plan, &gemm).expect("loaded");
+    let groups = groups.with_checks(Checks::Arithmetic);
+    calls();
+    let operands = Operands::new(A, B, C);
+    let error = enqueue(&groups, 0x51, &operands).expect_err("no ends").to_string();
+    assert_eq!(error, "the array of group ends is null, and takes 20 B");
+    enqueue(&groups, 0x51, &operands.group_ends(BIAS)).expect("sound");
+    let called = calls();
+    let [_, launch, _] = &called[..] else {
+        panic!("{called:?}")
+    };
+    // 300 / 128 + 5 tiles of rows.
+    assert!(
+        launch.contains(" 7 x 128,") && launch.ends_with("5 products in 1 rows"),
+        "{launch}"
+    );
+    drop(groups);
     drop(kernels);
     assert_eq!(calls(), [""; 0]);
     drop(prepared);

@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod element;
 pub mod epilogue;
+pub mod groups;
 pub mod major;
 pub mod operands;
 pub mod pipeline;

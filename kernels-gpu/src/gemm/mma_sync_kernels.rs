@@ -27,7 +27,7 @@ macro_rules! tile_types {
     )*};
 }
 
-tile_types! { T128X128 T256X128 }
+tile_types! { T128X128 T256X128 G128X128 }
 
 macro_rules! entry_points {
     ($($symbol:ident: $tile:ident, $element:ty, $a:ident, $b:ident;)*) => {

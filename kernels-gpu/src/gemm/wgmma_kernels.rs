@@ -9,6 +9,6 @@ use half::{bf16, f16};
 
 use crate::gemm::wgmma::entry_points;
 
-entry_points! { tiles: T128X256 T128X168 T128X192 T128X128 T128X64 T64X128 T64X64 }
+entry_points! { tiles: T128X256 T128X168 T128X192 T128X128 T128X64 T64X128 T64X64 G128X192 G128X128 G64X128 }
 
 tilewright_contract::wgmma_kernels!(entry_points);

@@ -23,13 +23,27 @@ unsafe impl Sync for Value {}
 impl Value {
     /// The parameters of a product from their fields: the addresses in their order, then all words.
     pub(crate) fn params(fields: &[Value]) -> Self {
-        let [a, b, c, bias, workspace, counters, rest] = fields else {
+        let [a, b, c, bias, workspace, counters, group_ends, rest] = fields else {
             panic!("{} fields", fields.len())
         };
-        let [0, 0, 0, 0, 0, 0, m, n, k, lda, ldb, ldc, alpha, beta, rest @ ..] = words::<22>(rest).expect("22 words")
-        else {
-            panic!("strides of a batch")
-        };
+        let [
+            a_low,
+            a_high,
+            b_low,
+            b_high,
+            c_low,
+            c_high,
+            m,
+            n,
+            k,
+            lda,
+            ldb,
+            ldc,
+            alpha,
+            beta,
+            rest @ ..,
+        ] = words::<22>(rest).expect("22 words");
+        let wide = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let [batch, splits, k_per_split, tile_width, a_part, b_part, 0, 0] = rest else {
             panic!("an activation or another type of C")
         };
@@ -37,6 +51,10 @@ impl Value {
             bias: bias.get(),
             workspace: workspace.get(),
             counters: counters.get(),
+            group_ends: group_ends.get(),
+            stride_a: wide(a_low, a_high),
+            stride_b: wide(b_low, b_high),
+            stride_c: wide(c_low, c_high),
             alpha: f32::from_bits(alpha),
             beta: f32::from_bits(beta),
             batch,

@@ -18,6 +18,7 @@ pub mod block {
     pub mod batch;
     pub mod element;
     pub mod epilogue;
+    pub mod groups;
     pub mod major;
     pub mod operands;
     pub mod unroll;

@@ -35,7 +35,7 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
         (4, EXACT_IN_F32)
     };
     let (a, b) = (elements(&shape, Operand::A, side), elements(&shape, Operand::B, side));
-    let c = sums(&shape, &a, &b);
+    let c = sums(&shape, product.group_ends, &a, &b);
     if c.iter().any(|c| c.abs() > exact) {
         return Err(format!("{}: a sum beyond {exact}", kernel.symbol));
     }
@@ -49,7 +49,7 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
         cluster: plan.kernel().cluster,
         dynamic_shared_bytes: plan.dynamic_bytes().get(),
         fields: FIELDS,
-        arguments: arguments(&plan, [a, b, c]),
+        arguments: arguments(&plan, product.group_ends, [a, b, c]),
     })
 }
 
@@ -59,7 +59,15 @@ fn shape(kernel: &Kernel, product: &Product) -> Result<GemmShape, String> {
     let [a, b, c] = product.gaps;
     let ld = |operand, gap| packed.extents(operand).1 + gap;
     let lds = [ld(Operand::A, a), ld(Operand::B, b), ld(Operand::C, c)];
-    GemmShape::with_transposes(m, n, k, kernel.transposes(), lds).map_err(|error| error.to_string())
+    let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds);
+    let shape = shape.and_then(|shape| match product.group_ends.len() {
+        0 => shape.with_packed_batch(product.batch),
+        groups => {
+            let (rows, _, ld) = shape.extents(Operand::B);
+            shape.with_groups(groups, rows * ld)
+        }
+    });
+    shape.map_err(|error| error.to_string())
 }
 
 fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Result<Plan, String> {
@@ -87,11 +95,11 @@ fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Res
     Ok(plan)
 }
 
-/// Fields of `GemmParams` as arguments of a case: six addresses, and all else as words in one.
-const FIELDS: usize = 7;
+/// Fields of `GemmParams` as arguments of a case: seven addresses, and all else as words in one.
+const FIELDS: usize = 8;
 
 /// The parameters of the entry point, field by field, and the tensor maps where it takes them.
-fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
+fn arguments(plan: &Plan, group_ends: &[u32], [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
     let null = || Argument::Words(vec![0; 2]);
     let workspace = match size_of::<f32>() * plan.workspace_elems() {
         0 => null(),
@@ -102,8 +110,22 @@ fn arguments(plan: &Plan, [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
         count => Buffer::updated(Data::U32(vec![0; count]), Data::U32(vec![0; count])).into(),
     };
     let maps = plan.kernel().takes_tensor_maps().then(|| maps(plan, &c));
-    let params = Argument::Words(words(&plan.params::<u8>([1.0, 0.0])).to_vec());
-    let fields: [Argument; FIELDS] = [a.into(), b.into(), c.into(), null(), workspace, counters, params];
+    let group_ends = match group_ends {
+        [] => null(),
+        ends => Buffer::input(Data::U32(ends.to_vec())).into(),
+    };
+    let params = plan.params::<u8>(plan.shape().batch().count, [1.0, 0.0]);
+    let params = Argument::Words(words(&params).to_vec());
+    let fields: [Argument; FIELDS] = [
+        a.into(),
+        b.into(),
+        c.into(),
+        null(),
+        workspace,
+        counters,
+        group_ends,
+        params,
+    ];
     fields.into_iter().chain(maps.into_iter().flatten()).collect()
 }
 
@@ -116,11 +138,12 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
         .smem
         .epilogue
         .map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
-    let map = |matrix, columns, rows| Map {
+    let matrices = [Operand::A, Operand::B, Operand::C].map(|operand| plan.shape().batch().matrices(operand) as usize);
+    let map = |matrix: usize, columns, rows| Map {
         matrix,
         box_extents: [columns, rows],
         swizzled: columns == WgmmaTile::SWIZZLE_ATOM,
-        of_batch: kernel.supports.batch,
+        planes: (kernel.supports.batch || kernel.supports.groups).then_some(matrices[matrix]),
     };
     // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
     let takes_map = c
@@ -137,15 +160,14 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
 
 /// The fields that are no addresses.
 fn words<E>(params: &GemmParams<E>) -> [u32; 22] {
-    // One product: strides of 0.
-    assert_eq!([params.stride_a, params.stride_b, params.stride_c], [0; 3]);
+    let [low, high] = [0, 32].map(|bits| move |stride: u64| (stride >> bits) as u32);
     [
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
+        low(params.stride_a),
+        high(params.stride_a),
+        low(params.stride_b),
+        high(params.stride_b),
+        low(params.stride_c),
+        high(params.stride_c),
         params.m,
         params.n,
         params.k,
@@ -170,13 +192,16 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
     let buffer = case.arguments.get(map.matrix)?.buffer()?;
     let rows = buffer.rows?;
     let data = buffer.before.as_ref().or(buffer.after.as_ref())?;
+    let of_each = rows.rows / map.planes.unwrap_or(1);
+    let stride_bytes = (rows.ld * data.element_bytes()) as u64;
     Some(TensorMapParts {
         address,
-        extents: [rows.columns as u64, rows.rows as u64],
-        stride_bytes: (rows.ld * data.element_bytes()) as u64,
-        planes: map.of_batch.then_some(Planes {
-            count: 1,
-            stride_bytes: 16,
+        extents: [rows.columns as u64, of_each as u64],
+        stride_bytes,
+        planes: map.planes.map(|count| Planes {
+            count: count as u64,
+            // Of one matrix whatever aligns.
+            stride_bytes: if count > 1 { of_each as u64 * stride_bytes } else { 16 },
         }),
         box_extents: map.box_extents,
         element: match data {
@@ -249,8 +274,10 @@ pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
     }
 }
 
+/// The rows of an operand, those of all matrices one after the other.
 fn rows(shape: &GemmShape, operand: Operand) -> Rows {
     let (rows, columns, ld) = shape.extents(operand);
+    let rows = rows * shape.batch().matrices(operand) as usize;
     Rows { rows, columns, ld }
 }
 
@@ -277,9 +304,13 @@ fn elements(shape: &GemmShape, operand: Operand, side: u32) -> Vec<f32> {
         .collect()
 }
 
-/// C as plain sums over k; 0 between its rows.
-fn sums(shape: &GemmShape, a: &[f32], b: &[f32]) -> Vec<f32> {
+/// C as plain sums over k; 0 between its rows. A row of C has the B of its group or of its product of a batch.
+fn sums(shape: &GemmShape, group_ends: &[u32], a: &[f32], b: &[f32]) -> Vec<f32> {
     let c = rows(shape, Operand::C);
+    let product_of = |row: usize| match group_ends {
+        [] => row / shape.m(),
+        ends => ends.partition_point(|&end| end as usize <= row),
+    };
     let element = |operand, from: &[f32], row: usize, column: usize| {
         let (row, column) = match shape.transpose(operand) {
             Transpose::No => (row, column),
@@ -289,6 +320,14 @@ fn sums(shape: &GemmShape, a: &[f32], b: &[f32]) -> Vec<f32> {
     };
     let at = |offset: usize| {
         let (row, column) = (offset / c.ld, offset % c.ld);
+        let [a, b] = match (product_of(row), group_ends) {
+            (product, []) => [
+                &a[shape.offset(Operand::A, product as u32)..],
+                &b[shape.offset(Operand::B, product as u32)..],
+            ],
+            (group, _) => [a, &b[shape.offset(Operand::B, group as u32)..]],
+        };
+        let row = if group_ends.is_empty() { row % shape.m() } else { row };
         (0..shape.k())
             .map(|k| element(Operand::A, a, row, k) * element(Operand::B, b, k, column))
             .sum()

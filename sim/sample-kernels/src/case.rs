@@ -181,8 +181,8 @@ pub struct Map {
     pub box_extents: [u32; 2],
     /// Whether boxes have the 128-byte swizzle in shared memory.
     pub swizzled: bool,
-    /// Whether it has rank 3, of a batch of this one matrix.
-    pub of_batch: bool,
+    /// Of rank 3: how many matrices, one after the other, the buffer's rows are; `None` of rank 2.
+    pub planes: Option<usize>,
 }
 
 /// One argument of a kernel.

@@ -1,4 +1,4 @@
-//! Twelve products, one of every kind that a launch tells apart, with inputs and the results that they must have.
+//! Fourteen products, one of every kind that a launch tells apart, with inputs and the results that they must have.
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust_raw::CUstream;
@@ -9,7 +9,7 @@ use tilewright::dispatch::{Plan, Policy};
 use tilewright::launch::{Gpu, Operands, Prepared};
 use tilewright::random::random_matrix;
 use tilewright::{Activation, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, OutputOf, Transpose};
-use tilewright_harness::verify::elements_of;
+use tilewright_harness::verify::{elements_of, group_ends};
 
 use super::driver;
 use crate::Outcome;
@@ -21,8 +21,8 @@ pub const SETS: usize = 4;
 /// takes it for a read of all 16.
 const ROUNDED_TO_BYTES: usize = 16;
 
-/// A, B, the bias and C, in this order.
-type Buffers = [DeviceBuffer<u8>; 4];
+/// A, B, the bias, the ends of groups and C, in this order.
+type Buffers = [DeviceBuffer<u8>; 5];
 
 /// A product that is prepared, its inputs, and what they give.
 pub struct Product {
@@ -41,8 +41,11 @@ pub struct Memory(Buffers);
 impl Memory {
     /// The operands, without a workspace.
     pub fn operands(&self, product: &Product) -> Operands {
-        let [a, b, bias, c] = self.0.each_ref().map(driver::address);
-        Operands::new(a, b, c).bias(bias).factors(product.factors)
+        let [a, b, bias, ends, c] = self.0.each_ref().map(driver::address);
+        Operands::new(a, b, c)
+            .bias(bias)
+            .group_ends(ends)
+            .factors(product.factors)
     }
 
     /// Enqueues what a set holds before a call: the inputs, and C with NaN wherever it is not read.
@@ -82,10 +85,10 @@ impl Memory {
 impl Product {
     /// Fresh device memory for it, full of NaN.
     pub fn memory(&self) -> Result<Memory, Failed> {
-        let [a, b, bias, c] = self.inputs[0]
+        let [a, b, bias, ends, c] = self.inputs[0]
             .each_ref()
             .map(|like| device_bytes(&vec![0xff; like.len()]));
-        Ok(Memory([a?, b?, bias?, c?]))
+        Ok(Memory([a?, b?, bias?, ends?, c?]))
     }
 
     /// Device memory for its workspace, full of garbage.
@@ -136,6 +139,9 @@ pub fn product<T: Element, C: OutputOf<T>>(
                 *element = C::from_f64(f64::NAN);
             }
         }
+        // Of each set others: fewer rows.
+        let of_set = |ends: Vec<u32>| ends.into_iter().map(|end| end * (SETS - set) as u32 / SETS as u32);
+        let ends: Option<Vec<u32>> = group_ends(&shape).map(|ends| of_set(ends).collect());
         let on_host = Epilogue {
             factors: epilogue.factors,
             bias: epilogue.bias.map(|()| &bias[..]),
@@ -150,19 +156,32 @@ pub fn product<T: Element, C: OutputOf<T>>(
                 bias: on_bias.as_ref(),
                 activation: epilogue.activation,
             };
-            gpu.launch(&plan, &Gemm { shape, epilogue }, &on_a, &on_b, &mut on_c)?;
+            let on_ends = ends.as_ref().map(|ends| gpu.upload_group_ends(ends)).transpose()?;
+            let problem = Gemm {
+                shape,
+                group_ends: on_ends.as_ref(),
+                epilogue,
+            };
+            gpu.launch(&plan, &problem, &on_a, &on_b, &mut on_c)?;
             let mut c = before.clone();
             on_c.download(&mut c)?;
             c
         };
-        let verdict = Expected::product(&shape, &a, &b)?
+        let verdict = Expected::of_groups(&shape, ends.as_deref(), &a, &b)?
             .with_epilogue(on_host, &before)?
             .full(&c)?;
         if !verdict.passed() {
             return Err(format!("{name}, {}: {verdict}", plan.kernel().symbol).into());
         }
         let [a, b, bias] = [&a, &b, &bias].map(|matrix| device_bytes(&rounded_bytes(matrix)));
-        inputs.push([a?, b?, bias?, device_bytes(&rounded_bytes(&before))?]);
+        let ends: Vec<u8> = ends.iter().flatten().flat_map(|end| end.to_ne_bytes()).collect();
+        inputs.push([
+            a?,
+            b?,
+            bias?,
+            device_bytes(&ends)?,
+            device_bytes(&rounded_bytes(&before))?,
+        ]);
         outputs.push(rounded_bytes(&c));
     }
     let [alpha, beta] = [epilogue.factors.alpha, epilogue.factors.beta].map(|factor| factor.to_f64() as f32);
@@ -304,6 +323,20 @@ pub fn every_kind(gpu: &Gpu) -> Result<Vec<Product>, Failed> {
             "f16, batch side by side, A padded, bias",
             GemmShape::with_ld(70, 64, 40, 40, 64, 200)?.with_batch(3, [2801, 40 * 64, 64])?,
             plain::<f16>().bias(()),
+            &policy(tensor_cores, 0),
+        )?,
+        product::<f32, f32>(
+            gpu,
+            "f32, groups, beta",
+            GemmShape::packed(300, 47, 81)?.with_groups(6, 81 * 47)?,
+            plain::<f32>().beta(0.5),
+            &policy(Family::SIMT, 0),
+        )?,
+        product::<bf16, bf16>(
+            gpu,
+            "bf16, groups, A padded, bias",
+            GemmShape::with_ld(700, 136, 129, 131, 136, 136)?.with_groups(9, 129 * 136)?,
+            plain::<bf16>().bias(()),
             &policy(tensor_cores, 0),
         )?,
     ])

@@ -58,6 +58,18 @@ macro_rules! wgmma_kernels {
             wgmma_nt_64x64_bf16: T64X64, bf16, KMajor, KMajor;
             wgmma_tn_64x64_bf16: T64X64, bf16, MnMajor, MnMajor;
             wgmma_tt_64x64_bf16: T64X64, bf16, MnMajor, KMajor;
+            wgmma_groups_nn_128x192_f16: G128X192, f16, KMajor, MnMajor;
+            wgmma_groups_nt_128x192_f16: G128X192, f16, KMajor, KMajor;
+            wgmma_groups_nn_128x192_bf16: G128X192, bf16, KMajor, MnMajor;
+            wgmma_groups_nt_128x192_bf16: G128X192, bf16, KMajor, KMajor;
+            wgmma_groups_nn_128x128_f16: G128X128, f16, KMajor, MnMajor;
+            wgmma_groups_nt_128x128_f16: G128X128, f16, KMajor, KMajor;
+            wgmma_groups_nn_128x128_bf16: G128X128, bf16, KMajor, MnMajor;
+            wgmma_groups_nt_128x128_bf16: G128X128, bf16, KMajor, KMajor;
+            wgmma_groups_nn_64x128_f16: G64X128, f16, KMajor, MnMajor;
+            wgmma_groups_nt_64x128_f16: G64X128, f16, KMajor, KMajor;
+            wgmma_groups_nn_64x128_bf16: G64X128, bf16, KMajor, MnMajor;
+            wgmma_groups_nt_64x128_bf16: G64X128, bf16, KMajor, KMajor;
         }
     };
 }

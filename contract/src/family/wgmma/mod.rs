@@ -28,7 +28,7 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 52] = crate::wgmma_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 64] = crate::wgmma_kernels!(rows);
 
 const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     Kernel {
@@ -62,7 +62,8 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
             alpha_beta: true,
             epilogue: true,
             tma_store: true,
-            batch: true,
+            batch: !tile.groups,
+            groups: tile.groups,
             dependent_launch: true,
             reallocates_registers: tile.reallocates_registers(),
             trimmed_boxes: true,

@@ -35,6 +35,8 @@ pub struct WgmmaTile {
     pub c_subtiles: u32,
     /// CTAs that an SM holds at once.
     pub blocks: u32,
+    /// Whether its kernels compute groups of rows.
+    pub groups: bool,
 }
 
 impl WgmmaTile {
@@ -183,7 +185,7 @@ impl WgmmaTile {
     /// Whether the kernels support split-K. The large tiles leave it to the small ones, of which there are more to
     /// begin with.
     pub const fn supports_split_k(self) -> bool {
-        self.n <= 192 && !self.ping_pong
+        self.n <= 192 && !self.ping_pong && !self.groups
     }
 
     /// Fails to compile where the numbers do not fit each other.
@@ -206,6 +208,10 @@ impl WgmmaTile {
             "a CTA has no more registers than it starts with"
         );
         assert!(self.stages > 1, "loads run ahead of the mma");
+        assert!(
+            !self.groups || self.cluster == 1 && !self.ping_pong,
+            "neighboring tiles may be of different groups, and skipped ones have no turn"
+        );
         assert!(self.c_subtiles >= 1 && self.c_subtiles <= self.n / self.c_columns());
         assert!(
             self.blocks * (self.bytes().get() + 1024) <= 228 << 10,
@@ -229,6 +235,7 @@ pub mod wgmma_tiles {
         ping_pong: false,
         c_subtiles: 2,
         blocks: 1,
+        groups: false,
     }
     .checked();
 
@@ -290,4 +297,17 @@ pub mod wgmma_tiles {
         ..T128X128
     }
     .checked();
+
+    /// For groups of many rows.
+    pub const G128X192: WgmmaTile = of_groups(T128X192);
+
+    /// For groups of fewer.
+    pub const G128X128: WgmmaTile = of_groups(T128X128);
+
+    /// For groups of few.
+    pub const G64X128: WgmmaTile = of_groups(T64X128);
+
+    const fn of_groups(tile: WgmmaTile) -> WgmmaTile {
+        WgmmaTile { groups: true, ..tile }.checked()
+    }
 }

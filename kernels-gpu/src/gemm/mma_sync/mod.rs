@@ -25,11 +25,11 @@ use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use tilewright_contract::{GemmParams, RasterTile, TensorTile};
 
-use crate::block::batch;
 use crate::block::element::TensorElement;
 use crate::block::major::{OperandMajor, span};
 use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
+use crate::block::{batch, groups};
 use crate::ptx::async_copy;
 use crate::ptx::mma::{FragmentA, FragmentB, FragmentC, mma};
 use loader::{FragmentLoader, GmemLoader, OperandTile, is_whole_vectors};
@@ -47,25 +47,46 @@ pub trait Tile {
 /// - A and B start at multiples of 16 bytes, and their leading dimensions and strides are multiples of 8. 256 of their
 /// rows span less than 2^32 elements.
 /// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once
-///   along x (`params.splits` is 1), and has a row along y for each product.
+///   along x (`params.splits` is 1), and has a row along y for each product; or along x it covers the tiles of all
+///   [`groups`].
 #[inline(always)]
 pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     params: &GemmParams<E>,
 ) {
     const { assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n) };
     let tile = const { T::TILE.checked() };
+    let cta = thread::block_idx_x();
+    let tiles_n = params.n.div_ceil(tile.n);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if const { T::TILE.groups } {
+            if let Some(at) = groups::find(params, cta, tile.m, tiles_n) {
+                let params = &groups::params_of(params, at);
+                gemm_tile::<E, T, LA, LB, M, N>(params, [at.row, at.tile_n * tile.n]);
+            }
+        } else {
+            let tiles_m = params.m.div_ceil(tile.m);
+            let at = RasterTile::of_block(cta, tiles_m, tiles_n, const { RasterTile::group_m(T::TILE.m) });
+            gemm_tile::<E, T, LA, LB, M, N>(params, [at.tile_m * tile.m, at.tile_n * tile.n]);
+        }
+    }
+}
+
+/// Computes the tile of C that begins at `row` and `column`.
+///
+/// # Safety
+/// As for [`gemm`]; the tile begins inside C.
+#[inline(always)]
+unsafe fn gemm_tile<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
+    params: &GemmParams<E>,
+    [row, column]: [u32; 2],
+) {
+    let tile = const { T::TILE };
     let args = params.args();
     let warp = thread::thread_idx_x() / 32;
-    let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = RasterTile::of_block(
-        thread::block_idx_x(),
-        tiles_m,
-        tiles_n,
-        const { RasterTile::group_m(T::TILE.m) },
-    );
     let position = Position {
-        row: at.tile_m * tile.m,
-        column: at.tile_n * tile.n,
+        row,
+        column,
         warp_row: warp % tile.warps_m() * tile.warp_m,
         warp_column: warp / tile.warps_m() * tile.warp_n,
     };

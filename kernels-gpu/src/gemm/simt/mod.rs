@@ -25,11 +25,11 @@ use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
 use tilewright_contract::{BlockTile, GemmParams, RasterTile};
 
-use crate::block::batch;
 use crate::block::major::{OperandMajor, span};
 use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
 use crate::block::warp::Lane;
+use crate::block::{batch, groups};
 use crate::ptx::async_copy;
 use crate::ptx::fma::fma;
 use loader::{GmemLoader, OperandTile, Position};
@@ -46,7 +46,7 @@ pub trait Tile {
 /// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory; workspace and
 ///   counters are as [`reduce`](crate::block::split_k::reduce) asks for.
 /// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split
-///   along x, and has a row along y for each product.
+///   along x, and has a row along y for each product; or along x it covers the tiles of all [`groups`].
 /// - `k_per_split` is a multiple of the tile's k; `splits * k_per_split` is at least `k`. 256 rows of an operand span
 ///   less than 2^32 elements.
 #[inline(always)]
@@ -55,18 +55,38 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
 ) {
     const { assert!(M == T::TILE.thread_m as usize && N == T::TILE.thread_n as usize) };
     let tile = const { T::TILE };
+    let cta = thread::block_idx_x();
+    let tiles_n = params.n.div_ceil(tile.n);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if const { T::TILE.groups } {
+            if let Some(at) = groups::find(params, cta, tile.m, tiles_n) {
+                let params = &groups::params_of(params, at);
+                gemm_tile::<T, LA, LB, M, N>(params, [at.row, at.tile_n * tile.n], 0);
+            }
+        } else {
+            let tiles_m = params.m.div_ceil(tile.m);
+            let at = RasterTile::of_block(cta, tiles_m, tiles_n, const { RasterTile::group_m(T::TILE.m) });
+            gemm_tile::<T, LA, LB, M, N>(params, [at.tile_m * tile.m, at.tile_n * tile.n], at.split);
+        }
+    }
+}
+
+/// Computes the tile of C that begins at `row` and `column`, or its split of it.
+///
+/// # Safety
+/// As for [`gemm`]; the tile begins inside C.
+#[inline(always)]
+unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
+    params: &GemmParams<f32>,
+    [row, column]: [u32; 2],
+    split: u32,
+) {
+    let tile = const { T::TILE };
     let args = params.args();
     let t = thread::thread_idx_x();
     let (warp, lane) = (t / 32, Lane::of(t % 32));
-    let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = RasterTile::of_block(
-        thread::block_idx_x(),
-        tiles_m,
-        tiles_n,
-        const { RasterTile::group_m(T::TILE.m) },
-    );
-    let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
-    let k_begin = at.split * params.k_per_split;
+    let k_begin = split * params.k_per_split;
     let k_end = args.k.min(k_begin + params.k_per_split);
 
     let pipeline = const {

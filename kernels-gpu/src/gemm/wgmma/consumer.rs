@@ -3,7 +3,7 @@
 use cuda_std::thread;
 use tilewright_contract::WgmmaTile;
 
-use super::epilogue::{self, Target};
+use super::epilogue::{self, Place, Target};
 use super::tile_scheduler::{TileScheduler, WorkTile};
 use super::{Element, Pipeline, PipelineState, Tile, empty, full};
 use crate::block::unroll::unrolled;
@@ -60,7 +60,7 @@ pub(super) unsafe fn consume<
     let mut next = first;
     let first_index = first.map_or(0, |first| first.index);
     if const { T::TILE.ping_pong } {
-        (next, scheduler) = scheduler.ping_pong::<T>(warpgroup, first);
+        (next, scheduler) = scheduler.ping_pong::<T>(target.params, warpgroup, first);
         if warpgroup > 0
             && let Some(first) = first
         {
@@ -71,7 +71,8 @@ pub(super) unsafe fn consume<
         // Found while the first loads arrive. In the ping-pong schedule, where registers are short, at the end: the
         // other warpgroup's mma hide it.
         if !const { T::TILE.ping_pong } {
-            next = scheduler.next::<T>();
+            // SAFETY: the whole warp is here.
+            next = unsafe { scheduler.next_of_warp::<T>(target.params) };
         }
         // Initialize the accumulators inside the loop. If they are carried across tiles, `ptxas` serializes the wgmmas
         // (C7515).
@@ -138,13 +139,20 @@ pub(super) unsafe fn consume<
                 next.is_none()
             };
             unrolled!(const M_TILES, |m| {
-                let at = [work.row + (m_tile + m as u32) * WgmmaTile::ROWS, work.column, work.product];
+                let at = Place {
+                    row: work.row + (m_tile + m as u32) * WgmmaTile::ROWS,
+                    column: work.column,
+                    // Groups are of rows of one C.
+                    product: if const { T::TILE.groups } { 0 } else { work.product },
+                    end: work.end,
+                };
                 let rows = [warpgroup, m as u32];
                 epilogue::store::<E, T, ACCUMULATORS>(acc[m], rows, split, at, is_last, target, pipeline.elems);
             });
         }
         if const { T::TILE.ping_pong } {
-            next = scheduler.next::<T>();
+            // SAFETY: the whole warp is here.
+            next = unsafe { scheduler.next_of_warp::<T>(target.params) };
         }
     }
     // TMA stores read shared memory: it must live until they have.

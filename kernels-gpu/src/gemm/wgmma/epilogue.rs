@@ -28,6 +28,19 @@ pub struct Target<'map, E> {
     pub params: &'map GemmParams<E>,
 }
 
+/// Where an MMA tile goes in C.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The first row.
+    pub(super) row: u32,
+    /// The first column.
+    pub(super) column: u32,
+    /// The matrix of C.
+    pub(super) product: u32,
+    /// Where the rows end: those of C, or of the group.
+    pub(super) end: u32,
+}
+
 /// Named barrier of all consumer warpgroups; each has one of its own below.
 const ALL: u32 = 15;
 
@@ -77,9 +90,8 @@ impl<E: Element> ThreadGroup for Warpgroup<E> {
     }
 }
 
-/// Stores MMA tile `m_tile` of warpgroup `number`, whose first row, column and product of the batch are `at`; with
-/// split-K, the warpgroup that holds the sum of all splits does. By TMA where C allows it, else by predicated stores.
-/// `is_last`: no tile of this CTA follows.
+/// Stores MMA tile `m_tile` of warpgroup `number` to `at`; with split-K, the warpgroup that holds the sum of all splits
+/// does. By TMA where C allows it, else by predicated stores. `is_last`: no tile of this CTA follows.
 ///
 /// # Safety
 /// `target` is as it says; `elems` are the pipeline's, and every thread of the warpgroup calls this. If `is_last`, all
@@ -89,7 +101,7 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
     mut acc: [f32; ACCUMULATORS],
     [number, m_tile]: [u32; 2],
     split: SplitTile,
-    at: [u32; 3],
+    at: Place,
     is_last: bool,
     target: Target<'_, E>,
     elems: Shared<E>,
@@ -130,19 +142,25 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
             && (params.ldc as usize).is_multiple_of(elements)
             && (params.stride_c as usize).is_multiple_of(elements)
             && params.c.addr().is_multiple_of(16);
-        if allows_tma {
+        // TMA knows where C ends, not where a group does.
+        let is_inside = !const { T::TILE.groups } || at.row + WgmmaTile::ROWS <= at.end || at.end == params.m;
+        if allows_tma && is_inside {
             let mut alpha = params.alpha;
             if !params.bias.is_null() || params.activation != Activation::None {
                 apply_epilogue(&mut acc, at, target);
                 alpha = 1.0;
             }
-            // With split-K the other warpgroup may have returned already, and would not arrive at the common barrier.
-            let is_last = is_last && split.splits == 1 && !const { T::TILE.ping_pong };
+            // With split-K the other warpgroup may have returned already, with groups it may store without TMA: it would
+            // not arrive at the common barrier.
+            let is_last = is_last && split.splits == 1 && !const { T::TILE.ping_pong || T::TILE.groups };
             store_tma::<E, T, ACCUMULATORS>(&acc, at, alpha, is_last, target.map, warpgroup, elems);
         } else {
-            let [row, column, product] = at;
-            let at = [row, column];
-            let c_elem = offset(params.stride_c, product);
+            if const { T::TILE.groups } {
+                bulk_copy::wait_read::<0>();
+                // WAR: the TMA store of another tile has read the subtiles.
+                warpgroup.sync();
+            }
+            let c_elem = offset(params.stride_c, at.product);
             match params.output {
                 Output::Same => {
                     store_predicated::<E, E, ACCUMULATORS>(&acc, at, params.c.wrapping_add(c_elem), target, warpgroup)
@@ -163,11 +181,11 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
 #[inline(always)]
 unsafe fn apply_epilogue<E: Element, const ACCUMULATORS: usize>(
     acc: &mut [f32; ACCUMULATORS],
-    at: [u32; 3],
+    at: Place,
     target: Target<'_, E>,
 ) {
     let Target { params, .. } = target;
-    let column = at[1] + accumulator_position(thread::thread_idx_x(), 0).1;
+    let column = at.column + accumulator_position(thread::thread_idx_x(), 0).1;
     // Branches around all accumulators, not around each: much shorter code.
     macro_rules! for_pairs {
         (|$two:ident, $column:ident| $made:expr) => {
@@ -207,7 +225,7 @@ unsafe fn apply_epilogue<E: Element, const ACCUMULATORS: usize>(
 #[inline(always)]
 unsafe fn store_tma<E: Element, T: Tile, const ACCUMULATORS: usize>(
     acc: &[f32; ACCUMULATORS],
-    at: [u32; 3],
+    at: Place,
     alpha: f32,
     is_last: bool,
     map: &TensorMap,
@@ -276,8 +294,8 @@ unsafe fn store_tma<E: Element, T: Tile, const ACCUMULATORS: usize>(
             // RAW: the subtile is written, and the async proxy sees it.
             warpgroup.sync();
             if is_first_warp && elect(u32::MAX) {
-                let column = at[1] + subtile * columns;
-                bulk_copy::store_3d(map, [column, at[0], at[2]].map(|at| at as i32), elems, start);
+                let column = at.column + subtile * columns;
+                bulk_copy::store_3d(map, [column, at.row, at.product].map(|at| at as i32), elems, start);
                 bulk_copy::commit();
             }
             // The lanes reconverge before the next tile, where `ptxas` sees it.
@@ -315,16 +333,16 @@ const fn warp_elem(row: u32, vec4: u32) -> u32 {
 #[inline(always)]
 unsafe fn store_predicated<E: Element, F: Narrowed, const ACCUMULATORS: usize>(
     acc: &[f32; ACCUMULATORS],
-    at: [u32; 2],
+    at: Place,
     c: *mut F,
     target: Target<'_, E>,
     warpgroup: Warpgroup<E>,
 ) {
     let Target { params, .. } = target;
-    let (m, n, ld) = (params.m, params.n, params.ldc as usize);
+    let (m, n, ld) = (at.end, params.n, params.ldc as usize);
     let t = warpgroup.thread();
     let (warp, lane) = (t / 32, t % 32);
-    let [row, column] = [at[0] + 16 * warp, at[1]];
+    let (row, column) = (at.row + 16 * warp, at.column);
     // Vec4s of C are aligned in every row.
     let is_vec4 = n.is_multiple_of(4) && ld.is_multiple_of(4) && c.addr().is_multiple_of(4 * size_of::<F>());
     let (own_row, own_column) = accumulator_position(lane, 0);

@@ -115,6 +115,7 @@ impl PipelineState {
 ///   third dimension, one where its stride is 0, with boxes of [`WgmmaTile::box_rows`] by
 ///   64 elements and the 128-byte swizzle. A is M-major (transposed) if `A_IS_MN_MAJOR`, B is N-major (as it is) if
 ///   `B_IS_MN_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
+/// - With [`groups`](crate::block::groups) their ends are in global memory.
 /// - The CTA has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
 ///   of the tile's size, whose CTAs are neighbors along x.
 #[inline(always)]
@@ -169,7 +170,12 @@ pub unsafe fn gemm<
     // The first work tile is computed before the barrier, while one thread initializes the pipeline: the first load
     // waits for both.
     let mut scheduler = TileScheduler::new::<T>(target.params);
-    let first = scheduler.next::<T>();
+    if const { T::TILE.groups } {
+        // RAW: the previous grid has written where the groups end.
+        griddepcontrol::wait();
+    }
+    // SAFETY: whole warps execute this; the groups are there.
+    let first = unsafe { scheduler.next_of_warp::<T>(target.params) };
     let GemmParams { m, n, .. } = *target.params;
     let rows = tile.loaded_rows([A_IS_MN_MAJOR, B_IS_MN_MAJOR], [m, n]);
     // SAFETY: as above.

@@ -74,7 +74,8 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
             state = state.advance(tile.stages);
             k_tile += 1;
         }
-        next = scheduler.next::<T>();
+        // SAFETY: the groups, if there are any, are there.
+        next = unsafe { scheduler.next::<T>(params) };
     }
     if const { T::TILE.cluster > 1 } {
         // Other CTAs arrive at this one's barriers until they have read the last stages: it must not exit before.

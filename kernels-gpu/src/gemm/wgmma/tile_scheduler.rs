@@ -1,14 +1,16 @@
 //! Persistent tile scheduler.
 
 use cuda_std::thread;
-use tilewright_contract::{GemmParams, RasterTile, WgmmaTile};
+use tilewright_contract::{GemmParams, RasterTile, WgmmaTile, first_tile_of_group};
 
 use super::Tile;
+use crate::block::groups;
 use crate::block::split_k::SplitTile;
 use crate::ptx::cluster;
+use crate::ptx::warp_uniform::warp_uniform;
 
 /// Persistent tile scheduler. Each cluster takes every `stride`-th group of M-adjacent tiles: all tiles of split 0 of
-/// the first product, of split 1, and so on, then those of the next product.
+/// the first product, of split 1, and so on, then those of the next product. With [`groups`] every `stride`-th tile.
 #[derive(Clone, Copy)]
 pub(super) struct TileScheduler {
     /// Groups of `cluster` tiles along M.
@@ -25,12 +27,12 @@ pub(super) struct TileScheduler {
     k: u32,
     k_per_split: u32,
     splits: u32,
-    /// Products of the batch.
+    /// Products of the batch; one where there are groups.
     batch: u32,
 }
 
 /// A tile of C and a split of K.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct WorkTile {
     /// The first row. The last tiles of a cluster may start past C's last row: the CTA still loads its part of B, which
     /// the others need.
@@ -41,8 +43,10 @@ pub(super) struct WorkTile {
     pub(super) k: u32,
     /// Number of k-tiles.
     pub(super) k_tiles: u32,
-    /// The product of the batch.
+    /// The product of the batch; the group of the rows.
     pub(super) product: u32,
+    /// Where the rows of C end, those of the group.
+    pub(super) end: u32,
     /// The split.
     split: u32,
     /// Index among all work tiles.
@@ -61,8 +65,13 @@ impl TileScheduler {
         } else {
             (k, 1)
         };
+        let (groups_m, batch) = if const { T::TILE.groups } {
+            (first_tile_of_group(params.batch, params.m, tile.m), 1)
+        } else {
+            (params.m.div_ceil(tile.m * tile.cluster), params.batch)
+        };
         Self {
-            groups_m: params.m.div_ceil(tile.m * tile.cluster),
+            groups_m,
             tiles_n: params.n.div_ceil(tile.n),
             rank: if const { T::TILE.cluster == 1 } {
                 0
@@ -74,13 +83,78 @@ impl TileScheduler {
             k,
             k_per_split,
             splits,
-            batch: params.batch,
+            batch,
         }
     }
 
     /// The next work tile, or none.
+    ///
+    /// # Safety
+    /// The scheduler is of `params`; [`find`](groups::find) may read its groups.
     #[inline(always)]
-    pub(super) fn next<T: Tile>(&mut self) -> Option<WorkTile> {
+    pub(super) unsafe fn next<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
+        if const { T::TILE.groups } {
+            // SAFETY: the caller's promise.
+            unsafe { self.next_of_groups::<T>(params) }
+        } else {
+            self.next_of_batch::<T>(params)
+        }
+    }
+
+    /// [`next`](Self::next) for a whole warp, so that `ptxas` knows that its lanes have one tile. Without groups it
+    /// sees so by itself.
+    ///
+    /// # Safety
+    /// As for [`next`](Self::next); all lanes of the warp execute it together.
+    #[inline(always)]
+    pub(super) unsafe fn next_of_warp<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let next = self.next::<T>(params);
+            if const { !T::TILE.groups } {
+                return next;
+            }
+            let some = next.unwrap_or_default();
+            (warp_uniform(u32::from(next.is_some())) != 0).then_some(WorkTile {
+                row: warp_uniform(some.row),
+                column: warp_uniform(some.column),
+                k_tiles: warp_uniform(some.k_tiles),
+                product: warp_uniform(some.product),
+                end: warp_uniform(some.end),
+                ..some
+            })
+        }
+    }
+
+    /// The next tile that a group has, of whole K.
+    ///
+    /// # Safety
+    /// As for [`next`](Self::next).
+    #[inline(always)]
+    unsafe fn next_of_groups<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
+        let tile = const { T::TILE };
+        while !self.is_done() {
+            let index = self.next;
+            self.next += self.stride;
+            // SAFETY: the caller's promise.
+            if let Some(at) = unsafe { groups::find(params, index, tile.m, self.tiles_n) } {
+                return Some(WorkTile {
+                    row: at.row,
+                    column: at.tile_n * tile.n,
+                    k: 0,
+                    k_tiles: self.k.div_ceil(WgmmaTile::K),
+                    product: at.group,
+                    end: at.end,
+                    split: 0,
+                    index,
+                });
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn next_of_batch<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
         let tile = const { T::TILE };
         if self.is_done() {
             return None;
@@ -118,6 +192,7 @@ impl TileScheduler {
             k,
             k_tiles,
             product,
+            end: params.m,
             split,
             index,
         })
@@ -132,14 +207,19 @@ impl TileScheduler {
     /// Ping-pong schedule: warpgroups 0 and 1 alternate over the CTA's work tiles, the first of which is `first`.
     /// Returns the first work tile of `warpgroup` and a scheduler of its others.
     #[inline(always)]
-    pub(super) fn ping_pong<T: Tile>(mut self, warpgroup: u32, first: Option<WorkTile>) -> (Option<WorkTile>, Self) {
+    pub(super) fn ping_pong<T: Tile>(
+        mut self,
+        params: &GemmParams<impl Sized>,
+        warpgroup: u32,
+        first: Option<WorkTile>,
+    ) -> (Option<WorkTile>, Self) {
         let stride = self.stride;
         self.stride *= 2;
         if warpgroup == 0 {
             self.next += stride;
             (first, self)
         } else {
-            (self.next::<T>(), self)
+            (self.next_of_batch::<T>(params), self)
         }
     }
 

@@ -177,6 +177,28 @@ pub static KERNELS: &[Kernel] = &[
             ..product([70, 40, 165])
         }
     ),
+    gemm!("simt_nn4_32x32_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
+        gaps: [1, 4, 3],
+        batch: 3,
+        ..product([20, 24, 70])
+    }),
+    // A group of two tiles, none, one of a row, and one that begins and ends inside a tile of rows.
+    gemm!("simt_groups_nn4_32x128_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
+        gaps: [1, 4, 3],
+        group_ends: &[40, 40, 41, 70],
+        ..product([70, 24, 70])
+    }),
+    // The same on two SMs: whole tiles go by TMA stores, others with predicates, in turns.
+    wgmma!(
+        "wgmma_groups_nn_64x128_f16",
+        "wgmma_kernels.rs",
+        Product {
+            gaps: [4, 8, 8],
+            sms: 2,
+            group_ends: &[100, 100, 101, 260],
+            ..product([260, 200, 140])
+        }
+    ),
     // More k-tiles than stages, fewer rows and columns than a tile; C's rows do not allow TMA stores.
     wgmma_launch!(
         "wgmma_ring",

@@ -4,6 +4,7 @@
 
 mod async_copies;
 mod barriers;
+mod batches;
 mod clusters;
 mod kernels;
 mod launches;
@@ -74,6 +75,10 @@ pub struct Product {
     pub slices: u32,
     /// SMs of the device: a persistent kernel has one CTA on each.
     pub sms: u32,
+    /// Products, one after the other.
+    pub batch: usize,
+    /// Where groups of rows end, the last with the last row; empty for none.
+    pub group_ends: &'static [u32],
 }
 
 /// A matrix multiplication with packed rows and without split-K.
@@ -84,6 +89,8 @@ pub const fn product(extents: [usize; 3]) -> Product {
         tile: None,
         slices: 1,
         sms: 132,
+        batch: 1,
+        group_ends: &[],
     }
 }
 
@@ -222,6 +229,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     [
         async_copies::ROWS,
         barriers::ROWS,
+        batches::ROWS,
         clusters::ROWS,
         launches::ROWS,
         lessons::ROWS,
