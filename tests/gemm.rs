@@ -14,7 +14,9 @@ use support::Ask;
 use tilewright::check::Expected;
 use tilewright::random::random_matrix;
 use tilewright::simulate::simulate;
-use tilewright::{Backend, Factors, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, gemm};
+use tilewright::{
+    Backend, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, gemm,
+};
 use tilewright_contract::{BlockTile, MmaPath, Operands, TileShape, tiles};
 use tilewright_harness::verify::{self, Case};
 
@@ -317,9 +319,32 @@ fn fragments_are_loaded_without_bank_conflicts() {
 }
 
 #[test]
+fn tensor_cores_in_f64() {
+    let mut run = 0;
+    for family in [Family::MMA_F64, Family::MMA_F64_WIDE] {
+        for kernel in family.kernels() {
+            for (factors, splits) in [((1.0, 0.0), 1), ((-1.5, 0.5), 3)] {
+                let ask = Ask {
+                    factors: Factors {
+                        alpha: factors.0,
+                        beta: factors.1,
+                    },
+                    ..split(kernel, splits)
+                };
+                for case in cases(kernel).into_iter().filter(|case| EDGES.contains(&case.name)) {
+                    ask.is_right(&case.shape);
+                    run += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(run, 20 * 2 * EDGES.len());
+}
+
+#[test]
 fn tensor_cores_in_16_bits() {
     let mut run = 0;
-    let of_mma_sync = |kernel: &&Kernel| kernel.mma == MmaPath::MmaSync && !kernel.supports.groups;
+    let of_mma_sync = |kernel: &&Kernel| kernel.family == Family::MMA_SYNC && !kernel.supports.groups;
     for kernel in KERNELS.iter().filter(of_mma_sync) {
         let edges = cases(kernel).into_iter().filter(|case| EDGES.contains(&case.name));
         // Of odd rows one case: of both operands.
@@ -410,6 +435,8 @@ proptest! {
         let round = |extent: usize, applies: bool, vector| if applies { extent / vector * vector } else { extent };
         let m = round(m, transpose_a == Transpose::Yes, vector_a);
         let n = round(n, transpose_b == Transpose::No, vector_b);
+        let k = round(k, transpose_a == Transpose::No, vector_a);
+        let k = round(k, transpose_b == Transpose::Yes, vector_b);
         let packed = GemmShape::packed_transposed(m, n, k, kernel.transposes()).expect("valid");
         let ld = |operand, pad: usize, vector| (packed.extents(operand).2 + pad).next_multiple_of(vector);
         let lds = [ld(Operand::A, pad_a, vector_a), ld(Operand::B, pad_b, vector_b), ld(Operand::C, pad_c, 1)];

@@ -387,7 +387,7 @@ mod tests {
                     } else {
                         let copied = packed.with_operand_lds(taken).expect("valid");
                         let is_of_layout = kernel.operands == Operands::Matrices(Major::of_both(transpose));
-                        (kernel.mma != MmaPath::Simt && is_of_layout).then_some(copied)
+                        (kernel.alignment.residue && is_of_layout).then_some(copied)
                     };
                     assert_eq!(kernel.taken(&shape), expected, "{} {lds:?}", kernel.symbol);
                 }

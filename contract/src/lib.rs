@@ -34,6 +34,7 @@ pub use batch::Batch;
 pub use dtype::DType;
 pub use epilogue::{Activation, Output};
 pub use family::matrix_vector::{MatrixVectorTile, matrix_of};
+pub use family::mma_f64::{F64Tile, f64_tiles};
 pub use family::mma_sync::{Swizzle, TensorTile, tensor_tiles};
 pub use family::register_tile::RegisterTile;
 pub use family::simt::{BlockTile, tiles};

@@ -54,6 +54,8 @@ pub struct GemmParams<E> {
     pub stride_b: u64,
     /// The same of C; 0 of one product.
     pub stride_c: u64,
+    /// [`alpha`](Self::alpha) and [`beta`](Self::beta) for kernels of f64, which read these instead.
+    pub factors_f64: [f64; 2],
     /// Rows of C.
     pub m: u32,
     /// Columns of C.
@@ -111,6 +113,7 @@ impl<E> GemmParams<E> {
             ldc,
             alpha: 1.0,
             beta: 0.0,
+            factors_f64: [1.0, 0.0],
             batch: 1,
             splits: 1,
             k_per_split: 0,
@@ -154,9 +157,9 @@ mod tests {
 
     #[test]
     fn the_layout_is_one_for_every_element_and_has_no_holes() {
-        assert_eq!(size_of::<GemmParams<f64>>(), 10 * 8 + 16 * 4);
+        assert_eq!(size_of::<GemmParams<f64>>(), 12 * 8 + 16 * 4);
         assert_eq!(size_of::<GemmParams<u8>>(), size_of::<GemmParams<f64>>());
-        assert_eq!(offset_of!(GemmParams<u16>, m), 80);
-        assert_eq!(offset_of!(GemmParams<u16>, output), 140);
+        assert_eq!(offset_of!(GemmParams<u16>, m), 96);
+        assert_eq!(offset_of!(GemmParams<u16>, output), 156);
     }
 }

@@ -14,8 +14,8 @@ use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{Element, Error, ErrorKind, Gemm, Result, reference};
 use tilewright_contract::{
-    Alignment, Batch, Bytes, DType, GemmShape, KERNELS, Kernel, MmaPath, Operand, Operands, Storage, TileGeometry,
-    TilePair, Transpose,
+    Alignment, Batch, Bytes, DType, GemmShape, KERNELS, Kernel, Operand, Operands, Storage, TileGeometry, TilePair,
+    Transpose,
 };
 
 mod cases;
@@ -220,9 +220,10 @@ fn each_case(
                 Operands::MatrixAndVector(major) => vector_cases(tile, major, kernel.alignment.elems[0] as usize),
                 Operands::Matrices(_) => {
                     let transposes = kernel.transposes();
-                    let copied = match kernel.mma {
-                        MmaPath::Simt => Vec::new(),
-                        MmaPath::MmaSync | MmaPath::Wgmma => copied_cases(tile, transposes),
+                    // Rows that may end anywhere, of elements of 2 bytes.
+                    let copied = match kernel.alignment.residue {
+                        false => Vec::new(),
+                        true => copied_cases(tile, transposes),
                     };
                     [cases(tile, transposes, kernel.alignment), copied].concat()
                 }

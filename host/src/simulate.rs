@@ -231,7 +231,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     };
     let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
-    let factors = epilogue.factors.of_call();
+    let factors = epilogue.factors.to_f64();
     let bias = epilogue.bias.map(|bias| GlobalBuffer::from_slice(&bias[..shape.n()]));
     let group_ends = problem.group_ends.map(GlobalBuffer::from_slice);
     let run = |first: u32, products: u32| {

@@ -142,7 +142,7 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         (
             &transposed,
             DType::F64,
-            of(None),
+            of(dynamic),
             "has no kernel for f64 with A and B as NT",
         ),
         (
@@ -154,8 +154,8 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         (
             &square,
             DType::F64,
-            scaled(None),
-            "no kernel for f64 has alpha and beta",
+            scaled(dynamic),
+            "no kernel of tiled_dynamic for f64 has alpha and beta; mma_f64 has, from compute capability 8.0 on",
         ),
         (
             &square,

@@ -99,7 +99,10 @@ impl Ask {
         let ends = ends.as_deref();
         match self.kernel.dtype {
             DType::F32 => self.is_right_for::<f32, f32>(&problem(shape, ends).factors(self.factors)),
-            DType::F64 => self.is_right_for::<f64, f64>(&problem(shape, ends)),
+            DType::F64 => {
+                let [alpha, beta] = [self.factors.alpha, self.factors.beta].map(f64::from);
+                self.is_right_for::<f64, f64>(&problem(shape, ends).factors(Factors { alpha, beta }))
+            }
             DType::F16 => self.is_right_for::<f16, f16>(&problem(shape, ends).factors(self.factors)),
             DType::Bf16 => self.is_right_for::<bf16, bf16>(&problem(shape, ends).factors(self.factors)),
         }

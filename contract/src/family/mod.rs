@@ -6,6 +6,7 @@
 
 pub mod lessons;
 pub mod matrix_vector;
+pub mod mma_f64;
 pub mod mma_sync;
 pub mod register_tile;
 pub mod simt;
@@ -72,6 +73,20 @@ impl Family {
         Target::from(8, 0),
     )
     .automatic();
+    /// f64 on tensor cores, by `mma.sync` of 8 x 8 x 4: every layout, split-K, alpha and beta.
+    pub const MMA_F64: Self = Self::new(
+        "mma_f64",
+        "f64 on tensor cores: every layout, split-K, alpha and beta",
+        Target::from(8, 0),
+    )
+    .automatic();
+    /// The same by `mma.sync` of 16 x 8 x 8, which Hopper has.
+    pub const MMA_F64_WIDE: Self = Self::new(
+        "mma_f64_wide",
+        "f64 on tensor cores by the wider instructions of Hopper",
+        HOPPER,
+    )
+    .automatic();
     /// Tensor cores, a warpgroup at a time: `wgmma` on what TMA brings to shared memory; every layout, several tiles,
     /// split-K, and C by TMA stores.
     pub const WGMMA: Self = Self::new(
@@ -82,13 +97,15 @@ impl Family {
     .automatic();
 
     /// The families of the library.
-    const LIBRARY: [Self; 7] = [
+    const LIBRARY: [Self; 9] = [
         Self::TILED_STATIC,
         Self::TILED_DYNAMIC,
         Self::REGISTER_TILE,
         Self::SIMT,
         Self::MATRIX_VECTOR,
         Self::MMA_SYNC,
+        Self::MMA_F64,
+        Self::MMA_F64_WIDE,
         Self::WGMMA,
     ];
 
@@ -174,13 +191,15 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 8] = [
+const GROUPS: [&[Kernel]; 10] = [
     &tiled::STATIC,
     &tiled::DYNAMIC,
     &register_tile::KERNELS,
     &simt::KERNELS,
     &matrix_vector::KERNELS,
     &mma_sync::KERNELS,
+    &mma_f64::KERNELS,
+    &mma_f64::WIDE,
     &wgmma::KERNELS,
     &lessons::KERNELS,
 ];

@@ -175,9 +175,14 @@ impl fmt::Display for PlanError {
                 "{family} cannot split K {requested} ways; nearest: 1; {} splits it any number of ways",
                 Family::SIMT
             ),
-            PlanError::NoFactors { dtype: DType::F64, .. } => {
-                f.write_str("no kernel for f64 has alpha and beta; the CPU scales products of f64")
-            }
+            PlanError::NoFactors {
+                family,
+                dtype: DType::F64,
+            } => write!(
+                f,
+                "no kernel of {family} for f64 has alpha and beta; {} has, from compute capability 8.0 on, and the CPU",
+                Family::MMA_F64
+            ),
             PlanError::NoFactors { family, dtype } => {
                 write!(
                     f,

@@ -190,7 +190,7 @@ impl Plan {
 
     /// The parameters of a launch of so many products, without addresses and epilogue. With groups of rows a launch has
     /// all of them.
-    pub fn params<E>(&self, products: u32, [alpha, beta]: [f32; 2]) -> GemmParams<E> {
+    pub fn params<E>(&self, products: u32, factors: [f64; 2]) -> GemmParams<E> {
         let null = core::ptr::null_mut();
         let [stride_a, stride_b, stride_c] = self.taken.batch().strides;
         GemmParams {
@@ -202,8 +202,9 @@ impl Plan {
             } else {
                 products
             },
-            alpha,
-            beta,
+            alpha: factors[0] as f32,
+            beta: factors[1] as f32,
+            factors_f64: factors,
             splits: self.splits,
             k_per_split: candidates::k_per_split(&self.shape, &self.kernel, self.splits),
             tile_width: self.kernel.tile.n,

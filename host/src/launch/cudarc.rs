@@ -50,7 +50,7 @@ pub struct Slices<'s, T, C = T> {
     /// The workspace, where the product takes one: [`Prepared::cudarc_workspace`] allocates it.
     pub workspace: Option<&'s mut dyn DevicePtrMut<u8>>,
     /// Alpha and beta.
-    pub factors: Factors,
+    pub factors: Factors<f64>,
 }
 
 impl<'s, T, C> Slices<'s, T, C> {

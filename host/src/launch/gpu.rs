@@ -164,7 +164,7 @@ impl Gpu {
             )));
         }
         let prepared = self.prepared::<T, C, _>(plan, problem)?;
-        let [alpha, beta] = epilogue.factors.of_call();
+        let [alpha, beta] = epilogue.factors.to_f64();
         let mut workspace = self.workspace.borrow_mut();
         let operands = Operands {
             a: a.as_device_ptr().as_raw(),

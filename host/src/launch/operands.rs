@@ -36,8 +36,8 @@ pub struct Operands {
     pub group_ends: CUdeviceptr,
     /// The workspace.
     pub workspace: Workspace,
-    /// Alpha and beta.
-    pub factors: Factors,
+    /// Alpha and beta; rounded to f32 for products that are summed in f32.
+    pub factors: Factors<f64>,
 }
 
 impl Operands {
@@ -77,7 +77,7 @@ impl Operands {
     }
 
     /// With alpha and beta.
-    pub fn factors(mut self, factors: Factors) -> Self {
+    pub fn factors(mut self, factors: Factors<f64>) -> Self {
         self.factors = factors;
         self
     }

@@ -269,7 +269,7 @@ impl Prepared {
             group_ends: with_exposed_provenance(operands.group_ends as usize),
             activation: self.epilogue.activation,
             output: self.epilogue.output,
-            ..plan.params(grid.products_per_launch(), factors.of_call())
+            ..plan.params(grid.products_per_launch(), factors.to_f64())
         };
         let clears = workspace.has_counters && operands.workspace.counters == Counters::Unknown;
         // A launch begins early only while another kernel ends.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tilewright_contract::{Family, Kernel};
+use tilewright_contract::{DType, Family, Kernel};
 
 use crate::element::Accumulator;
 use crate::error::{Error, Result};
@@ -46,12 +46,6 @@ impl<F: Accumulator> Factors<F> {
         [self.alpha, self.beta].map(|factor| factor.to_f64() + 0.0)
     }
 
-    /// Alpha and beta for the kernels that have them, all of which sum in f32. Of f64 there is none:
-    /// [`check`](Self::check) has let 1 and 0 pass alone.
-    pub(crate) fn of_call(self) -> [f32; 2] {
-        self.to_f64().map(|factor| factor as f32)
-    }
-
     /// Refuses a kernel that cannot scale.
     pub(crate) fn check(self, kernel: &Kernel) -> Result<()> {
         if self.is_product() || kernel.supports.alpha_beta {
@@ -62,7 +56,11 @@ impl<F: Accumulator> Factors<F> {
             kernel.symbol,
             self.alpha,
             self.beta,
-            Family::SIMT
+            if kernel.dtype == DType::F64 {
+                Family::MMA_F64
+            } else {
+                Family::SIMT
+            }
         )))
     }
 }

@@ -9,7 +9,7 @@ use crate::ptx::convert;
 use crate::ptx::mma::MmaElement;
 
 /// An accumulator: f32, or f64 for f64 elements.
-pub trait Accumulator: Copy + Add<Output = Self> + Mul<Output = Self> {
+pub trait Accumulator: Pod + Add<Output = Self> + Mul<Output = Self> {
     /// Zero.
     const ZERO: Self;
 }

@@ -6,6 +6,7 @@ use cuda_views::GlobalMut;
 use tilewright_contract::GemmParams;
 use tilewright_contract::split_k::{GROUP, GROUP_SHIFT};
 
+use crate::block::element::Accumulator;
 use crate::block::unroll::unrolled;
 
 /// The part of C and of K that a thread group computes.
@@ -74,9 +75,9 @@ impl ThreadGroup for WholeCta {
 #[inline(always)]
 // Accumulators are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn reduce<E, const M: usize, const N: usize>(
+pub unsafe fn reduce<E, A: Accumulator, const M: usize, const N: usize>(
     group: &impl ThreadGroup,
-    acc: &mut [[f32; N]; M],
+    acc: &mut [[A; N]; M],
     split: SplitTile,
     params: &GemmParams<E>,
 ) -> bool {
@@ -92,7 +93,7 @@ pub unsafe fn reduce<E, const M: usize, const N: usize>(
     let slot_elem = |slot: u32| (slot as usize * tiles as usize + tile as usize) * (M * N * threads) + t as usize;
     // SAFETY: the caller's promise.
     let workspace = unsafe {
-        GlobalMut::new_with(params.workspace, || {
+        GlobalMut::new_with(params.workspace.cast::<A>(), || {
             splits as usize * tiles as usize * (M * N * threads)
         })
     };
@@ -143,7 +144,7 @@ pub unsafe fn reduce<E, const M: usize, const N: usize>(
             }
             unrolled!(const M, at most 16, |i| {
                 for j in 0..N {
-                    acc[i][j] = 0.0;
+                    acc[i][j] = A::ZERO;
                 }
             });
             let mut from = first;
@@ -153,7 +154,7 @@ pub unsafe fn reduce<E, const M: usize, const N: usize>(
                 unsafe {
                     unrolled!(const M, at most 16, |i| {
                         for j in 0..N {
-                            acc[i][j] += workspace.get(at + (i * N + j) * threads);
+                            acc[i][j] = acc[i][j] + workspace.get(at + (i * N + j) * threads);
                         }
                     });
                 }

@@ -8,17 +8,20 @@
 //! | [`simt_kernels`] | f32 by FMA: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
 //! | [`matrix_vector`] | C of one column or row: enough loads in flight | none, or static, 4096 bytes |
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
+//! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores: every layout, split-K, alpha and beta | dynamic, 4 stages |
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
 //!
 //! `pad_rows` pads an operand with an unaligned leading dimension for the tensor-core kernels.
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
 //! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
-//! memory it takes. The bodies (`tiled`, `simt`, `mma_sync`, `wgmma`) are compiled for every crate that builds on this
+//! memory it takes. The bodies (`tiled`, `simt`, `mma_sync`, `mma_f64`, `wgmma`) are compiled for every crate that builds on this
 //! one, the entry points for a module of PTX of their target.
 
 use cfg_if::cfg_if;
 
+#[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy", feature = "wgmma"))]
+pub mod mma_f64;
 pub mod mma_sync;
 pub mod simt;
 pub mod tiled;
@@ -40,12 +43,14 @@ cfg_if! {
         not(target_arch = "nvptx64"),
         all(feature = "async_copy", not(any(feature = "library", feature = "wgmma")))
     ))] {
+        pub mod mma_f64_kernels;
         pub mod mma_sync_kernels;
         pub mod simt_kernels;
     }
 }
 cfg_if! {
     if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "wgmma", not(feature = "library"))))] {
+        pub mod mma_f64_wide_kernels;
         pub mod wgmma_kernels;
     }
 }

@@ -12,6 +12,7 @@ pub mod griddepcontrol;
 pub mod ldmatrix;
 pub mod mbarrier;
 pub mod mma;
+pub mod mma_f64;
 pub mod named_barrier;
 pub mod optimization_barrier;
 pub mod setmaxnreg;

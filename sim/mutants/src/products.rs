@@ -13,7 +13,7 @@ use crate::table::Product;
 const EXACT_IN_F16: f32 = 2048.0;
 const EXACT_IN_F32: f32 = 16_777_216.0;
 
-/// The launch of an entry point of `f32` or `f16`, as it is planned for a device of 9.0.
+/// The launch of an entry point of `f32`, `f64` or `f16`, as it is planned for a device of 9.0.
 ///
 /// The elements are small integers, so that every order of the sum gives the same result, and none of them is 0, so
 /// that a skipped element shows. The padding up to the leading dimensions has values that no element has.
@@ -25,6 +25,7 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
     let plan = planned(kernel, product, &shape)?;
     let data: fn(Vec<f32>) -> Data = match kernel.dtype {
         DType::F32 => Data::F32,
+        DType::F64 => |data| Data::F64(data.into_iter().map(f64::from).collect()),
         DType::F16 => |data| Data::F16(data.into_iter().map(f16::from_f32).collect()),
         other => return Err(format!("{} is of {other}", kernel.symbol)),
     };

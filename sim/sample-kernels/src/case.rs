@@ -7,6 +7,8 @@ use half::f16;
 pub enum Data {
     /// Single precision.
     F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
     /// Half precision.
     F16(Vec<f16>),
     /// 32-bit words.
@@ -29,6 +31,7 @@ impl Data {
     /// Bytes of an element.
     pub const fn element_bytes(&self) -> usize {
         match self {
+            Self::F64(_) => 8,
             Self::F32(_) | Self::U32(_) => 4,
             Self::F16(_) | Self::U16(_) => 2,
         }
@@ -38,6 +41,7 @@ impl Data {
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::F32(data) => bytemuck::cast_slice(data),
+            Self::F64(data) => bytemuck::cast_slice(data),
             Self::F16(data) => bytemuck::cast_slice(data),
             Self::U32(data) => bytemuck::cast_slice(data),
             Self::U16(data) => bytemuck::cast_slice(data),
@@ -48,6 +52,7 @@ impl Data {
     fn show(&self, bytes: &[u8]) -> String {
         match self {
             Self::F32(_) => format!("{:?}", bytemuck::pod_read_unaligned::<f32>(bytes)),
+            Self::F64(_) => format!("{:?}", bytemuck::pod_read_unaligned::<f64>(bytes)),
             Self::F16(_) => format!("{:?}", bytemuck::pod_read_unaligned::<f16>(bytes)),
             Self::U32(_) => bytemuck::pod_read_unaligned::<u32>(bytes).to_string(),
             Self::U16(_) => bytemuck::pod_read_unaligned::<u16>(bytes).to_string(),

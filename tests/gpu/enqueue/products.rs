@@ -28,7 +28,7 @@ type Buffers = [DeviceBuffer<u8>; 5];
 pub struct Product {
     pub name: &'static str,
     pub prepared: Prepared,
-    factors: Factors,
+    factors: Factors<f64>,
     /// What the buffers hold before a call.
     inputs: Vec<Buffers>,
     /// The bytes of C after, each compared with the reference.
@@ -184,7 +184,7 @@ pub fn product<T: Element, C: OutputOf<T>>(
         ]);
         outputs.push(rounded_bytes(&c));
     }
-    let [alpha, beta] = [epilogue.factors.alpha, epilogue.factors.beta].map(|factor| factor.to_f64() as f32);
+    let [alpha, beta] = [epilogue.factors.alpha, epilogue.factors.beta].map(|factor| factor.to_f64());
     Ok(Product {
         name,
         prepared,
@@ -283,10 +283,10 @@ pub fn every_kind(gpu: &Gpu) -> Result<Vec<Product>, Failed> {
         )?,
         product::<f64, f64>(
             gpu,
-            "f64",
-            GemmShape::packed(33, 35, 31)?,
-            plain::<f64>(),
-            &policy(Family::TILED_DYNAMIC, 0),
+            "f64, B transposed, alpha and beta, split-K",
+            GemmShape::packed_transposed(33, 35, 310, [Transpose::No, Transpose::Yes])?,
+            plain::<f64>().alpha(0.1).beta(-1.5),
+            &policy(Family::MMA_F64, 3),
         )?,
         product::<f16, f16>(
             gpu,

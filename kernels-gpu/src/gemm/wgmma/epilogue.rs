@@ -127,9 +127,9 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
             // As rows of 8.
             let first = acc.as_mut_ptr();
             let is_complete = match const { ACCUMULATORS } {
-                32 => reduce::<E, 4, 8>(&warpgroup, &mut *first.cast(), split, params),
-                64 => reduce::<E, 8, 8>(&warpgroup, &mut *first.cast(), split, params),
-                _ => reduce::<E, 12, 8>(&warpgroup, &mut *first.cast(), split, params),
+                32 => reduce::<E, f32, 4, 8>(&warpgroup, &mut *first.cast(), split, params),
+                64 => reduce::<E, f32, 8, 8>(&warpgroup, &mut *first.cast(), split, params),
+                _ => reduce::<E, f32, 12, 8>(&warpgroup, &mut *first.cast(), split, params),
             };
             if !is_complete {
                 return;

@@ -199,6 +199,28 @@ pub static KERNELS: &[Kernel] = &[
             ..product([260, 200, 140])
         }
     ),
+    // More k-tiles than stages; a residue along K.
+    gemm!(
+        "mma_f64_nn2_64x64_f64",
+        "block/pipeline.rs" "block/split_k.rs" "gemm/mma_f64",
+        "mma_f64_kernels.rs",
+        Product {
+            gaps: [2, 4, 3],
+            ..product([70, 40, 102])
+        }
+    ),
+    Kernel {
+        module: Module::Wgmma,
+        ..gemm!(
+            "mma_f64_wide_nt2_64x64_f64",
+            "block/pipeline.rs" "block/split_k.rs" "gemm/mma_f64",
+            "mma_f64_wide_kernels.rs",
+            Product {
+                gaps: [2, 4, 3],
+                ..product([70, 40, 102])
+            }
+        )
+    },
     // More k-tiles than stages, fewer rows and columns than a tile; C's rows do not allow TMA stores.
     wgmma_launch!(
         "wgmma_ring",

@@ -6,6 +6,7 @@ mod async_copies;
 mod barriers;
 mod batches;
 mod clusters;
+mod f64;
 mod kernels;
 mod launches;
 mod lessons;
@@ -231,6 +232,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         barriers::ROWS,
         batches::ROWS,
         clusters::ROWS,
+        f64::ROWS,
         launches::ROWS,
         lessons::ROWS,
         lines::ROWS,

@@ -83,7 +83,7 @@ pub const ROWS: &[Row] = &[
         id: "slices_own_sums_twice",
         kernel: KERNEL,
         what: "the last CTA adds its own accumulators twice",
-        edits: &[reduction("                    acc[i][j] = 0.0;\n", "\n")],
+        edits: &[reduction("                    acc[i][j] = A::ZERO;\n", "\n")],
         expect: Expect::Mismatch,
         ..ROW
     },

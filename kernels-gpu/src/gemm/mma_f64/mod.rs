@@ -1,0 +1,221 @@
+//! The body of the families `mma_f64` and `mma_f64_wide`: f64 on tensor cores.
+//!
+//! ```text
+//! load k-tiles 0 .. STAGES - 1, one group each
+//! for each k-tile:
+//!     wait for its loads; barrier             RAW: its stage is full; WAR: the stage before is drained
+//!     start the loads of k-tile + STAGES - 1 into the stage before
+//!     for each k-block, 8 of k:
+//!         load the fragments
+//!         acc += mma of the fragments
+//! C = alpha * acc + beta * C
+//! ```
+//!
+//! An mma takes 16 cycles of a tensor core and a k-block of a warp 16 of them, so that one warp's loads of fragments are
+//! hidden by the other's mma, and fragments are in registers once. Shapes (elements): [`F64Tile`].
+
+mod entry;
+mod loader;
+
+use cuda_std::{shared, thread};
+use cuda_views::{Global, GlobalMut, Shared};
+use tilewright_contract::{F64Tile, GemmParams, RasterTile, span_elems};
+
+use crate::block::batch;
+use crate::block::major::{OperandMajor, span};
+use crate::block::pipeline::CpAsyncPipeline;
+use crate::block::split_k::{SplitTile, WholeCta, reduce};
+use crate::block::unroll::unrolled;
+use crate::ptx::mma_f64::{FragmentA, FragmentB, FragmentC, MmaF64};
+use crate::ptx::{async_copy, ctaid, optimization_barrier};
+pub(crate) use entry::entry_points;
+use loader::{FragmentLoader, GmemLoader, OperandTile};
+
+/// A tile as a type, so that its numbers are constants of the kernel.
+pub trait Tile {
+    /// The geometry.
+    const TILE: F64Tile;
+}
+
+/// Accumulators of a lane, for each MMA atom.
+type Accumulators<const M: usize, const N: usize> = [[FragmentC; N]; M];
+
+/// Computes this CTA's tile of C, or its split of it. `M` and `N`: 16-row and 8-column MMA atoms of a warp.
+///
+/// # Safety
+/// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory; workspace and
+///   counters are as [`reduce`] asks for.
+/// - A and B start at multiples of what one load takes, and so are their leading dimensions, strides, and extents along
+///   the contiguous index.
+/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split
+///   along x, and has a row along y for each product.
+/// - `k_per_split` is a multiple of the tile's k; `splits * k_per_split` is at least `k`. 256 rows of an operand span
+///   less than 2^32 elements.
+#[inline(always)]
+pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
+    params: &GemmParams<f64>,
+) {
+    const { assert!(M as u32 * F64Tile::ATOM[0] == T::TILE.warp_m && N as u32 * F64Tile::ATOM[1] == T::TILE.warp_n) };
+    let tile = const { T::TILE.checked() };
+    let args = params.args();
+    let t = thread::thread_idx_x();
+    let (warp, lane) = (t / 32, t % 32);
+    let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
+    let group_m = const { RasterTile::group_m(T::TILE.m) };
+    let at = RasterTile::of_block(thread::block_idx_x(), tiles_m, tiles_n, group_m);
+    let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
+    let (warp_row, warp_column) = (warp % tile.warps_m() * tile.warp_m, warp / tile.warps_m() * tile.warp_n);
+    let k_begin = at.split * params.k_per_split;
+    let k_end = args.k.min(k_begin + params.k_per_split);
+
+    let pipeline = const {
+        CpAsyncPipeline {
+            stages: T::TILE.stages,
+            stage_elems: T::TILE.stage_elems(),
+        }
+    };
+    // SAFETY: the allocation holds all stages. It is aligned to 16 bytes, more than the type asks for.
+    let stages = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>().cast::<f64>(), pipeline.elems()) };
+    let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
+    // SAFETY: the matrices are as `params` says.
+    let (from_a, from_b) = unsafe {
+        (
+            Global::new_with(batch::a(params), || span::<LA>(args.m, args.k, args.lda)),
+            Global::new_with(batch::b(params), || span::<LB>(args.n, args.k, args.ldb)),
+        )
+    };
+    let mut loader_a = GmemLoader::new::<LA>(from_a, tile_a, t, [row, args.m, args.lda], k_begin);
+    let mut loader_b = GmemLoader::new::<LB>(from_b, tile_b, t, [column, args.n, args.ldb], k_begin);
+    // A's and B's part of a stage.
+    // SAFETY: the stage is in the pipeline.
+    let parts = |stage: u32| unsafe {
+        (
+            stages.part(stage as usize, tile.a_elems() as usize),
+            stages.part((stage + tile.a_elems()) as usize, tile.b_elems() as usize),
+        )
+    };
+    // What is left along K for the k-tile that is loaded, and its stage.
+    let mut left = k_end.saturating_sub(k_begin);
+    let mut load_stage = 0;
+    macro_rules! load_k_tile {
+        () => {
+            // SAFETY: the stage is in the pipeline. At first nobody has used it; later the last barrier has drained it.
+            unsafe {
+                let (to_a, to_b) = parts(load_stage);
+                loader_a.load::<LA>(tile_a, to_a, left);
+                loader_b.load::<LB>(tile_b, to_b, left);
+            }
+            async_copy::commit();
+            loader_a.advance::<LA>(tile_a);
+            loader_b.advance::<LB>(tile_b);
+            // Past the end, zeros are loaded.
+            left = left.saturating_sub(tile.k);
+            load_stage = pipeline.next(load_stage);
+        };
+    }
+    let mut stage = 0;
+    while stage + 1 < tile.stages {
+        load_k_tile!();
+        stage += 1;
+    }
+
+    let fragments_a = FragmentLoader::new::<LA>(tile_a, warp_row, lane);
+    let fragments_b = FragmentLoader::new::<LB>(tile_b, warp_column, lane);
+    let mut acc: Accumulators<M, N> = [[[0.0; 4]; N]; M];
+    let mut stage = 0;
+    let mut k = k_begin;
+    while k < k_end {
+        pipeline.wait();
+        // RAW: every thread's loads of this k-tile are there. WAR: no thread reads the stage before any more, which the
+        // next loads write.
+        thread::sync_threads();
+        load_k_tile!();
+        let (from_a, from_b) = parts(stage);
+        unrolled!(const T::TILE.k / F64Tile::ATOM[2], |k_block| {
+            // SAFETY: the stage is in the pipeline and full; the whole warp is here.
+            unsafe {
+                let of_a = |eight: u32, four: u32| fragments_a.load::<LA>(tile_a, from_a, eight, 2 * k_block + four);
+                let of_b = |eight: u32, four: u32| fragments_b.load::<LB>(tile_b, from_b, eight, 2 * k_block + four);
+                let a: [FragmentA; M] = core::array::from_fn(|i| {
+                    let [upper, lower] = [2 * i as u32, 2 * i as u32 + 1];
+                    [of_a(upper, 0), of_a(lower, 0), of_a(upper, 1), of_a(lower, 1)]
+                });
+                let b: [FragmentB; N] = core::array::from_fn(|j| [of_b(j as u32, 0), of_b(j as u32, 1)]);
+                unrolled!(const M, |i| {
+                    unrolled!(const N, |j| I::mma(&mut acc[i][j], a[i], b[j]));
+                });
+            }
+        });
+        stage = pipeline.next(stage);
+        k += tile.k;
+    }
+
+    let first_row = row + warp_row + lane / 4;
+    let first_column = column + warp_column + 2 * (lane % 4);
+    // SAFETY: the caller's promise; the elements are this lane's.
+    unsafe { store::<T, M, N>(acc, [first_row, first_column], params) };
+}
+
+/// Stores a lane's accumulators, two neighbors of two rows of each MMA atom; with split-K the CTA that holds the sum of
+/// all splits does.
+///
+/// # Safety
+/// `params` is as for [`gemm`]; the first element is the lane's. Every thread of the CTA calls this.
+#[inline(always)]
+unsafe fn store<T: Tile, const M: usize, const N: usize>(
+    mut acc: Accumulators<M, N>,
+    [first_row, first_column]: [u32; 2],
+    params: &GemmParams<f64>,
+) {
+    if const { T::TILE.supports_split_k() } && params.splits > 1 {
+        let tile = const { T::TILE };
+        // Computed again, as in `simt`.
+        let cta = thread::block_idx_x() + optimization_barrier::zero();
+        let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
+        let split = SplitTile {
+            tile: cta % tiles.max(1) + ctaid::y() * tiles,
+            tiles: tiles * params.batch,
+            split: cta / tiles.max(1),
+            splits: params.splits,
+            threads: tile.threads(),
+        };
+        const { assert!(!T::TILE.supports_split_k() || M * N == 8, "accumulators of 8 MMA atoms") };
+        // SAFETY: as many accumulators, a row for each atom; the caller's promise.
+        let is_complete = unsafe { reduce::<_, f64, 8, 4>(&WholeCta, &mut *acc.as_mut_ptr().cast(), split, params) };
+        if !is_complete {
+            return;
+        }
+    }
+    let (m, n, ld) = (params.m, params.n, params.ldc as usize);
+    let c = batch::c::<f64, f64>(params);
+    let is_vec2 = n.is_multiple_of(2) && ld.is_multiple_of(2) && c.addr().is_multiple_of(16);
+    // SAFETY: C is as `params` says.
+    let c = unsafe { GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld)) };
+    let [alpha, beta] = params.factors_f64;
+    unrolled!(const M, |i| {
+        unrolled!(const N, |j| {
+            unrolled!(2, at most 2, |half| {
+                let row = first_row + 16 * i as u32 + 8 * half as u32;
+                let column = first_column + 8 * j as u32;
+                let index = row as usize * ld + column as usize;
+                let sums = [alpha * acc[i][j][2 * half], alpha * acc[i][j][2 * half + 1]];
+                // SAFETY: inside C; no other thread accesses these elements. With `is_vec2` n is even: both are inside
+                // or none.
+                unsafe {
+                    if is_vec2 {
+                        if row < m && column < n {
+                            let source = if beta == 0.0 { [0.0; 2] } else { c.get_vec::<2>(index).map(|c| beta * c) };
+                            c.set_vec(index, [sums[0] + source[0], sums[1] + source[1]]);
+                        }
+                    } else {
+                        unrolled!(2, at most 2, |next| {
+                            let inside = row < m && column + (next as u32) < n;
+                            let source = if beta == 0.0 { 0.0 } else { beta * c.get_if(inside, || index + next, 0.0) };
+                            c.set_if(inside, || index + next, || sums[next] + source);
+                        });
+                    }
+                }
+            });
+        });
+    });
+}
