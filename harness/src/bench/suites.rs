@@ -19,13 +19,14 @@ pub struct Suite {
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("squares", include_str!("suites/squares.csv")),
     ("shapes", include_str!("suites/shapes.csv")),
     (Suite::LESSONS, include_str!("suites/lessons.csv")),
     ("layouts", include_str!("suites/layouts.csv")),
     ("half", include_str!("suites/half.csv")),
     ("half-shapes", include_str!("suites/half-shapes.csv")),
+    ("double", include_str!("suites/double.csv")),
     ("batches", include_str!("suites/batches.csv")),
     ("twins", include_str!("suites/twins.csv")),
     (Suite::CPU, include_str!("suites/cpu.csv")),
@@ -177,6 +178,7 @@ mod tests {
             ("layouts", 8),
             ("half", 24),
             ("half-shapes", 30),
+            ("double", 11),
             ("batches", 12),
             ("twins", 18),
             ("cpu", 3),

@@ -16,6 +16,7 @@ part_shapes() { suite shapes; }
 part_layouts() { suite layouts; }
 part_half() { suite half; }
 part_half_shapes() { suite half-shapes; }
+part_double() { suite double; }
 part_batches() { suite batches; }
 part_twins() {
     local folder status

@@ -17,12 +17,13 @@ pub const CHECKS: &str = "checks";
 pub const OF_EACH: [&str; 6] = ["test", "memcheck", "initcheck", "synccheck", "racecheck", "occupancy"];
 
 /// The suites against libraries, and what each is.
-pub const SUITES: [(&str, &str); 6] = [
+pub const SUITES: [(&str, &str); 7] = [
     ("squares", "f32, cubes"),
     ("shapes", "f32, 30 other shapes"),
     ("layouts", "f32, transposed operands"),
     ("half", "f16 and bf16, cubes"),
     ("half-shapes", "bf16, transformer layers, few tokens, residues"),
+    ("double", "f64, cubes and other shapes"),
     ("batches", "strided batches in bf16 and f32"),
 ];
 
@@ -34,7 +35,15 @@ const BLOCKS: [Block; 5] = [
     (
         "suites",
         suites,
-        &["squares", "shapes", "layouts", "half", "half-shapes", "batches"],
+        &[
+            "squares",
+            "shapes",
+            "layouts",
+            "half",
+            "half-shapes",
+            "double",
+            "batches",
+        ],
     ),
     ("twins", twins, &["twins"]),
     (CHECKS, checks, &[CHECKS]),

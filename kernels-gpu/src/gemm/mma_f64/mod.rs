@@ -2,17 +2,19 @@
 //!
 //! ```text
 //! load k-tiles 0 .. STAGES - 1, one group each
-//! for each k-tile:
-//!     wait for its loads; barrier             RAW: its stage is full; WAR: the stage before is drained
-//!     start the loads of k-tile + STAGES - 1 into the stage before
-//!     for each k-block, 8 of k:
-//!         load the fragments
-//!         acc += mma of the fragments
+//! wait for the first; barrier                     RAW: stage 0 is full
+//! load the fragments of its first k-block
+//! for each k-tile, for each of its k-blocks, 8 of k:
+//!     acc += mma of its fragments, but for the last row
+//!     in the first: start the loads of k-tile + STAGES - 1
+//!     in the last: wait for the next k-tile; barrier  RAW: its stage is full; WAR: this one is drained
+//!     load the fragments of the next k-block
+//!     acc += mma of the last row
 //! C = alpha * acc + beta * C
 //! ```
 //!
-//! An mma takes 16 cycles of a tensor core and a k-block of a warp 16 of them, so that one warp's loads of fragments are
-//! hidden by the other's mma, and fragments are in registers once. Shapes (elements): [`F64Tile`].
+//! The tensor cores have the mma of a last row to do while the warps meet at the barrier and load what comes after it:
+//! with fragments in registers once, they stood still in the meantime. Shapes (elements): [`F64Tile`].
 
 mod entry;
 mod loader;
@@ -121,32 +123,50 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
 
     let fragments_a = FragmentLoader::new::<LA>(tile_a, warp_row, lane);
     let fragments_b = FragmentLoader::new::<LB>(tile_b, warp_column, lane);
+    let fragments = |stage: u32, k_block: u32| {
+        let (from_a, from_b) = parts(stage);
+        // SAFETY: each is called for a stage that is in the pipeline and full.
+        let of_a = |eight: u32, four: u32| unsafe { fragments_a.load::<LA>(tile_a, from_a, eight, 2 * k_block + four) };
+        let of_b = |eight: u32, four: u32| unsafe { fragments_b.load::<LB>(tile_b, from_b, eight, 2 * k_block + four) };
+        let a: [FragmentA; M] = core::array::from_fn(|i| {
+            let [upper, lower] = [2 * i as u32, 2 * i as u32 + 1];
+            [of_a(upper, 0), of_a(lower, 0), of_a(upper, 1), of_a(lower, 1)]
+        });
+        let b: [FragmentB; N] = core::array::from_fn(|j| [of_b(j as u32, 0), of_b(j as u32, 1)]);
+        (a, b)
+    };
     let mut acc: Accumulators<M, N> = [[[0.0; 4]; N]; M];
     let mut stage = 0;
     let mut k = k_begin;
+    pipeline.wait();
+    // RAW: every thread's loads of the first k-tile are there.
+    thread::sync_threads();
+    let mut next = fragments(stage, 0);
     while k < k_end {
-        pipeline.wait();
-        // RAW: every thread's loads of this k-tile are there. WAR: no thread reads the stage before any more, which the
-        // next loads write.
-        thread::sync_threads();
-        load_k_tile!();
-        let (from_a, from_b) = parts(stage);
         unrolled!(const T::TILE.k / F64Tile::ATOM[2], |k_block| {
-            // SAFETY: the stage is in the pipeline and full; the whole warp is here.
-            unsafe {
-                let of_a = |eight: u32, four: u32| fragments_a.load::<LA>(tile_a, from_a, eight, 2 * k_block + four);
-                let of_b = |eight: u32, four: u32| fragments_b.load::<LB>(tile_b, from_b, eight, 2 * k_block + four);
-                let a: [FragmentA; M] = core::array::from_fn(|i| {
-                    let [upper, lower] = [2 * i as u32, 2 * i as u32 + 1];
-                    [of_a(upper, 0), of_a(lower, 0), of_a(upper, 1), of_a(lower, 1)]
-                });
-                let b: [FragmentB; N] = core::array::from_fn(|j| [of_b(j as u32, 0), of_b(j as u32, 1)]);
-                unrolled!(const M, |i| {
-                    unrolled!(const N, |j| I::mma(&mut acc[i][j], a[i], b[j]));
-                });
-            }
+            let (a, b) = next;
+            unrolled!(const M, |i| {
+                // Before the last row of mma, which then have both loads' time; the registers of A's other rows are
+                // free by now.
+                if i + 1 == M {
+                    if k_block == 0 {
+                        load_k_tile!();
+                    }
+                    if k_block + 1 < const { T::TILE.k / F64Tile::ATOM[2] } {
+                        next = fragments(stage, k_block + 1);
+                    } else {
+                        stage = pipeline.next(stage);
+                        pipeline.wait();
+                        // RAW: every thread's loads of the next k-tile are there. WAR: no thread reads the stage before
+                        // any more, which the next loads write.
+                        thread::sync_threads();
+                        next = fragments(stage, 0);
+                    }
+                }
+                // SAFETY: the whole warp is here.
+                unrolled!(const N, |j| unsafe { I::mma(&mut acc[i][j], a[i], b[j]) });
+            });
         });
-        stage = pipeline.next(stage);
         k += tile.k;
     }
 
