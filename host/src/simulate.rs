@@ -135,8 +135,8 @@ impl<T> SimulatedProduct<T> {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a slice shorter than its operand, for a plan of another shape or element type, for
-/// what the kernel does not have, for ends of groups that are none of the shape, and for a bias shorter than a row of C; [`Error::Resources`] where this machine has
-/// no memory or no thread to simulate with.
+/// what the kernel does not have, for ends of groups that are none of the shape, and for a bias shorter than a row of
+/// C; [`Error::Resources`] where this machine has no memory or no thread to simulate with.
 pub fn simulate<T: Element, C: OutputOf<T>>(
     plan: &Plan,
     problem: &Gemm<&[T], T::Accumulator>,

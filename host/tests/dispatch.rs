@@ -20,14 +20,15 @@ proptest! {
         let device = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
         let shape = GemmShape::packed(64, n, 64).expect("small");
         let (mut family, mut dtype, mut tile) = (family, dtype, Some(width));
-        // As many steps as a request can have faults of different kinds: type, operands, width, bytes.
-        for _ in 0..=4 {
+        // As many steps as a request can have faults of different kinds: type, operands, layout, width, bytes.
+        for _ in 0..=5 {
             let policy = Policy { family: Some(family), tile, smem_limit: smem.map(Bytes), ..Policy::default() };
             match plan(&shape, dtype, &device, &policy) {
                 Ok(_) => return Ok(()),
                 Err(PlanError::NoSuchWidth { nearest, .. }) => tile = nearest,
                 Err(PlanError::NoSuchType { nearest, .. }) => dtype = nearest,
                 Err(PlanError::NoVector { .. }) => family = Family::SIMT,
+                Err(PlanError::NoSuchLayout { dtype: DType::F64, .. }) => family = Family::MMA_F64,
                 Err(PlanError::SharedMemory { nearest: Some(nearest), .. }) => tile = Some(nearest.tile.n),
                 // Nothing of the kernel fits into what the user allows, and that is said.
                 Err(PlanError::SharedMemory { nearest: None, .. }) => return Ok(()),

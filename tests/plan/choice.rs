@@ -35,7 +35,13 @@ fn automatic_plans_are_simt_and_mma_sync_from_8_0_on_and_wgmma_on_9_0() {
             let planned = tilewright::dispatch::plan(&large(), dtype, &device, &Policy::default());
             planned.expect("fits").kernel().family
         };
-        assert_eq!(family(DType::F64), Family::TILED_DYNAMIC, "{}", device.name);
+        let expected = match device.compute_capability {
+            (9, 0) => Family::MMA_F64_WIDE,
+            // Tensor cores that multiply f64 no faster than the rest of the SM.
+            (7 | 12, _) | (8, 6 | 9) => Family::TILED_DYNAMIC,
+            _ => Family::MMA_F64,
+        };
+        assert_eq!(family(DType::F64), expected, "{}", device.name);
         for dtype in [DType::F16, DType::Bf16] {
             let expected = match device.compute_capability {
                 (9, 0) => Family::WGMMA,

@@ -247,7 +247,7 @@ mod tests {
             for row_elems in [16, 64, 128] {
                 let elem = |lane: u32| {
                     let row = first_row + lane / 4;
-                    row * row_elems + (first + lane % 4 ^ F64Tile::swizzled(row))
+                    row * row_elems + ((first + lane % 4) ^ F64Tile::swizzled(row))
                 };
                 // Banks of 8 bytes.
                 let banks: BTreeSet<_> = (0..16).map(|lane| elem(lane) % 16).collect();

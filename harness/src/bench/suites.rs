@@ -208,7 +208,7 @@ mod tests {
         assert!(
             unknown
                 .to_string()
-                .ends_with("known: squares, shapes, lessons, layouts, half, half-shapes, batches, twins, cpu")
+                .ends_with("known: squares, shapes, lessons, layouts, half, half-shapes, double, batches, twins, cpu")
         );
     }
 

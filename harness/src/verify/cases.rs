@@ -71,7 +71,7 @@ pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Cas
     .collect()
 }
 
-/// Batches of some of these shapes, for a kernel that takes batches: [`batches_of`] its alignment, and of elements of 2
+/// Batches of some of these shapes, for a kernel that takes batches: `batches_of` its alignment, and of elements of 2
 /// bytes one whose matrices begin at odd elements, which are copied first.
 pub fn batches(cases: &[Case], kernel: &Kernel) -> Vec<Case> {
     let mut batches = batches_of(cases, kernel.alignment);

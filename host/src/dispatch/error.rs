@@ -165,10 +165,15 @@ impl fmt::Display for PlanError {
             } => write!(
                 f,
                 "{family} has no kernel for {dtype} with A and B as {}{} and these leading dimensions; {} takes every \
-                 layout of f32",
+                 layout of {}",
                 transpose[0].letter(),
                 transpose[1].letter(),
-                Family::SIMT
+                if *dtype == DType::F64 {
+                    Family::MMA_F64
+                } else {
+                    Family::SIMT
+                },
+                if *dtype == DType::F64 { DType::F64 } else { DType::F32 },
             ),
             PlanError::NoSplitK { family, requested } => write!(
                 f,

@@ -30,9 +30,9 @@ pub struct Operands {
     pub c: CUdeviceptr,
     /// The bias, one element of A's type for each column of C; 0 for none, as the product was prepared.
     pub bias: CUdeviceptr,
-    /// Where each group of rows ends, of a shape with groups: a `u32` each, rows from the first of all, in an order that
-    /// does not fall; 0 for a shape without. The kernel reads them when it runs: a captured graph may have others at
-    /// each replay.
+    /// Where each group of rows ends, of a shape with groups: a `u32` each, rows from the first of all, in an order
+    /// that does not fall; 0 for a shape without. The kernel reads them when it runs: a captured graph may have others
+    /// at each replay.
     pub group_ends: CUdeviceptr,
     /// The workspace.
     pub workspace: Workspace,

@@ -6,77 +6,19 @@
 #[path = "../../../compat/cuda_driver_lazy/tests/common/mod.rs"]
 mod common;
 mod fake;
+mod product;
 
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 
 use common::{fake_driver, is_apart, run_apart};
-use fake::{A, B, BIAS, C, OTHER, PRIMARY, WORKSPACE, calls, context, current, fail_next, stream};
+use fake::{A, B, BIAS, C, OTHER, PRIMARY, WORKSPACE, calls, context, current, fail_next};
 use half::f16;
-use tilewright::dispatch::{Plan, Policy};
-use tilewright::launch::{Buffer, Checks, Counters, Kernels, OperandError, Operands, Prepared};
-use tilewright::{Activation, Error, ErrorKind, Factors, Family, Gemm, GemmShape, Operand, ptx};
-use tilewright_contract::{Alignment, Bytes, DType, Features, Kernel, SmemLayout, SplitK, Storage, Target};
-
-const FAMILY: Family = Family::new("fake_gemm", "it computes nothing", Target::from(7, 5));
-
-/// A kernel with all that a launch tells apart but tensor maps; its PTX is a text with its name.
-static FAKE: Kernel = Kernel {
-    alignment: Alignment::VECTORS_OF_8,
-    smem: SmemLayout {
-        storage: Storage::Dynamic,
-        stages: 4,
-        a_per_stage: Bytes(16_384),
-        b_per_stage: Bytes(16_384),
-        ..SmemLayout::NONE
-    },
-    supports: Features {
-        alpha_beta: true,
-        epilogue: true,
-        batch: true,
-        dependent_launch: true,
-        ..Features::PRODUCT
-    },
-    split_k: Some(SplitK {
-        elems_per_tile: 64 * 64,
-        counters_per_tile: 1,
-    }),
-    ..Kernel::plain(FAMILY, "fake_gemm_f16", DType::F16, [64, 64, 64], 128)
-};
-
-fn stated(shape: GemmShape) -> Gemm<()> {
-    Gemm::new(shape).beta(1.0).bias(()).activation(Activation::Relu)
-}
-
-fn plan(kernels: &Kernels, shape: GemmShape, splits: u32) -> Plan {
-    let policy = Policy {
-        kernel: Some(&FAKE),
-        splits: Some(splits),
-        ..Policy::default()
-    };
-    stated(shape)
-        .plan::<f16, f32>(kernels.profile(), &policy)
-        .expect("it fits")
-}
-
-fn prepare(kernels: &Kernels, splits: u32) -> Prepared {
-    let shape = GemmShape::packed(64, 128, 512).expect("valid");
-    let prepared = kernels.prepare::<f16, f32, _>(&plan(kernels, shape, splits), &stated(shape));
-    prepared.expect("the fake driver has everything")
-}
-
-fn operands(prepared: &Prepared) -> Operands {
-    Operands::new(A, B, C)
-        .bias(BIAS)
-        .workspace(WORKSPACE, prepared.workspace_bytes())
-        .factors(Factors { alpha: 0.5, beta: 2.0 })
-}
-
-fn enqueue(prepared: &Prepared, on: usize, operands: &Operands) -> tilewright::Result<()> {
-    // SAFETY: the fake driver accesses nothing.
-    unsafe { prepared.enqueue(stream(on), operands) }
-}
+use product::{enqueue, operands, plan, prepare, stated};
+use tilewright::dispatch::Policy;
+use tilewright::launch::{Buffer, Checks, Counters, Kernels, OperandError, Operands};
+use tilewright::{Error, ErrorKind, Factors, Family, Gemm, GemmShape, Operand, ptx};
 
 #[test]
 fn calls_are_in_order_and_in_the_context() {
@@ -497,9 +439,7 @@ fn apart_kernels_of_the_table() {
     assert_eq!(calls(), [""; 0]);
     drop(prepared);
     let called = calls();
-    assert!(
-        called.iter().filter(|line| line.starts_with("unload")).count() == 2,
-        "{called:?}"
-    );
+    let unloaded = called.iter().filter(|line| line.starts_with("unload")).count();
+    assert_eq!(unloaded, 3, "and the kernel of groups: {called:?}");
     assert_eq!(called.last().map(String::as_str), Some("release 0"));
 }

@@ -15,8 +15,8 @@
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
 //! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
-//! memory it takes. The bodies (`tiled`, `simt`, `mma_sync`, `mma_f64`, `wgmma`) are compiled for every crate that builds on this
-//! one, the entry points for a module of PTX of their target.
+//! memory it takes. The bodies (`tiled`, `simt`, `mma_sync`, `mma_f64`, `wgmma`) are compiled for every crate that
+//! builds on this one, the entry points for a module of PTX of their target.
 
 use cfg_if::cfg_if;
 

@@ -1,7 +1,7 @@
 //! Loads of A and B into a stage, and of fragments from there.
 //!
-//! The part of an operand in a stage has the rows that the operand has in memory, [swizzled](F64Tile::swizzled): along K
-//! if it is K-major, along M or N, here `mn`, if it is MN-major.
+//! The part of an operand in a stage has the rows that the operand has in memory, [swizzled](F64Tile::swizzled): along
+//! K if it is K-major, along M or N, here `mn`, if it is MN-major.
 
 use cuda_views::{Global, Shared};
 use tilewright_contract::F64Tile;

@@ -127,6 +127,7 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
         let (from_a, from_b) = parts(stage);
         // SAFETY: each is called for a stage that is in the pipeline and full.
         let of_a = |eight: u32, four: u32| unsafe { fragments_a.load::<LA>(tile_a, from_a, eight, 2 * k_block + four) };
+        // SAFETY: likewise.
         let of_b = |eight: u32, four: u32| unsafe { fragments_b.load::<LB>(tile_b, from_b, eight, 2 * k_block + four) };
         let a: [FragmentA; M] = core::array::from_fn(|i| {
             let [upper, lower] = [2 * i as u32, 2 * i as u32 + 1];

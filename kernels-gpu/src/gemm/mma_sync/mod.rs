@@ -45,7 +45,7 @@ pub trait Tile {
 /// # Safety
 /// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory.
 /// - A and B start at multiples of 16 bytes, and their leading dimensions and strides are multiples of 8. 256 of their
-/// rows span less than 2^32 elements.
+///   rows span less than 2^32 elements.
 /// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once
 ///   along x (`params.splits` is 1), and has a row along y for each product; or along x it covers the tiles of all
 ///   [`groups`].

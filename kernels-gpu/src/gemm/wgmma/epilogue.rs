@@ -150,8 +150,8 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
                 apply_epilogue(&mut acc, at, target);
                 alpha = 1.0;
             }
-            // With split-K the other warpgroup may have returned already, with groups it may store without TMA: it would
-            // not arrive at the common barrier.
+            // With split-K the other warpgroup may have returned already, with groups it may store without TMA: it
+            // would not arrive at the common barrier.
             let is_last = is_last && split.splits == 1 && !const { T::TILE.ping_pong || T::TILE.groups };
             store_tma::<E, T, ACCUMULATORS>(&acc, at, alpha, is_last, target.map, warpgroup, elems);
         } else {
