@@ -40,10 +40,11 @@ mod spilling;
 mod trial;
 mod wgmma;
 
+use cust::device::Device;
 use libtest_mimic::{Arguments, Failed};
 use tilewright::launch::Gpu;
 use tilewright::{Error, KERNELS, Kernel};
-use trial::Trial;
+use trial::{Trial, Workers};
 
 /// What a test ends with: any error is a failure.
 type Outcome = Result<(), Failed>;
@@ -61,21 +62,23 @@ fn main() {
     {
         std::process::exit(code);
     }
-    let mut arguments = Arguments::from_args();
-    // One context at a time: tests measure nothing, but they share one device.
-    arguments.test_threads = Some(1);
-    let (missing, capability, device, level) = match Gpu::open(0) {
+    let (missing, capability, device, level, memory_bytes) = match Gpu::open(0) {
         Ok(gpu) => {
             let profile = gpu.profile();
-            (None, profile.compute_capability, profile.name.clone(), gpu.level().arch)
+            let memory_bytes = profile.installed.as_ref().map_or(0, |installed| installed.memory_bytes);
+            let (name, level) = (profile.name.clone(), gpu.level().arch);
+            (None, profile.compute_capability, name, level, memory_bytes)
         }
-        Err(Error::Unavailable(reason)) => (Some(reason), (9, 0), String::new(), ""),
+        Err(Error::Unavailable(reason)) => (Some(reason), (9, 0), String::new(), "", 0),
         Err(error) => {
             eprintln!("the GPU cannot be used: {error}");
             std::process::exit(1);
         }
     };
-    let mut tests = trial::in_workers(all(capability), rows::writer(device, level));
+    let workers = Workers::on(&gpus(&device), memory_bytes);
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(if trial::in_process() { 1 } else { workers.count() });
+    let mut tests = trial::in_workers(all(capability), workers, rows::writer(device, level));
     let needs_mutants = |test: &libtest_mimic::Trial| MADE_OF_MUTANTS.iter().any(|of| test.name().starts_with(of));
     if let Some(reason) = &missing {
         tests = tests.into_iter().map(|test| test.with_ignored_flag(true)).collect();
@@ -93,6 +96,24 @@ fn main() {
         println!("mutants' tests skipped: {skipped} (built without `--features mutants-ptx`)");
     }
     libtest_mimic::run(&arguments, tests).exit();
+}
+
+/// The GPUs of a name, as `CUDA_VISIBLE_DEVICES` names them; the first where there is none.
+fn gpus(name: &str) -> Vec<String> {
+    let count = Device::num_devices().unwrap_or(0);
+    let visible: Vec<String> = match std::env::var("CUDA_VISIBLE_DEVICES") {
+        Ok(list) => list.split(',').map(str::to_owned).collect(),
+        Err(_) => (0..count.max(1)).map(|number| number.to_string()).collect(),
+    };
+    let is_alike = |number: &u32| {
+        let device = Device::get_device(*number);
+        *number == 0 || device.and_then(Device::name).is_ok_and(|of| of == name)
+    };
+    let numbered = (0..).zip(visible);
+    numbered
+        .filter(|(number, _)| is_alike(number))
+        .map(|(_, gpu)| gpu)
+        .collect()
 }
 
 /// What the names of tests begin with that launch kernels of the mutants' PTX.

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::trial::Trial;
 
 pub fn trials() -> Vec<Trial> {
-    vec![
+    let trials = [
         Trial::test("spans::f32_by_simt", || each_layout::<f32>(Some(Family::SIMT), FAR)),
         Trial::test("spans::f16_by_mma_sync", || {
             each_layout::<f16>(Some(Family::MMA_SYNC), FAR)
@@ -23,7 +23,9 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("spans::f16_copied", || {
             each_layout::<f16>(Some(Family::MMA_SYNC), FAR - 1)
         }),
-    ]
+    ];
+    // They take most of a GPU's memory.
+    trials.into_iter().map(Trial::alone).collect()
 }
 
 /// Elements from one row of A and B to the next: as far apart as the pipelined kernels take them, in whole chunks.

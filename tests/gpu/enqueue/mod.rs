@@ -20,7 +20,7 @@ pub fn trials() -> Vec<Trial> {
         ),
         Trial::test("enqueue::two_streams_from_two_threads", streams::two_threads),
         Trial::test("enqueue::one_workspace_for_one_stream", streams::one_workspace),
-        Trial::test("enqueue::prepares_and_drops_leak_nothing", lifetime::prepares_and_drops),
+        Trial::test("enqueue::prepares_and_drops_leak_nothing", lifetime::prepares_and_drops).alone(),
         Trial::test("enqueue::the_primary_context_is_shared", lifetime::primary_context),
         Trial::test("enqueue::another_context_is_used", lifetime::other_context),
         Trial::test("enqueue::memory_of_every_kind", lifetime::memory_of_every_kind),

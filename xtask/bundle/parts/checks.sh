@@ -111,10 +111,27 @@ part_differential() {
     TILEWRIGHT_DIFFERENTIAL=$bundle/differential run_tests differential::
 }
 
+# The GPUs that processes are spread over: the visible ones, if nobody says which those that are like the first.
+gpus() {
+    if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
+        tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES"
+    else
+        nvidia-smi --query-gpu=index,name --format=csv,noheader | awk -F', ' 'NR == 1 { name = $2 } $2 == name { print $1 } END { if (!NR) print 0 }'
+    fi
+}
+
+# Lets this process see one GPU, by the number that xargs gave it.
+take_gpu() { # number
+    local list
+    mapfile -t list < <(gpus)
+    export CUDA_VISIBLE_DEVICES=${list[$1 % ${#list[@]}]}
+}
+
 # Some kernels under a tool in one process. Where it finds something or comes to no end, each of them alone, so that a row is of one kernel.
 watch_one() { # tool, seconds, kernels...
     local tool=$1 seconds=$2 text rows status kernel options=()
     shift 2
+    take_gpu "${SLOT:-0}"
     [ "$tool" = memcheck ] && options=(--leak-check full)
     text=$(mktemp) rows=$(mktemp)
     TILEWRIGHT_IN_PROCESS=1 TILEWRIGHT_TESTS=$(printf 'kernels::%s\n' "$@") TILEWRIGHT_CHECK=$tool TILEWRIGHT_ROWS=$rows \
@@ -137,9 +154,9 @@ watch_one() { # tool, seconds, kernels...
     rm "$text" "$rows"
 }
 
-# A tool over some kernels: so many processes at a time, so many kernels each.
+# A tool over some kernels: so many processes at a time on a GPU, so many kernels each.
 watched() { # tool, seconds of a process, processes, kernels of a process, kernels
-    local kernels failed
+    local kernels failed processes=$(($3 * $(gpus | wc -l)))
     kernels=$(wanted "$1" "$5")
     # Rows of these kernels that an earlier, unfinished run of the part left.
     for file in "$work/rows/$1".*; do
@@ -148,15 +165,15 @@ watched() { # tool, seconds of a process, processes, kernels of a process, kerne
             !($2 in again)' "$file" >"$file.kept" && mv "$file.kept" "$file"
     done
     [ -n "$kernels" ] || return 0
-    xargs -P "$3" -n "$4" bash "$bundle/run.sh" --watch "$1" "$2" <<<"$kernels" || return 1
+    xargs --process-slot-var=SLOT -P "$processes" -n "$4" bash "$bundle/run.sh" --watch "$1" "$2" <<<"$kernels" || return 1
     failed=$(cat "$work/rows/$1".* | awk -F, '$4 == "failed"' | wc -l)
     echo "$1: $(cat "$work/rows/$1".* | wc -l) kernels, $failed of them failed"
     [ "$failed" -eq 0 ]
 }
 
-part_memcheck() { watched memcheck 240 4 12 "$(all_kernels)"; }
-part_initcheck() { watched initcheck 240 4 12 "$(all_kernels)"; }
-part_synccheck() { watched synccheck 240 4 12 "$(all_kernels)"; }
+part_memcheck() { watched memcheck 240 8 5 "$(all_kernels)"; }
+part_initcheck() { watched initcheck 240 8 5 "$(all_kernels)"; }
+part_synccheck() { watched synccheck 240 8 5 "$(all_kernels)"; }
 
 # The kernels of each part of racecheck, which takes longest by far.
 racecheck_kernels() { # part

@@ -10,6 +10,7 @@ capability() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | t
 mutant() { # folder, seconds, mutant, tool
     local file=$1/$3.$4 command=("$bundle/tests/gpu") status
     [ ! -e "$file" ] || return 0
+    take_gpu "${SLOT:-0}"
     if [ "$4" != alone ]; then
         command=(compute-sanitizer --tool "$4" --error-exitcode 99 --print-limit 3 "${command[@]}")
     fi
@@ -18,7 +19,7 @@ mutant() { # folder, seconds, mutant, tool
     { printf '== %s %s %s\n' "$3" "$4" "$status" && head -c 4000 "$file.out" && echo; } >"$file.new"
     rm "$file.out" && mv "$file.new" "$file"
 }
-export -f mutant
+export -f mutant take_gpu gpus
 export bundle
 
 # Those that have no filed result at their digest.
@@ -45,7 +46,7 @@ part_mutants() {
     for limit in runs:60 hangs:20; do
         while read -r id ends; do
             [ "$ends" = "${limit%:*}" ] && for tool in "${tools[@]}"; do printf '%s\n%s\n' "$id" "$tool"; done
-        done <"$folder/list" | xargs -r -n 2 -P 14 bash -c 'mutant "$@"' mutant "$folder" "${limit#*:}"
+        done <"$folder/list" | xargs -r --process-slot-var=SLOT -n 2 -P $((14 * $(gpus | wc -l))) bash -c 'mutant "$@"' mutant "$folder" "${limit#*:}"
     done
     touch "$folder/ended"
     find "$folder" -name '*.*' | wc -l

@@ -168,6 +168,28 @@ fn each_kernel_gets_a_row_of_its_own() {
 }
 
 #[test]
+fn processes_are_spread_over_the_gpus_of_the_kind() {
+    let bundle = Bundle::new();
+    let program = std::fs::read_to_string(bundle.path("tests/gpu")).expect("readable");
+    let seen = "${CUDA_VISIBLE_DEVICES:-none} s";
+    bundle.write("tests/gpu", &program.replace("0.1 s", seen));
+    let device = std::fs::read_to_string(bundle.path("bin/nvidia-smi")).expect("readable");
+    let three = r#"*index,name*) printf '%s\n' "0, NVIDIA H200" "1, NVIDIA A2" "2, NVIDIA H200" ;; *name,driver*)"#;
+    bundle.write("bin/nvidia-smi", &device.replace("*name,driver*)", three));
+    let (_, said) = bundle.run(&["racecheck-tiled", "kernels"]);
+    let checks = bundle.result("checks.csv");
+    let on = |check: &str| -> Vec<&str> {
+        let rows = checks.lines().filter(|line| line.starts_with(&format!("{check},")));
+        let mut gpus: Vec<_> = rows.filter_map(|row| row.rsplit(',').next()).collect();
+        gpus.sort_unstable();
+        gpus
+    };
+    assert_eq!(on("racecheck"), ["0 s", "2 s"], "{said}");
+    // The tests spread themselves.
+    assert_eq!(on("test"), ["none s"; 3], "{said}");
+}
+
+#[test]
 fn what_is_done_or_filed_is_not_run_again() {
     let bundle = Bundle::new();
     bundle.write(
