@@ -20,7 +20,16 @@ const MUTANTS: [&str; 2] = [
 ];
 
 /// The suites whose kernels dispatch picks, and the results about that choice itself.
-const SUITES: [&str; 7] = ["squares", "shapes", "layouts", "half", "half-shapes", "double", "pick"];
+const SUITES: [&str; 8] = [
+    "squares",
+    "shapes",
+    "layouts",
+    "half",
+    "half-shapes",
+    "double",
+    "batches",
+    "pick",
+];
 
 /// The device that a result was measured on.
 fn profile(device: &str) -> DeviceProfile {
@@ -70,6 +79,10 @@ fn moved(suite: &str) -> Option<[usize; 2]> {
             false => Transpose::No,
         });
         let shape = GemmShape::packed_transposed(extent("m"), extent("n"), extent("k"), transpose).expect("valid");
+        let shape = match &row["batch"] {
+            Value::Null => shape,
+            _ => shape.with_packed_batch(extent("batch")).expect("valid"),
+        };
         let dtype: DType = row["dtype"].as_str().expect("a type").parse().expect("a type");
         let now = plan(&shape, dtype, &device, &Policy::default()).expect("it was launched");
         if let Some(picked) = row["picked"].as_str() {

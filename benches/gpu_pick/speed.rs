@@ -60,6 +60,9 @@ impl Machine {
 /// Less than that is the spread of the times, and each change of a line makes what was measured by dispatch stale.
 const LEAST_GAIN: f64 = 0.005;
 
+/// The least share of a time that must be left for the steps of a kernel for the fit to take it.
+const LEAST_SHARE: f64 = 0.5;
+
 /// Writes the table of coefficients. For each element type it takes those fitted lines with which it chooses better
 /// among the timed candidates ([`best_lines`]), if that is by [`LEAST_GAIN`], else those of `before`. Kernels that were
 /// not timed keep their lines; the line of a timed kernel carries the digest of the PTX that was timed.
@@ -85,11 +88,19 @@ pub fn text(
         let lines = match rows.is_empty() {
             true => kept,
             false => {
-                let (lines, now) = best_lines(&kept, fitted(&rows, dtype, machine)?, |lines| {
+                let fitted = fitted(&rows, dtype, machine)?;
+                // A new tile has no line before, and no other layout's either.
+                let is_new = |line: &&String| {
+                    let kernel = Kernel::named(subject(line)[0]);
+                    kernel.is_some_and(|kernel| before.priced_by(kernel).is_none())
+                };
+                let kept = extended(&kept, &fitted.iter().filter(is_new).cloned().collect::<Vec<_>>());
+                let cost = |lines: &[String]| {
                     let table = format!("arch {}\n{}\n", machine.arch.name, lines.join("\n"));
                     regret(&rows, machine, &Speeds::read(table)?)
-                })?;
-                let then = regret(&rows, machine, before)?;
+                };
+                let then = cost(&kept)?;
+                let (lines, now) = best_lines(&kept, fitted, cost)?;
                 let is_better = now < then - LEAST_GAIN;
                 let which = if is_better { "these" } else { "the lines before" };
                 eprintln!(
@@ -120,6 +131,23 @@ fn subject(line: &str) -> Vec<&str> {
     line.split(' ').take(2).collect()
 }
 
+/// The lines, and those of `from` for other kernels and widths.
+fn extended(lines: &[String], from: &[String]) -> Vec<String> {
+    let is_other = |new: &&String| !lines.iter().any(|line| subject(line) == subject(new));
+    lines.iter().chain(from.iter().filter(is_other)).cloned().collect()
+}
+
+/// Likewise, with those of `from` in place of the lines for the same kernels and widths.
+fn replaced(lines: &[String], from: &[String]) -> Vec<String> {
+    let new = |line: &String| {
+        from.iter()
+            .find(|new| subject(new) == subject(line))
+            .unwrap_or(line)
+            .clone()
+    };
+    extended(&lines.iter().map(new).collect::<Vec<_>>(), from)
+}
+
 /// Of each kernel and width the fitted line or the one before, whichever costs less, and what they cost together. A fit
 /// is of times alone: it may describe a kernel well and still order two kernels wrongly.
 fn best_lines(
@@ -127,21 +155,13 @@ fn best_lines(
     fitted: Vec<String>,
     cost: impl Fn(&[String]) -> Result<f64, Box<dyn Error>>,
 ) -> Result<(Vec<String>, f64), Box<dyn Error>> {
-    let with = |lines: &[String], from: &[String]| -> Vec<String> {
-        let new = |line: &String| from.iter().find(|new| subject(new) == subject(line)).cloned();
-        let others = from
-            .iter()
-            .filter(|new| !lines.iter().any(|line| subject(line) == subject(new)));
-        let replaced = lines.iter().map(|line| new(line).unwrap_or_else(|| line.clone()));
-        replaced.chain(others.cloned()).collect()
-    };
-    let mut lines = with(before, &fitted);
+    let mut lines = replaced(before, &fitted);
     let mut least = cost(&lines)?;
     // Each step costs less than the one before, so this ends.
     loop {
         let mut best = None;
         for other in fitted.iter().chain(before) {
-            let trial = with(&lines, std::slice::from_ref(other));
+            let trial = replaced(&lines, std::slice::from_ref(other));
             let cost = cost(&trial)?;
             if cost < least - 1e-6 {
                 (least, best) = (cost, Some(trial));
@@ -183,8 +203,12 @@ fn fitted(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>,
                 let Some(rounds) = Rounds::new(&work, &shape, resident, machine.product.sms) else {
                     continue;
                 };
-                let besides = LAUNCH_US + reduction_us(&work, &shape);
-                let cycles = (timed.us - besides).max(0.1) * f64::from(machine.product.clock_khz) / 1e3;
+                let left_us = timed.us - LAUNCH_US - reduction_us(&work, &shape);
+                // Where most of the time is a launch and a reduction, what is left says more of their estimate.
+                if left_us < LEAST_SHARE * timed.us {
+                    continue;
+                }
+                let cycles = left_us * f64::from(machine.product.clock_khz) / 1e3;
                 // A choice matters most where a launch fills the device.
                 let weight = if rounds.blocks > 1 { 3.0 } else { 1.0 };
                 samples.push((rounds.factors(), cycles, weight));
