@@ -20,9 +20,9 @@ use crate::{memory, output, simulation};
 /// Multiply two .npy files: C = A · B, or scaled and added to a third
 #[derive(Args)]
 pub struct Command {
-    /// A, m x k: f32, f64 or f16, in C or Fortran order
+    /// A, m x k: f32, f64 or f16, in C or Fortran order; or a batch of matrices, count x m x k
     a: PathBuf,
-    /// B, k x n, of the same type
+    /// B, k x n, of the same type; or a batch. One matrix is multiplied with each of the other's
     b: PathBuf,
     /// The file of A holds A transposed, k x m; it is not transposed back
     #[arg(long)]
@@ -33,7 +33,7 @@ pub struct Command {
     /// Multiply the product by this number
     #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true, value_parser = number)]
     alpha: String,
-    /// Add this matrix, m x n, to the product; of the type of C
+    /// Add this matrix, m x n, to the product; of the type of C, and a batch where that is one
     #[arg(long, value_name = "C0")]
     add: Option<PathBuf>,
     /// Multiply the matrix that is added by this number, without it by 1
@@ -149,6 +149,11 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         )));
     }
     let shape = shape(command, &a, &b)?;
+    let batch = batch(command, &a, &b)?;
+    let shape = match batch {
+        Some(count) => of_batch(&shape, count, [&a, &b])?,
+        None => shape,
+    };
     if let (Some(beta), None) = (&command.beta, &command.add) {
         return Err(Failure::input(format!(
             "--beta {beta} multiplies what --add names, and there is no --add"
@@ -169,7 +174,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             )));
         }
     };
-    let report = compute(&shape, a, b, options, command, destination)?;
+    let extents = batch.into_iter().chain([shape.m(), shape.n()]).collect();
+    let report = compute(&shape, extents, [a, b], options, command, destination)?;
     if json {
         return output::print_json(&report);
     }
@@ -205,11 +211,34 @@ fn shape(command: &Command, a: &Source, b: &Source) -> Result<GemmShape> {
     Ok(shape.map_err(tilewright::Error::from)?)
 }
 
-/// Computes C of type `C` from A and B of type `T`, as their files hold them.
+/// Products of a batch, where A or B is one. As NumPy has it, one matrix is taken for each product.
+fn batch(command: &Command, a: &Source, b: &Source) -> Result<Option<usize>> {
+    match (a.batch(), b.batch()) {
+        (Some(of_a), Some(of_b)) if of_a != of_b && of_a != 1 && of_b != 1 => Err(Failure::input(format!(
+            "{} holds {of_a} matrices, {} holds {of_b}: a batch has as many of both, or one of either",
+            command.a.display(),
+            command.b.display(),
+        ))),
+        (Some(1), Some(count)) | (Some(count), _) | (None, Some(count)) => Ok(Some(count)),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The batch of products whose matrices follow each other in the files.
+fn of_batch(shape: &GemmShape, count: usize, files: [&Source; 2]) -> Result<GemmShape> {
+    let [a, b] = files.map(|file| match file.batch() {
+        None | Some(1) => 0,
+        Some(_) => file.rows() * file.columns(),
+    });
+    let batch = shape.with_batch(count, [a, b, shape.m() * shape.n()]);
+    Ok(batch.map_err(tilewright::Error::from)?)
+}
+
+/// Computes C of type `C` from A and B of type `T`, as their files hold them, and writes it as an array of `extents`.
 fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     shape: &GemmShape,
-    a: Source,
-    b: Source,
+    extents: Vec<usize>,
+    [a, b]: [Source; 2],
     mut options: Options,
     command: &Command,
     destination: Destination,
@@ -230,13 +259,13 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     }
     let spinner = output::spinner();
     let descr = if T::DTYPE == C::DTYPE { a.descr() } else { Descr::F32 };
-    let c_bytes = npy::file_bytes::<C>(descr, shape.m(), shape.n()).map_err(|problem| destination.failure(problem))?;
+    let c_bytes = npy::file_bytes::<C>(descr, &extents).map_err(|problem| destination.failure(problem))?;
     destination.reserve(c_bytes)?;
     spinner.set_message("reading");
     let before = command
         .add
         .as_deref()
-        .map(|path| added::<C>(shape, path, command.bf16))
+        .map(|path| added::<C>(&extents, path, command.bf16))
         .transpose()?;
     let bias = command
         .bias
@@ -270,7 +299,7 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
         product.report.verified = verify;
     }
     spinner.set_message("writing");
-    npy::write(destination, descr, shape.m(), shape.n(), &product.c)?;
+    npy::write(destination, descr, &extents, &product.c)?;
     spinner.finish_and_clear();
     Ok(product.report)
 }
@@ -302,22 +331,25 @@ fn memory_bytes<T, C>(shape: &GemmShape, [a, b]: [&Source; 2], adds: bool) -> u6
     all.into_iter().fold(0, u64::saturating_add)
 }
 
-/// What is added to the product.
-fn added<C: Scalar>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Result<Vec<C>> {
+/// What is added to the product, which has these extents.
+fn added<C: Scalar>(extents: &[usize], path: &Path, words_are_bf16: bool) -> Result<Vec<C>> {
     // An f32 that a product of bf16 is added to is one.
     let added = Source::open(path, words_are_bf16 && C::DTYPE == DType::Bf16)?;
     if added.dtype() != C::DTYPE {
         let (held, expected) = (added.dtype(), C::DTYPE);
         return Err(Failure::input(format!("{} holds {held}, C {expected}", path.display())));
     }
-    if [added.rows(), added.columns()] != [shape.m(), shape.n()] {
+    let held: Vec<usize> = added
+        .batch()
+        .into_iter()
+        .chain([added.rows(), added.columns()])
+        .collect();
+    if held != extents {
+        let text = |extents: &[usize]| extents.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+        let [held, extents] = [text(&held), text(extents)];
         return Err(Failure::input(format!(
-            "{} is {} x {}, the product {} x {}",
-            path.display(),
-            added.rows(),
-            added.columns(),
-            shape.m(),
-            shape.n()
+            "{} is {held}, the product {extents}",
+            path.display()
         )));
     }
     added.read()
@@ -361,8 +393,16 @@ pub fn describe(report: &Report) -> String {
         (
             "product",
             format!(
-                "{} x {} x {} (m x n x k), {}",
-                report.m, report.n, report.k, report.dtype
+                "{}{} x {} x {} (m x n x k), {}",
+                if report.batch == 1 {
+                    String::new()
+                } else {
+                    format!("{} of ", report.batch)
+                },
+                report.m,
+                report.n,
+                report.k,
+                report.dtype
             ),
         ),
         ("device", report.device.clone()),

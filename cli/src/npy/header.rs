@@ -67,17 +67,19 @@ impl Descr {
     }
 }
 
-/// What a header says of a matrix.
+/// What a header says of a matrix, or of a batch of them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Rows.
+    /// Matrices.
+    pub matrices: usize,
+    /// Rows of each.
     pub rows: usize,
-    /// Columns.
+    /// Columns of each.
     pub columns: usize,
-    /// Whether the elements are stored column by column.
+    /// Whether the first index runs fastest: the elements of a matrix are stored column by column.
     pub fortran_order: bool,
-    /// Whether the array has one dimension: it is a row then.
-    pub is_one_dimensional: bool,
+    /// The dimensions of the array, from 1, a row, to 3, matrices.
+    pub dimensions: usize,
     /// The elements' type.
     pub descr: Descr,
     /// Where the elements begin, in bytes.
@@ -99,21 +101,19 @@ impl Header {
         let descr = Descr::parse(descr).ok_or_else(|| {
             format!("holds elements of type {descr:?}; f2, f4 and f8 can be multiplied, and u2 or V2 as bfloat16")
         })?;
-        let (rows, columns) = match header.shape[..] {
-            [rows, columns] => (rows, columns),
-            [columns] => (1, columns),
-            _ => {
-                return Err(format!(
-                    "holds an array of {} dimensions; a matrix has 2",
-                    header.shape.len()
-                ));
-            }
+        let dimensions = header.shape.len();
+        let [matrices, rows, columns] = match header.shape[..] {
+            [matrices, rows, columns] => [matrices, rows, columns],
+            [rows, columns] => [1, rows, columns],
+            [columns] => [1, 1, columns],
+            _ => return Err(has_dimensions(dimensions)),
         };
         Ok(Self {
+            matrices,
             rows,
             columns,
             fortran_order: header.layout.is_fortran(),
-            is_one_dimensional: header.shape.len() == 1,
+            dimensions,
             descr,
             data_offset,
         })
@@ -140,11 +140,9 @@ impl Header {
     /// Compares the bytes that the header promises with those of the file.
     pub fn check_size(&self, dtype: DType, file_bytes: u64) -> Result<(), String> {
         let size = dtype.size_bytes();
-        let Some(promised) = self
-            .rows
-            .checked_mul(self.columns)
-            .and_then(|elements| elements.checked_mul(size as usize))
-        else {
+        let factors = [self.matrices, self.rows, self.columns, size as usize];
+        let product = factors.into_iter().try_fold(1_usize, usize::checked_mul);
+        let Some(promised) = product else {
             return Err(format!("its header's shape overflows: {self} elements of {size} B"));
         };
         let held = file_bytes.saturating_sub(self.data_offset);
@@ -163,8 +161,16 @@ impl Header {
 impl fmt::Display for Header {
     /// Writes the shape.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} x {}", self.rows, self.columns)
+        match self.dimensions {
+            3 => write!(f, "{} x {} x {}", self.matrices, self.rows, self.columns),
+            _ => write!(f, "{} x {}", self.rows, self.columns),
+        }
     }
+}
+
+/// Why an array is not taken.
+pub fn has_dimensions(dimensions: usize) -> String {
+    format!("holds an array of {dimensions} dimensions; a matrix has 2")
 }
 
 /// The bytes of a header, from the magic to a line break that ends it, without the blanks before that; and where the
@@ -227,8 +233,8 @@ fn has_number_with_leading_zero(text: &[u8]) -> bool {
         .any(|number| number[0] == b'0' && number.iter().any(|&digit| digit != b'0'))
 }
 
-/// The header of a little-endian matrix in C order.
-pub fn to_bytes(descr: Descr, rows: usize, columns: usize) -> Result<Vec<u8>, String> {
+/// The header of a little-endian array in C order.
+pub fn to_bytes(descr: Descr, extents: &[usize]) -> Result<Vec<u8>, String> {
     let header = NpyHeader {
         type_descriptor: Value::String(
             Descr {
@@ -238,7 +244,7 @@ pub fn to_bytes(descr: Descr, rows: usize, columns: usize) -> Result<Vec<u8>, St
             .text(),
         ),
         layout: Layout::Standard,
-        shape: vec![rows, columns],
+        shape: extents.to_vec(),
     };
     header.to_bytes().map_err(|error| error.to_string())
 }

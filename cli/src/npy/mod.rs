@@ -1,8 +1,9 @@
-//! Matrices in NumPy's `.npy` files.
+//! Matrices, and batches of them, in NumPy's `.npy` files.
 //!
-//! Read: two-dimensional arrays of `f4`, `f8`, `f2`, and of 16-bit words (`u2`, or `V2` as `ml_dtypes` writes) that the
-//! user declares to be bfloat16; either byte order, C or Fortran order. Nothing is allocated before the header agrees
-//! with the size of the file. Written: little-endian, C order, and either the whole file or nothing.
+//! Read: arrays of two dimensions, or three where a batch is taken, of `f4`, `f8`, `f2`, and of 16-bit words (`u2`, or
+//! `V2` as `ml_dtypes` writes) that the user declares to be bfloat16; either byte order, C or Fortran order. Nothing is
+//! allocated before the header agrees with the size of the file. Written: little-endian, C order, and either the whole
+//! file or nothing.
 
 mod header;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
@@ -18,7 +20,7 @@ use tilewright::{DType, Element};
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
 pub use header::Descr;
-use header::Header;
+use header::{Header, has_dimensions};
 
 /// Bytes converted at a time; a multiple of every element's size.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -49,7 +51,8 @@ macro_rules! scalar {
 
 scalar!(f32, f64, f16, bf16);
 
-/// A matrix file whose header has been read and found to agree with the file's size; its elements are still in it.
+/// A file of a matrix, or of several, whose header has been read and found to agree with the file's size; its elements
+/// are still in it.
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
@@ -59,17 +62,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a file and checks it. `words_are_bf16` declares 16-bit words to be bfloat16.
+    /// Opens a file of a matrix or of a batch and checks it. `words_are_bf16` declares 16-bit words to be bfloat16.
     pub fn open(path: &Path, words_are_bf16: bool) -> Result<Self> {
-        let source = Self::open_row(path, words_are_bf16)?;
-        match source.header.is_one_dimensional {
-            true => Err(Failure::file(path, "holds an array of 1 dimensions; a matrix has 2")),
-            false => Ok(source),
-        }
+        Self::of_dimensions(path, words_are_bf16, 2..=3)
     }
 
-    /// The same, but an array of one dimension is taken too, as a matrix of one row.
+    /// The same, but of one matrix, or of an array of one dimension, which is a matrix of one row.
     pub fn open_row(path: &Path, words_are_bf16: bool) -> Result<Self> {
+        Self::of_dimensions(path, words_are_bf16, 1..=2)
+    }
+
+    fn of_dimensions(path: &Path, words_are_bf16: bool, taken: RangeInclusive<usize>) -> Result<Self> {
         let fail = |problem: String| Failure::file(path, problem);
         // Before opening: a named pipe would block.
         let metadata = fs::metadata(path).map_err(|error| fail(error.to_string()))?;
@@ -78,6 +81,9 @@ impl Source {
         }
         let mut file = File::open(path).map_err(|error| fail(error.to_string()))?;
         let header = Header::read(&mut file).map_err(fail)?;
+        if !taken.contains(&header.dimensions) {
+            return Err(fail(has_dimensions(header.dimensions)));
+        }
         let dtype = header.dtype(words_are_bf16).map_err(fail)?;
         header.check_size(dtype, metadata.len()).map_err(fail)?;
         Ok(Self {
@@ -88,12 +94,17 @@ impl Source {
         })
     }
 
-    /// Rows of the matrix.
+    /// Matrices, of an array of three dimensions.
+    pub fn batch(&self) -> Option<usize> {
+        (self.header.dimensions == 3).then_some(self.header.matrices)
+    }
+
+    /// Rows of a matrix.
     pub fn rows(&self) -> usize {
         self.header.rows
     }
 
-    /// Columns of the matrix.
+    /// Columns of a matrix.
     pub fn columns(&self) -> usize {
         self.header.columns
     }
@@ -113,14 +124,19 @@ impl Source {
         self.header.descr
     }
 
-    /// Reads all elements, row by row. `T` is the type that [`Source::dtype`] names.
+    /// Reads all elements, matrix by matrix and row by row. `T` is the type that [`Source::dtype`] names.
     pub fn read<T: Scalar>(mut self) -> Result<Vec<T>> {
         let fail = |problem: String| Failure::file(&self.path, problem);
         if T::DTYPE != self.dtype {
             return Err(fail(format!("holds {}, was read as {}", self.dtype, T::DTYPE)));
         }
-        let (rows, columns) = (self.header.rows, self.header.columns);
-        let len = rows * columns; // The header's check has found that this does not overflow.
+        let Header {
+            matrices,
+            rows,
+            columns,
+            ..
+        } = self.header;
+        let len = matrices * rows * columns; // The header's check has found that this does not overflow.
         let mut elements: Vec<T> = Vec::new();
         elements
             .try_reserve_exact(len)
@@ -147,26 +163,26 @@ impl Source {
         by_rows
             .try_reserve_exact(len)
             .map_err(|_| fail(format!("{len} elements do not fit into memory twice")))?;
-        by_rows.extend((0..len).map(|i| elements[i % columns * rows + i / columns]));
+        by_rows.extend((0..len).map(|i| {
+            let (matrix, row, column) = (i / columns / rows, i / columns % rows, i % columns);
+            elements[(column * rows + row) * matrices + matrix]
+        }));
         Ok(by_rows)
     }
 }
 
-/// The bytes of a matrix's file.
-pub fn file_bytes<T: Scalar>(descr: Descr, rows: usize, columns: usize) -> std::result::Result<u64, String> {
-    let elements = rows as u64 * columns as u64;
-    Ok(header::to_bytes(descr, rows, columns)?.len() as u64 + elements * size_of::<T>() as u64)
+/// The bytes of an array's file; more than 2^64 are as many.
+pub fn file_bytes<T: Scalar>(descr: Descr, extents: &[usize]) -> std::result::Result<u64, String> {
+    let header = header::to_bytes(descr, extents)?.len() as u64;
+    let factors = extents.iter().map(|&extent| extent as u64);
+    Ok(factors
+        .fold(size_of::<T>() as u64, u64::saturating_mul)
+        .saturating_add(header))
 }
 
-/// Writes a matrix, row by row.
-pub fn write<T: Scalar>(
-    destination: Destination,
-    descr: Descr,
-    rows: usize,
-    columns: usize,
-    elements: &[T],
-) -> Result<()> {
-    let header = header::to_bytes(descr, rows, columns).map_err(|problem| destination.failure(problem))?;
+/// Writes an array, its last index running fastest.
+pub fn write<T: Scalar>(destination: Destination, descr: Descr, extents: &[usize], elements: &[T]) -> Result<()> {
+    let header = header::to_bytes(descr, extents).map_err(|problem| destination.failure(problem))?;
     destination.write(|writer| {
         writer.write_all(&header)?;
         let mut bytes = Vec::with_capacity(CHUNK_BYTES);

@@ -64,6 +64,23 @@ fn both_orders_and_all_versions_are_read_right() {
 }
 
 #[test]
+fn batches_of_both_orders_are_read_matrix_by_matrix() {
+    for (fortran, elements) in [
+        (false, SIX),
+        // Element (b, i, j) of (2, 1, 3) is at b + 2 (i + j).
+        (true, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]),
+    ] {
+        let directory = TempDir::new().expect("a folder");
+        let bytes = npy(1, &dictionary("<f4", fortran, "(2, 1, 3)"), &le(&elements));
+        let batch = Source::open(&put(&directory, &bytes), false).expect("a batch");
+        assert_eq!((batch.batch(), batch.rows(), batch.columns()), (Some(2), 1, 3));
+        assert_eq!(batch.read::<f32>().expect("reads"), SIX);
+        let refused = Source::open_row(&put(&directory, &bytes), false).expect_err("no row");
+        assert!(refused.message.contains("3 dimensions"), "{}", refused.message);
+    }
+}
+
+#[test]
 fn both_byte_orders_are_read_right() {
     let big: Vec<u8> = SIX.iter().flat_map(|x| f64::from(*x).to_be_bytes()).collect();
     let read = read::<f64>(&npy(1, &dictionary(">f8", false, "(3, 2)"), &big), false);
@@ -94,7 +111,7 @@ fn more_than_one_chunk_is_read_and_written() {
     let source = Source::open(&put(&directory, &bytes), false).expect("opens");
     let path = directory.path().join("again.npy");
     let destination = Destination::new(&path).expect("valid");
-    write(destination, source.descr(), 1, len, &values).expect("writes");
+    write(destination, source.descr(), &[1, len], &values).expect("writes");
     assert_eq!(
         Source::open(&path, false).expect("opens").read::<f64>().expect("reads"),
         values
@@ -154,7 +171,7 @@ fn what_is_no_matrix_is_named() {
     let with = |descr: &str, shape: &str| npy(1, &dictionary(descr, false, shape), &le(&SIX));
     for (bytes, expected) in [
         (with("<f4", "(6,)"), "1 dimensions"),
-        (with("<f4", "(1, 2, 3)"), "3 dimensions"),
+        (with("<f4", "(1, 1, 2, 3)"), "4 dimensions"),
         (with("<f4", "()"), "0 dimensions"),
         (with("<i4", "(2, 3)"), "<i4"),
         (with("<c8", "(1, 3)"), "<c8"),
@@ -226,7 +243,7 @@ fn devices_are_not_replaced_and_links_are_followed() {
     let bytes = npy(1, &dictionary("<f4", false, "(2, 3)"), &le(&SIX));
     let descr = Source::open(&put(&directory, &bytes), false).expect("opens").descr();
     let destination = Destination::new(&link).expect("valid");
-    write(destination, descr, 2, 3, &SIX).expect("writes");
+    write(destination, descr, &[2, 3], &SIX).expect("writes");
     assert!(link.is_symlink());
     assert_eq!(
         Source::open(&real, false).expect("opens").read::<f32>().expect("reads"),
@@ -301,7 +318,7 @@ proptest! {
         let example = npy(1, &dictionary("<f8", false, "(0, 0)"), &[]);
         let descr = Source::open(&put(&directory, &example), false)?.descr();
         let path = directory.path().join("matrix.npy");
-        write(Destination::new(&path)?, descr, rows, columns, &values)?;
+        write(Destination::new(&path)?, descr, &[rows, columns], &values)?;
         let source = Source::open(&path, false)?;
         prop_assert_eq!((source.rows(), source.columns()), (rows, columns));
         prop_assert_eq!(source.read::<f64>()?, values);

@@ -3,6 +3,7 @@
 //! Every test hides the GPU, if there is one, so that it means the same on every machine.
 
 mod barriers;
+mod batches;
 mod bench;
 mod exit_codes;
 mod files;
@@ -41,9 +42,15 @@ impl Place {
 
     /// Writes a matrix file as NumPy does.
     fn put(&self, name: &str, descr: &str, fortran_order: bool, shape: (usize, usize), elements: &[u8]) {
-        let order = if fortran_order { "True" } else { "False" };
         let (rows, columns) = shape;
-        let text = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({rows}, {columns}), }}");
+        self.put_array(name, descr, fortran_order, &[rows, columns], elements);
+    }
+
+    /// Writes an array file as NumPy does.
+    fn put_array(&self, name: &str, descr: &str, fortran_order: bool, shape: &[usize], elements: &[u8]) {
+        let order = if fortran_order { "True" } else { "False" };
+        let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
+        let text = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({extents}), }}");
         let len = (10 + text.len() + 1).next_multiple_of(64) - 10;
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         bytes.extend_from_slice(&(len as u16).to_le_bytes());
@@ -107,6 +114,14 @@ impl Place {
         let bytes = fs::read(self.path(name)).expect("was written");
         let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
         bytes[start..].to_vec()
+    }
+
+    /// The shape in the header of an array file of this program.
+    fn shape(&self, name: &str) -> String {
+        let bytes = fs::read(self.path(name)).expect("was written");
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let shape = text.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')'));
+        shape.expect("it has one").0.trim_end_matches([',', ' ']).to_owned()
     }
 
     fn names(&self) -> Vec<String> {
