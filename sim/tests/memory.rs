@@ -47,6 +47,7 @@ fn run(blocks: u32, threads: u32) -> u64 {
 }
 
 #[test]
+#[cfg_attr(cuda_sim_own_stacks, ignore = "every block that waits has stacks of its own")]
 fn blocks_take_no_memory_once_they_have_ended() {
     // A hundred thousand, of one element each.
     let taken = run(100_000, 1);

@@ -141,6 +141,7 @@ fn grid_barrier(launch: &Launch, rounds: u32, everybody_polls: bool) -> Report {
 }
 
 #[test]
+#[cfg_attr(cuda_sim_own_stacks, ignore = "every block that waits has stacks of its own")]
 fn grid_barriers_of_many_blocks_complete() {
     for (blocks, threads, rounds, everybody) in [
         (600, 1, 5, false),

@@ -12,8 +12,9 @@ use corosensei::stack::{DefaultStack, Stack, StackPointer};
 
 use super::fiber::STACK_BYTES;
 
-/// Whether several fibers can take turns on one stack. On Windows the system manages stacks itself.
-const SHARED: bool = cfg!(not(windows));
+/// Whether several fibers can take turns on one stack. On Windows the system manages stacks itself; AddressSanitizer
+/// knows what of a stack is no variable, which a fiber would find there from another (`cargo xtask sanitize`).
+const SHARED: bool = cfg!(not(any(windows, cuda_sim_own_stacks)));
 
 /// The stacks of a worker, by number.
 #[derive(Default)]
