@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 
 /// The least address space that commands which compute can do with: program, stacks of threads, and operands.
 #[cfg(target_os = "linux")]
-const LEAST_ADDRESS_SPACE: u64 = 256 << 20;
+const LEAST_ADDRESS_SPACE: u64 = 384 << 20;
 
 /// The least stack of the first thread, on which commands are read and run.
 #[cfg(target_os = "linux")]
