@@ -133,7 +133,7 @@ pub fn batches_of(cases: &[Case], alignment: Alignment) -> Vec<Case> {
         .collect()
 }
 
-/// These shapes with their rows in groups, for a kernel of groups: each B behind the one before, with a gap.
+/// These shapes with their rows in groups, for a kernel of groups: each B after the one before, with a gap.
 pub fn groups(cases: &[Case], kernel: &Kernel) -> Vec<Case> {
     let of = |case: &Case| {
         let stride = case.shape.span_elems(Operand::B) + 5;
@@ -154,7 +154,7 @@ pub fn groups(cases: &[Case], kernel: &Kernel) -> Vec<Case> {
     cases.iter().filter_map(of).collect()
 }
 
-/// Where the groups of a shape end, if it has some: long and short ones, an empty one, and rows of none behind the
+/// Where the groups of a shape end, if it has some: long and short ones, an empty one, and rows of none after the
 /// last.
 pub fn group_ends(shape: &GemmShape) -> Option<Vec<u32>> {
     /// Parts of all rows, of the first group, the second, and so on.
@@ -171,7 +171,7 @@ pub fn group_ends(shape: &GemmShape) -> Option<Vec<u32>> {
     Some((0..count).map(end).collect())
 }
 
-/// Elements from the first of A, B and C to `gap` behind their last.
+/// Elements from the first of A, B and C to `gap` after their last.
 fn distances(shape: &GemmShape, gap: usize) -> [usize; 3] {
     [Operand::A, Operand::B, Operand::C].map(|operand| shape.span_elems(operand) + gap)
 }

@@ -223,7 +223,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
         })
     }
 
-    /// Whether no activation follows the sums.
+    /// Whether there is no activation.
     fn is_linear(&self) -> bool {
         self.epilogue.activation == Activation::None
     }

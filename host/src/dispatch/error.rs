@@ -162,19 +162,18 @@ impl fmt::Display for PlanError {
                 family,
                 dtype,
                 transpose,
-            } => write!(
-                f,
-                "{family} has no kernel for {dtype} with A and B as {}{} and these leading dimensions; {} takes every \
-                 layout of {}",
-                transpose[0].letter(),
-                transpose[1].letter(),
-                if *dtype == DType::F64 {
-                    Family::MMA_F64
-                } else {
-                    Family::SIMT
-                },
-                if *dtype == DType::F64 { DType::F64 } else { DType::F32 },
-            ),
+            } => {
+                let (other, of) = match dtype {
+                    DType::F64 => (Family::MMA_F64, DType::F64),
+                    _ => (Family::SIMT, DType::F32),
+                };
+                let [a, b] = transpose.map(Transpose::letter);
+                write!(
+                    f,
+                    "{family} has no kernel for {dtype} with A and B as {a}{b} and these leading dimensions; {other} \
+                     takes every layout of {of}"
+                )
+            }
             PlanError::NoSplitK { family, requested } => write!(
                 f,
                 "{family} cannot split K {requested} ways; nearest: 1; {} splits it any number of ways",

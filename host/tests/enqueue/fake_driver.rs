@@ -313,7 +313,7 @@ unsafe fn launched(
             return format!("pad {:#x} to {:#x}, on {stream:#x}", first.read(), to.read());
         }
         let pointers: Vec<String> = (0..6).map(|at| format!("{:#x}", first.add(at).read())).collect();
-        // Behind seven pointers, the three strides of a batch and two factors in f64, which have two words each.
+        // After seven pointers, the three strides of a batch and two factors in f64, which have two words each.
         let word = |at: usize| first.cast::<u32>().add(24 + at).read();
         let of_batch = match (y, word(8)) {
             (1, 1) => String::new(),

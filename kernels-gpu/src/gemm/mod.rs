@@ -8,7 +8,7 @@
 //! | [`simt_kernels`] | f32 by FMA: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
 //! | [`matrix_vector`] | C of one column or row: enough loads in flight | none, or static, 4096 bytes |
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
-//! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores: every layout, split-K, alpha and beta | dynamic, 4 stages |
+//! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores, every layout, split-K | dynamic, 4 stages |
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
 //!
 //! `pad_rows` pads an operand with an unaligned leading dimension for the tensor-core kernels.

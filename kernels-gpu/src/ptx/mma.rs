@@ -126,7 +126,7 @@ mod host {
     use super::{FragmentA, FragmentB, FragmentC, a_place, b_place, c_place};
     use cuda_views::matrix::{LaneWords, warp_gather};
 
-    /// Meets the warp, and adds to this lane's part of C.
+    /// Exchanges fragments with the warp, and adds to this lane's part of C.
     #[track_caller]
     pub(super) fn mma(c: &mut FragmentC, a: FragmentA, b: FragmentB, widen: fn(u16) -> f32) {
         let two = |[low, high]: [u32; 2]| u64::from(low) | u64::from(high) << 32;

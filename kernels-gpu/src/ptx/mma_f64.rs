@@ -110,7 +110,7 @@ mod host {
     use super::{FragmentA, FragmentB, FragmentC};
     use cuda_views::matrix::warp_gather;
 
-    /// Meets the warp, and adds to this lane's part of C.
+    /// Exchanges fragments with the warp, and adds to this lane's part of C.
     #[track_caller]
     pub(super) fn mma(c: &mut FragmentC, a: FragmentA, b: FragmentB) {
         let lane = cuda_std::warp::lane_id() as usize;

@@ -36,7 +36,7 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
         (4, EXACT_IN_F32)
     };
     let (a, b) = (elements(&shape, Operand::A, side), elements(&shape, Operand::B, side));
-    let c = sums(&shape, product.group_ends, &a, &b);
+    let c = expected_c(&shape, product.group_ends, &a, &b);
     if c.iter().any(|c| c.abs() > exact) {
         return Err(format!("{}: a sum beyond {exact}", kernel.symbol));
     }
@@ -305,8 +305,8 @@ fn elements(shape: &GemmShape, operand: Operand, side: u32) -> Vec<f32> {
         .collect()
 }
 
-/// C as plain sums over k; 0 between its rows. A row of C has the B of its group or of its product of a batch.
-fn sums(shape: &GemmShape, group_ends: &[u32], a: &[f32], b: &[f32]) -> Vec<f32> {
+/// C by one loop over k for each element; 0 between its rows. A row of C has the B of its group or of its product.
+fn expected_c(shape: &GemmShape, group_ends: &[u32], a: &[f32], b: &[f32]) -> Vec<f32> {
     let c = rows(shape, Operand::C);
     let product_of = |row: usize| match group_ends {
         [] => row / shape.m(),

@@ -97,7 +97,7 @@ functions! {
             Opaque, c_int, c_int, c_int, c_int, c_int, *const c_void, *const c_void, c_int, c_int, *const c_void, c_int,
             c_int, *const c_void, *mut c_void, c_int, c_int, c_int, c_int,
         );
-        // The same with strideA behind lda, strideB behind ldb, strideC and batchCount behind ldc.
+        // The same with strideA after lda, strideB after ldb, strideC and batchCount after ldc.
         gemm_strided_batched_ex = "cublasGemmStridedBatchedEx": fn(
             Opaque, c_int, c_int, c_int, c_int, c_int, *const c_void, *const c_void, c_int, c_int, c_longlong,
             *const c_void, c_int, c_int, c_longlong, *const c_void, *mut c_void, c_int, c_int, c_longlong, c_int, c_int,

@@ -13,8 +13,9 @@
 //! C = alpha * acc + beta * C
 //! ```
 //!
-//! The tensor cores have the mma of a last row to do while the warps meet at the barrier and load what comes after it:
-//! with fragments in registers once, they stood still in the meantime. Shapes (elements): [`F64Tile`].
+//! The last row of mma is there for the tensor cores to do while the warps wait at the barrier and load what follows.
+//! `ptxas` 13 moves it ahead of the barrier all the same, so that the loads after a barrier are hidden only as far as
+//! the warps drift apart. Shapes (elements): [`F64Tile`].
 
 mod entry;
 mod loader;
@@ -219,20 +220,20 @@ unsafe fn store<T: Tile, const M: usize, const N: usize>(
                 let row = first_row + 16 * i as u32 + 8 * half as u32;
                 let column = first_column + 8 * j as u32;
                 let index = row as usize * ld + column as usize;
-                let sums = [alpha * acc[i][j][2 * half], alpha * acc[i][j][2 * half + 1]];
+                let scaled = [alpha * acc[i][j][2 * half], alpha * acc[i][j][2 * half + 1]];
                 // SAFETY: inside C; no other thread accesses these elements. With `is_vec2` n is even: both are inside
                 // or none.
                 unsafe {
                     if is_vec2 {
                         if row < m && column < n {
                             let source = if beta == 0.0 { [0.0; 2] } else { c.get_vec::<2>(index).map(|c| beta * c) };
-                            c.set_vec(index, [sums[0] + source[0], sums[1] + source[1]]);
+                            c.set_vec(index, [scaled[0] + source[0], scaled[1] + source[1]]);
                         }
                     } else {
                         unrolled!(2, at most 2, |next| {
                             let inside = row < m && column + (next as u32) < n;
                             let source = if beta == 0.0 { 0.0 } else { beta * c.get_if(inside, || index + next, 0.0) };
-                            c.set_if(inside, || index + next, || sums[next] + source);
+                            c.set_if(inside, || index + next, || scaled[next] + source);
                         });
                     }
                 }

@@ -36,7 +36,7 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "f64_loads_past_k",
         kernel: WIDE,
-        what: "loads go on behind the end of K",
+        what: "loads go on past the end of K",
         edits: &[body("left = left.saturating_sub(tile.k);", "left = left.max(tile.k);")],
         expect: faults(&["OutOfBounds"]),
         ..ROW
