@@ -3,19 +3,20 @@
 //! ```text
 //! load k-tiles 0 .. STAGES - 1, one group each
 //! wait for the first; barrier                     RAW: stage 0 is full
-//! load the fragments of its first k-block
-//! for each k-tile, for each of its k-blocks, 8 of k:
-//!     acc += mma of its fragments, but for the last row
-//!     in the first: start the loads of k-tile + STAGES - 1
-//!     in the last: wait for the next k-tile; barrier  RAW: its stage is full; WAR: this one is drained
-//!     load the fragments of the next k-block
-//!     acc += mma of the last row
+//! for each k-tile:
+//!     for each of its k-blocks, 8 of k:
+//!         load its fragments
+//!         acc += mma of the last row of the k-block before
+//!         in the first: start the loads of k-tile + STAGES - 1
+//!         acc += mma of its other rows
+//!     wait for the next k-tile; barrier           RAW: its stage is full; WAR: this one is drained
+//! acc += mma of the last row
 //! C = alpha * acc + beta * C
 //! ```
 //!
-//! The last row of mma is there for the tensor cores to do while the warps wait at the barrier and load what follows.
-//! `ptxas` 13 moves it ahead of the barrier all the same, so that the loads after a barrier are hidden only as far as
-//! the warps drift apart. Shapes (elements): [`F64Tile`].
+//! The tensor cores have the mma of a last row to do while the warps load what comes after a barrier: with fragments in
+//! registers once, they stood still in the meantime. These mma are in the next round of the loop, since `ptxas` moves
+//! mma ahead of a barrier as far as a round goes. Shapes (elements): [`F64Tile`].
 
 mod entry;
 mod loader;
@@ -138,44 +139,53 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
         (a, b)
     };
     let mut acc: Accumulators<M, N> = [[[0.0; 4]; N]; M];
+    // Fragments whose last row of mma is still to be done: at first zeros, which add nothing.
+    let mut pending = ([[0.0; 4]; M], [[0.0; 2]; N]);
     let mut stage = 0;
     let mut k = k_begin;
     pipeline.wait();
     // RAW: every thread's loads of the first k-tile are there.
     thread::sync_threads();
-    let mut next = fragments(stage, 0);
     while k < k_end {
         unrolled!(const T::TILE.k / F64Tile::ATOM[2], |k_block| {
-            let (a, b) = next;
-            unrolled!(const M, |i| {
-                // Before the last row of mma, which then have both loads' time; the registers of A's other rows are
-                // free by now.
-                if i + 1 == M {
-                    if k_block == 0 {
-                        load_k_tile!();
-                    }
-                    if k_block + 1 < const { T::TILE.k / F64Tile::ATOM[2] } {
-                        next = fragments(stage, k_block + 1);
-                    } else {
-                        stage = pipeline.next(stage);
-                        pipeline.wait();
-                        // RAW: every thread's loads of the next k-tile are there. WAR: no thread reads the stage before
-                        // any more, which the next loads write.
-                        thread::sync_threads();
-                        next = fragments(stage, 0);
-                    }
-                }
-                // SAFETY: the whole warp is here.
-                unrolled!(const N, |j| unsafe { I::mma(&mut acc[i][j], a[i], b[j]) });
-            });
+            let next = fragments(stage, k_block);
+            // SAFETY: the whole warp is here.
+            unsafe { mma_row::<I, M, N>(&mut acc, &pending, M - 1) };
+            if k_block == 0 {
+                load_k_tile!();
+            }
+            // SAFETY: the whole warp is here.
+            unrolled!(const M - 1, |i| unsafe { mma_row::<I, M, N>(&mut acc, &next, i) });
+            pending = next;
         });
+        stage = pipeline.next(stage);
+        pipeline.wait();
+        // RAW: every thread's loads of the next k-tile are there. WAR: no thread reads the stage before any more, which
+        // the next loads write.
+        thread::sync_threads();
         k += tile.k;
     }
+    // SAFETY: the whole warp is here.
+    unsafe { mma_row::<I, M, N>(&mut acc, &pending, M - 1) };
 
     let first_row = row + warp_row + lane / 4;
     let first_column = column + warp_column + 2 * (lane % 4);
     // SAFETY: the caller's promise; the elements are this lane's.
     unsafe { store::<T, M, N>(acc, [first_row, first_column], params) };
+}
+
+/// The mma of one row of atoms.
+///
+/// # Safety
+/// All 32 lanes of the warp execute this together, on a device that has the instructions.
+#[inline(always)]
+unsafe fn mma_row<I: MmaF64, const M: usize, const N: usize>(
+    acc: &mut Accumulators<M, N>,
+    (a, b): &([FragmentA; M], [FragmentB; N]),
+    row: usize,
+) {
+    // SAFETY: the caller's promise.
+    unrolled!(const N, |j| unsafe { I::mma(&mut acc[row][j], a[row], b[j]) });
 }
 
 /// Stores a lane's accumulators, two neighbors of two rows of each MMA atom; with split-K the CTA that holds the sum of
