@@ -165,6 +165,10 @@ macro_rules! mma_f64_wide_kernels {
             mma_f64_wide_nt2_64x64_f64: T64X64, KMajor 2, KMajor 2;
             mma_f64_wide_tn2_64x64_f64: T64X64, MnMajor 2, MnMajor 2;
             mma_f64_wide_tt2_64x64_f64: T64X64, MnMajor 2, KMajor 2;
+            mma_f64_wide_nn_64x64_f64: T64X64, KMajor 1, MnMajor 1;
+            mma_f64_wide_nt_64x64_f64: T64X64, KMajor 1, KMajor 1;
+            mma_f64_wide_tn_64x64_f64: T64X64, MnMajor 1, MnMajor 1;
+            mma_f64_wide_tt_64x64_f64: T64X64, MnMajor 1, KMajor 1;
         }
     };
 }
@@ -183,7 +187,7 @@ macro_rules! rows {
 pub(super) const KERNELS: [Kernel; 12] = crate::mma_f64_kernels!(rows);
 
 /// Those of the second.
-pub(super) const WIDE: [Kernel; 8] = {
+pub(super) const WIDE: [Kernel; 12] = {
     let mut kernels = crate::mma_f64_wide_kernels!(rows);
     let mut at = 0;
     while at < kernels.len() {
