@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
-use shapes::{CALIBRATION, LAYOUTS, NAMED, SHAPES};
+use shapes::{CALIBRATION, NAMED, SHAPES, layouts};
 use speed::{Filed, Machine};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
@@ -189,14 +189,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         digests: BTreeMap::new(),
         rows: Vec::new(),
     };
-    let (shapes, layouts) = match arguments.calibrate {
-        true => (&CALIBRATION[..], &LAYOUTS[..]),
-        false => (&SHAPES[..], &LAYOUTS[..1]),
+    let shapes: Vec<_> = match arguments.calibrate {
+        true => (0..)
+            .zip(&CALIBRATION)
+            .flat_map(|(number, shape)| layouts(number).map(|layout| (shape, layout)))
+            .collect(),
+        false => SHAPES.iter().map(|shape| (shape, [Transpose::No; 2])).collect(),
     };
-    for (&(m, n, k), &layout) in shapes
-        .iter()
-        .flat_map(|shape| layouts.iter().map(move |layout| (shape, layout)))
-    {
+    for (&(m, n, k), layout) in shapes {
         let shape = GemmShape::packed_transposed(m, n, k, layout)?;
         for dtype in DType::ALL
             .into_iter()

@@ -98,8 +98,12 @@ pub const CALIBRATION: [(usize, usize, usize); 48] = [
     (2049, 2047, 2045),
 ];
 
-/// How A and B lie: as they are named, and with B along K, for tiles that no kernel has in the first layout.
-pub const LAYOUTS: [[Transpose; 2]; 2] = [[Transpose::No; 2], [Transpose::No, Transpose::Yes]];
+/// How A and B lie in the calibration: every shape as they are named and in one of the other layouts, by turns. Kernels
+/// of these have lines of their own, since single elements along M or N are loaded more slowly than along K.
+pub fn layouts(number: usize) -> [[Transpose; 2]; 2] {
+    use Transpose::{No, Yes};
+    [[No, No], [[No, Yes], [Yes, No], [Yes, Yes]][number % 3]]
+}
 
 /// The tiles that a plan may name, by family and width.
 pub const NAMED: [(Family, u32); 12] = [
