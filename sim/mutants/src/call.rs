@@ -1,6 +1,8 @@
 //! Calling a kernel with arguments that are data.
 
-use tilewright_contract::{Bytes, GemmArgs, GemmParams, PadRows};
+use std::mem::offset_of;
+
+use tilewright_contract::{GemmArgs, GemmParams, PadRows};
 
 use crate::ptx::tensor_map::TensorMap;
 
@@ -23,48 +25,34 @@ unsafe impl Sync for Value {}
 impl Value {
     /// The parameters of a product from their fields: the addresses in their order, then all words.
     pub(crate) fn params(fields: &[Value]) -> Self {
-        let [a, b, c, bias, workspace, counters, group_ends, rest] = fields else {
+        let [a, b, c, bias, workspace, counters, group_ends, Value::Words(rest)] = fields else {
             panic!("{} fields", fields.len())
         };
-        let [
-            a_low,
-            a_high,
-            b_low,
-            b_high,
-            c_low,
-            c_high,
-            m,
-            n,
-            k,
-            lda,
-            ldb,
-            ldc,
-            alpha,
-            beta,
-            rest @ ..,
-        ] = words::<22>(rest).expect("22 words");
-        let wide = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
-        let [batch, splits, k_per_split, tile_width, a_part, b_part, 0, 0] = rest else {
-            panic!("an activation or another type of C")
+        let begin = offset_of!(GemmParams<u8>, stride_a);
+        assert_eq!(begin + 4 * rest.len(), size_of::<GemmParams<u8>>(), "not all fields");
+        assert!(rest.ends_with(&[0; 2]), "an activation or another type of C");
+        let extents = GemmArgs {
+            m: 0,
+            n: 0,
+            k: 0,
+            lda: 0,
+            ldb: 0,
+            ldc: 0,
         };
-        Self::Params(Box::new(GemmParams {
+        let mut params = GemmParams {
             bias: bias.get(),
             workspace: workspace.get(),
             counters: counters.get(),
             group_ends: group_ends.get(),
-            stride_a: wide(a_low, a_high),
-            stride_b: wide(b_low, b_high),
-            stride_c: wide(c_low, c_high),
-            alpha: f32::from_bits(alpha),
-            beta: f32::from_bits(beta),
-            batch,
-            splits,
-            k_per_split,
-            tile_width,
-            a_part: Bytes(a_part),
-            b_part: Bytes(b_part),
-            ..GemmParams::product(a.get(), b.get(), c.get(), GemmArgs { m, n, k, lda, ldb, ldc })
-        }))
+            ..GemmParams::product(a.get(), b.get(), c.get(), extents)
+        };
+        // SAFETY: these are all fields from there on, as they are in memory; any bits are numbers, and those of the two
+        // enums, the last ones, are a variant of each.
+        unsafe {
+            let fields = (&raw mut params).byte_add(begin).cast::<u32>();
+            fields.copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+        }
+        Self::Params(Box::new(params))
     }
 
     /// The argument as the kernel's parameter has it.

@@ -1,5 +1,7 @@
 //! Launches of the matrix products and of the copy of rows, with the result that plain loops expect.
 
+use std::mem::offset_of;
+
 use half::f16;
 use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMapParts, TensorSwizzle};
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
@@ -116,7 +118,7 @@ fn arguments(plan: &Plan, group_ends: &[u32], [a, b, c]: [Buffer; 3]) -> Vec<Arg
         ends => Buffer::input(Data::U32(ends.to_vec())).into(),
     };
     let params = plan.params::<u8>(plan.shape().batch().count, [1.0, 0.0]);
-    let params = Argument::Words(words(&params).to_vec());
+    let params = Argument::Words(words(&params));
     let fields: [Argument; FIELDS] = [
         a.into(),
         b.into(),
@@ -159,33 +161,12 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
     [of_a, map(1, WgmmaTile::SWIZZLE_ATOM, b_rows), of_c].map(Argument::Map)
 }
 
-/// The fields that are no addresses.
-fn words<E>(params: &GemmParams<E>) -> [u32; 22] {
-    let [low, high] = [0, 32].map(|bits| move |stride: u64| (stride >> bits) as u32);
-    [
-        low(params.stride_a),
-        high(params.stride_a),
-        low(params.stride_b),
-        high(params.stride_b),
-        low(params.stride_c),
-        high(params.stride_c),
-        params.m,
-        params.n,
-        params.k,
-        params.lda,
-        params.ldb,
-        params.ldc,
-        params.alpha.to_bits(),
-        params.beta.to_bits(),
-        params.batch,
-        params.splits,
-        params.k_per_split,
-        params.tile_width,
-        params.a_part.get(),
-        params.b_part.get(),
-        params.activation as u32,
-        params.output as u32,
-    ]
+/// All fields after the addresses, as they are in memory.
+fn words(params: &GemmParams<u8>) -> Vec<u32> {
+    // SAFETY: every byte is initialized: the struct has no holes, as a test of the contract checks.
+    let bytes = unsafe { std::slice::from_raw_parts((&raw const *params).cast::<u8>(), size_of_val(params)) };
+    let (words, _) = bytes[offset_of!(GemmParams<u8>, stride_a)..].as_chunks();
+    words.iter().map(|word| u32::from_ne_bytes(*word)).collect()
 }
 
 /// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements.
