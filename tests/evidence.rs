@@ -8,8 +8,9 @@ use std::path::Path;
 use mutants::table::{self, Device};
 use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
-use tilewright::dispatch::{PlanSummary, Policy, Speeds, plan};
+use tilewright::dispatch::{Policy, Speeds, plan};
 use tilewright::{DType, GemmShape, KERNELS, Transpose, ptx};
+use tilewright_harness::bench::{Selection, Subject, Suite, choice_name};
 use tilewright_harness::digest;
 use tilewright_plan::GpuModel;
 
@@ -20,16 +21,13 @@ const MUTANTS: [&str; 2] = [
 ];
 
 /// The suites whose kernels dispatch picks, and the results about that choice itself.
-const SUITES: [&str; 8] = [
-    "squares",
-    "shapes",
-    "layouts",
-    "half",
-    "half-shapes",
-    "double",
-    "batches",
-    "pick",
-];
+fn picked() -> impl Iterator<Item = &'static str> {
+    let is_picked = |name: &&str| {
+        let suite = Suite::named(name, &Selection::default()).expect("it has rows");
+        suite.rows.iter().all(|row| row.subject == Subject::Auto)
+    };
+    Suite::names().filter(is_picked).chain(["pick"])
+}
 
 /// The device that a result was measured on.
 fn profile(device: &str) -> DeviceProfile {
@@ -86,7 +84,8 @@ fn moved(suite: &str) -> Option<[usize; 2]> {
         let dtype: DType = row["dtype"].as_str().expect("a type").parse().expect("a type");
         let now = plan(&shape, dtype, &device, &Policy::default()).expect("it was launched");
         if let Some(picked) = row["picked"].as_str() {
-            return picked != in_short(&now.summary(), dtype);
+            let now = now.summary();
+            return picked != choice_name(now.kernel, now.tile, now.splits);
         }
         let now = serde_json::to_value(now.summary()).expect("plain data");
         ["kernel", "tile", "splits"]
@@ -94,16 +93,6 @@ fn moved(suite: &str) -> Option<[usize; 2]> {
             .any(|of| now[of] != row["measured"]["plan"][of])
     };
     Some([rows.iter().filter(has_moved).count(), rows.len()])
-}
-
-/// A choice as the results about it have it: kernel, tile, and the split-K factor if there is one.
-fn in_short(plan: &PlanSummary, dtype: DType) -> String {
-    let kernel = plan.kernel.trim_end_matches(&format!("_{dtype}"));
-    let [m, n] = plan.tile;
-    match plan.splits {
-        1 => format!("{kernel} {m}x{n}"),
-        splits => format!("{kernel} {m}x{n} / {splits}"),
-    }
 }
 
 /// A file of the repository.
@@ -193,7 +182,7 @@ fn digests(record: &str) -> String {
     for line in mutants(record) {
         writeln!(text, "{line}").expect("a string takes all");
     }
-    for (suite, [moved, rows]) in SUITES.into_iter().filter_map(|suite| Some((suite, moved(suite)?))) {
+    for (suite, [moved, rows]) in picked().filter_map(|suite| Some((suite, moved(suite)?))) {
         writeln!(text, "suite:{suite} - {moved}/{rows} -").expect("a string takes all");
     }
     text

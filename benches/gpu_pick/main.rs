@@ -28,7 +28,7 @@ use speed::{Filed, Machine};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
 use tilewright::{DType, Element, Gemm, GemmShape, KERNELS, Kernel, Operand, Transpose, check, random};
-use tilewright_harness::bench::{Quartiles, rows_on_lines};
+use tilewright_harness::bench::{Quartiles, choice_name, rows_on_lines};
 use tilewright_harness::digest;
 
 /// Times every candidate of the planner over many shapes.
@@ -337,14 +337,9 @@ fn row<T: Element>(
     }))
 }
 
-/// The kernel, the tile, and the split-K factor where there is one.
+/// What it is called in the results.
 fn name(candidate: &Candidate) -> String {
-    let family = candidate.kernel.split('_').take(3).collect::<Vec<_>>().join("_");
-    let [m, n] = candidate.tile;
-    match candidate.splits {
-        1 => format!("{family} {m}x{n}"),
-        splits => format!("{family} {m}x{n} / {splits}"),
-    }
+    choice_name(&candidate.kernel, candidate.tile, candidate.splits)
 }
 
 impl Results {

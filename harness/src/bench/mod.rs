@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use tilewright_contract::Family;
 
-pub use parse::{Selection, product_name};
+pub use parse::{Selection, choice_name, product_name};
 pub use report::{Table, json, markdown, plots, rows_on_lines, table};
 pub use results::{
     About, Ceilings, Measurement, OnZeros, Outcome, PassedOver, Results, RowResult, Side, Speed, Summary,

@@ -103,6 +103,15 @@ pub fn product_name([m, n, k]: [usize; 3], batch: usize) -> String {
     }
 }
 
+/// A choice of dispatch: the kernel without its element type, its tile, and the split-K factor if there is one.
+pub fn choice_name(kernel: &str, [m, n]: [u32; 2], splits: u32) -> String {
+    let kernel = kernel.rsplit_once('_').map_or(kernel, |(kernel, _)| kernel);
+    match splits {
+        1 => format!("{kernel} {m}x{n}"),
+        _ => format!("{kernel} {m}x{n} / {splits}"),
+    }
+}
+
 /// The values that a cell stands for.
 fn chosen<V: Copy + PartialEq>(cell: Option<V>, asked_for: &[V], default: V) -> Vec<V> {
     match cell {
@@ -239,9 +248,23 @@ fn parsed<V: FromStr<Err: Display>>(name: &str, cell: Option<&str>) -> std::resu
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use tilewright::ErrorKind;
 
     use super::*;
+
+    #[test]
+    fn a_choice_has_a_name_of_its_own() {
+        let name = choice_name("mma_f64_wide_nn2_64x64_f64", [64, 64], 4);
+        assert_eq!(name, "mma_f64_wide_nn2_64x64 64x64 / 4");
+        let mut named = HashMap::new();
+        for kernel in tilewright::KERNELS {
+            let name = choice_name(kernel.symbol, [kernel.tile.m, kernel.tile.n], 1);
+            let before = named.insert((kernel.dtype, name), kernel.symbol);
+            assert_eq!(before, None, "{}", kernel.symbol);
+        }
+    }
 
     fn read(text: &str) -> Vec<Row> {
         rows(text, &Selection::default()).unwrap_or_else(|error| panic!("{text}: {error}"))
