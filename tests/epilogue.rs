@@ -100,6 +100,15 @@ fn every_entry_point_finishes_its_sums() {
                 };
                 is_right::<f16, f32>(kernel, &shape, epilogue);
             }
+            tilewright::DType::F32 => {
+                let bias = bias::<f32>(&shape);
+                let epilogue = Epilogue {
+                    factors,
+                    bias: Some(&bias[..]),
+                    activation: Activation::Gelu,
+                };
+                is_right::<f32, f32>(kernel, &shape, epilogue);
+            }
             _ => {
                 let bias = bias::<bf16>(&shape);
                 let epilogue = Epilogue {

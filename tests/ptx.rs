@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{Bytes, KERNELS, Kernel, Loads, Major, MmaPath, Operands, PadRows, lessons};
+use tilewright_contract::{Bytes, CopyKind, KERNELS, Kernel, Loads, Major, MmaPath, Operands, PadRows, lessons};
 
 /// The entry points that a level has.
 fn kernels(level: &Level) -> impl Iterator<Item = &'static Kernel> + use<'_> {
@@ -66,10 +66,11 @@ fn the_entry_points_are_those_of_the_contract() {
             .map(|(symbol, _)| symbol)
             .collect();
         let mut expected: HashSet<_> = kernels(level).map(|kernel| kernel.symbol).collect();
-        // Devices take it from the general level.
-        if !level.is_architecture_specific() {
-            expected.insert(PadRows::SYMBOL);
-        }
+        // Each is in the levels of the kernels that need it; devices take the first from the general level.
+        expected.insert(match level.is_architecture_specific() {
+            true => CopyKind::Split.symbol(),
+            false => CopyKind::Pad.symbol(),
+        });
         assert_eq!(declared, expected, "{}", level.arch);
     }
 }
@@ -77,7 +78,7 @@ fn the_entry_points_are_those_of_the_contract() {
 #[test]
 fn rows_are_copied_by_words_and_stored_in_vectors() {
     for level in ptx::levels().iter().filter(|level| !level.is_architecture_specific()) {
-        let text = ptx::entry(level, PadRows::SYMBOL).expect("every general level has it");
+        let text = ptx::entry(level, CopyKind::Pad.symbol()).expect("every general level has it");
         assert_eq!(ptx::max_threads(text), Some(PadRows::THREADS), "{}", level.arch);
         let accesses = |kind: &str| {
             let of_memory = opcodes(text).filter(|opcode| state_space(opcode).is_some_and(|space| space != "param"));

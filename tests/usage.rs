@@ -17,6 +17,7 @@ use record::Record;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{PlanError, Policy, plan};
 use tilewright::{Bytes, KERNELS, Kernel};
+use tilewright_contract::CopyKind;
 use tilewright_harness::inspect::{Budget, Inspected, Ptxas, Remark, Report, Subject, Target, Usage, inspect};
 
 /// The planner's record.
@@ -97,9 +98,16 @@ fn no_kernel_spills_when_assembled_for_just_one_architecture() {
 }
 
 #[test]
-fn the_copy_of_rows_fills_an_sm_and_spills_nowhere() {
-    for target in Target::all() {
-        let inspected = inspect(&ptxas(), &target, &[Subject::PadRows]).unwrap_or_else(|error| panic!("{error}"));
+fn copies_of_operands_fill_an_sm_and_spill_nowhere() {
+    let targets = Target::all();
+    for (target, kind) in targets
+        .iter()
+        .flat_map(|target| CopyKind::ALL.map(|kind| (target, kind)))
+    {
+        if kind == CopyKind::Split && target.architecture.compute_capability.major != 9 {
+            continue;
+        }
+        let inspected = inspect(&ptxas(), target, &[Subject::Copy(kind)]).unwrap_or_else(|error| panic!("{error}"));
         let [kernel] = &inspected[..] else {
             panic!("{}: {inspected:?}", target.name)
         };

@@ -25,9 +25,10 @@ use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 use shapes::{CALIBRATION, NAMED, SHAPES, layouts};
 use speed::{Filed, Machine};
+use tilewright::check::{DEFAULT_SEED, Expected};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
-use tilewright::{DType, Element, Gemm, GemmShape, KERNELS, Kernel, Operand, Transpose, check, random};
+use tilewright::{DType, Element, Gemm, GemmShape, KERNELS, Kernel, Operand, Precision, Transpose, random};
 use tilewright_harness::bench::{Quartiles, choice_name, rows_on_lines};
 use tilewright_harness::digest;
 
@@ -73,8 +74,8 @@ fn has_own_tile(kernel: &Kernel) -> bool {
     kernel.family.is_automatic() && kernel.widths.is_none()
 }
 
-/// Every plan that the planner could make for a product.
-fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
+/// Every plan that the planner could make for a product in this arithmetic or a more precise one.
+fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType, precision: Precision) -> Vec<Plan> {
     let named = NAMED.map(|(family, tile)| Policy {
         family: Some(family),
         tile: Some(tile),
@@ -82,7 +83,7 @@ fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType) -> Vec<Plan> {
     });
     let blocks = KERNELS
         .iter()
-        .filter(|kernel| has_own_tile(kernel) && kernel.taken(shape).is_some())
+        .filter(|kernel| has_own_tile(kernel) && kernel.precision >= precision && kernel.taken(shape).is_some())
         .flat_map(|kernel| {
             SPLITS.map(|splits| Policy {
                 kernel: Some(kernel),
@@ -208,7 +209,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                 DType::F16 => row::<f16>,
                 DType::Bf16 => row::<bf16>,
             };
-            results.rows.extend(row(&gpu, &shape, &speeds, arguments.rounds)?);
+            // What is allowed unasked is judged, all is measured.
+            let precision = match arguments.calibrate {
+                true => Precision::ALL[0],
+                false => Precision::default(),
+            };
+            results
+                .rows
+                .extend(row(&gpu, &shape, precision, &speeds, arguments.rounds)?);
         }
     }
     results.digests = digests(&gpu, &results.rows);
@@ -246,10 +254,11 @@ fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<String, String> {
 fn row<T: Element>(
     gpu: &Gpu,
     shape: &GemmShape,
+    precision: Precision,
     speeds: &Speeds,
     rounds: usize,
 ) -> Result<Option<Row>, Box<dyn Error>> {
-    let mut plans = candidates(gpu, shape, T::DTYPE);
+    let mut plans = candidates(gpu, shape, T::DTYPE, precision);
     if plans.is_empty() {
         return Ok(None);
     }
@@ -257,6 +266,7 @@ fn row<T: Element>(
     let b_host: Vec<T> = random::random_matrix(2, shape.span_elems(Operand::B));
     let (a, b) = (gpu.upload(&a_host)?, gpu.upload(&b_host)?);
     let policy = Policy {
+        precision,
         speeds: *speeds,
         ..Policy::default()
     };
@@ -275,7 +285,8 @@ fn row<T: Element>(
         gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c)?;
         gpu.synchronize()?;
         c.download(&mut host)?;
-        check::sampled(shape, &a_host, &b_host, &host, check::DEFAULT_SEED)?.into_result()?;
+        let expected = Expected::product(shape, &a_host, &b_host)?.with_precision(plan.kernel().precision)?;
+        expected.sampled(&host, DEFAULT_SEED)?.into_result()?;
         // Short kernels in a row, so that the clock of events, half a microsecond, does not decide.
         let once = gpu.time_ms(|| gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c))?;
         launches.push((0.2 / once).clamp(1.0, 50.0) as u32);

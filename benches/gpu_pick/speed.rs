@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use cuda_arch::Architecture;
 use serde::Deserialize;
 use tilewright::dispatch::{LAUNCH_US, Rounds, Speeds, Work, estimate_us, kernel_sheet, reduction_us, usage};
-use tilewright::{DType, GemmShape, KERNELS, Kernel, Transpose};
+use tilewright::{DType, GemmShape, KERNELS, Kernel, Precision, Transpose};
 use tilewright_plan::GpuModel;
 
 use super::fit::fit;
@@ -251,8 +251,11 @@ fn regret(rows: &[&Row], machine: &Machine, speeds: &Speeds) -> Result<f64, Box<
             of().unwrap_or(f64::INFINITY)
         };
         let automatic = || {
-            let is_automatic = |timed: &&Candidate| timed.kernel().is_some_and(|of| of.family.is_automatic());
-            row.candidates.iter().filter(is_automatic)
+            // As where no precision is named: with the faster arithmetic the others would hardly count.
+            let is_open = |of: &Kernel| of.family.is_automatic() && of.precision == Precision::Ieee;
+            row.candidates
+                .iter()
+                .filter(move |timed| timed.kernel().is_some_and(is_open))
         };
         let chosen = automatic().min_by(|a, b| expected(a).total_cmp(&expected(b)));
         let fastest = automatic().map(|timed| timed.us).fold(f64::INFINITY, f64::min);

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use tilewright::dispatch::Policy;
-use tilewright::{Backend, Bytes, Options, Verify};
+use tilewright::{Backend, Bytes, Options, Precision, Verify};
 
 use crate::failure::{Failure, Result};
 use crate::kernels;
@@ -21,6 +21,9 @@ pub struct Choice {
     /// Tile width in elements; without it, the best that fits
     #[arg(long, value_name = "W")]
     tile: Option<u32>,
+    /// The least precise arithmetic of f32 that is allowed: ieee, or emulated-f32 by bf16 tensor cores
+    #[arg(long, value_name = "NAME", default_value_t = Precision::Ieee)]
+    precision: Precision,
     /// Shared memory that a block must not exceed
     #[arg(long, value_name = "BYTES")]
     smem_limit: Option<u32>,
@@ -36,6 +39,7 @@ impl Choice {
             family: kernels::family(&self.kernel)?,
             tile: self.tile,
             smem_limit: self.smem_limit.map(Bytes),
+            precision: self.precision,
             ..Policy::default()
         };
         Ok(Options {

@@ -21,7 +21,7 @@ use crate::{kernels, output, ptx};
 /// /usr/local/cuda/bin.
 #[derive(Args)]
 pub struct Command {
-    /// A family (all its entry points), or one kernel's symbol, also copy_rows_b16; without it, all families
+    /// A family (all its entry points), or one kernel's symbol, also of a copy; without it, all families
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
     /// The architectures, such as sm_120 or sm_90a,sm_100; without it, all that the kernels run on
@@ -239,8 +239,8 @@ fn ask_driver(ordinal: u32, chosen: &[Subject]) -> tilewright::Result<(Device, B
                 usage.insert(kernel.symbol, gpu.usage(kernel)?);
             }
             Subject::Kernel(_) => {}
-            Subject::PadRows => {
-                usage.insert(kernel.symbol(), gpu.pad_rows_usage()?);
+            Subject::Copy(kind) => {
+                usage.insert(kernel.symbol(), gpu.copy_usage(kind)?);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use tilewright::dispatch::Policy;
 use tilewright::{DType, Family};
-use tilewright_contract::{KERNELS, Kernel, PadRows};
+use tilewright_contract::{CopyKind, KERNELS, Kernel};
 use tilewright_harness::inspect::Subject;
 
 use crate::failure::{Failure, Result};
@@ -31,14 +31,17 @@ pub fn entry_points(name: &str) -> Result<Vec<&'static Kernel>> {
     }
 }
 
-/// What can be looked at but not always planned: as [`entry_points`], or the copy of rows.
+/// What can be looked at but not always planned: as [`entry_points`], or a copy of operands.
 pub fn inspectable(name: &str) -> Result<Vec<Subject>> {
-    if name == PadRows::SYMBOL {
-        return Ok(vec![Subject::PadRows]);
+    if let Some(kind) = CopyKind::ALL.into_iter().find(|kind| kind.symbol() == name) {
+        return Ok(vec![Subject::Copy(kind)]);
     }
     match entry_points(name) {
         Ok(kernels) => Ok(kernels.into_iter().map(Subject::from).collect()),
-        Err(error) => Err(Failure::input(format!("{}, {}", error.message, PadRows::SYMBOL))),
+        Err(error) => {
+            let copies = CopyKind::ALL.map(CopyKind::symbol).join(", ");
+            Err(Failure::input(format!("{}, {copies}", error.message)))
+        }
     }
 }
 

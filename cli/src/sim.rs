@@ -5,11 +5,12 @@ use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{Checks, Report, Schedule};
 use half::{bf16, f16};
 use serde::Serialize;
+use tilewright::check::{self, Expected};
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, PlanSummary, plan};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{DEFAULT_ARCHITECTURE, SimOptions, simulate};
-use tilewright::{DType, Element, Gemm, GemmShape, Operand, check};
+use tilewright::{DType, Element, Gemm, GemmShape, Operand};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -165,7 +166,8 @@ pub fn listing<T: Element>(plan: &Plan, options: &SimOptions, seed: u64, yes: bo
     let (options, bar) = simulation::with_progress(options.clone(), estimate);
     let product = simulate(plan, &Gemm::new(plan.shape()), &a, &b, None::<&[T]>, &options)?;
     bar.finish_and_clear();
-    let verdict = check::verify(&shape, &a, &b, &product.c, seed)?;
+    let expected = Expected::product(&shape, &a, &b)?.with_precision(plan.kernel().precision)?;
+    let verdict = expected.by_size(&product.c, seed)?;
     Ok(Listing {
         m: shape.m(),
         n: shape.n(),

@@ -11,7 +11,8 @@ use crate::batch::Batch;
 use crate::dtype::DType;
 use crate::family::{Family, KERNELS, matrix_vector, tiled, wgmma};
 use crate::major::Major;
-use crate::pad_rows::PadRows;
+use crate::pad_rows::{CopyKind, OperandCopy, PadRows};
+use crate::precision::Precision;
 use crate::shape::{GemmShape, Operand, Transpose};
 use crate::smem::SmemLayout;
 use crate::units::Bytes;
@@ -30,6 +31,8 @@ pub struct Kernel {
     pub target: Target,
     /// The type of A, B and C. Sums are of [`DType::accumulator`].
     pub dtype: DType,
+    /// The arithmetic of its products.
+    pub precision: Precision,
     /// Which operands it takes, and how they are stored.
     pub operands: Operands,
     /// How operands are aligned.
@@ -82,6 +85,7 @@ impl Kernel {
             family,
             target: family.target(),
             dtype,
+            precision: Precision::Ieee,
             operands: Operands::Matrices([Major::K, Major::Mn]),
             alignment: Alignment::NONE,
             tile: TileShape { m, n, k },
@@ -167,7 +171,24 @@ impl Kernel {
         KERNELS.iter().find(|kernel| kernel.symbol == symbol)
     }
 
-    /// Whether this kernel computes this shape, with operands whose addresses are multiples of 16 bytes.
+    /// What is copied of operands that it does not take as they lie.
+    pub const fn copy_kind(&self) -> CopyKind {
+        match self.precision {
+            Precision::EmulatedF32 => CopyKind::Split,
+            Precision::Ieee => CopyKind::Pad,
+        }
+    }
+
+    /// The type of A and B in shared memory: their own, or that of the parts that they are split into.
+    pub const fn operand_dtype(&self) -> DType {
+        match self.copy_kind() {
+            CopyKind::Split => DType::Bf16,
+            CopyKind::Pad => self.dtype,
+        }
+    }
+
+    /// Whether this kernel computes this shape, with operands whose addresses are multiples of 16 bytes. Where operands
+    /// are split, those are their parts.
     pub fn accepts(&self, shape: &GemmShape) -> bool {
         // Within a tile loads by `cp.async` count elements in 32 bits; tiles have at most 256 rows. Tensor maps count
         // bytes in 40.
@@ -191,20 +212,36 @@ impl Kernel {
     }
 
     /// The shape as this kernel takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes, A
-    /// and B may have unaligned leading dimensions and strides: then it is that of the padded copy
-    /// ([`PadRows::between`] says which), or of the one row that there is. `None` for a shape that it does not compute
-    /// either way.
+    /// and B may have unaligned leading dimensions and strides: then it is that of the padded
+    /// [copy](Self::copies), or of the one row that there is. Operands that are split have the leading dimensions of
+    /// their parts, and strides from the first part of a matrix to that of the next. `None` for a shape that it does
+    /// not compute either way.
     pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
-        if self.accepts(shape) {
-            return Some(*shape);
-        }
-        if self.dtype.size_bytes() != PadRows::ELEMENT_BYTES {
-            return None;
+        let kind = self.copy_kind();
+        if kind == CopyKind::Pad {
+            if self.accepts(shape) {
+                return Some(*shape);
+            }
+            if self.dtype.size_bytes() != PadRows::ELEMENT_BYTES {
+                return None;
+            }
         }
         let [a, b] = [Operand::A, Operand::B].map(|operand| {
             let (rows, columns, ld) = shape.extents(operand);
             let stride = shape.batch().stride(operand) as usize;
             let elems = self.alignment.of_operand(operand);
+            if kind == CopyKind::Split {
+                // An empty one is not copied, and has some leading dimension.
+                let ld = PadRows::padded(columns.max(1));
+                return (
+                    ld,
+                    if stride == 0 {
+                        0
+                    } else {
+                        kind.parts() as usize * rows * ld
+                    },
+                );
+            }
             match (ld.is_multiple_of(elems), stride.is_multiple_of(elems)) {
                 (true, true) => (ld, stride),
                 // Copied, unless it is one row, whose leading dimension is that of nothing.
@@ -214,8 +251,15 @@ impl Kernel {
             }
         });
         let taken = shape.with_operand_layouts([a.0, b.0], [a.1, b.1]).ok()?;
-        let is_countable = |operand| PadRows::between(shape, &taken, operand).is_none_or(|copy| copy.is_countable());
+        let is_countable =
+            |operand| OperandCopy::between(kind, shape, &taken, operand).is_none_or(|copy| copy.rows.is_countable());
         (self.accepts(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
+    }
+
+    /// What of A and of B is copied before a launch with this shape; nothing where the kernel does not compute it.
+    pub fn copies(&self, shape: &GemmShape) -> [Option<OperandCopy>; 2] {
+        let taken = self.taken(shape);
+        [Operand::A, Operand::B].map(|operand| OperandCopy::between(self.copy_kind(), shape, taken.as_ref()?, operand))
     }
 
     /// A small product that it computes.
@@ -371,7 +415,8 @@ mod tests {
             [Transpose::Yes, Transpose::No],
             [Transpose::Yes, Transpose::Yes],
         ];
-        for kernel in KERNELS.iter().filter(|kernel| !kernel.supports.groups) {
+        let pads = |kernel: &&Kernel| !kernel.supports.groups && kernel.copy_kind() == CopyKind::Pad;
+        for kernel in KERNELS.iter().filter(pads) {
             for transpose in layouts {
                 let packed = GemmShape::packed_transposed(70, 60, 50, transpose).expect("valid");
                 let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand).1);
@@ -392,6 +437,31 @@ mod tests {
                     assert_eq!(kernel.taken(&shape), expected, "{} {lds:?}", kernel.symbol);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn operands_that_are_split_are_taken_as_parts_whatever_their_rows() {
+        let splits = |kernel: &&Kernel| kernel.copy_kind() == CopyKind::Split;
+        for kernel in KERNELS.iter().filter(splits) {
+            let packed = GemmShape::packed_transposed(70, 60, 50, kernel.transposes()).expect("valid");
+            let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand));
+            let parts = [PadRows::padded(a.1), PadRows::padded(b.1)];
+            for lds in [[77, 80], [80, 80]] {
+                let shape = packed.with_operand_lds(lds).expect("valid");
+                assert_eq!(
+                    kernel.taken(&shape),
+                    packed.with_operand_lds(parts).ok(),
+                    "{}",
+                    kernel.symbol
+                );
+                assert!(kernel.copies(&shape).iter().all(Option::is_some));
+            }
+            // Of a batch with one B for all.
+            let batch = packed.with_batch(3, [a.0 * a.2, 0, 70 * 60]).expect("valid");
+            let taken = kernel.taken(&batch).expect("taken");
+            assert_eq!(taken.batch().strides[..2], [(3 * a.0 * parts[0]) as u64, 0]);
+            assert!(kernel.copies(&packed.without_k()).iter().all(Option::is_none));
         }
     }
 

@@ -13,8 +13,8 @@ use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{Element, Error, Gemm, Result, reference};
 use tilewright_contract::{
-    Alignment, Batch, Bytes, DType, GemmShape, KERNELS, Kernel, Operand, Operands, Storage, TileGeometry, TilePair,
-    Transpose,
+    Alignment, Batch, Bytes, DType, GemmShape, KERNELS, Kernel, Operand, Operands, Precision, Storage, TileGeometry,
+    TilePair, Transpose,
 };
 
 mod cases;
@@ -318,7 +318,7 @@ fn with_plan<T: Element>(
         let problem = format!("the plan took {taken} in place of {}", kernel.symbol);
         return ([plan.kernel().tile.m, plan.kernel().tile.n], Outcome::Wrong(problem));
     }
-    let outcome = compare::<T>(shape, |a, b, c| multiply(&plan, a, b, c));
+    let outcome = compare::<T>(shape, kernel.precision, |a, b, c| multiply(&plan, a, b, c));
     (
         [plan.kernel().tile.m, plan.kernel().tile.n],
         outcome.unwrap_or_else(Outcome::Failed),
@@ -326,7 +326,7 @@ fn with_plan<T: Element>(
 }
 
 fn on_cpu<T: Element>(width: u32, shape: &GemmShape) -> Result<Outcome> {
-    compare::<T>(shape, |a, b, c| {
+    compare::<T>(shape, Precision::Ieee, |a, b, c| {
         reference::tiled_parallel(shape, width as usize, a, b, c)
     })
 }
@@ -334,6 +334,7 @@ fn on_cpu<T: Element>(width: u32, shape: &GemmShape) -> Result<Outcome> {
 /// Lets `multiply` work on random operands and a poisoned C, and judges what it leaves.
 fn compare<T: Element>(
     shape: &GemmShape,
+    precision: Precision,
     multiply: impl FnOnce(&[T], &[T], &mut [T]) -> Result<()>,
 ) -> Result<Outcome> {
     let (a, b) = (operand::<T>(shape, Operand::A, 1), operand::<T>(shape, Operand::B, 2));
@@ -341,7 +342,7 @@ fn compare<T: Element>(
     let mut c = vec![T::from_f64(f64::NAN); span + GUARD_ELEMS];
     multiply(&a, &b, &mut c)?;
     let ends = group_ends(shape);
-    let expected = Expected::of_groups(shape, ends.as_deref(), &a, &b)?;
+    let expected = Expected::of_groups(shape, ends.as_deref(), &a, &b)?.with_precision(precision)?;
     match expected.full(&c[..span])?.into_result() {
         Ok(_) => {}
         Err(Error::Mismatch(verdict)) => return Ok(Outcome::Wrong(verdict.to_string())),
@@ -417,7 +418,7 @@ mod tests {
         let shape = GemmShape::with_ld(2, 2, 1, 1, 2, 3).expect("valid");
         let multiply = |a: &[f32], b: &[f32], c: &mut [f32]| reference::tiled_parallel(&shape, 2, a, b, c);
         let outcome = |spoil: &dyn Fn(&mut [f32])| {
-            compare::<f32>(&shape, |a, b, c| {
+            compare::<f32>(&shape, Precision::Ieee, |a, b, c| {
                 multiply(a, b, c)?;
                 spoil(c);
                 Ok(())

@@ -33,6 +33,9 @@
 //!
 //! The bound is a worst case: errors of real sums are nearer `sqrt(k) u`. A defect smaller than e cannot be told from
 //! rounding here.
+//!
+//! For products of f32 in another [`Precision`](tilewright_contract::Precision) γ has its
+//! [further roundings](tilewright_contract::Precision::more_roundings).
 
 mod bound;
 mod expected;
@@ -216,17 +219,13 @@ pub fn sampled<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u
     Expected::product(shape, a, b)?.sampled(c, seed)
 }
 
-/// [`full`] up to [`FULL_LIMIT_PRODUCTS`], beyond it [`sampled`] with the given seed.
+/// [`full`] up to [`FULL_LIMIT_PRODUCTS`], beyond it [`sampled`] with the given seed: [`Expected::by_size`] of the
+/// product.
 ///
 /// # Errors
 /// Those of the check that is taken.
 pub fn verify<T: Element>(shape: &GemmShape, a: &[T], b: &[T], c: &[T], seed: u64) -> Result<Verdict> {
-    let products = shape.m() as u128 * shape.n() as u128 * shape.k() as u128 * u128::from(shape.matrices_of_c());
-    if products <= u128::from(FULL_LIMIT_PRODUCTS) {
-        full(shape, a, b, c)
-    } else {
-        sampled(shape, a, b, c, seed)
-    }
+    Expected::product(shape, a, b)?.by_size(c, seed)
 }
 
 /// Counts of compared elements, to be merged in any order.

@@ -104,4 +104,6 @@ pub use gemm::gemm;
 pub use matmul::{Backend, Options, Product, Report, product};
 pub use problem::{Epilogue, Factors, Gemm, Location, OutputOf};
 pub use simulate::{SimOptions, SimulatedProduct, simulate};
-pub use tilewright_contract::{Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};
+pub use tilewright_contract::{
+    Activation, Bytes, DType, Family, GemmShape, KERNELS, Kernel, Operand, Precision, Transpose,
+};

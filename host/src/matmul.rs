@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_contract::{Activation, GemmShape, Operand};
+use tilewright_contract::{Activation, GemmShape, Kernel, Operand, Precision};
 
 use crate::check::{Expected, Verify};
 use crate::device::DeviceProfile;
@@ -134,13 +134,14 @@ impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
     }
 
     /// Compares a result with the reference.
-    fn verify(&self, c: &[C], verify: Verify) -> Result<()> {
+    fn verify(&self, product: &Product<C>, verify: Verify) -> Result<()> {
         if verify == Verify::None {
             return Ok(());
         }
-        let expected = Expected::of_groups(self.shape, self.group_ends, self.a, self.b)?;
+        let precision = Kernel::named(product.report.kernel).map_or(Precision::Ieee, |kernel| kernel.precision);
+        let expected = Expected::of_groups(self.shape, self.group_ends, self.a, self.b)?.with_precision(precision)?;
         let expected = expected.with_epilogue(self.epilogue, self.before.unwrap_or_default())?;
-        expected.verify(c, verify)
+        expected.verify(&product.c, verify)
     }
 }
 
@@ -185,7 +186,7 @@ fn compute<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, options: &Op
             Err(error) => return Err(error),
         },
     };
-    problem.verify(&product.c, options.verify)?;
+    problem.verify(&product, options.verify)?;
     product.report.verified = options.verify;
     Ok(product)
 }
@@ -260,6 +261,7 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         k: shape.k(),
         batch: shape.batch().count,
         dtype: plan.kernel().dtype.name(),
+        precision: plan.kernel().precision.name(),
         alpha: decimal(epilogue.factors.alpha),
         beta: decimal(epilogue.factors.beta),
         bias: epilogue.bias.is_some(),
@@ -320,6 +322,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         k: shape.k(),
         batch: shape.batch().count,
         dtype: T::DTYPE.name(),
+        precision: Precision::Ieee.name(),
         alpha: decimal(epilogue.factors.alpha),
         beta: decimal(epilogue.factors.beta),
         bias: epilogue.bias.is_some(),

@@ -28,9 +28,11 @@ use std::time::Duration;
 
 use cuda_arch::Architecture;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule, Synchronizations};
+use half::bf16;
 use kernels_gpu::gemm::pad_rows::copy_rows_b16;
+use kernels_gpu::gemm::split_rows::split_rows_f32;
 use kernels_gpu::host;
-use tilewright_contract::{GemmParams, GemmShape, Operand, PadRows};
+use tilewright_contract::{CopyKind, GemmParams, GemmShape, Operand, OperandCopy, PadRows};
 
 use crate::dispatch::Plan;
 use crate::element::Element;
@@ -183,14 +185,18 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
             report: Some(report),
         }),
     };
-    let upload = |operand, elements: &[T]| {
+    let [copy_a, copy_b] = plan.copies();
+    let upload = |operand, elements: &[T], copy: Option<OperandCopy>| -> std::result::Result<_, Box<Report>> {
         let (rows, columns, ld) = shape.extents(operand);
         let batch = shape.batch();
         let (count, stride) = (batch.matrices(operand) as usize, batch.stride(operand) as usize);
         let uploaded = GlobalBuffer::batch(elements, [rows, columns, ld], count, stride);
-        match PadRows::between(shape, &taken, operand) {
-            Some(copy) => simulate_copy(&uploaded, copy, options),
-            None => Ok(uploaded),
+        match copy {
+            Some(copy) => match copy.kind {
+                CopyKind::Pad => Ok(Uploaded::Whole(simulate_copy(&uploaded, copy, options)?)),
+                CopyKind::Split => Ok(Uploaded::Parts(simulate_copy(&uploaded, copy, options)?)),
+            },
+            None => Ok(Uploaded::Whole(uploaded)),
         }
     };
     let (rows, columns, ld) = shape.extents(Operand::C);
@@ -198,7 +204,7 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
         shape.matrices_of_c() as usize,
         shape.batch().stride(Operand::C) as usize,
     );
-    let (a, b) = match (upload(Operand::A, a), upload(Operand::B, b)) {
+    let (a, b) = match (upload(Operand::A, a, copy_a), upload(Operand::B, b, copy_b)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(faults), _) | (_, Err(faults)) => {
             return simulated(c, *faults);
@@ -236,12 +242,10 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     let group_ends = problem.group_ends.map(GlobalBuffer::from_slice);
     let run = |first: u32, products: u32| {
         let at = |operand| taken.offset(operand, first);
-        let a = a.as_ptr().wrapping_add(at(Operand::A));
-        let b = b.as_ptr().wrapping_add(at(Operand::B));
         let c = on_device.as_mut_ptr().wrapping_add(at(Operand::C));
         let addresses = [
-            a.expose_provenance() as u64,
-            b.expose_provenance() as u64,
+            a.address(at(Operand::A)),
+            b.address(at(Operand::B)),
             c.expose_provenance() as u64,
         ];
         let maps = match kernel.takes_tensor_maps() {
@@ -289,42 +293,72 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
     simulated(c, report)
 }
 
-/// Simulates a copy of an operand. What comes out is a matrix of its own, so that its padding, too, is off limits for
-/// the product.
+/// An operand in the simulator's memory.
+enum Uploaded<T> {
+    /// In elements of its type.
+    Whole(GlobalBuffer<T>),
+    /// In parts.
+    Parts(GlobalBuffer<bf16>),
+}
+
+impl<T: Element> Uploaded<T> {
+    /// The address of this element, or this element of a part.
+    fn address(&self, elem: usize) -> u64 {
+        match self {
+            Self::Whole(elements) => elements.as_ptr().wrapping_add(elem).expose_provenance() as u64,
+            Self::Parts(elements) => elements.as_ptr().wrapping_add(elem).expose_provenance() as u64,
+        }
+    }
+}
+
+/// Simulates a copy of an operand, to elements of `To`. What comes out is a matrix of its own for each part, so that
+/// its padding, too, is off limits for the product.
 ///
 /// # Errors
 /// The report of the copy, where something is wrong with it.
-fn simulate_copy<T: Element>(
+fn simulate_copy<T: Element, To: Element>(
     from: &GlobalBuffer<T>,
-    copy: PadRows,
+    copy: OperandCopy,
     options: &SimOptions,
-) -> std::result::Result<GlobalBuffer<T>, Box<Report>> {
-    let matrices = copy.matrices as usize;
-    let to = GlobalBuffer::<T>::uninit(matrices * copy.to_elems());
-    for (first, matrices) in copy.launches() {
+) -> std::result::Result<GlobalBuffer<To>, Box<Report>> {
+    let rows = copy.rows;
+    let matrices = rows.matrices as usize;
+    let to = GlobalBuffer::<To>::uninit(matrices * copy.to_elems());
+    for (first, matrices) in rows.launches() {
         let first = first as usize;
         let from = from
             .as_ptr()
-            .wrapping_add(first * copy.from_stride as usize)
+            .wrapping_add(first * rows.from_stride as usize)
             .expose_provenance();
         let to = to
             .as_mut_ptr()
             .wrapping_add(first * copy.to_elems())
             .expose_provenance();
-        let report = Launch::new((copy.blocks(), matrices), PadRows::THREADS)
+        let report = Launch::new((rows.blocks(), matrices), PadRows::THREADS)
             .limits(Limits::from(options.architecture))
             .schedule(options.schedule)
             .checks(options.checks)
             .workers(options.workers)
             .time_limit(PATIENCE)
-            // SAFETY: elements of 2 bytes, which only plans for such types copy; the buffers are what the copy says.
-            .run(|| unsafe { copy_rows_b16(with_exposed_provenance(from), with_exposed_provenance_mut(to), copy) });
+            // SAFETY: the elements have the bytes of the kind, which the type and the kernel decide; the buffers are
+            // what the copy says.
+            .run(|| unsafe {
+                match copy.kind {
+                    CopyKind::Pad => {
+                        copy_rows_b16(with_exposed_provenance(from), with_exposed_provenance_mut(to), rows);
+                    }
+                    CopyKind::Split => {
+                        split_rows_f32(with_exposed_provenance(from), with_exposed_provenance_mut(to), rows);
+                    }
+                }
+            });
         if !report.is_clean() {
             return Err(Box::new(report));
         }
     }
-    let extents = [copy.rows, copy.columns, copy.to_ld].map(|extent| extent as usize);
-    Ok(GlobalBuffer::batch(&to.to_vec(), extents, matrices, copy.to_elems()))
+    let extents = [rows.rows, rows.columns, rows.to_ld].map(|extent| extent as usize);
+    let matrices = matrices * copy.kind.parts() as usize;
+    Ok(GlobalBuffer::batch(&to.to_vec(), extents, matrices, rows.to_elems()))
 }
 
 /// How long a simulation takes on this machine, roughly.

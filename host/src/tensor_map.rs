@@ -13,7 +13,7 @@ const UNIT: u64 = 16;
 /// products, or of the one matrix that all of them share.
 ///
 /// Where C is not aligned as a map asks for, the third is A's: the kernel sees from C and its leading dimension that it
-/// has to store without.
+/// has to store without. Of operands that are split, A and B are the parts, which count as matrices.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an address or a leading dimension of A or B that no tensor map can have, with the
@@ -25,7 +25,7 @@ pub(crate) fn maps(
     addresses: [u64; 3],
     encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,
 ) -> Result<[TensorMap; 3]> {
-    let element = match kernel.dtype {
+    let element = match kernel.operand_dtype() {
         DType::F16 => TensorElement::F16,
         DType::Bf16 => TensorElement::Bf16,
         DType::F32 | DType::F64 => {
@@ -35,13 +35,14 @@ pub(crate) fn maps(
             )));
         }
     };
+    let parts = kernel.copy_kind().parts();
     let args = shape.args();
     let rows = kernel.box_rows([args.m, args.n]);
     let c_columns = kernel
         .smem
         .epilogue
         .map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
-    let parts = |operand, box_rows: u32| {
+    let of_operand = |operand, box_rows: u32| {
         let box_columns = match operand {
             Operand::A | Operand::B => WgmmaTile::SWIZZLE_ATOM,
             Operand::C => c_columns,
@@ -57,6 +58,11 @@ pub(crate) fn maps(
         };
         let stride_bytes = (ld as u64 * element.bytes()).max(UNIT);
         let planes = match shape.batch().stride(operand) {
+            // Parts of matrices are as far from one another as matrices of parts are.
+            stride if parts > 1 => Planes {
+                count: u64::from(parts * if stride == 0 { 1 } else { products }),
+                stride_bytes: rows.max(1) as u64 * stride_bytes,
+            },
             // Whatever the distance to the next, which there is not.
             0 => Planes {
                 count: 1,
@@ -86,16 +92,21 @@ pub(crate) fn maps(
         }
     };
     let map = |operand, box_rows| {
-        let parts = parts(operand, box_rows);
+        let parts = of_operand(operand, box_rows);
         let checked = parts.check();
         checked.map_err(|error| Error::InvalidArgument(format!("the tensor map of {operand}: {error}")))?;
         encode(&parts)
     };
     let a = map(Operand::A, rows[0])?;
-    let of_c = parts(Operand::C, rows[2]);
+    let of_c = of_operand(Operand::C, rows[2]);
     let strides = [of_c.stride_bytes, of_c.planes.map_or(0, |planes| planes.stride_bytes)];
     let is_aligned = of_c.address.is_multiple_of(UNIT) && strides.iter().all(|stride| stride.is_multiple_of(UNIT));
-    let c = if is_aligned { map(Operand::C, rows[2])? } else { a };
+    // C of split operands is of f32, and stored without.
+    let c = if is_aligned && parts == 1 {
+        map(Operand::C, rows[2])?
+    } else {
+        a
+    };
     Ok([a, map(Operand::B, rows[1])?, c])
 }
 

@@ -8,14 +8,15 @@ use half::{bf16, f16};
 use kernels_gpu::block::element::Element;
 use kernels_gpu::block::epilogue::{gelu, relu};
 use kernels_gpu::host::{EntryPoint, find};
-use tilewright_contract::{DType, KERNELS, PadRows};
+use tilewright_contract::{CopyKind, DType, KERNELS};
 
 #[test]
 fn the_table_has_the_rows_of_the_contract_and_no_others() {
-    // The copy of rows multiplies nothing.
+    // Copies of operands multiply nothing.
     let of_table = |kernel: &&KernelFunction| {
         let folders = ["kernels_gpu::gemm::", "kernels_gpu::lessons::"];
-        kernel.name != PadRows::SYMBOL && folders.iter().any(|folder| kernel.path.starts_with(folder))
+        let is_copy = CopyKind::ALL.iter().any(|kind| kind.symbol() == kernel.name);
+        !is_copy && folders.iter().any(|folder| kernel.path.starts_with(folder))
     };
     let listed = kernel_functions().iter().filter(of_table);
     let listed: Vec<_> = listed.map(|kernel| kernel.name).collect();

@@ -77,6 +77,7 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     };
     let what = || format!("{} {shape} to {}, {epilogue:?}", kernel.symbol, C::DTYPE);
     let verdict = Expected::product(shape, &a, &b)?
+        .with_precision(kernel.precision)?
         .with_epilogue(on_host, &before)?
         .full(&c)?;
     if !verdict.passed() {

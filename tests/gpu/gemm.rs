@@ -81,7 +81,8 @@ pub fn is_right<T: Element<Accumulator = f32>>(
     )?;
     let mut c = vec![T::from_f64(0.0); before.len()];
     c_device.download(&mut c)?;
-    let expected = Expected::product(shape, &a, &b)?.scaled(factors, &before)?;
+    let expected = Expected::product(shape, &a, &b)?.with_precision(plan.kernel().precision)?;
+    let expected = expected.scaled(factors, &before)?;
     let verdict = expected.full(&c)?;
     if !verdict.passed() {
         return Err(format!("{}: {verdict}", what()).into());

@@ -77,7 +77,9 @@ fn each_layout<T: Element>(family: Option<Family>, far: usize) -> Outcome {
             }
         }
         let packed = GemmShape::packed_transposed(m, n, k, transpose)?;
-        let verdict = Expected::product(&packed, &a, &b)?.full(&c)?;
+        let verdict = Expected::product(&packed, &a, &b)?
+            .with_precision(plan.kernel().precision)?
+            .full(&c)?;
         if !verdict.passed() {
             return Err(format!("{} {transpose:?}: {verdict}", plan.kernel().symbol).into());
         }

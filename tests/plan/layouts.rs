@@ -99,7 +99,7 @@ fn one_row_is_taken_however_long_it_is() {
     let shape = GemmShape::packed_transposed(1, 1024, 1027, [Transpose::No, Transpose::Yes]).expect("valid");
     let planned = plan(&shape, DType::F16, &h200(), &Policy::default()).expect("fits");
     let [a, b] = planned.copies();
-    assert_eq!((a, b.map(|copy| copy.rows)), (None, Some(1024)));
+    assert_eq!((a, b.map(|copy| copy.rows.rows)), (None, Some(1024)));
     assert_eq!(planned.taken().extents(Operand::A), (1, 1027, PadRows::padded(1027)));
 }
 

@@ -131,6 +131,7 @@ impl Ask {
             planned_bytes_are_used(&plan, report, &what);
         }
         let expected = Expected::of_groups(shape, problem.group_ends, &a, &b).expect("as long as the shape says");
+        let expected = expected.with_precision(self.kernel.precision).expect("bounded");
         let expected = expected.with_epilogue(epilogue, &before).expect("finite");
         let verdict = expected.full(&product.c).expect("as long as the shape says");
         assert!(verdict.passed(), "{what}: {verdict}");

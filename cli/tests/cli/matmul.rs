@@ -238,7 +238,7 @@ fn inputs_that_cannot_be_multiplied_are_named_and_nothing_is_written() {
         (
             "a.npy b.npy -o c.npy --kernel r99",
             "unknown kernel `r99`; known: auto, tiled_static, tiled_dynamic, \
-             register_tile, simt, matrix_vector, mma_sync, mma_f64, mma_f64_wide, wgmma",
+             register_tile, simt, matrix_vector, mma_sync, mma_f64, mma_f64_wide, wgmma, wgmma_bf16x6",
         ),
         (
             "a.npy b.npy -o c.npy --backend cpu --kernel tiled_static",

@@ -96,8 +96,17 @@ impl Family {
     )
     .automatic();
 
+    /// f32 as the sum of three bf16, a product as that of six pairs of parts, by `wgmma`. Candidates where
+    /// [`Precision::EmulatedF32`](crate::Precision::EmulatedF32) is allowed.
+    pub const WGMMA_BF16X6: Self = Self::new(
+        "wgmma_bf16x6",
+        "f32 as the sum of three bf16 on tensor cores, six products for one",
+        HOPPER,
+    )
+    .automatic();
+
     /// The families of the library.
-    const LIBRARY: [Self; 9] = [
+    const LIBRARY: [Self; 10] = [
         Self::TILED_STATIC,
         Self::TILED_DYNAMIC,
         Self::REGISTER_TILE,
@@ -107,6 +116,7 @@ impl Family {
         Self::MMA_F64,
         Self::MMA_F64_WIDE,
         Self::WGMMA,
+        Self::WGMMA_BF16X6,
     ];
 
     /// Every family: those of the library, then the lessons, in learning order.
@@ -191,7 +201,7 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 10] = [
+const GROUPS: [&[Kernel]; 11] = [
     &tiled::STATIC,
     &tiled::DYNAMIC,
     &register_tile::KERNELS,
@@ -201,6 +211,7 @@ const GROUPS: [&[Kernel]; 10] = [
     &mma_f64::KERNELS,
     &mma_f64::WIDE,
     &wgmma::KERNELS,
+    &wgmma::EMULATED,
     &lessons::KERNELS,
 ];
 

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use tilewright::dispatch::PlanSummary;
 use tilewright::launch::Gpu;
 use tilewright::{Element, Error, Result};
-use tilewright_contract::DType;
+use tilewright_contract::{DType, Precision};
 use tilewright_plan::{GemmType, Path as InstructionPath};
 
 use super::cublas::{self, Algorithm, Cublas};
@@ -62,6 +62,13 @@ impl Candidate for OnGpu<'_> {
 }
 
 impl OnGpu<'_> {
+    fn precision(&self) -> Precision {
+        match self {
+            Self::Ours(kernel) => kernel.launch_plan().kernel().precision,
+            Self::Library(..) | Self::Twin(_) => Precision::Ieee,
+        }
+    }
+
     fn launch<T: Element>(&self, gpu: &Gpu, set: &mut Set<'_, T>) -> Result<()> {
         match self {
             Self::Ours(kernel) => kernel.launch(gpu, &set.a, &set.b, &mut set.c),
@@ -215,7 +222,8 @@ impl<'b, T: Element> Product for OnDevice<'_, 'b, T> {
 
     fn check(&mut self, candidate: &OnGpu<'b>) -> Result<f64> {
         let gpu = self.bench.gpu;
-        let verdict = self.operands.check(gpu, |set| candidate.launch(gpu, set))?;
+        let precision = candidate.precision();
+        let verdict = self.operands.check(gpu, precision, |set| candidate.launch(gpu, set))?;
         Ok(verdict.max_error_over_bound)
     }
 

@@ -2,7 +2,7 @@
 //! `docs/benchmarks.md`.
 
 mod cpu;
-mod cublas;
+pub mod cublas;
 mod gpu;
 mod kernel;
 mod method;

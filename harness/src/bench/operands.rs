@@ -1,10 +1,10 @@
 //! The matrices of a row, on both sides.
 
-use tilewright::check::{self, Verdict};
+use tilewright::check::{DEFAULT_SEED, Expected, Verdict};
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::random::random_matrix;
 use tilewright::{Element, Error, Result};
-use tilewright_contract::{GemmShape, Operand};
+use tilewright_contract::{GemmShape, Operand, Precision};
 
 use super::method::Inputs;
 
@@ -91,18 +91,24 @@ impl<'gpu, T: Element> Operands<'gpu, T> {
         Ok(())
     }
 
-    /// Runs a product on a C of NaNs, and compares what comes out with the CPU's: [`check::sampled`].
+    /// Runs a product on a C of NaNs, and compares a sample of what comes out with the CPU's.
     ///
     /// # Errors
     /// Those of `launch`, of the device, and [`Error::Mismatch`](tilewright::Error::Mismatch).
-    pub fn check(&mut self, gpu: &Gpu, launch: impl FnOnce(&mut Set<'gpu, T>) -> Result<()>) -> Result<Verdict> {
+    pub fn check(
+        &mut self,
+        gpu: &Gpu,
+        precision: Precision,
+        launch: impl FnOnce(&mut Set<'gpu, T>) -> Result<()>,
+    ) -> Result<Verdict> {
         let set = &mut self.sets[0];
         set.c.fill_bytes(0xff)?;
         launch(set)?;
         gpu.synchronize()?;
         let mut c = vec![T::from_f64(0.0); set.c.len()];
         set.c.download(&mut c)?;
-        check::sampled(&self.shape, &self.a, &self.b, &c, check::DEFAULT_SEED)?.into_result()
+        let expected = Expected::product(&self.shape, &self.a, &self.b)?.with_precision(precision)?;
+        expected.sampled(&c, DEFAULT_SEED)?.into_result()
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Suite {
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("squares", include_str!("suites/squares.csv")),
     ("shapes", include_str!("suites/shapes.csv")),
     (Suite::LESSONS, include_str!("suites/lessons.csv")),
@@ -27,6 +27,7 @@ const FILES: [(&str, &str); 10] = [
     ("half", include_str!("suites/half.csv")),
     ("half-shapes", include_str!("suites/half-shapes.csv")),
     ("double", include_str!("suites/double.csv")),
+    ("emulated", include_str!("suites/emulated.csv")),
     ("batches", include_str!("suites/batches.csv")),
     ("twins", include_str!("suites/twins.csv")),
     (Suite::CPU, include_str!("suites/cpu.csv")),
@@ -179,6 +180,7 @@ mod tests {
             ("half", 24),
             ("half-shapes", 30),
             ("double", 11),
+            ("emulated", 11),
             ("batches", 12),
             ("twins", 18),
             ("cpu", 3),
@@ -205,11 +207,9 @@ mod tests {
         let none = Suite::named("squares", &of(&[DType::F16], &[])).expect_err("is of f32");
         assert!(none.to_string().ends_with("the rows are of f32 NN"), "{none}");
         let unknown = Suite::named("cubes", &Selection::default()).expect_err("no such suite");
-        assert!(
-            unknown
-                .to_string()
-                .ends_with("known: squares, shapes, lessons, layouts, half, half-shapes, double, batches, twins, cpu")
-        );
+        assert!(unknown.to_string().ends_with(
+            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, batches, twins, cpu"
+        ));
     }
 
     #[test]

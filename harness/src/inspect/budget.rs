@@ -41,8 +41,8 @@ impl Budget {
         )
     }
 
-    /// The block of the copy of rows, which has no dynamic shared memory.
-    pub fn of_pad_rows(arch: &Architecture, static_bytes: u32) -> Self {
+    /// The block of a copy of operands, which has no dynamic shared memory.
+    pub fn of_copy(arch: &Architecture, static_bytes: u32) -> Self {
         Self::of_block(None, PadRows::THREADS, static_bytes, 0, arch)
     }
 

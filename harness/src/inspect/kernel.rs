@@ -1,17 +1,17 @@
 //! What can be inspected.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{Kernel, PadRows};
+use tilewright_contract::{CopyKind, Kernel};
 
 use super::Budget;
 
-/// A kernel of this project: an entry point of a family, or the copy of rows.
+/// A kernel of this project: an entry point of a family, or a copy of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A kernel of the table.
     Kernel(&'static Kernel),
-    /// The one that copies operands before a product ([`PadRows`]).
-    PadRows,
+    /// One that copies operands before a product.
+    Copy(CopyKind),
 }
 
 impl Subject {
@@ -19,7 +19,7 @@ impl Subject {
     pub fn symbol(self) -> &'static str {
         match self {
             Subject::Kernel(kernel) => kernel.symbol,
-            Subject::PadRows => PadRows::SYMBOL,
+            Subject::Copy(kind) => kind.symbol(),
         }
     }
 
@@ -28,7 +28,7 @@ impl Subject {
     pub(super) fn budget(self, arch: &Architecture, static_bytes: u32) -> Option<Budget> {
         match self {
             Subject::Kernel(kernel) => Budget::of_widest_tile(kernel, arch, static_bytes),
-            Subject::PadRows => Some(Budget::of_pad_rows(arch, static_bytes)),
+            Subject::Copy(_) => Some(Budget::of_copy(arch, static_bytes)),
         }
     }
 }

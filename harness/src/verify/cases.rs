@@ -261,7 +261,7 @@ fn fitting(
 mod tests {
     use std::collections::BTreeSet;
 
-    use tilewright_contract::{KERNELS, Operands};
+    use tilewright_contract::{CopyKind, KERNELS, Operands};
 
     use super::super::WIDTHS;
     use super::*;
@@ -295,17 +295,13 @@ mod tests {
         let on_tensor_cores = |kernel: &&Kernel| kernel.supports.epilogue && kernel.supports.batch;
         for kernel in KERNELS.iter().filter(on_tensor_cores) {
             let cases = copied_cases([64, 64, 64], kernel.transposes());
-            let copied = |case: &Case| {
-                let taken = kernel.taken(&case.shape).expect("copied");
-                [Operand::A, Operand::B].map(|operand| PadRows::between(&case.shape, &taken, operand).is_some())
-            };
+            let copied = |case: &Case| kernel.copies(&case.shape).map(|copy| copy.is_some());
             let copied: Vec<_> = cases.iter().map(copied).collect();
-            assert_eq!(
-                copied,
-                [[true, false], [false, true], [true, true]],
-                "{}",
-                kernel.symbol
-            );
+            let expected = match kernel.copy_kind() {
+                CopyKind::Pad => [[true, false], [false, true], [true, true]],
+                CopyKind::Split => [[true; 2]; 3],
+            };
+            assert_eq!(copied, expected, "{}", kernel.symbol);
         }
     }
 
@@ -351,9 +347,8 @@ mod tests {
             let expected = if kernel.supports.epilogue { 5 } else { 4 };
             assert_eq!(names.len(), expected, "{}: {names:?}", kernel.symbol);
             for Case { name, shape } in &batches {
-                let is_taken = kernel
-                    .taken(shape)
-                    .is_some_and(|taken| (taken != *shape) == name.contains("odd"));
+                let is_copied = name.contains("odd") || kernel.copy_kind() == CopyKind::Split;
+                let is_taken = kernel.taken(shape).is_some_and(|taken| (taken != *shape) == is_copied);
                 assert!(is_taken && shape.batch().count > 1, "{}: {name}", kernel.symbol);
             }
         }

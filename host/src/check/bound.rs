@@ -1,6 +1,6 @@
 //! The forward error bound of a sum of products, and what it admits.
 
-use tilewright_contract::{Activation, DType};
+use tilewright_contract::{Activation, DType, Precision};
 
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -44,9 +44,9 @@ impl Bound {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where the bound is infinite.
-    pub(super) fn new<T: Element>(k: usize) -> Result<Self> {
+    pub(super) fn new<T: Element>(k: usize, precision: Precision) -> Result<Self> {
         let sums = T::DTYPE.accumulator();
-        let computed = gamma(k, unit_roundoff(sums));
+        let computed = gamma(k + precision.more_roundings() as usize, unit_roundoff(sums));
         // One rounding more for the ends of the interval, and the magnitudes are rounded as well: hence the last
         // factor.
         let expected = gamma(k + 1, F64_ROUNDOFF);
@@ -66,8 +66,8 @@ impl Bound {
     ///
     /// # Errors
     /// As for [`Bound::new`].
-    pub(super) fn scaled<T: Element>(k: usize, alpha: f64, added: usize) -> Result<Self> {
-        let sum = Self::new::<T>(k + 1 + added)?;
+    pub(super) fn scaled<T: Element>(k: usize, precision: Precision, alpha: f64, added: usize) -> Result<Self> {
+        let sum = Self::new::<T>(k + 1 + added, precision)?;
         let smallest = smallest_positive(T::DTYPE.accumulator()) + smallest_positive(DType::F64);
         Ok(Self {
             relative: sum.relative,

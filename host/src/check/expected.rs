@@ -1,11 +1,11 @@
 //! What C should be, and the comparison of single elements and rows with it.
 
 use rayon::prelude::*;
-use tilewright_contract::{Activation, GemmShape, Operand};
+use tilewright_contract::{Activation, GemmShape, Operand, Precision};
 
 use super::bound::Bound;
 use super::sampled::{Sample, VECTORS};
-use super::{DEFAULT_SEED, Method, Mismatch, Tally, Verdict, Verify};
+use super::{DEFAULT_SEED, FULL_LIMIT_PRODUCTS, Method, Mismatch, Tally, Verdict, Verify};
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::plain::Plain;
@@ -37,6 +37,7 @@ pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
     epilogue: Epilogue<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
     before: Option<&'a [C]>,
+    precision: Precision,
     bound: Bound,
 }
 
@@ -65,7 +66,7 @@ impl<'a, T: Element> Expected<'a, T> {
     /// # Errors
     /// As for [`product`](Self::product), and for ends that are none of this shape.
     pub fn of_groups(shape: &GemmShape, group_ends: Option<&'a [u32]>, a: &'a [T], b: &'a [T]) -> Result<Self> {
-        let bound = Bound::new::<T>(shape.k())?;
+        let bound = Bound::new::<T>(shape.k(), Precision::Ieee)?;
         check_lengths(shape, &[(Operand::A, a.len()), (Operand::B, b.len())])?;
         check_group_ends(shape, group_ends)?;
         Ok(Self {
@@ -75,7 +76,21 @@ impl<'a, T: Element> Expected<'a, T> {
             b,
             epilogue: Epilogue::default(),
             before: None,
+            precision: Precision::Ieee,
             bound,
+        })
+    }
+
+    /// The same product, computed in this arithmetic: with what it admits besides.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a K without a bound.
+    pub fn with_precision(self, precision: Precision) -> Result<Self> {
+        let bound = Bound::new::<T>(self.shape.k(), precision)?;
+        Ok(Self {
+            precision,
+            bound,
+            ..self
         })
     }
 
@@ -102,6 +117,7 @@ impl<'a, T: Element> Expected<'a, T> {
             group_ends,
             a,
             b,
+            precision,
             bound,
             ..
         } = self;
@@ -122,7 +138,7 @@ impl<'a, T: Element> Expected<'a, T> {
         }
         let bound = match epilogue.factors.is_product() && epilogue.bias.is_none() {
             true => bound,
-            false => Bound::scaled::<T>(shape.k(), alpha, 1 + usize::from(epilogue.bias.is_some()))?,
+            false => Bound::scaled::<T>(shape.k(), precision, alpha, 1 + usize::from(epilogue.bias.is_some()))?,
         };
         Ok(Expected {
             shape,
@@ -131,6 +147,7 @@ impl<'a, T: Element> Expected<'a, T> {
             b,
             epilogue,
             before,
+            precision,
             bound,
         })
     }
@@ -154,6 +171,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             epilogue,
             before,
             bound,
+            ..
         } = self;
         check_lengths(shape, &[(Operand::C, c.len())])?;
         let is_batch = shape.batch().count > 1;
@@ -226,6 +244,19 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     /// Whether there is no activation.
     fn is_linear(&self) -> bool {
         self.epilogue.activation == Activation::None
+    }
+
+    /// [`full`](Self::full) up to [`FULL_LIMIT_PRODUCTS`], beyond it [`sampled`](Self::sampled) with this seed.
+    ///
+    /// # Errors
+    /// Those of the check that is taken.
+    pub fn by_size(&self, c: &[C], seed: u64) -> Result<Verdict> {
+        let shape = &self.shape;
+        let products = shape.m() as u128 * shape.n() as u128 * shape.k() as u128 * u128::from(shape.matrices_of_c());
+        match products <= u128::from(FULL_LIMIT_PRODUCTS) {
+            true => self.full(c),
+            false => self.sampled(c, seed),
+        }
     }
 
     /// Compares as much of `c` as `verify` says: nothing, what [`Expected::sampled`] does, or every element.

@@ -1,7 +1,7 @@
 //! What could be launched for a product, and which of it is expected to be fastest.
 
 use tilewright_contract::{
-    Batch, Bytes, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, PadRows, TileError,
+    Batch, Bytes, CopyKind, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, TileError,
     TileGeometry, matrix_of,
 };
 use tilewright_plan::device::DeviceProfile;
@@ -65,15 +65,17 @@ impl Candidate {
         if *splits != 1 {
             name += &format!(", split-K {splits}");
         }
-        let taken = kernel.taken(shape).unwrap_or(*shape);
-        let copied = |operand| PadRows::between(shape, &taken, operand).is_some();
-        name += match [Operand::A, Operand::B].map(copied) {
-            [false, false] => "",
-            [true, false] => ", A padded first",
-            [false, true] => ", B padded first",
-            [true, true] => ", A and B padded first",
+        let copied = match kernel.copies(shape).map(|copy| copy.is_some()) {
+            [false, false] => return name,
+            [true, false] => "A",
+            [false, true] => "B",
+            [true, true] => "A and B",
         };
-        name
+        let how = match kernel.copy_kind() {
+            CopyKind::Pad => "padded",
+            CopyKind::Split => "split",
+        };
+        format!("{name}, {copied} {how} first")
     }
 }
 
@@ -95,7 +97,8 @@ impl<'a> CandidateSet<'a> {
     ) -> Result<Self, PlanError> {
         let named = policy.named_family();
         let family = named.unwrap_or(Family::SIMT);
-        let is_named = |kernel: &&Kernel| named.map_or(kernel.family.is_automatic(), |named| kernel.family == named);
+        let is_open = |kernel: &Kernel| kernel.family.is_automatic() && kernel.precision >= policy.precision;
+        let is_named = |kernel: &&Kernel| named.map_or(is_open(kernel), |named| kernel.family == named);
         let mut kernels: Vec<_> = match policy.kernel {
             Some(kernel) => vec![kernel],
             None => KERNELS.iter().filter(is_named).collect(),

@@ -8,7 +8,7 @@
 //! the choice.
 
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, Grid, Kernel, Loads, Operand, PadRows, split_k};
+use tilewright_contract::{GemmShape, Grid, Kernel, Loads, Operand, split_k};
 use tilewright_plan::GpuModel;
 
 use super::sheet::{gemm_type, path};
@@ -81,7 +81,7 @@ pub fn estimate_us(
         return None;
     }
     let speed = speeds.of(kernel)?;
-    let ty = gemm_type(kernel.dtype);
+    let ty = gemm_type(kernel.operand_dtype());
     let rate = |arch| Some(f64::from(path(kernel).support(arch, ty)?.rate.flops_per_clock));
     let slower = rate(speeds.arch())? / rate(arch)?;
     let [latency, multiplied, block] = Rounds::new(work, shape, resident, product.sms)?.factors();
@@ -96,10 +96,10 @@ pub fn estimate_us(
 /// Microseconds that pass before the product while operands are copied into rows that the kernel takes
 /// ([`Kernel::taken`]): for each a launch, and reading and writing device memory. 0 where it takes both as they lie.
 pub fn copying_us(kernel: &Kernel, shape: &GemmShape, product: &GpuModel) -> f64 {
-    let taken = kernel.taken(shape).unwrap_or(*shape);
-    [Operand::A, Operand::B]
-        .into_iter()
-        .filter_map(|operand| PadRows::between(shape, &taken, operand))
+    let copies = kernel.copies(shape);
+    copies
+        .iter()
+        .flatten()
         .map(|copy| LAUNCH_US + copy.moved_bytes() as f64 / product.dram_bytes_per_second as f64 * 1e6)
         .sum()
 }
@@ -110,9 +110,8 @@ pub fn copying_us(kernel: &Kernel, shape: &GemmShape, product: &GpuModel) -> f64
 /// A row of a box is 128 bytes. Where the rows of a matrix begin at no multiples of that, each lies in two lines of L2,
 /// which is asked for both: on an H200 4104 x 4120 x 4136 took 347 us in tiles of 128 x 128, and 4096 cubed 210 us.
 fn l2_cycles(work: &Work, shape: &GemmShape, product: &GpuModel) -> f64 {
-    let Kernel {
-        tile, cluster, dtype, ..
-    } = work.kernel;
+    let Kernel { tile, cluster, .. } = work.kernel;
+    let bytes = work.kernel.operand_dtype().size_bytes() * work.kernel.copy_kind().parts();
     if work.kernel.loads != Loads::Tma {
         return 0.0;
     }
@@ -124,7 +123,7 @@ fn l2_cycles(work: &Work, shape: &GemmShape, product: &GpuModel) -> f64 {
     let tiles = f64::from(args.m.div_ceil(tile.m)) * f64::from(args.n.div_ceil(tile.n));
     let tiles = tiles * f64::from(work.splits) * f64::from(shape.matrices_of_c());
     let busy = (tiles / f64::from(product.sms)).min(1.0);
-    busy * f64::from(rows * dtype.size_bytes()) / L2_BYTES_PER_CYCLE
+    busy * f64::from(rows * bytes) / L2_BYTES_PER_CYCLE
 }
 
 /// Bytes that an SM gets of L2 in a cycle while all others ask for as much (H200: 24 KiB in 384 to 440

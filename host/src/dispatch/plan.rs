@@ -8,7 +8,8 @@
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, PadRows, SplitK,
+    Bytes, CopyKind, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, OperandCopy, PadRows,
+    Precision, SplitK,
 };
 use tilewright_plan::device::DeviceProfile;
 
@@ -34,6 +35,9 @@ pub struct Policy {
     pub splits: Option<u32>,
     /// Whether the product is scaled and added to what C holds (alpha and beta).
     pub factors: bool,
+    /// The least precise arithmetic that is allowed for f32, where neither family nor kernel is named: the fastest is
+    /// taken of this one and all that are more precise.
+    pub precision: Precision,
     /// Whether a bias, an activation or a C of another type follows the sums: only kernels that have these.
     pub epilogue: bool,
     /// How fast the kernels are: measured on an H200, or on the device at hand.
@@ -125,8 +129,8 @@ impl Plan {
     }
 
     /// What of A and of B has to be copied before the launch, where the entry point does not take it as it lies.
-    pub fn copies(&self) -> [Option<PadRows>; 2] {
-        [Operand::A, Operand::B].map(|operand| PadRows::between(&self.shape, &self.taken, operand))
+    pub fn copies(&self) -> [Option<OperandCopy>; 2] {
+        self.kernel.copies(&self.shape)
     }
 
     /// The kernel, with its tile.
@@ -253,8 +257,8 @@ impl Plan {
             dynamic_smem_bytes: smem.dynamic_bytes().get(),
             limit_bytes: self.limit_bytes.get(),
             opt_in: self.opt_in,
-            padded_ld: self.copies().map(|copy| copy.map(|copy| copy.to_ld)),
-            padded_bytes: self.copies().iter().flatten().map(PadRows::to_bytes).sum(),
+            padded_ld: self.copies().map(|copy| copy.map(|copy| copy.rows.to_ld)),
+            padded_bytes: self.copies().iter().flatten().map(OperandCopy::to_bytes).sum(),
         }
     }
 }
@@ -314,22 +318,28 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     }
     // The conditions have left no entry point that does not take the shape.
     let taken = kernel.taken(shape).unwrap_or(*shape);
-    for operand in [Operand::A, Operand::B] {
-        if let Some(copy) = PadRows::between(shape, &taken, operand) {
-            reasons.push(format!(
-                "{operand} is padded first: its rows are {} elements apart{}, {} takes multiples of {}; {} B with rows \
-                 of {}",
-                copy.from_ld,
-                match copy.matrices {
+    for (operand, copy) in [Operand::A, Operand::B].into_iter().zip(kernel.copies(shape)) {
+        let Some(copy) = copy else { continue };
+        let (rows, bytes) = (copy.rows, copy.to_bytes());
+        reasons.push(match copy.kind {
+            CopyKind::Pad => format!(
+                "{operand} is padded first: its rows are {} elements apart{}, {} takes multiples of {}; {bytes} B with \
+                 rows of {}",
+                rows.from_ld,
+                match rows.matrices {
                     1 => String::new(),
-                    _ => format!(" and its matrices {}", copy.from_stride),
+                    _ => format!(" and its matrices {}", rows.from_stride),
                 },
                 kernel.family,
                 PadRows::VECTOR,
-                copy.to_bytes(),
-                copy.to_ld
-            ));
-        }
+                rows.to_ld
+            ),
+            CopyKind::Split => format!(
+                "{operand} is split first: each f32 into {} bf16, {bytes} B with rows of {}",
+                copy.kind.parts(),
+                rows.to_ld
+            ),
+        });
     }
     Ok(Plan {
         shape: *shape,

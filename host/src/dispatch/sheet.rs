@@ -71,8 +71,9 @@ fn template(kernel: &Kernel, used: KernelUsage, arch: &Architecture) -> Template
         ..Template::on_path(
             arch,
             path(kernel),
-            gemm_type(kernel.dtype),
-            TileShape::new(tile.m, tile.n, tile.k),
+            gemm_type(kernel.operand_dtype()),
+            // Parts of operands count as more of K.
+            TileShape::new(tile.m, tile.n, tile.k * kernel.copy_kind().parts()),
             smem.stages,
         )
     }

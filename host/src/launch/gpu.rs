@@ -10,7 +10,7 @@ use cust::event::{Event, EventFlags};
 use cust::memory::DeviceBuffer;
 use cust::stream::{Stream, StreamFlags};
 use cust_raw::CUdeviceptr;
-use tilewright_contract::{Bytes, Kernel, Operand};
+use tilewright_contract::{Bytes, CopyKind, Kernel, Operand};
 
 use super::function::FunctionUsage;
 use super::kernels::Kernels;
@@ -245,9 +245,9 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Error::Driver`].
-    pub fn pad_rows_usage(&self) -> Result<FunctionUsage> {
+    pub fn copy_usage(&self, kind: CopyKind) -> Result<FunctionUsage> {
         let _entered = self.kernels.enter()?;
-        self.kernels.pad_rows()?.usage()
+        self.kernels.copy(kind)?.usage()
     }
 
     /// Blocks of `threads` threads with this much dynamic shared memory that an SM holds, as the driver

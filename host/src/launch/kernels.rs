@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cust_raw::{CUcontext, CUmodule};
-use tilewright_contract::{KERNELS, Kernel, PadRows};
+use tilewright_contract::{CopyKind, KERNELS, Kernel};
 
 use super::context::{ContextHandle, Entered};
 use super::function::Function;
@@ -29,8 +29,8 @@ pub struct Kernels(Arc<Loaded>);
 struct Loaded {
     /// The entry points that were used, each a module of its own, in the order of the kernel table.
     table: Vec<OnceLock<Module>>,
-    /// That of [`PadRows`].
-    pad_rows: OnceLock<Module>,
+    /// Those that copy operands, by [`CopyKind`].
+    copies: [OnceLock<Module>; CopyKind::ALL.len()],
     /// Kernels from outside the table.
     added: Mutex<Vec<Module>>,
     /// Held while a module of the table is loaded.
@@ -87,7 +87,7 @@ impl Kernels {
         })?;
         Ok(Self(Arc::new(Loaded {
             table: KERNELS.iter().map(|_| OnceLock::new()).collect(),
-            pad_rows: OnceLock::new(),
+            copies: Default::default(),
             added: Mutex::default(),
             loading: Mutex::default(),
             profile,
@@ -172,9 +172,9 @@ impl Kernels {
         found.ok_or_else(|| self.missing(kernel.symbol))
     }
 
-    /// The function of the kernel that pads operands. The context is current.
-    pub(super) fn pad_rows(&self) -> Result<Function> {
-        self.loaded(&self.0.pad_rows, PadRows::SYMBOL)
+    /// The function of a kernel that copies operands. The context is current.
+    pub(super) fn copy(&self, kind: CopyKind) -> Result<Function> {
+        self.loaded(&self.0.copies[kind as usize], kind.symbol())
     }
 
     /// The function of a symbol, whose module `cell` holds.
@@ -236,11 +236,7 @@ impl Drop for Loaded {
         // A context that is gone has taken its modules along.
         let Ok(_entered) = self.context.enter() else { return };
         let added = self.added.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let of_table = self
-            .table
-            .iter_mut()
-            .chain([&mut self.pad_rows])
-            .filter_map(OnceLock::take);
+        let of_table = self.table.iter_mut().chain(&mut self.copies).filter_map(OnceLock::take);
         for module in of_table.chain(added.drain(..)) {
             // SAFETY: it is unloaded once, and no function of it is left: whoever has one keeps this value.
             unsafe { cust_raw::cuModuleUnload(module.0) };

@@ -1,7 +1,7 @@
 //! What a product is enqueued on, and what can be checked of it without asking the driver.
 
 use cust_raw::CUdeviceptr;
-use tilewright_contract::{Operand, PadRows};
+use tilewright_contract::{Operand, OperandCopy};
 
 use super::operand_error::{Buffer, OperandError};
 use super::workspace::{WORKSPACE_ALIGNMENT_BYTES, WorkspaceLayout};
@@ -241,8 +241,8 @@ impl Spans {
     ) -> Result<Self, OperandError> {
         let kernel = plan.kernel();
         let elem_bytes = kernel.dtype.size_bytes() as usize;
-        // What is padded first is read element by element.
-        let vector = |at: usize, copy: Option<PadRows>| match copy {
+        // What is copied first is read element by element.
+        let vector = |at: usize, copy: Option<OperandCopy>| match copy {
             Some(_) => elem_bytes,
             None => kernel.alignment.elems[at] as usize * elem_bytes,
         };

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
 use cust_raw::{CUdeviceptr, CUstream};
-use tilewright_contract::{Activation, DType, GemmParams, Operand, Output, PadRows};
+use tilewright_contract::{Activation, DType, GemmParams, Operand, OperandCopy, Output, PadRows};
 
 use super::function::Function;
 use super::kernels::Kernels;
@@ -28,8 +28,8 @@ use crate::tensor_map as maps;
 pub struct Prepared {
     kernels: Kernels,
     function: Function,
-    /// Where the plan pads A or B.
-    pad_rows: Option<Function>,
+    /// Where the plan copies A or B.
+    copy: Option<Function>,
     product: Launch,
     /// Alpha 0: A and B are not read.
     without_k: Launch,
@@ -95,10 +95,10 @@ impl Prepared {
         if plan.opt_in() {
             function.raise_dynamic_limit(plan.dynamic_bytes())?;
         }
-        let pad_rows = match plan.copies() {
+        let copy = match plan.copies() {
             [None, None] => None,
             _ => {
-                let function = kernels.pad_rows()?;
+                let function = kernels.copy(kernel.copy_kind())?;
                 function.load()?;
                 Some(function)
             }
@@ -106,7 +106,7 @@ impl Prepared {
         Ok(Self {
             kernels: kernels.clone(),
             function,
-            pad_rows,
+            copy,
             product: Launch::new(plan.clone()),
             without_k: Launch::new(plan.without_k()),
             epilogue: PreparedEpilogue::of::<T, C, B>(problem),
@@ -168,7 +168,7 @@ impl Prepared {
     /// Enqueues the product on a stream, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, and returns before
     /// it is done. With `alpha` 0 neither A nor B is read, with `beta` 0 C is not; padding between the rows of C is
     /// neither read nor written. At most four operations are enqueued, in this order: the memset of the counters, the
-    /// padding of A, that of B, the kernel; of a batch that no grid holds more kernels
+    /// copy of A, that of B, the kernel; of a batch that no grid holds more kernels
     /// ([`Grid::launches`](tilewright_contract::Grid::launches)), each on its own products. The tensor maps hold the
     /// addresses: a captured graph is of these buffers.
     ///
@@ -229,7 +229,7 @@ impl Prepared {
         }
         let base = operands.workspace.address;
         let in_workspace = |offset: usize| base.wrapping_add(offset as u64);
-        // What the kernel reads: the operands, or their padded copies.
+        // What the kernel reads: the operands, or their copies.
         let copies = plan.copies();
         let sources = [operands.a, operands.b];
         let [a, b] = [0, 1].map(|at| match copies[at] {
@@ -238,7 +238,7 @@ impl Prepared {
         });
         let c = operands.c;
         // The addresses and tensor maps of the launch whose first product is `first`.
-        let elem_bytes = kernel.dtype.size_bytes() as usize;
+        let elem_bytes = kernel.operand_dtype().size_bytes() as usize;
         let taken = plan.taken();
         let launch_of = |first: u32| {
             let at =
@@ -286,7 +286,7 @@ impl Prepared {
             }
             for at in [0, 1] {
                 if let Some(copy) = copies[at] {
-                    self.pad(stream, copy, sources[at], in_workspace(workspace.copies[at]))?;
+                    self.enqueue_copy(stream, copy, sources[at], in_workspace(workspace.copies[at]))?;
                 }
             }
             let [x, y] = kernel.block;
@@ -321,24 +321,32 @@ impl Prepared {
         }
     }
 
-    /// Enqueues the padding of an operand, of as many matrices at a time as a grid has rows.
+    /// Enqueues the copy of an operand, of as many matrices at a time as a grid has rows.
     ///
     /// # Safety
     /// The operand spans what the copy says, and there is room for it.
-    unsafe fn pad(&self, stream: CUstream, copy: PadRows, from: CUdeviceptr, to: CUdeviceptr) -> Result<()> {
-        let function = self.pad_rows.expect("prepared where the plan pads");
-        for (first, matrices) in copy.launches() {
-            let at = |address: CUdeviceptr, stride: u64| {
-                address + stride * u64::from(first) * u64::from(PadRows::ELEMENT_BYTES)
+    unsafe fn enqueue_copy(
+        &self,
+        stream: CUstream,
+        copy: OperandCopy,
+        from: CUdeviceptr,
+        to: CUdeviceptr,
+    ) -> Result<()> {
+        let function = self.copy.expect("prepared where the plan copies");
+        let rows = copy.rows;
+        for (first, matrices) in rows.launches() {
+            let at = |address: CUdeviceptr, stride: u64, elem_bytes: u32| {
+                address + stride * u64::from(first) * u64::from(elem_bytes)
             };
-            let (from, to) = (at(from, copy.from_stride), at(to, copy.to_elems() as u64));
+            let from = at(from, rows.from_stride, copy.kind.from_bytes());
+            let to = at(to, copy.to_elems() as u64, PadRows::ELEMENT_BYTES);
             let arguments = [
                 (&raw const from).cast::<c_void>(),
                 (&raw const to).cast(),
-                (&raw const copy).cast(),
+                (&raw const rows).cast(),
             ];
             let mut arguments = arguments.map(<*const c_void>::cast_mut);
-            let (grid, block) = ([copy.blocks(), matrices, 1], [PadRows::THREADS, 1, 1]);
+            let (grid, block) = ([rows.blocks(), matrices, 1], [PadRows::THREADS, 1, 1]);
             // SAFETY: two device pointers and the numbers are the entry point's arguments; grid and block are those of
             // the contract; the rest is the caller's promise.
             unsafe { launch_kernel(stream, function, grid, block, 0, &mut arguments)? };

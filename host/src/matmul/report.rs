@@ -26,6 +26,8 @@ pub struct Report {
     pub batch: u32,
     /// Element type.
     pub dtype: &'static str,
+    /// The arithmetic of its products: `ieee` or `emulated-f32`.
+    pub precision: &'static str,
     /// The factor of the product, by its shortest decimal: an f32 that is written 0.1 is 0.1 here.
     #[serde(serialize_with = "number")]
     pub alpha: f64,

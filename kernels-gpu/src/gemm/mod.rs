@@ -10,8 +10,10 @@
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
 //! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores, every layout, split-K | dynamic, 4 stages |
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
+//! | [`wgmma_bf16x6_kernels`] | f32 in three parts of bf16, the same way | dynamic, 2 stages, epilogue |
 //!
-//! `pad_rows` pads an operand with an unaligned leading dimension for the tensor-core kernels.
+//! `pad_rows` pads an operand with an unaligned leading dimension for the tensor-core kernels, `split_rows` splits f32
+//! into parts.
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
 //! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
@@ -51,6 +53,8 @@ cfg_if! {
 cfg_if! {
     if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "wgmma", not(feature = "library"))))] {
         pub mod mma_f64_wide_kernels;
+        pub mod split_rows;
+        pub mod wgmma_bf16x6_kernels;
         pub mod wgmma_kernels;
     }
 }

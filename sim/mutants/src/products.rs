@@ -6,7 +6,7 @@ use half::f16;
 use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMapParts, TensorSwizzle};
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
-use tilewright_contract::{DType, GemmParams, GemmShape, Kernel, Operand, PadRows, Transpose, WgmmaTile};
+use tilewright_contract::{CopyKind, DType, GemmParams, GemmShape, Kernel, Operand, PadRows, Transpose, WgmmaTile};
 use tilewright_plan::device::{DeviceProfile, Installed};
 
 use crate::table::Product;
@@ -232,7 +232,7 @@ pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
     };
     let to = (0..copy.to_elems()).map(copied).collect();
     Case {
-        kernel: PadRows::SYMBOL,
+        kernel: CopyKind::Pad.symbol(),
         grid: [copy.blocks(), 1, 1],
         block: [PadRows::THREADS, 1, 1],
         cluster: 1,

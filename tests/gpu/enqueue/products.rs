@@ -168,6 +168,7 @@ pub fn product<T: Element, C: OutputOf<T>>(
             c
         };
         let verdict = Expected::of_groups(&shape, ends.as_deref(), &a, &b)?
+            .with_precision(plan.kernel().precision)?
             .with_epilogue(on_host, &before)?
             .full(&c)?;
         if !verdict.passed() {

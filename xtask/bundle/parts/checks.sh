@@ -84,8 +84,10 @@ part_resources() {
     run_tests usage:: || status=1
     run_tests occupancy:: || status=1
     run_tests spilling::refuses || status=1
-    row occupancy copy_rows_b16 'not run' 'it has one size of CTA and no dynamic shared memory; its registers are on record for every architecture' \
-        >>"$work/rows/occupancy"
+    for copy in copy_rows_b16 split_rows_f32; do
+        row occupancy "$copy" 'not run' 'it has one size of CTA and no dynamic shared memory; its registers are on record for every architecture' \
+            >>"$work/rows/occupancy"
+    done
     return "$status"
 }
 

@@ -17,7 +17,9 @@ part_layouts() { suite layouts; }
 part_half() { suite half; }
 part_half_shapes() { suite half-shapes; }
 part_double() { suite double; }
+part_emulated() { suite emulated; }
 part_batches() { suite batches; }
+part_accuracy() { "$bundle/benches/gpu_accuracy" --out "$work" --commit "$commit" --date "$date"; }
 part_twins() {
     local folder status
     folder=$(mktemp -d)

@@ -50,7 +50,7 @@ pub fn page(evidence: &Evidence) -> String {
         "What the planner's speeds were fitted to: the times are in the file.",
         |_, _| {},
     );
-    for topic in ["mutants", "wavefronts"] {
+    for topic in ["accuracy", "mutants", "wavefronts"] {
         section(&mut text, evidence, topic, "", table);
     }
     section(

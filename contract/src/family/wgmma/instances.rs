@@ -1,4 +1,4 @@
-//! The instance list of the kernels with `wgmma`.
+//! The instance lists of the kernels with `wgmma`.
 
 /// The kernels of [`Family::WGMMA`](crate::Family::WGMMA): calls `$callback!` with rows `symbol: tile, element,
 /// major of A, of B;`, the largest tile first.
@@ -70,6 +70,20 @@ macro_rules! wgmma_kernels {
             wgmma_groups_nt_64x128_f16: G64X128, f16, KMajor, KMajor;
             wgmma_groups_nn_64x128_bf16: G64X128, bf16, KMajor, MnMajor;
             wgmma_groups_nt_64x128_bf16: G64X128, bf16, KMajor, KMajor;
+        }
+    };
+}
+
+/// The kernels of [`Family::WGMMA_BF16X6`](crate::Family::WGMMA_BF16X6): calls `$callback!` with rows `symbol: tile,
+/// major of A, of B;`.
+#[macro_export]
+macro_rules! wgmma_bf16x6_kernels {
+    ($($callback:tt)*) => {
+        $($callback)*! {
+            wgmma_bf16x6_nn_128x128_f32: E128X128, KMajor, MnMajor;
+            wgmma_bf16x6_nt_128x128_f32: E128X128, KMajor, KMajor;
+            wgmma_bf16x6_tn_128x128_f32: E128X128, MnMajor, MnMajor;
+            wgmma_bf16x6_tt_128x128_f32: E128X128, MnMajor, KMajor;
         }
     };
 }

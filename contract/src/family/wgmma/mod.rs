@@ -1,4 +1,4 @@
-//! f16 and bf16 by `wgmma`, with TMA loads into a pipeline of stages (`sm_90a`).
+//! f16 and bf16 by `wgmma`, with TMA loads into a pipeline of stages (`sm_90a`); f32 as the sum of three bf16.
 
 mod instances;
 mod tile;
@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::family::{Family, dtype, major};
 use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, SplitK};
 use crate::major::Major;
+use crate::precision::Precision;
 use crate::smem::{EpilogueBuffers, SmemLayout, Storage};
 use crate::units::Bytes;
 pub use tile::{WgmmaTile, wgmma_tiles};
@@ -30,6 +31,19 @@ macro_rules! rows {
 
 pub(super) const KERNELS: [Kernel; 64] = crate::wgmma_kernels!(rows);
 
+macro_rules! emulated {
+    ($($symbol:ident: $tile:ident, $a:ident, $b:ident;)*) => {
+        [$(Kernel {
+            family: Family::WGMMA_BF16X6,
+            precision: Precision::EmulatedF32,
+            ..kernel(stringify!($symbol), wgmma_tiles::$tile, DType::F32, [major!($a), major!($b)])
+        }),*]
+    };
+}
+
+/// Products of f32 by six of bf16.
+pub(super) const EMULATED: [Kernel; 4] = crate::wgmma_bf16x6_kernels!(emulated);
+
 const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     Kernel {
         operands: Operands::Matrices(majors),
@@ -51,7 +65,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
             b_per_stage: Bytes(tile.b_elems() * WgmmaTile::ELEMENT_BYTES),
             epilogue: Some(EpilogueBuffers {
                 m: tile.m,
-                n: tile.c_columns(),
+                n: tile.c_columns() * WgmmaTile::ELEMENT_BYTES / dtype.size_bytes(),
                 buffers: tile.c_subtiles,
             }),
             c: Bytes(tile.c_elems() * WgmmaTile::ELEMENT_BYTES),
@@ -61,7 +75,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
         supports: Features {
             alpha_beta: true,
             epilogue: true,
-            tma_store: true,
+            tma_store: tile.parts == 1,
             batch: !tile.groups,
             groups: tile.groups,
             dependent_launch: true,

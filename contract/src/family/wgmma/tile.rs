@@ -10,7 +10,7 @@ use crate::units::Bytes;
 /// Dynamic shared memory, from an address that is a multiple of [`ALIGNMENT`](Self::ALIGNMENT):
 ///
 /// ```text
-/// | A_s: m * 64 | B_s: n * 64 |              elements; `stages` times
+/// | A_s: m * 64 | B_s: n * 64 |              elements, each `parts` times; `stages` times
 /// | C_s: 64 x 64 or 56 |                     elements of 2 bytes; `c_subtiles` times for each consumer warpgroup
 /// | full: 8 bytes | empty: 8 bytes |         an mbarrier each; `stages` times full, then `stages` times empty
 /// ```
@@ -37,6 +37,8 @@ pub struct WgmmaTile {
     pub blocks: u32,
     /// Whether its kernels compute groups of rows.
     pub groups: bool,
+    /// Parts of A and of B that a stage holds: 3 where an f32 is the sum of three bf16, else 1.
+    pub parts: u32,
 }
 
 impl WgmmaTile {
@@ -65,6 +67,12 @@ impl WgmmaTile {
     /// Registers per thread of a consumer warpgroup, if it gets them.
     pub const CONSUMER_REGISTERS: u32 = 240;
 
+    /// The same of the producer warpgroup where operands are in parts: it has the addresses of six boxes.
+    pub const PARTS_PRODUCER_REGISTERS: u32 = 40;
+
+    /// The same of a consumer warpgroup.
+    pub const PARTS_CONSUMER_REGISTERS: u32 = 232;
+
     /// Consumer warpgroups.
     pub const fn consumers(self) -> u32 {
         if self.ping_pong { 2 } else { self.m / Self::ROWS }
@@ -85,14 +93,14 @@ impl WgmmaTile {
         (self.consumers() + 1) * Self::WARPGROUP
     }
 
-    /// Elements of `A_s` of one stage: `B_s` begins here.
+    /// Elements of `A_s` of one stage, all parts: `B_s` begins here.
     pub const fn a_elems(self) -> u32 {
-        self.m * Self::K
+        self.parts * self.m * Self::K
     }
 
-    /// Elements of `B_s` of one stage.
+    /// Elements of `B_s` of one stage, all parts.
     pub const fn b_elems(self) -> u32 {
-        self.n * Self::K
+        self.parts * self.n * Self::K
     }
 
     /// Elements of a stage.
@@ -200,17 +208,23 @@ impl WgmmaTile {
             "each CTA of a cluster loads as much of B"
         );
         assert!(self.n.is_multiple_of(self.c_columns()), "whole epilogue subtiles");
+        let [producer, consumer] = match self.parts {
+            1 => [Self::PRODUCER_REGISTERS, Self::CONSUMER_REGISTERS],
+            _ => [Self::PARTS_PRODUCER_REGISTERS, Self::PARTS_CONSUMER_REGISTERS],
+        };
         let start = 65_536 / (self.blocks * self.threads()) / 8 * 8;
         assert!(
-            !self.reallocates_registers()
-                || Self::PRODUCER_REGISTERS + self.consumers() * Self::CONSUMER_REGISTERS
-                    <= start * (self.consumers() + 1),
+            !self.reallocates_registers() || producer + self.consumers() * consumer <= start * (self.consumers() + 1),
             "a CTA has no more registers than it starts with"
         );
         assert!(self.stages > 1, "loads run ahead of the mma");
         assert!(
             !self.groups || self.cluster == 1 && !self.ping_pong,
             "neighboring tiles may be of different groups, and skipped ones have no turn"
+        );
+        assert!(
+            self.parts == 1 || self.cluster > 1 && !self.ping_pong && !self.groups && self.m == 2 * Self::ROWS,
+            "boxes of parts are whole; each warpgroup has one MMA tile"
         );
         assert!(self.c_subtiles >= 1 && self.c_subtiles <= self.n / self.c_columns());
         assert!(
@@ -236,6 +250,7 @@ pub mod wgmma_tiles {
         c_subtiles: 2,
         blocks: 1,
         groups: false,
+        parts: 1,
     }
     .checked();
 
@@ -306,6 +321,17 @@ pub mod wgmma_tiles {
 
     /// For groups of few.
     pub const G64X128: WgmmaTile = of_groups(T64X128);
+
+    /// For f32 in three parts of bf16: 2 stages of 96 KiB, each read six times, 64 accumulators per thread for a k-tile
+    /// and as many for all of K.
+    pub const E128X128: WgmmaTile = WgmmaTile {
+        n: 128,
+        stages: 2,
+        c_subtiles: 1,
+        parts: 3,
+        ..T128X256
+    }
+    .checked();
 
     const fn of_groups(tile: WgmmaTile) -> WgmmaTile {
         WgmmaTile { groups: true, ..tile }.checked()

@@ -12,14 +12,14 @@ use crate::ptx::wgmma::{self, Accumulators, Descriptor};
 use crate::ptx::{bulk_copy, cluster, mbarrier, named_barrier};
 
 /// Bytes of 64 rows of A or 64 columns of B: from one swizzle atom along M or N to the next.
-const ATOM_BYTES: u32 = WgmmaTile::SWIZZLE_ATOM * WgmmaTile::K * WgmmaTile::ELEMENT_BYTES;
+pub(super) const ATOM_BYTES: u32 = WgmmaTile::SWIZZLE_ATOM * WgmmaTile::K * WgmmaTile::ELEMENT_BYTES;
 
 /// Named barriers of the ping-pong schedule: warpgroup w waits for its turn at `ORDER + w`.
 const ORDER: u32 = 13;
 
 /// Descriptor of an operand tile, and bytes from one k-block to the next.
 #[inline(always)]
-const fn operand<const IS_MN_MAJOR: bool>(address: u32) -> (Descriptor, u32) {
+pub(super) const fn operand<const IS_MN_MAJOR: bool>(address: u32) -> (Descriptor, u32) {
     if IS_MN_MAJOR {
         (Descriptor::mn_major(address, ATOM_BYTES), 2048)
     } else {
@@ -164,7 +164,7 @@ pub(super) unsafe fn consume<
 /// # Safety
 /// No pending mma of the warpgroup reads the stage; each of its threads calls this once per k-tile.
 #[inline(always)]
-unsafe fn release<T: Tile>(pipeline: Pipeline<impl Element>, stage: u32, t: u32) {
+pub(super) unsafe fn release<T: Tile>(pipeline: Pipeline<impl Element>, stage: u32, t: u32) {
     // SAFETY: the barrier's phase lacks this arrival: it expects one thread of each warpgroup of each CTA.
     unsafe {
         if const { T::TILE.cluster > 1 } {

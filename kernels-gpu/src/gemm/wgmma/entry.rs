@@ -36,10 +36,45 @@ macro_rules! entry_points {
                 unsafe {
                     $crate::gemm::wgmma::gemm::<
                         $element,
+                        $element,
                         $tile,
                         { $crate::gemm::wgmma::entry_points!(@is_mn_major $a) },
                         { $crate::gemm::wgmma::entry_points!(@is_mn_major $b) },
                         M_TILES,
+                        ACCUMULATORS,
+                    >([map_a, map_b], $crate::gemm::wgmma::Target { map: map_c, params });
+                }
+            }
+        )*
+    };
+    (parts: $($symbol:ident: $tile:ident, $a:ident, $b:ident;)*) => {
+        $(
+            #[doc = concat!("f32 in parts, `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), ".")]
+            ///
+            /// # Safety
+            /// As for [the body](crate::gemm::wgmma::gemm): maps and operands as `params` describes them,
+            /// grid, CTA and dynamic shared memory of the plan, workspace and counters for its splits of K.
+            #[cuda_std::kernel(
+                max_threads = tilewright_contract::wgmma_tiles::$tile.threads(),
+                min_blocks = tilewright_contract::wgmma_tiles::$tile.blocks,
+                cluster = tilewright_contract::wgmma_tiles::$tile.cluster_attribute()
+            )]
+            pub unsafe fn $symbol(
+                #[grid_constant] params: &tilewright_contract::GemmParams<f32>,
+                #[grid_constant] map_a: &$crate::ptx::tensor_map::TensorMap,
+                #[grid_constant] map_b: &$crate::ptx::tensor_map::TensorMap,
+                #[grid_constant] map_c: &$crate::ptx::tensor_map::TensorMap,
+            ) {
+                const ACCUMULATORS: usize = tilewright_contract::wgmma_tiles::$tile.n as usize / 2;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $crate::gemm::wgmma::gemm::<
+                        half::bf16,
+                        f32,
+                        $tile,
+                        { $crate::gemm::wgmma::entry_points!(@is_mn_major $a) },
+                        { $crate::gemm::wgmma::entry_points!(@is_mn_major $b) },
+                        1,
                         ACCUMULATORS,
                     >([map_a, map_b], $crate::gemm::wgmma::Target { map: map_c, params });
                 }

@@ -6,7 +6,7 @@ use tilewright_contract::{Activation, GemmParams, Output, Swizzle, WgmmaTile, sp
 
 use super::{Element, Tile};
 use crate::block::batch::offset;
-use crate::block::element::Narrowed;
+use crate::block::element::{self, Narrowed};
 use crate::block::epilogue::{Epilogue, gelu, linear_combination, relu};
 use crate::block::split_k::{SplitTile, ThreadGroup, reduce};
 use crate::block::unroll::unrolled;
@@ -26,6 +26,20 @@ pub struct Target<'map, E> {
     pub map: &'map TensorMap,
     /// All else.
     pub params: &'map GemmParams<E>,
+}
+
+impl<'map, P> Target<'map, P> {
+    /// The same for elements of another type.
+    ///
+    /// # Safety
+    /// The operands are of that type.
+    #[inline(always)]
+    pub(super) unsafe fn cast<Q>(self) -> Target<'map, Q> {
+        let Self { map, params } = self;
+        // SAFETY: the layout of the parameters is the same for all elements; the rest is the caller's promise.
+        let params = unsafe { &*core::ptr::from_ref(params).cast() };
+        Target { map, params }
+    }
 }
 
 /// Where an MMA tile goes in C.
@@ -162,15 +176,55 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
             }
             let c_elem = offset(params.stride_c, at.product);
             match params.output {
-                Output::Same => {
-                    store_predicated::<E, E, ACCUMULATORS>(&acc, at, params.c.wrapping_add(c_elem), target, warpgroup)
-                }
+                Output::Same => store_predicated::<E, E, E, ACCUMULATORS>(
+                    &acc,
+                    at,
+                    params.c.wrapping_add(c_elem),
+                    target,
+                    warpgroup,
+                ),
                 Output::F32 => {
                     let c = params.c.cast::<f32>().wrapping_add(c_elem);
-                    store_predicated::<E, f32, ACCUMULATORS>(&acc, at, c, target, warpgroup);
+                    store_predicated::<E, E, f32, ACCUMULATORS>(&acc, at, c, target, warpgroup);
                 }
             }
         }
+    }
+}
+
+/// [`store`] of f32, always by predicated stores.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn store_parts<E: Element, T: Tile, const ACCUMULATORS: usize>(
+    mut acc: [f32; ACCUMULATORS],
+    number: u32,
+    split: SplitTile,
+    at: Place,
+    target: Target<'_, f32>,
+    elems: Shared<E>,
+) where
+    [f32; ACCUMULATORS]: Accumulators,
+{
+    let params = target.params;
+    let own = const { T::TILE.c_subtiles * T::TILE.c_subtile_elems() };
+    // SAFETY: the subtiles are the warpgroup's own. The rest is the caller's promise.
+    unsafe {
+        let subtiles = elems.part((T::TILE.pipeline_elems() + number * own) as usize, own as usize);
+        let warpgroup = Warpgroup {
+            number,
+            m_tile: 0,
+            subtiles,
+        };
+        const { assert!(T::TILE.parts == 1 || ACCUMULATORS == 64) };
+        // As rows of 8.
+        let rows = acc.as_mut_ptr().cast();
+        if split.splits > 1 && !reduce::<f32, f32, 8, 8>(&warpgroup, &mut *rows, split, params) {
+            return;
+        }
+        let c = params.c.wrapping_add(offset(params.stride_c, at.product));
+        store_predicated::<E, f32, f32, ACCUMULATORS>(&acc, at, c, target, warpgroup);
     }
 }
 
@@ -331,11 +385,11 @@ const fn warp_elem(row: u32, vec4: u32) -> u32 {
 /// # Safety
 /// As for [`store`].
 #[inline(always)]
-unsafe fn store_predicated<E: Element, F: Narrowed, const ACCUMULATORS: usize>(
+unsafe fn store_predicated<E: Element, P: element::Element<Acc = f32>, F: Narrowed, const ACCUMULATORS: usize>(
     acc: &[f32; ACCUMULATORS],
     at: Place,
     c: *mut F,
-    target: Target<'_, E>,
+    target: Target<'_, P>,
     warpgroup: Warpgroup<E>,
 ) {
     let Target { params, .. } = target;

@@ -1,4 +1,5 @@
-//! The body of the `wgmma` family: f16 or bf16, accumulators in f32, TMA loads and stores.
+//! The body of the `wgmma` families: f16 or bf16, or f32 as the sum of three bf16; accumulators in f32, TMA loads and
+//! stores.
 //!
 //! ```text
 //! one thread initializes the pipeline's barriers, full and empty for each stage; barrier
@@ -18,6 +19,7 @@
 mod consumer;
 mod entry;
 mod epilogue;
+mod parts;
 mod producer;
 mod tile_scheduler;
 
@@ -108,11 +110,12 @@ impl PipelineState {
     }
 }
 
-/// Computes this CTA's tiles of C. `M_TILES`: 64-row MMA tiles per warpgroup; `ACCUMULATORS`: half the tile's columns.
+/// Computes this CTA's tiles of C. `E`: the elements of A and B in shared memory; `P`: those of the operands, the same
+/// unless they are in parts. `M_TILES`: 64-row MMA tiles per warpgroup; `ACCUMULATORS`: half the tile's columns.
 ///
 /// # Safety
 /// - `a` and `b` are the maps of the matrices that `target.params` describes, of rank 3 with those of a batch along the
-///   third dimension, one where its stride is 0, with boxes of [`WgmmaTile::box_rows`] by
+///   third dimension, one where its stride is 0, the parts of each one after the other, with boxes of [`WgmmaTile::box_rows`] by
 ///   64 elements and the 128-byte swizzle. A is M-major (transposed) if `A_IS_MN_MAJOR`, B is N-major (as it is) if
 ///   `B_IS_MN_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
 /// - With [`groups`](crate::block::groups) their ends are in global memory.
@@ -121,6 +124,7 @@ impl PipelineState {
 #[inline(always)]
 pub unsafe fn gemm<
     E: Element,
+    P,
     T: Tile,
     const A_IS_MN_MAJOR: bool,
     const B_IS_MN_MAJOR: bool,
@@ -128,11 +132,12 @@ pub unsafe fn gemm<
     const ACCUMULATORS: usize,
 >(
     [a, b]: [&TensorMap; 2],
-    target: Target<'_, E>,
+    target: Target<'_, P>,
 ) where
     [f32; ACCUMULATORS]: Accumulators,
 {
     const { assert!(M_TILES as u32 == T::TILE.m_tiles_per_warpgroup() && 2 * ACCUMULATORS as u32 == T::TILE.n) };
+    const { assert!(size_of::<P>() == size_of::<E>() && T::TILE.parts == 1 || size_of::<P>() == 4 && M_TILES == 1) };
     const {
         assert!(
             !B_IS_MN_MAJOR || (T::TILE.n / T::TILE.cluster).is_multiple_of(WgmmaTile::SWIZZLE_ATOM),
@@ -200,7 +205,11 @@ pub unsafe fn gemm<
     unsafe {
         if warpgroup == tile.consumers() {
             if const { T::TILE.reallocates_registers() } {
-                setmaxnreg::decrease::<{ WgmmaTile::PRODUCER_REGISTERS }>();
+                if const { T::TILE.parts > 1 } {
+                    setmaxnreg::decrease::<{ WgmmaTile::PARTS_PRODUCER_REGISTERS }>();
+                } else {
+                    setmaxnreg::decrease::<{ WgmmaTile::PRODUCER_REGISTERS }>();
+                }
             }
             if const { T::TILE.cluster > 1 } {
                 // RAW: the barriers of the other CTAs, to which loads are multicast, are initialized. Consumers need
@@ -217,11 +226,29 @@ pub unsafe fn gemm<
             warp::sync_warp(u32::MAX);
         } else {
             if const { T::TILE.reallocates_registers() } {
-                setmaxnreg::increase::<{ WgmmaTile::CONSUMER_REGISTERS }>();
+                if const { T::TILE.parts > 1 } {
+                    setmaxnreg::increase::<{ WgmmaTile::PARTS_CONSUMER_REGISTERS }>();
+                } else {
+                    setmaxnreg::increase::<{ WgmmaTile::CONSUMER_REGISTERS }>();
+                }
             }
-            consume::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, M_TILES, ACCUMULATORS>(
-                warpgroup, pipeline, first, scheduler, target,
-            );
+            if const { T::TILE.parts > 1 } {
+                parts::consume::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, ACCUMULATORS>(
+                    warpgroup,
+                    pipeline,
+                    first,
+                    scheduler,
+                    target.cast(),
+                );
+            } else {
+                consume::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, M_TILES, ACCUMULATORS>(
+                    warpgroup,
+                    pipeline,
+                    first,
+                    scheduler,
+                    target.cast(),
+                );
+            }
             if const { T::TILE.cluster > 1 } {
                 // Long complete; each arrival needs its wait.
                 cluster::wait();

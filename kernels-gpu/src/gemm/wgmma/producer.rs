@@ -21,10 +21,10 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
     [a_rows, b_rows]: [u32; 2],
     first: Option<WorkTile>,
     mut scheduler: TileScheduler,
-    params: &GemmParams<E>,
+    params: &GemmParams<impl Sized>,
 ) {
     let tile = const { T::TILE };
-    let bytes = (a_rows + b_rows) * const { WgmmaTile::K * WgmmaTile::ELEMENT_BYTES };
+    let bytes = (a_rows + b_rows) * const { T::TILE.parts * WgmmaTile::K * WgmmaTile::ELEMENT_BYTES };
     // This CTA's part of B, which it multicasts to the cluster.
     let b_rows = b_rows / tile.cluster;
     let own = scheduler.rank * b_rows;
@@ -39,8 +39,8 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
         ..
     }) = next
     {
-        // A matrix that all products share is the only one of its map.
-        let plane = |stride: u64| if stride == 0 { 0 } else { product };
+        // A matrix that all products share is the only one of its map; the parts of one are neighbors.
+        let plane = |stride: u64| if stride == 0 { 0 } else { tile.parts * product };
         let (plane_a, plane_b) = (plane(params.stride_a), plane(params.stride_b));
         let mut k_tile = 0;
         while k_tile < k_tiles {
@@ -60,16 +60,16 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
                     mbarrier::wait(pipeline.barriers, empty::<T>(stage), phase ^ 1);
                 }
                 mbarrier::arrive_expect_tx(pipeline.barriers, full::<T>(stage), bytes);
-                load::<E, A_IS_MN_MAJOR>(a, pipeline.elems, start, [row, k, plane_a], a_rows, 1, barrier);
-                load::<E, B_IS_MN_MAJOR>(
-                    b,
-                    pipeline.elems,
-                    to_b,
-                    [column + own, k, plane_b],
-                    b_rows,
-                    tile.cluster,
-                    barrier,
-                );
+                let mut part = 0;
+                while part < tile.parts {
+                    let to = start + part * const { T::TILE.m * WgmmaTile::K };
+                    let at = [row, k, plane_a + part];
+                    load::<E, A_IS_MN_MAJOR>(a, pipeline.elems, to, at, a_rows, 1, barrier);
+                    let to = to_b + part * const { T::TILE.n * WgmmaTile::K };
+                    let at = [column + own, k, plane_b + part];
+                    load::<E, B_IS_MN_MAJOR>(b, pipeline.elems, to, at, b_rows, tile.cluster, barrier);
+                    part += 1;
+                }
             }
             state = state.advance(tile.stages);
             k_tile += 1;

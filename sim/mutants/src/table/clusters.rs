@@ -21,10 +21,12 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "loads are multicast to the other CTA before its mbarriers are initialized",
         edits: &[block(
-            "PRODUCER_REGISTERS }>();
+            "WgmmaTile::PRODUCER_REGISTERS }>();
+                }
             }
             if const { T::TILE.cluster > 1 } {",
-            "PRODUCER_REGISTERS }>();
+            "WgmmaTile::PRODUCER_REGISTERS }>();
+                }
             }
             if const { false } {",
         )],
@@ -74,7 +76,10 @@ pub const ROWS: &[Row] = &[
         id: "cluster_same_columns_twice",
         kernel: KERNEL,
         what: "both CTAs load the first half of B",
-        edits: &[producer("[column + own, k, plane_b]", "[column, k, plane_b]")],
+        edits: &[producer(
+            "[column + own, k, plane_b + part]",
+            "[column, k, plane_b + part]",
+        )],
         expect: Expect::Mismatch,
         ..ROW
     },
