@@ -189,6 +189,42 @@ fn a_store_reads_until_it_is_waited_for() {
 }
 
 #[test]
+fn a_store_reads_its_whole_box_also_outside_the_matrix() {
+    // One row of 32 elements, and boxes of two: none of the elements, half a row, one row of the two.
+    for at in [[0, 1], [0, -2], [32, 0], [-16, 0], [0, 0]] {
+        let run = |is_filled: bool, element: Option<usize>| {
+            let row = GlobalBuffer::<f32>::zeroed(32);
+            let map = map(&row, TensorElement::F32, [32, 1, 32], [32, 2], TensorSwizzle::None);
+            Launch::new(1, 1).dynamic_shared_bytes(256).run(|| {
+                let tile = shared::<f32>(0, 64);
+                let write = |i: usize| {
+                    // SAFETY: inside; that the store is under way is the fault, where it is.
+                    unsafe { tile.set(i, 1.0) };
+                };
+                if is_filled {
+                    (0..64).for_each(write);
+                    proxy_fence();
+                }
+                // SAFETY: the box fits the tile.
+                unsafe { store_2d(&map, at, tile, 0) };
+                commit();
+                element.into_iter().for_each(write);
+                wait_for_stores(0, false);
+                (0..64).for_each(write);
+            })
+        };
+        for element in [0, 31, 32, 63] {
+            assert_eq!(kinds(&run(true, Some(element))), ["SharedRace"], "{at:?}, {element}");
+        }
+        run(true, None).assert_clean();
+        // What is discarded needs no contents.
+        let is_outside = at[1] != 0 || at[0] == 32;
+        let expected: &[&str] = if is_outside { &[] } else { &["UninitializedRead"] };
+        assert_eq!(kinds(&run(false, None)), expected, "{at:?}");
+    }
+}
+
+#[test]
 fn a_barrier_of_the_block_waits_for_no_store() {
     let report = store(|tile, row| {
         sync_threads();

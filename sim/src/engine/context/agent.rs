@@ -1,5 +1,6 @@
 //! Accesses of asynchronous operations, each of which is an agent ([`Agents`](crate::analysis::agents::Agents)).
 
+use std::ops::Range;
 use std::panic::Location;
 
 use crate::access::Space;
@@ -121,6 +122,41 @@ impl BlockContext {
         if !races && overwritten.is_some() {
             let offset = self.reported_offset(offset);
             self.fault(FaultKind::CrossProxyWar { offset }, Some(location), overwritten);
+        }
+    }
+
+    /// Checks the order of the operation's read of shared memory, whose bytes are discarded: they need no contents, and
+    /// no fence.
+    pub(super) fn discarded_read(
+        &self,
+        operation: Operation,
+        offsets: Range<usize>,
+        location: &'static Location<'static>,
+    ) {
+        if self.checks == Checks::Off || offsets.is_empty() {
+            return;
+        }
+        let (offset, bytes, op) = (offsets.start, offsets.len(), Op::Read);
+        let mark = Mark {
+            place: Place::Shared(offset),
+            bytes,
+            op,
+            location,
+        };
+        let conflict = {
+            let analysis = &mut *self.analysis.borrow_mut();
+            let id = analysis.locations.id(location, mark.class());
+            let Analysis {
+                sync, shadow, agents, ..
+            } = analysis;
+            let verdict = sync.clocks.as_remote(operation.below, |clocks: &Clocks| {
+                shadow.access(clocks, offset, bytes, operation.agent, op, id)
+            });
+            agents.mark(operation, mark);
+            verdict.conflict.map(|conflict| self.other_access(analysis, conflict))
+        };
+        if conflict.is_some() {
+            self.shared_faults(op, offset, false, conflict, location);
         }
     }
 

@@ -215,6 +215,8 @@ impl BlockContext {
             .iter()
             .map(|row| offset + row.in_box.start..offset + row.in_box.end);
         self.count_transfer(Space::Shared, Op::Read, read, location);
+        // What is outside the matrix is read, too, and discarded.
+        let (mut next, box_bytes) = (0, parts.box_bytes() as usize);
         for Row { in_box, address } in rows {
             self.operation_on_global(store.writes, Op::Write, address, in_box.len(), location);
             // Swizzling permutes the 16-byte chunks of a row.
@@ -222,6 +224,8 @@ impl BlockContext {
                 TensorSwizzle::None => in_box.clone(),
                 TensorSwizzle::Bytes128 => in_box.start / 128 * 128..in_box.end.next_multiple_of(128),
             };
+            self.discarded_read(store.reads, offset + next..offset + row.start, location);
+            next = row.end;
             self.operation_on_shared(
                 store.reads,
                 (Op::Read, Proxy::Async),
@@ -236,6 +240,7 @@ impl BlockContext {
                 unsafe { *to = *tensor.shared.add(parts.swizzle.place(from, offset)) };
             }
         }
+        self.discarded_read(store.reads, offset + next..offset + box_bytes, location);
         self.bulk_copies.borrow_mut().start_store(thread, store, location);
         self.note_change();
     }
