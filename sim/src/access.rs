@@ -94,7 +94,12 @@ pub fn access(
     location: &'static Location<'static>,
 ) {
     let class = AccessClass::of_lanes(space, plain(kind), bytes);
-    engine::current("a view's access").access(class, address, part, location);
+    let context = engine::current("a view's access");
+    match (space, kind, bytes) {
+        (Space::Shared, AccessKind::Read, 4) => context.load_shared_4(address, part, location),
+        (Space::Shared, AccessKind::Read, 2) => context.load_shared_2(address, part, location),
+        _ => context.access(class, address, part, location),
+    }
 }
 
 /// The operation of a view's access.

@@ -192,9 +192,10 @@ impl SharedShadow {
         op: Op,
         location: u16,
     ) -> bool {
+        // As wide as a cell.
         if bytes == self.plain_bytes
             && !clocks.is_fine()
-            && let Some(cell) = self.cells.get_mut(offset >> self.cell_shift)
+            && let Some(cell) = self.cells.get_mut(offset >> bytes.trailing_zeros())
             && !cell.write.is_before(self.block_start)
         {
             let now = Now::new(clocks, thread, op, location, self.block_start);

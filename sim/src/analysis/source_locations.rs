@@ -81,20 +81,32 @@ impl SourceLocations {
     /// The number of a location and class. The 65,536th pair and all later ones share [`SourceLocations::REST`].
     #[inline]
     pub(crate) fn id(&mut self, location: &'static Location<'static>, class: AccessClass) -> u16 {
-        let address = std::ptr::from_ref(location).addr();
-        let code = class.code();
-        // Fibonacci hashing: neighbors, and locations a power of two apart, get entries far from each other.
-        let hash = (address as u64 ^ u64::from(code) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let entry = (hash >> (u64::BITS - Self::CACHED.ilog2())) as usize;
-        let cached = self.cache[entry];
-        if cached.location == address && cached.class == code {
-            return cached.id;
+        match self.known_id(location, class) {
+            Some(id) => id,
+            None => self.intern(location, class),
         }
-        self.intern(location, class, entry)
+    }
+
+    /// The number of a location and class, if it is among those that were asked for lately.
+    #[inline(always)]
+    pub(crate) fn known_id(&self, location: &'static Location<'static>, class: AccessClass) -> Option<u16> {
+        let cached = self.cache[Self::entry(location, class)];
+        let is_same = cached.location == std::ptr::from_ref(location).addr() && cached.class == class.code();
+        is_same.then_some(cached.id)
+    }
+
+    /// The entry of the cache for a location and class.
+    #[inline(always)]
+    fn entry(location: &'static Location<'static>, class: AccessClass) -> usize {
+        let address = std::ptr::from_ref(location).addr();
+        // Fibonacci hashing: neighbors, and locations a power of two apart, get entries far from each other.
+        let hash = (address as u64 ^ u64::from(class.code()) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> (u64::BITS - Self::CACHED.ilog2())) as usize
     }
 
     #[cold]
-    fn intern(&mut self, location: &'static Location<'static>, class: AccessClass, entry: usize) -> u16 {
+    fn intern(&mut self, location: &'static Location<'static>, class: AccessClass) -> u16 {
+        let entry = Self::entry(location, class);
         // Two locations of one entry use its neighbor as well, so that a loop with both of them stays fast.
         let neighbor = self.cache[entry ^ 1];
         if neighbor.location == std::ptr::from_ref(location).addr() && neighbor.class == class.code() {

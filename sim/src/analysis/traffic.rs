@@ -74,6 +74,25 @@ struct Entry {
     addresses: [u64; LANES],
 }
 
+/// A lane that is about to join others in an execution: see [`Traffic::join`].
+pub(crate) struct Joining<'a> {
+    executed: &'a mut u32,
+    address: &'a mut u64,
+    entry_lanes: &'a mut u32,
+    /// The lanes that have reached it then.
+    lanes: u32,
+}
+
+impl Joining<'_> {
+    /// Records the lane's access.
+    #[inline(always)]
+    pub(crate) fn record(self, address: u64) {
+        *self.executed = self.executed.wrapping_add(1);
+        *self.address = address;
+        *self.entry_lanes = self.lanes;
+    }
+}
+
 /// Cost of one source location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocationTraffic {
@@ -226,6 +245,31 @@ impl Traffic {
             return false;
         }
         is_last
+    }
+
+    /// The common case of [`Traffic::record`]: another lane has reached the execution, others have not, and it is in
+    /// the first window. [`Joining::record`] records it. `None` in any other case.
+    #[inline(always)]
+    pub(crate) fn join(&mut self, thread: u16, location: u16) -> Option<Joining<'_>> {
+        let (warp, lane) = (usize::from(thread) / LANES, usize::from(thread) % LANES);
+        let own = self
+            .executions
+            .get_mut(usize::from(location) << self.warp_bits | warp)?;
+        let execution = own.executed[lane];
+        let is_open = execution.wrapping_sub(own.first) < own.next.wrapping_sub(own.first);
+        let offset = execution.wrapping_sub(own.base);
+        // With the last one of a window the lane may be far ahead of its warp.
+        if !is_open || offset >= Self::WINDOW - 1 {
+            return None;
+        }
+        let entry = self.entries.get_mut((own.window * Self::WINDOW + offset) as usize)?;
+        let lanes = entry.lanes | 1 << lane;
+        (lanes != u32::MAX).then_some(Joining {
+            executed: &mut own.executed[lane],
+            lanes,
+            address: &mut entry.addresses[lane],
+            entry_lanes: &mut entry.lanes,
+        })
     }
 
     /// [`Traffic::record`] at a new location.

@@ -67,11 +67,15 @@ impl BlockContext {
     /// Counts an access of the running thread in the traffic. Where the thread has run far ahead of its warp, the other
     /// lanes run first.
     pub(super) fn count_access(&self, class: AccessClass, address: u64, location: &'static Location<'static>) {
-        let is_ahead = {
-            let Analysis { locations, traffic, .. } = &mut *self.analysis.borrow_mut();
-            let id = locations.id(location, class);
-            traffic.record(self.thread(), id, class, address)
-        };
+        let id = self.analysis.borrow_mut().locations.id(location, class);
+        self.count_number(id, class, address);
+    }
+
+    /// [`Self::count_access`] at the location of number `id`.
+    #[inline(never)]
+    pub(super) fn count_number(&self, id: u16, class: AccessClass, address: u64) {
+        let thread = self.thread();
+        let is_ahead = self.analysis.borrow_mut().traffic.record(thread, id, class, address);
         if is_ahead {
             self.suspend();
         }

@@ -24,6 +24,12 @@ pub(super) fn stays_inside(part: &Range<usize>, address: usize, bytes: usize) ->
     address >= part.start && end <= part.end && end >= address
 }
 
+/// Whether an access is inside its view's addresses and aligned.
+#[inline]
+fn is_valid(part: &Range<usize>, address: usize, bytes: usize) -> bool {
+    stays_inside(part, address, bytes) && address & (bytes - 1) == 0
+}
+
 impl BlockContext {
     /// See [`crate::access::access`]. Not inlined: kernels may be compiled without optimization.
     #[inline(never)]
@@ -36,16 +42,72 @@ impl BlockContext {
     ) {
         if self.checks == Checks::Off {
             self.check_watchdog();
+        } else if is_valid(&part, address, class.bytes.into()) {
+            self.access_valid(class, address, location);
+        } else {
+            self.access_invalid(class, address, part, location);
+        }
+    }
+
+    /// [`Self::load_shared`] of 4 bytes.
+    #[inline(never)]
+    pub(crate) fn load_shared_4(&self, address: usize, part: Range<usize>, location: &'static Location<'static>) {
+        self.load_shared::<4>(address, part, location);
+    }
+
+    /// [`Self::load_shared`] of 2 bytes.
+    #[inline(never)]
+    pub(crate) fn load_shared_2(&self, address: usize, part: Range<usize>, location: &'static Location<'static>) {
+        self.load_shared::<2>(address, part, location);
+    }
+
+    /// [`Self::access`] for a load from shared memory, which is most of what a kernel does. The common case calls
+    /// nothing, and any other case is the last call, for which few registers need to be saved.
+    #[inline(always)]
+    fn load_shared<const BYTES: usize>(
+        &self,
+        address: usize,
+        part: Range<usize>,
+        location: &'static Location<'static>,
+    ) {
+        let class = AccessClass::of_lanes(Space::Shared, Op::Read, BYTES);
+        if !self.checks_and_no_more || self.watchdog.is_expired() || !is_valid(&part, address, BYTES) {
+            return self.access(class, address, part, location);
+        }
+        // Bytes that the block has written are inside an array or the dynamic memory.
+        let offset = self.shared.unchecked_offset_of(address);
+        let thread = self.thread();
+        let mut analysis = self.analysis.borrow_mut();
+        let Analysis {
+            locations,
+            sync,
+            shadow,
+            in_flight,
+            traffic,
+            ..
+        } = &mut *analysis;
+        let id = locations.known_id(location, class).filter(|_| in_flight.is_empty());
+        let checked = id.filter(|&id| shadow.access_common(&sync.clocks, offset, BYTES, thread, Op::Read, id));
+        let Some(id) = checked else {
+            drop(analysis);
+            return self.access_valid(class, address, location);
+        };
+        if self.checks != Checks::Full {
             return;
         }
+        match traffic.join(thread, id) {
+            Some(joining) => joining.record(offset as u64),
+            None => {
+                drop(analysis);
+                self.count_number(id, class, offset as u64);
+            }
+        }
+    }
+
+    /// [`Self::access`] that is inside its view, and aligned.
+    #[inline(never)]
+    fn access_valid(&self, class: AccessClass, address: usize, location: &'static Location<'static>) {
         self.watch(location);
-        let bytes = usize::from(class.bytes);
-        if !stays_inside(&part, address, bytes) {
-            self.outside_part(class.space, class.op.into(), address, bytes, &part, location);
-        }
-        if address & (bytes - 1) != 0 {
-            self.misaligned(class.space, address, bytes, location);
-        }
         match class.space {
             Space::Shared => match self.shared_access_common(class, address, location) {
                 Some(false) => self.check_watchdog(),
@@ -57,9 +119,27 @@ impl BlockContext {
             },
             Space::Global => match self.buffer_of(address) {
                 Some(buffer) => self.access_buffer(buffer, BufferAccess::new(class, address, location, None)),
-                None => self.outside_buffers(class.op, address, bytes, location),
+                None => self.outside_buffers(class.op, address, class.bytes.into(), location),
             },
         }
+    }
+
+    /// [`Self::access`] that is not inside its view, or not aligned.
+    #[cold]
+    #[inline(never)]
+    fn access_invalid(
+        &self,
+        class: AccessClass,
+        address: usize,
+        part: Range<usize>,
+        location: &'static Location<'static>,
+    ) -> ! {
+        self.watch(location);
+        let bytes = usize::from(class.bytes);
+        if !stays_inside(&part, address, bytes) {
+            self.outside_part(class.space, class.op.into(), address, bytes, &part, location);
+        }
+        self.misaligned(class.space, address, bytes, location)
     }
 
     /// [`Self::access`] to shared memory in general.

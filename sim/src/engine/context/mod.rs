@@ -126,6 +126,8 @@ pub(crate) struct BlockContext {
     checks: Checks,
     /// The run records call stacks of races.
     is_watching: bool,
+    /// Accesses are checked, and their call stacks are not recorded.
+    checks_and_no_more: bool,
     /// Origin of the clock that kernels read.
     started: Instant,
     id: Cell<BlockId>,
@@ -166,6 +168,7 @@ impl BlockContext {
         Ok(Self {
             checks: launch.config.checks,
             is_watching: !run.watched.is_empty(),
+            checks_and_no_more: launch.config.checks != Checks::Off && run.watched.is_empty(),
             started: Instant::now(),
             id: Cell::default(),
             shared: SharedMemory::new(&launch.config)?,
