@@ -174,7 +174,7 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
         kernels += 1;
         let case = format!("{} {}", level.arch, kernel.symbol);
         let (n, cluster) = (kernel.tile.n, kernel.cluster);
-        let dtype = kernel.dtype;
+        let dtype = kernel.operand_dtype();
         // Each with the bits for MN-major operands (PTX ISA, "wgmma.mma_async": imm-trans-a, imm-trans-b).
         let bits = majors.map(|major| u32::from(major == Major::Mn));
         let product = format!("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{dtype}.{dtype} {{");
@@ -215,7 +215,7 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
             assert!(!has(other), "{case}: {other}");
         }
     }
-    assert_eq!(kernels, 69);
+    assert_eq!(kernels, 73);
 }
 
 #[test]

@@ -49,8 +49,8 @@ impl PadRows {
         columns.next_multiple_of(unit)
     }
 
-    /// From an operand of `shape` to that of `padded`, which differs in leading dimensions and strides alone. `None` for
-    /// an empty one.
+    /// From an operand of `shape` to that of `padded`, which differs in leading dimensions and strides alone. `None`
+    /// for an empty one.
     pub(crate) fn new(shape: &GemmShape, padded: &GemmShape, operand: Operand) -> Option<Self> {
         let (rows, columns, from_ld) = shape.extents(operand);
         let (.., to_ld) = padded.extents(operand);

@@ -45,7 +45,7 @@ fn copy(rows: u32, columns: u32, gap: u32, matrices: u32) -> PadRows {
 /// An element with all 24 bits of its significand, of this exponent.
 fn element(at: usize, exponent: i32) -> f32 {
     let fraction = (at as u32).wrapping_mul(0x9e37_79b9) >> 9;
-    let sign = if at % 3 == 0 { -1.0 } else { 1.0 };
+    let sign = if at.is_multiple_of(3) { -1.0 } else { 1.0 };
     sign * (1.0 + fraction as f32 * (-23.0_f32).exp2()) * (exponent as f32).exp2()
 }
 

@@ -122,6 +122,7 @@ fn every_kernel_finishes_its_sums() -> Outcome {
                                 is_right::<f16, f16>(&gpu, kernel, &shape, epilogue)?;
                                 is_right::<f16, f32>(&gpu, kernel, &shape, epilogue)?;
                             }
+                            DType::F32 => is_right::<f32, f32>(&gpu, kernel, &shape, epilogue)?,
                             _ => {
                                 is_right::<bf16, bf16>(&gpu, kernel, &shape, epilogue)?;
                                 is_right::<bf16, f32>(&gpu, kernel, &shape, epilogue)?;

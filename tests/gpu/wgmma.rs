@@ -20,6 +20,9 @@ pub fn trials(runs: impl Fn(&&Kernel) -> bool) -> Vec<Trial> {
                 DType::F16 => every_kind_of_product(kernel, |shape, factors, splits| {
                     is_right::<f16>(&gpu, shape, factors, &of_variant(kernel, splits))
                 }),
+                DType::F32 => every_kind_of_product(kernel, |shape, factors, splits| {
+                    is_right::<f32>(&gpu, shape, factors, &of_variant(kernel, splits))
+                }),
                 _ => every_kind_of_product(kernel, |shape, factors, splits| {
                     is_right::<bf16>(&gpu, shape, factors, &of_variant(kernel, splits))
                 }),

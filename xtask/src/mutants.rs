@@ -28,7 +28,7 @@ const TOOL_FAILED: &str = "tool failed";
 const FALSE: &str = "false";
 
 /// Where each difference between table and tools is explained, a line each: `MUTANT TOOL: why`.
-pub const EXPLAINED: &str = "docs/results/mutants-explained.txt";
+pub const EXPLAINED: &str = "xtask/explained/mutants.txt";
 
 /// Makes the table of what the tools said and of what the simulator says now.
 pub fn table(sh: &Shell, runs: &Runs, about: &str) -> anyhow::Result<String> {

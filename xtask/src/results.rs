@@ -115,7 +115,8 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
                 match of_types {
                     Some(topic) => parts.entry(topic).or_default().push(value),
                     None => {
-                        let digests = digests_within(&value);
+                        let mut digests = digests_within(&value);
+                        digests.extend(value["digests"].as_object().cloned().unwrap_or_default());
                         run.write(sh, topic, digests, value.as_object().cloned().unwrap_or_default())?;
                     }
                 }
@@ -123,6 +124,9 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
             // Plots that a page shows have their place already.
             "svg" if run.path(&format!("{topic}.svg")).exists() => {
                 sh.copy_file(&path, run.path(&format!("{topic}.svg")))?
+            }
+            "svg" if root.join(format!("docs/img/{topic}.svg")).exists() => {
+                sh.copy_file(&path, root.join(format!("docs/img/{topic}.svg")))?
             }
             _ => continue,
         }

@@ -12,7 +12,7 @@ use crate::root;
 /// Where differences are explained, a line each: `KERNEL COUNTER: why`, the counter by the name in the table. A reason
 /// that begins with a ratio, as in `5/8 four loads are joined`, counts only where what was counted is exactly that part
 /// of what was predicted.
-pub const EXPLAINED: &str = "docs/results/wavefronts-explained.txt";
+pub const EXPLAINED: &str = "xtask/explained/wavefronts.txt";
 
 /// What is compared: a name, the counter of `ncu`, and the field of the simulator's count. From `cp.async` on, `run.sh`
 /// counts those that the installed `ncu` has.

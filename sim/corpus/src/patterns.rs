@@ -148,7 +148,7 @@ are false are left out. A dash: none of our kernels has the place for the mistak
 fn filed() -> BTreeMap<String, [String; 2]> {
     let results: Value = serde_json::from_str(include_str!("../../../docs/results/h200-mutants.json")).expect("JSON");
     // `MUTANT TOOL: why`, where `why` says so if the report is of something that the kernel does not do.
-    let explained = include_str!("../../../docs/results/mutants-explained.txt").lines();
+    let explained = include_str!("../../../xtask/explained/mutants.txt").lines();
     let false_reports: Vec<&str> = explained
         .filter_map(|line| line.split_once(": "))
         .filter_map(|(of, why)| why.starts_with("false").then_some(of))

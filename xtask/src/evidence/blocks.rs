@@ -17,13 +17,14 @@ pub const CHECKS: &str = "checks";
 pub const OF_EACH: [&str; 6] = ["test", "memcheck", "initcheck", "synccheck", "racecheck", "occupancy"];
 
 /// The suites against libraries, and what each is.
-pub const SUITES: [(&str, &str); 7] = [
+pub const SUITES: [(&str, &str); 8] = [
     ("squares", "f32, cubes"),
     ("shapes", "f32, 30 other shapes"),
     ("layouts", "f32, transposed operands"),
     ("half", "f16 and bf16, cubes"),
     ("half-shapes", "bf16, transformer layers, few tokens, residues"),
     ("double", "f64, cubes and other shapes"),
+    ("emulated", "f32 from bf16 tensor cores, against cuBLAS's f32"),
     ("batches", "strided batches in bf16 and f32"),
 ];
 

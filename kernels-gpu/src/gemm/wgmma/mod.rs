@@ -115,9 +115,10 @@ impl PipelineState {
 ///
 /// # Safety
 /// - `a` and `b` are the maps of the matrices that `target.params` describes, of rank 3 with those of a batch along the
-///   third dimension, one where its stride is 0, the parts of each one after the other, with boxes of [`WgmmaTile::box_rows`] by
+///   third dimension, one where its stride is 0, with boxes of [`WgmmaTile::box_rows`] by
 ///   64 elements and the 128-byte swizzle. A is M-major (transposed) if `A_IS_MN_MAJOR`, B is N-major (as it is) if
 ///   `B_IS_MN_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
+/// - Parts of a matrix stand in the place of the matrix, one after the other.
 /// - With [`groups`](crate::block::groups) their ends are in global memory.
 /// - The CTA has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
 ///   of the tile's size, whose CTAs are neighbors along x.

@@ -1,9 +1,15 @@
 //! Consumer (math) warpgroups of f32 operands in parts.
 //!
-//! With a = a0 + a1 + a2 and b likewise, each part at most 2^-9 of the one before, a b is a0 b0 + a0 b1 + a1 b0 + a1 b1
-//! + a0 b2 + a2 b0 up to 2^-26 of it. Tensor cores truncate when they add. So each k-tile has accumulators of its own,
-//! which take the small products first, and is then added to those of all of K by f32 additions, rounded to nearest
-//! (promotion; Ootomo and Yokota 2022, "Recovering single precision accuracy from Tensor Cores", section 4).
+//! With a = a0 + a1 + a2 and b likewise, each part at most 2^-9 of the one before, the product is that of six pairs of
+//! parts up to 2^-26 of it:
+//!
+//! ```text
+//! a b ~ a0 b0 + (a0 b1 + a1 b0) + (a1 b1 + a0 b2 + a2 b0)
+//! ```
+//!
+//! Tensor cores truncate when they add. So each k-tile has accumulators of its own, which take the small products
+//! first, and is then added to those of all of K by f32 additions, rounded to nearest (promotion; Ootomo and Yokota
+//! 2022, "Recovering single precision accuracy from Tensor Cores", section 4).
 
 use cuda_std::thread;
 use tilewright_contract::WgmmaTile;
