@@ -10,7 +10,7 @@ use tilewright::check::Expected;
 use tilewright::dispatch::Policy;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, Element, Epilogue, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
+    Activation, Backend, DType, Element, Epilogue, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
     OutputOf, Transpose, Verify, gemm,
 };
 
@@ -88,40 +88,27 @@ fn every_entry_point_finishes_its_sums() {
         .iter()
         .filter(|kernel| kernel.supports.epilogue && kernel.supports.batch)
     {
-        let shape = GemmShape::packed_transposed(136, 136, 16, kernel.transposes()).expect("small");
-        let factors = Factors { alpha: 2.0, beta: 0.0 };
         match kernel.dtype {
-            tilewright::DType::F16 => {
-                let bias = bias::<f16>(&shape);
-                let epilogue = Epilogue {
-                    factors,
-                    bias: Some(&bias[..]),
-                    activation: Activation::Gelu,
-                };
-                is_right::<f16, f32>(kernel, &shape, epilogue);
-            }
-            tilewright::DType::F32 => {
-                let bias = bias::<f32>(&shape);
-                let epilogue = Epilogue {
-                    factors,
-                    bias: Some(&bias[..]),
-                    activation: Activation::Gelu,
-                };
-                is_right::<f32, f32>(kernel, &shape, epilogue);
-            }
-            _ => {
-                let bias = bias::<bf16>(&shape);
-                let epilogue = Epilogue {
-                    factors,
-                    bias: Some(&bias[..]),
-                    activation: Activation::Relu,
-                };
-                is_right::<bf16, bf16>(kernel, &shape, epilogue);
-            }
+            DType::F16 => finishes_its_sums::<f16, f32>(kernel, Activation::Gelu),
+            DType::F32 => finishes_its_sums::<f32, f32>(kernel, Activation::Gelu),
+            DType::Bf16 => finishes_its_sums::<bf16, bf16>(kernel, Activation::Relu),
+            DType::F64 => panic!("{} has a bias of f64", kernel.symbol),
         }
         run += 1;
     }
     assert!(run > 0);
+}
+
+/// With a factor and a bias.
+fn finishes_its_sums<T: Element<Accumulator = f32>, C: OutputOf<T>>(kernel: &'static Kernel, activation: Activation) {
+    let shape = GemmShape::packed_transposed(136, 136, 16, kernel.transposes()).expect("small");
+    let bias = bias::<T>(&shape);
+    let epilogue = Epilogue {
+        factors: Factors { alpha: 2.0, beta: 0.0 },
+        bias: Some(&bias[..]),
+        activation,
+    };
+    is_right::<T, C>(kernel, &shape, epilogue);
 }
 
 /// The CPU's product, compared in full and by samples.

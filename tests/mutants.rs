@@ -7,7 +7,7 @@ use std::path::Path;
 use cuda_sim::Schedule;
 use mutants::table::{self, Device, Expect, Module, Row, Task};
 use mutants::{Subject, all, traffic, verdict};
-use tilewright::{Family, KERNELS};
+use tilewright::KERNELS;
 use tilewright_harness::inspect::Ptxas;
 
 // Empty without the feature `mutants-ptx`.
@@ -90,18 +90,14 @@ fn the_table_is_sound() {
 }
 
 #[test]
-fn every_family_and_the_copy_of_rows_have_mutants() {
+fn every_family_and_the_copies_of_operands_have_mutants() {
     let has_mutants = |which: &dyn Fn(&table::Kernel) -> bool| {
         let kernels: Vec<_> = table::KERNELS.iter().filter(|kernel| which(kernel)).collect();
         table::rows()
             .filter(is_wrong)
             .any(|row| kernels.iter().any(|kernel| kernel.name == row.kernel))
     };
-    let mut families: HashSet<_> = KERNELS.iter().map(|kernel| kernel.family).collect();
-    // Its producer, schedule and stores are those of `wgmma`. A mutant's launch has no split before it yet, so that
-    // there is none of what is its own.
-    families.remove(&Family::WGMMA_BF16X6);
-    for family in families {
+    for family in KERNELS.iter().map(|kernel| kernel.family).collect::<HashSet<_>>() {
         let of_family = |symbol| {
             KERNELS
                 .iter()
@@ -110,6 +106,7 @@ fn every_family_and_the_copy_of_rows_have_mutants() {
         assert!(has_mutants(&|kernel| of_family(kernel.symbol)), "no mutant of {family}");
     }
     assert!(has_mutants(&|kernel| matches!(kernel.task, Task::PadRows(_))));
+    assert!(has_mutants(&|kernel| matches!(kernel.task, Task::SplitRows(_))));
 }
 
 /// A file of the repository.

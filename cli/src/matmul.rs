@@ -294,7 +294,7 @@ fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
     if verify != Verify::None {
         spinner.set_message(format!("comparing {shape} with the reference"));
         let expected = Expected::product(shape, &a, &b)?
-            .with_precision(options.policy.precision)?
+            .with_precision(product.report.precision)?
             .with_epilogue(epilogue, before.as_deref().unwrap_or_default())?;
         expected.verify(&product.c, verify)?;
         product.report.verified = verify;

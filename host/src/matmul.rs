@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_contract::{Activation, GemmShape, Kernel, Operand, Precision};
+use tilewright_contract::{Activation, GemmShape, Operand, Precision};
 
 use crate::check::{Expected, Verify};
 use crate::device::DeviceProfile;
@@ -138,8 +138,8 @@ impl<'a, T: Element, C: OutputOf<T>> Problem<'a, T, C> {
         if verify == Verify::None {
             return Ok(());
         }
-        let precision = Kernel::named(product.report.kernel).map_or(Precision::Ieee, |kernel| kernel.precision);
-        let expected = Expected::of_groups(self.shape, self.group_ends, self.a, self.b)?.with_precision(precision)?;
+        let expected = Expected::of_groups(self.shape, self.group_ends, self.a, self.b)?
+            .with_precision(product.report.precision)?;
         let expected = expected.with_epilogue(self.epilogue, self.before.unwrap_or_default())?;
         expected.verify(&product.c, verify)
     }
@@ -261,7 +261,7 @@ fn of_plan<T: Element, C: OutputOf<T>>(
         k: shape.k(),
         batch: shape.batch().count,
         dtype: plan.kernel().dtype.name(),
-        precision: plan.kernel().precision.name(),
+        precision: plan.kernel().precision,
         alpha: decimal(epilogue.factors.alpha),
         beta: decimal(epilogue.factors.beta),
         bias: epilogue.bias.is_some(),
@@ -322,7 +322,7 @@ fn on_cpu<T: Element, C: OutputOf<T>>(problem: &Problem<'_, T, C>, policy: &Poli
         k: shape.k(),
         batch: shape.batch().count,
         dtype: T::DTYPE.name(),
-        precision: Precision::Ieee.name(),
+        precision: Precision::Ieee,
         alpha: decimal(epilogue.factors.alpha),
         beta: decimal(epilogue.factors.beta),
         bias: epilogue.bias.is_some(),

@@ -10,6 +10,7 @@
 //! - `batches`: strided batches, more products than a grid has rows
 //! - `enqueue`: prepared products on the caller's buffers and streams, graphs, and what is refused
 //! - `odd`: f16 and bf16 whose rows begin at no multiples of 16 bytes
+//! - `parts`: f32 that is split into parts
 //! - `random`: a thousand products of random shapes, f16 and bf16
 //! - `spans`: matrices that span more than 4 GiB
 //! - `corpus`: kernels over the whole surface of `cuda_std`
@@ -33,6 +34,7 @@ mod library;
 mod mutants;
 mod occupancy;
 mod odd;
+mod parts;
 mod random;
 mod rows;
 mod spans;
@@ -131,6 +133,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(groups::trials());
     trials.extend(enqueue::trials());
     trials.extend(odd::trials());
+    trials.extend(parts::trials(capability));
     trials.extend(random::trials());
     trials.extend(spans::trials());
     trials.extend(corpus::trials());

@@ -6,8 +6,8 @@ use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, DType, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, Options, OutputOf,
-    Transpose, Verify, gemm, product,
+    Activation, Backend, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, Options, OutputOf, Transpose,
+    Verify, gemm, product,
 };
 use tilewright_contract::CopyKind;
 
@@ -24,9 +24,7 @@ pub fn trials() -> Vec<Trial> {
         // Copies of every size follow one another.
         Trial::test("kernels::copy_rows_b16", copies_follow_one_another),
         Trial::test("odd::operands_stay_as_they_are", operands_stay_as_they_are),
-        Trial::test("usage::copy_rows_b16", || copies_use_no_local_memory(CopyKind::Pad)),
-        Trial::test("usage::split_rows_f32", || copies_use_no_local_memory(CopyKind::Split)),
-        Trial::test("kernels::split_rows_f32", parts_follow_one_another),
+        Trial::test("usage::copy_rows_b16", || uses_no_local_memory(CopyKind::Pad)),
     ]
 }
 
@@ -187,46 +185,8 @@ fn operands_stay_as_they_are() -> Outcome {
     Ok(())
 }
 
-/// Rows of every length and distance, batches, and one operand for all products: what the parts of each element add up
-/// to is what the products are of.
-fn parts_follow_one_another() -> Outcome {
-    let gpu = Gpu::open(0)?;
-    let policy = Policy {
-        family: Some(Family::WGMMA_BF16X6),
-        ..Policy::default()
-    };
-    for ([m, n, k], gap, batch) in [
-        ([65, 67, 69], 0, [1, 0, 0]),
-        ([33, 512, 1], 3, [1, 0, 0]),
-        ([1, 130, 257], 1, [3, 7, 0]),
-        ([129, 1, 64], 0, [2, 0, 5]),
-        ([256, 255, 130], 2, [3, 4, 4]),
-    ] {
-        let lds = [k + gap, n + gap, n];
-        let [count, a, b] = batch;
-        let stride = |rows: usize, ld: usize, apart: usize| if apart == 0 { 0 } else { rows * ld + apart };
-        let strides = [stride(m, lds[0], a), stride(k, lds[1], b), m * n];
-        let shape = GemmShape::with_transposes(m, n, k, LAYOUTS[0], lds)?;
-        let shape = if count > 1 {
-            shape.with_batch(count, strides)?
-        } else {
-            shape
-        };
-        let operand = |operand, seed| random_matrix::<f32>(seed, shape.span_elems(operand));
-        let (a, b) = (operand(Operand::A, 5), operand(Operand::B, 6));
-        let plan = plan(&shape, DType::F32, gpu.profile(), &policy)?;
-        let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
-        let mut on_c = gpu.upload(&vec![f32::NAN; shape.span_elems(Operand::C)])?;
-        gpu.launch(&plan, &Gemm::new(shape), &on_a, &on_b, &mut on_c)?;
-        let mut c = vec![0.0; on_c.len()];
-        on_c.download(&mut c)?;
-        let expected = Expected::product(&shape, &a, &b)?.with_precision(plan.kernel().precision)?;
-        expected.full(&c)?.into_result()?;
-    }
-    Ok(())
-}
-
-fn copies_use_no_local_memory(kind: CopyKind) -> Outcome {
+/// The driver's numbers of a kernel that copies operands.
+pub fn uses_no_local_memory(kind: CopyKind) -> Outcome {
     let usage = Gpu::open(0)?.copy_usage(kind)?;
     if (usage.local_bytes, usage.static_smem_bytes) == (0, 0) {
         Ok(())

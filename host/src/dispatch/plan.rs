@@ -130,7 +130,8 @@ impl Plan {
 
     /// What of A and of B has to be copied before the launch, where the entry point does not take it as it lies.
     pub fn copies(&self) -> [Option<OperandCopy>; 2] {
-        self.kernel.copies(&self.shape)
+        let kind = self.kernel.copy_kind();
+        [Operand::A, Operand::B].map(|operand| OperandCopy::between(kind, &self.shape, &self.taken, operand))
     }
 
     /// The kernel, with its tile.
@@ -318,8 +319,10 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     }
     // The conditions have left no entry point that does not take the shape.
     let taken = kernel.taken(shape).unwrap_or(*shape);
-    for (operand, copy) in [Operand::A, Operand::B].into_iter().zip(kernel.copies(shape)) {
-        let Some(copy) = copy else { continue };
+    for operand in [Operand::A, Operand::B] {
+        let Some(copy) = OperandCopy::between(kernel.copy_kind(), shape, &taken, operand) else {
+            continue;
+        };
         let (rows, bytes) = (copy.rows, copy.to_bytes());
         reasons.push(match copy.kind {
             CopyKind::Pad => format!(

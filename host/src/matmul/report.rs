@@ -1,7 +1,7 @@
 //! How a product was computed, for people and for scripts.
 
 use serde::{Serialize, Serializer};
-use tilewright_contract::GemmShape;
+use tilewright_contract::{GemmShape, Precision};
 
 use super::Backend;
 use crate::check::Verify;
@@ -27,7 +27,8 @@ pub struct Report {
     /// Element type.
     pub dtype: &'static str,
     /// The arithmetic of its products: `ieee` or `emulated-f32`.
-    pub precision: &'static str,
+    #[serde(serialize_with = "name")]
+    pub precision: Precision,
     /// The factor of the product, by its shortest decimal: an f32 that is written 0.1 is 0.1 here.
     #[serde(serialize_with = "number")]
     pub alpha: f64,
@@ -78,6 +79,11 @@ pub struct Report {
     pub reasons: Vec<String>,
     /// Why the CPU was taken although the choice was open; `None` otherwise.
     pub fallback: Option<String>,
+}
+
+/// Writes the name of an arithmetic.
+fn name<S: Serializer>(precision: &Precision, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(precision.name())
 }
 
 /// Writes a factor as a number, or as text where JSON has no such number: `inf`, `-inf`, `NaN`.

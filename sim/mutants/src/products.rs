@@ -1,12 +1,14 @@
-//! Launches of the matrix products and of the copy of rows, with the result that plain loops expect.
+//! Launches of the matrix products and of the copies of operands, with the result that plain loops expect.
 
 use std::mem::offset_of;
 
-use half::f16;
+use half::{bf16, f16};
 use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMapParts, TensorSwizzle};
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
-use tilewright_contract::{CopyKind, DType, GemmParams, GemmShape, Kernel, Operand, PadRows, Transpose, WgmmaTile};
+use tilewright_contract::{
+    CopyKind, DType, GemmParams, GemmShape, Kernel, Operand, OperandCopy, PadRows, Transpose, WgmmaTile,
+};
 use tilewright_plan::device::{DeviceProfile, Installed};
 
 use crate::table::Product;
@@ -17,8 +19,9 @@ const EXACT_IN_F32: f32 = 16_777_216.0;
 
 /// The launch of an entry point of `f32`, `f64` or `f16`, as it is planned for a device of 9.0.
 ///
-/// The elements are small integers, so that every order of the sum gives the same result, and none of them is 0, so
-/// that a skipped element shows. The padding up to the leading dimensions has values that no element has.
+/// The elements are integers, so that every order of the sum gives the same result, and none of them is 0, so that a
+/// skipped element shows. Those that are split have two parts that are not 0. The padding up to the leading dimensions
+/// has values that no element has.
 ///
 /// # Errors
 /// The entry point does not support the problem, or not without padding an operand first, or not in this type.
@@ -31,19 +34,31 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
         DType::F16 => |data| Data::F16(data.into_iter().map(f16::from_f32).collect()),
         other => return Err(format!("{} is of {other}", kernel.symbol)),
     };
-    // Four or two on either side of 0.
-    let (side, exact) = if kernel.dtype == DType::F16 {
-        (2, EXACT_IN_F16)
-    } else {
-        (4, EXACT_IN_F32)
+    // Four, two or one on either side of 0, and what those of A and of B are times: other numbers, so that pairs of
+    // parts differ.
+    let (side, times, exact) = match (kernel.copy_kind(), kernel.dtype) {
+        (CopyKind::Split, _) => (1, [257.0, 259.0], EXACT_IN_F32),
+        (CopyKind::Pad, DType::F16) => (2, [1.0; 2], EXACT_IN_F16),
+        (CopyKind::Pad, _) => (4, [1.0; 2], EXACT_IN_F32),
     };
-    let (a, b) = (elements(&shape, Operand::A, side), elements(&shape, Operand::B, side));
+    let [a, b] = [(Operand::A, times[0]), (Operand::B, times[1])].map(|(operand, times)| {
+        let elements = elements(&shape, operand, side).into_iter();
+        elements.map(|element| times * element).collect::<Vec<_>>()
+    });
     let c = expected_c(&shape, product.group_ends, &a, &b);
     if c.iter().any(|c| c.abs() > exact) {
         return Err(format!("{}: a sum beyond {exact}", kernel.symbol));
     }
-    let a = Buffer::input(data(a)).with_rows(rows(&shape, Operand::A));
-    let b = Buffer::input(data(b)).with_rows(rows(&shape, Operand::B));
+    let [copy_a, copy_b] = plan.copies();
+    let input = |operand, elements: Vec<f32>, copy: Option<OperandCopy>| match copy {
+        None => Buffer::input(data(elements)).with_rows(rows(&shape, operand)),
+        Some(OperandCopy { rows, .. }) => Buffer::input(Data::U16(parts(&rows, &elements))).with_rows(Rows {
+            rows: (CopyKind::Split.parts() * rows.matrices * rows.rows) as usize,
+            columns: rows.columns as usize,
+            ld: rows.to_ld as usize,
+        }),
+    };
+    let (a, b) = (input(Operand::A, a, copy_a), input(Operand::B, b, copy_b));
     let c = Buffer::output(data(c)).with_rows(rows(&shape, Operand::C));
     Ok(Case {
         kernel: kernel.symbol,
@@ -92,7 +107,8 @@ fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Res
         ..Policy::default()
     };
     let plan = plan(shape, kernel.dtype, &device, &policy).map_err(|error| error.to_string())?;
-    if plan.summary().splits != product.slices || plan.copies().iter().any(Option::is_some) {
+    let is_padded = kernel.copy_kind() == CopyKind::Pad && plan.copies().iter().any(Option::is_some);
+    if plan.summary().splits != product.slices || is_padded {
         return Err(format!("{}: planned as {:?}", kernel.symbol, plan.summary()));
     }
     Ok(plan)
@@ -141,17 +157,19 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
         .smem
         .epilogue
         .map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
-    let matrices = [Operand::A, Operand::B, Operand::C].map(|operand| plan.shape().batch().matrices(operand) as usize);
+    let parts = kernel.copy_kind().parts();
+    let matrices =
+        [Operand::A, Operand::B, Operand::C].map(|operand| (parts * plan.shape().batch().matrices(operand)) as usize);
     let map = |matrix: usize, columns, rows| Map {
         matrix,
         box_extents: [columns, rows],
         swizzled: columns == WgmmaTile::SWIZZLE_ATOM,
         planes: (kernel.supports.batch || kernel.supports.groups).then_some(matrices[matrix]),
     };
-    // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
-    let takes_map = c
-        .rows
-        .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
+    // Other leading dimensions of C have no map, nor has C of f32, and the kernel ignores its placeholder.
+    let takes_map = parts == 1
+        && c.rows
+            .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
     let of_a = map(0, WgmmaTile::SWIZZLE_ATOM, a_rows);
     let of_c = if takes_map {
         map(2, c_columns, c_rows)
@@ -169,7 +187,8 @@ fn words(params: &GemmParams<u8>) -> Vec<u32> {
     words.iter().map(|word| u32::from_ne_bytes(*word)).collect()
 }
 
-/// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements.
+/// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements. Words
+/// are bf16.
 pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts> {
     let buffer = case.arguments.get(map.matrix)?.buffer()?;
     let rows = buffer.rows?;
@@ -188,6 +207,7 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
         box_extents: map.box_extents,
         element: match data {
             Data::F16(_) => TensorElement::F16,
+            Data::U16(_) => TensorElement::Bf16,
             _ => return None,
         },
         swizzle: if map.swizzled {
@@ -200,14 +220,7 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
 
 /// The launch that copies `rows` rows of `columns` 16-bit words, each followed by `gap` words of padding.
 pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
-    let copy = PadRows {
-        from_stride: 0,
-        rows,
-        columns,
-        from_ld: columns + gap,
-        to_ld: PadRows::padded(columns as usize) as u32,
-        matrices: 1,
-    };
+    let copy = geometry([rows, columns, gap]);
     let from = Rows {
         rows: rows as usize,
         columns: columns as usize,
@@ -231,15 +244,75 @@ pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
         }
     };
     let to = (0..copy.to_elems()).map(copied).collect();
+    let from = Buffer::input(Data::U16(words.clone())).with_rows(from);
+    copy_case(CopyKind::Pad, copy, from, to)
+}
+
+/// The launch that splits `rows` rows of `columns` f32, each followed by `gap` elements of padding.
+pub fn split_rows([rows, columns, gap]: [u32; 3]) -> Case {
+    let copy = geometry([rows, columns, gap]);
+    let from = Rows {
+        rows: rows as usize,
+        columns: columns as usize,
+        ld: copy.from_ld as usize,
+    };
+    // Between 1 and 2, of either sign, with all bits of the significand.
+    let element = |offset: usize| {
+        let fraction = (offset as u32 + 1).wrapping_mul(0x9e37_79b1) >> 9;
+        f32::from_bits((offset as u32 % 2) << 31 | 127 << 23 | fraction)
+    };
+    let elements: Vec<f32> = (0..from.span()).map(element).collect();
+    let to = parts(&copy, &elements);
+    let from = Buffer::input(Data::F32(elements)).with_rows(from);
+    copy_case(CopyKind::Split, copy, from, to)
+}
+
+/// The copy of `rows` rows of `columns` elements, each followed by `gap` elements of padding.
+fn geometry([rows, columns, gap]: [u32; 3]) -> PadRows {
+    PadRows {
+        from_stride: 0,
+        rows,
+        columns,
+        from_ld: columns + gap,
+        to_ld: PadRows::padded(columns as usize) as u32,
+        matrices: 1,
+    }
+}
+
+/// The three bf16 whose sum each element of these matrices is, as bits: the parts of a matrix one after the other, with
+/// zeros past the end of a row.
+fn parts(copy: &PadRows, matrices: &[f32]) -> Vec<u16> {
+    let [rows, columns, from_ld, to_ld] =
+        [copy.rows, copy.columns, copy.from_ld, copy.to_ld].map(|extent| extent as usize);
+    let part_of = |element: f32, part: u32| {
+        let taken = |rest: f32| rest - bf16::from_f32(rest).to_f32();
+        bf16::from_f32((0..part).fold(element, |rest, _| taken(rest))).to_bits()
+    };
+    let mut bits = Vec::new();
+    for matrix in 0..copy.matrices as usize {
+        let matrix = &matrices[matrix * copy.from_stride as usize..];
+        for part in 0..CopyKind::Split.parts() {
+            for row in 0..rows {
+                let elements = matrix[row * from_ld..][..columns].iter();
+                bits.extend(elements.map(|&element| part_of(element, part)));
+                bits.resize(bits.len() + to_ld - columns, 0);
+            }
+        }
+    }
+    bits
+}
+
+/// The launch of a copy.
+fn copy_case(kind: CopyKind, copy: PadRows, from: Buffer, to: Vec<u16>) -> Case {
     Case {
-        kernel: CopyKind::Pad.symbol(),
+        kernel: kind.symbol(),
         grid: [copy.blocks(), 1, 1],
         block: [PadRows::THREADS, 1, 1],
         cluster: 1,
         dynamic_shared_bytes: 0,
         fields: 0,
         arguments: vec![
-            Buffer::input(Data::U16(words.clone())).with_rows(from).into(),
+            from.into(),
             Buffer::output(Data::U16(to)).into(),
             // The stride of a batch, which is 0 of one matrix, and at last what aligns it.
             Argument::Words(vec![

@@ -68,6 +68,23 @@ struct Warpgroup<E> {
 }
 
 impl<E: Element> Warpgroup<E> {
+    /// Consumer warpgroup `number`, which stores MMA tile `m_tile`. `elems` are the pipeline's.
+    ///
+    /// # Safety
+    /// The epilogue subtiles follow the stages in `elems`.
+    #[inline(always)]
+    unsafe fn new<T: Tile>(number: u32, m_tile: u32, elems: Shared<E>) -> Self {
+        let own = const { T::TILE.c_subtiles * T::TILE.c_subtile_elems() };
+        let first = const { T::TILE.pipeline_elems() } + number * own;
+        // SAFETY: the caller's promise.
+        let subtiles = unsafe { elems.part(first as usize, own as usize) };
+        Self {
+            number,
+            m_tile,
+            subtiles,
+        }
+    }
+
     /// Its named barrier.
     fn barrier(&self) -> u32 {
         1 + self.number
@@ -122,17 +139,10 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
 ) where
     [f32; ACCUMULATORS]: Accumulators,
 {
-    let tile = const { T::TILE };
     let Target { params, .. } = target;
-    let own = const { T::TILE.c_subtiles * T::TILE.c_subtile_elems() };
     // SAFETY: the subtiles are the warpgroup's own. The rest is the caller's promise.
     unsafe {
-        let subtiles = elems.part((tile.pipeline_elems() + number * own) as usize, own as usize);
-        let warpgroup = Warpgroup {
-            number,
-            m_tile,
-            subtiles,
-        };
+        let warpgroup = Warpgroup::new::<T>(number, m_tile, elems);
         if const { T::TILE.supports_split_k() } && split.splits > 1 {
             const { assert!(!T::TILE.supports_split_k() || matches!(ACCUMULATORS, 32 | 64 | 96)) };
             // WAR: the issuing thread's TMA stores have read the subtiles; all threads pass `reduce`'s first barrier
@@ -208,15 +218,9 @@ pub(super) unsafe fn store_parts<E: Element, T: Tile, const ACCUMULATORS: usize>
     [f32; ACCUMULATORS]: Accumulators,
 {
     let params = target.params;
-    let own = const { T::TILE.c_subtiles * T::TILE.c_subtile_elems() };
     // SAFETY: the subtiles are the warpgroup's own. The rest is the caller's promise.
     unsafe {
-        let subtiles = elems.part((T::TILE.pipeline_elems() + number * own) as usize, own as usize);
-        let warpgroup = Warpgroup {
-            number,
-            m_tile: 0,
-            subtiles,
-        };
+        let warpgroup = Warpgroup::new::<T>(number, 0, elems);
         const { assert!(T::TILE.parts == 1 || ACCUMULATORS == 64) };
         // As rows of 8.
         let rows = acc.as_mut_ptr().cast();

@@ -202,7 +202,7 @@ pub unsafe fn gemm<
     griddepcontrol::launch_dependents();
     let warpgroup = warp / 4;
     // SAFETY: the caller's promise; producer and consumers wait at the pipeline's barriers only. A warpgroup takes one
-    // branch as a whole.
+    // branch as a whole. The target's elements are P: E itself, or with parts f32.
     unsafe {
         if warpgroup == tile.consumers() {
             if const { T::TILE.reallocates_registers() } {

@@ -168,6 +168,14 @@ pub static KERNELS: &[Kernel] = &[
         module: Module::General,
         task: Task::PadRows([7, 67, 2]),
     },
+    Kernel {
+        name: "split_rows_f32",
+        symbol: "split_rows_f32",
+        files: &["kernels-gpu/src/gemm/split_rows.rs"],
+        parameters: 3,
+        module: Module::General,
+        task: Task::SplitRows([7, 67, 2]),
+    },
     gemm!(
         "mma_sync_nn_128x128_f16",
         "block/pipeline.rs" "gemm/mma_sync",
@@ -280,6 +288,15 @@ pub static KERNELS: &[Kernel] = &[
             gaps: [4, 4, 0],
             sms: 2,
             ..product([140, 344, 300])
+        }
+    ),
+    // More k-tiles than stages, in a cluster of two CTAs, the second of which has no rows.
+    wgmma!(
+        "wgmma_bf16x6_nn_128x128_f32",
+        "wgmma_bf16x6_kernels.rs",
+        Product {
+            gaps: [0, 0, 3],
+            ..product([70, 36, 230])
         }
     ),
     lesson!("lesson_01_naive", "l01_naive.rs", LESSON),

@@ -11,6 +11,7 @@ mod kernels;
 mod launches;
 mod lessons;
 mod lines;
+mod parts;
 mod pipeline;
 mod registers;
 mod ring;
@@ -61,6 +62,8 @@ pub enum Task {
     Product(Product),
     /// A copy of a matrix: rows, columns, and padding elements after each row.
     PadRows([u32; 3]),
+    /// The split of a matrix: the same.
+    SplitRows([u32; 3]),
 }
 
 /// The problem and plan of a matrix multiplication.
@@ -236,6 +239,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         launches::ROWS,
         lessons::ROWS,
         lines::ROWS,
+        parts::ROWS,
         pipeline::ROWS,
         registers::ROWS,
         ring::ROWS,
