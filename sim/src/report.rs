@@ -173,6 +173,12 @@ impl Report {
             })
     }
 
+    /// Whether a fault or warning is like one of the report.
+    pub(crate) fn has_like(&self, fault: &SimFault) -> bool {
+        let mut known = self.faults.iter().chain(&self.warnings);
+        known.any(|known| known.is_like(fault))
+    }
+
     /// Adds a fault or warning to those that are like it.
     pub(crate) fn add_fault(&mut self, fault: SimFault) {
         let list = match fault.kind.severity() {

@@ -251,6 +251,15 @@ mod tests {
     }
 
     #[test]
+    fn all_schedules_begin_with_the_first_of_the_default_and_have_the_others() {
+        let (default, all) = (Schedule::default().each(), Schedule::All.each());
+        assert_eq!(default.first(), all.first());
+        assert!(default.iter().all(|schedule| all.contains(schedule)));
+        // No more than twice the time of one.
+        assert!(default.len() <= 2);
+    }
+
+    #[test]
     fn turns_are_permutations_and_repeat_with_the_seed() {
         let turns = |schedule, block| {
             let mut turns = Turns::of_block(schedule, block);

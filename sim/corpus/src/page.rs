@@ -12,11 +12,11 @@ const HEAD: &str = "\
 
 Small kernels of our own after the patterns of public suites for checkers of GPU programs, in
 [`sim/corpus`](../sim/corpus). Each pair is one source with a flag that switches its mistake on: a wrong kernel and its
-right twin. Both run under the default schedule, but for two mistakes that only a comparison of schedules shows. *Found*
-counts the mistakes that the simulator reports, *right kind* those whose first fault is of the expected kind, *right
-line* those of them with the expected line and, where the source marks it, the expected line of the other access. A
-false alarm is any fault of a right twin. Beside this table the test runs the right twins under `Schedule::All`,
-compares the results of most with the expected ones, and looks for each mistake in reverse order, too.
+right twin. Both run under the default schedule. *Found* counts the mistakes that the simulator reports, *right kind*
+those whose first fault is of the expected kind, *right line* those of them with the expected line and, where the source
+marks it, the expected line of the other access. A false alarm is any fault of a right twin. Beside this table the test
+runs both twins under `Schedule::All`, which must find the same, compares the results of most right twins with the
+expected ones, and looks for each mistake in reverse order, too.
 
 `BLESS=1 cargo test -p simulator_corpus` writes this page; the test fails where it says something else.
 ";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cuda_sim::{Budget, GlobalBuffer, Schedule};
+use cuda_sim::{Budget, GlobalBuffer};
 use cuda_std::atomic::AtomicF32;
 use cuda_std::atomic::mid::{atomic_fetch_add_u32_device, atomic_fetch_exch_u32_device, atomic_load_32_device};
 use cuda_std::{kernel, thread};
@@ -261,13 +261,12 @@ pub const FAMILY: Family = Family {
             let values: [f32; 64] = std::array::from_fn(|i| if i % 2 == 0 { 1e8 } else { 1.0 + i as f32 });
             let (from, sum) = (GlobalBuffer::from_slice(&values), GlobalBuffer::zeroed(1));
             t.launch(2, 32)
-                .schedule(Schedule::All)
                 // SAFETY: as the crate says of launches.
                 .run(|| unsafe { float_sum(from.as_ptr(), sum.as_mut_ptr(), t.wrong) })
         }),
         pair("order_of_arrival", Indigo, |t| {
             let count = GlobalBuffer::zeroed(1);
-            let launch = t.launch(2, 32).schedule(Schedule::All);
+            let launch = t.launch(2, 32);
             t.map(
                 launch,
                 0,

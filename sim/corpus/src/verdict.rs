@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::thread;
 
-use cuda_sim::{FaultKind, Report, Schedule};
+use cuda_sim::{FaultKind, Report, Schedule, SimFault};
 
 use crate::FAMILIES;
 use crate::pair::{Family, Mark, Pair, Twin};
@@ -41,12 +41,25 @@ pub struct Verdict {
     pub mark: Mark,
     /// How the mistake is reported.
     pub finding: Finding,
+    /// The first fault or warning of the wrong twin.
+    first: Option<SimFault>,
     /// Whether something is reported of the right twin.
     pub is_false_alarm: bool,
     problem: Option<String>,
 }
 
 impl Verdict {
+    /// The kind of the first fault or warning of the wrong twin.
+    pub fn kind(&self) -> Option<&'static str> {
+        self.first.as_ref().map(|fault| fault.kind.name())
+    }
+
+    /// Whether the first order of the default schedule shows it.
+    pub fn is_found_forward(&self) -> bool {
+        let schedule = self.first.as_ref().and_then(|fault| fault.schedule.as_deref());
+        schedule == Some("forward")
+    }
+
     /// The deviation from what is expected, exceptions included.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
@@ -57,9 +70,13 @@ fn run(pair: &Pair, wrong: bool, schedule: Schedule) -> Report {
     (pair.run)(Twin { wrong, schedule })
 }
 
+fn first(report: &Report) -> Option<&SimFault> {
+    report.faults.iter().chain(&report.warnings).next()
+}
+
 /// How the report of the wrong twin names the mistake.
 fn finding(family: &Family, mark: &Mark, report: &Report) -> Finding {
-    let Some(fault) = report.faults.iter().chain(&report.warnings).next() else {
+    let Some(fault) = first(report) else {
         return Finding::Missed;
     };
     if fault.kind.name() != mark.kind {
@@ -97,7 +114,8 @@ fn faults(report: &Report) -> String {
     found.map(|fault| format!("  {fault}\n")).collect()
 }
 
-fn judge(family: &'static Family, pair: &'static Pair, schedule: Schedule) -> Verdict {
+/// The judgment on a pair under a schedule.
+pub fn judge(family: &'static Family, pair: &'static Pair, schedule: Schedule) -> Verdict {
     let mark = family.mark(pair);
     let (wrong, right) = (run(pair, true, schedule), run(pair, false, schedule));
     let finding = finding(family, &mark, &wrong);
@@ -123,6 +141,7 @@ fn judge(family: &'static Family, pair: &'static Pair, schedule: Schedule) -> Ve
         pair,
         mark,
         finding,
+        first: first(&wrong).cloned(),
         is_false_alarm: !is_silent(&right),
         problem: (!problem.is_empty()).then_some(problem),
     }

@@ -214,8 +214,12 @@ impl Runner<'_> {
             self.restore(before);
             outcome = engine::run(&request(1));
         }
-        let found = outcome.launches.iter();
-        let watched = WatchedRaces::of(found.flat_map(|launch| launch.faults.iter().chain(&launch.warnings)));
+        // Another schedule has reported some of them already, with their call stacks.
+        let found = group.clone().zip(&outcome.launches).flat_map(|(number, launch)| {
+            let (report, faults) = (&self.reports[number], launch.faults.iter().chain(&launch.warnings));
+            faults.filter(|fault| !report.has_like(fault))
+        });
+        let watched = WatchedRaces::of(found);
         if let Some(before) = before.filter(|_| !watched.is_empty())
             && run_started.elapsed() < REPEATED
         {

@@ -1,31 +1,35 @@
 //! The simulator against Numba's CUDA simulator: the 16 x 16 tiled matrix product, on this machine's CPU.
 //!
-//! Ours is an entry point of `tiled_static`, once without checks of single accesses and once with every check; the peer
-//! is the same kernel in `benches/peers/numba_sim.py`. All three run in turns, and every result is compared with a
-//! product in double precision. A second measurement says how much memory a live thread takes.
+//! Ours is an entry point of `tiled_static`, without checks of single accesses, and with every check: in one order of
+//! threads, under the default schedule, and in all orders. The peer is the same kernel in `benches/peers/numba_sim.py`.
+//! All run in turns, and every result is compared with a product in double precision. A second measurement says how much
+//! memory a live thread takes.
 //!
-//! `cargo bench --bench simulator -- [--size N] [--peer | --python PATH] [--out DIR [--commit ID] [--date YYYY-MM-DD]]`
-//! prints a table and writes `simulator.json` and `simulator.md` into DIR. `--peer` installs Numba below `target`;
-//! `--python` names an interpreter that has it. With neither, the peer is not run. At 256, the size that counts, it
-//! takes about eight minutes a round.
+//! `cargo bench --bench simulator -- [--size N] [--rounds N] [--peer | --python PATH] [--peer-rounds N] [--out DIR
+//! [--commit ID] [--date YYYY-MM-DD]]` prints a table and writes `simulator.json` and `simulator.md` into DIR. `--peer`
+//! installs Numba below `target`; `--python` names an interpreter that has it. With neither, the peer is not run. At 256,
+//! the size that counts, it takes about eight minutes a round, and runs in the first `--peer-rounds` rounds alone.
+
+mod peer;
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Lines, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
-use cuda_sim::{Checks, GlobalBuffer, Launch};
+use cuda_sim::{Checks, GlobalBuffer, Launch, Schedule};
 use kernels_gpu::host;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright::{DType, Family, GemmShape, Operand, SimOptions, random};
 use tilewright_contract::GemmParams;
+
+use peer::{About, Peer};
 
 /// Times the simulator against Numba's.
 #[derive(Parser)]
@@ -36,6 +40,9 @@ struct Arguments {
     /// How often each side runs.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// How many of them the peer takes part in.
+    #[arg(long, default_value_t = 1)]
+    peer_rounds: u32,
     /// A Python that has numba-cuda.
     #[arg(long, conflicts_with = "peer")]
     python: Option<PathBuf>,
@@ -53,7 +60,7 @@ struct Arguments {
     date: String,
     /// Measures memory, in a process of its own, and prints bytes.
     #[arg(long, hide = true)]
-    memory: Option<Checked>,
+    memory: Option<Side>,
     /// What `cargo bench` passes.
     #[arg(long, hide = true)]
     bench: bool,
@@ -62,37 +69,54 @@ struct Arguments {
 /// The size that the goals are for.
 const GOAL_SIZE: usize = 256;
 
-/// The two ways in which ours runs.
+/// The ways in which ours runs.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Checked {
+enum Side {
     /// No access is looked at.
     Off,
-    /// Every access is checked and counted.
+    /// Every access is checked and counted, in one order of threads.
     Full,
+    /// The same under the default schedule.
+    Default,
+    /// The same in all orders.
+    All,
 }
 
-impl Checked {
-    const BOTH: [Checked; 2] = [Checked::Off, Checked::Full];
+impl Side {
+    const EACH: [Side; 4] = [Side::Off, Side::Full, Side::Default, Side::All];
+    /// Those whose memory is measured: runs under several orders follow each other.
+    const WITH_MEMORY: [Side; 2] = [Side::Off, Side::Full];
 
     fn checks(self) -> Checks {
         match self {
-            Checked::Off => Checks::Off,
-            Checked::Full => Checks::Full,
+            Side::Off => Checks::Off,
+            Side::Full | Side::Default | Side::All => Checks::Full,
+        }
+    }
+
+    fn schedule(self) -> Schedule {
+        match self {
+            Side::Off | Side::Full => Schedule::Forward,
+            Side::Default => Schedule::default(),
+            Side::All => Schedule::All,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Checked::Off => "ours, unchecked",
-            Checked::Full => "ours, fully checked",
+            Side::Off => "ours, unchecked",
+            Side::Full => "ours, fully checked",
+            Side::Default => "ours, default schedule",
+            Side::All => "ours, all schedules",
         }
     }
 
     /// How many times faster than the peer it shall be at [`GOAL_SIZE`].
-    fn goal(self) -> f64 {
+    fn goal(self) -> Option<f64> {
         match self {
-            Checked::Off => 500.0,
-            Checked::Full => 100.0,
+            Side::Off => Some(500.0),
+            Side::Full => Some(100.0),
+            Side::Default | Side::All => None,
         }
     }
 }
@@ -121,6 +145,8 @@ struct Row {
     /// The peer's time over this one's, pair by pair: median, least and most. `None` for the peer, or without it.
     ratio: Option<[f64; 3]>,
     goal: Option<f64>,
+    /// Its time over the one of a single order, round by round: median, least and most. `None` but for several orders.
+    over_single: Option<[f64; 3]>,
 }
 
 #[derive(Serialize)]
@@ -133,13 +159,13 @@ struct Memory {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    if let Some(checked) = arguments.memory {
-        println!("{}", memory_per_thread(checked)?);
+    if let Some(side) = arguments.memory {
+        println!("{}", memory_per_thread(side)?);
         return Ok(());
     }
     let python = match &arguments.python {
         Some(python) => Some(python.clone()),
-        None if arguments.peer => Some(install_peer()?),
+        None if arguments.peer => Some(peer::install()?),
         None => None,
     };
     let mut peer = python.map(|python| Peer::start(&python, arguments.size)).transpose()?;
@@ -148,19 +174,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let product = Product::new(arguments.size, 16)?;
-    for checked in Checked::BOTH {
+    for side in Side::EACH {
         // The first run also pays for what the process does only once.
-        product.run(checked)?;
+        product.run(side)?;
     }
-    let mut times: [Vec<f64>; 3] = Default::default();
+    let (mut times, mut of_peer): ([Vec<f64>; 4], Vec<f64>) = Default::default();
     for round in 1..=arguments.rounds {
-        for (times, checked) in times.iter_mut().zip(Checked::BOTH) {
-            times.push(product.run(checked)?);
+        for (times, side) in times.iter_mut().zip(Side::EACH) {
+            times.push(product.run(side)?);
         }
-        if let Some(peer) = &mut peer {
-            times[2].push(peer.run()?);
-            let seconds = times[2].last().copied().unwrap_or_default();
+        if let Some(peer) = peer.as_mut().filter(|_| round <= arguments.peer_rounds) {
+            let seconds = peer.run()?;
             println!("round {round} of {}: {seconds:.1} s in Numba", arguments.rounds);
+            of_peer.push(seconds);
         }
     }
 
@@ -172,7 +198,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         size: arguments.size,
         rounds: arguments.rounds,
         peer: peer.map(|peer| peer.about),
-        rows: rows(&times, arguments.size),
+        rows: rows(&times, &of_peer, arguments.size),
         memory: memory()?,
     };
     let table = results.markdown()?;
@@ -227,12 +253,14 @@ impl Product {
     }
 
     /// Seconds of one launch. Its result is checked afterwards.
-    fn run(&self, checked: Checked) -> Result<f64, Box<dyn Error>> {
+    fn run(&self, side: Side) -> Result<f64, Box<dyn Error>> {
         let size = self.shape.m();
         let kernel = host::find::<f32>(self.plan.kernel().symbol).ok_or("no such kernel on the host")?;
         let c = GlobalBuffer::<f32>::matrix_uninit(size, size, size);
         let [x, y] = self.plan.kernel().block;
-        let launch = Launch::new(self.plan.summary().grid, (x, y)).checks(checked.checks());
+        let launch = Launch::new(self.plan.summary().grid, (x, y))
+            .checks(side.checks())
+            .schedule(side.schedule());
         let params = || GemmParams {
             a: self.a.as_ptr(),
             b: self.b.as_ptr(),
@@ -254,100 +282,16 @@ impl Product {
             .position(|(found, &expected)| !is_right(found, expected));
         match wrong {
             None => Ok(seconds),
-            Some(at) => Err(format!("{}: element {at} is wrong", checked.name()).into()),
+            Some(at) => Err(format!("{}: element {at} is wrong", side.name()).into()),
         }
     }
-}
-
-/// What the peer says of itself.
-#[derive(Serialize, Deserialize)]
-struct About {
-    simulator: String,
-    numpy: String,
-    python: String,
-}
-
-#[derive(Deserialize)]
-struct PeerRun {
-    seconds: f64,
-    error_over_bound: f64,
-}
-
-/// Numba's simulator in a process of its own, which runs once for each line that it gets.
-struct Peer {
-    about: About,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
-    _process: Child,
-}
-
-impl Peer {
-    fn start(python: &Path, size: usize) -> Result<Self, Box<dyn Error>> {
-        let mut process = Command::new(python)
-            .arg(peers().join("numba_sim.py"))
-            .args(["--on-request", "--size", &size.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("{}: {error}", python.display()))?;
-        let input = process.stdin.take().ok_or("no pipe")?;
-        let mut output = BufReader::new(process.stdout.take().ok_or("no pipe")?).lines();
-        let about = output
-            .next()
-            .ok_or("numba_sim.py ended at once; what it says stands above")??;
-        Ok(Self {
-            about: serde_json::from_str(&about)?,
-            input,
-            output,
-            _process: process,
-        })
-    }
-
-    /// Seconds of one launch, whose result was right.
-    fn run(&mut self) -> Result<f64, Box<dyn Error>> {
-        writeln!(self.input)?;
-        let line = self.output.next().ok_or("numba_sim.py ended")??;
-        let run: PeerRun = serde_json::from_str(&line)?;
-        if run.error_over_bound <= 1.0 {
-            Ok(run.seconds)
-        } else {
-            Err(format!("Numba's result is off by {} times the bound", run.error_over_bound).into())
-        }
-    }
-}
-
-fn peers() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers")
-}
-
-/// Makes a virtual environment with the pinned packages, once; gives its Python.
-fn install_peer() -> Result<PathBuf, Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/numba-venv");
-    let python = folder.join("bin/python");
-    let done = folder.join("installed");
-    let requirements = peers().join("numba_sim.txt");
-    let wanted = std::fs::read_to_string(&requirements)?;
-    if std::fs::read_to_string(&done).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
-    }
-    let run = |command: &mut Command| match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{command:?}: {status}")),
-        Err(error) => Err(format!("{command:?}: {error}")),
-    };
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    run(Command::new(&python)
-        .args(["-m", "pip", "install", "--quiet", "--requirement"])
-        .arg(&requirements))?;
-    std::fs::write(done, wanted)?;
-    Ok(python)
 }
 
 /// Each way's memory, in a process that has done nothing else.
 fn memory() -> Result<Vec<Memory>, Box<dyn Error>> {
     let mut rows = Vec::new();
-    for checked in Checked::BOTH {
-        let value = checked.to_possible_value().expect("no kernel is skipped");
+    for side in Side::WITH_MEMORY {
+        let value = side.to_possible_value().expect("no kernel is skipped");
         let output = Command::new(std::env::current_exe()?)
             .args(["--memory", value.get_name()])
             .stderr(Stdio::inherit())
@@ -355,7 +299,7 @@ fn memory() -> Result<Vec<Memory>, Box<dyn Error>> {
         let live_threads = live_threads()?;
         let bytes: u64 = String::from_utf8(output.stdout)?.trim().parse()?;
         rows.push(Memory {
-            side: checked.name(),
+            side: side.name(),
             live_threads,
             bytes_per_thread: bytes,
         });
@@ -370,7 +314,7 @@ fn live_threads() -> Result<usize, Box<dyn Error>> {
 
 /// Runs blocks of 1024 threads and watches the process's resident memory. The buffers are there before; the memory that
 /// the simulator keeps about them is counted.
-fn memory_per_thread(checked: Checked) -> Result<u64, Box<dyn Error>> {
+fn memory_per_thread(side: Side) -> Result<u64, Box<dyn Error>> {
     let product = Product::new(128, 32)?;
     let before = resident_bytes()?;
     let done = AtomicBool::new(false);
@@ -383,7 +327,7 @@ fn memory_per_thread(checked: Checked) -> Result<u64, Box<dyn Error>> {
             }
             peak
         });
-        let result = product.run(checked);
+        let result = product.run(side);
         done.store(true, Relaxed);
         result.map(|_| watch.join().expect("the watch does not panic"))
     })?;
@@ -417,33 +361,32 @@ fn spread(sample: &[f64]) -> [f64; 3] {
     [sample[sample.len() / 2], sample[0], sample[sample.len() - 1]]
 }
 
-fn rows(times: &[Vec<f64>; 3], size: usize) -> Vec<Row> {
-    let [.., peer] = times;
-    let mut rows = Vec::new();
-    for (ours, checked) in times.iter().zip(Checked::BOTH) {
-        let [seconds, least, most] = spread(ours);
-        let ratios: Vec<f64> = ours.iter().zip(peer).map(|(ours, peer)| peer / ours).collect();
-        rows.push(Row {
-            side: checked.name(),
-            seconds,
-            least,
-            most,
-            ratio: (!ratios.is_empty()).then(|| spread(&ratios)),
-            goal: (size == GOAL_SIZE).then_some(checked.goal()),
-        });
-    }
-    if !peer.is_empty() {
-        let [seconds, least, most] = spread(peer);
-        rows.push(Row {
-            side: "Numba",
+fn rows(times: &[Vec<f64>; 4], of_peer: &[f64], size: usize) -> Vec<Row> {
+    let over = |above: &[f64], below: &[f64]| {
+        let ratios: Vec<f64> = above.iter().zip(below).map(|(above, below)| above / below).collect();
+        (!ratios.is_empty()).then(|| spread(&ratios))
+    };
+    let row = |side, sample: &[f64]| {
+        let [seconds, least, most] = spread(sample);
+        Row {
+            side,
             seconds,
             least,
             most,
             ratio: None,
             goal: None,
-        });
-    }
-    rows
+            over_single: None,
+        }
+    };
+    let [_, single, ..] = times;
+    let ours = times.iter().zip(Side::EACH).map(|(sample, side)| Row {
+        ratio: over(of_peer, sample),
+        goal: side.goal().filter(|_| size == GOAL_SIZE),
+        over_single: over(sample, single).filter(|_| matches!(side, Side::Default | Side::All)),
+        ..row(side.name(), sample)
+    });
+    let peer = (!of_peer.is_empty()).then(|| row("Numba", of_peer));
+    ours.chain(peer).collect()
 }
 
 impl Results {
@@ -459,23 +402,24 @@ impl Results {
             text,
             "16 x 16 tiled matrix product, {size} x {size} x {size} in f32, on {} ({} cores); {peer}. Commit {}, {}. \
              {} rounds, all sides in turns, every result checked. Seconds are those of the launch alone; ratio: \
-             Numba's time over ours.\n",
+             Numba's time over ours; over one: the time over that of one order, fully checked.\n",
             self.processor, self.cores, self.commit, self.date, self.rounds
         )?;
         writeln!(
             text,
-            "| side | seconds, median [least, most] | ratio, median [least, most] | goal |"
+            "| side | seconds, median [least, most] | ratio, median [least, most] | goal | over one |"
         )?;
-        writeln!(text, "|---|---:|---:|---:|")?;
+        writeln!(text, "|---|---:|---:|---:|---:|")?;
         for row in &self.rows {
-            let ratio = match row.ratio {
-                Some([median, least, most]) => format!("{median:.0} [{least:.0}, {most:.0}]"),
+            let spread = |ratio: Option<[f64; 3]>, digits: usize| match ratio {
+                Some([median, least, most]) => format!("{median:.digits$} [{least:.digits$}, {most:.digits$}]"),
                 None => String::new(),
             };
+            let (ratio, over_single) = (spread(row.ratio, 0), spread(row.over_single, 2));
             let goal = row.goal.map(|goal| format!("{goal:.0}")).unwrap_or_default();
             writeln!(
                 text,
-                "| {} | {:.3} [{:.3}, {:.3}] | {ratio} | {goal} |",
+                "| {} | {:.3} [{:.3}, {:.3}] | {ratio} | {goal} | {over_single} |",
                 row.side, row.seconds, row.least, row.most
             )?;
         }
