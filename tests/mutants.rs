@@ -58,8 +58,8 @@ fn is_fault(row: &&Row) -> bool {
     is_wrong(row) && row.expect != Expect::Mismatch
 }
 
-/// The orders of the default are among those of [`Schedule::All`], as a test of `Schedule` says: what the default reports,
-/// all orders report, too. Tests above run the kernels without a mistake in all orders.
+/// The orders of the default are among those of [`Schedule::All`], as a test of `Schedule` says: what the default
+/// reports, all orders report, too. Tests above run the kernels without a mistake in all orders.
 #[test]
 fn every_fault_is_reported_by_the_default_schedule() {
     judge(

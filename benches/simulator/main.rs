@@ -1,14 +1,14 @@
 //! The simulator against Numba's CUDA simulator: the 16 x 16 tiled matrix product, on this machine's CPU.
 //!
 //! Ours is an entry point of `tiled_static`, without checks of single accesses, and with every check: in one order of
-//! threads, under the default schedule, and in all orders. The peer is the same kernel in `benches/peers/numba_sim.py`.
-//! All run in turns, and every result is compared with a product in double precision. A second measurement says how much
-//! memory a live thread takes.
+//! threads, under the default schedule, and in all orders. The peer is the same kernel in
+//! `benches/peers/numba_sim.py`. All run in turns, and every result is compared with a product in double precision. A
+//! second measurement says how much memory a live thread takes.
 //!
 //! `cargo bench --bench simulator -- [--size N] [--rounds N] [--peer | --python PATH] [--peer-rounds N] [--out DIR
 //! [--commit ID] [--date YYYY-MM-DD]]` prints a table and writes `simulator.json` and `simulator.md` into DIR. `--peer`
-//! installs Numba below `target`; `--python` names an interpreter that has it. With neither, the peer is not run. At 256,
-//! the size that counts, it takes about eight minutes a round, and runs in the first `--peer-rounds` rounds alone.
+//! installs Numba below `target`; `--python` names an interpreter that has it. With neither, the peer is not run. At
+//! 256, the size that counts, it takes about five minutes a round, and runs in the first `--peer-rounds` rounds alone.
 
 mod peer;
 

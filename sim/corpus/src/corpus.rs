@@ -112,8 +112,8 @@ fn right_twins_are_silent_under_every_schedule() {
     assert!(alarms.is_empty(), "{}", alarms.join("\n"));
 }
 
-/// All orders begin with the first of the default, as a test of `Schedule` says, so a fault of that one is found by both.
-/// The others, found later or not at all, are compared here; `schedules_compared` compares every mistake.
+/// All orders begin with the first of the default, as a test of `Schedule` says, so a fault of that one is found by
+/// both. The others, found later or not at all, are compared here; `schedules_compared` compares every mistake.
 #[test]
 fn the_default_schedule_finds_what_all_schedules_find() {
     let later: Vec<&Verdict> = BY_DEFAULT
@@ -127,8 +127,8 @@ fn the_default_schedule_finds_what_all_schedules_find() {
     }
 }
 
-/// Mistakes that one order without pre-emption does not show: between two atomics of a thread, of launches that overlap,
-/// and results that depend on the order of atomics.
+/// Mistakes that one order without pre-emption does not show: between two atomics of a thread, of launches that
+/// overlap, and results that depend on the order of atomics.
 const NEED_A_SECOND_ORDER: [&str; 6] = [
     "lost_update",
     "locks_in_opposite_orders",
