@@ -1,4 +1,4 @@
-//! `tilewright demo`: nearest neighbours among 1797 handwritten digits, from one matrix product.
+//! `tilewright demo`: nearest neighbors among 1797 handwritten digits, from one matrix product.
 //!
 //! With one image a row of X, the Gram matrix G = X · Xᵀ holds every inner product, and the squared distance of two
 //! images is `G[i,i] + G[j,j] - 2 G[i,j]`. Pixels are integers in 0..=16, so every sum is an integer of at most 64 *
@@ -30,7 +30,7 @@ const SIDE: usize = 8;
 const PIXELS: usize = SIDE * SIDE;
 const BRIGHTEST: u8 = 16;
 
-/// Multiply real data: nearest neighbours among 1797 handwritten digits
+/// Multiply real data: nearest neighbors among 1797 handwritten digits
 #[derive(Args)]
 pub struct Command {
     #[command(flatten)]
@@ -48,8 +48,8 @@ struct Digits {
 struct Listing {
     /// Images in the data set.
     images: usize,
-    /// Images whose nearest neighbour shows the same digit.
-    neighbours_of_same_label: usize,
+    /// Images whose nearest neighbor shows the same digit.
+    neighbors_of_same_label: usize,
     #[serde(flatten)]
     report: Report,
     /// The GPU's kernel in the simulator, on a small product; null where the product itself was computed by it.
@@ -71,9 +71,9 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let product = tilewright::product(&Gemm::new(shape), &x, &x_transposed, None::<&[f32]>, &options)?;
     spinner.finish_and_clear();
 
-    let neighbours = nearest_neighbours(&product.c, images);
-    let same = |&i: &usize| digits.labels[i] == digits.labels[neighbours[i]];
-    let neighbours_of_same_label = (0..images).filter(same).count();
+    let neighbors = nearest_neighbors(&product.c, images);
+    let same = |&i: &usize| digits.labels[i] == digits.labels[neighbors[i]];
+    let neighbors_of_same_label = (0..images).filter(same).count();
     // Without a GPU, its kernels can still be seen at work.
     let simulated = match product.report.backend {
         Backend::Cpu => Some(small_simulation()?),
@@ -82,7 +82,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     if json {
         return output::print_json(&Listing {
             images,
-            neighbours_of_same_label,
+            neighbors_of_same_label,
             report: product.report,
             simulated,
         });
@@ -92,12 +92,12 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
          product.\n\n{}\n",
         matmul::describe(&product.report)
     );
-    let pair = |i: usize| (i, neighbours[i]);
+    let pair = |i: usize| (i, neighbors[i]);
     let examples = [(0..images).find(same), (0..images).find(|i| !same(i))].map(|found| found.map(pair));
     text.push_str(&digits.picture(examples.into_iter().flatten()));
     text.push_str(&format!(
-        "\n{neighbours_of_same_label} of {images} digits ({:.1} %) have a nearest neighbour of the same label.\n",
-        100.0 * neighbours_of_same_label as f64 / images as f64
+        "\n{neighbors_of_same_label} of {images} digits ({:.1} %) have a nearest neighbor of the same label.\n",
+        100.0 * neighbors_of_same_label as f64 / images as f64
     ));
     if let Some(simulated) = simulated {
         text.push_str(&format!("\n{}", simulated.in_short()));
@@ -123,7 +123,7 @@ fn small_simulation() -> Result<sim::Listing> {
 }
 
 /// For each image, the other one at the smallest squared distance; of several, the first.
-fn nearest_neighbours(gram: &[f32], images: usize) -> Vec<usize> {
+fn nearest_neighbors(gram: &[f32], images: usize) -> Vec<usize> {
     // Exact: see the head of this file.
     let gram = |i: usize, j: usize| gram[i * images + j] as i32;
     let distance = |i: usize, j: usize| gram(i, i) + gram(j, j) - 2 * gram(i, j);
@@ -210,6 +210,6 @@ mod tests {
         // Points 0, 1, 5, 6 on a line: G[i,j] = x[i] * x[j].
         let points = [0.0_f32, 1.0, 5.0, 6.0];
         let gram: Vec<f32> = points.iter().flat_map(|a| points.map(|b| a * b)).collect();
-        assert_eq!(nearest_neighbours(&gram, 4), [1, 0, 3, 2]);
+        assert_eq!(nearest_neighbors(&gram, 4), [1, 0, 3, 2]);
     }
 }

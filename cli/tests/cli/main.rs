@@ -188,7 +188,7 @@ fn usage_errors_end_with_2() {
 }
 
 #[test]
-fn the_demo_finds_the_known_neighbours() {
+fn the_demo_finds_the_known_neighbors() {
     let place = Place::new();
     let text = place.succeeds("demo");
     for expected in [
@@ -203,7 +203,7 @@ fn the_demo_finds_the_known_neighbours() {
     }
     let listing = place.json("demo --backend cpu");
     assert_eq!(
-        (&listing["neighbours_of_same_label"], &listing["images"]),
+        (&listing["neighbors_of_same_label"], &listing["images"]),
         (&1776.into(), &1797.into())
     );
     assert_eq!(
