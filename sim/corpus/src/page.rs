@@ -15,8 +15,9 @@ Small kernels of our own after the patterns of public suites for checkers of GPU
 right twin. Both run under the default schedule. *Found* counts the mistakes that the simulator reports, *right kind*
 those whose first fault is of the expected kind, *right line* those of them with the expected line and, where the source
 marks it, the expected line of the other access. A false alarm is any fault of a right twin. Beside this table the test
-runs both twins under `Schedule::All`, which must find the same, compares the results of most right twins with the
-expected ones, and looks for each mistake in reverse order, too.
+runs the right twins under `Schedule::All`, and the wrong ones that the first order does not show, which must be found
+as the same; it compares the results of most right twins with the expected ones, and looks for each mistake in reverse
+order, too.
 
 `BLESS=1 cargo test -p simulator_corpus` writes this page; the test fails where it says something else.
 ";

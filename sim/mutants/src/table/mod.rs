@@ -167,7 +167,7 @@ pub enum Expect {
     },
     /// One or more of these kinds, depending on timing, and no others.
     Any(&'static [&'static str]),
-    /// No fault in any single order, but a result that differs from the CPU's, and perhaps between two orders.
+    /// No fault, but a result that differs from the CPU's.
     Mismatch,
 }
 
