@@ -1,38 +1,38 @@
 //! How good the planner's choice among our own kernels is, on a GPU.
 //!
-//! For each shape and element type every candidate is checked, then all are timed in turns on the same random inputs.
-//! Reported is the time of the planner's choice over that of the fastest.
+//! For random shapes of each element type, in all layouts, every candidate is checked, then all are timed in turns on
+//! the same random inputs. Reported is the time of the planner's choice over that of the fastest. Candidates that the
+//! planner expects to take more than twice as long as its choice are left out.
 //!
-//! `gpu_pick --out DIR [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` and `pick.md` into DIR.
+//! `gpu_pick --out DIR [--dtype TYPE] [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` into DIR.
 //!
-//! `--calibrate` times other shapes, fits the planner's cost model to them, and writes `calibration.json` (the times)
-//! and `speed.txt` (the coefficients), which `cargo xtask results` puts into the planner. For each element type it
-//! takes those of the fitted coefficients with which it chooses better among what was timed, by more than the spread of
-//! the times, else the previous ones. Kernels that are not timed keep theirs. `--speeds FILE` replaces the planner's
-//! coefficients. `--fit calibration.json` fits to filed times and needs no GPU.
+//! `--calibrate` times every candidate of other shapes, fits the coefficients of the planner's cost model to the times,
+//! and writes `calibration.json` (the times) and `speed.txt` (the coefficients), which `cargo xtask results` puts into
+//! the planner. Types that are not timed keep their coefficients. `--speeds FILE` replaces the planner's coefficients.
+//! `--fit calibration.json` fits to filed times and needs no GPU.
 
-mod fit;
 mod shapes;
-mod speed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Parser;
 use half::{bf16, f16};
-use serde::{Deserialize, Serialize};
-use shapes::{CALIBRATION, NAMED, SHAPES, layouts};
-use speed::{Filed, Machine};
+use serde::Serialize;
+use shapes::{CALIBRATION, NAMED, layouts};
 use tilewright::check::{DEFAULT_SEED, Expected};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
 use tilewright::{DType, Element, Gemm, GemmShape, KERNELS, Kernel, Operand, Precision, Transpose, random};
-use tilewright_harness::bench::{Quartiles, choice_name, rows_on_lines};
+use tilewright_harness::bench::{Quartiles, Schedule, Set, Timer, choice_name, rows_on_lines};
+use tilewright_harness::calibration::{
+    Filed, Machine, PICK_SEED, PRUNED_ABOVE, Quality, Row, TRAINING_SEED, Timed, fitted, layout, log_uniform,
+    speeds_text,
+};
 use tilewright_harness::digest;
 
-/// Times every candidate of the planner over many shapes.
+/// Times the candidates of the planner over many shapes.
 #[derive(Parser)]
 struct Arguments {
     /// Where the result files go.
@@ -56,6 +56,9 @@ struct Arguments {
     /// Only this element type.
     #[arg(long)]
     dtype: Option<DType>,
+    /// Random shapes of each element type on which the choice is judged.
+    #[arg(long, default_value_t = 400)]
+    shapes: usize,
     /// Timed rounds; in each, every candidate runs in its turn.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
@@ -64,60 +67,34 @@ struct Arguments {
     bench: bool,
 }
 
+/// Random shapes of each element type that the model is fitted to, besides the listed ones.
+const TRAINING_SHAPES: usize = 120;
+
 /// Split-K factors that are tried.
 const SPLITS: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
+
 /// Most work tiles of a split-K launch for each SM; each split of a tile counts.
 const TILES_PER_SM: u32 = 8;
 
-/// Whether the planner may take a kernel unasked, and its tile is no width that a policy could name.
-fn has_own_tile(kernel: &Kernel) -> bool {
-    kernel.family.is_automatic() && kernel.widths.is_none()
+/// A candidate that takes longer than the fastest by this factor says little of a choice.
+const FAR: f64 = 3.0;
+
+/// Rounds of such candidates.
+const ROUNDS_OF_FAR: usize = 2;
+
+/// What is timed and with what.
+struct Session<'g> {
+    gpu: &'g Gpu,
+    machine: Machine,
+    speeds: Speeds,
+    rounds: usize,
+    /// Whether every candidate is timed, or those that the planner may choose and does not expect to be slow.
+    every: bool,
 }
 
-/// Every plan that the planner could make for a product in this arithmetic or a more precise one.
-fn candidates(gpu: &Gpu, shape: &GemmShape, dtype: DType, precision: Precision) -> Vec<Plan> {
-    let named = NAMED.map(|(family, tile)| Policy {
-        family: Some(family),
-        tile: Some(tile),
-        ..Policy::default()
-    });
-    let blocks = KERNELS
-        .iter()
-        .filter(|kernel| has_own_tile(kernel) && kernel.precision >= precision && kernel.taken(shape).is_some())
-        .flat_map(|kernel| {
-            SPLITS.map(|splits| Policy {
-                kernel: Some(kernel),
-                splits: Some(splits),
-                ..Policy::default()
-            })
-        });
-    let sms = gpu.profile().installed.as_ref().map_or(0, |installed| installed.sms);
-    let mut plans: Vec<Plan> = Vec::new();
-    for policy in named.into_iter().chain(blocks) {
-        // A tile that does not fit this element type is no candidate.
-        let Ok(plan) = plan(shape, dtype, gpu.profile(), &policy) else {
-            continue;
-        };
-        let work = plan.work();
-        let known = plans.iter().any(|other| {
-            let other = other.work();
-            // Of one tile the first entry point, which copies vectors where it can.
-            let same = other.kernel.has_same_tile(&work.kernel) && other.kernel.family == work.kernel.family;
-            same && other.splits == work.splits
-        });
-        // Work tiles, not CTAs: a persistent CTA computes several.
-        if !known && (work.splits == 1 || plan.grid().tiles() <= TILES_PER_SM * sms) {
-            plans.push(plan);
-        }
-    }
-    plans
-}
-
-/// A regret of at most this is as good as the best: launches of one kernel differ by as much.
-const WITHIN: f64 = 0.05;
-
+/// A run.
 #[derive(Serialize)]
-struct Results {
+struct Results<R> {
     date: String,
     commit: String,
     device: String,
@@ -125,38 +102,28 @@ struct Results {
     /// The SM clock that the driver reports; the coefficients are cycles of it.
     clock_khz: u32,
     rounds: usize,
-    /// Of each kernel that was timed.
+    /// Of the random shapes.
+    seed: u64,
+    /// Of each kernel that a row names.
     digests: BTreeMap<String, String>,
-    rows: Vec<Row>,
+    rows: Vec<R>,
 }
 
-/// One shape and element type.
-#[derive(Serialize, Deserialize)]
-struct Row {
+/// The choice for one shape and element type.
+#[derive(Serialize)]
+struct Pick {
     m: usize,
     n: usize,
     k: usize,
-    /// Whether A and B lie transposed.
-    #[serde(default)]
     transpose: [bool; 2],
     dtype: String,
-    candidates: Vec<Candidate>,
     picked: String,
     /// Time of the picked kernel over that of the fastest.
     over_best: f64,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Candidate {
-    kernel: String,
-    tile: [u32; 2],
-    splits: u32,
-    /// Median.
-    us: f64,
-    us_q1: f64,
-    us_q3: f64,
-    /// What the planner expected; null of a kernel that it does not price.
-    estimated_us: Option<f64>,
+    /// Number of candidates that were timed.
+    timed: usize,
+    /// Of them the picked one and the fastest.
+    candidates: Vec<Timed>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -166,257 +133,307 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => Speeds::default(),
     };
     std::fs::create_dir_all(&arguments.out)?;
-    let write_speed = |text: &str| -> std::io::Result<()> {
-        print!("{text}");
-        std::fs::write(arguments.out.join("speed.txt"), text)
-    };
     if let Some(file) = &arguments.fit {
         let filed: Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
-        write_speed(&filed.speed(&speeds)?)?;
-        return Ok(());
+        return write_speeds(&arguments, &filed.rows, &filed.digests, &filed.machine()?, &speeds);
     }
     let gpu = Gpu::open(0)?;
-    let mut results = Results {
-        date: arguments.date,
-        commit: arguments.commit,
-        device: gpu.profile().name.clone(),
-        driver: gpu
-            .profile()
-            .installed
-            .as_ref()
-            .map_or_else(String::new, |installed| installed.driver.clone()),
-        clock_khz: gpu.profile().installed.as_ref().ok_or("a device")?.clock_khz,
+    let installed = gpu.profile().installed.as_ref().ok_or("a device")?;
+    let session = Session {
+        gpu: &gpu,
+        machine: Machine::of(&gpu.profile().name, installed.clock_khz)?,
+        speeds,
         rounds: arguments.rounds,
-        digests: BTreeMap::new(),
-        rows: Vec::new(),
+        every: arguments.calibrate,
     };
-    let shapes: Vec<_> = match arguments.calibrate {
-        true => (0..)
-            .zip(&CALIBRATION)
-            .flat_map(|(number, shape)| layouts(number).map(|layout| (shape, layout)))
-            .collect(),
-        false => SHAPES.iter().map(|shape| (shape, [Transpose::No; 2])).collect(),
-    };
-    for (&(m, n, k), layout) in shapes {
-        let shape = GemmShape::packed_transposed(m, n, k, layout)?;
-        for dtype in DType::ALL
-            .into_iter()
-            .filter(|&dtype| arguments.dtype.is_none_or(|only| only == dtype))
-        {
-            let row = match dtype {
-                DType::F32 => row::<f32>,
-                DType::F64 => row::<f64>,
-                DType::F16 => row::<f16>,
-                DType::Bf16 => row::<bf16>,
-            };
-            // What is allowed unasked is judged, all is measured.
-            let precision = match arguments.calibrate {
-                true => Precision::ALL[0],
-                false => Precision::default(),
-            };
-            results
-                .rows
-                .extend(row(&gpu, &shape, precision, &speeds, arguments.rounds)?);
+    if arguments.calibrate {
+        let random = log_uniform(TRAINING_SEED, TRAINING_SHAPES).zip(0..);
+        let random = random.map(|(shape, number)| (shape, layout(number)));
+        let listed = CALIBRATION.iter().zip(0..);
+        let listed = listed.flat_map(|(&(m, n, k), number)| layouts(number).map(|layout| ([m, n, k], layout)));
+        let rows = session.rows(listed.chain(random), arguments.dtype)?;
+        let results = session.results(&arguments, TRAINING_SEED, rows, |row| &row.candidates);
+        std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
+        return write_speeds(&arguments, &results.rows, &results.digests, &session.machine, &speeds);
+    }
+    println!("{} shapes of seed {PICK_SEED}", arguments.shapes);
+    let random = log_uniform(PICK_SEED, arguments.shapes).zip(0..);
+    let rows = session.rows(random.map(|(shape, number)| (shape, layout(number))), arguments.dtype)?;
+    let picks: Result<Vec<Pick>, _> = rows.into_iter().map(|row| session.pick(row)).collect();
+    let results = session.results(&arguments, PICK_SEED, picks?, |pick| &pick.candidates);
+    for dtype in DType::ALL {
+        let of_type = results.rows.iter().filter(|row| row.dtype == dtype.name());
+        if let Some(quality) = Quality::of(&of_type.map(|row| row.over_best).collect::<Vec<_>>()) {
+            println!("{dtype}: {quality}");
         }
     }
-    results.digests = digests(&gpu, &results.rows);
-    if arguments.calibrate {
-        let machine = Machine::of(&results.device, results.clock_khz)?;
-        write_speed(&speed::text(&results.rows, &results.digests, &machine, &speeds)?)?;
-        std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
-        return Ok(());
-    }
-    let table = results.markdown()?;
-    print!("{table}");
-    std::fs::write(arguments.out.join("pick.md"), table)?;
     std::fs::write(arguments.out.join("pick.json"), rows_on_lines(&results)?)?;
     Ok(())
 }
 
-/// The digests of the kernels that were timed.
-fn digests(gpu: &Gpu, rows: &[Row]) -> BTreeMap<String, String> {
-    let timed: BTreeSet<&str> = rows
-        .iter()
-        .flat_map(|row| row.candidates.iter().map(|candidate| candidate.kernel.as_str()))
-        .collect();
-    let known = |kernel: &&Kernel| timed.contains(kernel.symbol);
-    KERNELS
-        .iter()
-        .filter(known)
-        .filter_map(|kernel| {
-            let digest = digest::of_kernel(kernel.symbol, gpu.level().arch)?;
-            Some((kernel.symbol.to_owned(), digest))
-        })
-        .collect()
-}
-
-/// `None` where no kernel is timed in this layout.
-fn row<T: Element>(
-    gpu: &Gpu,
-    shape: &GemmShape,
-    precision: Precision,
-    speeds: &Speeds,
-    rounds: usize,
-) -> Result<Option<Row>, Box<dyn Error>> {
-    let mut plans = candidates(gpu, shape, T::DTYPE, precision);
-    if plans.is_empty() {
-        return Ok(None);
-    }
-    let a_host: Vec<T> = random::random_matrix(1, shape.span_elems(Operand::A));
-    let b_host: Vec<T> = random::random_matrix(2, shape.span_elems(Operand::B));
-    let (a, b) = (gpu.upload(&a_host)?, gpu.upload(&b_host)?);
-    let policy = Policy {
-        precision,
-        speeds: *speeds,
-        ..Policy::default()
-    };
-    let picked = plan(shape, T::DTYPE, gpu.profile(), &policy)?;
-    let launch = |plan: &Plan| (plan.kernel().symbol, plan.kernel().tile, plan.work().splits);
-    // The planner tries more split-K factors than are timed here.
-    if !plans.iter().any(|plan| launch(plan) == launch(&picked)) {
-        plans.push(picked.clone());
-    }
-    let mut host = vec![T::from_f64(0.0); shape.span_elems(Operand::C)];
-    let mut c = gpu.upload(&host)?;
-    let mut launches = Vec::new();
-    for plan in &plans {
-        // A NaN of every type.
-        c.fill_bytes(0xff)?;
-        gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c)?;
-        gpu.synchronize()?;
-        c.download(&mut host)?;
-        let expected = Expected::product(shape, &a_host, &b_host)?.with_precision(plan.kernel().precision)?;
-        expected.sampled(&host, DEFAULT_SEED)?.into_result()?;
-        // Short kernels in a row, so that the clock of events, half a microsecond, does not decide.
-        let once = gpu.time_ms(|| gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c))?;
-        launches.push((0.2 / once).clamp(1.0, 50.0) as u32);
-    }
-    let mut times = vec![Vec::new(); plans.len()];
-    for _ in 0..rounds {
-        for ((plan, &launches), times) in plans.iter().zip(&launches).zip(&mut times) {
-            let ms = gpu.time_ms(|| {
-                (0..launches).try_for_each(|_| gpu.launch(plan, &Gemm::new(plan.shape()), &a, &b, &mut c))
-            })?;
-            times.push(f64::from(ms) * 1e3 / f64::from(launches));
+/// Fits the coefficients and writes the table.
+fn write_speeds(
+    arguments: &Arguments,
+    rows: &[Row],
+    digests: &BTreeMap<String, String>,
+    machine: &Machine,
+    before: &Speeds,
+) -> Result<(), Box<dyn Error>> {
+    let mut of_types = Vec::new();
+    for dtype in DType::ALL {
+        let is_asked_for = arguments.dtype.is_none_or(|only| only == dtype);
+        let found = if is_asked_for {
+            fitted(rows, dtype, machine)?
+        } else {
+            None
+        };
+        if let Some(found) = &found {
+            for (what, quality) in [("seen", found.seen), ("unseen", found.unseen)] {
+                println!(
+                    "{dtype}: {what}: {}",
+                    quality.map_or(String::new(), |quality| quality.to_string())
+                );
+            }
         }
+        of_types.push((dtype, found));
     }
-    let (architecture, product) = gpu
-        .profile()
-        .architecture()
-        .zip(gpu.profile().gpu_model())
-        .ok_or("this device's architecture is not in the table")?;
-    let candidates: Vec<Candidate> = plans
-        .iter()
-        .zip(times)
-        .filter_map(|(plan, times)| Some((plan, Quartiles::of(&times)?)))
-        .map(|(plan, times)| Candidate {
-            kernel: plan.kernel().symbol.to_owned(),
-            tile: [plan.kernel().tile.m, plan.kernel().tile.n],
-            splits: plan.work().splits,
-            us: times.median,
-            us_q1: times.q1,
-            us_q3: times.q3,
-            estimated_us: estimate_us(&plan.work(), shape, &architecture, &product, speeds),
-        })
-        .collect();
-    let best = candidates
-        .iter()
-        .map(|candidate| candidate.us)
-        .fold(f64::INFINITY, f64::min);
-    let summary = picked.summary();
-    let taken = candidates
-        .iter()
-        .find(|candidate| {
-            (candidate.kernel.as_str(), candidate.tile, candidate.splits)
-                == (summary.kernel, summary.tile, summary.splits)
-        })
-        .ok_or_else(|| {
-            format!(
-                "the planner picked what is not timed here: {} {:?} {}",
-                summary.kernel, summary.tile, summary.splits
-            )
-        })?;
-    Ok(Some(Row {
-        m: shape.m(),
-        n: shape.n(),
-        k: shape.k(),
-        transpose: [Operand::A, Operand::B].map(|operand| shape.transpose(operand) == Transpose::Yes),
-        dtype: T::DTYPE.name().to_owned(),
-        picked: name(taken),
-        over_best: taken.us / best,
-        candidates,
-    }))
+    let text = speeds_text(&of_types, digests, machine, before);
+    // It is a table.
+    Speeds::read(text.clone())?;
+    std::fs::write(arguments.out.join("speed.txt"), text)?;
+    Ok(())
 }
 
-/// What it is called in the results.
-fn name(candidate: &Candidate) -> String {
-    choice_name(&candidate.kernel, candidate.tile, candidate.splits)
-}
+impl Session<'_> {
+    /// Times the candidates of each shape, in each element type or the one that is asked for.
+    fn rows(
+        &self,
+        shapes: impl Iterator<Item = ([usize; 3], [Transpose; 2])>,
+        only: Option<DType>,
+    ) -> Result<Vec<Row>, Box<dyn Error>> {
+        let shapes: Result<Vec<_>, _> = shapes
+            .map(|([m, n, k], layout)| GemmShape::packed_transposed(m, n, k, layout))
+            .collect();
+        let shapes = shapes?;
+        let mut rows = Vec::new();
+        for dtype in DType::ALL
+            .into_iter()
+            .filter(|&dtype| only.is_none_or(|only| only == dtype))
+        {
+            rows.extend(match dtype {
+                DType::F32 => self.rows_of::<f32>(&shapes)?,
+                DType::F64 => self.rows_of::<f64>(&shapes)?,
+                DType::F16 => self.rows_of::<f16>(&shapes)?,
+                DType::Bf16 => self.rows_of::<bf16>(&shapes)?,
+            });
+        }
+        Ok(rows)
+    }
 
-impl Results {
-    fn markdown(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        writeln!(text, "# The planner's choice against every candidate\n")?;
-        writeln!(
-            text,
-            "{}, driver CUDA {}, commit {}, {}. Random data, every candidate checked before timing; {} rounds in which \
-             each runs in its turn, medians. Over best: time of the picked kernel over that of the fastest.\n",
-            self.device, self.driver, self.commit, self.date, self.rounds
-        )?;
-        writeln!(
-            text,
-            "| type | rows | within {:.0} % | median | worst |",
-            WITHIN * 100.0
-        )?;
-        writeln!(text, "|---|---:|---:|---:|---:|")?;
-        for dtype in ["f32", "f64", "f16", "bf16"] {
-            let of: Vec<f64> = self
-                .rows
-                .iter()
-                .filter(|row| row.dtype == dtype)
-                .map(|row| row.over_best)
-                .collect();
-            let Some(Quartiles { median, .. }) = Quartiles::of(&of) else {
+    /// On the same inputs for all shapes: each takes as much of them as it needs.
+    fn rows_of<T: Element>(&self, shapes: &[GemmShape]) -> Result<Vec<Row>, Box<dyn Error>> {
+        let most = |operand| shapes.iter().map(|shape| shape.span_elems(operand)).max().unwrap_or(0);
+        let a: Vec<T> = random::random_matrix(1, most(Operand::A));
+        let b: Vec<T> = random::random_matrix(2, most(Operand::B));
+        let mut set = [Set {
+            a: self.gpu.upload(&a)?,
+            b: self.gpu.upload(&b)?,
+            c: self.gpu.uninitialized(most(Operand::C))?,
+        }];
+        let mut timer = Timer::new(self.gpu)?;
+        let mut rows = Vec::new();
+        for shape in shapes {
+            let plans = self.candidates(shape, T::DTYPE)?;
+            let mut host = vec![T::from_f64(0.0); shape.span_elems(Operand::C)];
+            let mut once_us = Vec::new();
+            for plan in &plans {
+                let Set { a: on_a, b: on_b, c } = &mut set[0];
+                // A NaN of every type.
+                c.fill_bytes(0xff)?;
+                self.gpu.launch(plan, &Gemm::new(*shape), on_a, on_b, c)?;
+                self.gpu.synchronize()?;
+                c.download_at(0, &mut host)?;
+                let expected = Expected::product(shape, &a, &b)?.with_precision(plan.kernel().precision)?;
+                expected.sampled(&host, DEFAULT_SEED)?.into_result()?;
+                let once_ms = self
+                    .gpu
+                    .time_ms(|| self.gpu.launch(plan, &Gemm::new(*shape), on_a, on_b, c))?;
+                once_us.push(f64::from(once_ms) * 1e3);
+            }
+            let precision = |at: usize| plans[at].kernel().precision;
+            let is_near = |&at: &usize| {
+                let alike = (0..plans.len()).filter(|&other| precision(other) == precision(at));
+                once_us[at] <= FAR * alike.map(|other| once_us[other]).fold(f64::INFINITY, f64::min)
+            };
+            let (near, far): (Vec<usize>, Vec<usize>) = (0..plans.len()).partition(is_near);
+            let mut candidates = Vec::new();
+            for (of, rounds) in [(near, self.rounds), (far, ROUNDS_OF_FAR)] {
+                let schedule = Schedule::of(&of.iter().map(|&at| once_us[at]).collect::<Vec<_>>(), Some(rounds));
+                let times = timer.turns(&mut set, of.len(), schedule, &mut |at, set| {
+                    self.gpu
+                        .launch(&plans[of[at]], &Gemm::new(*shape), &set.a, &set.b, &mut set.c)
+                })?;
+                candidates.extend(of.iter().zip(times).filter_map(|(&at, times)| {
+                    let us = Quartiles::of(&times)?.median;
+                    Some(timed(&plans[at], us))
+                }));
+            }
+            rows.push(Row {
+                m: shape.m(),
+                n: shape.n(),
+                k: shape.k(),
+                transpose: [Operand::A, Operand::B].map(|operand| shape.transpose(operand) == Transpose::Yes),
+                dtype: T::DTYPE.into(),
+                candidates,
+            });
+        }
+        Ok(rows)
+    }
+
+    /// Every plan that the planner could make for a product, as far as it is to be timed.
+    fn candidates(&self, shape: &GemmShape, dtype: DType) -> Result<Vec<Plan>, Box<dyn Error>> {
+        let named = NAMED.map(|(family, tile)| Policy {
+            family: Some(family),
+            tile: Some(tile),
+            ..Policy::default()
+        });
+        let has_own_tile = |kernel: &&Kernel| kernel.family.is_automatic() && kernel.widths.is_none();
+        let tiles = KERNELS
+            .iter()
+            .filter(|kernel| has_own_tile(kernel) && self.is_open(kernel) && kernel.taken(shape).is_some())
+            .flat_map(|kernel| {
+                SPLITS.map(|splits| Policy {
+                    kernel: Some(kernel),
+                    splits: Some(splits),
+                    ..Policy::default()
+                })
+            });
+        // The planner tries more split-K factors than are timed here.
+        let picked = plan(shape, dtype, self.gpu.profile(), &self.policy())?;
+        let sms = self.machine.gpu.sms;
+        let mut plans = vec![picked];
+        for policy in named.into_iter().chain(tiles) {
+            // A tile that does not fit this element type is no candidate.
+            let Ok(plan) = plan(shape, dtype, self.gpu.profile(), &policy) else {
                 continue;
             };
-            let good = of.iter().filter(|&&over| over <= 1.0 + WITHIN).count();
-            writeln!(
-                text,
-                "| {dtype} | {} | {good} ({:.0} %) | {:.3} | {:.3} |",
-                of.len(),
-                100.0 * good as f64 / of.len() as f64,
-                median,
-                of.iter().copied().fold(0.0, f64::max)
-            )?;
+            let work = plan.work();
+            let is_known = plans.iter().any(|other| {
+                let other = other.work();
+                // Of one tile the first entry point, which copies vectors where it can.
+                let is_same = other.kernel.has_same_tile(&work.kernel) && other.kernel.family == work.kernel.family;
+                is_same && other.splits == work.splits
+            });
+            // Work tiles, not CTAs: a persistent CTA computes several.
+            if !is_known && (work.splits == 1 || plan.grid().tiles() <= TILES_PER_SM * sms) {
+                plans.push(plan);
+            }
         }
-        writeln!(
-            text,
-            "\n| m x n x k | type | picked | us | expected us | fastest | us | over best |"
-        )?;
-        writeln!(text, "|---|---|---|---:|---:|---|---:|---:|")?;
-        for row in &self.rows {
-            let by = |us: &Candidate, other: &Candidate| us.us.total_cmp(&other.us);
-            let (Some(best), Some(taken)) = (
-                row.candidates.iter().min_by(|a, b| by(a, b)),
-                row.candidates.iter().find(|candidate| name(candidate) == row.picked),
-            ) else {
-                continue;
-            };
-            writeln!(
-                text,
-                "| {} x {} x {} | {} | {} | {:.1} | {:.1} | {} | {:.1} | {:.3} |",
-                row.m,
-                row.n,
-                row.k,
-                row.dtype,
-                row.picked,
-                taken.us,
-                taken.estimated_us.unwrap_or(f64::NAN),
-                name(best),
-                best.us,
-                row.over_best
-            )?;
+        if !self.every {
+            let least_us = self.expected_us(&plans[0]);
+            plans.retain(|plan| {
+                plan.kernel().family.is_automatic() && self.expected_us(plan) <= PRUNED_ABOVE * least_us
+            });
         }
-        Ok(text)
+        Ok(plans)
+    }
+
+    /// What is allowed unasked is judged, all is measured.
+    fn is_open(&self, kernel: &Kernel) -> bool {
+        self.every || kernel.precision >= Precision::default()
+    }
+
+    fn policy(&self) -> Policy {
+        Policy {
+            speeds: self.speeds,
+            ..Policy::default()
+        }
+    }
+
+    fn expected_us(&self, plan: &Plan) -> f64 {
+        let Machine { arch, gpu } = &self.machine;
+        estimate_us(&plan.work(), &plan.shape(), arch, gpu, &self.speeds).unwrap_or(f64::INFINITY)
+    }
+
+    /// What of a row concerns the choice.
+    fn pick(&self, row: Row) -> Result<Pick, Box<dyn Error>> {
+        let dtype = row
+            .candidates
+            .first()
+            .and_then(Timed::work)
+            .ok_or("a candidate")?
+            .kernel
+            .dtype;
+        let summary = plan(&row.shape()?, dtype, self.gpu.profile(), &self.policy())?.summary();
+        let is_picked = |timed: &&Timed| {
+            (timed.kernel.as_str(), timed.tile, timed.splits) == (summary.kernel, summary.tile, summary.splits)
+        };
+        let picked = row
+            .candidates
+            .iter()
+            .find(is_picked)
+            .ok_or("the choice is timed first")?;
+        let fastest = row
+            .candidates
+            .iter()
+            .min_by(|a, b| a.us.total_cmp(&b.us))
+            .ok_or("a candidate")?;
+        let mut candidates = vec![picked.clone()];
+        if fastest.us < picked.us {
+            candidates.push(fastest.clone());
+        }
+        Ok(Pick {
+            m: row.m,
+            n: row.n,
+            k: row.k,
+            transpose: row.transpose,
+            dtype: dtype.name().to_owned(),
+            picked: choice_name(&picked.kernel, picked.tile, picked.splits),
+            over_best: picked.us / fastest.us,
+            timed: row.candidates.len(),
+            candidates,
+        })
+    }
+
+    fn results<R>(
+        &self,
+        arguments: &Arguments,
+        seed: u64,
+        rows: Vec<R>,
+        candidates: impl Fn(&R) -> &[Timed],
+    ) -> Results<R> {
+        let names: BTreeSet<&str> = rows
+            .iter()
+            .flat_map(|row| candidates(row).iter().map(|timed| timed.kernel.as_str()))
+            .collect();
+        let digest = |kernel: &&str| {
+            let digest = digest::of_kernel(kernel, self.gpu.level().arch)?;
+            Some(((*kernel).to_owned(), digest))
+        };
+        let digests = names.iter().filter_map(digest).collect();
+        let profile = self.gpu.profile();
+        Results {
+            date: arguments.date.clone(),
+            commit: arguments.commit.clone(),
+            device: profile.name.clone(),
+            driver: profile
+                .installed
+                .as_ref()
+                .map_or_else(String::new, |installed| installed.driver.clone()),
+            clock_khz: self.machine.gpu.clock_khz,
+            rounds: self.rounds,
+            seed,
+            digests,
+            rows,
+        }
+    }
+}
+
+fn timed(plan: &Plan, us: f64) -> Timed {
+    Timed {
+        kernel: plan.kernel().symbol.to_owned(),
+        tile: [plan.kernel().tile.m, plan.kernel().tile.n],
+        splits: plan.work().splits,
+        us,
     }
 }

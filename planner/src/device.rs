@@ -14,7 +14,7 @@ use crate::gpu_models::GpuModel;
 /// is 1024 bytes.
 ///
 /// Identity on every architecture since 8.0: `smem_per_sm = smem_per_block_optin + smem_reserved_per_block`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct DeviceProfile {
     /// The device's name.
     pub name: String,
@@ -48,7 +48,7 @@ pub struct DeviceProfile {
 }
 
 /// What only a device itself tells: GPU models of one architecture differ in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Installed {
     /// SMs (attribute 16).
     pub sms: u32,

@@ -54,6 +54,17 @@ fn automatic_plans_are_simt_and_mma_sync_from_8_0_on_and_wgmma_on_9_0() {
 }
 
 #[test]
+fn large_products_in_f64_get_the_large_tile_in_every_layout() {
+    for extent in [4096, 8192] {
+        for transpose in LAYOUTS {
+            let shape = GemmShape::packed_transposed(extent, extent, extent, transpose).expect("valid");
+            let planned = plan(&shape, DType::F64, &h200(), &Policy::default()).expect("fits");
+            assert_eq!(planned.summary().tile, [128, 128], "{shape}");
+        }
+    }
+}
+
+#[test]
 fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
     let entry_points = KERNELS
         .iter()

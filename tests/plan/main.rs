@@ -1,5 +1,6 @@
 //! Sizing from synthetic device profiles: every shared-memory limit there is, one byte under, at and over.
 
+mod calibrated;
 mod choice;
 mod layouts;
 mod limits;

@@ -19,10 +19,10 @@ done
 # name | seconds on an H200 (0: not known yet) | what it proves
 # Calibration comes first: what is timed after it is what dispatch picks by it.
 table='device|5|what the device and its driver offer
-calibrate-f32|50|the speeds that dispatch knows, f32
-calibrate-f64|15|the same, f64
-calibrate-f16|40|the same, f16
-calibrate-bf16|35|the same, bf16
+calibrate-f32|140|the speeds that dispatch knows, f32
+calibrate-f64|60|the same, f64
+calibrate-f16|100|the same, f16
+calibrate-bf16|100|the same, bf16
 kernels|180|results of every kernel over the shape table, against the CPU
 resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them
 library|300|layouts, split-K, alpha and beta, epilogues, random and huge products
@@ -40,10 +40,10 @@ mutants|720|what compute-sanitizer says of every mutant; cut off, it goes on whe
 wavefronts|15|accesses that ncu counts, against the simulator
 banks|10|wavefronts of single instructions
 spilling|40|times and counters of the register-budget variants (examples/smem-spilling)
-pick-f32|30|the choice of dispatch against every candidate, f32
-pick-f64|15|the same, f64
-pick-f16|30|the same, f16
-pick-bf16|25|the same, bf16
+pick-f32|100|the choice of dispatch against the other candidates for 400 random shapes, f32
+pick-f64|60|the same, f64
+pick-f16|80|the same, f16
+pick-bf16|80|the same, bf16
 lessons|30|every lesson at 4096 cubed against cuBLAS
 squares|20|cubes in f32 against cuBLAS
 shapes|20|other shapes in f32 against cuBLAS

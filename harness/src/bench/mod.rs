@@ -21,6 +21,7 @@ use std::path::PathBuf;
 
 use tilewright_contract::Family;
 
+pub use operands::Set;
 pub use parse::{Selection, choice_name, product_name};
 pub use report::{Table, json, markdown, plots, rows_on_lines, table};
 pub use results::{
@@ -30,6 +31,7 @@ pub use rows::{Baseline, Layout, Row, Subject};
 pub use stats::{Quartiles, geometric_mean, quantile};
 pub use suites::Suite;
 pub use telemetry::Telemetry;
+pub use timing::{Launch, Schedule, Timer};
 
 use tilewright::dispatch::Speeds;
 use tilewright::launch::Gpu;

@@ -1,14 +1,19 @@
 //! What could be launched for a product, and which of it is expected to be fastest.
 
+use std::borrow::Cow;
+
+use cuda_arch::Architecture;
 use tilewright_contract::{
     Batch, Bytes, CopyKind, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, TileError,
     TileGeometry, matrix_of,
 };
+use tilewright_plan::GpuModel;
 use tilewright_plan::device::DeviceProfile;
 
-use super::estimate::{Work, estimate_us};
+use super::estimate::Pricing;
 use super::speeds::Speeds;
-use super::{PlanError, Policy, kernel_sheet, usage};
+use super::terms::resident_per_sm;
+use super::{PlanError, Policy};
 
 /// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is
 /// taken. Multiples of 16 keep loads coalesced.
@@ -21,8 +26,9 @@ const WIDTHS_OF_UNKNOWN: [u32; 3] = [64, 32, 16];
 /// Splits of K that are tried.
 const SPLITS: [u32; 19] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256];
 
-/// Steps along K of a split, at least: with fewer, filling the pipeline takes longer than using it.
-const STEPS_OF_SPLIT: u32 = 4;
+/// Work tiles of a split-K launch for each SM, at most: more splits of a C that fills the device several times gain
+/// nothing.
+const TILES_PER_SM: u64 = 8;
 
 /// Elements along K of each split but the last: whole steps.
 pub(super) fn k_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
@@ -35,32 +41,22 @@ pub(super) fn k_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u3
 pub(super) struct Candidate {
     pub(super) kernel: Kernel,
     pub(super) splits: u32,
+    /// CTAs that the device holds at once; `None` where nothing is known of it.
+    pub(super) max_resident: Option<u32>,
 }
 
 impl Candidate {
-    /// Of the whole of K.
-    fn whole(kernel: Kernel) -> Self {
-        Self { kernel, splits: 1 }
-    }
-
     /// Shared memory of a CTA, static and dynamic.
     pub(super) fn bytes(&self) -> Bytes {
         self.kernel.smem.total()
     }
 
-    pub(super) fn grid(&self, shape: &GemmShape, device: &DeviceProfile) -> Result<Grid, GridError> {
-        Grid::of_kernel(shape, &self.kernel, self.splits, self.max_resident(device))
-    }
-
-    /// CTAs that the device holds at once; `None` where nothing is known of it.
-    pub(super) fn max_resident(&self, device: &DeviceProfile) -> Option<u32> {
-        let (arch, gpu) = device.architecture().zip(device.gpu_model())?;
-        let sheet = kernel_sheet(&self.kernel, usage(self.kernel.symbol, &arch)?, &arch).ok()?;
-        Some(sheet.occupancy.blocks_per_sm * gpu.sms)
+    pub(super) fn grid(&self, shape: &GemmShape) -> Result<Grid, GridError> {
+        Grid::of_kernel(shape, &self.kernel, self.splits, self.max_resident)
     }
 
     fn name(&self, shape: &GemmShape) -> String {
-        let Self { kernel, splits } = self;
+        let Self { kernel, splits, .. } = self;
         let mut name = format!("{} with {}", kernel.family, kernel.tile_name());
         if *splits != 1 {
             name += &format!(", split-K {splits}");
@@ -86,6 +82,8 @@ pub(super) struct CandidateSet<'a> {
     splits: Option<u32>,
     speeds: Speeds,
     shape: &'a GemmShape,
+    /// `None` for an architecture that is not in the table.
+    device: Option<(Architecture, Cow<'static, GpuModel>)>,
 }
 
 impl<'a> CandidateSet<'a> {
@@ -182,6 +180,7 @@ impl<'a> CandidateSet<'a> {
             splits: policy.splits,
             speeds: policy.speeds,
             shape,
+            device: device.architecture().zip(device.gpu_model()),
         })
     }
 
@@ -196,7 +195,7 @@ impl<'a> CandidateSet<'a> {
     }
 
     /// What to launch with a width that the user asked for.
-    pub(super) fn with_width(&self, width: u32, device: &DeviceProfile) -> Result<Candidate, PlanError> {
+    pub(super) fn with_width(&self, width: u32) -> Result<Candidate, PlanError> {
         let kernel = self.of_width(width).next().ok_or_else(|| PlanError::NoSuchWidth {
             family: self.kernels[0].family,
             requested: width,
@@ -206,79 +205,86 @@ impl<'a> CandidateSet<'a> {
                 .filter_map(|kernel| kernel.nearest_width(width))
                 .min_by_key(|nearest| nearest.abs_diff(width)),
         })?;
-        let best = self
-            .split(kernel, device)
-            .min_by(|a, b| self.estimate(a, device).total_cmp(&self.estimate(b, device)));
-        Ok(best.unwrap_or(Candidate::whole(kernel)))
+        Ok(self.fastest(kernel).1)
     }
 
-    /// A kernel with all numbers of splits that make sense: as many CTAs as a few waves of the device, and enough
-    /// steps for each.
-    fn split(&self, kernel: Kernel, device: &DeviceProfile) -> impl Iterator<Item = Candidate> + use<> {
-        let whole = Candidate::whole(kernel);
+    /// A kernel with the whole of K.
+    fn whole(&self, kernel: Kernel) -> Candidate {
+        let of_device = |(arch, gpu): &(Architecture, Cow<'_, GpuModel>)| {
+            Some(resident_per_sm(&kernel, arch)?.saturating_mul(gpu.sms))
+        };
+        Candidate {
+            kernel,
+            splits: 1,
+            max_resident: self.device.as_ref().and_then(of_device),
+        }
+    }
+
+    /// A kernel with the split-K factor of the least estimated time, and that time; without an estimate it is infinite.
+    fn fastest(&self, kernel: Kernel) -> (f64, Candidate) {
+        let pricing = self
+            .device
+            .as_ref()
+            .and_then(|(arch, gpu)| Pricing::of(&kernel, arch, gpu, &self.speeds));
+        let us = |splits| {
+            pricing
+                .as_ref()
+                .and_then(|pricing| pricing.us(&kernel, splits, self.shape))
+        };
+        let whole = self.whole(kernel);
+        let least = self
+            .split(&whole)
+            .map(|splits| (us(splits).unwrap_or(f64::INFINITY), splits))
+            .min_by(|(a, _), (b, _)| a.total_cmp(b));
+        let (us, splits) = least.unwrap_or((f64::INFINITY, 1));
+        (us, Candidate { splits, ..whole })
+    }
+
+    /// All numbers of splits of a kernel that make sense: as many CTAs as a few waves of the device, and at least a
+    /// step for each.
+    fn split(&self, whole: &Candidate) -> impl Iterator<Item = u32> + use<> {
+        let kernel = whole.kernel;
         let steps = self.shape.args().k.div_ceil(kernel.tile.k);
-        let sms = device.gpu_model().map_or(0, |gpu| gpu.sms);
+        let most = TILES_PER_SM * self.device.as_ref().map_or(0, |(_, gpu)| u64::from(gpu.sms));
         let tiles = whole
-            .grid(self.shape, device)
+            .grid(self.shape)
             .map_or(0, |grid| u64::from(grid.tiles()) * u64::from(grid.batch));
         // As many as have a step each.
         let not_empty = move |splits: u32| steps.div_ceil(steps.div_ceil(splits).max(1)).max(1);
         let asked = self.splits.map(not_empty);
         let useful = move |&splits: &u32| {
-            splits == 1
-                || kernel.split_k.is_some()
-                    && splits <= steps / STEPS_OF_SPLIT
-                    && not_empty(splits) == splits
-                    && tiles * u64::from(splits) <= 8 * u64::from(sms)
+            splits == 1 || kernel.split_k.is_some() && not_empty(splits) == splits && tiles * u64::from(splits) <= most
         };
         let open = SPLITS.into_iter().filter(useful).filter(move |_| asked.is_none());
-        open.chain(asked).map(move |splits| Candidate { splits, ..whole })
-    }
-
-    fn estimate(&self, candidate: &Candidate, device: &DeviceProfile) -> f64 {
-        let Some((architecture, gpu)) = device.architecture().zip(device.gpu_model()) else {
-            return f64::INFINITY;
-        };
-        let work = Work {
-            kernel: candidate.kernel,
-            splits: candidate.splits,
-        };
-        estimate_us(&work, self.shape, &architecture, &gpu, &self.speeds).unwrap_or(f64::INFINITY)
+        open.chain(asked)
     }
 
     /// The candidate with the least estimated time among those that fit.
-    pub(super) fn choose(
-        &self,
-        device: &DeviceProfile,
-        limit: Bytes,
-        reasons: &mut Vec<String>,
-    ) -> Result<Candidate, PlanError> {
-        let known = device.architecture().zip(device.gpu_model());
-        let widths: &[u32] = if known.is_some() { &WIDTHS } else { &WIDTHS_OF_UNKNOWN };
+    pub(super) fn choose(&self, limit: Bytes, reasons: &mut Vec<String>) -> Result<Candidate, PlanError> {
+        let widths: &[u32] = if self.device.is_some() {
+            &WIDTHS
+        } else {
+            &WIDTHS_OF_UNKNOWN
+        };
         let squares = widths
             .iter()
             .flat_map(|&width| self.of_width(width))
             .filter(|kernel| kernel.widths.is_some());
         let mut best: Option<(f64, Candidate)> = None;
         for kernel in self.fixed_tiles().chain(squares) {
-            // Keep only the fastest split-K factor of each tile.
-            let least = self
-                .split(kernel, device)
-                .map(|candidate| (self.estimate(&candidate, device), candidate))
-                .min_by(|(a, _), (b, _)| a.total_cmp(b));
-            let Some((us, candidate)) = least else { continue };
+            let (us, candidate) = self.fastest(kernel);
             let (name, needed) = (candidate.name(self.shape), candidate.bytes());
             if needed > limit {
                 reasons.push(format!("{name}: needs {needed} of {limit}"));
                 continue;
             }
-            let Ok(grid) = candidate.grid(self.shape, device) else {
+            let Ok(grid) = candidate.grid(self.shape) else {
                 reasons.push(format!("{name}: more tiles than a grid holds"));
                 continue;
             };
             let fitting = format!("{name}: {needed} fit, {} blocks", grid.blocks());
-            reasons.push(match &known {
-                Some((_, product)) if us.is_finite() => format!("{fitting}, about {us:.1} us on {}", product.name),
+            reasons.push(match &self.device {
+                Some((_, gpu)) if us.is_finite() => format!("{fitting}, about {us:.1} us on {}", gpu.name),
                 _ => format!("{fitting}, of unknown speed"),
             });
             // Without an estimate the order decides; with equal ones the narrower tile.
@@ -293,8 +299,8 @@ impl<'a> CandidateSet<'a> {
         // None of them: the widest that fits, whatever it is.
         let widest = (TileGeometry::MIN_WIDTH..=TileGeometry::MAX_WIDTH)
             .rev()
-            .flat_map(|width| self.of_width(width).map(Candidate::whole))
-            .find(|candidate| candidate.bytes() <= limit && candidate.grid(self.shape, device).is_ok());
+            .flat_map(|width| self.of_width(width).map(|kernel| self.whole(kernel)))
+            .find(|candidate| candidate.bytes() <= limit && candidate.grid(self.shape).is_ok());
         if let Some(candidate) = widest {
             reasons.push(format!("{}: the widest that fits", candidate.name(self.shape)));
             return Ok(candidate);
@@ -307,11 +313,11 @@ impl<'a> CandidateSet<'a> {
                 Some([min, _]) => kernel.with_width(min),
                 None => Some(**kernel),
             })
-            .map(Candidate::whole)
+            .map(|kernel| self.whole(kernel))
             .min_by_key(Candidate::bytes)
             .ok_or(PlanError::Tile(TileError { requested: 0 }))?;
         // Where memory is not what is missing, the grid is.
-        smallest.grid(self.shape, device).map_err(PlanError::Grid)?;
+        smallest.grid(self.shape).map_err(PlanError::Grid)?;
         Err(self.too_large(&smallest.kernel, limit))
     }
 

@@ -1,5 +1,6 @@
 //! Dispatch: which kernel, tile and split-K factor compute a product on a device, and the cost model that decides.
 
+mod cache;
 mod candidates;
 mod error;
 mod estimate;
@@ -7,11 +8,13 @@ mod plan;
 mod problem;
 mod sheet;
 mod speeds;
+mod terms;
 mod usage;
 
 pub use error::PlanError;
-pub use estimate::{LAUNCH_US, Rounds, Work, copying_us, estimate_us, reduction_us};
+pub use estimate::estimate_us;
 pub use plan::{Plan, PlanSummary, Policy, plan};
 pub use sheet::{KernelSheet, kernel_sheet};
 pub use speeds::{Speeds, SpeedsError};
+pub use terms::{KERNEL_TERMS, KernelTerms, SHARED_TERMS, SharedTerms, Terms, Work};
 pub use usage::{KernelUsage, usage};

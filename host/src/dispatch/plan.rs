@@ -6,6 +6,8 @@
 //!
 //! A pure function: no driver, no device. Every candidate that was passed over has its reason.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use tilewright_contract::{
     Bytes, CopyKind, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, OperandCopy, PadRows,
@@ -14,12 +16,13 @@ use tilewright_contract::{
 use tilewright_plan::device::DeviceProfile;
 
 use super::PlanError;
+use super::cache::Question;
 use super::candidates::{self, Candidate, CandidateSet};
-use super::estimate::Work;
 use super::speeds::Speeds;
+use super::terms::Work;
 
 /// What the user leaves open and what not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// The kernel family, or `None` for the best that fits.
     pub family: Option<Family>,
@@ -73,7 +76,7 @@ pub struct Plan {
     /// Whether the launch needs `cuFuncSetAttribute` first: static + dynamic exceed the default limit.
     opt_in: bool,
     /// Why this tile, and why not the others; one line each.
-    reasons: Vec<String>,
+    reasons: Arc<[String]>,
 }
 
 /// Geometry and memory of a plan, for reports.
@@ -264,11 +267,22 @@ impl Plan {
     }
 }
 
-/// Chooses tile, block, grid and shared memory for one product on one device.
+/// Chooses tile, block, grid and shared memory for one product on one device. Plans are kept: the same question is
+/// answered from memory.
 ///
 /// # Errors
 /// [`PlanError`] with the numbers and the nearest configuration that works.
 pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Policy) -> Result<Plan, PlanError> {
+    let question = Question {
+        shape,
+        dtype,
+        device,
+        policy,
+    };
+    question.answer(|| planned(shape, dtype, device, policy))
+}
+
+fn planned(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Policy) -> Result<Plan, PlanError> {
     let limit = Bytes(device.block_limit_bytes(policy.smem_limit.map(Bytes::get)));
     let mut reasons = vec![format!(
         "limit {limit}: {}",
@@ -282,11 +296,15 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     let candidate = match policy.tile {
         Some(width) => {
             reasons.push(format!("tile width {width}: asked for by the user"));
-            open.with_width(width, device)?
+            open.with_width(width)?
         }
-        None => open.choose(device, limit, &mut reasons)?,
+        None => open.choose(limit, &mut reasons)?,
     };
-    let Candidate { kernel, splits } = candidate;
+    let Candidate {
+        kernel,
+        splits,
+        max_resident,
+    } = candidate;
     // What the device allows, and what the kernel was compiled for.
     let available = kernel
         .max_threads
@@ -300,7 +318,7 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
     if candidate.bytes() > limit {
         return Err(open.too_large(&kernel, limit));
     }
-    let grid = candidate.grid(shape, device).map_err(PlanError::Grid)?;
+    let grid = candidate.grid(shape).map_err(PlanError::Grid)?;
     let opt_in = candidate.bytes().get() > device.smem_per_block;
     if opt_in {
         reasons.push(format!(
@@ -350,9 +368,9 @@ pub fn plan(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Po
         kernel,
         splits,
         grid,
-        max_resident: candidate.max_resident(device),
+        max_resident,
         limit_bytes: limit,
         opt_in,
-        reasons,
+        reasons: reasons.into(),
     })
 }

@@ -1,32 +1,43 @@
 //! How fast each kernel is: a table of measured numbers.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
 
 use cuda_arch::Architecture;
-use tilewright_contract::{KERNELS, Kernel};
+use tilewright_contract::{DType, KERNELS, Kernel};
 
-/// A line of the table: cycles of an SM.
+use super::terms::{KERNEL_TERMS, KernelTerms, SHARED_TERMS, SharedTerms};
+
+/// The first word of a line of coefficients that an element type shares.
+const SHARED: &str = "shared";
+
+/// Coefficients of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Speed {
+struct Line {
     /// Columns of the tile.
     width: u32,
-    /// Of a step along k, however many blocks are resident.
-    pub(super) latency: f64,
-    /// Of a step along k, for each resident block.
-    pub(super) work: f64,
-    /// Of a block, besides its steps.
-    pub(super) block: f64,
+    terms: KernelTerms,
 }
 
 /// What the planner knows of the kernels' speed, measured on one device.
 ///
-/// A text: `arch sm_90`, then for each kernel and tile a line `symbol width latency work block digest`, the last of the
-/// PTX that was measured. `gpu_pick
-/// --calibrate` writes it. Lines that are older than digests end before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A text: `arch sm_90`, then for each element type a line `shared f32` with the coefficients of [`SHARED_TERMS`], and
+/// for each kernel and tile a line of symbol, width, the coefficients of [`KERNEL_TERMS`] and the digest of the PTX that
+/// was measured. `gpu_pick --calibrate` writes it.
+#[derive(Clone, Copy)]
 pub struct Speeds {
-    text: &'static str,
+    table: &'static Table,
+}
+
+struct Table {
+    text: String,
     arch: &'static Architecture,
+    lines: HashMap<&'static str, Vec<Line>>,
+    shared: HashMap<DType, SharedTerms>,
+    /// What [`Table::first_alike`] finds for each kernel of the library.
+    priced_by: HashMap<&'static str, Option<&'static str>>,
 }
 
 /// A line that is none.
@@ -49,14 +60,33 @@ impl std::error::Error for SpeedsError {}
 impl Default for Speeds {
     /// Those of an H200.
     fn default() -> Self {
-        Self {
-            text: BUILT_IN,
-            arch: cuda_arch::find("sm_90").expect("in the table"),
-        }
+        static BUILT_IN: LazyLock<Table> =
+            LazyLock::new(|| Table::read(include_str!("speed.txt").into()).expect("tested below"));
+        Self { table: &BUILT_IN }
     }
 }
 
-static BUILT_IN: &str = include_str!("speed.txt");
+impl fmt::Debug for Speeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kernels, arch) = (self.table.lines.len(), self.table.arch.name);
+        write!(f, "Speeds({kernels} kernels, {arch})")
+    }
+}
+
+impl PartialEq for Speeds {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.table, other.table) || self.table.text == other.table.text
+    }
+}
+
+impl Eq for Speeds {}
+
+impl Hash for Speeds {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Tables that differ in more than that are rare, and equal ones are equally long.
+        self.table.text.len().hash(state);
+    }
+}
 
 impl Speeds {
     /// Reads a table. It stays in memory for good.
@@ -64,133 +94,124 @@ impl Speeds {
     /// # Errors
     /// [`SpeedsError`] with the first line that is wrong.
     pub fn read(text: String) -> Result<Self, SpeedsError> {
-        let wrong = |line, problem| SpeedsError { line, problem };
-        let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
-        let first = lines.next().and_then(|(_, line)| line.strip_prefix("arch "));
-        let arch = first.ok_or_else(|| wrong(1, "must be `arch` and an architecture, such as `arch sm_90`".into()))?;
-        let arch = cuda_arch::find(arch).map_err(|error| wrong(1, format!("{error}")))?;
-        for (number, line) in lines {
-            let (symbol, numbers) = line.split_once(' ').unwrap_or((line, ""));
-            if Kernel::named(symbol).is_none() {
-                return Err(wrong(number, format!("no kernel `{symbol}`")));
-            }
-            if parse(numbers).is_none() {
-                return Err(wrong(
-                    number,
-                    format!("`{numbers}` is not width, latency, work and block cycles, and a digest"),
-                ));
-            }
-        }
         Ok(Self {
-            text: text.leak(),
-            arch,
+            table: Box::leak(Box::new(Table::read(text)?)),
         })
     }
 
     /// The architecture that was measured.
     pub fn arch(&self) -> &'static Architecture {
-        self.arch
+        self.table.arch
     }
 
-    /// Every line of a kernel, with the kernel's symbol.
-    pub fn lines(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.text
-            .lines()
-            .skip(1)
+    /// Every line of an element type, with the kernel's symbol or the word `shared`.
+    pub fn lines(&self, dtype: DType) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let lines = self.table.text.lines().skip(1);
+        lines
             .filter_map(|line| Some((line.split_once(' ')?.0, line)))
+            .filter(move |(first, line)| match *first {
+                SHARED => line.split(' ').nth(1) == Some(dtype.name()),
+                symbol => Kernel::named(symbol).is_some_and(|kernel| kernel.dtype == dtype),
+            })
     }
 
-    /// The line of a kernel whose tile width is nearest. Kernels of one tile that differ in the layout of A and B alone
-    /// share the line of the first.
-    pub(super) fn of(&self, kernel: &Kernel) -> Option<Speed> {
-        let of = |symbol: &str| {
-            self.lines()
-                .filter(|(of, _)| *of == symbol)
-                .filter_map(|(symbol, line)| parse(line.strip_prefix(symbol)?.trim_start()))
-                .min_by_key(|speed| speed.width.abs_diff(kernel.tile.n))
-        };
-        of(self.priced_by(kernel)?)
+    /// The coefficients of the line of a kernel whose tile width is nearest.
+    pub(super) fn of(&self, kernel: &Kernel) -> Option<&'static KernelTerms> {
+        let lines = self.table.lines.get(self.priced_by(kernel)?)?;
+        let nearest = lines.iter().min_by_key(|line| line.width.abs_diff(kernel.tile.n))?;
+        Some(&nearest.terms)
+    }
+
+    /// The coefficients that the kernels of an element type share.
+    pub(super) fn shared(&self, dtype: DType) -> Option<&'static SharedTerms> {
+        self.table.shared.get(&dtype)
     }
 
     /// The kernel whose lines price another: its own, or where it has none those of the first that differs from it in
     /// the layout of A and B alone.
     pub fn priced_by(&self, kernel: &Kernel) -> Option<&'static str> {
-        let has = |symbol: &str| self.lines().any(|(of, _)| of == symbol);
+        match self.table.priced_by.get(kernel.symbol) {
+            Some(symbol) => *symbol,
+            // A kernel from outside the library.
+            None => self.table.first_alike(kernel),
+        }
+    }
+}
+
+impl Table {
+    fn read(text: String) -> Result<Self, SpeedsError> {
+        let wrong = |line, problem| SpeedsError { line, problem };
+        let first = text.lines().next().and_then(|line| line.strip_prefix("arch "));
+        let arch = first.ok_or_else(|| wrong(1, "must be `arch` and an architecture, such as `arch sm_90`".into()))?;
+        let arch = cuda_arch::find(arch).map_err(|error| wrong(1, format!("{error}")))?;
+        let (mut lines, mut shared) = (HashMap::<_, Vec<Line>>::new(), HashMap::new());
+        for (at, line) in text.lines().enumerate().skip(1) {
+            let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+            if first == SHARED {
+                let (dtype, numbers) = rest.split_once(' ').unwrap_or((rest, ""));
+                let dtype: DType = dtype
+                    .parse()
+                    .map_err(|_| wrong(at + 1, format!("no element type `{dtype}`")))?;
+                let words = numbers.split(' ').collect::<Vec<_>>();
+                let terms = coefficients(&words)
+                    .ok_or_else(|| wrong(at + 1, format!("`{numbers}` is not {} numbers", SHARED_TERMS.len())))?;
+                shared.insert(dtype, terms);
+                continue;
+            }
+            let kernel = Kernel::named(first).ok_or_else(|| wrong(at + 1, format!("no kernel `{first}`")))?;
+            let line = parse(rest).ok_or_else(|| {
+                let count = KERNEL_TERMS.len();
+                wrong(at + 1, format!("`{rest}` is not a width, {count} numbers and a digest"))
+            })?;
+            lines.entry(kernel.symbol).or_default().push(line);
+        }
+        let mut table = Self {
+            text,
+            arch,
+            lines,
+            shared,
+            priced_by: HashMap::new(),
+        };
+        let priced_by = KERNELS.iter().map(|kernel| (kernel.symbol, table.first_alike(kernel)));
+        table.priced_by = priced_by.collect();
+        Ok(table)
+    }
+
+    /// The kernel itself, or the first that differs from it in the layout of A and B alone, of those that have lines.
+    fn first_alike(&self, kernel: &Kernel) -> Option<&'static str> {
         let is_alike = |other: &&Kernel| other.supports.alpha_beta && other.has_same_tile(kernel);
         let own = Kernel::named(kernel.symbol).into_iter();
         own.chain(KERNELS.iter().filter(is_alike))
             .map(|other| other.symbol)
-            .find(|symbol| has(symbol))
+            .find(|symbol| self.lines.contains_key(symbol))
     }
 }
 
-fn parse(numbers: &str) -> Option<Speed> {
-    let mut numbers = numbers.split(' ');
-    let width = numbers.next()?.parse().ok()?;
-    let mut cycles = || numbers.next()?.parse().ok().filter(|cycles| *cycles >= 0.0);
-    let speed = Speed {
-        width,
-        latency: cycles()?,
-        work: cycles()?,
-        block: cycles()?,
+/// So many numbers, none of them negative.
+fn coefficients<const N: usize>(words: &[&str]) -> Option<[f64; N]> {
+    let numbers: Option<Vec<f64>> = words
+        .iter()
+        .map(|word| word.parse().ok().filter(|number| (0.0..f64::INFINITY).contains(number)))
+        .collect();
+    numbers?.try_into().ok()
+}
+
+fn parse(rest: &str) -> Option<Line> {
+    let words: Vec<&str> = rest.split(' ').collect();
+    let [width, numbers @ .., digest] = &words[..] else {
+        return None;
     };
-    let digest = numbers.next().unwrap_or("0");
-    let is_digest = digest.bytes().all(|digit| digit.is_ascii_hexdigit());
-    Some(speed).filter(|speed| speed.latency + speed.work > 0.0 && is_digest && numbers.next().is_none())
+    let is_digest = digest.len() == 16 && digest.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let line = Line {
+        width: width.parse().ok()?,
+        terms: coefficients(numbers)?,
+    };
+    // Without steps the time would not depend on K.
+    let steps = line.terms.iter().zip(KERNEL_TERMS);
+    let is_by_k = |(cycles, name): (&f64, &str)| *cycles > 0.0 && ["latency", "work", "mean-work"].contains(&name);
+    (is_digest && steps.into_iter().any(is_by_k)).then_some(line)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
-        let built_in = Speeds::read(BUILT_IN.into()).expect("valid");
-        assert_eq!(built_in, Speeds::default());
-        for (symbol, line) in built_in.lines() {
-            let kernel = Kernel::named(symbol).expect("checked");
-            let width = parse(&line[symbol.len() + 1..]).expect("checked").width;
-            let has = match kernel.widths {
-                Some([min, max]) => (min..=max).contains(&width),
-                None => kernel.tile.n == width,
-            };
-            assert!(has, "{line}");
-        }
-        for kernel in KERNELS.iter().filter(|kernel| kernel.family.is_automatic()) {
-            assert!(built_in.of(kernel).is_some(), "{}", kernel.symbol);
-        }
-    }
-
-    #[test]
-    fn a_line_with_a_digest_says_what_it_says_without() {
-        let of = |line: &str| Speeds::read(format!("arch sm_90\ntiled_static_16_f32 {line}")).expect("valid");
-        let kernel = Kernel::named("tiled_static_16_f32").expect("there");
-        let (without, with) = (of("16 48.62 10.34 43.0"), of("16 48.62 10.34 43.0 0123456789abcdef"));
-        assert_eq!(without.of(kernel), with.of(kernel));
-        assert_eq!(with.priced_by(kernel), Some("tiled_static_16_f32"));
-        assert_eq!(with.priced_by(KERNELS.last().expect("not empty")), None);
-    }
-
-    #[test]
-    fn what_is_no_table_is_refused_with_its_line() {
-        for (text, error) in [
-            ("", "line 1: must be `arch` and an architecture, such as `arch sm_90`"),
-            ("arch sm_90\nr99_f32 16 1 1 1", "line 2: no kernel `r99_f32`"),
-            (
-                "arch sm_90\ntiled_static_16_f32 16 48.62 10.34 43.0\ntiled_static_16_f32 16 1 1",
-                "line 3: `16 1 1` is not width, latency, work and block cycles, and a digest",
-            ),
-            (
-                "arch sm_90\ntiled_static_16_f32 16 48.62 10.34 43.0 what",
-                "line 2: `16 48.62 10.34 43.0 what` is not width, latency, work and block cycles, and a digest",
-            ),
-            (
-                "arch sm_90\ntiled_static_16_f32 16 -1 1 1",
-                "line 2: `16 -1 1 1` is not width, latency, work and block cycles, and a digest",
-            ),
-        ] {
-            assert_eq!(Speeds::read(text.into()).expect_err(text).to_string(), error);
-        }
-        assert!(Speeds::read("arch sm_1".into()).is_err());
-    }
-}
+#[path = "speeds/tests.rs"]
+mod tests;

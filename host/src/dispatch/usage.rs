@@ -3,6 +3,9 @@
 //! One file an architecture, a line an entry point; the second line names the columns. `tests/usage.rs` compares them
 //! with what `ptxas` says; `BLESS=1 cargo test --test usage` writes them.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use cuda_arch::Architecture;
 
 use tilewright_plan::occupancy::BlockUse;
@@ -42,20 +45,26 @@ impl KernelUsage {
 /// What the entry point `symbol` takes on an architecture, as `ptxas` assembles it. The driver's own compiler
 /// may differ by a few registers. `None` for a symbol or an architecture without a line.
 pub fn usage(symbol: &str, arch: &Architecture) -> Option<KernelUsage> {
-    let (_, text) = USAGE.iter().find(|(name, _)| *name == arch.name)?;
-    text.lines().find_map(|line| {
-        let (name, used) = line.split_once(' ')?;
-        if name != symbol {
-            return None;
-        }
-        let mut numbers = used.split(' ').map(|number| number.parse().ok());
-        Some(KernelUsage {
-            registers: numbers.next()??,
-            static_bytes: numbers.next()??,
-            // Past what was spilled.
-            barriers: numbers.nth(3)??,
-        })
-    })
+    static TABLES: LazyLock<HashMap<&str, HashMap<&str, KernelUsage>>> =
+        LazyLock::new(|| USAGE.iter().map(|(name, text)| (*name, table(text))).collect());
+    TABLES.get(arch.name)?.get(symbol).copied()
+}
+
+/// What each entry point takes.
+fn table(text: &str) -> HashMap<&str, KernelUsage> {
+    text.lines().filter_map(line).collect()
+}
+
+fn line(line: &str) -> Option<(&str, KernelUsage)> {
+    let (symbol, used) = line.split_once(' ')?;
+    let mut numbers = used.split(' ').map(|number| number.parse().ok());
+    let used = KernelUsage {
+        registers: numbers.next()??,
+        static_bytes: numbers.next()??,
+        // Past what was spilled.
+        barriers: numbers.nth(3)??,
+    };
+    Some((symbol, used))
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ gpu_pick() { # element type, options...
     "$bundle/benches/gpu_pick" --dtype "$dtype" ${speeds[@]+"${speeds[@]}"} --commit "$commit" --date "$date" --out "$work" "$@"
 }
 calibrate() { gpu_pick "${1#*-}" --calibrate && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"; }
-pick() { gpu_pick "${1#*-}" && mv "$work/pick.json" "$work/pick-${1#*-}.json" && rm -f "$work/pick.md"; }
+pick() { gpu_pick "${1#*-}" && mv "$work/pick.json" "$work/pick-${1#*-}.json"; }
 part_calibrate_f32() { calibrate "$1"; }
 part_calibrate_f64() { calibrate "$1"; }
 part_calibrate_f16() { calibrate "$1"; }

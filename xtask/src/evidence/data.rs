@@ -228,14 +228,15 @@ impl Evidence {
     }
 }
 
-/// The digest of each line of the speeds, its sixth word.
+/// The digest of each kernel's line of the speeds, its last word. The first line names the architecture, others the
+/// coefficients that an element type shares.
 pub fn speeds(text: &str) -> BTreeMap<String, String> {
-    let lines = text.lines().skip(1);
+    let lines = text.lines().skip(1).filter(|line| !line.starts_with("shared "));
     lines
         .filter_map(|line| {
-            let mut words = line.split(' ');
-            let kernel = words.next()?.to_owned();
-            Some((kernel, words.nth(4).unwrap_or(UNKNOWN).to_owned()))
+            let (kernel, _) = line.split_once(' ')?;
+            let (_, digest) = line.rsplit_once(' ')?;
+            Some((kernel.to_owned(), digest.to_owned()))
         })
         .collect()
 }

@@ -128,7 +128,7 @@ fn suite(topic: &Topic) -> Figures {
 }
 
 /// How far above the fastest a choice may be and count as good.
-const WITHIN: f64 = 1.05;
+pub const WITHIN: f64 = 1.05;
 
 /// Of the planner's choice: by element type how many there are, how many are good, and how far behind the worst is, in
 /// percent.

@@ -1,12 +1,13 @@
 //! The results page, `docs/results/README.md`: one table a topic.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::blocks::{OF_EACH, SUITES, Standing, about, standing};
 use super::data::{Evidence, Topic, short};
-use super::figures::Row;
+use super::figures::{Row, WITHIN};
 use super::shipped::{Kernel, UNKNOWN};
 
 /// The page.
@@ -40,7 +41,7 @@ pub fn page(evidence: &Evidence) -> String {
         &mut text,
         evidence,
         "pick",
-        "The planner's choice against every candidate. Over best: time of the picked kernel over that of the fastest.",
+        "The planner's choice against the other candidates. Over best: time of the picked kernel over that of the fastest.",
         pick,
     );
     section(
@@ -250,31 +251,68 @@ fn products(text: &mut String, topic: &Topic) {
     }
 }
 
-/// The planner's choice and the fastest of each product.
+/// Rows of an element type that are shown of the planner's choice.
+const WORST_PICKS: usize = 5;
+
+/// The products for which the planner's choice is farthest from the fastest, of each element type.
 fn pick(text: &mut String, topic: &Topic) {
-    text.push_str("| m x n x k | type | picked | over best | fastest | us |\n|---|---|---|---:|---|---:|\n");
+    let mut of_types = BTreeMap::<&str, Vec<&Value>>::new();
     for row in topic.list("rows") {
-        let us = |candidate: &Value| candidate["us"].as_f64().unwrap_or(f64::INFINITY);
-        let candidates = row["candidates"].as_array().map_or(&[][..], Vec::as_slice);
-        let Some(best) = candidates.iter().min_by(|a, b| us(a).total_cmp(&us(b))) else {
-            continue;
-        };
+        of_types.entry(word(row, "dtype")).or_default().push(row);
+    }
+    let over = |row: &Value| row["over_best"].as_f64().unwrap_or(f64::NAN);
+    text.push_str("| type | rows | within 5 % | worst | geometric mean |\n|---|---:|---:|---:|---:|\n");
+    for (dtype, rows) in &of_types {
+        let within = rows.iter().filter(|row| over(row) <= WITHIN).count();
+        let worst = rows.iter().map(|row| over(row)).fold(1.0, f64::max);
+        let mean = rows.iter().map(|row| over(row).ln()).sum::<f64>() / rows.len() as f64;
         let _ = writeln!(
             text,
-            "| {} x {} x {} | {} | {} | {:.3} | {} {}x{} / {} | {:.1} |",
-            row["m"],
-            row["n"],
-            row["k"],
-            word(row, "dtype"),
-            word(row, "picked"),
-            row["over_best"].as_f64().unwrap_or(f64::NAN),
-            word(best, "kernel"),
-            best["tile"][0],
-            best["tile"][1],
-            best["splits"],
-            us(best)
+            "| {dtype} | {} | {within} | {worst:.3} | {:.4} |",
+            rows.len(),
+            mean.exp()
         );
     }
+    let _ = writeln!(
+        text,
+        "\nThe {WORST_PICKS} worst of each type:\n\n| m x n x k | layout | type | picked | over best | fastest | us |\n\
+         |---|---|---|---|---:|---|---:|"
+    );
+    for rows in of_types.values_mut() {
+        rows.sort_by(|a, b| over(b).total_cmp(&over(a)));
+        for row in rows.iter().take(WORST_PICKS) {
+            worst_pick(text, row);
+        }
+    }
+}
+
+fn worst_pick(text: &mut String, row: &Value) {
+    let us = |candidate: &Value| candidate["us"].as_f64().unwrap_or(f64::INFINITY);
+    let candidates = row["candidates"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(best) = candidates.iter().min_by(|a, b| us(a).total_cmp(&us(b))) else {
+        return;
+    };
+    let letter = |operand: usize| match row["transpose"][operand].as_bool() {
+        Some(true) => 'T',
+        _ => 'N',
+    };
+    let _ = writeln!(
+        text,
+        "| {} x {} x {} | {}{} | {} | {} | {:.3} | {} {}x{} / {} | {:.1} |",
+        row["m"],
+        row["n"],
+        row["k"],
+        letter(0),
+        letter(1),
+        word(row, "dtype"),
+        word(row, "picked"),
+        row["over_best"].as_f64().unwrap_or(f64::NAN),
+        word(best, "kernel"),
+        best["tile"][0],
+        best["tile"][1],
+        best["splits"],
+        us(best)
+    );
 }
 
 /// A topic that is a table itself: `text`, `columns`, `rows`, `notes`.

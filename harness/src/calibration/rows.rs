@@ -1,0 +1,222 @@
+//! Measured rows, and how good a table of coefficients chooses among what was timed.
+
+use std::collections::BTreeMap;
+
+use cuda_arch::Architecture;
+use serde::{Deserialize, Serialize};
+use tilewright::dispatch::{Speeds, Work, estimate_us};
+use tilewright::{DType, Error, GemmShape, Kernel, Precision, Result, Transpose};
+use tilewright_plan::GpuModel;
+
+use crate::bench::geometric_mean;
+
+/// One shape and element type, and every candidate that was timed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// Rows of C.
+    pub m: usize,
+    /// Columns of C.
+    pub n: usize,
+    /// Columns of A.
+    pub k: usize,
+    /// Whether A and B are transposed.
+    #[serde(default)]
+    pub transpose: [bool; 2],
+    /// The element type.
+    pub dtype: DTypeName,
+    /// What was timed.
+    pub candidates: Vec<Timed>,
+}
+
+/// An element type by its name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DTypeName(String);
+
+impl From<DType> for DTypeName {
+    fn from(dtype: DType) -> Self {
+        Self(dtype.name().to_owned())
+    }
+}
+
+/// A candidate with its time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Timed {
+    /// The kernel's symbol.
+    pub kernel: String,
+    /// Rows and columns of its tile.
+    pub tile: [u32; 2],
+    /// Splits of K.
+    pub splits: u32,
+    /// Microseconds, the median.
+    pub us: f64,
+}
+
+impl Row {
+    /// Its product.
+    ///
+    /// # Errors
+    /// Those of a shape.
+    pub fn shape(&self) -> Result<GemmShape> {
+        let transpose = self.transpose.map(|is| if is { Transpose::Yes } else { Transpose::No });
+        Ok(GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?)
+    }
+
+    /// Whether it is of an element type.
+    pub fn is_of(&self, dtype: DType) -> bool {
+        self.dtype.0 == dtype.name()
+    }
+
+    /// The time of the fastest candidate of an arithmetic.
+    pub fn least_us(&self, precision: Precision) -> f64 {
+        let is_of = |timed: &&Timed| timed.work().is_some_and(|work| work.kernel.precision == precision);
+        self.candidates
+            .iter()
+            .filter(is_of)
+            .map(|timed| timed.us)
+            .fold(f64::INFINITY, f64::min)
+    }
+}
+
+impl Timed {
+    /// What was launched; `None` for a kernel that is no more.
+    pub fn work(&self) -> Option<Work> {
+        let kernel = Kernel::named(&self.kernel)?;
+        let kernel = match kernel.widths {
+            Some(_) => kernel.with_width(self.tile[1])?,
+            None => *kernel,
+        };
+        let splits = self.splits;
+        (self.tile == [kernel.tile.m, kernel.tile.n]).then_some(Work { kernel, splits })
+    }
+}
+
+/// A calibration as `cargo xtask results` files it.
+#[derive(Debug, Deserialize)]
+pub struct Filed {
+    about: About,
+    clock_khz: u32,
+    /// Of each kernel that was timed.
+    pub digests: BTreeMap<String, String>,
+    /// What was timed.
+    pub rows: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct About {
+    device: String,
+}
+
+impl Filed {
+    /// The GPU that was timed.
+    ///
+    /// # Errors
+    /// Those of [`Machine::of`].
+    pub fn machine(&self) -> Result<Machine> {
+        Machine::of(&self.about.device, self.clock_khz)
+    }
+}
+
+/// The GPU that was timed.
+#[derive(Debug)]
+pub struct Machine {
+    /// Its architecture.
+    pub arch: &'static Architecture,
+    /// Its numbers.
+    pub gpu: GpuModel,
+}
+
+impl Machine {
+    /// A device by its name, with the clock that the driver reports: a data sheet has a lower one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a device that the planner does not know.
+    pub fn of(device: &str, clock_khz: u32) -> Result<Self> {
+        let unknown = || Error::InvalidArgument(format!("the planner knows no `{device}`"));
+        let name = device.strip_prefix("NVIDIA ").unwrap_or(device);
+        let gpu = GpuModel::find(name).ok_or_else(unknown)?;
+        let arch = cuda_arch::find(&gpu.arch).map_err(|_| unknown())?;
+        let gpu = GpuModel {
+            clock_khz,
+            ..gpu.clone()
+        };
+        Ok(Self { arch, gpu })
+    }
+}
+
+/// What a table of coefficients chooses of what was timed, among the kernels that dispatch chooses from.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'r> {
+    /// The candidate with the least estimate.
+    pub picked: &'r Timed,
+    /// The fastest.
+    pub fastest: &'r Timed,
+    /// Estimate of the fastest over the least.
+    pub fastest_over_least: f64,
+}
+
+impl<'r> Choice<'r> {
+    /// The choice for a row; `None` where nothing that was timed is priced.
+    ///
+    /// # Errors
+    /// Those of a shape.
+    pub fn of(row: &'r Row, machine: &Machine, speeds: &Speeds) -> Result<Option<Self>> {
+        let shape = row.shape()?;
+        let priced = |timed: &'r Timed| {
+            // As where no arithmetic is named: with a faster one the others would hardly count.
+            let is_open = |of: &Kernel| of.family.is_automatic() && of.precision == Precision::default();
+            let work = timed.work().filter(|work| is_open(&work.kernel))?;
+            Some((estimate_us(&work, &shape, machine.arch, &machine.gpu, speeds)?, timed))
+        };
+        let candidates: Vec<_> = row.candidates.iter().filter_map(priced).collect();
+        let picked = candidates.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        let fastest = candidates.iter().min_by(|a, b| a.1.us.total_cmp(&b.1.us));
+        Ok(picked.zip(fastest).map(|(picked, fastest)| Self {
+            picked: picked.1,
+            fastest: fastest.1,
+            fastest_over_least: fastest.0 / picked.0,
+        }))
+    }
+
+    /// Time of the choice over that of the fastest.
+    pub fn over_best(&self) -> f64 {
+        self.picked.us / self.fastest.us
+    }
+}
+
+/// How good choices are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quality {
+    /// Choices.
+    pub rows: usize,
+    /// Those that are within 5 % of the fastest: launches of one kernel differ by as much.
+    pub within: usize,
+    /// The largest time over that of the fastest.
+    pub worst: f64,
+    /// The geometric mean.
+    pub mean: f64,
+}
+
+impl Quality {
+    /// Of times over the fastest; `None` of none.
+    pub fn of(over_best: &[f64]) -> Option<Self> {
+        Some(Self {
+            rows: over_best.len(),
+            within: over_best.iter().filter(|&&over| over <= 1.05).count(),
+            worst: over_best.iter().copied().fold(1.0, f64::max),
+            mean: geometric_mean(over_best)?,
+        })
+    }
+}
+
+impl std::fmt::Display for Quality {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            rows,
+            within,
+            worst,
+            mean,
+        } = self;
+        write!(f, "{within} of {rows} within 5 %, worst {worst:.3}, mean {mean:.4}")
+    }
+}

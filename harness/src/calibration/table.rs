@@ -1,0 +1,204 @@
+//! The table of coefficients of an element type.
+
+use std::collections::BTreeMap;
+
+use tilewright::dispatch::{KERNEL_TERMS, KernelTerms, SHARED_TERMS, Speeds, Terms};
+use tilewright::{DType, Kernel, Result};
+
+use super::fit::{Prior, Sample, fit};
+use super::rows::{Choice, Machine, Quality, Row};
+
+/// How much of the weight of its samples the coefficients that layouts of a tile have in common count for each of them.
+const OF_COMMON: f64 = 0.05;
+
+/// How much 0 counts: enough to decide between terms that the samples do not tell apart.
+const OF_ZERO: f64 = 1e-3;
+
+/// Parts into which shapes are dealt to judge the fit on those that it has not seen.
+const FOLDS: usize = 6;
+
+/// Coefficients of an element type.
+pub struct Fitted {
+    /// Lines without digests.
+    lines: Vec<String>,
+    /// Choices among the rows that it was fitted to.
+    pub seen: Option<Quality>,
+    /// Choices among rows that were left out, each part of them in its turn.
+    pub unseen: Option<Quality>,
+}
+
+/// A kernel with one of its tiles, by symbol and width.
+type Subject = (&'static str, u32);
+
+/// A measured launch of a subject.
+struct Launch {
+    kernel: Kernel,
+    terms: Terms,
+    us: f64,
+    weight: f64,
+}
+
+/// Fits the coefficients of an element type to its rows; `None` where there are none.
+///
+/// The kernels that differ in the layout of A and B alone are fitted together first; what they have in common is the
+/// prior of each, since not every layout is timed with every shape.
+///
+/// # Errors
+/// Those of shapes and tables.
+pub fn fitted(rows: &[Row], dtype: DType, machine: &Machine) -> Result<Option<Fitted>> {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.is_of(dtype)).collect();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let lines = lines(&rows, dtype, machine)?;
+    let seen = Quality::of(&over_best(&rows, &lines, machine)?);
+    let mut unseen = Vec::new();
+    for fold in 0..FOLDS {
+        let (left_out, kept): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| fold_of(row) == fold);
+        unseen.extend(over_best(&left_out, &self::lines(&kept, dtype, machine)?, machine)?);
+    }
+    let unseen = Quality::of(&unseen);
+    Ok(Some(Fitted { lines, seen, unseen }))
+}
+
+/// All layouts of a shape are in one part.
+fn fold_of(row: &Row) -> usize {
+    let mixed = [row.m, row.n, row.k].into_iter().fold(17_usize, |mixed, extent| {
+        (mixed.rotate_left(5) ^ extent).wrapping_mul(0x9e37_79b9)
+    });
+    (mixed >> 16) % FOLDS
+}
+
+fn over_best(rows: &[&Row], lines: &[String], machine: &Machine) -> Result<Vec<f64>> {
+    let text = format!(
+        "arch {}\n{}\n",
+        machine.arch.name,
+        with_digests(lines, &BTreeMap::new()).join("\n")
+    );
+    let speeds = Speeds::read(text).map_err(|error| tilewright::Error::InvalidArgument(error.to_string()))?;
+    let mut all = Vec::new();
+    for row in rows {
+        all.extend(Choice::of(row, machine, &speeds)?.map(|choice| choice.over_best()));
+    }
+    Ok(all)
+}
+
+/// A line of the shared coefficients and one for each subject, without digests.
+fn lines(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>> {
+    let launches = launches(rows, machine)?;
+    // A subject stands for itself and for those that differ from it in the layout of A and B alone.
+    let mut groups: Vec<(Subject, Kernel)> = Vec::new();
+    let mut group_of = BTreeMap::<Subject, usize>::new();
+    for launch in &launches {
+        let is_alike = |(_, other): &(Subject, Kernel)| {
+            other.has_same_tile(&launch.kernel) && other.alignment == launch.kernel.alignment
+        };
+        let at = groups.iter().position(is_alike).unwrap_or_else(|| {
+            groups.push((subject(&launch.kernel), launch.kernel));
+            groups.len() - 1
+        });
+        group_of.insert(subject(&launch.kernel), at);
+    }
+    let own = KERNEL_TERMS.len();
+    let nothing = vec![0.0; groups.len() * own + SHARED_TERMS.len()];
+    let prior = Prior {
+        coefficients: &nothing,
+        strength: OF_ZERO,
+    };
+    let common = fit(&samples(&launches, &group_of, groups.len()), prior);
+    let (of_groups, shared) = common.split_at(groups.len() * own);
+    let of_each = group_of.values().flat_map(|&group| &of_groups[group * own..][..own]);
+    let common: Vec<f64> = of_each.chain(shared).copied().collect();
+    let each: BTreeMap<Subject, usize> = group_of.keys().copied().zip(0..).collect();
+    let prior = Prior {
+        coefficients: &common,
+        strength: OF_COMMON,
+    };
+    let found = fit(&samples(&launches, &each, each.len()), prior);
+    let (of_each, shared) = found.split_at(each.len() * own);
+    // Cycles and microseconds alike are known to three digits.
+    let numbers = |of: &[f64]| of.iter().map(|of| format!("{of:.4}")).collect::<Vec<_>>().join(" ");
+    let mut lines = vec![format!("shared {dtype} {}", numbers(shared))];
+    // Without steps a time would not depend on K: nothing was learned of such a kernel.
+    let is_learned = |own: &&[f64]| {
+        KernelTerms::try_from(*own).is_ok_and(|[_, latency, work, mean, ..]| latency + work + mean > 1e-3)
+    };
+    let own = of_each.chunks(own);
+    lines.extend(
+        each.keys()
+            .zip(own)
+            .filter(|(_, own)| is_learned(own))
+            .map(|((symbol, width), own)| format!("{symbol} {width} {}", numbers(own))),
+    );
+    Ok(lines)
+}
+
+fn subject(kernel: &Kernel) -> Subject {
+    (kernel.symbol, kernel.tile.n)
+}
+
+fn launches(rows: &[&Row], machine: &Machine) -> Result<Vec<Launch>> {
+    let mut launches = Vec::new();
+    for row in rows {
+        let shape = row.shape()?;
+        launches.extend(row.candidates.iter().filter_map(|timed| {
+            let work = timed.work()?;
+            let terms = Terms::of(&work, &shape, machine.arch, &machine.gpu, machine.arch)?;
+            Some(Launch {
+                kernel: work.kernel,
+                terms,
+                us: timed.us,
+                // A choice is between the fastest.
+                weight: (row.least_us(work.kernel.precision) / timed.us).powi(2),
+            })
+        }));
+    }
+    Ok(launches)
+}
+
+/// Samples whose first coefficients are those of each unit, and the last the shared ones.
+fn samples(launches: &[Launch], units: &BTreeMap<Subject, usize>, count: usize) -> Vec<Sample> {
+    let own = KERNEL_TERMS.len();
+    let of = |launch: &Launch| {
+        let first = units[&subject(&launch.kernel)] * own;
+        let terms = (first..).zip(launch.terms.kernel);
+        let terms = terms.chain((count * own..).zip(launch.terms.shared));
+        Sample {
+            terms: terms.filter(|(_, term)| *term != 0.0).collect(),
+            us: launch.us,
+            weight: launch.weight,
+        }
+    };
+    launches.iter().map(of).collect()
+}
+
+/// The lines with the digests of their kernels; zeros where none is known.
+fn with_digests(lines: &[String], digests: &BTreeMap<String, String>) -> Vec<String> {
+    let digest = |line: &str| {
+        let symbol = line.split(' ').next().unwrap_or_default();
+        digests.get(symbol).map_or("0000000000000000", String::as_str)
+    };
+    let of = |line: &String| match line.starts_with("shared ") {
+        true => line.clone(),
+        false => format!("{line} {}", digest(line)),
+    };
+    lines.iter().map(of).collect()
+}
+
+/// Writes the table of coefficients: for each element type the fitted ones, or the lines of `before` where nothing was
+/// timed.
+pub fn speeds_text(
+    fitted: &[(DType, Option<Fitted>)],
+    digests: &BTreeMap<String, String>,
+    machine: &Machine,
+    before: &Speeds,
+) -> String {
+    let mut lines = vec![format!("arch {}", machine.arch.name)];
+    for (dtype, fitted) in fitted {
+        match fitted {
+            Some(fitted) => lines.extend(with_digests(&fitted.lines, digests)),
+            None => lines.extend(before.lines(*dtype).map(|(_, line)| line.to_owned())),
+        }
+    }
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,332 @@
+//! Terms of the cost model: what a launch does, counted, each in microseconds per unit of its coefficient.
+//!
+//! The estimate is a sum: every term times its coefficient, none of them negative. A sum prices a launch whose limits
+//! overlap better than their maximum, and its coefficients have one best fit. Clock, SMs and bandwidth of the device
+//! enter here, so that the coefficients are cycles, shares of a bandwidth or microseconds.
+
+use cuda_arch::Architecture;
+use tilewright_contract::{GemmShape, Grid, Kernel, Loads, Operand, OperandCopy, split_k};
+use tilewright_plan::GpuModel;
+use tilewright_plan::occupancy::occupancy;
+
+use super::sheet::{gemm_type, path};
+use super::usage;
+
+/// Terms with a coefficient of each kernel and tile width.
+///
+/// `step` is an element along K, `tile` a work tile of the busiest SM.
+pub const KERNEL_TERMS: [&str; 6] = [
+    // Microseconds of a launch.
+    "launch",
+    // Cycles of a step of a round of resident CTAs, however many they are.
+    "latency",
+    // Cycles of a step of each of them.
+    "work",
+    // Cycles of a step of the average SM: what all of them share.
+    "mean-work",
+    // Cycles of a tile besides its steps.
+    "tile",
+    // Microseconds of a tile whose accumulators go to the workspace.
+    "split",
+];
+
+/// Terms with one coefficient for all kernels of an element type.
+pub const SHARED_TERMS: [&str; 15] = [
+    // A and B once, by the bandwidth of device memory.
+    "operands",
+    // C once.
+    "c",
+    // What exceeds the half of L2 that an SM is near to.
+    "beyond-l2",
+    // C where its rows are no multiples of 16 bytes.
+    "unaligned-c",
+    // Cycles of a byte that an SM loads.
+    "loads",
+    // Cycles of such a byte that L2 may not hold: of operands and C the share that exceeds that half.
+    "missed-loads",
+    // Cycles of a byte that TMA loads in rows that straddle two lines of L2.
+    "straddling",
+    // Cycles of a step of a tile with TMA loads of an operand whose rows are shorter than a line.
+    "narrow",
+    // Microseconds of a level of the split-K reduction.
+    "level",
+    // Microseconds of a slot that a CTA adds up.
+    "slot",
+    // Microseconds of an accumulator of a thread in such a slot.
+    "slot-element",
+    // The workspace, written and read.
+    "workspace",
+    // Microseconds of an accumulator of a thread that goes to the workspace.
+    "split-element",
+    // Microseconds of a padded copy.
+    "copy",
+    // Its bytes, read and written.
+    "copied",
+];
+
+/// A line of L2, and a row of a box of TMA.
+const LINE_BYTES: f64 = 128.0;
+
+/// Coefficients of a kernel's own terms.
+pub type KernelTerms = [f64; KERNEL_TERMS.len()];
+
+/// Coefficients of the terms that an element type shares.
+pub type SharedTerms = [f64; SHARED_TERMS.len()];
+
+/// What is launched.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// The kernel, with its tile.
+    pub kernel: Kernel,
+    /// Splits of K.
+    pub splits: u32,
+}
+
+/// The terms of a launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// In the order of [`KERNEL_TERMS`].
+    pub kernel: KernelTerms,
+    /// In the order of [`SHARED_TERMS`].
+    pub shared: SharedTerms,
+}
+
+impl Terms {
+    /// The terms of a launch on a device, for coefficients that were measured on another architecture: its work is
+    /// scaled by the rate of multiplications, its latencies are kept. That is good for an order of tiles, not for a
+    /// time.
+    ///
+    /// `None` where no SM holds a CTA, for an empty C, and for more tiles than a grid holds.
+    pub fn of(
+        work: &Work,
+        shape: &GemmShape,
+        arch: &Architecture,
+        gpu: &GpuModel,
+        measured: &Architecture,
+    ) -> Option<Self> {
+        Machine::of(&work.kernel, arch, gpu, measured)?.terms(&work.kernel, work.splits, shape)
+    }
+
+    /// Microseconds with these coefficients.
+    pub fn us(&self, kernel: &KernelTerms, shared: &SharedTerms) -> f64 {
+        let sum = |terms: &[f64], by: &[f64]| -> f64 { terms.iter().zip(by).map(|(term, by)| term * by).sum() };
+        sum(&self.kernel, kernel) + sum(&self.shared, shared)
+    }
+}
+
+/// CTAs of a kernel that an SM holds at once; `None` for a kernel without a line in the table of registers.
+pub(super) fn resident_per_sm(kernel: &Kernel, arch: &Architecture) -> Option<u32> {
+    let used = usage(kernel.symbol, arch)?;
+    Some(occupancy(arch, &used.block(kernel.threads(), kernel.dynamic_bytes().get())).blocks_per_sm)
+}
+
+/// Work tiles of an SM.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Load {
+    /// Of the busiest SM, each of a CTA or one of several of a persistent one.
+    pub(super) tiles: u64,
+    /// Rounds of resident CTAs in which the busiest SM computes them.
+    pub(super) rounds: u64,
+    /// Of the busiest SM, as long as the subpartitions take that issue the most warps.
+    pub(super) issued: f64,
+    /// Of the average SM.
+    pub(super) mean: f64,
+}
+
+impl Load {
+    /// The load of a launch; `None` for an empty grid.
+    pub(super) fn of(kernel: &Kernel, grid: &Grid, resident: u32, sms: u32, arch: &Architecture) -> Option<Self> {
+        let tiles = u64::from(grid.tiles()) * u64::from(grid.products_per_launch());
+        let tiles_of_cta = (!grid.is_empty()).then(|| tiles.div_ceil(grid.blocks()))?;
+        let busiest = tiles_of_cta * grid.blocks().div_ceil(u64::from(sms));
+        let resident = u64::from(resident);
+        // A CTA of fewer warps than an SM has subpartitions, or of no multiple, leaves some of them idle.
+        let (warps, parts) = (
+            u64::from(kernel.threads().div_ceil(arch.warp_size)),
+            u64::from(arch.subpartitions_per_sm),
+        );
+        let issued = |ctas: u64| ((ctas * warps).div_ceil(parts) * parts) as f64 / warps as f64;
+        let rounds = busiest / resident;
+        Some(Self {
+            tiles: busiest,
+            rounds: busiest.div_ceil(resident),
+            issued: rounds as f64 * issued(resident) + issued(busiest % resident),
+            mean: tiles as f64 / f64::from(sms),
+        })
+    }
+}
+
+/// A device as one kernel finds it.
+pub(super) struct Machine<'a> {
+    arch: &'a Architecture,
+    gpu: &'a GpuModel,
+    /// CTAs of the kernel that an SM holds at once.
+    resident: u32,
+    /// By how much the device multiplies more slowly than the measured one, by clock.
+    slower: f64,
+}
+
+impl<'a> Machine<'a> {
+    /// `None` where no SM holds a CTA, and for instructions that the architecture lacks.
+    pub(super) fn of(
+        kernel: &Kernel,
+        arch: &'a Architecture,
+        gpu: &'a GpuModel,
+        measured: &Architecture,
+    ) -> Option<Self> {
+        let rate = |arch| {
+            Some(f64::from(
+                path(kernel)
+                    .support(arch, gemm_type(kernel.operand_dtype()))?
+                    .rate
+                    .flops_per_clock,
+            ))
+        };
+        Some(Self {
+            arch,
+            gpu,
+            resident: resident_per_sm(kernel, arch).filter(|&resident| resident > 0)?,
+            slower: rate(measured)? / rate(arch)?,
+        })
+    }
+
+    /// The terms of a launch of this kernel.
+    pub(super) fn terms(&self, kernel: &Kernel, splits: u32, shape: &GemmShape) -> Option<Terms> {
+        let sms = self.gpu.sms.max(1);
+        let grid = Grid::of_kernel(shape, kernel, splits, Some(self.resident.saturating_mul(sms))).ok()?;
+        let load = Load::of(kernel, &grid, self.resident, sms, self.arch)?;
+        let launches = f64::from(grid.launches());
+        let steps = f64::from(steps_per_split(shape, kernel, splits));
+        let cycle_us = 1e3 / f64::from(self.gpu.clock_khz);
+        let byte_us = 1e6 / self.gpu.dram_bytes_per_second as f64;
+        let tiles = load.tiles as f64;
+        let is_split = if splits > 1 { 1.0 } else { 0.0 };
+
+        let [a, b, c] = matrix_bytes(shape, kernel);
+        let beyond_l2 = (a + b + c - self.gpu.l2_bytes as f64 / 2.0).max(0.0);
+        let missed = if beyond_l2 > 0.0 { beyond_l2 / (a + b + c) } else { 0.0 };
+        let traffic = Traffic::of(kernel, &grid, shape, steps);
+        let loaded_us = cycle_us / f64::from(sms);
+        let is_unaligned = !(shape.args().ldc * kernel.dtype.size_bytes()).is_multiple_of(16);
+
+        let (levels, slots) = split_k::rounds(splits);
+        let elems_per_tile = kernel.split_k.map_or(0, |split_k| split_k.elems_per_tile);
+        let elems_per_thread = f64::from(elems_per_tile) / f64::from(kernel.threads());
+        let slot_bytes = f64::from(elems_per_tile * kernel.dtype.accumulator().size_bytes());
+        let copies = kernel.copies(shape);
+        let copied: u64 = copies.iter().flatten().map(OperandCopy::moved_bytes).sum();
+        Some(Terms {
+            kernel: [
+                launches,
+                launches * load.rounds as f64 * steps * cycle_us,
+                launches * load.issued * steps * cycle_us * self.slower,
+                launches * load.mean * steps * cycle_us * self.slower,
+                launches * load.issued * cycle_us,
+                launches * tiles * is_split,
+            ],
+            shared: [
+                (a + b) * byte_us,
+                c * byte_us,
+                beyond_l2 * byte_us,
+                if is_unaligned { c * byte_us } else { 0.0 },
+                launches * traffic.bytes * loaded_us,
+                launches * traffic.bytes * missed * loaded_us,
+                launches * traffic.straddling_bytes * loaded_us,
+                if traffic.is_narrow {
+                    launches * tiles * steps * cycle_us
+                } else {
+                    0.0
+                },
+                f64::from(levels),
+                f64::from(slots),
+                f64::from(slots) * elems_per_thread,
+                is_split * launches * load.mean * f64::from(sms) * 2.0 * slot_bytes * byte_us,
+                is_split * launches * tiles * elems_per_thread,
+                copies.iter().flatten().count() as f64,
+                copied as f64 * byte_us,
+            ],
+        })
+    }
+
+    /// Microseconds that device memory takes at least: what L2 cannot hold from one launch to the next.
+    pub(super) fn least_us(&self, kernel: &Kernel, shape: &GemmShape) -> f64 {
+        let bytes: f64 = matrix_bytes(shape, kernel).iter().sum();
+        (bytes - self.gpu.l2_bytes as f64).max(0.0) * 1e6 / self.gpu.dram_bytes_per_second as f64
+    }
+}
+
+/// Elements along K of the longest split, whole k-tiles.
+fn steps_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
+    shape.args().k.div_ceil(kernel.tile.k).div_ceil(splits.max(1)) * kernel.tile.k
+}
+
+/// Bytes of an element of A or B as the kernel loads it: of all its parts, where it is split.
+fn loaded_bytes(kernel: &Kernel) -> u32 {
+    kernel.operand_dtype().size_bytes() * kernel.copy_kind().parts()
+}
+
+/// Bytes of all matrices A, B and C, A and B as the kernel loads them.
+fn matrix_bytes(shape: &GemmShape, kernel: &Kernel) -> [f64; 3] {
+    let loaded = loaded_bytes(kernel);
+    [
+        (Operand::A, loaded),
+        (Operand::B, loaded),
+        (Operand::C, kernel.dtype.size_bytes()),
+    ]
+    .map(|(operand, element_bytes)| {
+        let (rows, columns, _) = shape.extents(operand);
+        let matrices = f64::from(shape.batch().matrices(operand));
+        rows as f64 * columns as f64 * matrices * f64::from(element_bytes)
+    })
+}
+
+/// What the CTAs of a launch load.
+struct Traffic {
+    bytes: f64,
+    /// Of them those in rows that begin within a line of L2, which is asked for two lines then.
+    straddling_bytes: f64,
+    /// Whether rows of a tile are shorter than a line: then many rows, and all CTAs, ask for the same one.
+    is_narrow: bool,
+}
+
+impl Traffic {
+    fn of(kernel: &Kernel, grid: &Grid, shape: &GemmShape, steps: f64) -> Self {
+        if kernel.takes_vector() {
+            // Each element once.
+            let [a, b, _] = matrix_bytes(shape, kernel);
+            return Self {
+                bytes: a + b,
+                straddling_bytes: 0.0,
+                is_narrow: false,
+            };
+        }
+        // Of the average tile, of which those at the edges are smaller. The CTAs of a cluster load B once.
+        let rows_of_a = shape.m() as f64 / f64::from(grid.tiles_m);
+        let rows_of_b = shape.n() as f64 / f64::from(grid.tiles_n * kernel.cluster);
+        let tiles = f64::from(grid.tiles()) * f64::from(grid.products_per_launch());
+        let bytes = |rows: f64| tiles * rows * steps * f64::from(loaded_bytes(kernel));
+        // Each part has rows of its own.
+        let element_bytes = kernel.operand_dtype().size_bytes();
+        let taken = kernel.taken(shape).unwrap_or(*shape);
+        let is_tma = kernel.loads == Loads::Tma;
+        let straddling = |operand, rows| {
+            let ld_bytes = taken.extents(operand).2 as f64 * f64::from(element_bytes);
+            if is_tma && ld_bytes % LINE_BYTES != 0.0 {
+                bytes(rows)
+            } else {
+                0.0
+            }
+        };
+        let [a_is_k, b_is_k] = shape.majors().map(|major| major.is_k());
+        let is_short = |elems: usize| (elems as f64) * f64::from(element_bytes) < LINE_BYTES;
+        Self {
+            bytes: bytes(rows_of_a + rows_of_b),
+            straddling_bytes: straddling(Operand::A, rows_of_a) + straddling(Operand::B, rows_of_b),
+            is_narrow: is_tma && (!b_is_k && is_short(shape.n()) || !a_is_k && is_short(shape.m())),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "terms/tests.rs"]
+mod tests;

@@ -1,0 +1,177 @@
+use super::*;
+use tilewright_contract::{DType, Family, KERNELS};
+
+fn h200() -> (&'static Architecture, &'static GpuModel) {
+    let arch = cuda_arch::find("sm_90").expect("in the table");
+    (arch, GpuModel::find("H200").expect("in the table"))
+}
+
+/// A kernel's own terms and the shared ones, by name.
+fn terms_of(kernel: Kernel, splits: u32, shape: &GemmShape) -> impl Fn(&str) -> f64 + use<> {
+    let (arch, gpu) = h200();
+    let terms = Terms::of(&Work { kernel, splits }, shape, arch, gpu, arch).expect("fits");
+    move |name| {
+        let own = KERNEL_TERMS.iter().zip(terms.kernel);
+        let mut all = own.chain(SHARED_TERMS.iter().zip(terms.shared));
+        all.find(|(of, _)| **of == name).expect("a term").1
+    }
+}
+
+fn load(kernel: &Kernel, shape: &GemmShape, splits: u32, resident: u32, sms: u32) -> Option<Load> {
+    let grid = Grid::of_kernel(shape, kernel, splits, Some(resident * sms)).expect("small");
+    Load::of(kernel, &grid, resident, sms, h200().0)
+}
+
+fn simt(symbol: &str) -> Kernel {
+    *Kernel::named(symbol).expect("in the table")
+}
+
+#[test]
+fn a_load_is_that_of_the_busiest_sm() {
+    let shape = GemmShape::packed(100, 100, 20).expect("valid");
+    // 7 x 7 tiles of 16 on 10 SMs: 5 on the busiest, 2 at once.
+    let kernel = Kernel::find(Family::TILED_DYNAMIC, DType::F32, 16).expect("exists");
+    let of = |splits| load(&kernel, &shape, splits, 2, 10).expect("not empty");
+    let expected = Load {
+        tiles: 5,
+        rounds: 3,
+        issued: 5.0,
+        mean: 4.9,
+    };
+    assert_eq!(of(1), expected);
+    assert_eq!((of(2).tiles, of(2).rounds), (10, 5));
+    let empty = GemmShape::packed(0, 300, 100).expect("valid");
+    assert_eq!(load(&kernel, &empty, 1, 2, 4), None);
+}
+
+#[test]
+fn ctas_of_two_warps_fill_four_subpartitions_in_pairs() {
+    let kernel = simt("simt_nn4_64x64_f32");
+    assert_eq!(kernel.threads(), 64);
+    // On one SM that holds six.
+    let issued = |tiles: usize| {
+        let shape = GemmShape::packed(64 * tiles, 64, 64).expect("valid");
+        load(&kernel, &shape, 1, 6, 1).expect("not empty").issued
+    };
+    for (tiles, expected) in [(1, 2.0), (2, 2.0), (3, 4.0), (5, 6.0), (6, 6.0), (7, 8.0), (12, 12.0)] {
+        assert!(
+            (issued(tiles) - expected).abs() < 1e-12,
+            "{tiles} tiles: {}",
+            issued(tiles)
+        );
+    }
+}
+
+#[test]
+fn persistent_ctas_have_the_tiles_of_the_slowest() {
+    let kernel = Kernel::find(Family::WGMMA, DType::F16, 64).expect("in the table");
+    // 5 x 5 tiles of 64, two CTAs on each of 4 SMs: 8 CTAs, of which one has 4 tiles, and so has its neighbor for all
+    // we know.
+    let shape = GemmShape::packed(300, 300, 100).expect("valid");
+    let of = |sms| load(&kernel, &shape, 1, 2, sms).expect("not empty");
+    assert_eq!((of(4).tiles, of(4).rounds), (8, 4));
+    // With room for all, one each.
+    assert_eq!(of(100).tiles, 1);
+}
+
+#[test]
+fn operands_that_are_copied_cost_their_copies_and_their_bytes() {
+    let kernel = Kernel::find(Family::WGMMA, DType::F16, 128).expect("in the table");
+    let byte_us = 1e6 / h200().1.dram_bytes_per_second as f64;
+    // 1001 rows of 1001 elements are read, of 1024 written.
+    let one = f64::from(1001 * (1001 + 1024) * 2) * byte_us;
+    for (lds, copies) in [
+        ([1008, 1016], 0.0),
+        ([1001, 1008], 1.0),
+        ([1008, 1003], 1.0),
+        ([1001, 1001], 2.0),
+    ] {
+        let shape = GemmShape::packed(1001, 1001, 1001).and_then(|shape| shape.with_operand_lds(lds));
+        let of = terms_of(kernel, 1, &shape.expect("valid"));
+        assert_eq!(of("copy"), copies, "{lds:?}");
+        assert!(
+            (of("copied") - copies * one).abs() < 1e-9,
+            "{lds:?}: {} us",
+            of("copied")
+        );
+    }
+}
+
+#[test]
+fn operands_that_are_split_count_in_parts() {
+    let split = *Kernel::named("wgmma_bf16x6_nn_128x128_f32").expect("in the table");
+    let whole = Kernel::find(Family::WGMMA, DType::Bf16, 128).expect("in the table");
+    let shape = GemmShape::packed(1024, 1024, 1024).expect("valid");
+    let (split, whole) = (terms_of(split, 1, &shape), terms_of(whole, 1, &shape));
+    assert_eq!((split("copy"), whole("copy")), (2.0, 0.0), "A and B, whatever their rows");
+    assert!((split("operands") / whole("operands") - 3.0).abs() < 1e-9);
+    assert!((split("c") / whole("c") - 2.0).abs() < 1e-9, "C is of f32");
+}
+
+#[test]
+fn a_split_costs_its_reduction() {
+    let kernel = simt("simt_nn4_64x64_f32");
+    let shape = GemmShape::packed(64, 64, 4096).expect("valid");
+    let (whole, split) = (terms_of(kernel, 1, &shape), terms_of(kernel, 16, &shape));
+    for name in ["split", "level", "slot", "slot-element", "workspace", "split-element"] {
+        assert_eq!(whole(name), 0.0, "{name}");
+        assert!(split(name) > 0.0, "{name}");
+    }
+    assert_eq!((split("level"), split("slot")), (2.0, 10.0));
+    assert!(split("latency") < whole("latency"));
+    assert_eq!(split("loads"), whole("loads"), "nothing is loaded twice");
+}
+
+#[test]
+fn rows_that_straddle_lines_and_narrow_ones_count_with_tma_alone() {
+    let shape = |n| GemmShape::packed(512, n, 512).expect("valid");
+    let wgmma = Kernel::find(Family::WGMMA, DType::F16, 64).expect("in the table");
+    for (n, is_straddling, is_narrow) in [(512, false, false), (520, true, false), (32, true, true)] {
+        let of = terms_of(wgmma, 1, &shape(n));
+        assert_eq!(
+            (of("straddling") > 0.0, of("narrow") > 0.0),
+            (is_straddling, is_narrow),
+            "{n}"
+        );
+        let of = terms_of(simt("simt_nn4_64x64_f32"), 1, &shape(n));
+        assert_eq!((of("straddling"), of("narrow")), (0.0, 0.0));
+    }
+}
+
+#[test]
+fn launches_of_a_batch_are_counted_as_often_as_they_are_made() {
+    let kernel = simt("simt_nn4_64x64_f32");
+    let of = |batch| {
+        let shape = GemmShape::packed(64, 64, 64).and_then(|shape| shape.with_packed_batch(batch));
+        terms_of(kernel, 1, &shape.expect("valid"))
+    };
+    // A grid holds 65535 products along y.
+    let (one, two) = (of(65_535), of(2 * 65_535));
+    assert_eq!((one("launch"), two("launch")), (1.0, 2.0));
+    assert_eq!(two("work"), 2.0 * one("work"));
+}
+
+#[test]
+fn no_term_is_negative_and_larger_devices_have_smaller_ones() {
+    let (arch, gpu) = h200();
+    let shape = GemmShape::packed(2000, 1504, 704).expect("valid");
+    let mut larger = gpu.clone();
+    larger.sms *= 2;
+    larger.clock_khz *= 2;
+    for kernel in KERNELS
+        .iter()
+        .filter(|kernel| kernel.family.is_automatic() && kernel.taken(&shape).is_some())
+    {
+        let of = |gpu| {
+            let work = Work {
+                kernel: kernel.with_every_tile().next().expect("it has one"),
+                splits: 1,
+            };
+            let terms = Terms::of(&work, &shape, arch, gpu, arch).expect("fits");
+            terms.kernel.into_iter().chain(terms.shared).collect::<Vec<_>>()
+        };
+        for (term, on_larger) in of(gpu).into_iter().zip(of(&larger)) {
+            assert!(0.0 <= on_larger && on_larger <= term, "{}", kernel.symbol);
+        }
+    }
+}

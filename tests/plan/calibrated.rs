@@ -1,0 +1,44 @@
+//! The cost model against the times that it was fitted to.
+
+use tilewright::DType;
+use tilewright::dispatch::Speeds;
+use tilewright_harness::calibration::{Choice, Filed, PRUNED_ABOVE, Quality};
+
+fn filed() -> Filed {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/results/h200-calibration.json");
+    let text = std::fs::read_to_string(file).expect("it is filed");
+    serde_json::from_str(&text).expect("a calibration")
+}
+
+/// `gpu_pick` leaves out what is expected to be slower by this factor. The margin is for shapes that were not timed.
+#[test]
+fn the_fastest_candidate_is_never_expected_to_be_near_the_factor_of_pruning() {
+    let (filed, speeds) = (filed(), Speeds::default());
+    let machine = filed.machine().expect("a known device");
+    let limit = PRUNED_ABOVE.powf(0.75);
+    for row in &filed.rows {
+        let choice = Choice::of(row, &machine, &speeds).expect("valid").expect("priced");
+        let over = choice.fastest_over_least;
+        assert!(
+            over < limit,
+            "{} x {} x {}: {over}, {:?}",
+            row.m,
+            row.n,
+            row.k,
+            choice.fastest
+        );
+    }
+}
+
+#[test]
+fn most_choices_are_within_a_twentieth_of_the_fastest() {
+    let (filed, speeds) = (filed(), Speeds::default());
+    let machine = filed.machine().expect("a known device");
+    for dtype in DType::ALL {
+        let rows = filed.rows.iter().filter(|row| row.is_of(dtype));
+        let choice = |row| Choice::of(row, &machine, &speeds).expect("valid").expect("priced");
+        let quality = Quality::of(&rows.map(|row| choice(row).over_best()).collect::<Vec<_>>()).expect("rows");
+        let share = quality.within as f64 / quality.rows as f64;
+        assert!(share > 0.85 && quality.mean < 1.02, "{dtype}: {quality}");
+    }
+}
