@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
-use tilewright_contract::{Bytes, CopyKind, KERNELS, Kernel, Loads, Major, MmaPath, Operands, PadRows, lessons};
+use tilewright_contract::{
+    Bytes, CopyKind, KERNELS, Kernel, Loads, Major, MmaPath, Operands, PadRows, Precision, lessons,
+};
 
 /// The entry points that a level has.
 fn kernels(level: &Level) -> impl Iterator<Item = &'static Kernel> + use<'_> {
@@ -174,18 +176,26 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
         kernels += 1;
         let case = format!("{} {}", level.arch, kernel.symbol);
         let (n, cluster) = (kernel.tile.n, kernel.cluster);
-        let dtype = kernel.operand_dtype();
+        // Of the tile that is computed, which may be one of the transpose.
+        let n = if kernel.is_transposed { kernel.tile.m } else { n };
+        let types = match kernel.precision {
+            Precision::Tf32 => "k8.f32.tf32.tf32".to_owned(),
+            _ => format!("k16.f32.{0}.{0}", kernel.operand_dtype()),
+        };
         // Each with the bits for MN-major operands (PTX ISA, "wgmma.mma_async": imm-trans-a, imm-trans-b).
         let bits = majors.map(|major| u32::from(major == Major::Mn));
-        let product = format!("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{dtype}.{dtype} {{");
+        let product = format!("wgmma.mma_async.sync.aligned.m64n{n}{types} {{");
         let products: Vec<_> = text.lines().filter(|line| line.contains("wgmma.mma_async")).collect();
-        // 64 elements along K in 16s.
+        // 128 bytes along K in 32s.
         assert!(
             products.len() >= 4 && products.len().is_multiple_of(4),
             "{case}: {}",
             products.len()
         );
-        let end = format!(", 1, 1, {}, {}; }}", bits[0], bits[1]);
+        let end = match kernel.precision {
+            Precision::Tf32 => ", 1, 1; }".to_owned(),
+            _ => format!(", 1, 1, {}, {}; }}", bits[0], bits[1]),
+        };
         assert!(
             products
                 .iter()
@@ -215,7 +225,7 @@ fn kernels_with_wgmma_have_the_instructions_of_their_tile() {
             assert!(!has(other), "{case}: {other}");
         }
     }
-    assert_eq!(kernels, 73);
+    assert_eq!(kernels, 76);
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod support;
 use cuda_sim::Schedule;
 use support::Ask;
 use tilewright::{Factors, GemmShape, KERNELS, Kernel, Operand};
-use tilewright_contract::{Loads, Schedule as TileSchedule, WgmmaTile};
+use tilewright_contract::{Loads, Schedule as TileSchedule};
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
 const SCALED: Factors = Factors { alpha: -1.5, beta: 0.5 };
@@ -119,7 +119,7 @@ fn more_steps_than_stages_under_every_schedule() {
     for kernel in first_of_tiles() {
         let steps = 2 * kernel.smem.stages as usize + 1;
         // A row of two CTAs of a cluster.
-        let extents = [9, 8, steps * WgmmaTile::K as usize - 3];
+        let extents = [9, 8, steps * kernel.tile.k as usize - 3];
         let ask = Ask {
             schedule: Schedule::All,
             ..Ask::of(kernel)
@@ -155,8 +155,12 @@ fn persistent_ctas_compute_tile_after_tile() {
     let persistent = first_of_tiles().into_iter().filter(|kernel| kernel.is_persistent());
     let mut run = 0;
     for kernel in persistent {
-        // Five tiles, and of a cluster one more below C, on one SM.
-        let extents = [4 * kernel.tile.m as usize + 3, 8, 65];
+        // Five tiles, and of a cluster one more outside C, on one SM.
+        let extents = if kernel.is_transposed {
+            [8, 4 * kernel.tile.n as usize + 3, 65]
+        } else {
+            [4 * kernel.tile.m as usize + 3, 8, 65]
+        };
         let ask = Ask {
             sms: 1,
             ..Ask::of(kernel)
@@ -165,7 +169,7 @@ fn persistent_ctas_compute_tile_after_tile() {
         assert!(report.blocks < 5, "{}: {} CTAs", kernel.symbol, report.blocks);
         run += 1;
     }
-    assert_eq!(run, 8);
+    assert_eq!(run, 10);
 }
 
 #[test]
@@ -185,7 +189,7 @@ fn warpgroups_take_turns() {
             (3, 1, 5),
         ] {
             let columns = (tiles - 1) * kernel.tile.n + 16 + more;
-            let extents = [5, columns as usize, (steps * WgmmaTile::K) as usize - 3];
+            let extents = [5, columns as usize, (steps * kernel.tile.k) as usize - 3];
             for factors in [PRODUCT, SCALED] {
                 let ask = Ask {
                     factors,
@@ -222,7 +226,7 @@ fn splits_of_k_are_reduced() {
             let extents = [
                 (kernel.tile.m as usize).min(20),
                 24,
-                WgmmaTile::K as usize * ask.splits as usize - 5,
+                kernel.tile.k as usize * ask.splits as usize - 5,
             ];
             let shape = shape(kernel, extents, 0);
             assert_eq!(ask.plan(&shape).summary().splits, ask.splits);

@@ -53,11 +53,22 @@ fn sampled_rows() -> impl Iterator<Item = usize> {
     (0..SAMPLED_ROWS).map(move |at| at * part + at * 7 % part)
 }
 
-/// What is compared: a name, and the family of ours, or none for cuBLAS.
-const PRODUCTS: [(&str, Option<Family>); 3] = [
-    (Precision::EmulatedF32.name(), Some(Family::WGMMA_BF16X6)),
-    (Precision::Ieee.name(), Some(Family::SIMT)),
-    ("cuBLAS SGEMM", None),
+/// Who computes a product.
+#[derive(Clone, Copy)]
+enum By {
+    /// A family of ours.
+    Ours(Family),
+    /// cuBLAS, in the precision in which it is compared with a subject.
+    Cublas(Subject),
+}
+
+/// What is compared.
+const PRODUCTS: [(&str, By); 5] = [
+    (Precision::EmulatedF32.name(), By::Ours(Family::WGMMA_BF16X6)),
+    (Precision::Ieee.name(), By::Ours(Family::SIMT)),
+    ("cuBLAS SGEMM", By::Cublas(Subject::Auto)),
+    (Precision::Tf32.name(), By::Ours(Family::WGMMA_TF32)),
+    ("cuBLAS TF32", By::Cublas(Subject::Family(Family::WGMMA_TF32))),
 ];
 
 /// A table as the results page shows it.
@@ -222,10 +233,10 @@ fn measured(
     let reference = Reference::of(case.k, &a, &b);
     let (on_a, on_b) = (gpu.upload(&a)?, gpu.upload(&b)?);
     let mut all = Vec::new();
-    for (name, family) in PRODUCTS {
+    for (name, by) in PRODUCTS {
         let mut on_c = gpu.upload(&vec![f32::NAN; EXTENT * EXTENT])?;
-        match family {
-            Some(family) => {
+        match by {
+            By::Ours(family) => {
                 let policy = Policy {
                     family: Some(family),
                     ..Policy::default()
@@ -235,8 +246,8 @@ fn measured(
                 digests.extend(digest::of_kernel(symbol, gpu.level().arch).map(|digest| (symbol.to_owned(), digest)));
                 gpu.launch(&plan, &Gemm::new(shape), &on_a, &on_b, &mut on_c)?;
             }
-            None => {
-                let product = cublas.product(&row)?;
+            By::Cublas(subject) => {
+                let product = cublas.product(&Row { subject, ..row.clone() })?;
                 let (algorithms, _) = product.algorithms();
                 product.launch(&algorithms[0], &on_a, &on_b, &mut on_c)?;
             }

@@ -21,7 +21,7 @@ pub struct Choice {
     /// Tile width in elements; without it, the best that fits
     #[arg(long, value_name = "W")]
     tile: Option<u32>,
-    /// The least precise arithmetic of f32 that is allowed: ieee, or emulated-f32 by bf16 tensor cores
+    /// The least precise arithmetic of f32 that is allowed: ieee, emulated-f32 by bf16 tensor cores, or tf32
     #[arg(long, value_name = "NAME", default_value_t = Precision::Ieee)]
     precision: Precision,
     /// Shared memory that a block must not exceed

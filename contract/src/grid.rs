@@ -17,9 +17,9 @@ pub(crate) const MAX_ROWS: u32 = 65_535;
 /// tiles follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
-    /// Tiles along the rows of C (M); with clusters a multiple of their CTAs; the last tiles may be below C.
+    /// Tiles along the rows of C (M); with clusters along M a multiple of their CTAs; the last tiles may be below C.
     pub tiles_m: u32,
-    /// Tiles along the columns of C (N).
+    /// Tiles along the columns of C (N); the same with clusters along N.
     pub tiles_n: u32,
     /// Splits of K, each with CTAs of its own.
     pub splits: u32,
@@ -96,9 +96,15 @@ impl Grid {
             true => (group_tiles(rows, batch.count, kernel.tile.m), 1),
             false => (rows.div_ceil(kernel.tile.m), batch.count),
         };
+        let tiles_n = (shape.n() as u32).div_ceil(kernel.tile.n);
+        let (tiles_m, tiles_n) = if kernel.is_transposed {
+            (tiles_m, tiles_n.next_multiple_of(cluster))
+        } else {
+            (tiles_m.next_multiple_of(cluster), tiles_n)
+        };
         Self {
-            tiles_m: tiles_m.next_multiple_of(cluster),
-            tiles_n: (shape.n() as u32).div_ceil(kernel.tile.n),
+            tiles_m,
+            tiles_n,
             splits,
             batch,
             most,

@@ -48,8 +48,10 @@ pub struct Kernel {
     pub max_threads: Option<u32>,
     /// Of the CTA's warps those that only load (warp specialization).
     pub producer_warps: u32,
-    /// CTAs of a cluster, neighbors along M; 1 without clusters.
+    /// CTAs of a cluster, neighbors along M, or along N if it [is transposed](Self::is_transposed); 1 without clusters.
     pub cluster: u32,
+    /// Whether it computes the transpose of C, from those of B and A.
+    pub is_transposed: bool,
     /// The tiles of a CTA.
     pub schedule: Schedule,
     /// The MMA instructions.
@@ -94,6 +96,7 @@ impl Kernel {
             max_threads: Some(threads),
             producer_warps: 0,
             cluster: 1,
+            is_transposed: false,
             schedule: Schedule::OneTilePerCta,
             mma: MmaPath::Simt,
             loads: Loads::Threads,
@@ -175,7 +178,7 @@ impl Kernel {
     pub const fn copy_kind(&self) -> CopyKind {
         match self.precision {
             Precision::EmulatedF32 => CopyKind::Split,
-            Precision::Ieee => CopyKind::Pad,
+            Precision::Tf32 | Precision::Ieee => CopyKind::Pad,
         }
     }
 
@@ -332,7 +335,7 @@ impl Kernel {
     }
 
     /// Rows of the boxes that the tensor maps of A, B and C load or store, for a product with `m` rows and `n` columns.
-    /// Those of A and B have 64 columns, those of C [`EpilogueBuffers::n`](crate::EpilogueBuffers).
+    /// Those of A and B have 128 bytes a row, those of C [`EpilogueBuffers::n`](crate::EpilogueBuffers).
     pub fn box_rows(&self, extents: [u32; 2]) -> [u32; 3] {
         let extents = if self.supports.trimmed_boxes {
             extents
@@ -340,7 +343,7 @@ impl Kernel {
             [self.tile.m, self.tile.n]
         };
         match self.operands {
-            Operands::Matrices(majors) => wgmma::box_rows([self.tile.m, self.tile.n], self.cluster, majors, extents),
+            Operands::Matrices(majors) => wgmma::box_rows(self, majors, extents),
             Operands::MatrixAndVector(_) => [0; 3],
         }
     }
@@ -432,7 +435,8 @@ mod tests {
                     } else {
                         let copied = packed.with_operand_lds(taken).expect("valid");
                         let is_of_layout = kernel.operands == Operands::Matrices(Major::of_both(transpose));
-                        (kernel.alignment.residue && is_of_layout).then_some(copied)
+                        let is_padded = kernel.alignment.residue && kernel.precision == Precision::Ieee;
+                        (is_padded && is_of_layout).then_some(copied)
                     };
                     assert_eq!(kernel.taken(&shape), expected, "{} {lds:?}", kernel.symbol);
                 }

@@ -8,6 +8,9 @@ use core::str::FromStr;
 /// Other types have one arithmetic each, that of [`Ieee`](Self::Ieee).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Precision {
+    /// f32 from tensor cores that round each element to tf32: 11 significant bits, the exponents of f32. Sums are f32.
+    /// There is no kernel of it for A transposed and B not.
+    Tf32,
     /// f32 from tensor cores: each element is the sum of three bf16, and a product that of the six pairs of parts that
     /// matter (the others are below 2^-26 of it). Sums are f32. Errors are those of f32; what differs is the range: an
     /// infinity becomes NaN, and of numbers below 2^-110 the last bits are lost.
@@ -19,11 +22,12 @@ pub enum Precision {
 
 impl Precision {
     /// Every precision, the least precise first.
-    pub const ALL: [Self; 2] = [Self::EmulatedF32, Self::Ieee];
+    pub const ALL: [Self; 3] = [Self::Tf32, Self::EmulatedF32, Self::Ieee];
 
-    /// The name on the command line and in reports: `emulated-f32` or `ieee`.
+    /// The name on the command line and in reports: `tf32`, `emulated-f32` or `ieee`.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Tf32 => "tf32",
             Self::EmulatedF32 => "emulated-f32",
             Self::Ieee => "ieee",
         }
@@ -33,6 +37,9 @@ impl Precision {
     /// terms' magnitudes. Tensor cores truncate, which counts twice; what they add up at once is one k-tile.
     pub const fn more_roundings(self) -> u32 {
         match self {
+            // A rounding is up to 2^-10 of an element where hardware truncates, half of that where it rounds to
+            // nearest; two elements make a product. The last term is what tensor cores lose when they add.
+            Self::Tf32 => (2 << 14) + 16,
             Self::EmulatedF32 => 16,
             Self::Ieee => 0,
         }
@@ -53,6 +60,6 @@ impl FromStr for Precision {
         Self::ALL
             .into_iter()
             .find(|precision| precision.name() == name)
-            .ok_or("unknown precision; known: ieee, emulated-f32")
+            .ok_or("unknown precision; known: ieee, emulated-f32, tf32")
     }
 }

@@ -1,7 +1,7 @@
 //! The tensor maps of a product: what they say of its matrices, for the driver and for the simulator.
 
 use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
-use tilewright_contract::{DType, GemmShape, Kernel, Operand, WgmmaTile};
+use tilewright_contract::{DType, GemmShape, Kernel, Operand, Precision, WgmmaTile};
 
 use crate::error::{Error, Result};
 
@@ -12,12 +12,13 @@ const UNIT: u64 = 16;
 /// of A, B and C of the first of them. Maps for kernels that take batches or groups have a third dimension, that of the
 /// products, or of the one matrix that all of them share.
 ///
-/// Where C is not aligned as a map asks for, the third is A's: the kernel sees from C and its leading dimension that it
-/// has to store without. Of operands that are split, A and B are the parts, which count as matrices.
+/// Where C is not aligned as a map asks for, or is stored without, the third is A's: the kernel sees from C and its
+/// leading dimension that it has to store without. Of operands that are split, A and B are the parts, which count as
+/// matrices.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an address or a leading dimension of A or B that no tensor map can have, with the
-/// numbers, or for elements that are not of 16 bits; those of `encode`.
+/// numbers, or for elements that these kernels do not take; those of `encode`.
 pub(crate) fn maps(
     kernel: &Kernel,
     shape: &GemmShape,
@@ -28,9 +29,10 @@ pub(crate) fn maps(
     let element = match kernel.operand_dtype() {
         DType::F16 => TensorElement::F16,
         DType::Bf16 => TensorElement::Bf16,
+        DType::F32 if kernel.precision == Precision::Tf32 => TensorElement::Tf32,
         DType::F32 | DType::F64 => {
             return Err(Error::InvalidArgument(format!(
-                "kernels with tensor maps take f16 and bf16, not {}",
+                "kernels with tensor maps of this precision take f16 and bf16, not {}",
                 kernel.dtype
             )));
         }
@@ -44,7 +46,7 @@ pub(crate) fn maps(
         .map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
     let of_operand = |operand, box_rows: u32| {
         let box_columns = match operand {
-            Operand::A | Operand::B => WgmmaTile::SWIZZLE_ATOM,
+            Operand::A | Operand::B => WgmmaTile::ROW_BYTES / element.bytes() as u32,
             Operand::C => c_columns,
         };
         let (rows, columns, ld) = shape.extents(operand);
@@ -84,7 +86,7 @@ pub(crate) fn maps(
             planes: (kernel.supports.batch || kernel.supports.groups).then_some(planes),
             box_extents: [box_columns, box_rows.max(1)],
             element,
-            swizzle: if box_columns == WgmmaTile::SWIZZLE_ATOM {
+            swizzle: if box_columns * element.bytes() as u32 == WgmmaTile::ROW_BYTES {
                 TensorSwizzle::Bytes128
             } else {
                 TensorSwizzle::None
@@ -101,8 +103,7 @@ pub(crate) fn maps(
     let of_c = of_operand(Operand::C, rows[2]);
     let strides = [of_c.stride_bytes, of_c.planes.map_or(0, |planes| planes.stride_bytes)];
     let is_aligned = of_c.address.is_multiple_of(UNIT) && strides.iter().all(|stride| stride.is_multiple_of(UNIT));
-    // C of split operands is of f32, and stored without.
-    let c = if is_aligned && parts == 1 {
+    let c = if is_aligned && kernel.supports.tma_store {
         map(Operand::C, rows[2])?
     } else {
         a
@@ -212,7 +213,7 @@ mod tests {
                 DType::F32,
                 shape(8),
                 ADDRESSES,
-                "kernels with tensor maps take f16 and bf16, not f32",
+                "kernels with tensor maps of this precision take f16 and bf16, not f32",
             ),
         ] {
             let error = encoded(dtype, shape, addresses).expect_err(message);

@@ -14,6 +14,8 @@ mod cluster;
 mod copy;
 #[path = "hopper_kernels/src/product.rs"]
 mod product;
+#[path = "hopper_kernels/src/tf32.rs"]
+mod tf32;
 
 /// A matrix of so many columns and rows, without padding, in boxes.
 fn map<T: bytemuck::Pod>(
@@ -128,6 +130,47 @@ fn products_with_128_columns() {
 fn products_with_256_columns() {
     check::<bf16>(product::product_256_k, 256, false, Schedule::Forward);
     check::<bf16>(product::product_256_n, 256, true, Schedule::Forward);
+}
+
+#[test]
+fn products_of_tf32_with_a_in_shared_memory_or_from_registers() {
+    let b = |k: u32, column: u32| integer(k + 3, column);
+    // More bits than tf32 has: loads round these to the integers.
+    let noise = |value: f32| f32::from_bits(value.to_bits() + if value == 0.0 { 0 } else { 0xfff });
+    let matrix = |columns: u32, element: &dyn Fn(u32, u32) -> f32| {
+        let elements = (0..64 * 32).map(|i| noise(element(i / columns, i % columns)));
+        GlobalBuffer::from_slice(&elements.collect::<Vec<_>>())
+    };
+    type Kernel = unsafe fn(&TensorMap, &TensorMap, *mut f32);
+    let kernels: [(Kernel, bool); 2] = [(tf32::product_tf32, false), (tf32::product_tf32_fragment, true)];
+    for (kernel, a_is_m_major) in kernels {
+        let a_on = if a_is_m_major {
+            matrix(64, &|k, row| integer(row, k))
+        } else {
+            matrix(32, &integer)
+        };
+        let b_on = matrix(32, &|column, k| b(k, column));
+        let c_on = GlobalBuffer::<f32>::uninit(64 * 64);
+        let (extents, box_extents) = if a_is_m_major {
+            ([64, 32], [32, 32])
+        } else {
+            ([32, 64], [32, 64])
+        };
+        let element = TensorElement::Tf32;
+        let a_map = map(&a_on, element, extents, box_extents, TensorSwizzle::Bytes128);
+        let b_map = map(&b_on, element, [32, 64], [32, 64], TensorSwizzle::Bytes128);
+        let launch = Launch::new(1, 128)
+            .dynamic_shared_bytes(tf32::DYNAMIC_BYTES)
+            .schedule(Schedule::All);
+        // SAFETY: the maps and the launch are what the kernel asks for.
+        let report = launch.run(|| unsafe { kernel(&a_map, &b_map, c_on.as_mut_ptr()) });
+        report.assert_clean();
+        for (i, found) in c_on.to_vec().into_iter().enumerate() {
+            let (row, column) = (i as u32 / 64, i as u32 % 64);
+            let expected: f32 = (0..32).map(|k| integer(row, k) * b(k, column)).sum();
+            assert_eq!(found, expected, "{row}, {column}, A M-major: {a_is_m_major}");
+        }
+    }
 }
 
 #[test]

@@ -123,6 +123,24 @@ fn every_instruction_is_there() {
     }
 }
 
+#[test]
+fn tf32_takes_a_from_shared_memory_or_registers() {
+    for (name, a) in [("product_tf32", "%rd"), ("product_tf32_fragment", "{%r")] {
+        let products: Vec<_> = kernel(name)
+            .lines()
+            .filter(|line| line.contains("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"))
+            .collect();
+        assert_eq!(products.len(), 4, "{name}");
+        for product in products {
+            let operands = product.split("}, ").nth(1).expect("accumulators come first");
+            assert!(
+                operands.starts_with(a) && product.ends_with(", accumulate, 1, 1; }"),
+                "{name}: {product}"
+            );
+        }
+    }
+}
+
 /// No serialised products (C7510, C7511, C7514), no injected waits (C7517, C7519), no ignored setmaxnreg, no stack.
 #[test]
 fn ptxas_has_nothing_to_say() {
@@ -135,7 +153,7 @@ fn ptxas_has_nothing_to_say() {
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("warning") && !said.contains("(C7"), "{said}");
     let frames: Vec<_> = said.lines().filter(|line| line.contains("stack frame")).collect();
-    assert_eq!(frames.len(), 11, "{said}");
+    assert_eq!(frames.len(), 13, "{said}");
     let none = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     assert!(frames.iter().all(|frame| frame.trim() == none), "{said}");
 }

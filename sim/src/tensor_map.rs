@@ -18,6 +18,8 @@ pub enum TensorElement {
     Bf16,
     /// binary32.
     F32,
+    /// binary32, of which loads round each element to the nearest tf32: its lowest 13 bits are 0 in shared memory.
+    Tf32,
 }
 
 impl TensorElement {
@@ -25,8 +27,20 @@ impl TensorElement {
     pub const fn bytes(self) -> u64 {
         match self {
             Self::F16 | Self::Bf16 => 2,
-            Self::F32 => 4,
+            Self::F32 | Self::Tf32 => 4,
         }
+    }
+
+    /// What a load makes of the 4 bytes of an element.
+    ///
+    /// How the hardware rounds a number that is halfway between two tf32 is not documented; here as `cvt.rna.tf32.f32`,
+    /// away from zero.
+    pub(crate) fn loaded(self, element: [u8; 4]) -> [u8; 4] {
+        let value = f32::from_le_bytes(element);
+        if self != Self::Tf32 || value.is_nan() {
+            return element;
+        }
+        (value.to_bits().wrapping_add(0x1000) & !0x1fff).to_le_bytes()
     }
 }
 
@@ -265,7 +279,8 @@ impl TensorMapParts {
             element: match element {
                 0 => TensorElement::F16,
                 1 => TensorElement::Bf16,
-                _ => TensorElement::F32,
+                2 => TensorElement::F32,
+                _ => TensorElement::Tf32,
             },
             swizzle: match swizzle {
                 0 => TensorSwizzle::None,
@@ -295,8 +310,31 @@ mod tests {
     }
 
     #[test]
+    fn loads_round_to_the_nearest_tf32() {
+        let loaded = |element: TensorElement, bits: u32| u32::from_le_bytes(element.loaded(bits.to_le_bytes()));
+        for (bits, rounded) in [
+            (0x3f80_0fff, 0x3f80_0000),
+            (0x3f80_1000, 0x3f80_2000),
+            (0xbf80_3000, 0xbf80_4000),
+            (0x3fff_ffff, 0x4000_0000),
+            (0x7f7f_ffff, 0x7f80_0000),
+            (0x7f80_0000, 0x7f80_0000),
+            (0x7fff_ffff, 0x7fff_ffff),
+            (0x0000_1000, 0x0000_2000),
+        ] {
+            assert_eq!(loaded(TensorElement::Tf32, bits), rounded, "{bits:#x}");
+            assert_eq!(loaded(TensorElement::F32, bits), bits);
+        }
+    }
+
+    #[test]
     fn what_is_encoded_is_decoded() {
-        for element in [TensorElement::F16, TensorElement::Bf16, TensorElement::F32] {
+        for element in [
+            TensorElement::F16,
+            TensorElement::Bf16,
+            TensorElement::F32,
+            TensorElement::Tf32,
+        ] {
             for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
                 // The last two are interleaved: a matrix begins within the rows of another.
                 for planes in [None, planes(5, 2800), planes(1 << 32, 16), planes(2, 208)] {

@@ -13,13 +13,40 @@ pub enum WgmmaElement {
     F16,
     /// bfloat16.
     Bf16,
+    /// tf32, in 32 bits, of which the lowest 13 are ignored.
+    Tf32,
 }
 
-/// One `wgmma.mma_async` of shape 64 x N x 16 with both operands in shared memory.
+impl WgmmaElement {
+    /// Bytes of an element.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::Tf32 => 4,
+        }
+    }
+
+    /// Extent of one instruction along K: 32 bytes.
+    pub const fn k(self) -> u32 {
+        32 / self.bytes()
+    }
+}
+
+/// Where a `wgmma` has its A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandA {
+    /// In shared memory: the matrix descriptor.
+    Shared(u64),
+    /// In registers, of tf32: the thread's elements, those of rows r and r + 8 (r = 16 w + g of warp w and lane 4 g +
+    /// p) of column p, then of column p + 4.
+    Registers([u32; 4]),
+}
+
+/// One `wgmma.mma_async` of shape 64 x N x 16, or of tf32 64 x N x 8, with B in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MmaAsync {
-    /// The matrix descriptor of A.
-    pub a: u64,
+    /// A.
+    pub a: OperandA,
     /// The matrix descriptor of B.
     pub b: u64,
     /// N: columns of B and of the accumulators.
@@ -32,6 +59,29 @@ pub struct MmaAsync {
     pub b_is_mn_major: bool,
     /// Whether the product is added to the accumulators instead of replacing them.
     pub accumulate: bool,
+}
+
+impl MmaAsync {
+    /// Of tf32, whose operands in shared memory are K-major, added to the accumulators.
+    pub const fn tf32(a: OperandA, b: u64, columns: u32) -> Self {
+        Self {
+            a,
+            b,
+            columns,
+            element: WgmmaElement::Tf32,
+            a_is_mn_major: false,
+            b_is_mn_major: false,
+            accumulate: true,
+        }
+    }
+
+    /// Whether threads that execute the two execute one instruction: the operands agree, but for registers.
+    pub(crate) fn agrees(&self, other: &Self) -> bool {
+        match (self.a, other.a) {
+            (OperandA::Registers(_), OperandA::Registers(_)) => *self == Self { a: self.a, ..*other },
+            _ => self == other,
+        }
+    }
 }
 
 /// Row and column of accumulator `index` of `thread`, which is 0 to 127 in the warpgroup.

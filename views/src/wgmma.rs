@@ -6,7 +6,7 @@ use cuda_sim::wgmma;
 use crate::Shared;
 
 pub use cuda_sim::wgmma::{
-    MmaAsync, WgmmaElement, accumulator_element, commit, fence, mma_async, set_max_registers, wait,
+    MmaAsync, OperandA, WgmmaElement, accumulator_element, commit, fence, mma_async, set_max_registers, wait,
 };
 
 /// The shared address of element `index`.

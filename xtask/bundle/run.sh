@@ -52,6 +52,7 @@ half|40|cubes in f16 and bf16 against cuBLAS
 half-shapes|30|other shapes in bf16 against cuBLAS
 double|30|cubes and other shapes in f64 against cuBLAS
 emulated|30|f32 by six products of bf16 against cuBLAS
+tf32|30|f32 rounded to tf32 against cuBLAS in TF32
 batches|30|strided batches in bf16 and f32 against cuBLAS
 twins|20|our kernels against the same in CUDA C++
 accuracy|30|errors of f32 products in each arithmetic, and of cuBLAS, against f64'
@@ -66,7 +67,7 @@ parts_of() { # name
     race) echo racecheck-{tiled,simt,mma,wgmma} ;;
     compare) echo mutants wavefronts banks ;;
     calibrate | pick) echo "$1"-{f32,f64,f16,bf16} ;;
-    bench) echo lessons squares shapes layouts half half-shapes double emulated batches twins accuracy ;;
+    bench) echo lessons squares shapes layouts half half-shapes double emulated tf32 batches twins accuracy ;;
     all) part_names ;;
     *) part_names | grep -Fx -- "$1" ;;
     esac

@@ -105,8 +105,17 @@ impl Family {
     )
     .automatic();
 
+    /// f32 that is rounded to tf32, 11 significant bits, by `wgmma`. Candidates where
+    /// [`Precision::Tf32`](crate::Precision::Tf32) is allowed; none for A transposed and B not.
+    pub const WGMMA_TF32: Self = Self::new(
+        "wgmma_tf32",
+        "f32 rounded to tf32 on tensor cores: one operand from registers where it is not K-major",
+        HOPPER,
+    )
+    .automatic();
+
     /// The families of the library.
-    const LIBRARY: [Self; 10] = [
+    const LIBRARY: [Self; 11] = [
         Self::TILED_STATIC,
         Self::TILED_DYNAMIC,
         Self::REGISTER_TILE,
@@ -117,6 +126,7 @@ impl Family {
         Self::MMA_F64_WIDE,
         Self::WGMMA,
         Self::WGMMA_BF16X6,
+        Self::WGMMA_TF32,
     ];
 
     /// Every family: those of the library, then the lessons, in learning order.
@@ -201,7 +211,7 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 11] = [
+const GROUPS: [&[Kernel]; 12] = [
     &tiled::STATIC,
     &tiled::DYNAMIC,
     &register_tile::KERNELS,
@@ -212,6 +222,7 @@ const GROUPS: [&[Kernel]; 11] = [
     &mma_f64::WIDE,
     &wgmma::KERNELS,
     &wgmma::EMULATED,
+    &wgmma::TF32,
     &lessons::KERNELS,
 ];
 

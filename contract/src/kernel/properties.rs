@@ -67,6 +67,12 @@ impl Alignment {
         residue: true,
     };
 
+    /// The same of elements of 4 bytes.
+    pub const VECTORS_OF_4: Self = Self {
+        elems: [4; 2],
+        residue: true,
+    };
+
     /// Elements of one load of an operand.
     pub(super) const fn of_operand(&self, operand: Operand) -> usize {
         self.elems[if matches!(operand, Operand::A) { 0 } else { 1 }] as usize

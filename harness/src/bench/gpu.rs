@@ -65,7 +65,8 @@ impl OnGpu<'_> {
     fn precision(&self) -> Precision {
         match self {
             Self::Ours(kernel) => kernel.launch_plan().kernel().precision,
-            Self::Library(..) | Self::Twin(_) => Precision::Ieee,
+            Self::Library(product, _) => product.precision(),
+            Self::Twin(_) => Precision::Ieee,
         }
     }
 
@@ -205,7 +206,10 @@ impl<'b, T: Element> Product for OnDevice<'_, 'b, T> {
             }
             Baseline::Library => {
                 if let Some(cublas) = bench.cublas {
-                    let product = Rc::new(cublas.product(row)?);
+                    // A family that the options name replaces that of the row.
+                    let subject = bench.options.family.map_or(row.subject, Subject::Family);
+                    let row = Row { subject, ..row.clone() };
+                    let product = Rc::new(cublas.product(&row)?);
                     let (algorithms, problem) = product.algorithms();
                     let candidate = |algorithm| OnGpu::Library(Rc::clone(&product), algorithm);
                     found.candidates.extend(algorithms.into_iter().map(candidate));

@@ -74,14 +74,15 @@ pub struct Progress<'r> {
 }
 
 /// Settles what the libraries that ours is compared with read from the environment at their first use: cuBLAS computes
-/// f32 in f32 (`NVIDIA_TF32_OVERRIDE=0`), and `matrixmultiply` takes as many threads as ours gets.
+/// f32 in f32 unless it is asked for TF32 (without `NVIDIA_TF32_OVERRIDE`, which overrides both), and `matrixmultiply`
+/// takes as many threads as ours gets.
 ///
 /// # Safety
 /// No other thread of the process reads or writes the environment meanwhile: call it before any is started.
 pub unsafe fn settle_environment() {
     // SAFETY: the caller's promise.
     unsafe {
-        std::env::set_var("NVIDIA_TF32_OVERRIDE", "0");
+        std::env::remove_var("NVIDIA_TF32_OVERRIDE");
         std::env::set_var("MATMUL_NUM_THREADS", cpu::threads().to_string());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tilewright::Result;
-use tilewright_contract::{DType, Family, GemmShape, Transpose};
+use tilewright_contract::{DType, Family, GemmShape, Precision, Transpose};
 
 /// One product and what is timed on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,6 +39,14 @@ impl Row {
     pub fn is_same_product(&self, other: &Row) -> bool {
         let product = |row: &Row| (row.m, row.n, row.k, row.batch, row.dtype, row.layout);
         product(self) == product(other)
+    }
+
+    /// The precision in which a library is asked for the product: TF32 where the subject's kernels are of that.
+    pub fn precision(&self) -> Precision {
+        match self.subject {
+            Subject::Family(family) | Subject::Tile(family, _) if family == Family::WGMMA_TF32 => Precision::Tf32,
+            _ => Precision::Ieee,
+        }
     }
 
     /// The product, or the batch, packed.

@@ -19,7 +19,7 @@ pub struct Suite {
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("squares", include_str!("suites/squares.csv")),
     ("shapes", include_str!("suites/shapes.csv")),
     (Suite::LESSONS, include_str!("suites/lessons.csv")),
@@ -28,6 +28,7 @@ const FILES: [(&str, &str); 11] = [
     ("half-shapes", include_str!("suites/half-shapes.csv")),
     ("double", include_str!("suites/double.csv")),
     ("emulated", include_str!("suites/emulated.csv")),
+    ("tf32", include_str!("suites/tf32.csv")),
     ("batches", include_str!("suites/batches.csv")),
     ("twins", include_str!("suites/twins.csv")),
     (Suite::CPU, include_str!("suites/cpu.csv")),

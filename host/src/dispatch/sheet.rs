@@ -2,7 +2,7 @@
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_contract::{DType, Kernel, Loads, MmaPath, Storage};
+use tilewright_contract::{DType, Kernel, Loads, MmaPath, Precision, Storage};
 use tilewright_plan::occupancy::{Occupancy, occupancy};
 use tilewright_plan::{Epilogue, EpilogueTile, GemmType, Path, Template, TileShape, Violation, Worksheet, worksheet};
 
@@ -59,7 +59,11 @@ fn template(kernel: &Kernel, used: KernelUsage, arch: &Architecture) -> Template
                 buffers: buffers.buffers,
             })
         }),
-        cluster: (kernel.cluster, 1),
+        cluster: if kernel.is_transposed {
+            (1, kernel.cluster)
+        } else {
+            (kernel.cluster, 1)
+        },
         cp_async: kernel.loads != Loads::Tma,
         operands_static: smem.storage == Storage::Static,
         output_bytes: kernel.dtype.size_bytes(),
@@ -71,7 +75,7 @@ fn template(kernel: &Kernel, used: KernelUsage, arch: &Architecture) -> Template
         ..Template::on_path(
             arch,
             path(kernel),
-            gemm_type(kernel.operand_dtype()),
+            gemm_type(kernel),
             // Parts of operands count as more of K.
             TileShape::new(tile.m, tile.n, tile.k * kernel.copy_kind().parts()),
             smem.stages,
@@ -79,9 +83,10 @@ fn template(kernel: &Kernel, used: KernelUsage, arch: &Architecture) -> Template
     }
 }
 
-/// The planner's name of an element type.
-pub(super) fn gemm_type(dtype: DType) -> GemmType {
-    match dtype {
+/// The planner's name of the type of a kernel's operands in shared memory.
+pub(super) fn gemm_type(kernel: &Kernel) -> GemmType {
+    match kernel.operand_dtype() {
+        DType::F32 if kernel.precision == Precision::Tf32 => GemmType::Tf32,
         DType::F32 => GemmType::F32,
         DType::F64 => GemmType::F64,
         DType::F16 => GemmType::F16,

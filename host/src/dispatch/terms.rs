@@ -177,7 +177,7 @@ impl<'a> Machine<'a> {
         let rate = |arch| {
             Some(f64::from(
                 path(kernel)
-                    .support(arch, gemm_type(kernel.operand_dtype()))?
+                    .support(arch, gemm_type(kernel))?
                     .rate
                     .flops_per_clock,
             ))
@@ -300,9 +300,14 @@ impl Traffic {
                 is_narrow: false,
             };
         }
-        // Of the average tile, of which those at the edges are smaller. The CTAs of a cluster load B once.
-        let rows_of_a = shape.m() as f64 / f64::from(grid.tiles_m);
-        let rows_of_b = shape.n() as f64 / f64::from(grid.tiles_n * kernel.cluster);
+        // Of the average tile, of which those at the edges are smaller. The CTAs of a cluster load B once, of the
+        // transpose A.
+        let [of_a, of_b] = match kernel.is_transposed {
+            true => [kernel.cluster, 1],
+            false => [1, kernel.cluster],
+        };
+        let rows_of_a = shape.m() as f64 / f64::from(grid.tiles_m * of_a);
+        let rows_of_b = shape.n() as f64 / f64::from(grid.tiles_n * of_b);
         let tiles = f64::from(grid.tiles()) * f64::from(grid.products_per_launch());
         let bytes = |rows: f64| tiles * rows * steps * f64::from(loaded_bytes(kernel));
         // Each part has rows of its own.

@@ -50,6 +50,7 @@ pub fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
         TensorElement::F16 => 6,
         TensorElement::F32 => 7,
         TensorElement::Bf16 => 9,
+        TensorElement::Tf32 => 11,
     };
     let swizzle = match parts.swizzle {
         TensorSwizzle::None => 0,

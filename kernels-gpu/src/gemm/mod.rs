@@ -11,6 +11,7 @@
 //! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores, every layout, split-K | dynamic, 4 stages |
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
 //! | [`wgmma_bf16x6_kernels`] | f32 in three parts of bf16, the same way | dynamic, 2 stages, epilogue |
+//! | [`wgmma_tf32_kernels`] | f32 rounded to tf32: `wgmma`, TMA, every layout but TN | dynamic, 4 stages |
 //!
 //! `pad_rows` pads an operand with an unaligned leading dimension for the tensor-core kernels, `split_rows` splits f32
 //! into parts.
@@ -56,5 +57,6 @@ cfg_if! {
         pub mod split_rows;
         pub mod wgmma_bf16x6_kernels;
         pub mod wgmma_kernels;
+        pub mod wgmma_tf32_kernels;
     }
 }

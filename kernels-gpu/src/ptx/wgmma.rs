@@ -37,6 +37,10 @@ impl WgmmaElement for bf16 {
     const IS_BF16: bool = true;
 }
 
+/// A thread's part of a 64 x 8 operand A of tf32: of warp w and lane 4 g + p the elements in rows 16 w + g and
+/// 16 w + g + 8 of column p, then those of column p + 4. The lowest 13 bits of an f32 are ignored.
+pub type Tf32Fragment = [f32; 4];
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::f16 {}
@@ -81,7 +85,8 @@ impl Descriptor {
     }
 
     /// Of a tile whose rows are 64 elements of K, 128 bytes, with the 128-byte swizzle: what a tensor map's box of 64
-    /// columns is. The next 16 of K are [32 bytes](Self::advanced) further.
+    /// columns is. The next 16 of K are [32 bytes](Self::advanced) further; of tf32, with 32 elements in a row, the
+    /// next 8.
     pub const fn k_major(address: u32) -> Self {
         Self::new(address, 16, 1024, DescriptorSwizzle::Bytes128)
     }
@@ -127,6 +132,18 @@ pub trait Accumulators: sealed::Sealed {
         b: Descriptor,
         accumulate: bool,
     );
+    /// See [`mma_async_tf32`].
+    ///
+    /// # Safety
+    /// As there.
+    #[doc(hidden)]
+    unsafe fn mma_async_tf32(&mut self, a: Descriptor, b: Descriptor);
+    /// See [`mma_async_tf32_fragment`].
+    ///
+    /// # Safety
+    /// As there.
+    #[doc(hidden)]
+    unsafe fn mma_async_tf32_fragment(&mut self, a: Tf32Fragment, b: Descriptor);
     /// See [`fence`].
     #[doc(hidden)]
     fn fence(&mut self);
@@ -195,9 +212,9 @@ macro_rules! acc {
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
                 {
-                    use cuda_views::wgmma::{self, MmaAsync, WgmmaElement};
+                    use cuda_views::wgmma::{self, MmaAsync, OperandA, WgmmaElement};
                     let mma = MmaAsync {
-                        a: a.0,
+                        a: OperandA::Shared(a.0),
                         b: b.0,
                         columns: $columns,
                         element: if T::IS_BF16 { WgmmaElement::Bf16 } else { WgmmaElement::F16 },
@@ -207,6 +224,66 @@ macro_rules! acc {
                     };
                     // SAFETY: half as many accumulators as columns, which are the caller's.
                     unsafe { wgmma::mma_async(mma, self.as_mut_ptr()) };
+                }
+            }
+
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            unsafe fn mma_async_tf32(&mut self, a: Descriptor, b: Descriptor) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's promise.
+                unsafe {
+                    core::arch::asm!(
+                        concat!(
+                            "{{ .reg .pred accumulate; setp.ne.b32 accumulate, {accumulate}, 0; ",
+                            "wgmma.mma_async.sync.aligned.m64n", $columns, "k8.f32.tf32.tf32 {{{0}",
+                            $(", {", $i, "}",)* "}}, {a}, {b}, accumulate, 1, 1; }}",
+                        ),
+                        inout(reg32) self[0],
+                        $(inout(reg32) self[$i],)*
+                        a = in(reg64) a.0,
+                        b = in(reg64) b.0,
+                        accumulate = in(reg32) 1,
+                        options(nostack, preserves_flags),
+                    )
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: half as many accumulators as columns, which are the caller's.
+                unsafe {
+                    use cuda_views::wgmma::{self, MmaAsync, OperandA};
+                    wgmma::mma_async(MmaAsync::tf32(OperandA::Shared(a.0), b.0, $columns), self.as_mut_ptr());
+                }
+            }
+
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            unsafe fn mma_async_tf32_fragment(&mut self, a: Tf32Fragment, b: Descriptor) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller's promise.
+                unsafe {
+                    core::arch::asm!(
+                        concat!(
+                            "{{ .reg .pred accumulate; setp.ne.b32 accumulate, {accumulate}, 0; ",
+                            "wgmma.mma_async.sync.aligned.m64n", $columns, "k8.f32.tf32.tf32 {{{0}",
+                            $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, accumulate, 1, 1; }}",
+                        ),
+                        inout(reg32) self[0],
+                        $(inout(reg32) self[$i],)*
+                        a0 = in(reg32) a[0].to_bits(),
+                        a1 = in(reg32) a[1].to_bits(),
+                        a2 = in(reg32) a[2].to_bits(),
+                        a3 = in(reg32) a[3].to_bits(),
+                        b = in(reg64) b.0,
+                        accumulate = in(reg32) 1,
+                        options(nostack, preserves_flags),
+                    )
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: half as many accumulators as columns, which are the caller's.
+                unsafe {
+                    use cuda_views::wgmma::{self, MmaAsync, OperandA};
+                    let a = OperandA::Registers(a.map(f32::to_bits));
+                    wgmma::mma_async(MmaAsync::tf32(a, b.0, $columns), self.as_mut_ptr());
                 }
             }
 
@@ -307,6 +384,31 @@ pub unsafe fn mma_async<T: WgmmaElement, const A_IS_MN_MAJOR: bool, const B_IS_M
 ) {
     // SAFETY: the caller's promise.
     unsafe { acc.mma_async::<T, A_IS_MN_MAJOR, B_IS_MN_MAJOR>(a, b, accumulate) };
+}
+
+/// Starts `acc += a * b`: `wgmma.mma_async` of shape m64nNk8 on tf32, both operands K-major in shared memory, in rows
+/// of 32 elements of K.
+///
+/// # Safety
+/// As for [`mma_async`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn mma_async_tf32<S: Accumulators>(acc: &mut S, a: Descriptor, b: Descriptor) {
+    // SAFETY: the caller's promise.
+    unsafe { acc.mma_async_tf32(a, b) };
+}
+
+/// The same with A from registers: each thread passes its [fragment](Tf32Fragment).
+///
+/// # Safety
+/// - As for [`mma_async`], with the same B in all threads.
+/// - The fragment was written before the last [`fence`], and its registers are not written until the mma has been
+///   waited for.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn mma_async_tf32_fragment<S: Accumulators>(acc: &mut S, a: Tf32Fragment, b: Descriptor) {
+    // SAFETY: the caller's promise.
+    unsafe { acc.mma_async_tf32_fragment(a, b) };
 }
 
 /// Makes one group of all mma that this warpgroup has issued since the last commit, or an empty one:

@@ -4,7 +4,9 @@ use cuda_sim::Report;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{kernel, thread};
 use cuda_views::bulk_copy::proxy_fence;
-use cuda_views::wgmma::{MmaAsync, WgmmaElement, commit, fence, mma_async, set_max_registers, shared_address, wait};
+use cuda_views::wgmma::{
+    MmaAsync, OperandA, WgmmaElement, commit, fence, mma_async, set_max_registers, shared_address, wait,
+};
 use cuda_views::{GlobalMut, Shared};
 
 use crate::pair::Suite::*;
@@ -44,7 +46,7 @@ fn product(stage: Shared<u16>, first: usize, accumulate: bool) -> MmaAsync {
         start >> 4 | (128 >> 4) << 16 | (256 >> 4) << 32
     };
     MmaAsync {
-        a: descriptor(first),
+        a: OperandA::Shared(descriptor(first)),
         b: descriptor(first + 64 * 16),
         columns: 8,
         element: WgmmaElement::Bf16,

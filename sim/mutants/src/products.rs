@@ -153,30 +153,29 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
     let args = plan.shape().args();
     let kernel = plan.kernel();
     let [a_rows, b_rows, c_rows] = kernel.box_rows([args.m, args.n]);
-    let c_columns = kernel
-        .smem
-        .epilogue
-        .map_or(WgmmaTile::SWIZZLE_ATOM, |buffers| buffers.n);
+    // Of A and B, in elements of their type.
+    let columns = WgmmaTile::ROW_BYTES / kernel.operand_dtype().size_bytes();
+    let c_columns = kernel.smem.epilogue.map_or(columns, |buffers| buffers.n);
     let parts = kernel.copy_kind().parts();
     let matrices =
         [Operand::A, Operand::B, Operand::C].map(|operand| (parts * plan.shape().batch().matrices(operand)) as usize);
-    let map = |matrix: usize, columns, rows| Map {
+    let map = |matrix: usize, box_columns, rows| Map {
         matrix,
-        box_extents: [columns, rows],
-        swizzled: columns == WgmmaTile::SWIZZLE_ATOM,
+        box_extents: [box_columns, rows],
+        swizzled: box_columns == columns,
         planes: (kernel.supports.batch || kernel.supports.groups).then_some(matrices[matrix]),
     };
-    // Other leading dimensions of C have no map, nor has C of f32, and the kernel ignores its placeholder.
-    let takes_map = parts == 1
+    // Other leading dimensions of C have no map, and the kernel ignores its placeholder.
+    let takes_map = kernel.supports.tma_store
         && c.rows
             .is_some_and(|rows| (rows.ld * c.element_bytes()).is_multiple_of(16));
-    let of_a = map(0, WgmmaTile::SWIZZLE_ATOM, a_rows);
+    let of_a = map(0, columns, a_rows);
     let of_c = if takes_map {
         map(2, c_columns, c_rows)
     } else {
         of_a.clone()
     };
-    [of_a, map(1, WgmmaTile::SWIZZLE_ATOM, b_rows), of_c].map(Argument::Map)
+    [of_a, map(1, columns, b_rows), of_c].map(Argument::Map)
 }
 
 /// All fields after the addresses, as they are in memory.
@@ -187,8 +186,8 @@ fn words(params: &GemmParams<u8>) -> Vec<u32> {
     words.iter().map(|word| u32::from_ne_bytes(*word)).collect()
 }
 
-/// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements. Words
-/// are bf16.
+/// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements or of
+/// f32, which loads round to tf32. Words are bf16.
 pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts> {
     let buffer = case.arguments.get(map.matrix)?.buffer()?;
     let rows = buffer.rows?;
@@ -208,6 +207,7 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
         element: match data {
             Data::F16(_) => TensorElement::F16,
             Data::U16(_) => TensorElement::Bf16,
+            Data::F32(_) => TensorElement::Tf32,
             _ => return None,
         },
         swizzle: if map.swizzled {

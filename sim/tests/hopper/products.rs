@@ -4,7 +4,8 @@ use cuda_sim::device::{sync_threads, thread_idx};
 use cuda_sim::{Launch, Report};
 use cuda_views::bulk_copy::proxy_fence;
 use cuda_views::wgmma::{
-    MmaAsync, WgmmaElement, accumulator_element, commit, fence, mma_async, set_max_registers, shared_address, wait,
+    MmaAsync, OperandA, WgmmaElement, accumulator_element, commit, fence, mma_async, set_max_registers, shared_address,
+    wait,
 };
 use cuda_views::{Shared, mbarrier};
 
@@ -28,7 +29,7 @@ fn element(row: usize, k: usize) -> usize {
 
 fn operands() -> MmaAsync {
     MmaAsync {
-        a: descriptor(A),
+        a: OperandA::Shared(descriptor(A)),
         b: descriptor(B),
         columns: 64,
         element: WgmmaElement::Bf16,

@@ -5,7 +5,7 @@ use cuda_sim::device::{block_idx, sync_threads, thread_idx};
 use cuda_sim::tensor_map::{TensorElement, TensorSwizzle};
 use cuda_sim::{GlobalBuffer, Launch, Report, Schedule};
 use cuda_views::bulk_copy::{self, commit, load_2d, load_2d_multicast, proxy_fence, store_2d};
-use cuda_views::wgmma::{self, MmaAsync, WgmmaElement, shared_address};
+use cuda_views::wgmma::{self, MmaAsync, OperandA, WgmmaElement, shared_address};
 use cuda_views::{Global, GlobalMut, cluster, mbarrier};
 
 use crate::common::{map, shared};
@@ -151,7 +151,7 @@ fn operands(mode: u64, leading: u64, stride: u64) -> Counts {
             start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | mode << 62
         };
         let mma = MmaAsync {
-            a: descriptor(0),
+            a: OperandA::Shared(descriptor(0)),
             b: descriptor(BYTES),
             columns: 64,
             element: WgmmaElement::Bf16,

@@ -18,6 +18,7 @@ part_half() { suite half; }
 part_half_shapes() { suite half-shapes; }
 part_double() { suite double; }
 part_emulated() { suite emulated; }
+part_tf32() { suite tf32; }
 part_batches() { suite batches; }
 part_accuracy() { "$bundle/benches/gpu_accuracy" --out "$work" --commit "$commit" --date "$date"; }
 part_twins() {

@@ -87,3 +87,17 @@ macro_rules! wgmma_bf16x6_kernels {
         }
     };
 }
+
+/// The kernels of [`Family::WGMMA_TF32`](crate::Family::WGMMA_TF32): calls `$callback!` with rows `symbol: tile, major
+/// of A, of B;`. An operand of tf32 in shared memory must be K-major, so M-major A or N-major B comes from registers,
+/// and there is no kernel for both.
+#[macro_export]
+macro_rules! wgmma_tf32_kernels {
+    ($($callback:tt)*) => {
+        $($callback)*! {
+            wgmma_tf32_nn_256x128_f32: F256X128, KMajor, MnMajor;
+            wgmma_tf32_nt_128x256_f32: F128X256, KMajor, KMajor;
+            wgmma_tf32_tt_128x256_f32: F128X256, MnMajor, KMajor;
+        }
+    };
+}

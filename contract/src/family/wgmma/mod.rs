@@ -1,4 +1,5 @@
-//! f16 and bf16 by `wgmma`, with TMA loads into a pipeline of stages (`sm_90a`); f32 as the sum of three bf16.
+//! f16 and bf16 by `wgmma`, with TMA loads into a pipeline of stages (`sm_90a`); f32 as the sum of three bf16, or
+//! rounded to tf32.
 
 mod instances;
 mod tile;
@@ -12,12 +13,22 @@ use crate::smem::{EpilogueBuffers, SmemLayout, Storage};
 use crate::units::Bytes;
 pub use tile::{WgmmaTile, wgmma_tiles};
 
-/// [`WgmmaTile::box_rows`] of a tile of `m x n` in clusters of so many CTAs.
-pub(crate) const fn box_rows([m, n]: [u32; 2], cluster: u32, majors: [Major; 2], extents: [u32; 2]) -> [u32; 3] {
+/// [`WgmmaTile::box_rows`] of a kernel with tensor maps.
+pub(crate) const fn box_rows(kernel: &Kernel, majors: [Major; 2], extents: [u32; 2]) -> [u32; 3] {
+    let Kernel { tile, cluster, .. } = *kernel;
+    let is_transposed = kernel.is_transposed;
+    let [m, n] = if is_transposed {
+        [tile.n, tile.m]
+    } else {
+        [tile.m, tile.n]
+    };
     let tile = WgmmaTile {
         m,
         n,
         cluster,
+        k: tile.k,
+        element_bytes: kernel.operand_dtype().size_bytes(),
+        is_transposed,
         ..wgmma_tiles::T128X256
     };
     tile.box_rows(majors, extents)
@@ -44,13 +55,30 @@ macro_rules! emulated {
 /// Products of f32 by six of bf16.
 pub(super) const EMULATED: [Kernel; 4] = crate::wgmma_bf16x6_kernels!(emulated);
 
+macro_rules! tf32 {
+    ($($symbol:ident: $tile:ident, $a:ident, $b:ident;)*) => {
+        [$(Kernel {
+            family: Family::WGMMA_TF32,
+            precision: Precision::Tf32,
+            alignment: Alignment::VECTORS_OF_4,
+            ..kernel(stringify!($symbol), wgmma_tiles::$tile, DType::F32, [major!($a), major!($b)])
+        }),*]
+    };
+}
+
+/// Products of f32 that are rounded to tf32.
+pub(super) const TF32: [Kernel; 3] = crate::wgmma_tf32_kernels!(tf32);
+
 const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Major; 2]) -> Kernel {
+    let [of_a, of_b] = [tile.a_elems() * tile.element_bytes, tile.b_elems() * tile.element_bytes];
+    let [m, n] = tile.of_c();
     Kernel {
         operands: Operands::Matrices(majors),
         // Tensor maps count addresses and leading dimensions in 16 bytes.
         alignment: Alignment::VECTORS_OF_8,
         producer_warps: WgmmaTile::WARPGROUP / 32,
         cluster: tile.cluster,
+        is_transposed: tile.is_transposed,
         schedule: if tile.ping_pong {
             Schedule::PingPong
         } else {
@@ -61,13 +89,17 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
         smem: SmemLayout {
             storage: Storage::Dynamic,
             stages: tile.stages,
-            a_per_stage: Bytes(tile.a_elems() * WgmmaTile::ELEMENT_BYTES),
-            b_per_stage: Bytes(tile.b_elems() * WgmmaTile::ELEMENT_BYTES),
-            epilogue: Some(EpilogueBuffers {
-                m: tile.m,
-                n: tile.c_columns() * WgmmaTile::ELEMENT_BYTES / dtype.size_bytes(),
-                buffers: tile.c_subtiles,
-            }),
+            a_per_stage: Bytes(if tile.is_transposed { of_b } else { of_a }),
+            b_per_stage: Bytes(if tile.is_transposed { of_a } else { of_b }),
+            epilogue: if tile.c_subtiles == 0 {
+                None
+            } else {
+                Some(EpilogueBuffers {
+                    m: tile.m,
+                    n: tile.c_columns() * WgmmaTile::ELEMENT_BYTES / dtype.size_bytes(),
+                    buffers: tile.c_subtiles,
+                })
+            },
             c: Bytes(tile.c_elems() * WgmmaTile::ELEMENT_BYTES),
             barriers: Bytes(8 * tile.barriers()),
             ..SmemLayout::NONE
@@ -75,7 +107,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
         supports: Features {
             alpha_beta: true,
             epilogue: true,
-            tma_store: tile.parts == 1,
+            tma_store: tile.c_subtiles > 0 && tile.parts == 1,
             batch: !tile.groups,
             groups: tile.groups,
             dependent_launch: true,
@@ -90,13 +122,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
         } else {
             None
         },
-        ..Kernel::plain(
-            Family::WGMMA,
-            symbol,
-            dtype,
-            [tile.m, tile.n, WgmmaTile::K],
-            tile.threads(),
-        )
+        ..Kernel::plain(Family::WGMMA, symbol, dtype, [m, n, tile.k], tile.threads())
     }
 }
 
@@ -134,7 +160,7 @@ mod tests {
     fn boxes_have_the_rows_of_a_swizzle_atom() {
         use Major::{K, Mn};
         const LARGE: [u32; 2] = [1000, 1000];
-        let rows = |tile: WgmmaTile, majors, extents| box_rows([tile.m, tile.n], tile.cluster, majors, extents);
+        let rows = |tile: WgmmaTile, majors, extents| tile.box_rows(majors, extents);
         assert_eq!(rows(T128X256, [K, Mn], LARGE), [128, 64, 64]);
         // Each CTA of the cluster loads half of B.
         assert_eq!(rows(T128X256, [K, K], LARGE), [128, 128, 64]);
@@ -144,6 +170,17 @@ mod tests {
         assert_eq!(rows(T128X128, [Mn, Mn], [8, 100]), [64, 64, 64]);
         assert_eq!(rows(T128X256, [K, K], [8, 100]), [128, 128, 64]);
         assert_eq!(T64X64.loaded_rows([false, true], [64, 5]), [64, 64]);
+        // Of tf32 a swizzle atom has 32. Of the transpose it is A that the CTAs of a cluster share.
+        assert_eq!(rows(F128X256, [Mn, K], LARGE), [32, 128, 64]);
+        assert_eq!(rows(F256X128, [K, Mn], LARGE), [128, 32, 64]);
+        for kernel in KERNELS.iter().chain(&TF32) {
+            let Operands::Matrices(majors) = kernel.operands else {
+                unreachable!()
+            };
+            let rows = kernel.box_rows(LARGE);
+            assert!(majors[0].is_k() || rows[0] == kernel.tile.k, "{}", kernel.symbol);
+            assert!(majors[1].is_k() || rows[1] == kernel.tile.k, "{}", kernel.symbol);
+        }
     }
 
     #[test]

@@ -3,21 +3,24 @@
 use crate::major::Major;
 use crate::units::Bytes;
 
-/// CTA tile of a warp-specialized kernel with elements of 2 bytes.
+/// CTA tile of a warp-specialized kernel with elements of 2 or 4 bytes in shared memory.
 ///
-/// A CTA computes `m x n` elements of C in k-tiles of [`K`](Self::K). One warpgroup (4 warps) has the producer; each of
+/// A CTA computes `m x n` elements of C in k-tiles of [`k`](Self::k). One warpgroup (4 warps) has the producer; each of
 /// the others computes [64](Self::ROWS) rows, or with [`ping_pong`](Self::ping_pong) all rows of tiles of its own.
 /// Dynamic shared memory, from an address that is a multiple of [`ALIGNMENT`](Self::ALIGNMENT):
 ///
 /// ```text
-/// | A_s: m * 64 | B_s: n * 64 |              elements, each `parts` times; `stages` times
+/// | A_s: m * k | B_s: n * k |                elements, each `parts` times; `stages` times
 /// | C_s: 64 x 64 or 56 |                     elements of 2 bytes; `c_subtiles` times for each consumer warpgroup
 /// | full: 8 bytes | empty: 8 bytes |         an mbarrier each; `stages` times full, then `stages` times empty
 /// ```
 ///
-/// Rows of A, B and C have 128 bytes, 64 elements, with the 128-byte swizzle of tensor maps. A K-major operand tile has
-/// the rows of the tile; an MN-major one has 64 rows, one per element along K, for every 64 of M or N. If n is not a
-/// multiple of 64, C's epilogue subtiles have [56 columns](Self::c_columns) and no swizzle.
+/// Rows of A, B and C have 128 bytes, [k](Self::k) elements, with the 128-byte swizzle of tensor maps. A K-major
+/// operand tile has the rows of the tile; an MN-major one has k rows, one per element along K, for every k of M or N.
+/// If n is not a multiple of 64, C's epilogue subtiles have [56 columns](Self::c_columns) and no swizzle.
+///
+/// A [transposed](Self::is_transposed) tile is one of C^T = B^T A^T: here and in the kernel's body M counts columns of
+/// C, A is B^T, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WgmmaTile {
     /// Rows of C: 64 for each MMA tile of each consumer warpgroup.
@@ -39,22 +42,31 @@ pub struct WgmmaTile {
     pub groups: bool,
     /// Parts of A and of B that a stage holds: 3 where an f32 is the sum of three bf16, else 1.
     pub parts: u32,
+    /// BLOCK_K, elements along K of a k-tile, and elements of a row of a swizzle atom: a row of 128 bytes.
+    pub k: u32,
+    /// Bytes of an element of A and B in shared memory: 2, or 4 of tf32.
+    pub element_bytes: u32,
+    /// Whether it is a tile of the transpose of C.
+    pub is_transposed: bool,
 }
 
 impl WgmmaTile {
-    /// BLOCK_K, elements along K of a k-tile: a row of 128 bytes.
+    /// BLOCK_K of elements of 2 bytes.
     pub const K: u32 = 64;
+
+    /// Bytes of a row of a stage.
+    pub const ROW_BYTES: u32 = 128;
 
     /// Rows of C of a warpgroup: those of a `wgmma`.
     pub const ROWS: u32 = 64;
 
-    /// Elements of a row of a swizzle atom: 128 bytes.
+    /// Elements of 2 bytes of a row of a swizzle atom: 128 bytes.
     pub const SWIZZLE_ATOM: u32 = 64;
 
     /// Threads of a warpgroup.
     pub const WARPGROUP: u32 = 128;
 
-    /// Bytes of an element of A and B.
+    /// Bytes of an element of an epilogue subtile.
     pub const ELEMENT_BYTES: u32 = 2;
 
     /// What the address of the allocation is a multiple of: the pattern of the 128-byte swizzle repeats after so many
@@ -72,6 +84,15 @@ impl WgmmaTile {
 
     /// The same of a consumer warpgroup.
     pub const PARTS_CONSUMER_REGISTERS: u32 = 232;
+
+    /// Rows and columns of C: those of the tile, or exchanged.
+    pub const fn of_c(self) -> [u32; 2] {
+        if self.is_transposed {
+            [self.n, self.m]
+        } else {
+            [self.m, self.n]
+        }
+    }
 
     /// Consumer warpgroups.
     pub const fn consumers(self) -> u32 {
@@ -95,12 +116,12 @@ impl WgmmaTile {
 
     /// Elements of `A_s` of one stage, all parts: `B_s` begins here.
     pub const fn a_elems(self) -> u32 {
-        self.parts * self.m * Self::K
+        self.parts * self.m * self.k
     }
 
     /// Elements of `B_s` of one stage, all parts.
     pub const fn b_elems(self) -> u32 {
-        self.parts * self.n * Self::K
+        self.parts * self.n * self.k
     }
 
     /// Elements of a stage.
@@ -110,7 +131,7 @@ impl WgmmaTile {
 
     /// Bytes of a stage: the loads of a k-tile.
     pub const fn stage_bytes(self) -> Bytes {
-        Bytes(self.stage_elems() * Self::ELEMENT_BYTES)
+        Bytes(self.stage_elems() * self.element_bytes)
     }
 
     /// Columns of an epilogue subtile: 64, swizzled, or 56 without a swizzle if n is not a multiple of 64: rows of 112
@@ -140,7 +161,7 @@ impl WgmmaTile {
 
     /// Offset of the barriers, in bytes.
     pub const fn barriers_at(self) -> Bytes {
-        Bytes((self.pipeline_elems() + self.c_elems()) * Self::ELEMENT_BYTES)
+        Bytes(self.pipeline_elems() * self.element_bytes + self.c_elems() * Self::ELEMENT_BYTES)
     }
 
     /// Barriers: a full and an empty one per stage.
@@ -168,14 +189,23 @@ impl WgmmaTile {
     }
 
     /// Rows of the boxes of the tensor maps of A, B and C, for a product with `extents` rows and columns. Boxes of A
-    /// and B have 64 columns, boxes of C [`c_columns`](Self::c_columns).
+    /// and B have [k](Self::k) columns, boxes of C [`c_columns`](Self::c_columns).
     pub const fn box_rows(self, majors: [Major; 2], extents: [u32; 2]) -> [u32; 3] {
-        let [a, b] = self.loaded_rows([!majors[0].is_k(), !majors[1].is_k()], extents);
-        [
-            if majors[0].is_k() { a } else { Self::K },
-            if majors[1].is_k() { b / self.cluster } else { Self::K },
-            Self::ROWS,
-        ]
+        let exchanged = self.is_transposed;
+        // As the body has them, and back.
+        let ([first, second], extents) = if exchanged {
+            ([majors[1], majors[0]], [extents[1], extents[0]])
+        } else {
+            (majors, extents)
+        };
+        let [a, b] = self.loaded_rows([!first.is_k(), !second.is_k()], extents);
+        let a = if first.is_k() { a } else { self.k };
+        let b = if second.is_k() { b / self.cluster } else { self.k };
+        if exchanged {
+            [b, a, Self::ROWS]
+        } else {
+            [a, b, Self::ROWS]
+        }
     }
 
     /// What `#[kernel(cluster = ..)]` says: 0 for none. A launch of clusters of one CTA is one of clusters, and up to a
@@ -226,7 +256,20 @@ impl WgmmaTile {
             self.parts == 1 || self.cluster > 1 && !self.ping_pong && !self.groups && self.m == 2 * Self::ROWS,
             "boxes of parts are whole; each warpgroup has one MMA tile"
         );
-        assert!(self.c_subtiles >= 1 && self.c_subtiles <= self.n / self.c_columns());
+        assert!(
+            matches!(self.element_bytes, 2 | 4) && self.k * self.element_bytes == Self::ROW_BYTES,
+            "an element of a wgmma, a row of a swizzle atom"
+        );
+        assert!(
+            !self.is_transposed || self.element_bytes == 4 && !self.groups,
+            "only tf32 has tiles of the transpose"
+        );
+        assert!(
+            self.element_bytes == 2 || self.m == 2 * Self::ROWS && !self.ping_pong && !self.groups && self.parts == 1,
+            "each warpgroup has one MMA tile"
+        );
+        // f32 is stored from registers.
+        assert!((self.c_subtiles == 0) == (self.element_bytes == 4) && self.c_subtiles <= self.n / self.c_columns());
         assert!(
             self.blocks * (self.bytes().get() + 1024) <= 228 << 10,
             "an SM of sm_90 holds the CTAs, with 1 KiB of reserved shared memory each"
@@ -251,6 +294,9 @@ pub mod wgmma_tiles {
         blocks: 1,
         groups: false,
         parts: 1,
+        k: WgmmaTile::K,
+        element_bytes: 2,
+        is_transposed: false,
     }
     .checked();
 
@@ -330,6 +376,22 @@ pub mod wgmma_tiles {
         c_subtiles: 1,
         parts: 3,
         ..T128X256
+    }
+    .checked();
+
+    /// For tf32: two CTAs share B by multicast. 4 stages of 48 KiB, 128 accumulators per thread.
+    pub const F128X256: WgmmaTile = WgmmaTile {
+        c_subtiles: 0,
+        k: 32,
+        element_bytes: 4,
+        ..T128X256
+    }
+    .checked();
+
+    /// The same for the transpose of C.
+    pub const F256X128: WgmmaTile = WgmmaTile {
+        is_transposed: true,
+        ..F128X256
     }
     .checked();
 

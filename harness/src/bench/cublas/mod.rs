@@ -13,7 +13,7 @@ use std::ptr;
 
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::{Element, Error, Result};
-use tilewright_contract::DType;
+use tilewright_contract::{DType, Precision};
 
 use super::rows::Row;
 
@@ -36,7 +36,7 @@ pub struct Cublas<'gpu> {
 
 impl<'gpu> Cublas<'gpu> {
     /// Loads the libraries from `folder`, or from where the system's loader and the toolkit have them. Maths are the
-    /// default: f32 is f32, provided that the environment says `NVIDIA_TF32_OVERRIDE=0` or nothing.
+    /// default: f32 is f32 unless TF32 is asked for, provided that the environment does not say `NVIDIA_TF32_OVERRIDE`.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without the libraries, [`Error::Tool`] when they cannot be used, [`Error::Driver`]
@@ -116,6 +116,7 @@ impl Drop for Cublas<'_> {
 /// A product in cuBLAS's terms: column-major, B before A.
 struct Call {
     dtype: DType,
+    precision: Precision,
     /// Of B, then of A.
     operations: [c_int; 2],
     /// Rows and columns of Cᵀ, terms of each sum.
@@ -140,6 +141,7 @@ impl Call {
         let operation = |transposed| if transposed { ffi::OP_T } else { ffi::OP_N };
         Ok(Self {
             dtype: row.dtype,
+            precision: row.precision(),
             operations: [operation(layout.trans_b()), operation(layout.trans_a())],
             extents: [int(n)?, int(m)?, int(k)?],
             // The length of a stored row.
@@ -172,10 +174,11 @@ impl Call {
         }
     }
 
-    /// `cublasComputeType_t`: `CUBLAS_COMPUTE_64F`, else `CUBLAS_COMPUTE_32F`.
+    /// `cublasComputeType_t`: `CUBLAS_COMPUTE_64F`, `CUBLAS_COMPUTE_32F_FAST_TF32`, else `CUBLAS_COMPUTE_32F`.
     fn compute_type(&self) -> c_int {
         match self.dtype.accumulator() {
             DType::F64 => 70,
+            _ if self.precision == Precision::Tf32 => 77,
             _ => 68,
         }
     }
@@ -223,11 +226,17 @@ pub struct Product<'c> {
 }
 
 impl Product<'_> {
+    /// The precision that is asked for: f32, or TF32.
+    pub fn precision(&self) -> Precision {
+        self.call.precision
+    }
+
     /// Every way that there is, those of cublasLt in the order of its heuristics; and why there is none of cublasLt,
     /// where that is so.
     pub fn algorithms(&self) -> (Vec<Algorithm>, Option<String>) {
         let mut algorithms = match (self.call.batch, self.call.dtype) {
-            (1, DType::F32) => vec![Algorithm::Sgemm, Algorithm::GemmEx],
+            // In the mode of the handle, which is f32.
+            (1, DType::F32) if self.call.precision == Precision::Ieee => vec![Algorithm::Sgemm, Algorithm::GemmEx],
             (1, _) => vec![Algorithm::GemmEx],
             (..) => vec![Algorithm::GemmStridedBatchedEx],
         };

@@ -81,6 +81,46 @@ macro_rules! entry_points {
             }
         )*
     };
+    (tf32: $($symbol:ident: $tile:ident, $a:ident, $b:ident;)*) => {
+        $(
+            #[doc = concat!("f32 as tf32, `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), ".")]
+            ///
+            /// # Safety
+            /// As for [the body](crate::gemm::wgmma::gemm): maps and operands as `params` describes them,
+            /// grid, CTA and dynamic shared memory of the plan.
+            #[cuda_std::kernel(
+                max_threads = tilewright_contract::wgmma_tiles::$tile.threads(),
+                min_blocks = tilewright_contract::wgmma_tiles::$tile.blocks,
+                cluster = tilewright_contract::wgmma_tiles::$tile.cluster_attribute()
+            )]
+            pub unsafe fn $symbol(
+                #[grid_constant] params: &tilewright_contract::GemmParams<f32>,
+                #[grid_constant] map_a: &$crate::ptx::tensor_map::TensorMap,
+                #[grid_constant] map_b: &$crate::ptx::tensor_map::TensorMap,
+                #[grid_constant] map_c: &$crate::ptx::tensor_map::TensorMap,
+            ) {
+                const IS_TRANSPOSED: bool = tilewright_contract::wgmma_tiles::$tile.is_transposed;
+                const A_IS_MN_MAJOR: bool = $crate::gemm::wgmma::entry_points!(@is_mn_major $a);
+                const B_IS_MN_MAJOR: bool = $crate::gemm::wgmma::entry_points!(@is_mn_major $b);
+                const ACCUMULATORS: usize = tilewright_contract::wgmma_tiles::$tile.n as usize / 2;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $crate::gemm::wgmma::gemm::<
+                        f32,
+                        f32,
+                        $tile,
+                        { if IS_TRANSPOSED { B_IS_MN_MAJOR } else { A_IS_MN_MAJOR } },
+                        { if IS_TRANSPOSED { A_IS_MN_MAJOR } else { B_IS_MN_MAJOR } },
+                        1,
+                        ACCUMULATORS,
+                    >(
+                        if IS_TRANSPOSED { [map_b, map_a] } else { [map_a, map_b] },
+                        $crate::gemm::wgmma::Target { map: map_c, params },
+                    );
+                }
+            }
+        )*
+    };
     (@is_mn_major KMajor) => { false };
     (@is_mn_major MnMajor) => { true };
 }

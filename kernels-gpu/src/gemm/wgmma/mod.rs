@@ -1,5 +1,5 @@
-//! The body of the `wgmma` families: f16 or bf16, or f32 as the sum of three bf16; accumulators in f32, TMA loads and
-//! stores.
+//! The body of the `wgmma` families: f16 or bf16, or f32 as the sum of three bf16 or rounded to tf32; accumulators in
+//! f32, TMA loads and stores.
 //!
 //! ```text
 //! one thread initializes the pipeline's barriers, full and empty for each stage; barrier
@@ -21,10 +21,14 @@ mod entry;
 mod epilogue;
 mod parts;
 mod producer;
+mod store_registers;
+mod tf32;
 mod tile_scheduler;
 
+use bytemuck::Pod;
 use cuda_std::{shared, thread, warp};
 use cuda_views::Shared;
+use half::f16;
 use tilewright_contract::{GemmParams, WgmmaTile};
 
 use crate::block::element::TensorElement;
@@ -45,10 +49,24 @@ pub trait Tile {
     const TILE: WgmmaTile;
 }
 
-/// An element of A and B.
+/// An element of A and B of 2 bytes.
 pub trait Element: TensorElement + WgmmaElement {}
 
 impl<E: TensorElement + WgmmaElement> Element for E {}
+
+/// An element of A and B in shared memory.
+pub trait Staged: Pod {
+    /// Itself if it has 2 bytes; of others any that has.
+    type Half: Element;
+}
+
+impl<E: Element> Staged for E {
+    type Half = E;
+}
+
+impl Staged for f32 {
+    type Half = f16;
+}
 
 /// Pipeline between producer and consumers: the CTA's dynamic shared memory.
 #[derive(Clone, Copy)]
@@ -58,6 +76,22 @@ struct Pipeline<E> {
     /// All of it, as barriers. A view of the barriers alone would start at an address that `ptxas` recomputes for each
     /// k-tile (`SR_SWINHI`).
     barriers: Shared<u64>,
+}
+
+impl<E: Pod> Pipeline<E> {
+    /// The same of elements of another type.
+    ///
+    /// # Safety
+    /// The elements are of that type.
+    #[inline(always)]
+    unsafe fn cast<T: Tile, Q: Pod>(self) -> Pipeline<Q> {
+        let elems = const { (T::TILE.barriers_at().get() as usize) / size_of::<Q>() };
+        Pipeline {
+            // SAFETY: as many bytes.
+            elems: unsafe { Shared::new(self.elems.as_mut_ptr().cast(), elems) },
+            barriers: self.barriers,
+        }
+    }
 }
 
 /// Index of the full barrier of a stage: its loads have arrived.
@@ -111,20 +145,20 @@ impl PipelineState {
 }
 
 /// Computes this CTA's tiles of C. `E`: the elements of A and B in shared memory; `P`: those of the operands, the same
-/// unless they are in parts. `M_TILES`: 64-row MMA tiles per warpgroup; `ACCUMULATORS`: half the tile's columns.
+/// unless they are in parts. With a transposed tile A is B^T, B is A^T and C is C^T throughout. `M_TILES`: 64-row MMA
+/// tiles per warpgroup; `ACCUMULATORS`: half the tile's columns.
 ///
 /// # Safety
 /// - `a` and `b` are the maps of the matrices that `target.params` describes, of rank 3 with those of a batch along the
-///   third dimension, one where its stride is 0, with boxes of [`WgmmaTile::box_rows`] by
-///   64 elements and the 128-byte swizzle. A is M-major (transposed) if `A_IS_MN_MAJOR`, B is N-major (as it is) if
-///   `B_IS_MN_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
-/// - Parts of a matrix stand in the place of the matrix, one after the other.
+///   third dimension, one where its stride is 0, the parts of each one after the other, with boxes of
+///   [`WgmmaTile::box_rows`] by 128 bytes and the 128-byte swizzle. A is M-major (transposed) if `A_IS_MN_MAJOR`, B is
+///   N-major (as it is) if `B_IS_MN_MAJOR`. `target` is as it says, and C overlaps neither A nor B.
 /// - With [`groups`](crate::block::groups) their ends are in global memory.
 /// - The CTA has the tile's threads along x, its bytes of dynamic shared memory and no other, and is one of a cluster
 ///   of the tile's size, whose CTAs are neighbors along x.
 #[inline(always)]
 pub unsafe fn gemm<
-    E: Element,
+    E: Staged,
     P,
     T: Tile,
     const A_IS_MN_MAJOR: bool,
@@ -139,9 +173,10 @@ pub unsafe fn gemm<
 {
     const { assert!(M_TILES as u32 == T::TILE.m_tiles_per_warpgroup() && 2 * ACCUMULATORS as u32 == T::TILE.n) };
     const { assert!(size_of::<P>() == size_of::<E>() && T::TILE.parts == 1 || size_of::<P>() == 4 && M_TILES == 1) };
+    const { assert!(size_of::<E>() == T::TILE.element_bytes as usize) };
     const {
         assert!(
-            !B_IS_MN_MAJOR || (T::TILE.n / T::TILE.cluster).is_multiple_of(WgmmaTile::SWIZZLE_ATOM),
+            !B_IS_MN_MAJOR || (T::TILE.n / T::TILE.cluster).is_multiple_of(T::TILE.k),
             "each CTA of a cluster loads whole swizzle atoms of B"
         )
     };
@@ -151,7 +186,7 @@ pub unsafe fn gemm<
     // SAFETY: the allocation is the tile's: stages, epilogue subtiles, barriers, in this order.
     let pipeline = unsafe {
         let start = shared::dynamic_shared_mem::<E>();
-        let elems = const { (T::TILE.pipeline_elems() + T::TILE.c_elems()) as usize };
+        let elems = const { (T::TILE.barriers_at().get() / T::TILE.element_bytes) as usize };
         Pipeline {
             elems: Shared::new(start, elems),
             barriers: Shared::new(start.cast(), const { T::TILE.bytes().get() as usize / 8 }),
@@ -166,8 +201,9 @@ pub unsafe fn gemm<
             let mut stage = 0;
             while stage < tile.stages {
                 mbarrier::init(pipeline.barriers, full::<T>(stage), 1);
-                // One thread of each warpgroup that reads what this CTA loads.
-                mbarrier::init(pipeline.barriers, empty::<T>(stage), tile.readers() * tile.cluster);
+                // One thread of each warpgroup that reads what this CTA loads, or of each of its warps.
+                let arrivals = tile.readers() * tile.cluster * const { tf32::arrivals::<T, A_IS_MN_MAJOR>() };
+                mbarrier::init(pipeline.barriers, empty::<T>(stage), arrivals);
                 stage += 1;
             }
             mbarrier::fence_init();
@@ -183,7 +219,14 @@ pub unsafe fn gemm<
     // SAFETY: whole warps execute this; the groups are there.
     let first = unsafe { scheduler.next_of_warp::<T>(target.params) };
     let GemmParams { m, n, .. } = *target.params;
-    let rows = tile.loaded_rows([A_IS_MN_MAJOR, B_IS_MN_MAJOR], [m, n]);
+    let rows = tile.loaded_rows(
+        [A_IS_MN_MAJOR, B_IS_MN_MAJOR],
+        if const { T::TILE.is_transposed } {
+            [n, m]
+        } else {
+            [m, n]
+        },
+    );
     // SAFETY: as above.
     unsafe {
         if const { T::TILE.cluster == 1 } && rows != [tile.m, tile.n] {
@@ -233,18 +276,26 @@ pub unsafe fn gemm<
                     setmaxnreg::increase::<{ WgmmaTile::CONSUMER_REGISTERS }>();
                 }
             }
-            if const { T::TILE.parts > 1 } {
-                parts::consume::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, ACCUMULATORS>(
+            if const { T::TILE.element_bytes == 4 } {
+                tf32::consume::<T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, ACCUMULATORS>(
                     warpgroup,
-                    pipeline,
+                    pipeline.cast::<T, _>(),
+                    first,
+                    scheduler,
+                    target.cast(),
+                );
+            } else if const { T::TILE.parts > 1 } {
+                parts::consume::<E::Half, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, ACCUMULATORS>(
+                    warpgroup,
+                    pipeline.cast::<T, _>(),
                     first,
                     scheduler,
                     target.cast(),
                 );
             } else {
-                consume::<E, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, M_TILES, ACCUMULATORS>(
+                consume::<E::Half, T, A_IS_MN_MAJOR, B_IS_MN_MAJOR, M_TILES, ACCUMULATORS>(
                     warpgroup,
-                    pipeline,
+                    pipeline.cast::<T, _>(),
                     first,
                     scheduler,
                     target.cast(),
@@ -264,17 +315,17 @@ pub unsafe fn gemm<
 /// # Safety
 /// All threads of the CTA execute it before its barrier; nobody reads the pipeline before that.
 #[inline(always)]
-unsafe fn zero_fill_out_of_bounds<E: Element, T: Tile>(pipeline: Pipeline<E>, rows: [u32; 2]) {
-    /// Elements of a 16-byte vector.
-    const VECTOR: u32 = 8;
+unsafe fn zero_fill_out_of_bounds<E: Pod, T: Tile>(pipeline: Pipeline<E>, rows: [u32; 2]) {
     let tile = const { T::TILE };
+    // Elements of a 16-byte vector, and of 8 bytes.
+    let vector = const { 16 / T::TILE.element_bytes };
     let zero_fill = |start: u32, rows: u32, all: u32| {
-        let end = start + all * WgmmaTile::K;
-        let mut at = start + rows * WgmmaTile::K + VECTOR * thread::thread_idx_x();
+        let end = start + all * const { T::TILE.k };
+        let mut at = start + rows * const { T::TILE.k } + vector * thread::thread_idx_x();
         while at < end {
             // SAFETY: whole vectors of the stage, each of one thread, where TMA does not write.
-            unsafe { pipeline.barriers.set_vec((at / 4) as usize, [0_u64; 2]) };
-            at += VECTOR * tile.threads();
+            unsafe { pipeline.barriers.set_vec((at / (vector / 2)) as usize, [0_u64; 2]) };
+            at += vector * tile.threads();
         }
     };
     let mut stage = 0;

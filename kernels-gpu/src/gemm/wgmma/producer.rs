@@ -1,10 +1,11 @@
 //! Producer warp: one thread loads A and B into the pipeline by TMA.
 
+use bytemuck::Pod;
 use cuda_views::Shared;
 use tilewright_contract::{GemmParams, WgmmaTile};
 
 use super::tile_scheduler::{TileScheduler, WorkTile};
-use super::{Element, Pipeline, PipelineState, Tile, empty, full};
+use super::{Pipeline, PipelineState, Tile, empty, full};
 use crate::ptx::tensor_map::TensorMap;
 use crate::ptx::{bulk_copy, cluster, mbarrier};
 
@@ -15,7 +16,7 @@ use crate::ptx::{bulk_copy, cluster, mbarrier};
 /// # Safety
 /// As for [`gemm`](super::gemm); one thread of the CTA executes it.
 #[inline(always)]
-pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, const B_IS_MN_MAJOR: bool>(
+pub(super) unsafe fn produce<E: Pod, T: Tile, const A_IS_MN_MAJOR: bool, const B_IS_MN_MAJOR: bool>(
     [a, b]: [&TensorMap; 2],
     pipeline: Pipeline<E>,
     [a_rows, b_rows]: [u32; 2],
@@ -24,7 +25,7 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
     params: &GemmParams<impl Sized>,
 ) {
     let tile = const { T::TILE };
-    let bytes = (a_rows + b_rows) * const { T::TILE.parts * WgmmaTile::K * WgmmaTile::ELEMENT_BYTES };
+    let bytes = (a_rows + b_rows) * const { T::TILE.parts * T::TILE.k * T::TILE.element_bytes };
     // This CTA's part of B, which it multicasts to the cluster.
     let b_rows = b_rows / tile.cluster;
     let own = scheduler.rank * b_rows;
@@ -41,13 +42,16 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
     {
         // A matrix that all products share is the only one of its map; the parts of one are neighbors.
         let plane = |stride: u64| if stride == 0 { 0 } else { tile.parts * product };
-        let (plane_a, plane_b) = (plane(params.stride_a), plane(params.stride_b));
+        let (mut plane_a, mut plane_b) = (plane(params.stride_a), plane(params.stride_b));
+        if const { T::TILE.is_transposed } {
+            (plane_a, plane_b) = (plane_b, plane_a);
+        }
         let mut k_tile = 0;
         while k_tile < k_tiles {
             let PipelineState { stage, phase } = state;
-            let k = first_k + k_tile * WgmmaTile::K;
+            let k = first_k + k_tile * const { T::TILE.k };
             let start = stage * tile.stage_elems();
-            let to_b = start + tile.a_elems() + own * WgmmaTile::K;
+            let to_b = start + tile.a_elems() + own * const { T::TILE.k };
             let barrier = (pipeline.barriers, full::<T>(stage));
             // SAFETY: the stage is in the pipeline and empty: unused at first, later released by the consumers. The
             // boxes have the bytes that the barrier expects, those that other CTAs of the cluster multicast included.
@@ -62,10 +66,10 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
                 mbarrier::arrive_expect_tx(pipeline.barriers, full::<T>(stage), bytes);
                 let mut part = 0;
                 while part < tile.parts {
-                    let to = start + part * const { T::TILE.m * WgmmaTile::K };
+                    let to = start + part * const { T::TILE.m * T::TILE.k };
                     let at = [row, k, plane_a + part];
                     load::<E, A_IS_MN_MAJOR>(a, pipeline.elems, to, at, a_rows, 1, barrier);
-                    let to = to_b + part * const { T::TILE.n * WgmmaTile::K };
+                    let to = to_b + part * const { T::TILE.n * T::TILE.k };
                     let at = [column + own, k, plane_b + part];
                     load::<E, B_IS_MN_MAJOR>(b, pipeline.elems, to, at, b_rows, tile.cluster, barrier);
                     part += 1;
@@ -89,14 +93,14 @@ pub(super) unsafe fn produce<E: Element, T: Tile, const A_IS_MN_MAJOR: bool, con
     }
 }
 
-/// Loads `rows` rows of A or columns of B from `row` on, and 64 elements along K from `k` on, of matrix `plane`: one
-/// box if the operand is K-major, else one box for every 64 rows; into this CTA, or multicast to all `ctas` of its
+/// Loads `rows` rows of A or columns of B from `row` on, and a k-tile from `k` on, of matrix `plane`: one box if the
+/// operand is K-major, else one box for every swizzle atom of rows; into this CTA, or multicast to all `ctas` of its
 /// cluster.
 ///
 /// # Safety
 /// As for [`bulk_copy::load_3d`].
 #[inline(always)]
-unsafe fn load<E: Element, const IS_MN_MAJOR: bool>(
+unsafe fn load<E: Pod, const IS_MN_MAJOR: bool>(
     map: &TensorMap,
     stages: Shared<E>,
     to: u32,
@@ -119,8 +123,10 @@ unsafe fn load<E: Element, const IS_MN_MAJOR: bool>(
     if IS_MN_MAJOR {
         let mut first = 0;
         while first < rows {
-            load_box(to + first * WgmmaTile::K, [row + first, k, plane]);
-            first += WgmmaTile::SWIZZLE_ATOM;
+            // Elements of a row of a swizzle atom.
+            let atom = const { WgmmaTile::ROW_BYTES / size_of::<E>() as u32 };
+            load_box(to + first * atom, [row + first, k, plane]);
+            first += atom;
         }
     } else {
         load_box(to, [k, row, plane]);

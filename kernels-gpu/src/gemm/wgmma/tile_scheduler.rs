@@ -9,8 +9,9 @@ use crate::block::split_k::SplitTile;
 use crate::ptx::cluster;
 use crate::ptx::warp_uniform::warp_uniform;
 
-/// Persistent tile scheduler. Each cluster takes every `stride`-th group of M-adjacent tiles: all tiles of split 0 of
-/// the first product, of split 1, and so on, then those of the next product. With [`groups`] every `stride`-th tile.
+/// Persistent tile scheduler, of C or of its transpose. Each cluster takes every `stride`-th group of M-adjacent tiles:
+/// all tiles of split 0 of the first product, of split 1, and so on, then those of the next product. With [`groups`]
+/// every `stride`-th tile.
 #[derive(Clone, Copy)]
 pub(super) struct TileScheduler {
     /// Groups of `cluster` tiles along M.
@@ -68,11 +69,24 @@ impl TileScheduler {
         let (groups_m, batch) = if const { T::TILE.groups } {
             (first_tile_of_group(params.batch, params.m, tile.m), 1)
         } else {
-            (params.m.div_ceil(tile.m * tile.cluster), params.batch)
+            (
+                if const { T::TILE.is_transposed } {
+                    params.n
+                } else {
+                    params.m
+                }
+                .div_ceil(tile.m * tile.cluster),
+                params.batch,
+            )
         };
         Self {
             groups_m,
-            tiles_n: params.n.div_ceil(tile.n),
+            tiles_n: if const { T::TILE.is_transposed } {
+                params.m
+            } else {
+                params.n
+            }
+            .div_ceil(tile.n),
             rank: if const { T::TILE.cluster == 1 } {
                 0
             } else {
@@ -142,7 +156,7 @@ impl TileScheduler {
                     row: at.row,
                     column: at.tile_n * tile.n,
                     k: 0,
-                    k_tiles: self.k.div_ceil(WgmmaTile::K),
+                    k_tiles: self.k.div_ceil(const { T::TILE.k }),
                     product: at.group,
                     end: at.end,
                     split: 0,
@@ -185,14 +199,21 @@ impl TileScheduler {
         let index = self.next;
         self.next += self.stride;
         let k = split * self.k_per_split;
-        let k_tiles = self.k_per_split.min(self.k.saturating_sub(k)).div_ceil(WgmmaTile::K);
+        let k_tiles = self
+            .k_per_split
+            .min(self.k.saturating_sub(k))
+            .div_ceil(const { T::TILE.k });
         Some(WorkTile {
             row: (at.tile_m * tile.cluster + self.rank) * tile.m,
             column: at.tile_n * tile.n,
             k,
             k_tiles,
             product,
-            end: params.m,
+            end: if const { T::TILE.is_transposed } {
+                params.n
+            } else {
+                params.m
+            },
             split,
             index,
         })

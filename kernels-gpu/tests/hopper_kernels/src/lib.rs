@@ -15,3 +15,4 @@ pub mod ptx;
 pub mod cluster;
 pub mod copy;
 pub mod product;
+pub mod tf32;

@@ -65,7 +65,10 @@ pub const ROWS: &[Row] = &[
         id: "cluster_same_half_twice",
         kernel: KERNEL,
         what: "both CTAs load into the first half of B's stage",
-        edits: &[producer("tile.a_elems() + own * WgmmaTile::K;", "tile.a_elems();")],
+        edits: &[producer(
+            "tile.a_elems() + own * const { T::TILE.k };",
+            "tile.a_elems();",
+        )],
         expect: Expect::Faults {
             all: &["SharedRace"],
             also: &["UninitializedRead"],
@@ -121,8 +124,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the empty barriers expect the arrivals of one CTA",
         edits: &[block(
-            "empty::<T>(stage), tile.readers() * tile.cluster);",
-            "empty::<T>(stage), tile.readers());",
+            "tile.readers() * tile.cluster * const {",
+            "tile.readers() * const {",
         )],
         expect: Expect::Faults {
             all: &["Mbarrier"],

@@ -299,6 +299,15 @@ pub static KERNELS: &[Kernel] = &[
             ..product([70, 36, 230])
         }
     ),
+    // A cluster along N, more k-tiles than stages; rows of C begin at odd elements.
+    wgmma!(
+        "wgmma_tf32_nn_256x128_f32",
+        "wgmma_tf32_kernels.rs",
+        Product {
+            gaps: [4, 4, 1],
+            ..product([140, 140, 300])
+        }
+    ),
     lesson!("lesson_01_naive", "l01_naive.rs", LESSON),
     lesson!("lesson_02_static_tiles", "l02_static_tiles.rs", LESSON),
     lesson!("lesson_03_dynamic_tiles", "l03_dynamic_tiles.rs", LESSON),

@@ -20,6 +20,7 @@ mod slices;
 mod stores;
 mod tensor;
 mod tensor_lessons;
+mod tf32;
 mod tiled;
 mod turns;
 mod warps;
@@ -248,6 +249,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         stores::ROWS,
         tensor::ROWS,
         tensor_lessons::ROWS,
+        tf32::ROWS,
         tiled::ROWS,
         turns::ROWS,
         warps::ROWS,

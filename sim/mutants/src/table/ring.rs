@@ -85,8 +85,8 @@ pub const ROWS: &[Row] = &[
         kernel: RING,
         what: "the empty barrier expects the arrival of one of two warpgroups: the other completes the next phase",
         edits: &[block(
-            "empty::<T>(stage), tile.readers() * tile.cluster);",
-            "empty::<T>(stage), tile.cluster);",
+            "tile.readers() * tile.cluster * const {",
+            "tile.cluster * const {",
         )],
         expect: faults(&["Deadlock"]),
         device: Device::Hangs,

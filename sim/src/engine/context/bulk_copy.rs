@@ -159,10 +159,20 @@ impl BlockContext {
         self.count_transfer(Space::Global, Op::Read, rows.iter().map(Row::in_matrix), location);
         for Row { in_box, address } in rows {
             self.operation_on_global(operation, Op::Read, address, in_box.len(), location);
-            for (byte, offset) in in_box.enumerate() {
+            let bytes = (0..in_box.len()).map(|byte| {
                 let from = ptr::with_exposed_provenance::<u8>(address + byte);
                 // SAFETY: a byte of the matrix: the simulator has checked it, or the caller promises it.
-                data[parts.swizzle.place(to, offset)] = unsafe { *from };
+                unsafe { *from }
+            });
+            let mut row: Vec<u8> = bytes.collect();
+            if parts.element.bytes() == 4 {
+                let (elements, _) = row.as_chunks_mut();
+                elements
+                    .iter_mut()
+                    .for_each(|element| *element = parts.element.loaded(*element));
+            }
+            for (offset, byte) in in_box.zip(row) {
+                data[parts.swizzle.place(to, offset)] = byte;
             }
         }
         let own = 1 << self.cluster.rank();

@@ -10,7 +10,7 @@ use crate::analysis::Op;
 use crate::analysis::agents::Operation;
 use crate::analysis::matrix_descriptor::{Major, MatrixDescriptor};
 use crate::fault::FaultKind;
-use crate::wgmma::{MmaAsync, WgmmaElement, accumulator_element};
+use crate::wgmma::{MmaAsync, OperandA, WgmmaElement, accumulator_element};
 
 use super::BlockContext;
 use super::agent::Proxy;
@@ -21,8 +21,6 @@ use super::threads::Status;
 const WARPGROUP: usize = 128;
 /// Rows of A.
 const M: u32 = 64;
-/// Extent of one `wgmma` along K, in elements.
-const K: u32 = 16;
 
 /// The instruction of a thread that waits for its warpgroup.
 #[derive(Clone, Copy)]
@@ -37,7 +35,7 @@ impl Request {
     /// Whether two threads execute the same instruction with the same operands.
     fn agrees(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Mma(a, _), Self::Mma(b, _)) => a == b,
+            (Self::Mma(a, _), Self::Mma(b, _)) => a.agrees(b),
             (Self::Registers(a), Self::Registers(b)) => a == b,
             _ => false,
         }
@@ -49,34 +47,49 @@ struct Operand {
     descriptor: MatrixDescriptor,
     major: Major,
     extent: u32,
+    element: WgmmaElement,
 }
 
 impl Operand {
-    fn of(mma: &MmaAsync) -> [Self; 2] {
-        let major = |is_mn_major| if is_mn_major { Major::Mn } else { Major::K };
-        [
-            (mma.a, major(mma.a_is_mn_major), M),
-            (mma.b, major(mma.b_is_mn_major), mma.columns),
-        ]
-        .map(|(bits, major, extent)| Self {
+    /// A, unless it is in registers.
+    fn a(mma: &MmaAsync) -> Option<Self> {
+        match mma.a {
+            OperandA::Shared(bits) => Some(Self::new(bits, mma.a_is_mn_major, M, mma.element)),
+            OperandA::Registers(_) => None,
+        }
+    }
+
+    fn b(mma: &MmaAsync) -> Self {
+        Self::new(mma.b, mma.b_is_mn_major, mma.columns, mma.element)
+    }
+
+    fn new(bits: u64, is_mn_major: bool, extent: u32, element: WgmmaElement) -> Self {
+        Self {
             descriptor: MatrixDescriptor::from_bits(bits),
-            major,
+            major: if is_mn_major { Major::Mn } else { Major::K },
             extent,
-        })
+            element,
+        }
+    }
+
+    /// The shared address of an element.
+    fn address(&self, mn: u32, k: u32) -> u32 {
+        self.descriptor.address(self.major, self.element.bytes(), mn, k)
     }
 
     /// The shared addresses of its chunks of 16 bytes. Those of a core matrix, 8 rows, follow each other.
     fn chunks(&self) -> Vec<u32> {
+        let k = self.element.k();
         let (along, across) = match self.major {
-            Major::K => (K, self.extent),
-            Major::Mn => (self.extent, K),
+            Major::K => (k, self.extent),
+            Major::Mn => (self.extent, k),
         };
         let chunk = |across: u32, along: u32| match self.major {
-            Major::K => self.descriptor.address(self.major, across, along),
-            Major::Mn => self.descriptor.address(self.major, along, across),
+            Major::K => self.address(across, along),
+            Major::Mn => self.address(along, across),
         };
         (0..along)
-            .step_by(8)
+            .step_by(16 / self.element.bytes() as usize)
             .flat_map(|along| (0..across).map(move |across| chunk(across, along)))
             .collect()
     }
@@ -144,7 +157,7 @@ impl BlockContext {
             self.fault(FaultKind::Warpgroup { problem }, Some(location), None);
         }
         if self.threads.running_number().is_multiple_of(WARPGROUP) {
-            for operand in Operand::of(&mma) {
+            for operand in Operand::a(&mma).into_iter().chain([Operand::b(&mma)]) {
                 let base_offset = operand.descriptor.base_offset;
                 if base_offset != 0 {
                     let problem = format!("a matrix base offset of {base_offset}, only 0 is simulated");
@@ -242,20 +255,22 @@ impl BlockContext {
         }
         if let Request::Mma(mma, _) = requests[0] {
             let operation = self.start_operation((first as u16..).take(WARPGROUP));
-            let operands = Operand::of(&mma);
-            let chunks = operands.each_ref().map(Operand::chunks);
+            let (a, b) = (Operand::a(&mma), Operand::b(&mma));
+            let chunks: Vec<_> = a.iter().chain([&b]).map(Operand::chunks).collect();
             self.count_operands(chunks.iter().map(Vec::as_slice), location);
-            let mut chunks = chunks.into_iter();
-            let [a, b] = operands.map(|operand| {
-                let mut chunks = chunks.next().unwrap_or_default();
+            for mut chunks in chunks {
                 chunks.sort_unstable();
                 chunks.dedup();
                 for run in chunks.chunk_by(|a, b| a + 16 == *b) {
                     let offset = self.shared.offset_of_shared_address(run[0]);
                     self.operation_on_shared(operation, (Op::Read, Proxy::Async), offset, 16 * run.len(), location);
                 }
-                self.read_operand(&operand, mma.element)
-            });
+            }
+            let a = match a {
+                Some(a) => self.read_operand(&a),
+                None => registers(&requests),
+            };
+            let b = self.read_operand(&b);
             let mut left = Vec::with_capacity(WARPGROUP);
             for (thread, request) in requests.iter().enumerate() {
                 let Request::Mma(_, accumulators) = *request else {
@@ -289,17 +304,38 @@ impl BlockContext {
     }
 
     /// The elements of an operand, by `mn`.
-    fn read_operand(&self, operand: &Operand, element: WgmmaElement) -> Vec<[f32; K as usize]> {
+    fn read_operand(&self, operand: &Operand) -> Vec<Vec<f32>> {
         let element = |mn: u32, k: u32| {
+            let address = operand.address(mn, k);
             // The address was checked when the warpgroup's first thread arrived.
-            let bits = self.shared.read_u16(operand.descriptor.address(operand.major, mn, k));
-            match element {
-                WgmmaElement::F16 => f16::from_bits(bits).to_f32(),
-                WgmmaElement::Bf16 => bf16::from_bits(bits).to_f32(),
+            let half = |at: u32| self.shared.read_u16(address + at);
+            match operand.element {
+                WgmmaElement::F16 => f16::from_bits(half(0)).to_f32(),
+                WgmmaElement::Bf16 => bf16::from_bits(half(0)).to_f32(),
+                WgmmaElement::Tf32 => truncated(u32::from(half(0)) | u32::from(half(2)) << 16),
             }
         };
         (0..operand.extent)
-            .map(|mn| std::array::from_fn(|k| element(mn, k as u32)))
+            .map(|mn| (0..operand.element.k()).map(|k| element(mn, k)).collect())
             .collect()
     }
+}
+
+/// The tf32 in 32 bits.
+fn truncated(bits: u32) -> f32 {
+    f32::from_bits(bits & !0x1fff)
+}
+
+/// The elements of an A in registers, by row.
+fn registers(requests: &[Request]) -> Vec<Vec<f32>> {
+    let mut a = vec![vec![0.0; WgmmaElement::Tf32.k() as usize]; M as usize];
+    for (thread, request) in requests.iter().enumerate() {
+        let Request::Mma(mma, _) = request else { continue };
+        let OperandA::Registers(bits) = mma.a else { continue };
+        let row = 16 * (thread / 32) + thread % 32 / 4;
+        for (at, bits) in bits.into_iter().enumerate() {
+            a[row + 8 * (at % 2)][thread % 4 + 4 * (at / 2)] = truncated(bits);
+        }
+    }
+    a
 }
