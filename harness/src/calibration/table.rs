@@ -8,8 +8,8 @@ use tilewright::{DType, Kernel, Result};
 use super::fit::{Prior, Sample, fit};
 use super::rows::{Choice, Machine, Quality, Row};
 
-/// How much of the weight of its samples the coefficients that layouts of a tile have in common count for each of them.
-const OF_COMMON: f64 = 0.05;
+/// How much of the weight of its samples the coefficients that kernels of a tile have in common count for each of them.
+const OF_COMMON: f64 = 0.2;
 
 /// How much 0 counts: enough to decide between terms that the samples do not tell apart.
 const OF_ZERO: f64 = 1e-3;
@@ -30,6 +30,9 @@ pub struct Fitted {
 /// A kernel with one of its tiles, by symbol and width.
 type Subject = (&'static str, u32);
 
+/// Whether two kernels have coefficients in common.
+type IsAlike = fn(&Kernel, &Kernel) -> bool;
+
 /// A measured launch of a subject.
 struct Launch {
     kernel: Kernel,
@@ -40,8 +43,9 @@ struct Launch {
 
 /// Fits the coefficients of an element type to its rows; `None` where there are none.
 ///
-/// The kernels that differ in the layout of A and B alone are fitted together first; what they have in common is the
-/// prior of each, since not every layout is timed with every shape.
+/// The kernels that differ in the layout and the loads of A and B alone are fitted together first, then those that
+/// differ in the layout alone. What they have in common is the prior of each, since not every one is timed with every
+/// shape.
 ///
 /// # Errors
 /// Those of shapes and tables.
@@ -86,35 +90,34 @@ fn over_best(rows: &[&Row], lines: &[String], machine: &Machine) -> Result<Vec<f
 /// A line of the shared coefficients and one for each subject, without digests.
 fn lines(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>> {
     let launches = launches(rows, machine)?;
-    // A subject stands for itself and for those that differ from it in the layout of A and B alone.
-    let mut groups: Vec<(Subject, Kernel)> = Vec::new();
-    let mut group_of = BTreeMap::<Subject, usize>::new();
-    for launch in &launches {
-        let is_alike = |(_, other): &(Subject, Kernel)| {
-            other.has_same_tile(&launch.kernel) && other.alignment == launch.kernel.alignment
-        };
-        let at = groups.iter().position(is_alike).unwrap_or_else(|| {
-            groups.push((subject(&launch.kernel), launch.kernel));
-            groups.len() - 1
-        });
-        group_of.insert(subject(&launch.kernel), at);
-    }
     let own = KERNEL_TERMS.len();
-    let nothing = vec![0.0; groups.len() * own + SHARED_TERMS.len()];
-    let prior = Prior {
-        coefficients: &nothing,
-        strength: OF_ZERO,
-    };
-    let common = fit(&samples(&launches, &group_of, groups.len()), prior);
-    let (of_groups, shared) = common.split_at(groups.len() * own);
-    let of_each = group_of.values().flat_map(|&group| &of_groups[group * own..][..own]);
-    let common: Vec<f64> = of_each.chain(shared).copied().collect();
-    let each: BTreeMap<Subject, usize> = group_of.keys().copied().zip(0..).collect();
-    let prior = Prior {
-        coefficients: &common,
-        strength: OF_COMMON,
-    };
-    let found = fit(&samples(&launches, &each, each.len()), prior);
+    let levels: [(IsAlike, f64); 3] = [
+        (is_of_tile, OF_ZERO),
+        (
+            |one, other| is_of_tile(one, other) && one.alignment == other.alignment,
+            OF_COMMON,
+        ),
+        (|one, other| subject(one) == subject(other), OF_COMMON),
+    ];
+    let mut each = BTreeMap::<Subject, usize>::new();
+    let mut found = vec![0.0; SHARED_TERMS.len()];
+    for (is_alike, strength) in levels {
+        let (unit_of, count) = units(&launches, is_alike);
+        // What the level before has found of the unit that a subject was in.
+        let mut prior = vec![0.0; count * own];
+        for (subject, unit) in &unit_of {
+            if let Some(before) = each.get(subject) {
+                prior[unit * own..][..own].copy_from_slice(&found[before * own..][..own]);
+            }
+        }
+        prior.extend_from_slice(&found[found.len() - SHARED_TERMS.len()..]);
+        let prior = Prior {
+            coefficients: &prior,
+            strength,
+        };
+        found = fit(&samples(&launches, &unit_of, count), prior);
+        each = unit_of;
+    }
     let (of_each, shared) = found.split_at(each.len() * own);
     // Cycles and microseconds alike are known to three digits.
     let numbers = |of: &[f64]| of.iter().map(|of| format!("{of:.4}")).collect::<Vec<_>>().join(" ");
@@ -123,14 +126,35 @@ fn lines(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>> 
     let is_learned = |own: &&[f64]| {
         KernelTerms::try_from(*own).is_ok_and(|[_, latency, work, mean, ..]| latency + work + mean > 1e-3)
     };
-    let own = of_each.chunks(own);
+    let own = |unit: usize| &of_each[unit * own..][..own];
     lines.extend(
-        each.keys()
-            .zip(own)
+        each.iter()
+            .map(|(subject, &unit)| (subject, own(unit)))
             .filter(|(_, own)| is_learned(own))
             .map(|((symbol, width), own)| format!("{symbol} {width} {}", numbers(own))),
     );
     Ok(lines)
+}
+
+/// Whether two kernels differ in the layout and the loads of A and B alone.
+fn is_of_tile(one: &Kernel, other: &Kernel) -> bool {
+    one.family == other.family && one.has_same_tile(other)
+}
+
+/// The unit of each subject, and how many there are: subjects that are alike are one.
+fn units(launches: &[Launch], is_alike: IsAlike) -> (BTreeMap<Subject, usize>, usize) {
+    let mut firsts: Vec<Kernel> = Vec::new();
+    let mut unit_of = BTreeMap::new();
+    for Launch { kernel, .. } in launches {
+        unit_of.entry(subject(kernel)).or_insert_with(|| {
+            let known = firsts.iter().position(|first| is_alike(first, kernel));
+            known.unwrap_or_else(|| {
+                firsts.push(*kernel);
+                firsts.len() - 1
+            })
+        });
+    }
+    (unit_of, firsts.len())
 }
 
 fn subject(kernel: &Kernel) -> Subject {

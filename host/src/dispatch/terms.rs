@@ -15,7 +15,7 @@ use super::usage;
 /// Terms with a coefficient of each kernel and tile width.
 ///
 /// `step` is an element along K, `tile` a work tile of the busiest SM.
-pub const KERNEL_TERMS: [&str; 6] = [
+pub const KERNEL_TERMS: [&str; 7] = [
     // Microseconds of a launch.
     "launch",
     // Cycles of a step of a round of resident CTAs, however many they are.
@@ -24,6 +24,9 @@ pub const KERNEL_TERMS: [&str; 6] = [
     "work",
     // Cycles of a step of the average SM: what all of them share.
     "mean-work",
+    // Cycles of a step of each CTA that the average SM holds besides the first: those of one round start together, and
+    // load at the same time.
+    "co-resident",
     // Cycles of a tile besides its steps.
     "tile",
     // Microseconds of a tile whose accumulators go to the workspace.
@@ -38,7 +41,7 @@ pub const SHARED_TERMS: [&str; 15] = [
     "c",
     // What exceeds the half of L2 that an SM is near to.
     "beyond-l2",
-    // C where its rows are no multiples of 16 bytes.
+    // C where it is stored in single elements: its rows are no multiples of 4.
     "unaligned-c",
     // Cycles of a byte that an SM loads.
     "loads",
@@ -46,7 +49,8 @@ pub const SHARED_TERMS: [&str; 15] = [
     "missed-loads",
     // Cycles of a byte that TMA loads in rows that straddle two lines of L2.
     "straddling",
-    // Cycles of a step of a tile with TMA loads of an operand whose rows are shorter than a line.
+    // Cycles of a step of the average SM where an operand has rows along M or N that are shorter than a line: all CTAs
+    // ask for the same few lines.
     "narrow",
     // Microseconds of a level of the split-K reduction.
     "level",
@@ -176,10 +180,7 @@ impl<'a> Machine<'a> {
     ) -> Option<Self> {
         let rate = |arch| {
             Some(f64::from(
-                path(kernel)
-                    .support(arch, gemm_type(kernel))?
-                    .rate
-                    .flops_per_clock,
+                path(kernel).support(arch, gemm_type(kernel))?.rate.flops_per_clock,
             ))
         };
         Some(Self {
@@ -207,7 +208,11 @@ impl<'a> Machine<'a> {
         let missed = if beyond_l2 > 0.0 { beyond_l2 / (a + b + c) } else { 0.0 };
         let traffic = Traffic::of(kernel, &grid, shape, steps);
         let loaded_us = cycle_us / f64::from(sms);
-        let is_unaligned = !(shape.args().ldc * kernel.dtype.size_bytes()).is_multiple_of(16);
+        let is_unaligned = [shape.n() as u32, shape.args().ldc]
+            .iter()
+            .any(|elems| !elems.is_multiple_of(4));
+        // A launch of less than a round has some SMs idle: the average one counts.
+        let co_resident = (load.mean.min(f64::from(self.resident)) - 1.0).max(0.0);
 
         let (levels, slots) = split_k::rounds(splits);
         let elems_per_tile = kernel.split_k.map_or(0, |split_k| split_k.elems_per_tile);
@@ -221,6 +226,7 @@ impl<'a> Machine<'a> {
                 launches * load.rounds as f64 * steps * cycle_us,
                 launches * load.issued * steps * cycle_us * self.slower,
                 launches * load.mean * steps * cycle_us * self.slower,
+                launches * co_resident * steps * cycle_us,
                 launches * load.issued * cycle_us,
                 launches * tiles * is_split,
             ],
@@ -233,7 +239,7 @@ impl<'a> Machine<'a> {
                 launches * traffic.bytes * missed * loaded_us,
                 launches * traffic.straddling_bytes * loaded_us,
                 if traffic.is_narrow {
-                    launches * tiles * steps * cycle_us
+                    launches * load.mean * steps * cycle_us
                 } else {
                     0.0
                 },
@@ -285,7 +291,7 @@ struct Traffic {
     bytes: f64,
     /// Of them those in rows that begin within a line of L2, which is asked for two lines then.
     straddling_bytes: f64,
-    /// Whether rows of a tile are shorter than a line: then many rows, and all CTAs, ask for the same one.
+    /// Whether rows along M or N are shorter than a line: then many rows, and all CTAs, ask for the same one.
     is_narrow: bool,
 }
 
@@ -327,7 +333,7 @@ impl Traffic {
         Self {
             bytes: bytes(rows_of_a + rows_of_b),
             straddling_bytes: straddling(Operand::A, rows_of_a) + straddling(Operand::B, rows_of_b),
-            is_narrow: is_tma && (!b_is_k && is_short(shape.n()) || !a_is_k && is_short(shape.m())),
+            is_narrow: !b_is_k && is_short(shape.n()) || !a_is_k && is_short(shape.m()),
         }
     }
 }

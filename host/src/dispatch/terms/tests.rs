@@ -1,5 +1,5 @@
 use super::*;
-use tilewright_contract::{DType, Family, KERNELS};
+use tilewright_contract::{DType, Family, KERNELS, Transpose};
 
 fn h200() -> (&'static Architecture, &'static GpuModel) {
     let arch = cuda_arch::find("sm_90").expect("in the table");
@@ -103,7 +103,11 @@ fn operands_that_are_split_count_in_parts() {
     let whole = Kernel::find(Family::WGMMA, DType::Bf16, 128).expect("in the table");
     let shape = GemmShape::packed(1024, 1024, 1024).expect("valid");
     let (split, whole) = (terms_of(split, 1, &shape), terms_of(whole, 1, &shape));
-    assert_eq!((split("copy"), whole("copy")), (2.0, 0.0), "A and B, whatever their rows");
+    assert_eq!(
+        (split("copy"), whole("copy")),
+        (2.0, 0.0),
+        "A and B, whatever their rows"
+    );
     assert!((split("operands") / whole("operands") - 3.0).abs() < 1e-9);
     assert!((split("c") / whole("c") - 2.0).abs() < 1e-9, "C is of f32");
 }
@@ -123,18 +127,58 @@ fn a_split_costs_its_reduction() {
 }
 
 #[test]
-fn rows_that_straddle_lines_and_narrow_ones_count_with_tma_alone() {
+fn rows_that_straddle_lines_count_with_tma_alone() {
     let shape = |n| GemmShape::packed(512, n, 512).expect("valid");
     let wgmma = Kernel::find(Family::WGMMA, DType::F16, 64).expect("in the table");
-    for (n, is_straddling, is_narrow) in [(512, false, false), (520, true, false), (32, true, true)] {
-        let of = terms_of(wgmma, 1, &shape(n));
-        assert_eq!(
-            (of("straddling") > 0.0, of("narrow") > 0.0),
-            (is_straddling, is_narrow),
-            "{n}"
-        );
-        let of = terms_of(simt("simt_nn4_64x64_f32"), 1, &shape(n));
-        assert_eq!((of("straddling"), of("narrow")), (0.0, 0.0));
+    for (n, is_straddling) in [(512, false), (520, true), (32, true)] {
+        assert_eq!(terms_of(wgmma, 1, &shape(n))("straddling") > 0.0, is_straddling, "{n}");
+        assert_eq!(terms_of(simt("simt_nn4_64x64_f32"), 1, &shape(n))("straddling"), 0.0);
+    }
+}
+
+#[test]
+fn rows_along_m_or_n_that_are_shorter_than_a_line_count_with_all_loads() {
+    let shape = |n| GemmShape::packed(512, n, 512).expect("valid");
+    let wgmma = Kernel::find(Family::WGMMA, DType::F16, 64).expect("in the table");
+    let fma = simt("simt_nn4_64x64_f32");
+    for (kernel, n, is_narrow) in [(wgmma, 64, false), (wgmma, 32, true), (fma, 32, false), (fma, 24, true)] {
+        let of = |splits| terms_of(kernel, splits, &shape(n))("narrow");
+        assert_eq!(of(1) > 0.0, is_narrow, "{} {n}", kernel.symbol);
+        // A k-tile of each split more or less, and no other rows are loaded.
+        assert!((of(4) - of(1)).abs() <= 1e-9 * of(1), "{} {n}", kernel.symbol);
+    }
+    // The rows of a K-major operand are long, however few they are.
+    let transposed = GemmShape::packed_transposed(512, 24, 512, [Transpose::No, Transpose::Yes]).expect("valid");
+    assert_eq!(terms_of(simt("simt_nt_64x64_f32"), 1, &transposed)("narrow"), 0.0);
+}
+
+#[test]
+fn ctas_that_an_sm_holds_at_once_wait_for_each_other() {
+    let kernel = simt("simt_nn4_64x64_f32");
+    // 12 x `columns` tiles on 132 SMs that hold six.
+    let of = |columns: usize| {
+        let shape = GemmShape::packed(12 * 64, 64 * columns, 512).expect("valid");
+        terms_of(kernel, 1, &shape)("co-resident")
+    };
+    let (two, six) = (of(22), of(66));
+    assert_eq!(of(11), 0.0, "one each");
+    assert!(two > 0.0 && (six / two - 5.0).abs() < 1e-9);
+    assert_eq!(of(132), six, "no more at once");
+    let persistent = Kernel::find(Family::WGMMA, DType::F16, 128).expect("in the table");
+    let large = GemmShape::packed(4096, 4096, 512).expect("valid");
+    assert_eq!(
+        terms_of(persistent, 1, &large)("co-resident"),
+        0.0,
+        "one, tile after tile"
+    );
+}
+
+#[test]
+fn c_is_stored_in_vectors_of_4() {
+    let kernel = Kernel::find(Family::WGMMA, DType::F16, 128).expect("in the table");
+    for (n, is_unaligned) in [(512, false), (500, false), (502, true), (501, true)] {
+        let shape = GemmShape::packed(512, n, 512).expect("valid");
+        assert_eq!(terms_of(kernel, 1, &shape)("unaligned-c") > 0.0, is_unaligned, "{n}");
     }
 }
 
