@@ -1,6 +1,6 @@
 //! What is timed for the calibration.
 
-use tilewright::{Family, Transpose};
+use tilewright::Transpose;
 
 /// Listed shapes that the model is fitted to, m, n, k: squares, few rows, few columns, deep and shallow, and no multiples
 /// of anything. The random ones come on top.
@@ -62,19 +62,3 @@ pub fn layouts(number: usize) -> [[Transpose; 2]; 2] {
     use Transpose::{No, Yes};
     [[No, No], [[No, Yes], [Yes, No], [Yes, Yes]][number % 3]]
 }
-
-/// The tiles that a plan may name, by family and width.
-pub const NAMED: [(Family, u32); 12] = [
-    (Family::TILED_STATIC, 16),
-    (Family::TILED_STATIC, 32),
-    (Family::TILED_DYNAMIC, 16),
-    (Family::TILED_DYNAMIC, 24),
-    (Family::TILED_DYNAMIC, 32),
-    (Family::TILED_DYNAMIC, 48),
-    (Family::TILED_DYNAMIC, 64),
-    (Family::TILED_DYNAMIC, 80),
-    (Family::TILED_DYNAMIC, 96),
-    (Family::TILED_DYNAMIC, 112),
-    (Family::TILED_DYNAMIC, 128),
-    (Family::REGISTER_TILE, 128),
-];

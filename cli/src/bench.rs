@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tilewright::dispatch::Speeds;
+use tilewright::dispatch::{Speeds, Tuning};
 use tilewright_harness::bench::{self, Options, Progress, Results, Selection, Suite};
 
 use crate::choice::OnDevice;
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
-use crate::{files, kernels, output, resources};
+use crate::shapes::Shapes;
+use crate::{files, kernels, output, resources, tune};
 
 /// Time products against cuBLAS: your own shapes or a suite, every result checked first
 ///
@@ -21,28 +22,11 @@ pub struct Command {
     /// A suite of rows, where no shapes are given; --list shows all, without it squares
     #[arg(long, value_name = "NAME", conflicts_with_all = ["m", "n", "k", "file"])]
     suite: Option<String>,
-    /// Rows of A and C
-    #[arg(short, value_name = "ROWS", requires_all = ["n", "k"], conflicts_with = "file")]
-    m: Option<usize>,
-    /// Columns of B and C
-    #[arg(short, value_name = "COLUMNS", requires = "m", conflicts_with = "file")]
-    n: Option<usize>,
-    /// Columns of A, rows of B
-    #[arg(short, value_name = "INNER", requires = "m", conflicts_with = "file")]
-    k: Option<usize>,
+    #[command(flatten)]
+    shapes: Shapes,
     /// Time a batch of so many products of -m -n -k, one after the other in memory
     #[arg(long, value_name = "N", requires = "m", default_value_t = 1)]
     batch: usize,
-    /// Shapes as CSV: m,n,k[,dtype][,layout][,name]; a header, which may name batch, and # comments where you like
-    #[arg(long, value_name = "CSV")]
-    file: Option<PathBuf>,
-    /// Element types, of f32, f64, f16, bf16: for -m -n -k and rows that name none each of them (without it f32); other
-    /// rows are left out
-    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
-    dtype: Vec<String>,
-    /// Layouts, of nn, nt, tn, tt: t for an operand that is stored transposed; as --dtype, without it nn
-    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',')]
-    layout: Vec<String>,
     /// One family for every row, in place of the row's own choice
     #[arg(long, value_name = "NAME", default_value = kernels::AUTO)]
     kernel: String,
@@ -53,6 +37,9 @@ pub struct Command {
     /// measured to do
     #[arg(long, value_name = "FILE")]
     speeds: Option<PathBuf>,
+    /// What `tilewright tune` measured to be fastest, for rows that name no kernel
+    #[arg(long, value_name = "FILE")]
+    tuning: Option<PathBuf>,
     /// Rounds of each row; without it as many as a second has room for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
@@ -110,6 +97,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         suite: suite(command)?,
         family: kernels::family(&command.kernel)?,
         speeds: command.speeds.as_deref().map_or(Ok(Speeds::default()), speeds)?,
+        tuning: command.tuning.as_deref().map(tune::read).transpose()?.map(Tuning::new),
         zeros: command.zeros,
         device: command.device.named(),
         rounds: command.rounds.map(|rounds| rounds as usize),
@@ -159,43 +147,18 @@ fn speeds(file: &Path) -> Result<Speeds> {
     Speeds::read(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
-/// What is to be timed.
+/// What is to be timed: products of the user's own, or a suite.
 fn suite(command: &Command) -> Result<Suite> {
-    let layout = |name: &String| {
-        name.parse()
-            .map_err(|problem| Failure::input(format!("`{name}`: {problem}")))
-    };
-    let selection = Selection {
-        dtypes: distinct(command.dtype.iter().map(|name| kernels::parse_dtype(name)))?,
-        layouts: distinct(command.layout.iter().map(layout))?,
-    };
-    let suite = match (&command.file, command.m, command.n, command.k) {
-        (Some(file), ..) => {
-            let text = files::text(file)?;
-            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-            Suite::of_csv(&stem, &text, &selection).map_err(|error| Failure::file(file, error))?
-        }
-        (None, Some(m), Some(n), Some(k)) => Suite::of_product([m, n, k], command.batch, &selection)?,
-        _ => Suite::named(command.suite.as_deref().unwrap_or(Suite::DEFAULT), &selection)?,
-    };
-    Ok(suite)
-}
-
-/// The values in their order, each once.
-fn distinct<V: PartialEq>(values: impl Iterator<Item = Result<V>>) -> Result<Vec<V>> {
-    let mut distinct = Vec::new();
-    for value in values {
-        let value = value?;
-        if !distinct.contains(&value) {
-            distinct.push(value);
-        }
+    if let Some(suite) = command.shapes.suite(command.batch)? {
+        return Ok(suite);
     }
-    Ok(distinct)
+    let name = command.suite.as_deref().unwrap_or(Suite::DEFAULT);
+    Ok(Suite::named(name, &command.shapes.selection()?)?)
 }
 
 /// The suites, or the rows of one.
 fn list(command: &Command, json: bool) -> Result<()> {
-    let of_one = command.suite.is_some() || command.file.is_some() || command.m.is_some();
+    let of_one = command.suite.is_some() || command.shapes.are_named();
     let suites = match of_one {
         true => vec![suite(command)?],
         false => Suite::names()

@@ -1,11 +1,13 @@
 //! What the user leaves open about a product and what not: arguments that several commands share.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
-use tilewright::dispatch::Policy;
+use tilewright::dispatch::{Policy, Tuning};
 use tilewright::{Backend, Bytes, Options, Precision, Verify};
 
 use crate::failure::{Failure, Result};
-use crate::kernels;
+use crate::{kernels, tune};
 
 /// Backend, kernel, tile and shared-memory limit.
 #[derive(Args)]
@@ -27,6 +29,9 @@ pub struct Choice {
     /// Shared memory that a block must not exceed
     #[arg(long, value_name = "BYTES")]
     smem_limit: Option<u32>,
+    /// What `tilewright tune` measured to be fastest on this GPU; on another one it is passed over
+    #[arg(long, value_name = "FILE")]
+    tuning: Option<PathBuf>,
     /// Run even if that takes more memory than there is, or in the simulator more than ten minutes
     #[arg(long)]
     pub yes: bool,
@@ -40,6 +45,7 @@ impl Choice {
             tile: self.tile,
             smem_limit: self.smem_limit.map(Bytes),
             precision: self.precision,
+            tuning: self.tuning.as_deref().map(tune::read).transpose()?.map(Tuning::new),
             ..Policy::default()
         };
         Ok(Options {

@@ -23,9 +23,11 @@ mod output;
 mod plan;
 mod ptx;
 mod resources;
+mod shapes;
 mod shell;
 mod sim;
 mod simulation;
+mod tune;
 mod verify;
 mod version;
 
@@ -56,6 +58,7 @@ enum Command {
     Ptx(ptx::Command),
     Inspect(inspect::Command),
     Bench(bench::Command),
+    Tune(tune::Command),
     Lessons(lessons::Command),
     Demo(demo::Command),
     Doctor(doctor::Command),
@@ -96,6 +99,7 @@ fn run(command: Command, json: bool) -> failure::Result<()> {
         Command::Inspect(command) => computing(&|| inspect::run(command, json)),
         // Starts its threads by itself.
         Command::Bench(command) => bench::run(command, json),
+        Command::Tune(command) => tune::run(command, json),
         Command::Lessons(command) => computing(&|| lessons::run(command, json)),
         Command::Demo(command) => computing(&|| demo::run(command, json)),
         Command::Doctor(command) => computing(&|| doctor::run(command, json)),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use half::{bf16, f16};
 use tilewright::check::Expected;
+use tilewright::dispatch::Tuning;
 use tilewright::random::random_matrix;
 use tilewright::{
     Accumulator, Activation, Backend, DType, Epilogue, Factors, Gemm, GemmShape, Operand, Options, OutputOf, Report,
@@ -180,6 +181,13 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         return output::print_json(&report);
     }
     let mut text = describe(&report);
+    let passed_over = report
+        .reasons
+        .iter()
+        .find(|reason| reason.starts_with(Tuning::PASSED_OVER));
+    if let Some(reason) = passed_over.filter(|_| !command.explain) {
+        text.push_str(&format!("{reason}\n"));
+    }
     if command.explain {
         text.push_str("\nWhy:\n");
         for reason in &report.reasons {

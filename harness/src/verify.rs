@@ -153,12 +153,13 @@ fn each_case(
                 Operands::MatrixAndVector(major) => vector_cases(tile, major, kernel.alignment.elems[0] as usize),
                 Operands::Matrices(_) => {
                     let transposes = kernel.transposes();
-                    // Rows that may end anywhere, of elements of 2 bytes.
-                    let copied = match kernel.alignment.residue {
-                        false => Vec::new(),
-                        true => copied_cases(tile, transposes),
-                    };
-                    [cases(tile, transposes, kernel.alignment), copied].concat()
+                    let mut cases = cases(tile, transposes, kernel.alignment);
+                    if kernel.alignment.residue {
+                        // Rows that may end anywhere, where they are copied first: those of tf32 are not.
+                        let is_taken = |case: &Case| kernel.taken(&case.shape).is_some();
+                        cases.extend(copied_cases(tile, transposes).into_iter().filter(is_taken));
+                    }
+                    cases
                 }
             };
             let of_batches = if kernel.supports.batch {

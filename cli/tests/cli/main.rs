@@ -14,6 +14,7 @@ mod matmul;
 mod plan;
 mod shell;
 mod simulation;
+mod tune;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -151,7 +151,12 @@ impl<'b> Bench<'b> {
         let (options, gpu) = (self.options, self.gpu);
         let plan = |row: &Row| {
             let subject = options.family.map_or(row.subject, Subject::Family);
-            Ok(OnGpu::Ours(Kernel::plan(row, subject, options.speeds, gpu.profile())?))
+            Ok(OnGpu::Ours(Kernel::plan(
+                row,
+                subject,
+                options.policy(),
+                gpu.profile(),
+            )?))
         };
         method::rows_of_product(
             rows,
@@ -181,7 +186,7 @@ impl<'b> Bench<'b> {
             return Err(Error::InvalidArgument(problem));
         }
         let subject = self.options.family.map_or(row.subject, Subject::Family);
-        let ours = Kernel::plan(row, subject, self.options.speeds, self.gpu.profile())?;
+        let ours = Kernel::plan(row, subject, self.options.policy(), self.gpu.profile())?;
         self.twins.ok_or_else(missing)?.of(ours.launch_plan().clone())
     }
 }
@@ -201,7 +206,7 @@ impl<'b, T: Element> Product for OnDevice<'_, 'b, T> {
         match row.baseline {
             Baseline::Twin => found.candidates.push(OnGpu::Twin(bench.twin(row)?)),
             Baseline::Kernel(subject) => {
-                let other = Kernel::plan(row, subject, bench.options.speeds, bench.gpu.profile())?;
+                let other = Kernel::plan(row, subject, bench.options.policy(), bench.gpu.profile())?;
                 found.candidates.push(OnGpu::Ours(other));
             }
             Baseline::Library => {

@@ -1,7 +1,7 @@
 //! Ours: the one place from which the benchmark calls planner and launch.
 
 use tilewright::device::DeviceProfile;
-use tilewright::dispatch::{Plan, PlanSummary, Policy, Speeds, plan};
+use tilewright::dispatch::{Plan, PlanSummary, Policy, plan};
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::{Element, Gemm, Result};
 
@@ -18,18 +18,13 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidArgument`](tilewright::Error::InvalidArgument) for extents that the kernels cannot index,
     /// [`Error::InvalidPlan`](tilewright::Error::InvalidPlan) for a family that does not fit the row.
-    pub fn plan(row: &Row, subject: Subject, speeds: Speeds, profile: &DeviceProfile) -> Result<Self> {
+    pub fn plan(row: &Row, subject: Subject, policy: Policy, profile: &DeviceProfile) -> Result<Self> {
         let (family, tile) = match subject {
             Subject::Auto => (None, None),
             Subject::Family(family) => (Some(family), None),
             Subject::Tile(family, width) => (Some(family), Some(width)),
         };
-        let policy = Policy {
-            family,
-            tile,
-            speeds,
-            ..Policy::default()
-        };
+        let policy = Policy { family, tile, ..policy };
         Ok(Self {
             plan: plan(&row.shape()?, row.dtype, profile, &policy)?,
         })

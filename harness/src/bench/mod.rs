@@ -33,7 +33,7 @@ pub use suites::Suite;
 pub use telemetry::Telemetry;
 pub use timing::{Launch, Schedule, Timer};
 
-use tilewright::dispatch::Speeds;
+use tilewright::dispatch::{Policy, Speeds, Tuning};
 use tilewright::launch::Gpu;
 use tilewright::{Error, Result};
 
@@ -44,8 +44,10 @@ pub struct Options {
     pub suite: Suite,
     /// One family for every row, in place of the row's own choice.
     pub family: Option<Family>,
-    /// What the planner takes for the kernels' speed.
+    /// What dispatch takes for the kernels' speed.
     pub speeds: Speeds,
+    /// What was measured to be fastest, for rows that name no kernel.
+    pub tuning: Option<Tuning>,
     /// Whether the turns are taken on zeros too.
     pub zeros: bool,
     /// The CUDA device, counted from 0; without it the first, or the CPU where there is none.
@@ -60,6 +62,17 @@ pub struct Options {
     pub date: String,
     /// The commit that was built, for the report.
     pub commit: String,
+}
+
+impl Options {
+    /// What dispatch chooses by.
+    fn policy(&self) -> Policy {
+        Policy {
+            speeds: self.speeds,
+            tuning: self.tuning,
+            ..Policy::default()
+        }
+    }
 }
 
 /// How far a suite has come.

@@ -13,6 +13,7 @@ use tilewright_plan::device::DeviceProfile;
 use super::estimate::Pricing;
 use super::speeds::Speeds;
 use super::terms::resident_per_sm;
+use super::tuning::Tuning;
 use super::{PlanError, Policy};
 
 /// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is
@@ -257,6 +258,55 @@ impl<'a> CandidateSet<'a> {
         };
         let open = SPLITS.into_iter().filter(useful).filter(move |_| asked.is_none());
         open.chain(asked)
+    }
+
+    /// The candidate that was measured to be fastest, where the policy has measurements and names no candidate itself.
+    pub(super) fn tuned(
+        &self,
+        policy: &Policy,
+        dtype: DType,
+        device: &DeviceProfile,
+        limit: Bytes,
+        reasons: &mut Vec<String>,
+    ) -> Option<Candidate> {
+        let is_open = policy.named_family().is_none() && policy.splits.is_none();
+        let tuning = policy.tuning.filter(|_| is_open)?;
+        if let Some(why) = tuning.passed_over(device) {
+            reasons.push(why);
+            return None;
+        }
+        let choice = match tuning.choice(self.shape, dtype, policy)? {
+            Ok(choice) => choice,
+            Err(why) => {
+                reasons.push(why);
+                return None;
+            }
+        };
+        let named = self.kernels.iter().find(|kernel| kernel.symbol == choice.kernel);
+        let candidate = named.and_then(|kernel| {
+            let kernel = match kernel.widths {
+                Some(_) => kernel.with_width(choice.width)?,
+                None => **kernel,
+            };
+            let splits = choice.splits;
+            Some(Candidate {
+                splits,
+                ..self.whole(kernel)
+            })
+        });
+        let can_split = |candidate: &Candidate| candidate.splits == 1 || candidate.kernel.split_k.is_some();
+        let candidate = candidate.filter(|candidate| {
+            can_split(candidate) && candidate.bytes() <= limit && candidate.grid(self.shape).is_ok()
+        });
+        reasons.push(match &candidate {
+            Some(candidate) => format!(
+                "{}: the fastest on this device, {} us were measured",
+                candidate.name(self.shape),
+                choice.us
+            ),
+            None => format!("{}{} does not take this product", Tuning::PASSED_OVER, choice.kernel),
+        });
+        candidate
     }
 
     /// The candidate with the least estimated time among those that fit.

@@ -9,6 +9,7 @@ mod problem;
 mod sheet;
 mod speeds;
 mod terms;
+mod tuning;
 mod usage;
 
 pub use error::PlanError;
@@ -17,4 +18,5 @@ pub use plan::{Plan, PlanSummary, Policy, plan};
 pub use sheet::{KernelSheet, kernel_sheet};
 pub use speeds::{Speeds, SpeedsError};
 pub use terms::{KERNEL_TERMS, KernelTerms, SHARED_TERMS, SharedTerms, Terms, Work};
+pub use tuning::{TunedChoice, TunedShape, Tuning, TuningError, TuningTable};
 pub use usage::{KernelUsage, usage};

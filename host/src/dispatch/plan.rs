@@ -20,6 +20,7 @@ use super::cache::Question;
 use super::candidates::{self, Candidate, CandidateSet};
 use super::speeds::Speeds;
 use super::terms::Work;
+use super::tuning::Tuning;
 
 /// What the user leaves open and what not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,6 +46,9 @@ pub struct Policy {
     pub epilogue: bool,
     /// How fast the kernels are: measured on an H200, or on the device at hand.
     pub speeds: Speeds,
+    /// What was measured to be fastest on the device at hand, for products for which no family, kernel, tile or split-K
+    /// is named; the estimate decides where it says nothing.
+    pub tuning: Option<Tuning>,
 }
 
 impl Policy {
@@ -298,7 +302,10 @@ fn planned(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Pol
             reasons.push(format!("tile width {width}: asked for by the user"));
             open.with_width(width)?
         }
-        None => open.choose(limit, &mut reasons)?,
+        None => match open.tuned(policy, dtype, device, limit, &mut reasons) {
+            Some(candidate) => candidate,
+            None => open.choose(limit, &mut reasons)?,
+        },
     };
     let Candidate {
         kernel,

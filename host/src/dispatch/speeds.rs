@@ -14,11 +14,12 @@ use super::terms::{KERNEL_TERMS, KernelTerms, SHARED_TERMS, SharedTerms};
 const SHARED: &str = "shared";
 
 /// Coefficients of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Line {
     /// Columns of the tile.
     width: u32,
     terms: KernelTerms,
+    digest: String,
 }
 
 /// What the planner knows of the kernels' speed, measured on one device.
@@ -122,6 +123,11 @@ impl Speeds {
         Some(&nearest.terms)
     }
 
+    /// The digest of the PTX of a kernel that was measured.
+    pub fn digest(&self, symbol: &str) -> Option<&'static str> {
+        Some(&self.table.lines.get(symbol)?.first()?.digest)
+    }
+
     /// The coefficients that the kernels of an element type share.
     pub(super) fn shared(&self, dtype: DType) -> Option<&'static SharedTerms> {
         self.table.shared.get(&dtype)
@@ -205,6 +211,7 @@ fn parse(rest: &str) -> Option<Line> {
     let line = Line {
         width: width.parse().ok()?,
         terms: coefficients(numbers)?,
+        digest: (*digest).to_owned(),
     };
     // Without steps the time would not depend on K.
     let steps = line.terms.iter().zip(KERNEL_TERMS);

@@ -88,10 +88,7 @@ pub const ROWS: &[Row] = &[
         kernel: PRODUCT,
         // Complete at the moment when as many have come, or never.
         what: "the phase expects the bytes of one part",
-        edits: &[producer(
-            "const { T::TILE.parts * T::TILE.k *",
-            "const { T::TILE.k *",
-        )],
+        edits: &[producer("const { T::TILE.parts * T::TILE.k *", "const { T::TILE.k *")],
         expect: Expect::Any(&["SharedRace", "Deadlock", "Mbarrier", "Cluster"]),
         device: Device::Hangs,
         ..ROW

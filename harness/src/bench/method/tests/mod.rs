@@ -204,6 +204,7 @@ fn options() -> Options {
         suite,
         family: None,
         speeds: tilewright::dispatch::Speeds::default(),
+        tuning: None,
         zeros: false,
         rounds: Some(5),
         cublas: None,
