@@ -29,7 +29,7 @@ fn shape(kernel: &Kernel, [m, n, k]: [usize; 3], gap_c: usize) -> GemmShape {
 fn every_layout_but_one_has_a_kernel() {
     use Transpose::{No, Yes};
     let layouts: Vec<_> = kernels().map(Kernel::transposes).collect();
-    assert_eq!(layouts, [[No, No], [No, Yes], [Yes, Yes]]);
+    assert_eq!(layouts, [[No, No], [No, Yes], [Yes, Yes]].repeat(3));
     for kernel in kernels() {
         assert_eq!(kernel.precision, Precision::Tf32);
         // The transpose is computed where A alone is K-major.

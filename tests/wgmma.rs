@@ -169,7 +169,7 @@ fn persistent_ctas_compute_tile_after_tile() {
         assert!(report.blocks < 5, "{}: {} CTAs", kernel.symbol, report.blocks);
         run += 1;
     }
-    assert_eq!(run, 10);
+    assert_eq!(run, 13);
 }
 
 #[test]
@@ -234,5 +234,5 @@ fn splits_of_k_are_reduced() {
             run += 1;
         }
     }
-    assert_eq!(run, 18);
+    assert_eq!(run, 27);
 }

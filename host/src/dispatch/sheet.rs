@@ -70,6 +70,10 @@ fn template(kernel: &Kernel, used: KernelUsage, arch: &Architecture) -> Template
         row_padding: smem.row_padding,
         // Static memory besides the tiles holds spilled registers.
         static_bytes: used.static_bytes.saturating_sub(kernel.static_bytes().get()),
+        scratch_per_warp_bytes: match smem.storage {
+            Storage::Dynamic => smem.scratch.get() / kernel.threads().div_ceil(arch.warp_size),
+            _ => 0,
+        },
         registers_per_thread: Some(used.registers),
         barriers: used.barriers,
         ..Template::on_path(

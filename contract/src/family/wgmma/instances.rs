@@ -98,6 +98,12 @@ macro_rules! wgmma_tf32_kernels {
             wgmma_tf32_nn_256x128_f32: F256X128, KMajor, MnMajor;
             wgmma_tf32_nt_128x256_f32: F128X256, KMajor, KMajor;
             wgmma_tf32_tt_128x256_f32: F128X256, MnMajor, KMajor;
+            wgmma_tf32_nn_128x128_f32: F128X128T, KMajor, MnMajor;
+            wgmma_tf32_nt_128x128_f32: F128X128, KMajor, KMajor;
+            wgmma_tf32_tt_128x128_f32: F128X128, MnMajor, KMajor;
+            wgmma_tf32_nn_64x128_f32: F64X128, KMajor, MnMajor;
+            wgmma_tf32_nt_128x64_f32: F128X64, KMajor, KMajor;
+            wgmma_tf32_tt_128x64_f32: F128X64, MnMajor, KMajor;
         }
     };
 }

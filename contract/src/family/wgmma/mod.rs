@@ -67,7 +67,7 @@ macro_rules! tf32 {
 }
 
 /// Products of f32 that are rounded to tf32.
-pub(super) const TF32: [Kernel; 3] = crate::wgmma_tf32_kernels!(tf32);
+pub(super) const TF32: [Kernel; 9] = crate::wgmma_tf32_kernels!(tf32);
 
 const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     let [of_a, of_b] = [tile.a_elems() * tile.element_bytes, tile.b_elems() * tile.element_bytes];
@@ -102,6 +102,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
             },
             c: Bytes(tile.c_elems() * WgmmaTile::ELEMENT_BYTES),
             barriers: Bytes(8 * tile.barriers()),
+            scratch: Bytes(8 * tile.flags()),
             ..SmemLayout::NONE
         },
         supports: Features {

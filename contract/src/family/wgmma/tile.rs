@@ -13,6 +13,7 @@ use crate::units::Bytes;
 /// | A_s: m * k | B_s: n * k |                elements, each `parts` times; `stages` times
 /// | C_s: 64 x 64 or 56 |                     elements of 2 bytes; `c_subtiles` times for each consumer warpgroup
 /// | full: 8 bytes | empty: 8 bytes |         an mbarrier each; `stages` times full, then `stages` times empty
+/// | flag: 8 bytes |                          with split-K and no C_s: one for each warpgroup
 /// ```
 ///
 /// Rows of A, B and C have 128 bytes, [k](Self::k) elements, with the 128-byte swizzle of tensor maps. A K-major
@@ -169,9 +170,19 @@ impl WgmmaTile {
         2 * self.stages
     }
 
+    /// Flags by which the threads of a consumer warpgroup learn that it has the sum of all splits, one for each
+    /// warpgroup; tiles with epilogue subtiles use these.
+    pub const fn flags(self) -> u32 {
+        if self.c_subtiles == 0 && self.supports_split_k() {
+            self.threads() / Self::WARPGROUP
+        } else {
+            0
+        }
+    }
+
     /// The CTA's dynamic shared memory.
     pub const fn bytes(self) -> Bytes {
-        Bytes(self.barriers_at().get() + 8 * self.barriers())
+        Bytes(self.barriers_at().get() + 8 * (self.barriers() + self.flags()))
     }
 
     /// Rows of A and columns of B that are loaded per k-tile, for a C of `extents` rows and columns: the tile's, or if
@@ -389,11 +400,37 @@ pub mod wgmma_tiles {
     .checked();
 
     /// The same for the transpose of C.
-    pub const F256X128: WgmmaTile = WgmmaTile {
-        is_transposed: true,
+    pub const F256X128: WgmmaTile = transposed(F128X256);
+
+    /// For C of fewer tiles: 6 stages, split-K.
+    pub const F128X128: WgmmaTile = WgmmaTile {
+        n: 128,
+        stages: 6,
         ..F128X256
     }
     .checked();
+
+    /// The same for the transpose of C.
+    pub const F128X128T: WgmmaTile = transposed(F128X128);
+
+    /// For the smallest C: 8 stages, split-K.
+    pub const F128X64: WgmmaTile = WgmmaTile {
+        n: 64,
+        stages: 8,
+        ..F128X256
+    }
+    .checked();
+
+    /// The same for the transpose of C.
+    pub const F64X128: WgmmaTile = transposed(F128X64);
+
+    const fn transposed(tile: WgmmaTile) -> WgmmaTile {
+        WgmmaTile {
+            is_transposed: true,
+            ..tile
+        }
+        .checked()
+    }
 
     const fn of_groups(tile: WgmmaTile) -> WgmmaTile {
         WgmmaTile { groups: true, ..tile }.checked()

@@ -87,7 +87,7 @@ macro_rules! entry_points {
             ///
             /// # Safety
             /// As for [the body](crate::gemm::wgmma::gemm): maps and operands as `params` describes them,
-            /// grid, CTA and dynamic shared memory of the plan.
+            /// grid, CTA and dynamic shared memory of the plan, workspace and counters for its splits of K.
             #[cuda_std::kernel(
                 max_threads = tilewright_contract::wgmma_tiles::$tile.threads(),
                 min_blocks = tilewright_contract::wgmma_tiles::$tile.blocks,

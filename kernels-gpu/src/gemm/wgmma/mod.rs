@@ -106,6 +106,12 @@ fn empty<T: Tile>(stage: u32) -> u32 {
     full::<T>(T::TILE.stages + stage)
 }
 
+/// Index of the flag of a consumer warpgroup, in a tile that has flags.
+#[inline(always)]
+fn flag<T: Tile>(warpgroup: u32) -> u32 {
+    full::<T>(T::TILE.barriers() + warpgroup)
+}
+
 /// Stage and phase of one user of the pipeline.
 #[derive(Clone, Copy)]
 struct PipelineState {
@@ -183,7 +189,7 @@ pub unsafe fn gemm<
     let tile = const { T::TILE.checked() };
     // SAFETY: whole warps execute this.
     let warp = unsafe { warp_uniform(thread::thread_idx_x() / 32) };
-    // SAFETY: the allocation is the tile's: stages, epilogue subtiles, barriers, in this order.
+    // SAFETY: the allocation is the tile's: stages, epilogue subtiles, barriers, flags, in this order.
     let pipeline = unsafe {
         let start = shared::dynamic_shared_mem::<E>();
         let elems = const { (T::TILE.barriers_at().get() / T::TILE.element_bytes) as usize };

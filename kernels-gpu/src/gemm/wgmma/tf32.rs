@@ -24,11 +24,13 @@ use super::consumer::ATOM_BYTES;
 use super::epilogue::{Place, Target};
 use super::store_registers::store;
 use super::tile_scheduler::{TileScheduler, WorkTile};
-use super::{Pipeline, PipelineState, Tile, empty, full};
+use super::{Pipeline, PipelineState, Tile, empty, flag, full};
+use crate::block::split_k::{ThreadGroup, reduce};
 use crate::block::unroll::unrolled;
 use crate::ptx::shared_address::shared_address;
+use crate::ptx::warp_uniform::warp_uniform;
 use crate::ptx::wgmma::{self, Accumulators, Descriptor, Tf32Fragment};
-use crate::ptx::{cluster, mbarrier};
+use crate::ptx::{cluster, mbarrier, named_barrier};
 
 /// Bytes of a k-block of 8 elements in a row of K.
 const K_BLOCK_BYTES: u32 = 32;
@@ -110,6 +112,44 @@ unsafe fn release<T: Tile, const A_IS_MN_MAJOR: bool>(pipeline: Pipeline<f32>, s
     }
 }
 
+/// A consumer warpgroup that adds up splits of K.
+struct Warpgroup {
+    number: u32,
+    /// Its flag, and the pipeline's barriers before it.
+    words: Shared<u64>,
+    /// Index of the flag.
+    flag: u32,
+}
+
+impl ThreadGroup for Warpgroup {
+    #[inline(always)]
+    fn thread(&self) -> u32 {
+        thread::thread_idx_x() % WgmmaTile::WARPGROUP
+    }
+
+    #[inline(always)]
+    unsafe fn sync(&self) {
+        // SAFETY: whole warps, each once; nobody else uses the warpgroup's barrier.
+        unsafe { named_barrier::sync(1 + self.number, WgmmaTile::WARPGROUP) };
+    }
+
+    #[inline(always)]
+    unsafe fn broadcast(&self, flag: bool) -> bool {
+        // SAFETY: the flag is the warpgroup's, written by one thread; barriers separate it from every other access.
+        unsafe {
+            if self.thread() == 0 {
+                self.words.set(self.flag as usize, u64::from(flag));
+            }
+            // RAW: the flag is written.
+            self.sync();
+            let flag = warp_uniform(self.words.get(self.flag as usize) as u32) != 0;
+            // WAR: all have read it.
+            self.sync();
+            flag
+        }
+    }
+}
+
 /// Computes the rows of this warpgroup, number `warpgroup`, of all work tiles of the CTA: `first`, then those of
 /// `scheduler`.
 ///
@@ -180,6 +220,24 @@ pub(super) unsafe fn consume<T: Tile, const A_IS_MN_MAJOR: bool, const B_IS_MN_M
             wgmma::wait::<0, _>(&mut acc);
             if work.k_tiles > 0 {
                 release::<T, A_IS_MN_MAJOR>(pipeline, last, t);
+            }
+            let split = scheduler.split_tile::<T>(work, warpgroup);
+            if const { T::TILE.flags() > 0 } && split.splits > 1 {
+                const { assert!(T::TILE.flags() == 0 || matches!(ACCUMULATORS, 32 | 64)) };
+                let group = Warpgroup {
+                    number: warpgroup,
+                    words: pipeline.barriers,
+                    flag: flag::<T>(warpgroup),
+                };
+                // As rows of 8.
+                let rows = acc.as_mut_ptr();
+                let is_complete = match const { ACCUMULATORS } {
+                    32 => reduce::<f32, f32, 4, 8>(&group, &mut *rows.cast(), split, target.params),
+                    _ => reduce::<f32, f32, 8, 8>(&group, &mut *rows.cast(), split, target.params),
+                };
+                if !is_complete {
+                    continue;
+                }
             }
             let at = Place {
                 row: work.row + warpgroup * WgmmaTile::ROWS,
