@@ -17,7 +17,7 @@ use tilewright::simulate::simulate;
 use tilewright::{
     Backend, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Transpose, Verify, gemm,
 };
-use tilewright_contract::{BlockTile, MmaPath, Operands, TileShape, tiles};
+use tilewright_contract::{Alignment, BlockTile, MmaPath, Operands, TileShape, tiles};
 use tilewright_harness::verify::{self, Case};
 
 /// Shapes that reach every edge of a tile in a few steps along K.
@@ -348,13 +348,33 @@ fn tensor_cores_in_16_bits() {
     for kernel in KERNELS.iter().filter(of_mma_sync) {
         let edges = cases(kernel).into_iter().filter(|case| EDGES.contains(&case.name));
         // Of odd rows one case: of both operands.
-        let copied = verify::copied_cases(extents(kernel), kernel.transposes()).pop();
+        let copied = verify::copied_cases(extents(kernel), kernel).pop();
         for case in edges.chain(copied) {
             Ask::of(kernel).is_right(&case.shape);
             run += 1;
         }
     }
     assert!(run > 50, "{run}");
+}
+
+#[test]
+fn f32_of_operands_that_are_padded_or_transposed_first() {
+    let mut run = 0;
+    let loads_vectors = |kernel: &&Kernel| kernel.family == Family::SIMT && kernel.alignment != Alignment::NONE;
+    for kernel in KERNELS
+        .iter()
+        .filter(loads_vectors)
+        .filter(|kernel| !kernel.supports.groups)
+    {
+        for case in verify::copied_cases(extents(kernel), kernel) {
+            let is_odd = case.name == "rows of A and B at odd elements";
+            if is_odd || case.name.ends_with("in the other major") {
+                Ask::of(kernel).is_right(&case.shape);
+                run += 1;
+            }
+        }
+    }
+    assert_eq!(run, 30);
 }
 
 #[test]

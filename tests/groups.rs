@@ -12,7 +12,6 @@ use tilewright::random::random_matrix;
 use tilewright::{
     Activation, Backend, DType, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Verify, gemm,
 };
-use tilewright_contract::MmaPath;
 use tilewright_harness::verify::{self, Case};
 
 fn of_groups() -> impl Iterator<Item = &'static Kernel> {
@@ -24,9 +23,7 @@ fn groups(kernel: &Kernel) -> Vec<Case> {
     let [m, n, k] = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(|extent| extent as usize);
     let mut cases = verify::cases([3 * m + 1, n, k], kernel.transposes(), kernel.alignment);
     cases.retain(|case| case.name != "deep");
-    if kernel.mma != MmaPath::Simt {
-        cases.extend(verify::copied_cases([m + 1, n, k], kernel.transposes()));
-    }
+    cases.extend(verify::copied_cases([m + 1, n, k], kernel));
     verify::groups(&cases, kernel)
 }
 

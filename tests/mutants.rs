@@ -138,6 +138,7 @@ fn every_family_and_the_copies_of_operands_have_mutants() {
     }
     assert!(has_mutants(&|kernel| matches!(kernel.task, Task::PadRows(_))));
     assert!(has_mutants(&|kernel| matches!(kernel.task, Task::SplitRows(_))));
+    assert!(has_mutants(&|kernel| matches!(kernel.task, Task::TransposeRows(_))));
 }
 
 /// A file of the repository.

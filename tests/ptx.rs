@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
 use tilewright_contract::{
-    Bytes, CopyKind, KERNELS, Kernel, Loads, Major, MmaPath, Operands, PadRows, Precision, lessons,
+    Bytes, CopyKind, CopyRows, KERNELS, Kernel, Loads, Major, MmaPath, Operands, Precision, lessons,
 };
 
 /// The entry points that a level has.
@@ -69,10 +69,11 @@ fn the_entry_points_are_those_of_the_contract() {
             .collect();
         let mut expected: HashSet<_> = kernels(level).map(|kernel| kernel.symbol).collect();
         // Each is in the levels of the kernels that need it; devices take the first from the general level.
-        expected.insert(match level.is_architecture_specific() {
-            true => CopyKind::Split.symbol(),
-            false => CopyKind::Pad.symbol(),
-        });
+        let copies: &[_] = match level.is_architecture_specific() {
+            true => &[CopyKind::Split],
+            false => &[CopyKind::Pad, CopyKind::Transpose],
+        };
+        expected.extend(copies.iter().map(|kind| kind.symbol()));
         assert_eq!(declared, expected, "{}", level.arch);
     }
 }
@@ -81,7 +82,7 @@ fn the_entry_points_are_those_of_the_contract() {
 fn rows_are_copied_by_words_and_stored_in_vectors() {
     for level in ptx::levels().iter().filter(|level| !level.is_architecture_specific()) {
         let text = ptx::entry(level, CopyKind::Pad.symbol()).expect("every general level has it");
-        assert_eq!(ptx::max_threads(text), Some(PadRows::THREADS), "{}", level.arch);
+        assert_eq!(ptx::max_threads(text), Some(CopyRows::THREADS), "{}", level.arch);
         let accesses = |kind: &str| {
             let of_memory = opcodes(text).filter(|opcode| state_space(opcode).is_some_and(|space| space != "param"));
             of_memory.filter(|opcode| opcode.starts_with(kind)).collect::<Vec<_>>()

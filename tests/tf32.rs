@@ -8,6 +8,7 @@ use support::Ask;
 use tilewright::random::random_matrix;
 use tilewright::{Activation, Epilogue, Factors, Family, Gemm, GemmShape, Kernel, Operand, Precision, Transpose};
 use tilewright_contract::Major;
+use tilewright_harness::verify;
 
 const PRODUCT: Factors = Factors { alpha: 1.0, beta: 0.0 };
 const SCALED: Factors = Factors { alpha: -1.5, beta: 0.5 };
@@ -35,8 +36,26 @@ fn every_layout_but_one_has_a_kernel() {
         // The transpose is computed where A alone is K-major.
         let majors = kernel.transposes() == Major::transposes([Major::K, Major::Mn]);
         assert_eq!(kernel.is_transposed, majors, "{}", kernel.symbol);
-        let unaligned = GemmShape::packed_transposed(70, 71, 69, kernel.transposes()).expect("valid");
-        assert_eq!(kernel.taken(&unaligned), None, "{}", kernel.symbol);
+    }
+}
+
+#[test]
+fn other_rows_and_the_layout_without_a_kernel_are_copied_first() {
+    for kernel in kernels() {
+        let copied = verify::copied_cases([65, 40, 36], kernel);
+        let names: Vec<_> = copied.iter().map(|case| case.name).collect();
+        let is_tried = |name: &str| names.contains(&name);
+        assert!(is_tried("rows of A and B at odd elements"), "{}", kernel.symbol);
+        let to_transpose = kernel.may_transpose.iter().any(|&may| may);
+        assert_eq!(
+            names.iter().any(|name| name.ends_with("in the other major")),
+            to_transpose
+        );
+        for case in copied {
+            Ask::of(kernel).is_right(&case.shape);
+        }
+        let layout = GemmShape::packed_transposed(70, 72, 69, [Transpose::Yes, Transpose::No]).expect("valid");
+        assert_eq!(kernel.taken(&layout).is_some(), to_transpose, "{}", kernel.symbol);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::dtype::DType;
 use crate::family::{Family, KERNELS, matrix_vector, tiled, wgmma};
 use crate::major::Major;
-use crate::pad_rows::{CopyKind, OperandCopy, PadRows};
+use crate::operand_copy::{CopyKind, OperandCopy, padded_ld};
 use crate::precision::Precision;
 use crate::shape::{GemmShape, Operand, Transpose};
 use crate::smem::SmemLayout;
@@ -37,6 +37,9 @@ pub struct Kernel {
     pub operands: Operands,
     /// How operands are aligned.
     pub alignment: Alignment,
+    /// Whether dispatch may have A, and B, transposed by a copy first, for products that have them in the other major:
+    /// where the kernel for that major is slower, or there is none.
+    pub may_transpose: [bool; 2],
     /// The tile of C, and a step along K, in elements. Of a kernel with [`widths`](Self::widths) that of the widest.
     pub tile: TileShape,
     /// The widths of the square tiles that a launch chooses from, from and to; `None` for a kernel of one tile that is
@@ -90,6 +93,7 @@ impl Kernel {
             precision: Precision::Ieee,
             operands: Operands::Matrices([Major::K, Major::Mn]),
             alignment: Alignment::NONE,
+            may_transpose: [false; 2],
             tile: TileShape { m, n, k },
             widths: None,
             block: [threads, 1],
@@ -174,25 +178,44 @@ impl Kernel {
         KERNELS.iter().find(|kernel| kernel.symbol == symbol)
     }
 
-    /// What is copied of operands that it does not take as they lie.
-    pub const fn copy_kind(&self) -> CopyKind {
-        match self.precision {
-            Precision::EmulatedF32 => CopyKind::Split,
-            Precision::Tf32 | Precision::Ieee => CopyKind::Pad,
+    /// Whether A and B are split into bf16 first.
+    pub const fn splits_operands(&self) -> bool {
+        matches!(self.precision, Precision::EmulatedF32)
+    }
+
+    /// Matrices that become of A and of B before the kernel loads them: the parts that they are split into, or one.
+    pub const fn parts(&self) -> u32 {
+        if self.splits_operands() {
+            CopyKind::Split.parts()
+        } else {
+            1
         }
     }
 
     /// The type of A and B in shared memory: their own, or that of the parts that they are split into.
     pub const fn operand_dtype(&self) -> DType {
-        match self.copy_kind() {
-            CopyKind::Split => DType::Bf16,
-            CopyKind::Pad => self.dtype,
+        if self.splits_operands() {
+            DType::Bf16
+        } else {
+            self.dtype
         }
     }
 
     /// Whether this kernel computes this shape, with operands whose addresses are multiples of 16 bytes. Where operands
     /// are split, those are their parts.
     pub fn accepts(&self, shape: &GemmShape) -> bool {
+        self.is_computed(shape)
+            && match self.operands {
+                Operands::MatrixAndVector(_) => matches!(matrix_vector::matrix_of(shape),
+                    Some((matrix, _)) if self.alignment.fits(shape, matrix)),
+                Operands::Matrices(_) => [Operand::A, Operand::B]
+                    .iter()
+                    .all(|&operand| self.alignment.fits(shape, operand)),
+            }
+    }
+
+    /// Whether this kernel computes this shape, if operands are aligned.
+    fn is_computed(&self, shape: &GemmShape) -> bool {
         // Within a tile loads by `cp.async` count elements in 32 bits; tiles have at most 256 rows. Tensor maps count
         // bytes in 40.
         let is_near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
@@ -202,67 +225,86 @@ impl Kernel {
             return false;
         }
         match self.operands {
-            Operands::MatrixAndVector(major) => matches!(matrix_vector::matrix_of(shape),
-                Some((matrix, of_matrix)) if of_matrix == major && self.alignment.fits(shape, matrix)),
+            Operands::MatrixAndVector(major) => {
+                matches!(matrix_vector::matrix_of(shape), Some((_, of_matrix)) if of_matrix == major)
+            }
             Operands::Matrices(majors) => {
-                [Operand::A, Operand::B]
-                    .iter()
-                    .all(|&operand| self.alignment.fits(shape, operand))
-                    && majors == shape.majors()
-                    && (!counts || (is_near(Operand::A) && is_near(Operand::B)))
+                majors == shape.majors() && (!counts || (is_near(Operand::A) && is_near(Operand::B)))
             }
         }
     }
 
-    /// The shape as this kernel takes it: the same where it [`accepts`](Self::accepts) it. Of elements of 2 bytes, A
-    /// and B may have unaligned leading dimensions and strides: then it is that of the padded
-    /// [copy](Self::copies), or of the one row that there is. Operands that are split have the leading dimensions of
-    /// their parts, and strides from the first part of a matrix to that of the next. `None` for a shape that it does
-    /// not compute either way.
+    /// The shape as this kernel takes it: the same where it [`accepts`](Self::accepts) it, otherwise that of
+    /// [copies](Self::copies) of A and B. Of elements of 2 and 4 bytes, operands with unaligned leading dimensions,
+    /// strides or rows are padded, and where [`may_transpose`](Self::may_transpose) says so they are transposed.
+    /// Operands that are split have the leading dimensions of their parts, and strides from the first part of a matrix
+    /// to that of the next. `None` for a shape that it does not compute either way.
     pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
-        let kind = self.copy_kind();
-        if kind == CopyKind::Pad {
-            if self.accepts(shape) {
-                return Some(*shape);
-            }
-            if self.dtype.size_bytes() != PadRows::ELEMENT_BYTES {
-                return None;
-            }
+        if !self.splits_operands() && self.accepts(shape) {
+            return Some(*shape);
         }
-        let [a, b] = [Operand::A, Operand::B].map(|operand| {
-            let (rows, columns, ld) = shape.extents(operand);
-            let stride = shape.batch().stride(operand) as usize;
-            let elems = self.alignment.of_operand(operand);
-            if kind == CopyKind::Split {
-                // An empty one is not copied, and has some leading dimension.
-                let ld = PadRows::padded(columns.max(1));
-                return (
-                    ld,
-                    if stride == 0 {
-                        0
-                    } else {
-                        kind.parts() as usize * rows * ld
-                    },
-                );
-            }
-            match (ld.is_multiple_of(elems), stride.is_multiple_of(elems)) {
-                (true, true) => (ld, stride),
-                // Copied, unless it is one row, whose leading dimension is that of nothing.
-                (false, true) if rows < 2 => (PadRows::padded(columns), stride),
-                (..) if stride == 0 => (PadRows::padded(columns), 0),
-                (..) => (PadRows::padded(columns), rows * PadRows::padded(columns)),
-            }
-        });
-        let taken = shape.with_operand_layouts([a.0, b.0], [a.1, b.1]).ok()?;
+        let Operands::Matrices(majors) = self.operands else {
+            return None;
+        };
+        let [a, b] = [
+            self.operand_taken(shape, Operand::A, majors[0])?,
+            self.operand_taken(shape, Operand::B, majors[1])?,
+        ];
+        let taken = shape.with_operand_layouts(Major::transposes(majors), [a.0, b.0], [a.1, b.1]);
+        let taken = taken.ok()?;
         let is_countable =
-            |operand| OperandCopy::between(kind, shape, &taken, operand).is_none_or(|copy| copy.rows.is_countable());
-        (self.accepts(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
+            |operand| OperandCopy::between(self, shape, &taken, operand).is_none_or(|copy| copy.is_countable());
+        (self.is_computed(&taken) && is_countable(Operand::A) && is_countable(Operand::B)).then_some(taken)
+    }
+
+    /// The leading dimension and the stride of an operand as it is, or of its copy with this major; `None` where there
+    /// can be none.
+    fn operand_taken(&self, shape: &GemmShape, operand: Operand, major: Major) -> Option<(usize, usize)> {
+        let (rows, columns, ld) = shape.extents(operand);
+        let stride = shape.batch().stride(operand) as usize;
+        let element_bytes = self.operand_dtype().size_bytes();
+        let [of_a, of_b] = shape.majors();
+        let (own, may_transpose) = match operand {
+            Operand::A => (of_a, self.may_transpose[0]),
+            Operand::B | Operand::C => (of_b, self.may_transpose[1]),
+        };
+        let copy = |rows: usize, ld: usize| {
+            let stride = if stride == 0 {
+                0
+            } else {
+                self.parts() as usize * rows * ld
+            };
+            Some((ld, stride))
+        };
+        if own != major {
+            return (may_transpose && !shape.batch().groups)
+                .then(|| copy(columns, padded_ld(rows.max(1), element_bytes)))?;
+        }
+        // An empty one is not copied, and has some leading dimension.
+        let padded = padded_ld(columns.max(1), element_bytes);
+        if self.splits_operands() {
+            return copy(rows, padded);
+        }
+        if self.alignment.fits(shape, operand) {
+            return Some((ld, stride));
+        }
+        let elems = self.alignment.of_operand(operand);
+        let ends_anywhere = self.alignment.residue || columns.is_multiple_of(elems);
+        match rows {
+            _ if !matches!(element_bytes, 2 | 4) => None,
+            // Not copied: its leading dimension is that of nothing.
+            0 | 1 if ends_anywhere && stride.is_multiple_of(elems) => Some((padded, stride)),
+            0 | 1 if !ends_anywhere => None,
+            // The copy's rows end in zeros, and so do no others: it has to be told from the matrix.
+            _ if !ends_anywhere && ld == padded => copy(rows, padded + elems),
+            _ => copy(rows, padded),
+        }
     }
 
     /// What of A and of B is copied before a launch with this shape; nothing where the kernel does not compute it.
     pub fn copies(&self, shape: &GemmShape) -> [Option<OperandCopy>; 2] {
         let taken = self.taken(shape);
-        [Operand::A, Operand::B].map(|operand| OperandCopy::between(self.copy_kind(), shape, taken.as_ref()?, operand))
+        [Operand::A, Operand::B].map(|operand| OperandCopy::between(self, shape, taken.as_ref()?, operand))
     }
 
     /// A small product that it computes.
@@ -384,113 +426,4 @@ impl fmt::Display for TileName {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn symbols_are_unique_and_end_in_their_element_type() {
-        for (i, kernel) in KERNELS.iter().enumerate() {
-            assert!(kernel.symbol.starts_with(kernel.family.name()), "{}", kernel.symbol);
-            // A lesson is of one type.
-            let is_lesson = kernel.symbol == kernel.family.name();
-            assert!(
-                is_lesson || kernel.symbol.ends_with(kernel.dtype.name()),
-                "{}",
-                kernel.symbol
-            );
-            assert!(KERNELS[..i].iter().all(|other| other.symbol != kernel.symbol));
-            assert_eq!(Kernel::named(kernel.symbol), Some(kernel));
-        }
-    }
-
-    #[test]
-    fn every_kernel_accepts_its_small_shape() {
-        for kernel in &KERNELS {
-            assert!(kernel.accepts(&kernel.small_shape()), "{}", kernel.symbol);
-        }
-    }
-
-    #[test]
-    fn unaligned_leading_dimensions_are_taken_as_padded_copies() {
-        let layouts = [
-            [Transpose::No, Transpose::No],
-            [Transpose::No, Transpose::Yes],
-            [Transpose::Yes, Transpose::No],
-            [Transpose::Yes, Transpose::Yes],
-        ];
-        let pads = |kernel: &&Kernel| !kernel.supports.groups && kernel.copy_kind() == CopyKind::Pad;
-        for kernel in KERNELS.iter().filter(pads) {
-            for transpose in layouts {
-                let packed = GemmShape::packed_transposed(70, 60, 50, transpose).expect("valid");
-                let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand).1);
-                for (lds, taken) in [
-                    ([77, 80], [PadRows::padded(a), 80]),
-                    ([80, 77], [80, PadRows::padded(b)]),
-                    ([77, 77], [PadRows::padded(a), PadRows::padded(b)]),
-                    ([80, 80], [80, 80]),
-                ] {
-                    let shape = packed.with_operand_lds(lds).expect("valid");
-                    let expected = if kernel.accepts(&shape) {
-                        Some(shape)
-                    } else {
-                        let copied = packed.with_operand_lds(taken).expect("valid");
-                        let is_of_layout = kernel.operands == Operands::Matrices(Major::of_both(transpose));
-                        let is_padded = kernel.alignment.residue && kernel.precision == Precision::Ieee;
-                        (is_padded && is_of_layout).then_some(copied)
-                    };
-                    assert_eq!(kernel.taken(&shape), expected, "{} {lds:?}", kernel.symbol);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn operands_that_are_split_are_taken_as_parts_whatever_their_rows() {
-        let splits = |kernel: &&Kernel| kernel.copy_kind() == CopyKind::Split;
-        for kernel in KERNELS.iter().filter(splits) {
-            let packed = GemmShape::packed_transposed(70, 60, 50, kernel.transposes()).expect("valid");
-            let [a, b] = [Operand::A, Operand::B].map(|operand| packed.extents(operand));
-            let parts = [PadRows::padded(a.1), PadRows::padded(b.1)];
-            for lds in [[77, 80], [80, 80]] {
-                let shape = packed.with_operand_lds(lds).expect("valid");
-                assert_eq!(
-                    kernel.taken(&shape),
-                    packed.with_operand_lds(parts).ok(),
-                    "{}",
-                    kernel.symbol
-                );
-                assert!(kernel.copies(&shape).iter().all(Option::is_some));
-            }
-            // Of a batch with one B for all.
-            let batch = packed.with_batch(3, [a.0 * a.2, 0, 70 * 60]).expect("valid");
-            let taken = kernel.taken(&batch).expect("taken");
-            assert_eq!(taken.batch().strides[..2], [(3 * a.0 * parts[0]) as u64, 0]);
-            assert!(kernel.copies(&packed.without_k()).iter().all(Option::is_none));
-        }
-    }
-
-    #[test]
-    fn unaligned_groups_are_taken_with_one_copy_of_a_and_one_of_each_b() {
-        let shape = |lds, stride| {
-            let shape = GemmShape::packed(70, 60, 50).and_then(|shape| shape.with_groups(3, stride));
-            shape.and_then(|shape| shape.with_operand_lds(lds)).expect("valid")
-        };
-        let of_groups = |kernel: &&Kernel| kernel.supports.groups && kernel.transposes() == [Transpose::No; 2];
-        for kernel in KERNELS.iter().filter(of_groups) {
-            let taken = kernel.taken(&shape([51, 60], 3001));
-            let expected = match kernel.alignment {
-                Alignment { residue: true, .. } => Some(shape([56, 64], 50 * 64)),
-                Alignment { elems: [1, 1], .. } => Some(shape([51, 60], 3001)),
-                _ => None,
-            };
-            assert_eq!(taken, expected, "{}", kernel.symbol);
-        }
-    }
-
-    #[test]
-    fn static_bytes_stay_below_the_static_limit() {
-        for kernel in &KERNELS {
-            assert!(kernel.static_bytes() <= Bytes(48 * 1024), "{}", kernel.symbol);
-        }
-    }
-}
+mod tests;

@@ -234,13 +234,19 @@ impl GemmShape {
     /// [`ShapeError`] with the operand and the numbers.
     pub fn with_operand_lds(&self, lds: [usize; 2]) -> Result<Self, ShapeError> {
         let [a, b, _] = self.batch.strides.map(|stride| stride as usize);
-        self.with_operand_layouts(lds, [a, b])
+        self.with_operand_layouts(self.transpose, lds, [a, b])
     }
 
-    /// The same with other distances between the rows of A and of B, and between their matrices of a batch.
-    pub(crate) fn with_operand_layouts(&self, [lda, ldb]: [usize; 2], [a, b]: [usize; 2]) -> Result<Self, ShapeError> {
+    /// The same with A and B stored in another way: transposed or not, with other distances between their rows, and
+    /// between their matrices of a batch.
+    pub(crate) fn with_operand_layouts(
+        &self,
+        transpose: [Transpose; 2],
+        [lda, ldb]: [usize; 2],
+        [a, b]: [usize; 2],
+    ) -> Result<Self, ShapeError> {
         let lds = [lda, ldb, self.args.ldc as usize];
-        let product = Self::with_transposes(self.m(), self.n(), self.k(), self.transpose, lds)?;
+        let product = Self::with_transposes(self.m(), self.n(), self.k(), transpose, lds)?;
         match (self.batch.groups, self.batch.count as usize) {
             (true, count) => product.with_groups(count, b),
             (false, count) => product.with_batch(count, [a, b, self.batch.strides[2] as usize]),

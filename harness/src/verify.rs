@@ -154,11 +154,7 @@ fn each_case(
                 Operands::Matrices(_) => {
                     let transposes = kernel.transposes();
                     let mut cases = cases(tile, transposes, kernel.alignment);
-                    if kernel.alignment.residue {
-                        // Rows that may end anywhere, where they are copied first: those of tf32 are not.
-                        let is_taken = |case: &Case| kernel.taken(&case.shape).is_some();
-                        cases.extend(copied_cases(tile, transposes).into_iter().filter(is_taken));
-                    }
+                    cases.extend(copied_cases(tile, kernel));
                     cases
                 }
             };

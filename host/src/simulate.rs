@@ -31,8 +31,9 @@ use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule, Synchroni
 use half::bf16;
 use kernels_gpu::gemm::pad_rows::copy_rows_b16;
 use kernels_gpu::gemm::split_rows::split_rows_f32;
+use kernels_gpu::gemm::transpose_rows::transpose_rows_b32;
 use kernels_gpu::host;
-use tilewright_contract::{CopyKind, GemmParams, GemmShape, Operand, OperandCopy, PadRows};
+use tilewright_contract::{CopyKind, CopyRows, GemmParams, GemmShape, Operand, OperandCopy};
 
 use crate::dispatch::Plan;
 use crate::element::Element;
@@ -192,10 +193,21 @@ pub fn simulate<T: Element, C: OutputOf<T>>(
         let (count, stride) = (batch.matrices(operand) as usize, batch.stride(operand) as usize);
         let uploaded = GlobalBuffer::batch(elements, [rows, columns, ld], count, stride);
         match copy {
-            Some(copy) => match copy.kind {
-                CopyKind::Pad => Ok(Uploaded::Whole(simulate_copy(&uploaded, copy, options)?)),
-                CopyKind::Split => Ok(Uploaded::Parts(simulate_copy(&uploaded, copy, options)?)),
-            },
+            Some(copy) => {
+                let (rows, columns, ld) = taken.extents(operand);
+                // What a kernel may load of a row: its whole last vector, unless it ends loads at any element.
+                let vector = match kernel.alignment.residue {
+                    true => 1,
+                    false => kernel.alignment.elems[operand as usize] as usize,
+                };
+                let extents = [rows, columns.next_multiple_of(vector), ld];
+                match copy.kind {
+                    CopyKind::Pad | CopyKind::Transpose => {
+                        Ok(Uploaded::Whole(simulate_copy(&uploaded, copy, extents, options)?))
+                    }
+                    CopyKind::Split => Ok(Uploaded::Parts(simulate_copy(&uploaded, copy, extents, options)?)),
+                }
+            }
             None => Ok(Uploaded::Whole(uploaded)),
         }
     };
@@ -311,30 +323,30 @@ impl<T: Element> Uploaded<T> {
     }
 }
 
-/// Simulates a copy of an operand, to elements of `To`. What comes out is a matrix of its own for each part, so that
-/// its padding, too, is off limits for the product.
+/// Simulates a copy of an operand, to elements of `To`. What comes out is a matrix of its own for each part, with these
+/// rows, columns and leading dimension, so that what the product may not load of its padding is off limits.
 ///
 /// # Errors
 /// The report of the copy, where something is wrong with it.
 fn simulate_copy<T: Element, To: Element>(
     from: &GlobalBuffer<T>,
     copy: OperandCopy,
+    [rows, columns, ld]: [usize; 3],
     options: &SimOptions,
 ) -> std::result::Result<GlobalBuffer<To>, Box<Report>> {
-    let rows = copy.rows;
-    let matrices = rows.matrices as usize;
-    let to = GlobalBuffer::<To>::uninit(matrices * copy.to_elems());
-    for (first, matrices) in rows.launches() {
+    let (geometry, parts) = (copy.rows, copy.kind.parts() as usize);
+    let matrices = geometry.matrices as usize * parts;
+    let elems = rows * ld;
+    let to = GlobalBuffer::<To>::uninit(matrices * elems);
+    for (first, matrices) in geometry.launches() {
         let first = first as usize;
+        // Strides are counted in elements of the kind.
         let from = from
             .as_ptr()
-            .wrapping_add(first * rows.from_stride as usize)
+            .wrapping_byte_add(first * geometry.from_stride as usize * copy.kind.from_bytes() as usize)
             .expose_provenance();
-        let to = to
-            .as_mut_ptr()
-            .wrapping_add(first * copy.to_elems())
-            .expose_provenance();
-        let report = Launch::new((rows.blocks(), matrices), PadRows::THREADS)
+        let to = to.as_mut_ptr().wrapping_add(first * parts * elems).expose_provenance();
+        let report = Launch::new((copy.blocks(), matrices), CopyRows::THREADS)
             .limits(Limits::from(options.architecture))
             .schedule(options.schedule)
             .checks(options.checks)
@@ -345,10 +357,13 @@ fn simulate_copy<T: Element, To: Element>(
             .run(|| unsafe {
                 match copy.kind {
                     CopyKind::Pad => {
-                        copy_rows_b16(with_exposed_provenance(from), with_exposed_provenance_mut(to), rows);
+                        copy_rows_b16(with_exposed_provenance(from), with_exposed_provenance_mut(to), geometry);
+                    }
+                    CopyKind::Transpose => {
+                        transpose_rows_b32(with_exposed_provenance(from), with_exposed_provenance_mut(to), geometry);
                     }
                     CopyKind::Split => {
-                        split_rows_f32(with_exposed_provenance(from), with_exposed_provenance_mut(to), rows);
+                        split_rows_f32(with_exposed_provenance(from), with_exposed_provenance_mut(to), geometry);
                     }
                 }
             });
@@ -356,9 +371,7 @@ fn simulate_copy<T: Element, To: Element>(
             return Err(Box::new(report));
         }
     }
-    let extents = [rows.rows, rows.columns, rows.to_ld].map(|extent| extent as usize);
-    let matrices = matrices * copy.kind.parts() as usize;
-    Ok(GlobalBuffer::batch(&to.to_vec(), extents, matrices, rows.to_elems()))
+    Ok(GlobalBuffer::batch(&to.to_vec(), [rows, columns, ld], matrices, elems))
 }
 
 /// How long a simulation takes on this machine, roughly.

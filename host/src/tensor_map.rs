@@ -37,7 +37,7 @@ pub(crate) fn maps(
             )));
         }
     };
-    let parts = kernel.copy_kind().parts();
+    let parts = kernel.parts();
     let args = shape.args();
     let rows = kernel.box_rows([args.m, args.n]);
     let c_columns = kernel

@@ -3,23 +3,23 @@
 
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use kernels_gpu::gemm::pad_rows::copy_rows_b16;
-use tilewright_contract::PadRows;
+use tilewright_contract::{CopyRows, padded_ld};
 
 /// The numbers of a copy with `gap` elements behind each row.
-fn copy(rows: u32, columns: u32, gap: u32) -> PadRows {
-    PadRows {
+fn copy(rows: u32, columns: u32, gap: u32) -> CopyRows {
+    CopyRows {
         from_stride: 0,
         rows,
         columns,
         from_ld: columns + gap,
-        to_ld: PadRows::padded(columns as usize) as u32,
+        to_ld: padded_ld(columns as usize, 2) as u32,
         matrices: 1,
     }
 }
 
 /// Copies a matrix that begins `skipped` elements behind a multiple of 256 bytes, and compares every element of the
 /// copy.
-fn is_right(copy: PadRows, skipped: usize, schedule: Schedule) -> Report {
+fn is_right(copy: CopyRows, skipped: usize, schedule: Schedule) -> Report {
     let what = format!("{copy:?}, {skipped} elements skipped, {schedule}");
     let [rows, columns, from_ld, to_ld] =
         [copy.rows, copy.columns, copy.from_ld, copy.to_ld].map(|extent| extent as usize);
@@ -31,7 +31,7 @@ fn is_right(copy: PadRows, skipped: usize, schedule: Schedule) -> Report {
         _ => GlobalBuffer::from_slice(&elements),
     };
     let to = GlobalBuffer::<u16>::uninit(copy.to_elems());
-    let report = Launch::new(copy.blocks(), PadRows::THREADS)
+    let report = Launch::new(copy.blocks(), CopyRows::THREADS)
         .schedule(schedule)
         .checks(Checks::Full)
         // SAFETY: the buffers are what the copy says.

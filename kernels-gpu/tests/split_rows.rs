@@ -3,15 +3,15 @@
 use cuda_sim::{Checks, GlobalBuffer, Launch, Schedule};
 use half::bf16;
 use kernels_gpu::gemm::split_rows::split_rows_f32;
-use tilewright_contract::PadRows;
+use tilewright_contract::{CopyRows, padded_ld};
 
 /// Splits `matrices` matrices of these rows with `gap` elements after each, from an address `skipped` elements past a
 /// multiple of 256 bytes; the parts of each element.
-fn split(elements: &[f32], copy: PadRows, skipped: usize, schedule: Schedule) -> Vec<[bf16; 3]> {
+fn split(elements: &[f32], copy: CopyRows, skipped: usize, schedule: Schedule) -> Vec<[bf16; 3]> {
     let from = GlobalBuffer::from_slice(elements);
     let matrices = copy.matrices as usize;
     let to = GlobalBuffer::<u16>::uninit(3 * matrices * copy.to_elems());
-    let report = Launch::new((copy.blocks(), copy.matrices), PadRows::THREADS)
+    let report = Launch::new((copy.blocks(), copy.matrices), CopyRows::THREADS)
         .schedule(schedule)
         .checks(Checks::Full)
         // SAFETY: the buffers are what the copy says.
@@ -31,13 +31,13 @@ fn parts_of(elements: &[f32]) -> Vec<[bf16; 3]> {
     split(elements, copy(1, columns, 0, 1), 0, Schedule::Forward)
 }
 
-fn copy(rows: u32, columns: u32, gap: u32, matrices: u32) -> PadRows {
-    PadRows {
+fn copy(rows: u32, columns: u32, gap: u32, matrices: u32) -> CopyRows {
+    CopyRows {
         from_stride: u64::from(rows * (columns + gap)),
         rows,
         columns,
         from_ld: columns + gap,
-        to_ld: PadRows::padded(columns as usize) as u32,
+        to_ld: padded_ld(columns as usize, 2) as u32,
         matrices,
     }
 }

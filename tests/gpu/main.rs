@@ -9,6 +9,7 @@
 //! - `epilogue`: bias, activation, C of f32
 //! - `batches`: strided batches, more products than a grid has rows
 //! - `enqueue`: prepared products on the caller's buffers and streams, graphs, and what is refused
+//! - `copies`: f32 whose operands are padded or transposed
 //! - `odd`: f16 and bf16 whose rows begin at no multiples of 16 bytes
 //! - `parts`: f32 that is split into parts
 //! - `random`: a thousand products of random shapes, f16 and bf16
@@ -27,6 +28,7 @@ mod counted;
 mod differential;
 mod enqueue;
 mod epilogue;
+mod f32_copies;
 mod gemm;
 mod groups;
 mod kernels;
@@ -132,6 +134,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(batches::trials());
     trials.extend(groups::trials());
     trials.extend(enqueue::trials());
+    trials.extend(f32_copies::trials(capability));
     trials.extend(odd::trials());
     trials.extend(parts::trials(capability));
     trials.extend(random::trials());

@@ -108,8 +108,9 @@ fn blocks_that_stay_are_as_many_as_the_device_holds_in_whole_clusters() {
             let sliced = planned(8, 8, 1024, 4);
             assert_eq!(sliced.grid().blocks(), 4 * cluster, "{}", kernel.symbol);
             let sums = 4 * (kernel.cluster * tile.m * tile.n) as usize;
-            // Each warpgroup's 64 rows are counted by themselves.
-            let counters = (4 * kernel.cluster * tile.m / 64) as usize;
+            // Each warpgroup's 64 rows are counted by themselves, of the transpose its columns.
+            let of_warpgroups = if kernel.is_transposed { tile.n } else { tile.m };
+            let counters = (4 * kernel.cluster * of_warpgroups / 64) as usize;
             assert_eq!((sliced.workspace_elems(), sliced.counters()), (sums, counters));
         }
     }

@@ -2,7 +2,7 @@
 
 use tilewright::dispatch::{PlanError, Policy, plan};
 use tilewright::{DType, Family, GemmShape, Operand, Transpose};
-use tilewright_contract::PadRows;
+use tilewright_contract::padded_ld;
 
 use super::{ARCHITECTURES, LAYOUTS, h200, hopper, profile};
 
@@ -41,7 +41,7 @@ fn rows_at_odd_elements_are_copied_in_every_layout() {
                 assert!(planned.kernel().accepts(&planned.taken()), "{case}");
 
                 let expected = [(odd[0], a), (odd[1], b)].map(|(odd, (rows, columns, _))| {
-                    let padded = PadRows::padded(columns);
+                    let padded = padded_ld(columns, 2);
                     if odd {
                         (Some(padded as u32), rows * padded * 2)
                     } else {
@@ -100,7 +100,7 @@ fn one_row_is_taken_however_long_it_is() {
     let planned = plan(&shape, DType::F16, &h200(), &Policy::default()).expect("fits");
     let [a, b] = planned.copies();
     assert_eq!((a, b.map(|copy| copy.rows.rows)), (None, Some(1024)));
-    assert_eq!(planned.taken().extents(Operand::A), (1, 1027, PadRows::padded(1027)));
+    assert_eq!(planned.taken().extents(Operand::A), (1, 1027, padded_ld(1027, 2)));
 }
 
 #[test]

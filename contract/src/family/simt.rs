@@ -249,6 +249,8 @@ macro_rules! rows {
         [$(Kernel {
             operands: Operands::Matrices([major!($a), major!($b)]),
             alignment: Alignment::of([$a_elems, $b_elems]),
+            // A K-major B is transposed on the way to shared memory, an element at a time.
+            may_transpose: [false, !tiles::$tile.groups && $a_elems == 1 && $b_elems == 4],
             ..kernel(stringify!($symbol), tiles::$tile)
         }),*]
     };

@@ -4,7 +4,7 @@ use cuda_arch::Architecture;
 use serde::Serialize;
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Policy, plan};
-use tilewright_contract::{Kernel, PadRows};
+use tilewright_contract::{CopyRows, Kernel};
 
 /// The shared memory of a block: what `ptxas` found and what the launch adds.
 ///
@@ -43,7 +43,7 @@ impl Budget {
 
     /// The block of a copy of operands, which has no dynamic shared memory.
     pub fn of_copy(arch: &Architecture, static_bytes: u32) -> Self {
-        Self::of_block(None, PadRows::THREADS, static_bytes, 0, arch)
+        Self::of_block(None, CopyRows::THREADS, static_bytes, 0, arch)
     }
 
     fn of_block(

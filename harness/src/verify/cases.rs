@@ -1,6 +1,6 @@
 //! The shapes that reach every edge of a tile.
 
-use tilewright_contract::{Alignment, Batch, GemmShape, Kernel, Major, Operand, PadRows, Transpose, matrix_of};
+use tilewright_contract::{Alignment, Batch, GemmShape, Kernel, Major, Operand, Transpose, matrix_of, padded_ld};
 
 /// A shape and what it is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,20 +47,37 @@ pub fn cases([w, h, d]: [usize; 3], transpose: [Transpose; 2], alignment: Alignm
         .collect()
 }
 
-/// The shapes for a tile of a kernel on tensor cores that reach what happens where rows of A, of B, or of both begin at
-/// odd elements: they are copied first.
-pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Case> {
+/// The shapes for a tile of a kernel that it takes with copies of A, of B, or of both: rows that begin at odd elements,
+/// and operands that are transposed.
+pub fn copied_cases([w, h, d]: [usize; 3], kernel: &Kernel) -> Vec<Case> {
+    let own = kernel.transposes();
+    let other = |of: usize| {
+        let flipped = match own[of] {
+            Transpose::No => Transpose::Yes,
+            Transpose::Yes => Transpose::No,
+        };
+        std::array::from_fn(|at| if at == of { flipped } else { own[at] })
+    };
     [
-        ("rows of A at odd elements", w + 1, h, d + 3, [true, false]),
-        ("rows of B at odd elements", w, h + 1, d + 2, [false, true]),
-        ("rows of A and B at odd elements", w + 3, h + 2, d + 1, [true, true]),
+        ("rows of A at odd elements", w + 1, h, d + 3, own, [true, false]),
+        ("rows of B at odd elements", w, h + 1, d + 2, own, [false, true]),
+        (
+            "rows of A and B at odd elements",
+            w + 3,
+            h + 2,
+            d + 1,
+            own,
+            [true, true],
+        ),
+        ("A in the other major", w + 3, h + 2, d + 1, other(0), [true, true]),
+        ("B in the other major", w + 5, h + 1, d + 2, other(1), [false, true]),
     ]
     .into_iter()
-    .filter_map(|(name, m, n, k, odd)| {
+    .filter_map(|(name, m, n, k, transpose, odd)| {
         let packed = GemmShape::packed_transposed(m, n, k, transpose).ok()?;
         let ld = |operand, odd: bool| {
             let (_, columns, _) = packed.extents(operand);
-            if odd { columns | 1 } else { PadRows::padded(columns) }
+            if odd { columns | 1 } else { padded_ld(columns, 2) }
         };
         let shape = packed.with_operand_lds([ld(Operand::A, odd[0]), ld(Operand::B, odd[1])]);
         Some(Case {
@@ -68,11 +85,16 @@ pub fn copied_cases([w, h, d]: [usize; 3], transpose: [Transpose; 2]) -> Vec<Cas
             shape: shape.ok()?,
         })
     })
+    .filter(|case| match kernel.supports.groups {
+        // Groups are made of these; no operand of theirs is transposed.
+        true => case.shape.majors() == Major::of_both(own),
+        false => kernel.copies(&case.shape).iter().any(Option::is_some),
+    })
     .collect()
 }
 
-/// Batches of some of these shapes, for a kernel that takes batches: `batches_of` its alignment, and of elements of 2
-/// bytes one whose matrices begin at odd elements, which are copied first.
+/// Batches of some of these shapes, for a kernel that takes batches: `batches_of` its alignment, and where it has
+/// operands copied one whose matrices begin at odd elements.
 pub fn batches(cases: &[Case], kernel: &Kernel) -> Vec<Case> {
     let mut batches = batches_of(cases, kernel.alignment);
     let odd = |case: &Case| {
@@ -261,7 +283,7 @@ fn fitting(
 mod tests {
     use std::collections::BTreeSet;
 
-    use tilewright_contract::{CopyKind, KERNELS, Operands};
+    use tilewright_contract::{DType, KERNELS, Operands};
 
     use super::super::WIDTHS;
     use super::*;
@@ -291,17 +313,22 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_on_tensor_cores_is_tried_with_rows_that_it_does_not_take() {
-        let on_tensor_cores = |kernel: &&Kernel| kernel.supports.epilogue && kernel.supports.batch;
-        for kernel in KERNELS.iter().filter(on_tensor_cores) {
-            let cases = copied_cases([64, 64, 64], kernel.transposes());
+    fn every_kernel_that_loads_vectors_is_tried_with_operands_that_it_does_not_take() {
+        let loads_vectors = |kernel: &&Kernel| {
+            let is_single = !kernel.takes_vector() && !kernel.supports.groups;
+            is_single && kernel.alignment != Alignment::NONE && kernel.dtype != DType::F64
+        };
+        for kernel in KERNELS.iter().filter(loads_vectors) {
+            let cases = copied_cases([64, 64, 64], kernel);
             let copied = |case: &Case| kernel.copies(&case.shape).map(|copy| copy.is_some());
-            let copied: Vec<_> = cases.iter().map(copied).collect();
-            let expected = match kernel.copy_kind() {
-                CopyKind::Pad => [[true, false], [false, true], [true, true]],
-                CopyKind::Split => [[true; 2]; 3],
-            };
-            assert_eq!(copied, expected, "{}", kernel.symbol);
+            for of in [0, 1] {
+                let is_copied = cases.iter().any(|case| copied(case)[of]);
+                let is_aligned = kernel.alignment.elems[of] == 1;
+                assert!(is_copied || is_aligned, "{}: operand {of}", kernel.symbol);
+                let name = ["A in the other major", "B in the other major"][of];
+                let is_transposed = cases.iter().any(|case| case.name == name);
+                assert_eq!(is_transposed, kernel.may_transpose[of], "{}: {name}", kernel.symbol);
+            }
         }
     }
 
@@ -344,10 +371,11 @@ mod tests {
             };
             let batches = batches(&single, kernel);
             let names: BTreeSet<_> = batches.iter().map(|case| case.name).collect();
-            let expected = if kernel.supports.epilogue { 5 } else { 4 };
+            let is_copied = kernel.alignment != Alignment::NONE && kernel.dtype != DType::F64 && !kernel.takes_vector();
+            let expected = if is_copied { 5 } else { 4 };
             assert_eq!(names.len(), expected, "{}: {names:?}", kernel.symbol);
             for Case { name, shape } in &batches {
-                let is_copied = name.contains("odd") || kernel.copy_kind() == CopyKind::Split;
+                let is_copied = name.contains("odd") || kernel.splits_operands();
                 let is_taken = kernel.taken(shape).is_some_and(|taken| (taken != *shape) == is_copied);
                 assert!(is_taken && shape.batch().count > 1, "{}: {name}", kernel.symbol);
             }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use cuda_arch::Architecture;
 use tilewright_contract::{
-    Batch, Bytes, CopyKind, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, TileError,
-    TileGeometry, matrix_of,
+    Batch, Bytes, DType, Family, GemmShape, Grid, GridError, KERNELS, Kernel, Operand, TileError, TileGeometry,
+    matrix_of,
 };
 use tilewright_plan::GpuModel;
 use tilewright_plan::device::DeviceProfile;
@@ -62,17 +62,13 @@ impl Candidate {
         if *splits != 1 {
             name += &format!(", split-K {splits}");
         }
-        let copied = match kernel.copies(shape).map(|copy| copy.is_some()) {
-            [false, false] => return name,
-            [true, false] => "A",
-            [false, true] => "B",
-            [true, true] => "A and B",
-        };
-        let how = match kernel.copy_kind() {
-            CopyKind::Pad => "padded",
-            CopyKind::Split => "split",
-        };
-        format!("{name}, {copied} {how} first")
+        match kernel.copies(shape).map(|copy| copy.map(|copy| copy.kind.participle())) {
+            [None, None] => name,
+            [Some(how), None] => format!("{name}, A {how} first"),
+            [None, Some(how)] => format!("{name}, B {how} first"),
+            [Some(of_a), Some(of_b)] if of_a == of_b => format!("{name}, A and B {of_a} first"),
+            [Some(of_a), Some(of_b)] => format!("{name}, A {of_a} and B {of_b} first"),
+        }
     }
 }
 
@@ -371,12 +367,15 @@ impl<'a> CandidateSet<'a> {
         Err(self.too_large(&smallest.kernel, limit))
     }
 
-    /// Kernels of one tile that is not chosen by its width: the first of each tile, which loads vectors where it can.
+    /// Kernels of one tile that is not chosen by its width: of each tile those that have operands copied, and the first
+    /// that takes them as they lie, which loads vectors where it can.
     fn fixed_tiles(&self) -> impl Iterator<Item = Kernel> + '_ {
         self.kernels.iter().enumerate().filter_map(|(at, kernel)| {
-            let is_earlier = |other: &&Kernel| other.family == kernel.family && other.has_same_tile(kernel);
-            let is_first = !self.kernels[..at].iter().any(is_earlier);
-            (kernel.widths.is_none() && is_first).then_some(**kernel)
+            let is_better = |other: &&Kernel| {
+                other.family == kernel.family && other.has_same_tile(kernel) && other.accepts(self.shape)
+            };
+            let is_open = !self.kernels[..at].iter().any(|other| is_better(&other));
+            (kernel.widths.is_none() && is_open).then_some(**kernel)
         })
     }
 

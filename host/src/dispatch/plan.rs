@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, CopyKind, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, OperandCopy, PadRows,
-    Precision, SplitK,
+    Bytes, CopyKind, DType, Family, GemmParams, GemmShape, Grid, GridError, Kernel, Operand, OperandCopy, Precision,
+    SplitK, Transpose,
 };
 use tilewright_plan::device::DeviceProfile;
 
@@ -137,8 +137,7 @@ impl Plan {
 
     /// What of A and of B has to be copied before the launch, where the entry point does not take it as it lies.
     pub fn copies(&self) -> [Option<OperandCopy>; 2] {
-        let kind = self.kernel.copy_kind();
-        [Operand::A, Operand::B].map(|operand| OperandCopy::between(kind, &self.shape, &self.taken, operand))
+        self.kernel.copies(&self.shape)
     }
 
     /// The kernel, with its tile.
@@ -265,7 +264,10 @@ impl Plan {
             dynamic_smem_bytes: smem.dynamic_bytes().get(),
             limit_bytes: self.limit_bytes.get(),
             opt_in: self.opt_in,
-            padded_ld: self.copies().map(|copy| copy.map(|copy| copy.rows.to_ld)),
+            padded_ld: [Operand::A, Operand::B].map(|operand| {
+                let is_copied = self.copies()[operand as usize].is_some();
+                is_copied.then_some(self.taken.extents(operand).2 as u32)
+            }),
             padded_bytes: self.copies().iter().flatten().map(OperandCopy::to_bytes).sum(),
         }
     }
@@ -344,28 +346,34 @@ fn planned(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Pol
     }
     // The conditions have left no entry point that does not take the shape.
     let taken = kernel.taken(shape).unwrap_or(*shape);
-    for operand in [Operand::A, Operand::B] {
-        let Some(copy) = OperandCopy::between(kernel.copy_kind(), shape, &taken, operand) else {
-            continue;
-        };
-        let (rows, bytes) = (copy.rows, copy.to_bytes());
+    for (operand, copy) in [Operand::A, Operand::B].into_iter().zip(kernel.copies(shape)) {
+        let Some(copy) = copy else { continue };
+        let (bytes, to_ld) = (copy.to_bytes(), taken.extents(operand).2);
+        let elems = kernel.alignment.elems[operand as usize];
         reasons.push(match copy.kind {
-            CopyKind::Pad => format!(
-                "{operand} is padded first: its rows are {} elements apart{}, {} takes multiples of {}; {bytes} B with \
-                 rows of {}",
-                rows.from_ld,
-                match rows.matrices {
+            CopyKind::Pad => {
+                let (_, columns, ld) = shape.extents(operand);
+                let matrices = match copy.rows.matrices {
                     1 => String::new(),
-                    _ => format!(" and its matrices {}", rows.from_stride),
+                    _ => format!(" and its matrices {}", shape.batch().stride(operand)),
+                };
+                format!(
+                    "{operand} is padded first: its rows of {columns} are {ld} elements apart{matrices}, {} takes \
+                     multiples of {elems}; {bytes} B with rows of {to_ld}",
+                    kernel.family,
+                )
+            }
+            CopyKind::Transpose => format!(
+                "{operand} is transposed first: {} takes it {}; {bytes} B with rows of {to_ld}",
+                kernel.symbol,
+                match taken.transpose(operand) {
+                    Transpose::No => "not transposed",
+                    Transpose::Yes => "transposed",
                 },
-                kernel.family,
-                PadRows::VECTOR,
-                rows.to_ld
             ),
             CopyKind::Split => format!(
-                "{operand} is split first: each f32 into {} bf16, {bytes} B with rows of {}",
+                "{operand} is split first: each f32 into {} bf16, {bytes} B with rows of {to_ld}",
                 copy.kind.parts(),
-                rows.to_ld
             ),
         });
     }

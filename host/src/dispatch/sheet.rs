@@ -81,7 +81,7 @@ fn template(kernel: &Kernel, used: KernelUsage, arch: &Architecture) -> Template
             path(kernel),
             gemm_type(kernel),
             // Parts of operands count as more of K.
-            TileShape::new(tile.m, tile.n, tile.k * kernel.copy_kind().parts()),
+            TileShape::new(tile.m, tile.n, tile.k * kernel.parts()),
             smem.stages,
         )
     }

@@ -268,7 +268,7 @@ fn steps_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
 
 /// Bytes of an element of A or B as the kernel loads it: of all its parts, where it is split.
 fn loaded_bytes(kernel: &Kernel) -> u32 {
-    kernel.operand_dtype().size_bytes() * kernel.copy_kind().parts()
+    kernel.operand_dtype().size_bytes() * kernel.parts()
 }
 
 /// Bytes of all matrices A, B and C, A and B as the kernel loads them.
@@ -328,7 +328,7 @@ impl Traffic {
                 0.0
             }
         };
-        let [a_is_k, b_is_k] = shape.majors().map(|major| major.is_k());
+        let [a_is_k, b_is_k] = taken.majors().map(|major| major.is_k());
         let is_short = |elems: usize| (elems as f64) * f64::from(element_bytes) < LINE_BYTES;
         Self {
             bytes: bytes(rows_of_a + rows_of_b),

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
 use cust_raw::{CUdeviceptr, CUstream};
-use tilewright_contract::{Activation, DType, GemmParams, Operand, OperandCopy, Output, PadRows};
+use tilewright_contract::{Activation, CopyRows, DType, GemmParams, Operand, OperandCopy, Output};
 
 use super::function::Function;
 use super::kernels::Kernels;
@@ -28,8 +28,8 @@ use crate::tensor_map as maps;
 pub struct Prepared {
     kernels: Kernels,
     function: Function,
-    /// Where the plan copies A or B.
-    copy: Option<Function>,
+    /// What copies A and B, where the plan does.
+    copies: [Option<Function>; 2],
     product: Launch,
     /// Alpha 0: A and B are not read.
     without_k: Launch,
@@ -95,18 +95,15 @@ impl Prepared {
         if plan.opt_in() {
             function.raise_dynamic_limit(plan.dynamic_bytes())?;
         }
-        let copy = match plan.copies() {
-            [None, None] => None,
-            _ => {
-                let function = kernels.copy(kernel.copy_kind())?;
-                function.load()?;
-                Some(function)
-            }
-        };
+        let mut copies = [None; 2];
+        for (function, copy) in copies.iter_mut().zip(plan.copies()) {
+            let Some(copy) = copy else { continue };
+            function.insert(kernels.copy(copy.kind)?).load()?;
+        }
         Ok(Self {
             kernels: kernels.clone(),
             function,
-            copy,
+            copies,
             product: Launch::new(plan.clone()),
             without_k: Launch::new(plan.without_k()),
             epilogue: PreparedEpilogue::of::<T, C, B>(problem),
@@ -286,7 +283,8 @@ impl Prepared {
             }
             for at in [0, 1] {
                 if let Some(copy) = copies[at] {
-                    self.enqueue_copy(stream, copy, sources[at], in_workspace(workspace.copies[at]))?;
+                    let function = self.copies[at].expect("prepared where the plan copies");
+                    enqueue_copy(stream, function, copy, sources[at], in_workspace(workspace.copies[at]))?;
                 }
             }
             let [x, y] = kernel.block;
@@ -320,39 +318,38 @@ impl Prepared {
             }
         }
     }
+}
 
-    /// Enqueues the copy of an operand, of as many matrices at a time as a grid has rows.
-    ///
-    /// # Safety
-    /// The operand spans what the copy says, and there is room for it.
-    unsafe fn enqueue_copy(
-        &self,
-        stream: CUstream,
-        copy: OperandCopy,
-        from: CUdeviceptr,
-        to: CUdeviceptr,
-    ) -> Result<()> {
-        let function = self.copy.expect("prepared where the plan copies");
-        let rows = copy.rows;
-        for (first, matrices) in rows.launches() {
-            let at = |address: CUdeviceptr, stride: u64, elem_bytes: u32| {
-                address + stride * u64::from(first) * u64::from(elem_bytes)
-            };
-            let from = at(from, rows.from_stride, copy.kind.from_bytes());
-            let to = at(to, copy.to_elems() as u64, PadRows::ELEMENT_BYTES);
-            let arguments = [
-                (&raw const from).cast::<c_void>(),
-                (&raw const to).cast(),
-                (&raw const rows).cast(),
-            ];
-            let mut arguments = arguments.map(<*const c_void>::cast_mut);
-            let (grid, block) = ([rows.blocks(), matrices, 1], [PadRows::THREADS, 1, 1]);
-            // SAFETY: two device pointers and the numbers are the entry point's arguments; grid and block are those of
-            // the contract; the rest is the caller's promise.
-            unsafe { launch_kernel(stream, function, grid, block, 0, &mut arguments)? };
-        }
-        Ok(())
+/// Enqueues the copy of an operand, of as many matrices at a time as a grid has rows.
+///
+/// # Safety
+/// The operand spans what the copy says, and there is room for it.
+unsafe fn enqueue_copy(
+    stream: CUstream,
+    function: Function,
+    copy: OperandCopy,
+    from: CUdeviceptr,
+    to: CUdeviceptr,
+) -> Result<()> {
+    let rows = copy.rows;
+    for (first, matrices) in rows.launches() {
+        let at = |address: CUdeviceptr, stride: u64, elem_bytes: u32| {
+            address + stride * u64::from(first) * u64::from(elem_bytes)
+        };
+        let from = at(from, rows.from_stride, copy.kind.from_bytes());
+        let to = at(to, copy.to_elems() as u64, copy.kind.to_bytes());
+        let arguments = [
+            (&raw const from).cast::<c_void>(),
+            (&raw const to).cast(),
+            (&raw const rows).cast(),
+        ];
+        let mut arguments = arguments.map(<*const c_void>::cast_mut);
+        let (grid, block) = ([copy.blocks(), matrices, 1], [CopyRows::THREADS, 1, 1]);
+        // SAFETY: two device pointers and the numbers are the entry point's arguments; grid and block are those of
+        // the contract; the rest is the caller's promise.
+        unsafe { launch_kernel(stream, function, grid, block, 0, &mut arguments)? };
     }
+    Ok(())
 }
 
 /// Enqueues a kernel. Extents along x, y, z. The context is current.

@@ -13,8 +13,8 @@
 //! | [`wgmma_bf16x6_kernels`] | f32 in three parts of bf16, the same way | dynamic, 2 stages, epilogue |
 //! | [`wgmma_tf32_kernels`] | f32 rounded to tf32: `wgmma`, TMA, every layout but TN | dynamic, 4 stages |
 //!
-//! `pad_rows` pads an operand with an unaligned leading dimension for the tensor-core kernels, `split_rows` splits f32
-//! into parts.
+//! `pad_rows` pads an operand with an unaligned leading dimension, `transpose_rows` transposes one, `split_rows` splits
+//! f32 into parts, for the kernels that load vectors or boxes.
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
 //! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
@@ -39,6 +39,7 @@ cfg_if! {
         pub mod register_tile;
         pub mod tiled_dynamic;
         pub mod tiled_static;
+        pub mod transpose_rows;
     }
 }
 cfg_if! {

@@ -13,29 +13,29 @@
 //! memory once and for the other loads from L1. Words that reach over an end of a row are not loaded: the memory
 //! between two rows is not ours.
 //!
-//! The layout is [`PadRows`]'s.
+//! The layout is [`CopyRows`]'s.
 
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};
-use tilewright_contract::PadRows;
+use tilewright_contract::CopyRows;
 
 use crate::block::batch::offset;
 
 /// Words of a vector.
-const WORDS: usize = PadRows::VECTOR as usize / 2;
+const WORDS: usize = CopyRows::VECTOR as usize / 2;
 
 /// Copies the matrix at `from` into the padded rows at `to`.
 ///
 /// # Safety
 /// `from` are the matrices that `copy` describes, in global memory, at a multiple of 2 bytes; `to` is memory for
-/// [`PadRows::to_elems`] elements for each at a multiple of 16 bytes, and does not overlap them. The grid has
-/// [`PadRows::blocks`] CTAs of [`PadRows::THREADS`] threads, both along x, and a row along y for each matrix.
+/// [`CopyRows::to_elems`] elements for each at a multiple of 16 bytes, and does not overlap them. The grid has
+/// [`CopyRows::blocks`] CTAs of [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix.
 #[kernel(max_threads = 256)]
-pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: PadRows) {
-    let vector = thread::block_idx_x() * PadRows::THREADS + thread::thread_idx_x();
+pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: CopyRows) {
+    let vector = thread::block_idx_x() * CopyRows::THREADS + thread::thread_idx_x();
     // Never 0: without vectors nothing is launched. Stated to the compiler, the division has no case for it.
     let vectors_of_row = copy.vectors_of_row().max(1);
-    let (row, column) = (vector / vectors_of_row, vector % vectors_of_row * PadRows::VECTOR);
+    let (row, column) = (vector / vectors_of_row, vector % vectors_of_row * CopyRows::VECTOR);
     if row >= copy.rows {
         return;
     }
@@ -47,7 +47,7 @@ pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: PadRows) {
     let low = from.addr() / 2 % 2;
     let is_odd = !(first + low).is_multiple_of(2);
     let before = u32::from(is_odd);
-    let is_inside = column >= before && column + PadRows::VECTOR + before <= copy.columns;
+    let is_inside = column >= before && column + CopyRows::VECTOR + before <= copy.columns;
     // SAFETY: the caller's promise; the words are inside the row, and so are the elements that are loaded. No other
     // thread writes the vector.
     unsafe {

@@ -11,31 +11,31 @@
 //! they need. What is lost are bits below 2^-133, the smallest bf16. A finite element whose nearest bf16 would be an
 //! infinity gets the largest finite one; an infinity or a NaN is the first part, and the others are 0.
 //!
-//! The layout of a part is [`PadRows`]'s; the parts of a matrix follow one another.
+//! The layout of a part is [`CopyRows`]'s; the parts of a matrix follow one another.
 
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};
-use tilewright_contract::{CopyKind, PadRows};
+use tilewright_contract::{CopyKind, CopyRows};
 
 use crate::block::batch::offset;
 use crate::block::unroll::unrolled;
 use crate::ptx::convert;
 
 /// Elements of a vector, which a thread splits.
-const VECTOR: usize = PadRows::VECTOR as usize;
+const VECTOR: usize = CopyRows::VECTOR as usize;
 
 /// Splits the matrix at `from` into the parts at `to`.
 ///
 /// # Safety
-/// `from` are the matrices that `copy` describes, in global memory; `to` is memory for [`PadRows::to_elems`] elements
-/// for each part of each at a multiple of 16 bytes, and does not overlap them. The grid has [`PadRows::blocks`] CTAs of
-/// [`PadRows::THREADS`] threads, both along x, and a row along y for each matrix.
+/// `from` are the matrices that `copy` describes, in global memory; `to` is memory for [`CopyRows::to_elems`] elements
+/// for each part of each at a multiple of 16 bytes, and does not overlap them. The grid has [`CopyRows::blocks`] CTAs of
+/// [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix.
 #[kernel(max_threads = 256)]
-pub unsafe fn split_rows_f32(from: *const f32, to: *mut u16, copy: PadRows) {
-    let vector = thread::block_idx_x() * PadRows::THREADS + thread::thread_idx_x();
+pub unsafe fn split_rows_f32(from: *const f32, to: *mut u16, copy: CopyRows) {
+    let vector = thread::block_idx_x() * CopyRows::THREADS + thread::thread_idx_x();
     // Never 0: without vectors nothing is launched. Stated to the compiler, the division has no case for it.
     let vectors_of_row = copy.vectors_of_row().max(1);
-    let (row, column) = (vector / vectors_of_row, vector % vectors_of_row * PadRows::VECTOR);
+    let (row, column) = (vector / vectors_of_row, vector % vectors_of_row * CopyRows::VECTOR);
     if row >= copy.rows {
         return;
     }
@@ -46,7 +46,7 @@ pub unsafe fn split_rows_f32(from: *const f32, to: *mut u16, copy: PadRows) {
     let first = row as usize * copy.from_ld as usize + column as usize;
     let left = copy.columns.saturating_sub(column);
     // Both vectors of 16 bytes are aligned and inside the row.
-    let is_vec4 = left >= PadRows::VECTOR && from.wrapping_add(first).addr().is_multiple_of(16);
+    let is_vec4 = left >= CopyRows::VECTOR && from.wrapping_add(first).addr().is_multiple_of(16);
     // SAFETY: the caller's promise; what is loaded is inside the row, and no other thread writes these vectors.
     unsafe {
         let from = Global::new_with(from, || copy.from_elems());

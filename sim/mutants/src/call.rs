@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use tilewright_contract::{GemmArgs, GemmParams, PadRows};
+use tilewright_contract::{CopyRows, GemmArgs, GemmParams};
 
 use crate::ptx::tensor_map::TensorMap;
 
@@ -125,7 +125,7 @@ impl Parameter<'_> for u32 {
     }
 }
 
-impl Parameter<'_> for PadRows {
+impl Parameter<'_> for CopyRows {
     fn from_value(value: &Value) -> Option<Self> {
         let [0, 0, rows, columns, from_ld, to_ld, matrices, 0] = words(value)? else {
             return None;

@@ -7,7 +7,7 @@ use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMapParts, Tensor
 use sample_kernels::case::{Argument, Buffer, Case, Data, Map, Rows};
 use tilewright::dispatch::{Plan, Policy, plan};
 use tilewright_contract::{
-    CopyKind, DType, GemmParams, GemmShape, Kernel, Operand, OperandCopy, PadRows, Transpose, WgmmaTile,
+    CopyKind, CopyRows, DType, GemmParams, GemmShape, Kernel, Operand, OperandCopy, Transpose, WgmmaTile, padded_ld,
 };
 use tilewright_plan::device::{DeviceProfile, Installed};
 
@@ -36,10 +36,10 @@ pub fn case(kernel: &'static Kernel, product: &Product) -> Result<Case, String> 
     };
     // Four, two or one on either side of 0, and what those of A and of B are times: other numbers, so that pairs of
     // parts differ.
-    let (side, times, exact) = match (kernel.copy_kind(), kernel.dtype) {
-        (CopyKind::Split, _) => (1, [257.0, 259.0], EXACT_IN_F32),
-        (CopyKind::Pad, DType::F16) => (2, [1.0; 2], EXACT_IN_F16),
-        (CopyKind::Pad, _) => (4, [1.0; 2], EXACT_IN_F32),
+    let (side, times, exact) = match (kernel.splits_operands(), kernel.dtype) {
+        (true, _) => (1, [257.0, 259.0], EXACT_IN_F32),
+        (false, DType::F16) => (2, [1.0; 2], EXACT_IN_F16),
+        (false, _) => (4, [1.0; 2], EXACT_IN_F32),
     };
     let [a, b] = [(Operand::A, times[0]), (Operand::B, times[1])].map(|(operand, times)| {
         let elements = elements(&shape, operand, side).into_iter();
@@ -107,7 +107,7 @@ fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Res
         ..Policy::default()
     };
     let plan = plan(shape, kernel.dtype, &device, &policy).map_err(|error| error.to_string())?;
-    let is_padded = kernel.copy_kind() == CopyKind::Pad && plan.copies().iter().any(Option::is_some);
+    let is_padded = !kernel.splits_operands() && plan.copies().iter().any(Option::is_some);
     if plan.summary().splits != product.slices || is_padded {
         return Err(format!("{}: planned as {:?}", kernel.symbol, plan.summary()));
     }
@@ -156,7 +156,7 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
     // Of A and B, in elements of their type.
     let columns = WgmmaTile::ROW_BYTES / kernel.operand_dtype().size_bytes();
     let c_columns = kernel.smem.epilogue.map_or(columns, |buffers| buffers.n);
-    let parts = kernel.copy_kind().parts();
+    let parts = kernel.parts();
     let matrices =
         [Operand::A, Operand::B, Operand::C].map(|operand| (parts * plan.shape().batch().matrices(operand)) as usize);
     let map = |matrix: usize, box_columns, rows| Map {
@@ -245,7 +245,37 @@ pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
     };
     let to = (0..copy.to_elems()).map(copied).collect();
     let from = Buffer::input(Data::U16(words.clone())).with_rows(from);
-    copy_case(CopyKind::Pad, copy, from, to)
+    copy_case(CopyKind::Pad, copy, from, Data::U16(to))
+}
+
+/// The launch that transposes `rows` rows of `columns` elements of 4 bytes, each followed by `gap` elements of padding.
+pub fn transpose_rows([rows, columns, gap]: [u32; 3]) -> Case {
+    let copy = CopyRows {
+        to_ld: padded_ld(rows as usize, 4) as u32,
+        ..geometry([rows, columns, gap])
+    };
+    let from = Rows {
+        rows: rows as usize,
+        columns: columns as usize,
+        ld: copy.from_ld as usize,
+    };
+    // No element of the matrix is 0, and no two are equal.
+    let element = |offset: usize| {
+        if from.contains(offset) {
+            1.0 + offset as f32
+        } else {
+            -1.0
+        }
+    };
+    let elements: Vec<f32> = (0..from.span()).map(element).collect();
+    let mut to = Vec::new();
+    for column in 0..from.columns {
+        to.extend((0..from.rows).map(|row| elements[row * from.ld + column]));
+        // Behind the end of a row are zeros.
+        to.resize((column + 1) * copy.to_ld as usize, 0.0);
+    }
+    let from = Buffer::input(Data::F32(elements)).with_rows(from);
+    copy_case(CopyKind::Transpose, copy, from, Data::F32(to))
 }
 
 /// The launch that splits `rows` rows of `columns` f32, each followed by `gap` elements of padding.
@@ -264,24 +294,24 @@ pub fn split_rows([rows, columns, gap]: [u32; 3]) -> Case {
     let elements: Vec<f32> = (0..from.span()).map(element).collect();
     let to = parts(&copy, &elements);
     let from = Buffer::input(Data::F32(elements)).with_rows(from);
-    copy_case(CopyKind::Split, copy, from, to)
+    copy_case(CopyKind::Split, copy, from, Data::U16(to))
 }
 
 /// The copy of `rows` rows of `columns` elements, each followed by `gap` elements of padding.
-fn geometry([rows, columns, gap]: [u32; 3]) -> PadRows {
-    PadRows {
+fn geometry([rows, columns, gap]: [u32; 3]) -> CopyRows {
+    CopyRows {
         from_stride: 0,
         rows,
         columns,
         from_ld: columns + gap,
-        to_ld: PadRows::padded(columns as usize) as u32,
+        to_ld: padded_ld(columns as usize, 2) as u32,
         matrices: 1,
     }
 }
 
 /// The three bf16 whose sum each element of these matrices is, as bits: the parts of a matrix one after the other, with
 /// zeros past the end of a row.
-fn parts(copy: &PadRows, matrices: &[f32]) -> Vec<u16> {
+fn parts(copy: &CopyRows, matrices: &[f32]) -> Vec<u16> {
     let [rows, columns, from_ld, to_ld] =
         [copy.rows, copy.columns, copy.from_ld, copy.to_ld].map(|extent| extent as usize);
     let part_of = |element: f32, part: u32| {
@@ -303,17 +333,17 @@ fn parts(copy: &PadRows, matrices: &[f32]) -> Vec<u16> {
 }
 
 /// The launch of a copy.
-fn copy_case(kind: CopyKind, copy: PadRows, from: Buffer, to: Vec<u16>) -> Case {
+fn copy_case(kind: CopyKind, copy: CopyRows, from: Buffer, to: Data) -> Case {
     Case {
         kernel: kind.symbol(),
-        grid: [copy.blocks(), 1, 1],
-        block: [PadRows::THREADS, 1, 1],
+        grid: [OperandCopy { kind, rows: copy }.blocks(), 1, 1],
+        block: [CopyRows::THREADS, 1, 1],
         cluster: 1,
         dynamic_shared_bytes: 0,
         fields: 0,
         arguments: vec![
             from.into(),
-            Buffer::output(Data::U16(to)).into(),
+            Buffer::output(to).into(),
             // The stride of a batch, which is 0 of one matrix, and at last what aligns it.
             Argument::Words(vec![
                 0,

@@ -111,6 +111,7 @@ fn case_of(kernel: &Kernel) -> Case {
         Task::Sample => sample_kernels::cases::of(kernel.symbol).ok_or_else(|| "no sample kernel".to_owned()),
         Task::PadRows(extents) => Ok(products::pad_rows(extents)),
         Task::SplitRows(extents) => Ok(products::split_rows(extents)),
+        Task::TransposeRows(extents) => Ok(products::transpose_rows(extents)),
         Task::Product(product) => {
             let planned = tilewright_contract::Kernel::named(kernel.symbol);
             let planned = planned.ok_or_else(|| "not in the kernel table".to_owned());

@@ -61,6 +61,12 @@ macro_rules! tf32 {
             family: Family::WGMMA_TF32,
             precision: Precision::Tf32,
             alignment: Alignment::VECTORS_OF_4,
+            // There is none for an M-major A beside an N-major B: one of them has to be transposed.
+            may_transpose: match [major!($a), major!($b)] {
+                [Major::K, Major::Mn] => [true, false],
+                [Major::Mn, Major::K] => [false, true],
+                _ => [false; 2],
+            },
             ..kernel(stringify!($symbol), wgmma_tiles::$tile, DType::F32, [major!($a), major!($b)])
         }),*]
     };

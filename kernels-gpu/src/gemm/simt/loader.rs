@@ -68,8 +68,8 @@ pub struct Position {
 
 /// Loads of one thread from one operand.
 ///
-/// Rows of A and columns of B past the last are loaded as the last ones: their results are never stored. Past the end
-/// of K there are zeros, which every accumulator adds.
+/// Rows of A and columns of B past the last are loaded as the last ones, or as those of the last vector: their results
+/// are never stored. Past the end of K there are zeros, which every accumulator adds.
 pub struct GmemLoader {
     from: Global<f32>,
     /// First element of the k-tile.
@@ -108,7 +108,9 @@ impl GmemLoader {
             let vectors = tile.mn / L::VECTOR;
             mn = t % vectors * L::VECTOR;
             k = t / vectors;
-            base = (k_first + k) as usize * ld as usize + (first + mn).min(extent - L::VECTOR) as usize;
+            // The last vector, of which a copied row has all elements, wherever it ends.
+            let last = (extent - 1) / L::VECTOR * L::VECTOR;
+            base = (k_first + k) as usize * ld as usize + (first + mn).min(last) as usize;
         }
         Self {
             from,

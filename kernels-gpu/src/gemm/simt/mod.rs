@@ -106,8 +106,13 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
     };
     // SAFETY: the matrices are as `params` says.
     let (mut loader_a, mut loader_b) = unsafe {
-        let from_a = Global::new_with(batch::a(params), || span::<LA>(args.m, args.k, args.lda));
-        let from_b = Global::new_with(batch::b(params), || span::<LB>(args.n, args.k, args.ldb));
+        // Rows that end within a vector are those of copies, which have all of it.
+        let from_a = Global::new_with(batch::a(params), || {
+            span::<LA>(args.m.next_multiple_of(LA::VECTOR), args.k, args.lda)
+        });
+        let from_b = Global::new_with(batch::b(params), || {
+            span::<LB>(args.n.next_multiple_of(LB::VECTOR), args.k, args.ldb)
+        });
         (
             GmemLoader::new::<LA>(from_a, tile_a, t, position(row, args.m, args.lda)),
             GmemLoader::new::<LB>(from_b, tile_b, t, position(column, args.n, args.ldb)),

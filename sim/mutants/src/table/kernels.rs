@@ -176,6 +176,14 @@ pub static KERNELS: &[Kernel] = &[
         module: Module::General,
         task: Task::SplitRows([7, 67, 2]),
     },
+    Kernel {
+        name: "transpose_rows_b32",
+        symbol: "transpose_rows_b32",
+        files: &["kernels-gpu/src/gemm/transpose_rows.rs"],
+        parameters: 3,
+        module: Module::General,
+        task: Task::TransposeRows([45, 67, 2]),
+    },
     gemm!(
         "mma_sync_nn_128x128_f16",
         "block/pipeline.rs" "gemm/mma_sync",

@@ -1,4 +1,4 @@
-//! Matrix-vector kernels and the row padding kernel with one mistake each.
+//! Matrix-vector kernels and those that pad rows and transpose, with one mistake each.
 
 use super::Tool::{Memcheck, Racecheck, Synccheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
@@ -6,6 +6,7 @@ use super::{Edit, Expect, ROW, Row, edit, faults};
 const ALONG: &str = "matrix_vector_k4_f32";
 const ACROSS: &str = "matrix_vector_mn_f32";
 const COPY: &str = "copy_rows_b16";
+const TRANSPOSE: &str = "transpose_rows_b32";
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -146,10 +147,52 @@ pub const ROWS: &[Row] = &[
         expect: Expect::Mismatch,
         ..ROW
     },
+    Row {
+        id: "transpose_rows_no_barrier",
+        kernel: TRANSPOSE,
+        what: "columns of the tile are read before other warps have filled their rows",
+        edits: &[transpose("        thread::sync_threads();\n", "\n")],
+        expect: faults(&["SharedRace"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "transpose_rows_behind_the_last",
+        kernel: TRANSPOSE,
+        what: "rows past the last one are loaded",
+        edits: &[transpose("(row.min(copy.rows - 1), ", "(row, ")],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "transpose_rows_behind_the_copy",
+        kernel: TRANSPOSE,
+        what: "columns past the last one become rows of the copy, too",
+        edits: &[transpose(
+            "if row < copy.columns && column < copy.to_ld",
+            "if column < copy.to_ld",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "transpose_rows_padding_is_left",
+        kernel: TRANSPOSE,
+        what: "the padding of the copy's rows is not written",
+        edits: &[transpose("column < copy.to_ld {", "column < copy.rows {")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
 ];
 
 const fn lines(find: &'static str, replace: &'static str) -> Edit {
     edit("matrix_vector.rs", find, replace)
+}
+
+const fn transpose(find: &'static str, replace: &'static str) -> Edit {
+    edit("transpose_rows.rs", find, replace)
 }
 
 const fn copy(find: &'static str, replace: &'static str) -> Edit {

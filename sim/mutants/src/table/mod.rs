@@ -65,6 +65,8 @@ pub enum Task {
     PadRows([u32; 3]),
     /// The split of a matrix: the same.
     SplitRows([u32; 3]),
+    /// The transpose of a matrix: the same.
+    TransposeRows([u32; 3]),
 }
 
 /// The problem and plan of a matrix multiplication.
