@@ -20,13 +20,13 @@ const MUTANTS: [&str; 2] = [
     include_str!(concat!(env!("OUT_DIR"), "/mutants_wgmma.ptx")),
 ];
 
-/// The suites whose kernels dispatch picks, and the results about that choice itself.
+/// The suites whose kernels dispatch picks, random shapes, and the results about that choice itself.
 fn picked() -> impl Iterator<Item = &'static str> {
     let is_picked = |name: &&str| {
         let suite = Suite::named(name, &Selection::default()).expect("it has rows");
         suite.rows.iter().all(|row| row.subject == Subject::Auto)
     };
-    Suite::names().filter(is_picked).chain(["pick"])
+    Suite::names().filter(is_picked).chain([Suite::RANDOM, "pick"])
 }
 
 /// The device that a result was measured on.

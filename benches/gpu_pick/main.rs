@@ -24,10 +24,9 @@ use tilewright::dispatch::{Speeds, plan};
 use tilewright::launch::Gpu;
 use tilewright::{DType, GemmShape, Precision, Transpose};
 use tilewright_harness::bench::{choice_name, rows_on_lines};
-use tilewright_harness::calibration::{
-    Filed, Machine, PICK_SEED, Quality, Row, Session, TRAINING_SEED, Timed, fitted, layout, log_uniform, speeds_text,
-};
+use tilewright_harness::calibration::{Filed, Machine, Quality, Row, Session, Timed, fitted, speeds_text};
 use tilewright_harness::digest;
+use tilewright_harness::shapes::{PICK_SEED, TRAINING_SEED, layout, log_uniform};
 
 /// Times the candidates of the planner over many shapes.
 #[derive(Parser)]

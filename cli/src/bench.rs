@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tilewright::dispatch::{Speeds, Tuning};
-use tilewright_harness::bench::{self, Options, Progress, Results, Selection, Suite};
+use tilewright_harness::bench::{self, Draw, Options, Pace, Progress, Results, Selection, Suite};
+use tilewright_harness::shapes::BENCH_SEED;
 
 use crate::choice::OnDevice;
 use crate::destination::Destination;
@@ -13,10 +14,10 @@ use crate::failure::{Failure, Result};
 use crate::shapes::Shapes;
 use crate::{files, kernels, output, resources, tune};
 
-/// Time products against cuBLAS: your own shapes or a suite, every result checked first
+/// Time products against cuBLAS: your own shapes, random ones or a suite, every result checked first
 ///
-/// Own shapes are -m, -n and -k, or the rows of a file. They need a GPU; without one a suite times the CPU's product
-/// against the matrixmultiply crate, and the report says so.
+/// Own shapes are -m, -n and -k, or the rows of a file. They and random ones need a GPU; without one a suite times the
+/// CPU's product against the matrixmultiply crate, and the report says so.
 #[derive(Args)]
 pub struct Command {
     /// A suite of rows, where no shapes are given; --list shows all, without it squares
@@ -24,6 +25,14 @@ pub struct Command {
     suite: Option<String>,
     #[command(flatten)]
     shapes: Shapes,
+    /// Time so many random shapes of each type of --dtype, extents log-uniform from 16 to 8192; the layouts of --layout
+    /// (without it all four) by turns. Each row is timed for a shorter time than others
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(conflicts_with_all = ["suite", "m", "n", "k", "file", "batch"])]
+    random: Option<u32>,
+    /// The seed of --random: the same seed gives the same shapes on every machine
+    #[arg(long, value_name = "S", requires = "random", default_value_t = BENCH_SEED)]
+    seed: u64,
     /// Time a batch of so many products of -m -n -k, one after the other in memory
     #[arg(long, value_name = "N", requires = "m", default_value_t = 1)]
     batch: usize,
@@ -40,10 +49,11 @@ pub struct Command {
     /// What `tilewright tune` measured to be fastest, for rows that name no kernel
     #[arg(long, value_name = "FILE")]
     tuning: Option<PathBuf>,
-    /// Rounds of each row; without it as many as a second has room for
+    /// Rounds of each row; without it as many as a second has room for, with --random 9
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
-    /// Also write bench-SUITE.json, .md and .svg into this folder; for own shapes SUITE is own, or own-FILE
+    /// Also write bench-SUITE.json, .md and .svg into this folder; for own shapes SUITE is own, or own-FILE, for random
+    /// ones random
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -60,7 +70,8 @@ pub struct Command {
     /// The date of the run, for the report
     #[arg(long, value_name = "YYYY-MM-DD", default_value = "unknown", value_parser = date)]
     date: String,
-    /// List the suites with the numbers of their rows, or with --suite, --file or -m -n -k the rows; time none
+    /// List the suites with the numbers of their rows, or with --suite, --random, --file or -m -n -k the rows; time
+    /// none
     #[arg(long)]
     list: bool,
 }
@@ -100,7 +111,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         tuning: command.tuning.as_deref().map(tune::read).transpose()?.map(Tuning::new),
         zeros: command.zeros,
         device: command.device.named(),
-        rounds: command.rounds.map(|rounds| rounds as usize),
+        pace: pace(command),
         cublas: command.cublas.clone(),
         twins: command.twins.clone(),
         date: command.date.clone(),
@@ -147,8 +158,24 @@ fn speeds(file: &Path) -> Result<Speeds> {
     Speeds::read(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
-/// What is to be timed: products of the user's own, or a suite.
+/// How long each row is measured.
+fn pace(command: &Command) -> Pace {
+    let pace = match command.random {
+        Some(_) => Pace::QUICK,
+        None => Pace::FULL,
+    };
+    pace.with_rounds(command.rounds.map(|rounds| rounds as usize))
+}
+
+/// What is to be timed: products of the user's own, random ones, or a suite.
 fn suite(command: &Command) -> Result<Suite> {
+    if let Some(count) = command.random {
+        let draw = Draw {
+            count: count as usize,
+            seed: command.seed,
+        };
+        return Ok(Suite::random(draw, &command.shapes.selection()?)?);
+    }
     if let Some(suite) = command.shapes.suite(command.batch)? {
         return Ok(suite);
     }
@@ -158,7 +185,11 @@ fn suite(command: &Command) -> Result<Suite> {
 
 /// The suites, or the rows of one.
 fn list(command: &Command, json: bool) -> Result<()> {
-    let of_one = command.suite.is_some() || command.shapes.are_named();
+    if command.random.is_some() {
+        // Random numbers are drawn by several threads.
+        resources::settle()?;
+    }
+    let of_one = command.suite.is_some() || command.random.is_some() || command.shapes.are_named();
     let suites = match of_one {
         true => vec![suite(command)?],
         false => Suite::names()
@@ -168,7 +199,16 @@ fn list(command: &Command, json: bool) -> Result<()> {
     if json {
         let suites: Vec<_> = suites
             .iter()
-            .map(|suite| serde_json::json!({ "suite": suite.name, "about": suite.about, "rows": suite.rows }))
+            .map(|suite| {
+                let Suite {
+                    name,
+                    about,
+                    random,
+                    rows,
+                    ..
+                } = suite;
+                serde_json::json!({ "suite": name, "about": about, "random": random, "rows": rows })
+            })
             .collect();
         return output::print_json(&suites);
     }
@@ -198,7 +238,7 @@ fn list(command: &Command, json: bool) -> Result<()> {
 /// The report for people.
 fn describe(results: &Results) -> String {
     let about = &results.about;
-    let mut text = format!("{}, suite {}", about.device, results.suite);
+    let mut text = format!("{}, suite {}", about.device, results.title());
     text.push_str(
         &about
             .peer
@@ -209,11 +249,22 @@ fn describe(results: &Results) -> String {
     for note in &about.notes {
         text.push_str(&format!("{note}\n"));
     }
-    let bench::Table {
-        columns,
-        rows,
-        problems,
-    } = bench::table(results);
+    let table = bench::table(results);
+    text.push_str(&format!("\n{}", rendered(&table)));
+    let mut problems = table.problems;
+    if let Some(summary) = bench::summary(results) {
+        text.push_str("\nratio: peer time over ours, above 1 ours is faster\n");
+        text.push_str(&rendered(&summary));
+        problems.splice(0..0, summary.problems);
+    }
+    for problem in problems {
+        text.push_str(&format!("{problem}\n"));
+    }
+    text
+}
+
+/// A table of results for the terminal.
+fn rendered(bench::Table { columns, rows, .. }: &bench::Table) -> String {
     let mut table = output::table();
     table.add_row(columns.iter().map(|(title, _)| *title));
     for cells in rows {
@@ -221,15 +272,5 @@ fn describe(results: &Results) -> String {
     }
     let of_numbers = |(at, (_, is_number)): (usize, &(&str, bool))| is_number.then_some(at);
     output::right_align(&mut table, columns.iter().enumerate().filter_map(of_numbers));
-    text.push_str(&format!("\n{}", output::render(table)));
-    if let Some(summary) = results.summary() {
-        text.push_str(&format!(
-            "\nratio: peer time over ours, above 1 ours is faster; geometric mean {:.3}, least {:.3} ({})\n",
-            summary.geometric_mean, summary.least, summary.least_row.name
-        ));
-    }
-    for problem in problems {
-        text.push_str(&format!("{problem}\n"));
-    }
-    text
+    output::render(table)
 }

@@ -3,6 +3,7 @@
 //! - [`verify`]: every kernel against the reference, over shapes that reach every edge of a tile;
 //! - [`bench`](mod@bench): suites of products, timed against cuBLAS or the CPU's BLAS;
 //! - [`calibration`]: the coefficients of the cost model, from measured times;
+//! - [`shapes`]: random shapes, which both draw from;
 //! - [`inspect`]: what NVIDIA's assembler makes of the kernels;
 //! - [`digest`]: what ties a result to the code that gave it;
 //! - [`page`]: the planner as a web page.
@@ -12,4 +13,5 @@ pub mod calibration;
 pub mod digest;
 pub mod inspect;
 pub mod page;
+pub mod shapes;
 pub mod verify;

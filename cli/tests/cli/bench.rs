@@ -68,6 +68,88 @@ fn own_shapes_are_crossed_with_types_and_layouts() {
 }
 
 #[test]
+fn random_shapes_are_listed_without_a_gpu_and_are_the_same_for_a_seed() {
+    let place = Place::new();
+    let text = place.succeeds("bench --list --random 5 --seed 7");
+    assert!(
+        text.starts_with("random: 5 random shapes of each type, seed 7, "),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 1 + 5, "{text}");
+    let five = place.json("bench --list --random 5 --seed 7");
+    assert_eq!(five[0]["random"], serde_json::json!({"count": 5, "seed": 7}));
+    let layouts: Vec<_> = rows(&five).iter().map(|row| row[row.len() - 2..].to_owned()).collect();
+    assert_eq!(layouts, ["NN", "NT", "TN", "TT", "NN"]);
+    assert!(rows(&five).iter().all(|row| row.contains(",f32,")));
+    // As many of each type, the same ones; layouts by turns.
+    let ten = place.json("bench --list --random 5 --seed 7 --dtype f64,bf16 --layout tt,nn");
+    let ten = rows(&ten);
+    assert_eq!(ten.len(), 10);
+    let extents = |row: &String| row.split(',').skip(1).take(3).map(str::to_owned).collect::<Vec<_>>();
+    for (at, row) in ten.iter().enumerate() {
+        let end = format!(",{},{}", ["f64", "bf16"][at / 5], ["TT", "NN"][at % 5 % 2]);
+        assert!(row.ends_with(&end), "{ten:?}");
+        assert_eq!(extents(row), extents(&rows(&five)[at % 5]));
+    }
+    let unseeded = place.json("bench --list --random 2");
+    assert_eq!(unseeded, place.json("bench --list --random 2 --seed 42"));
+    assert_ne!(rows(&unseeded)[..2], rows(&five)[..2]);
+    // Both of the first two that this seed draws are too large.
+    assert_eq!(rows(&place.json("bench --list --random 1 --seed 973")).len(), 1);
+    let most = format!("bench --list --random 10000 --seed {}", u64::MAX);
+    assert_eq!(rows(&place.json(&most)).len(), 10_000);
+    let error = place.fails(3, "bench --random 2");
+    assert!(error.contains("CUDA") && error.contains("suite cpu"), "{error}");
+}
+
+#[test]
+fn random_shapes_that_cannot_be_drawn_are_refused() {
+    let place = Place::new();
+    let usage = |arguments: &str| {
+        let output = place.run(&format!("bench --list {arguments}"));
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(output.stdout.is_empty(), "{arguments}");
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    for (arguments, problem) in [
+        ("--random 0", "0 is not in 1..=10000"),
+        ("--random 10001", "10001 is not in 1..=10000"),
+        ("--random many", "invalid value 'many' for '--random <COUNT>'"),
+        ("--random -1", "unexpected argument '-1'"),
+        ("--random 5 --seed seven", "invalid value 'seven' for '--seed <S>'"),
+        (
+            "--random 5 --seed 18446744073709551616",
+            "invalid value '18446744073709551616' for '--seed <S>'",
+        ),
+        ("--seed 7", "--random <COUNT>"),
+        (
+            "--random 5 --suite squares",
+            "'--random <COUNT>' cannot be used with '--suite <NAME>'",
+        ),
+        (
+            "--random 5 --file shapes.csv",
+            "'--random <COUNT>' cannot be used with '--file <CSV>'",
+        ),
+        ("--random 5 -m 1 -n 1 -k 1", "'--random <COUNT>' cannot be used with"),
+        (
+            "--random 5 --batch 2",
+            "'--random <COUNT>' cannot be used with '--batch <N>'",
+        ),
+    ] {
+        let error = usage(arguments);
+        assert!(
+            error.starts_with("error: ") && error.contains(problem),
+            "{arguments}: {error}"
+        );
+    }
+    assert!(
+        place
+            .fails(2, "bench --list --random 5 --dtype f8")
+            .contains("`f8`: unknown element type")
+    );
+}
+
+#[test]
 fn a_bad_row_ends_with_2_and_one_line_that_has_its_number() {
     for (shapes, problem) in [
         ("1,2,3\n4,five,6\n", "line 2: n is `five`, not a number from 1 on"),
@@ -144,4 +226,20 @@ fn without_a_gpu_a_suite_is_the_cpus_and_its_files_say_so() {
         "{markdown}"
     );
     assert!(place.path("results/bench-cpu-ratio.svg").exists());
+    // Every suite is summed up alike, in each form of the report.
+    assert_eq!(
+        (&printed["about"]["warm_up_ms"], &printed["about"]["random"]),
+        (&200.into(), &Value::Null)
+    );
+    let summary = printed["summary"].as_array().expect("two sides");
+    let of_type = summary
+        .iter()
+        .find(|of| of["dtype"] == "f32" && of["layout"].is_null())
+        .expect("has f32");
+    assert!(
+        of_type["fifth_percentile"].is_number() && of_type["slow"].is_array(),
+        "{of_type}"
+    );
+    let mean = format!("| {:.3} |", of_type["geometric_mean"].as_f64().expect("a number"));
+    assert!(markdown.contains("| f32 | ") && markdown.contains(&mean), "{markdown}");
 }

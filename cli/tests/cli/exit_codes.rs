@@ -16,7 +16,7 @@ enum Says {
 }
 
 /// Exit code, kind and arguments of runs that fail, at least one a command.
-const RUNS: [(i32, &str, Says, &str); 23] = [
+const RUNS: [(i32, &str, Says, &str); 25] = [
     // A tile that does not fit into shared memory.
     (
         2,
@@ -65,6 +65,7 @@ const RUNS: [(i32, &str, Says, &str); 23] = [
     (2, "input", Says::Line, "sim r99 -m 1 -n 1 -k 1"),
     (2, "input", Says::Line, "inspect --kernel r99"),
     (2, "input", Says::Line, "bench --suite cubes"),
+    (2, "input", Says::Usage, "bench --random 0"),
     // The environment.
     (1, "environment", Says::Line, "sim auto -m 60000 -n 60000 -k 60000"),
     // No GPU.
@@ -77,6 +78,7 @@ const RUNS: [(i32, &str, Says, &str); 23] = [
         "matmul a.npy b.npy -o c.npy --backend gpu",
     ),
     (3, "unavailable", Says::Line, "bench -m 64 -n 64 -k 64"),
+    (3, "unavailable", Says::Line, "bench --random 1"),
     (3, "unavailable", Says::Line, "demo --backend gpu"),
     (3, "unavailable", Says::Line, "plan --tile 64x64x64"),
 ];

@@ -11,7 +11,7 @@ use super::results::{Measurement, OnZeros, Outcome, PassedOver, RowResult, Side,
 use super::rows::{Baseline, Row};
 use super::stats::{Quartiles, ratios};
 use super::telemetry::Telemetry;
-use super::timing::{Schedule, WARM_UP};
+use super::timing::Schedule;
 use super::{Options, Progress};
 
 /// A candidate that took longer at first than the fastest by this factor is timed no further.
@@ -200,10 +200,11 @@ fn measure<P: Product>(
     let peer = ranking.best.as_ref();
     let candidates: Vec<_> = [ours].into_iter().chain(peer.map(|best| &best.candidate)).collect();
 
-    let schedule = Schedule::of(&warm_up(product, &candidates)?, options.rounds);
+    let pace = options.pace;
+    let schedule = Schedule::of(&warm_up(product, &candidates, pace.warm_up)?, pace.rounds);
     let (times, telemetry) = product.observed_turns(&candidates, schedule)?;
     let fastest: Vec<_> = times.iter().map(|times| least(times)).collect();
-    let lone = product.lone(&candidates, Schedule::lone_rounds(&fastest, options.rounds))?;
+    let lone = product.lone(&candidates, Schedule::lone_rounds(&fastest, pace.lone))?;
     let flops = row.shape()?.flops();
     let side = |at: usize, candidate: &P::Candidate, error_over_bound| Side {
         name: candidate.name(),
@@ -218,12 +219,13 @@ fn measure<P: Product>(
         ratio: ratio(&times),
         lone_ratio: lone.as_deref().and_then(ratio),
         zeros: match options.zeros {
-            true => Some(on_zeros(product, &candidates, schedule, flops)?),
+            true => Some(on_zeros(product, &candidates, pace.warm_up, schedule, flops)?),
             false => None,
         },
         passed_over: ranking.passed_over.clone(),
         rounds: schedule.rounds,
         launches: schedule.launches,
+        lone_rounds: lone.as_ref().and_then(|lone| Some(lone.first()?.len())),
         sets: product.sets(),
         plan: ours.plan(),
         digest: ours.plan().and_then(|plan| product.digest(plan.kernel)),
@@ -235,11 +237,12 @@ fn measure<P: Product>(
 fn on_zeros<P: Product>(
     product: &mut P,
     candidates: &[&P::Candidate],
+    time: Duration,
     schedule: Schedule,
     flops: f64,
 ) -> Result<OnZeros> {
     product.fill(Inputs::Zeros)?;
-    let observed = warm_up(product, candidates).and_then(|_| product.observed_turns(candidates, schedule));
+    let observed = warm_up(product, candidates, time).and_then(|_| product.observed_turns(candidates, schedule));
     product.fill(Inputs::Random)?;
     let (times, telemetry) = observed?;
     Ok(OnZeros {
@@ -250,12 +253,12 @@ fn on_zeros<P: Product>(
     })
 }
 
-/// Keeps the device busy with the candidates in turns for [`WARM_UP`]. Returns the microseconds of the fastest launch
-/// of each.
-fn warm_up<P: Product>(product: &mut P, candidates: &[&P::Candidate]) -> Result<Vec<f64>> {
+/// Keeps the device busy with the candidates in turns for this time. Returns the microseconds of the fastest launch of
+/// each.
+fn warm_up<P: Product>(product: &mut P, candidates: &[&P::Candidate], time: Duration) -> Result<Vec<f64>> {
     let start = product.now();
     let mut fastest = vec![f64::INFINITY; candidates.len()];
-    while product.now() - start < WARM_UP {
+    while product.now() - start < time {
         let schedule = Schedule { rounds: 3, launches: 1 };
         for (fastest, times) in fastest.iter_mut().zip(product.turns(candidates, schedule)?) {
             *fastest = fastest.min(least(&times));

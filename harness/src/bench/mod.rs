@@ -13,6 +13,7 @@ mod results;
 mod rows;
 mod stats;
 mod suites;
+mod summary;
 mod telemetry;
 mod timing;
 mod twins;
@@ -23,15 +24,14 @@ use tilewright_contract::Family;
 
 pub use operands::Set;
 pub use parse::{Selection, choice_name, product_name};
-pub use report::{Table, json, markdown, plots, rows_on_lines, table};
-pub use results::{
-    About, Ceilings, Measurement, OnZeros, Outcome, PassedOver, Results, RowResult, Side, Speed, Summary,
-};
+pub use report::{Table, json, markdown, plots, rows_on_lines, summary, table};
+pub use results::{About, Ceilings, Measurement, OnZeros, Outcome, PassedOver, Results, RowResult, Side, Speed};
 pub use rows::{Baseline, Layout, Row, Subject};
 pub use stats::{Quartiles, geometric_mean, quantile};
-pub use suites::Suite;
+pub use suites::{Draw, Suite};
+pub use summary::{SLOW, SlowRow, Summary};
 pub use telemetry::Telemetry;
-pub use timing::{Launch, Schedule, Timer};
+pub use timing::{Launch, Pace, Schedule, Timer};
 
 use tilewright::dispatch::{Policy, Speeds, Tuning};
 use tilewright::launch::Gpu;
@@ -52,8 +52,8 @@ pub struct Options {
     pub zeros: bool,
     /// The CUDA device, counted from 0; without it the first, or the CPU where there is none.
     pub device: Option<u32>,
-    /// Rounds of each row; without it as many as a second has room for.
-    pub rounds: Option<usize>,
+    /// How long each row is measured.
+    pub pace: Pace,
     /// The folder of cuBLAS.
     pub cublas: Option<PathBuf>,
     /// The twins in CUDA C++, compiled for the device.
@@ -112,6 +112,8 @@ pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<R
     let mut about = About {
         date: options.date.clone(),
         commit: options.commit.clone(),
+        random: suite.random,
+        warm_up_ms: options.pace.warm_up.as_millis() as u64,
         ..About::default()
     };
     if suite.name == Suite::CPU {
@@ -135,7 +137,7 @@ pub fn run(options: &Options, on_progress: impl FnMut(Progress<'_>)) -> Result<R
         }
         Err(Error::Unavailable(problem)) => {
             return Err(Error::Unavailable(format!(
-                "{problem}; your own shapes are timed on a GPU, suite {} on the CPU",
+                "{problem}; own and random shapes are timed on a GPU, suite {} on the CPU",
                 Suite::CPU
             )));
         }

@@ -89,6 +89,19 @@ impl Selection {
 }
 
 impl OpenRow {
+    /// One product, the planner's choice against the library, in every type and layout that is asked for.
+    pub fn of_product(extents: [usize; 3]) -> Self {
+        Self {
+            extents,
+            batch: 1,
+            dtype: None,
+            layout: None,
+            name: None,
+            subject: Subject::Auto,
+            baseline: Baseline::Library,
+        }
+    }
+
     /// Its product, as shapes are written.
     fn product(&self) -> String {
         product_name(self.extents, self.batch)

@@ -5,7 +5,8 @@ use tilewright::dispatch::PlanSummary;
 use tilewright::{Error, ErrorKind};
 
 use super::rows::Row;
-use super::stats::{Quartiles, geometric_mean};
+use super::stats::Quartiles;
+use super::suites::Draw;
 use super::telemetry::Telemetry;
 
 /// A suite's results.
@@ -34,6 +35,10 @@ pub struct About {
     pub ptx_level: Option<&'static str>,
     /// What ours is compared with; none where it could not be loaded.
     pub peer: Option<String>,
+    /// How random shapes were drawn; none for other suites.
+    pub random: Option<Draw>,
+    /// Milliseconds for which both sides run before a row is timed.
+    pub warm_up_ms: u64,
     /// Bytes that are written before each lone launch, more than the second-level cache holds; none on the CPU.
     pub flushed_bytes: Option<u64>,
     /// What a reader must know of the run, a sentence each.
@@ -103,6 +108,8 @@ pub struct Measurement {
     pub rounds: usize,
     /// Launches of one turn.
     pub launches: usize,
+    /// Lone launches of each side; none where there are none.
+    pub lone_rounds: Option<usize>,
     /// Sets of operands that launches took in turns.
     pub sets: usize,
     /// Our kernel's geometry and memory; none on the CPU.
@@ -200,34 +207,13 @@ impl RowResult {
     }
 }
 
-/// The ratios of a suite in one line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Summary<'r> {
-    /// The geometric mean of the rows' median ratios.
-    pub geometric_mean: f64,
-    /// The smallest, and whose it is.
-    pub least: f64,
-    /// The row of the smallest.
-    pub least_row: &'r Row,
-    /// Rows with a ratio.
-    pub rows: usize,
-}
-
 impl Results {
-    /// The ratios; `None` where nothing was compared.
-    pub fn summary(&self) -> Option<Summary<'_>> {
-        let ratios: Vec<(f64, &Row)> = self
-            .rows
-            .iter()
-            .filter_map(|result| Some((result.ratio()?, &result.row)))
-            .collect();
-        let &(least, least_row) = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Summary {
-            geometric_mean: geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>())?,
-            least,
-            least_row,
-            rows: ratios.len(),
-        })
+    /// The suite's name; of random shapes also how many they are and their seed.
+    pub fn title(&self) -> String {
+        match self.about.random {
+            None => self.suite.clone(),
+            Some(draw) => format!("{}, {draw}", self.suite),
+        }
     }
 
     /// Rows that were not timed, and the gravest of their kinds; `None` where all were.

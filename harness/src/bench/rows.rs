@@ -34,6 +34,14 @@ fn name_of<S: serde::Serializer>(dtype: &DType, serializer: S) -> std::result::R
     serializer.serialize_str(dtype.name())
 }
 
+/// The name of a type, or nothing.
+pub(super) fn name_of_any<S: serde::Serializer>(
+    dtype: &Option<DType>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    dtype.map(DType::name).serialize(serializer)
+}
+
 impl Row {
     /// Whether two rows are of one product.
     pub fn is_same_product(&self, other: &Row) -> bool {
@@ -54,9 +62,10 @@ impl Row {
     /// # Errors
     /// [`Error::InvalidArgument`](tilewright::Error::InvalidArgument) for extents that the kernels cannot index.
     pub fn shape(&self) -> Result<GemmShape> {
-        let transpose = [self.layout.trans_a(), self.layout.trans_b()];
-        let transpose = transpose.map(|yes| if yes { Transpose::Yes } else { Transpose::No });
-        Ok(GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?.with_packed_batch(self.batch)?)
+        Ok(
+            GemmShape::packed_transposed(self.m, self.n, self.k, self.layout.transpose())?
+                .with_packed_batch(self.batch)?,
+        )
     }
 }
 
@@ -118,6 +127,11 @@ impl Layout {
     /// Whether B is stored transposed.
     pub const fn trans_b(self) -> bool {
         matches!(self, Layout::NT | Layout::TT)
+    }
+
+    /// Which of A and B are stored transposed, as a shape takes it.
+    pub fn transpose(self) -> [Transpose; 2] {
+        [self.trans_a(), self.trans_b()].map(|yes| if yes { Transpose::Yes } else { Transpose::No })
     }
 }
 

@@ -1,9 +1,13 @@
 //! Named lists of rows: those of this crate, each a file in `suites/`, and a user's own.
 
+use std::fmt;
+
+use serde::Serialize;
 use tilewright::{Error, Result};
 
 use super::parse::{self, OpenRow, Selection};
-use super::rows::{Baseline, Row, Subject};
+use super::rows::{Layout, Row};
+use crate::shapes::log_uniform;
 
 /// A named list of rows.
 #[derive(Clone, Debug)]
@@ -16,6 +20,24 @@ pub struct Suite {
     pub rows: Vec<Row>,
     /// Whether the rows are a user's: where there is no GPU, the CPU's suite cannot stand in for them.
     pub own: bool,
+    /// How the shapes of the rows were drawn, where they are random.
+    pub random: Option<Draw>,
+}
+
+/// How random shapes are drawn: the same shapes on every machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Draw {
+    /// Shapes, each of which is a row of every element type.
+    pub count: usize,
+    /// The seed of [`log_uniform`](crate::shapes::log_uniform).
+    pub seed: u64,
+}
+
+impl fmt::Display for Draw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = if self.count == 1 { "" } else { "s" };
+        write!(f, "{} random shape{s} of each type, seed {}", self.count, self.seed)
+    }
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
@@ -41,6 +63,8 @@ impl Suite {
     pub const LESSONS: &str = "lessons";
     /// The suite of the CPU's product.
     pub const CPU: &str = "cpu";
+    /// The name of random shapes: they are drawn, and in no file.
+    pub const RANDOM: &str = "random";
 
     /// The names of this crate's suites.
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -62,6 +86,7 @@ impl Suite {
             about: about.unwrap_or_default().to_owned(),
             rows: parse::rows(text, selection)?,
             own: false,
+            random: None,
         };
         suite.with_rows(|| parse::rows(text, &Selection::default()))
     }
@@ -79,6 +104,7 @@ impl Suite {
             about: "the rows of a file, the planner's choice against cuBLAS".to_owned(),
             rows: parse::rows(text, selection)?,
             own: true,
+            random: None,
         };
         suite.with_rows(|| parse::rows(text, &Selection::default()))
     }
@@ -97,19 +123,53 @@ impl Suite {
             return Err(Error::InvalidArgument(format!("{name} is 0: there is nothing to time")));
         }
         let open = OpenRow {
-            extents,
             batch,
-            dtype: None,
-            layout: None,
-            name: None,
-            subject: Subject::Auto,
-            baseline: Baseline::Library,
+            ..OpenRow::of_product(extents)
         };
         Ok(Self {
             name: "own".to_owned(),
             about: "one product, the planner's choice against cuBLAS".to_owned(),
             rows: selection.rows(&open)?,
             own: true,
+            random: None,
+        })
+    }
+
+    /// Random shapes, each in every type that is asked for, f32 where none is. Shape number i has layout i modulo their
+    /// number of those that are asked for, all four where none is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no shape.
+    pub fn random(draw: Draw, selection: &Selection) -> Result<Self> {
+        if draw.count == 0 {
+            return Err(Error::InvalidArgument(
+                "0 random shapes: there is nothing to time".to_owned(),
+            ));
+        }
+        let layouts = match selection.layouts.as_slice() {
+            [] => &Layout::ALL,
+            layouts => layouts,
+        };
+        let open: Vec<_> = log_uniform(draw.seed, draw.count)
+            .zip(layouts.iter().cycle())
+            .map(|(extents, &layout)| OpenRow {
+                layout: Some(layout),
+                ..OpenRow::of_product(extents)
+            })
+            .collect();
+        let mut rows: Vec<Row> = Vec::new();
+        for row in &open {
+            rows.extend(selection.rows(row)?);
+        }
+        // One type after the other: the sort is stable.
+        let number = |row: &Row| selection.dtypes.iter().position(|dtype| *dtype == row.dtype);
+        rows.sort_by_key(number);
+        Ok(Self {
+            name: Self::RANDOM.to_owned(),
+            about: format!("{draw}, the planner's choice against cuBLAS"),
+            rows,
+            own: true,
+            random: Some(draw),
         })
     }
 
@@ -143,7 +203,7 @@ mod tests {
     use tilewright_contract::DType;
 
     use super::*;
-    use crate::bench::rows::Layout;
+    use crate::bench::rows::Subject;
 
     fn suite(name: &str) -> Suite {
         Suite::named(name, &Selection::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -182,6 +242,7 @@ mod tests {
             ("half-shapes", 30),
             ("double", 11),
             ("emulated", 11),
+            ("tf32", 13),
             ("batches", 12),
             ("twins", 18),
             ("cpu", 3),
@@ -209,8 +270,46 @@ mod tests {
         assert!(none.to_string().ends_with("the rows are of f32 NN"), "{none}");
         let unknown = Suite::named("cubes", &Selection::default()).expect_err("no such suite");
         assert!(unknown.to_string().ends_with(
-            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, batches, twins, cpu"
+            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, tf32, batches, twins, cpu"
         ));
+    }
+
+    #[test]
+    fn random_rows_are_the_same_for_a_seed_and_take_layouts_by_turns() {
+        let of =
+            |count, seed, selection: &Selection| Suite::random(Draw { count, seed }, selection).expect("some rows");
+        let five = of(5, 2026, &Selection::default());
+        let rows = |suite: &Suite| suite.rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>();
+        assert_eq!(rows(&five)[..2], ["2439 x 3004 x 1341 f32 NN", "56 x 31 x 65 f32 NT"]);
+        assert_eq!((five.name.as_str(), five.own), ("random", true));
+        assert_eq!(
+            five.about,
+            "5 random shapes of each type, seed 2026, the planner's choice against cuBLAS"
+        );
+        let layouts = |suite: &Suite| suite.rows.iter().map(|row| row.layout).collect::<Vec<_>>();
+        assert_eq!(layouts(&five)[..4], Layout::ALL);
+        assert_eq!(layouts(&five)[4], Layout::NN);
+        // More rows begin with the same ones; another seed has others.
+        assert_eq!(of(9, 2026, &Selection::default()).rows[..5], five.rows);
+        assert!(
+            of(5, 7, &Selection::default())
+                .rows
+                .iter()
+                .all(|row| !five.rows.contains(row))
+        );
+        let both = Selection {
+            dtypes: vec![DType::F64, DType::F16],
+            layouts: vec![Layout::TN, Layout::NN],
+        };
+        let selected = of(3, 2026, &both);
+        let extents = |rows: &[Row]| rows.iter().map(|row| [row.m, row.n, row.k]).collect::<Vec<_>>();
+        assert_eq!(selected.rows.len(), 6);
+        assert_eq!(extents(&selected.rows[..3]), extents(&five.rows[..3]));
+        assert_eq!(extents(&selected.rows[3..]), extents(&five.rows[..3]));
+        assert_eq!(layouts(&selected), [Layout::TN, Layout::NN, Layout::TN].repeat(2));
+        assert!(selected.rows[..3].iter().all(|row| row.dtype == DType::F64));
+        let none = Suite::random(Draw { count: 0, seed: 1 }, &both).expect_err("no shape");
+        assert_eq!(none.kind(), ErrorKind::Input);
     }
 
     #[test]

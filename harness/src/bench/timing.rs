@@ -20,13 +20,50 @@ const ROW_US: f64 = 1e6;
 const LEAST_ROUNDS: usize = 9;
 const MOST_ROUNDS: usize = 99;
 
-/// How long the device is kept busy before anything counts: clocks rise within it.
-pub const WARM_UP: Duration = Duration::from_millis(200);
-
 /// What the lone launches of a row take at most, and how many of each candidate there are at least and at most.
 const LONE_US: f64 = 3e5;
 const LEAST_LONE: usize = 5;
 const MOST_LONE: usize = 25;
+
+/// How long a row is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// How long the device is kept busy before anything counts: clocks rise within it.
+    pub warm_up: Duration,
+    /// Rounds; without it as many as a second has room for.
+    pub rounds: Option<usize>,
+    /// Lone launches of each candidate, within 5 to 25; without it as many of these as 0.3 seconds have room for.
+    pub lone: Option<usize>,
+}
+
+impl Pace {
+    /// For rows that each count: clocks and power have settled, and quartiles are of up to 99 rounds.
+    pub const FULL: Self = Self {
+        warm_up: Duration::from_millis(200),
+        rounds: None,
+        lone: None,
+    };
+
+    /// For many rows that count together.
+    pub const QUICK: Self = Self {
+        warm_up: Duration::from_millis(50),
+        rounds: Some(LEAST_ROUNDS),
+        lone: Some(LEAST_LONE),
+    };
+
+    /// With so many rounds, where they are given, and as many lone launches.
+    #[must_use]
+    pub fn with_rounds(self, rounds: Option<usize>) -> Self {
+        match rounds {
+            None => self,
+            Some(_) => Self {
+                rounds,
+                lone: rounds,
+                ..self
+            },
+        }
+    }
+}
 
 /// Bytes that are written to keep the device busy while launches are enqueued, at least, and how many launches one such
 /// write covers. The host takes five microseconds for a launch, an H200 about eighty for the write.
@@ -64,10 +101,10 @@ impl Schedule {
         }
     }
 
-    /// Lone launches of each of such candidates; `rounds` where they are given.
-    pub fn lone_rounds(us: &[f64], rounds: Option<usize>) -> usize {
+    /// Lone launches of each of such candidates; at most `lone`, where it is given.
+    pub fn lone_rounds(us: &[f64], lone: Option<usize>) -> usize {
         let affordable = (LONE_US / us.iter().sum::<f64>().max(0.1)) as usize;
-        rounds.unwrap_or(MOST_LONE).min(affordable).clamp(LEAST_LONE, MOST_LONE)
+        lone.unwrap_or(MOST_LONE).min(affordable).clamp(LEAST_LONE, MOST_LONE)
     }
 }
 
@@ -179,7 +216,7 @@ fn scratch_bytes(l2_bytes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Schedule, scratch_bytes};
+    use super::{Pace, Schedule, scratch_bytes};
 
     #[test]
     fn short_launches_are_batched_and_long_ones_are_few() {
@@ -226,6 +263,21 @@ mod tests {
         assert_eq!(Schedule::lone_rounds(&[5.0], Some(9)), 9);
         assert_eq!(Schedule::lone_rounds(&[5.0], Some(1)), 5);
         assert_eq!(Schedule::lone_rounds(&[5.0], Some(10_000)), 25);
+    }
+
+    #[test]
+    fn a_quick_row_takes_the_fewest_rounds_and_a_number_of_rounds_replaces_them() {
+        let of = |pace: Pace| {
+            let rounds = Schedule::of(&[20.0, 30.0], pace.rounds).rounds;
+            (rounds, Schedule::lone_rounds(&[20.0, 30.0], pace.lone))
+        };
+        assert_eq!((of(Pace::FULL), of(Pace::QUICK)), ((99, 25), (9, 5)));
+        assert_eq!(Pace::QUICK.with_rounds(None), Pace::QUICK);
+        for pace in [Pace::FULL, Pace::QUICK] {
+            let fifteen = pace.with_rounds(Some(15));
+            assert_eq!((of(fifteen), fifteen.warm_up), ((15, 15), pace.warm_up));
+        }
+        assert!(4 * Pace::QUICK.warm_up <= Pace::FULL.warm_up);
     }
 
     #[test]

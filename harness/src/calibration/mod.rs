@@ -4,12 +4,10 @@ mod fit;
 mod nonnegative;
 mod rows;
 mod session;
-mod shapes;
 mod table;
 
 pub use rows::{Choice, Filed, Machine, Quality, Row, Timed};
 pub use session::Session;
-pub use shapes::{PICK_SEED, TRAINING_SEED, layout, log_uniform};
 pub use table::{Fitted, fitted, speeds_text};
 
 /// Candidates whose estimate is above this many times the least are not timed where the choice is judged. The fastest

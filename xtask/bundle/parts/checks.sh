@@ -15,7 +15,8 @@ is_filed() { # part
     device | library | language | differential) return 1 ;;
     kernels) part='test' ;;
     resources) part=occupancy ;;
-    racecheck-slow) return 0 ;;
+    # By name alone.
+    racecheck-slow | random) return 0 ;;
     racecheck-*)
         part=racecheck
         kernels=$(racecheck_kernels "$1")

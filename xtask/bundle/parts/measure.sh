@@ -4,12 +4,13 @@
 # A table of speeds that a part has measured is what later parts choose kernels by.
 by_calibration() { [ -e "$work/speed.txt" ] && printf '%s\n' --speeds "$work/speed.txt"; }
 
-# Suites of `tilewright bench`.
-suite() { # name, options...
+# Rows of `tilewright bench`, and its suites.
+bench() { # options...
     local speeds
     mapfile -t speeds < <(by_calibration)
-    "$bundle/tilewright" bench --suite "$@" ${speeds[@]+"${speeds[@]}"} --out "$work" --commit "$commit" --date "$date" && rm -f "$work"/bench-*.md
+    "$bundle/tilewright" bench "$@" ${speeds[@]+"${speeds[@]}"} --out "$work" --commit "$commit" --date "$date" && rm -f "$work"/bench-*.md
 }
+suite() { bench --suite "$@"; } # name, options...
 part_lessons() { suite lessons; }
 part_squares() { suite squares; }
 part_shapes() { suite shapes; }
@@ -20,6 +21,7 @@ part_double() { suite double; }
 part_emulated() { suite emulated; }
 part_tf32() { suite tf32; }
 part_batches() { suite batches; }
+part_random() { bench --random 100 --dtype f32,f64,f16,bf16 --layout nn,nt,tn,tt; }
 part_accuracy() { "$bundle/benches/gpu_accuracy" --out "$work" --commit "$commit" --date "$date"; }
 part_twins() {
     local folder status

@@ -246,6 +246,17 @@ fn only_what_came_to_no_end_is_given_more_time() {
 }
 
 #[test]
+fn random_shapes_are_timed_where_they_are_asked_for() {
+    let bundle = Bundle::new();
+    assert_eq!(bundle.state("random"), "filed");
+    let (code, said) = bundle.run(&["random"]);
+    assert_eq!(code, Some(0), "{said}");
+    let ran = "ran bench --random 100 --dtype f32,f64,f16,bf16 --layout nn,nt,tn,tt --out ";
+    assert!(said.contains(ran), "{said}");
+    assert_eq!(bundle.state("random"), "done");
+}
+
+#[test]
 fn mutants_go_on_where_they_were_cut_off() {
     let bundle = Bundle::new();
     let program = bundle.path("tests/gpu");

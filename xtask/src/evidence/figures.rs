@@ -97,10 +97,10 @@ fn summary(figures: &mut Figures, of: &str, mut ratios: Vec<f64>) {
     }
 }
 
-/// Of a suite of benchmarks: the ratios together, those of at least and of at most so many rows of C, and each
-/// product's own numbers.
+/// Of a suite of benchmarks: the ratios together, those of each element type and layout, those of at least and of at
+/// most so many rows of C, and each product's own numbers.
 fn suite(topic: &Topic) -> Figures {
-    let mut figures = Figures::new();
+    let mut figures = of_types(topic);
     let rows: Vec<_> = Row::of(topic).collect();
     let ratios = |wanted: &dyn Fn(u64) -> bool| -> Vec<f64> {
         rows.iter()
@@ -122,6 +122,30 @@ fn suite(topic: &Topic) -> Figures {
         }
         if let Some(ratio) = row.ratio() {
             figures.insert(format!("{} ratio", row.name()), ratio);
+        }
+    }
+    figures
+}
+
+/// The summaries that a suite was filed with, such as `f32 mean`, `f32 NN least` and, of all rows, `5th percentile`.
+fn of_types(topic: &Topic) -> Figures {
+    let mut figures = Figures::new();
+    for summary in topic.list("summary") {
+        let words = [&summary["dtype"], &summary["layout"]];
+        let prefix: String = words
+            .into_iter()
+            .filter_map(Value::as_str)
+            .map(|word| format!("{word} "))
+            .collect();
+        let slow = summary["slow"].as_array().map(|slow| slow.len() as f64);
+        for (name, value) in [
+            ("rows", summary["rows"].as_f64()),
+            ("mean", summary["geometric_mean"].as_f64()),
+            ("5th percentile", summary["fifth_percentile"].as_f64()),
+            ("least", summary["least"].as_f64()),
+            ("below 0.80", slow),
+        ] {
+            figures.extend(value.map(|value| (format!("{prefix}{name}"), value)));
         }
     }
     figures
@@ -265,6 +289,37 @@ mod tests {
             ("4 ratio", 8.0),
         ] {
             assert!((figures[name] - value).abs() < 1e-12, "{name}: {}", figures[name]);
+        }
+    }
+
+    #[test]
+    fn summaries_are_quoted_by_type_and_layout() {
+        let of = |dtype: Value, layout: Value, least: f64| {
+            let slow = [json!({"name": "a", "ratio": least})];
+            json!({
+                "dtype": dtype, "layout": layout, "rows": 25, "geometric_mean": 1.01, "fifth_percentile": 0.95,
+                "least": least, "least_row": "a", "slow": slow,
+            })
+        };
+        let all = of(Value::Null, Value::Null, 0.25);
+        let summary = [
+            of("f32".into(), "NT".into(), 0.5),
+            of("f32".into(), Value::Null, 0.75),
+            all,
+        ];
+        let figures = suite_of(&topic(
+            json!({"topic": "random", "digests": {}, "rows": [], "summary": summary}),
+        ));
+        for (name, value) in [
+            ("f32 NT least", 0.5),
+            ("f32 least", 0.75),
+            ("least", 0.25),
+            ("f32 5th percentile", 0.95),
+            ("f32 mean", 1.01),
+            ("below 0.80", 1.0),
+            ("rows", 25.0),
+        ] {
+            assert_eq!(figures[name], value, "{name}");
         }
     }
 

@@ -200,16 +200,28 @@ fn word<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// The products of a suite.
+/// The products of a suite; of random ones the ratios together, and those with the least ratios.
 fn products(text: &mut String, topic: &Topic) {
     for note in topic.value["about"]["notes"].as_array().into_iter().flatten() {
         let _ = writeln!(text, "{}\n", note.as_str().unwrap_or_default());
+    }
+    let mut rows: Vec<Row> = Row::of(topic).collect();
+    let draw = &topic.value["about"]["random"];
+    if draw.is_object() {
+        rows = slowest(rows);
+        let _ = writeln!(
+            text,
+            "{} random shapes of each type, seed {}. The file has every row; below are the {SLOWEST} of each type with \
+             the least ratios.\n",
+            draw["count"], draw["seed"]
+        );
+        summaries(text, topic);
     }
     text.push_str(
         "| row | m x n x k | layout | ours | us | TFLOP/s | peer | us | TFLOP/s | ratio | MHz | W |\n\
          |---|---|---|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
     );
-    for row in Row::of(topic) {
+    for row in rows {
         let side = |side: &str| {
             row.side(side).map_or_else(
                 || " |  | ".to_owned(),
@@ -249,6 +261,49 @@ fn products(text: &mut String, topic: &Topic) {
             word(&row["failed"], "problem")
         );
     }
+}
+
+/// Random shapes of an element type that are shown.
+const SLOWEST: usize = 5;
+
+/// The rows of each element type with the least ratios.
+fn slowest(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+    let mut of_types = BTreeMap::<String, Vec<Row<'_>>>::new();
+    for row in rows {
+        of_types.entry(row.field("dtype").to_string()).or_default().push(row);
+    }
+    let ratio = |row: &Row<'_>| row.ratio().unwrap_or(f64::INFINITY);
+    of_types
+        .into_values()
+        .flat_map(|mut rows| {
+            rows.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+            rows.truncate(SLOWEST);
+            rows
+        })
+        .collect()
+}
+
+/// The ratios of a suite by element type and layout.
+fn summaries(text: &mut String, topic: &Topic) {
+    text.push_str(
+        "| type | layout | rows | geometric mean | 5th percentile | least | below 0.80 |\n\
+         |---|---|---:|---:|---:|---:|---:|\n",
+    );
+    for summary in topic.list("summary") {
+        let number = |name: &str| summary[name].as_f64().unwrap_or(f64::NAN);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {:.3} | {:.3} | {:.3} | {} |",
+            summary["dtype"].as_str().unwrap_or("all"),
+            summary["layout"].as_str().unwrap_or("all"),
+            summary["rows"],
+            number("geometric_mean"),
+            number("fifth_percentile"),
+            number("least"),
+            summary["slow"].as_array().map_or(0, Vec::len)
+        );
+    }
+    text.push('\n');
 }
 
 /// Rows of an element type that are shown of the planner's choice.

@@ -146,6 +146,55 @@ fn a_run_is_filed_from_its_tar_and_its_pages_follow() {
 }
 
 #[test]
+fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
+    let sh = Shell::new().expect("a shell");
+    let copy = Copy::new();
+    let kernel = "simt_nn4_128x128_f32";
+    let digests = sh.read_file(copy.path("docs/results/digests.txt")).expect("readable");
+    let shipped = Shipped::parse(&digests).expect("valid");
+    let mut random = squares(kernel, shipped.digest(kernel).expect("it ships"), 0.75);
+    random["suite"] = "random".into();
+    random["about"]["random"] = json!({"count": 7, "seed": 9});
+    let row = random["rows"][0].clone();
+    let rows = (0..7).map(|number| {
+        let mut row = row.clone();
+        row["name"] = format!("shape {number}").into();
+        row["measured"]["ratio"]["median"] = (0.75 + f64::from(number)).into();
+        row
+    });
+    random["rows"] = rows.collect();
+    random["summary"] = json!([{
+        "dtype": "f32", "layout": null, "rows": 7, "geometric_mean": 2.5, "fifth_percentile": 1.125, "least": 0.75,
+        "least_row": "shape 0", "slow": [{"name": "shape 0", "ratio": 0.75}],
+    }]);
+    let folder = sh.create_temp_dir().expect("a folder");
+    let write = |name: &str, text: &str| sh.write_file(folder.path().join(name), text).expect("writable");
+    write(
+        "about.json",
+        r#"{"date": "2030-01-02", "device": "NVIDIA H200", "driver": "600.1", "commit": "0011223344"}"#,
+    );
+    write("bench-random.json", &random.to_string());
+    write("bench-random-ratio.svg", "<svg/>");
+    file(&sh, copy.root(), folder.path()).expect("it is a run");
+    // No page shows its picture.
+    assert!(!copy.path("docs/results/h200-random-ratio.svg").exists());
+    let page = evidence::judge(copy.root()).expect("readable").files;
+    let page = &page[Path::new("docs/results/README.md")];
+    let (_, section) = page.split_once("\n## random\n").expect("a topic");
+    let section = section.split("\n## ").next().expect("its text");
+    assert!(section.contains("7 random shapes of each type, seed 9."), "{section}");
+    assert!(
+        section.contains("| f32 | all | 7 | 2.500 | 1.125 | 0.750 | 1 |"),
+        "{section}"
+    );
+    assert!(
+        section.contains("| shape 4 |") && !section.contains("| shape 5 |"),
+        "{section}"
+    );
+    assert!(!section.contains("Stale"), "{section}");
+}
+
+#[test]
 fn what_is_no_run_is_refused() {
     let sh = Shell::new().expect("a shell");
     let copy = Copy::new();

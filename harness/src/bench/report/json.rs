@@ -4,22 +4,27 @@ use serde::Serialize;
 
 use super::super::results::Results;
 
-/// The results as JSON; ends with a line break.
+/// The results as JSON, with their [summaries](Results::summaries); ends with a line break.
 ///
 /// # Errors
 /// None for what [`run`](super::super::run) returns: its keys are text.
 pub fn json(results: &Results) -> serde_json::Result<String> {
-    let rows = results
-        .rows
-        .iter()
-        .map(|row| Ok(format!("    {}", serde_json::to_string(row)?)))
-        .collect::<serde_json::Result<Vec<_>>>()?;
     Ok(format!(
-        "{{\n  \"suite\": {},\n  \"about\": {},\n  \"rows\": [\n{}\n  ]\n}}\n",
+        "{{\n  \"suite\": {},\n  \"about\": {},\n  \"summary\": {},\n  \"rows\": {}\n}}\n",
         serde_json::to_string(&results.suite)?,
         serde_json::to_string(&results.about)?,
-        rows.join(",\n")
+        on_lines(&results.summaries())?,
+        on_lines(&results.rows)?
     ))
+}
+
+/// A list with an element a line.
+fn on_lines(elements: &[impl Serialize]) -> serde_json::Result<String> {
+    let lines = elements
+        .iter()
+        .map(|element| Ok(format!("    {}", serde_json::to_string(element)?)))
+        .collect::<serde_json::Result<Vec<_>>>()?;
+    Ok(format!("[\n{}\n  ]", lines.join(",\n")))
 }
 
 /// Any results as JSON: the lists of the object with an element a line, the rest as short as it can be; ends with a

@@ -4,23 +4,20 @@ use std::fmt::Write;
 
 use super::super::parse::product_name;
 use super::super::results::{Results, RowResult};
-use super::table;
+use super::table::{Table, summary, table};
 
 /// The report: title, conditions, table.
 pub fn markdown(results: &Results) -> String {
-    let mut text = format!("# Suite {}\n\n{}\n\n", results.suite, conditions(results));
+    let mut text = format!("# Suite {}\n\n{}\n\n", results.title(), conditions(results));
     for note in &results.about.notes {
         line(&mut text, note);
         text.push('\n');
     }
-    if let Some(summary) = results.summary() {
-        let sentence = format!(
-            "Geometric mean of {} ratios: {:.3}. Least: {:.3} ({}).\n",
-            summary.rows, summary.geometric_mean, summary.least, summary.least_row.name
-        );
-        line(&mut text, &sentence);
+    if let Some(summary) = summary(results) {
+        text.push_str(&written(&summary));
+        text.push('\n');
     }
-    text.push_str(&rows(results));
+    text.push_str(&written(&with_products(table(results), results)));
     text
 }
 
@@ -43,6 +40,11 @@ fn conditions(results: &Results) -> String {
         ". Commit {}, {}. Random data, every side checked before it is timed, in turns; medians. Ratio: peer time over \
          ours, median of pairs [quartiles]; above 1, ours is faster.",
         about.commit, about.date
+    );
+    let _ = write!(
+        text,
+        " Both sides run for {} ms before they are timed.",
+        about.warm_up_ms
     );
     if let Some(bytes) = about.flushed_bytes {
         let _ = write!(
@@ -67,31 +69,39 @@ fn line(text: &mut String, sentence: &str) {
     text.push('\n');
 }
 
-/// Every row with everything that a reader may ask for, then what went wrong.
-fn rows(results: &Results) -> String {
-    let table = table(results);
-    let (first, others) = table.columns.split_at(1);
-    let product = [("m x n x k", false), ("layout", false)];
-    let columns = || first.iter().chain(&product).chain(others);
-    let mut text = format!(
-        "|{}\n|",
-        columns().map(|(title, _)| format!(" {title} |")).collect::<String>()
-    );
-    text.extend(columns().map(|(_, is_number)| if *is_number { "---:|" } else { "---|" }));
-    text.push('\n');
-    for (result, cells) in results.rows.iter().zip(table.rows) {
-        let row = &result.row;
+/// The table of the rows with the product of each beside its name.
+fn with_products(mut table: Table, results: &Results) -> Table {
+    table.columns.splice(1..1, [("m x n x k", false), ("layout", false)]);
+    for (RowResult { row, .. }, cells) in results.rows.iter().zip(&mut table.rows) {
         let product = [
             format!("{} {}", product_name([row.m, row.n, row.k], row.batch), row.dtype),
             row.layout.name().to_owned(),
         ];
-        let mut cells = cells.into_iter();
-        let cells = cells.next().into_iter().chain(product).chain(cells);
+        cells.splice(1..1, product);
+    }
+    table
+}
+
+/// A table, then what does not go into one.
+fn written(table: &Table) -> String {
+    let columns = &table.columns;
+    let titles: String = columns.iter().map(|(title, _)| format!(" {title} |")).collect();
+    let mut text = format!("|{titles}\n|");
+    text.extend(
+        columns
+            .iter()
+            .map(|(_, is_number)| if *is_number { "---:|" } else { "---|" }),
+    );
+    text.push('\n');
+    for cells in &table.rows {
         // A user's name of a row may hold anything.
-        let cells: String = cells.map(|cell| format!(" {} |", cell.replace('|', "\\|"))).collect();
+        let cells: String = cells
+            .iter()
+            .map(|cell| format!(" {} |", cell.replace('|', "\\|")))
+            .collect();
         line(&mut text, &format!("|{cells}"));
     }
-    for problem in table.problems {
+    for problem in &table.problems {
         let _ = write!(text, "\n{problem}\n");
     }
     text

@@ -8,4 +8,4 @@ mod table;
 pub use json::{json, rows_on_lines};
 pub use markdown::markdown;
 pub use plot::plots;
-pub use table::{Table, table};
+pub use table::{Table, summary, table};

@@ -132,12 +132,19 @@ fn ratios(results: &Results, measured: &Measured<'_>) -> Picture {
     let all = measured.iter().filter_map(|(_, m)| m.ratio);
     let low = all.clone().map(|ratio| ratio.q1).fold(0.9, f64::min) - 0.05;
     let high = all.map(|ratio| ratio.q3).fold(1.1, f64::max) + 0.05;
+    let of_random = results.about.random.map_or(String::new(), |draw| format!(", {draw}"));
     let title = format!(
-        "{}: peer time over ours; right of 1 ours is faster",
+        "{}{of_random}: peer time over ours; right of 1 ours is faster",
         results.about.device
     );
+    let mut measured = measured.to_vec();
+    if results.about.random.is_some() {
+        // No order of theirs means anything.
+        let median = |(_, m): &(&RowResult, &Measurement)| m.ratio.map_or(f64::INFINITY, |ratio| ratio.median);
+        measured.sort_by(|a, b| median(a).total_cmp(&median(b)));
+    }
     by_row(
-        measured,
+        &measured,
         &title,
         "ratio, median and quartiles",
         (low, high),
@@ -249,6 +256,7 @@ mod tests {
                 passed_over: Vec::new(),
                 rounds: 3,
                 launches: 1,
+                lone_rounds: None,
                 sets: 1,
                 plan: None,
                 digest: None,

@@ -3,6 +3,7 @@
 use super::super::parse::product_name;
 use super::super::results::{Measurement, Outcome, Results, Side};
 use super::super::stats::Quartiles;
+use super::super::summary::SLOW;
 use super::super::telemetry::Telemetry;
 
 /// A table of results, and what does not go into one.
@@ -12,7 +13,8 @@ pub struct Table {
     pub columns: Vec<(&'static str, bool)>,
     /// The cells, as many a row as there are columns.
     pub rows: Vec<Vec<String>>,
-    /// Rows that were not measured and candidates that were passed over, a line each.
+    /// What does not go into a cell, a line each: rows that were not measured and candidates that were passed over; of
+    /// a summary the slow rows.
     pub problems: Vec<String>,
 }
 
@@ -78,6 +80,49 @@ pub fn table(results: &Results) -> Table {
             .collect(),
         problems,
     }
+}
+
+/// The ratios of each element type and layout together, of each type, and of all rows; `None` where nothing was
+/// compared. The only layout of a type has no line of its own, nor have all rows where they are of one type.
+pub fn summary(results: &Results) -> Option<Table> {
+    let summaries = results.summaries();
+    let all = summaries.last()?;
+    let layouts = |dtype| {
+        summaries
+            .iter()
+            .filter(move |of| of.dtype == dtype && of.layout.is_some())
+    };
+    let mut types = summaries.iter().filter(|of| of.dtype.is_some() && of.layout.is_none());
+    let several_types = types.nth(1).is_some();
+    let shown = summaries.iter().filter(|of| match (of.dtype, of.layout) {
+        (Some(_), Some(_)) => layouts(of.dtype).count() > 1,
+        (Some(_), None) => true,
+        (None, _) => several_types,
+    });
+    let cells = shown.map(|of| {
+        let ratios = [of.geometric_mean, of.fifth_percentile, of.least].map(|ratio| format!("{ratio:.3}"));
+        let mut cells = vec![of.title(), of.rows.to_string()];
+        cells.extend(ratios);
+        cells.extend([of.slow.len().to_string(), of.least_row.clone()]);
+        cells
+    });
+    let slow = all
+        .slow
+        .iter()
+        .map(|slow| format!("{}: ratio {:.3}, below {SLOW:.2}", slow.name, slow.ratio));
+    Some(Table {
+        columns: vec![
+            ("ratios of", false),
+            ("rows", true),
+            ("geometric mean", true),
+            ("5th percentile", true),
+            ("least", true),
+            ("below 0.80", true),
+            ("row of the least", false),
+        ],
+        rows: cells.collect(),
+        problems: slow.collect(),
+    })
 }
 
 /// The cells of a row after its name.

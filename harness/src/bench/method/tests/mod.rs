@@ -3,14 +3,14 @@
 mod order;
 mod report;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use tilewright::Error;
 
 use super::*;
 use crate::bench::rows::Subject;
-use crate::bench::{Selection, Suite};
+use crate::bench::{Pace, Selection, Suite};
 
 /// What a candidate does on the made-up device.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ struct Device {
     peers: Vec<Made>,
     log: Log,
     inputs: Inputs,
-    clock: Duration,
+    clock: Rc<Cell<Duration>>,
     can_flush: bool,
 }
 
@@ -105,7 +105,7 @@ impl Device {
             peers,
             log: Rc::clone(log),
             inputs: Inputs::Random,
-            clock: Duration::ZERO,
+            clock: Rc::default(),
             can_flush: true,
         }
     }
@@ -120,7 +120,8 @@ impl Device {
             .iter()
             .map(|candidate| (0..rounds).map(|round| candidate.us[at] * of_round(round)).collect())
             .collect();
-        self.clock += Duration::from_secs_f64(times.iter().flatten().sum::<f64>() / 1e6);
+        let took = Duration::from_secs_f64(times.iter().flatten().sum::<f64>() / 1e6);
+        self.clock.set(self.clock.get() + took);
         Ok(times)
     }
 
@@ -189,7 +190,7 @@ impl Product for Device {
     }
 
     fn now(&self) -> Duration {
-        self.clock
+        self.clock.get()
     }
 
     fn sets(&self) -> usize {
@@ -206,7 +207,7 @@ fn options() -> Options {
         speeds: tilewright::dispatch::Speeds::default(),
         tuning: None,
         zeros: false,
-        rounds: Some(5),
+        pace: Pace::FULL.with_rounds(Some(5)),
         cublas: None,
         twins: None,
         date: String::new(),

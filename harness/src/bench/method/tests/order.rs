@@ -172,6 +172,24 @@ fn a_lone_launch_has_a_time_of_its_own_where_caches_can_be_emptied() {
     let results = measured(&[row("a")], &options(), &ours(100.0), device);
     let without = results[0].measured().expect("measured");
     assert!(without.ours.lone_us.is_none() && without.lone_ratio.is_none() && without.ratio.is_some());
+    assert_eq!((measured_one.lone_rounds, without.lone_rounds), (Some(5), None));
+}
+
+#[test]
+fn a_quick_row_warms_up_for_a_quarter_of_the_time() {
+    let took = |pace| {
+        let with_pace = Options { pace, ..options() };
+        let device = Device::new(vec![made("b", 50.0)], &Log::default());
+        let clock = Rc::clone(&device.clock);
+        let results = measured(&[row("a")], &with_pace, &ours(100.0), device);
+        let measured = results[0].measured().expect("measured");
+        (clock.get().as_secs_f64(), measured.rounds, measured.lone_rounds)
+    };
+    let (full_s, ..) = took(Pace::FULL.with_rounds(Some(9)));
+    let (quick_s, rounds, lone_rounds) = took(Pace::QUICK);
+    assert_eq!((rounds, lone_rounds), (9, Some(5)));
+    assert!((0.05..0.1).contains(&quick_s), "{quick_s}");
+    assert!((0.2..0.25).contains(&full_s), "{full_s}");
 }
 
 #[test]

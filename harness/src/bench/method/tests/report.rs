@@ -104,7 +104,23 @@ fn tables_have_columns_for_what_was_measured_only() {
 #[test]
 fn markdown_has_every_row_on_a_line_of_as_many_cells() {
     let text = markdown(&results(true));
-    let lines: Vec<_> = text.lines().filter(|line| line.starts_with('|')).collect();
+    let (before, rows) = text.split_once("| row |").expect("the table of the rows");
+    // Two ratios, of one type and layout.
+    let (_, summary) = before
+        .split_once("| row of the least |\n")
+        .expect("the table of the ratios");
+    let expected = [
+        "|---|---:|---:|---:|---:|---:|---|",
+        r"| f32 | 2 | 0.500 | 0.500 | 0.500 | 2 | a \| b |",
+        "",
+        "a | b: ratio 0.500, below 0.80",
+        "",
+        "again: ratio 0.500, below 0.80",
+        "",
+    ];
+    assert!(summary.lines().eq(expected), "{text}");
+    let rows = format!("| row |{rows}");
+    let lines: Vec<_> = rows.lines().filter(|line| line.starts_with('|')).collect();
     assert_eq!(lines.len(), 2 + 3, "{text}");
     // 17 columns, and the product's two; a bar in a name is no cell's end.
     let cells = |line: &str| line.replace("\\|", "").matches('|').count() - 1;
@@ -131,7 +147,9 @@ fn json_has_a_line_a_row_with_kernel_and_both_times() {
     let results = results(true);
     let text = json(&results).expect("text keys");
     assert_eq!(
-        text.lines().filter(|line| line.contains("\"name\":\"a | b\"")).count(),
+        text.lines()
+            .filter(|line| line.contains("\"name\":\"a | b\",\"m\":256"))
+            .count(),
         1
     );
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
