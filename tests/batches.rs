@@ -70,7 +70,7 @@ fn small_tiles_take_every_batch() {
             ask(kernel).is_right(&shape);
         }
     }
-    assert_eq!(families.len(), 10, "{families:?}");
+    assert_eq!(families.len(), 11, "{families:?}");
 }
 
 #[test]

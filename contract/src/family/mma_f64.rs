@@ -193,6 +193,7 @@ pub(super) const WIDE: [Kernel; 12] = {
     while at < kernels.len() {
         kernels[at].family = Family::MMA_F64_WIDE;
         kernels[at].target = Family::MMA_F64_WIDE.target();
+        kernels[at].supports.dependent_launch = true;
         at += 1;
     }
     kernels

@@ -193,7 +193,6 @@ macro_rules! simt_kernels {
             simt_tn4_256x128_f32: T256X128, MnMajor 4, MnMajor 4;
             simt_tt4_256x128_f32: T256X128, MnMajor 4, KMajor 1;
             simt_nn4_128x128_f32: T128X128, KMajor 1, MnMajor 4;
-            simt_nt_128x128_f32: T128X128, KMajor 1, KMajor 1;
             simt_nn4_128x64_f32: T128X64, KMajor 1, MnMajor 4;
             simt_nt_128x64_f32: T128X64, KMajor 1, KMajor 1;
             simt_tn4_128x64_f32: T128X64, MnMajor 4, MnMajor 4;
@@ -256,7 +255,7 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 52] = crate::simt_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 51] = crate::simt_kernels!(rows);
 
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {

@@ -181,9 +181,7 @@ impl<'g> Session<'g> {
             let work = plan.work();
             let is_known = plans.iter().any(|other| {
                 let other = other.work();
-                // Of one tile the first entry point, which copies vectors where it can.
-                let is_same = other.kernel.has_same_tile(&work.kernel) && other.kernel.family == work.kernel.family;
-                is_same && other.splits == work.splits
+                other.splits == work.splits && other.kernel.stands_for(&work.kernel, shape)
             });
             // Work tiles, not CTAs: a persistent CTA computes several.
             if !is_known && (work.splits == 1 || plan.grid().tiles() <= TILES_PER_SM * sms) {

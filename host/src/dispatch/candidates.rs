@@ -371,10 +371,9 @@ impl<'a> CandidateSet<'a> {
     /// that takes them as they lie, which loads vectors where it can.
     fn fixed_tiles(&self) -> impl Iterator<Item = Kernel> + '_ {
         self.kernels.iter().enumerate().filter_map(|(at, kernel)| {
-            let is_better = |other: &&Kernel| {
-                other.family == kernel.family && other.has_same_tile(kernel) && other.accepts(self.shape)
-            };
-            let is_open = !self.kernels[..at].iter().any(|other| is_better(&other));
+            let is_open = !self.kernels[..at]
+                .iter()
+                .any(|other| other.stands_for(kernel, self.shape));
             (kernel.widths.is_none() && is_open).then_some(**kernel)
         })
     }

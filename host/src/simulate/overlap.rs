@@ -11,13 +11,13 @@ use crate::{DType, KERNELS, Kernel, Transpose};
 const N: usize = 128;
 
 /// Small integers: sums of `N` products of a few of them are exact, in whatever order.
-fn matrix(element: impl Fn(usize, usize) -> i32) -> Vec<f16> {
-    let at = |i: usize| f16::from_f32(element(i / N, i % N) as f32);
+fn matrix<E: Element>(element: impl Fn(usize, usize) -> i32) -> Vec<E> {
+    let at = |i: usize| E::from_f64(f64::from(element(i / N, i % N)));
     (0..N * N).map(at).collect()
 }
 
 /// `(A · B) · B`: the second launch reads what the first has stored, and both use one workspace and its counters.
-fn check(kernel: &'static Kernel, splits: u32) {
+fn check<E: Element + PartialEq + std::fmt::Debug>(kernel: &'static Kernel, splits: u32) {
     let shape = GemmShape::packed_transposed(N, N, N, kernel.transposes()).expect("valid");
     let policy = Policy {
         family: Some(kernel.family),
@@ -27,11 +27,11 @@ fn check(kernel: &'static Kernel, splits: u32) {
     };
     let device = DeviceProfile::of_arch(SimOptions::default().architecture);
     let plan = plan(&shape, kernel.dtype, &device, &policy).expect("the kernel takes it");
-    let entry_point = host::find::<f16>(kernel.symbol).expect("linked");
+    let entry_point = host::find::<E>(kernel.symbol).expect("linked");
     // A cyclic shift by one column: rows of the product are rows of A, shifted.
-    let a = GlobalBuffer::from_slice(&matrix(|row, column| ((3 * row + 5 * column) % 31) as i32 - 15));
-    let b = GlobalBuffer::from_slice(&matrix(|k, column| i32::from((k + 1) % N == column)));
-    let [first, second] = [(); 2].map(|()| GlobalBuffer::<f16>::uninit(N * N));
+    let a = GlobalBuffer::from_slice(&matrix::<E>(|row, column| ((3 * row + 5 * column) % 31) as i32 - 15));
+    let b = GlobalBuffer::from_slice(&matrix::<E>(|k, column| i32::from((k + 1) % N == column)));
+    let [first, second] = [(); 2].map(|()| GlobalBuffer::<E>::uninit(N * N));
     let workspace = GlobalBuffer::<f32>::uninit(plan.workspace_elems());
     let counters = GlobalBuffer::from_slice(&vec![0; plan.counters()]);
     let [x, y] = kernel.block;
@@ -43,10 +43,12 @@ fn check(kernel: &'static Kernel, splits: u32) {
             .schedule(Schedule::Standard)
             .checks(Checks::Faults)
     };
-    let product = |a: &GlobalBuffer<f16>, c: &GlobalBuffer<f16>| {
+    let product = |a: &GlobalBuffer<E>, c: &GlobalBuffer<E>| {
         let addresses = [a.as_ptr(), b.as_ptr(), c.as_ptr()].map(|of| of.expose_provenance() as u64);
-        let maps = tensor_map::maps(kernel, &shape, 1, addresses, tensor_map::simulated).expect("aligned");
-        let [a, b, c] = [a.as_ptr(), b.as_ptr(), c.as_ptr()].map(<*const f16>::expose_provenance);
+        let maps = kernel
+            .takes_tensor_maps()
+            .then(|| tensor_map::maps(kernel, &shape, 1, addresses, tensor_map::simulated).expect("aligned"));
+        let [a, b, c] = [a.as_ptr(), b.as_ptr(), c.as_ptr()].map(<*const E>::expose_provenance);
         let [workspace, counters] = [
             workspace.as_mut_ptr().expose_provenance(),
             counters.as_mut_ptr().expose_provenance(),
@@ -62,7 +64,7 @@ fn check(kernel: &'static Kernel, splits: u32) {
                 ..plan.params(1, [1.0, 0.0])
             };
             // SAFETY: the buffers outlive the stream and are what the plan describes.
-            unsafe { entry_point.call(&params, Some(&maps)) }
+            unsafe { entry_point.call(&params, maps.as_ref()) }
         }
     };
     let report = Stream::new()
@@ -77,14 +79,17 @@ fn check(kernel: &'static Kernel, splits: u32) {
 #[test]
 fn a_product_of_a_product_overlaps_with_it() {
     let is_small = |kernel: &&Kernel| kernel.supports.dependent_launch && kernel.tile.m == 64 && kernel.tile.n == 64;
-    let mut of_f16 = KERNELS
-        .iter()
-        .filter(is_small)
-        .filter(|kernel| kernel.dtype == DType::F16);
-    let kernel = of_f16
-        .find(|kernel| kernel.transposes() == [Transpose::No; 2])
-        .expect("in the table");
-    for splits in [1, 2] {
-        check(kernel, splits);
+    let is_plain = |kernel: &&Kernel| kernel.transposes() == [Transpose::No; 2];
+    for dtype in [DType::F16, DType::F64] {
+        let mut of_type = KERNELS.iter().filter(|kernel| kernel.dtype == dtype);
+        let kernel = of_type
+            .find(|kernel| is_small(kernel) && is_plain(kernel))
+            .expect("in the table");
+        for splits in [1, 2] {
+            match dtype {
+                DType::F64 => check::<f64>(kernel, splits),
+                _ => check::<f16>(kernel, splits),
+            }
+        }
     }
 }

@@ -16,6 +16,8 @@
 //! [`Wide`] is one instruction, which `sm_90` has; [`Narrow`] is four of 8 x 8 x 4, from `sm_80` on. On the host the
 //! products of a sum are added to C one after the other, from k = 0 on, each rounded once.
 
+use crate::ptx::griddepcontrol;
+
 /// A lane's part of A.
 pub type FragmentA = [f64; 4];
 /// A lane's part of B.
@@ -30,6 +32,10 @@ pub trait MmaF64 {
     /// # Safety
     /// All 32 lanes of the warp execute this together, on a device that has the instructions.
     unsafe fn mma(c: &mut FragmentC, a: FragmentA, b: FragmentB);
+
+    /// Waits for the grid before, where the architecture lets this one begin earlier, and lets the next one begin.
+    #[inline(always)]
+    fn follow_previous_grid() {}
 }
 
 /// `mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64`.
@@ -39,6 +45,13 @@ pub struct Wide;
 pub struct Narrow;
 
 impl MmaF64 for Wide {
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    fn follow_previous_grid() {
+        griddepcontrol::wait();
+        griddepcontrol::launch_dependents();
+    }
+
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn mma(c: &mut FragmentC, a: FragmentA, b: FragmentB) {

@@ -117,6 +117,8 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
             load_stage = pipeline.next(load_stage);
         };
     }
+    // RAW, WAR, WAW: the previous grids of the stream have written and read A, B, C, the workspace and its counters.
+    I::follow_previous_grid();
     let mut stage = 0;
     while stage + 1 < tile.stages {
         load_k_tile!();

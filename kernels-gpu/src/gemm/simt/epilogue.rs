@@ -1,38 +1,43 @@
 //! Epilogue: from the accumulators of a CTA to C.
+//!
+//! A lane has four neighboring columns. Where C takes vectors of four, a lane stores its own. Elsewhere a store of one
+//! element of each lane would reach every sector of a row four times: the lanes of a warp pass their columns through
+//! shared memory, and each store writes 128 bytes of a row.
 
-use cuda_std::thread;
-use cuda_views::GlobalMut;
+use cuda_std::{shared, thread, warp};
+use cuda_views::{GlobalMut, Shared};
 use tilewright_contract::{BlockTile, GemmParams, span_elems};
 
-use super::Tile;
+use super::{Lane, Tile};
 use crate::block::batch;
 use crate::block::epilogue::linear_combination;
 use crate::block::split_k::{SplitTile, WholeCta, reduce};
 use crate::block::unroll::unrolled;
-use crate::ptx::{ctaid, optimization_barrier};
+use crate::ptx::{async_copy, ctaid, optimization_barrier};
 
-/// Row and column of C of a thread's first element.
-#[derive(Clone, Copy)]
-pub(super) struct Position {
-    pub(super) row: u32,
-    pub(super) column: u32,
-}
+/// Elements from one row of a warp in shared memory to the next: one more than it has columns, so that neither four
+/// columns of each lane nor a whole row have bank conflicts.
+const ROW_PITCH: u32 = 4 * BlockTile::LANES_N + 1;
+
+/// Elements of the rows that a warp has there at once, one for each row of lanes.
+const ROWS_ELEMS: u32 = BlockTile::LANES_M * ROW_PITCH;
 
 /// Stores a thread's accumulators; with split-K the CTA that holds the sum of all splits does.
 ///
 /// # Safety
-/// `params` is as for [`gemm`](super::gemm). The position is the thread's own. Every thread of the CTA calls this.
+/// `params` is as for [`gemm`](super::gemm). The CTA's tile begins at the row and column. Every thread of the CTA calls
+/// this.
 #[inline(always)]
 // Accumulators are indexed by row and column throughout.
 #[allow(clippy::needless_range_loop)]
 pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     mut acc: [[f32; N]; M],
-    position: Position,
+    [row, column]: [u32; 2],
     params: &GemmParams<f32>,
 ) {
+    let tile = const { T::TILE };
     let supports_split_k = const { T::TILE.supports_split_k() };
     if supports_split_k && params.splits > 1 {
-        let tile = const { T::TILE };
         // Computed again: kept since the start, these numbers would take registers from the accumulators.
         let cta = thread::block_idx_x() + optimization_barrier::zero();
         let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
@@ -61,28 +66,67 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let scaled = |acc: f32, index: usize, inside: bool| {
         linear_combination(params.alpha, acc, params.beta, || source(index, inside))
     };
-    unrolled!(const M, at most 16, |i| {
-        let row = position.row + (i / 4) as u32 * (4 * BlockTile::LANES_M) + (i % 4) as u32;
-        let mut vector = 0;
-        while vector < N / 4 {
-            let column = position.column + vector as u32 * (4 * BlockTile::LANES_N);
-            let index = row as usize * ld + column as usize;
-            if is_vec4 {
+    // Computed again, too.
+    let t = thread::thread_idx_x() + optimization_barrier::zero();
+    let (warp, lane) = (t / 32, t % 32);
+    let own = Lane::of(lane);
+    // The warp's first row and column.
+    let first_row = row + warp % tile.warps_m() * (BlockTile::LANES_M * tile.thread_m);
+    let first_column = column + warp / tile.warps_m() * (BlockTile::LANES_N * tile.thread_n);
+    // From a lane's first row to that of its accumulators of this index.
+    let below = |i: u32| i / 4 * (4 * BlockTile::LANES_M) + i % 4;
+    if is_vec4 {
+        unrolled!(const M, at most 16, |i| {
+            let row = first_row + 4 * own.row + below(i as u32);
+            let mut vector = 0;
+            while vector < N / 4 {
+                let column = first_column + 4 * own.column + vector as u32 * (4 * BlockTile::LANES_N);
+                let index = row as usize * ld + column as usize;
                 if row < m && column < n {
                     let values: [f32; 4] = core::array::from_fn(|j| scaled(acc[i][4 * vector + j], index + j, true));
                     // SAFETY: n is a multiple of 4, so the whole vector is inside C and this thread's; its address is a
                     // multiple of 16.
                     unsafe { c.set_vec(index, values) };
                 }
-            } else {
-                for j in 0..4 {
-                    let inside = row < m && column + (j as u32) < n;
-                    let value = scaled(acc[i][4 * vector + j], index + j, inside);
-                    // SAFETY: inside C; no other thread writes this element.
-                    unsafe { c.set_if(inside, || index + j, || value) };
-                }
+                vector += 1;
             }
-            vector += 1;
-        }
-    });
+        });
+        return;
+    }
+    const { assert!(T::TILE.threads() / 32 * 2 * ROWS_ELEMS <= T::TILE.stages * T::TILE.stage_elems()) };
+    async_copy::wait::<0>();
+    // WAR: no thread reads the stages any more, and no load into them is under way, where rows of C go now.
+    thread::sync_threads();
+    // SAFETY: the stages have room for two buffers of each warp. A lane writes its own elements of a buffer, and
+    // another lane reads them after the barrier; an element of C is inside, and no other thread writes it.
+    unsafe {
+        let stages = Shared::new(
+            shared::dynamic_shared_mem::<f32>(),
+            const { (T::TILE.stages * T::TILE.stage_elems()) as usize },
+        );
+        let buffers = stages.part((warp * 2 * ROWS_ELEMS) as usize, 2 * ROWS_ELEMS as usize);
+        unrolled!(const M, at most 16, |i| {
+            let mut vector = 0;
+            while vector < N / 4 {
+                // Two buffers in turn.
+                let buffer = (i as u32 * (N as u32 / 4) + vector as u32) % 2 * ROWS_ELEMS;
+                for j in 0..4 {
+                    let at = buffer + own.row * ROW_PITCH + 4 * own.column + j;
+                    buffers.set(at as usize, acc[i][4 * vector + j as usize]);
+                }
+                // RAW: the other lanes have written their parts of the rows. WAR: they have read the other buffer,
+                // which is written next.
+                warp::sync_warp(u32::MAX);
+                let column = first_column + vector as u32 * (4 * BlockTile::LANES_N) + lane;
+                for of_lanes in 0..BlockTile::LANES_M {
+                    let row = first_row + below(i as u32) + 4 * of_lanes;
+                    let sum = buffers.get((buffer + of_lanes * ROW_PITCH + lane) as usize);
+                    let index = row as usize * ld + column as usize;
+                    let inside = row < m && column < n;
+                    c.set_if(inside, || index, || scaled(sum, index, inside));
+                }
+                vector += 1;
+            }
+        });
+    }
 }

@@ -212,12 +212,8 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
         k += tile.k;
     }
 
-    let position = epilogue::Position {
-        row: row + first_row,
-        column: column + first_column,
-    };
-    // SAFETY: the caller's promise; the position is this thread's.
-    unsafe { epilogue::store::<T, M, N>(acc, position, params) };
+    // SAFETY: the caller's promise; the tile is this CTA's.
+    unsafe { epilogue::store::<T, M, N>(acc, [row, column], params) };
 }
 
 /// Loads of one thread per k-tile.
