@@ -124,6 +124,21 @@ impl Frontend {
     }
 }
 
+impl Frontend {
+    /// Tensor maps of 128 bytes that a kernel for `groups` groups keeps in shared memory to change them: CUTLASS's
+    /// grouped kernels, whose groups are matrices of their own, have one each for A and B, for their scales, and for
+    /// the source and the result where these go through shared memory
+    /// (`sm90_mma_array_tma_gmma_ss_warpspecialized.hpp` and the epilogue of the same name: `TensorMapStorage`). Where
+    /// the groups are rows of one A and one C, and B is one tensor of three dimensions, nothing is changed.
+    pub const fn tensor_maps(self, groups: u32, tma: bool, scaled: bool, epilogue: bool) -> u32 {
+        match (self, groups) {
+            (_, 0) => 0,
+            (Frontend::Cutlass, _) if tma => 2 + if scaled { 2 } else { 0 } + if epilogue { 2 } else { 0 },
+            _ => 0,
+        }
+    }
+}
+
 impl fmt::Display for Frontend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

@@ -4,6 +4,9 @@
 //! first.
 
 use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use cuda_arch::{Architecture, UnknownArchitecture};
 use serde::{Deserialize, Serialize};
@@ -186,6 +189,20 @@ impl GpuModel {
         })
     }
 
+    /// What is said of a name that no GPU has: the nearest one, and all others.
+    pub(crate) fn unknown(name: &str) -> String {
+        let asked: Vec<char> = plain(name).take(64).collect();
+        let distance = |model: &&GpuModel| distance(&asked, &plain(&model.name).collect::<Vec<char>>());
+        let nearest = GPU_MODELS.iter().min_by_key(distance).map_or("", |model| &*model.name);
+        let known: Vec<&str> = GPU_MODELS.iter().map(|model| &*model.name).collect();
+        let shown: String = name.chars().take(64).collect();
+        format!(
+            "unknown GPU `{}`; nearest: {nearest}; known: {}",
+            shown.escape_debug(),
+            known.join(", ")
+        )
+    }
+
     /// The GPU that stands for an architecture where only the architecture is named.
     pub fn assumed(arch: &Architecture) -> Option<&'static GpuModel> {
         Self::of_architecture(arch).next()
@@ -223,6 +240,21 @@ impl GpuModel {
     pub fn clock_hz(&self) -> f64 {
         f64::from(self.clock_khz) * 1e3
     }
+}
+
+/// The fewest letters to insert, remove or replace that make one name of the other.
+fn distance(from: &[char], to: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, letter) in from.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
 }
 
 /// The letters and digits of a name, in lower case.

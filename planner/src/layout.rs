@@ -3,29 +3,32 @@
 //! The parts are those of a struct as a compiler would lay it out, with its padding, and not a sum: a stage count taken
 //! from a sum has made kernels that do not launch (NVIDIA/cutlass#3096).
 
-use arrayvec::ArrayVec;
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use cuda_arch::Architecture;
 use serde::Serialize;
 
 use crate::path::{Path, Support};
 use crate::template::{Accumulator, Epilogue, EpilogueTile, Template, Widening};
 
-/// Lines of a worksheet, at most.
-pub const MAX_COMPONENTS: usize = 12;
-
 /// One line: a part of the shared memory of a CTA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Component {
     /// What it is.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Bytes in all. Where the part lies over another, only what sticks out: the lines add up to the total.
     pub bytes: u64,
     /// Bytes a stage, for what each stage has its own of.
     pub per_stage: Option<u64>,
     /// Where it begins, in bytes from the CTA's first.
     pub offset: u64,
-    /// Bytes that lie over the operands' buffers and so cost nothing.
+    /// Bytes that lie over other parts, such as the operands' buffers, and so cost nothing.
     pub overlaid_bytes: u64,
+    /// Copies, rows, columns and type of a named buffer: `2 x 128 x 128 bf16`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
 }
 
 /// Bytes of one stage, part by part.
@@ -80,6 +83,12 @@ pub(crate) fn layout(template: &Template, arch: &Architecture, support: &Support
         u64::from(template.scratch_per_warp_bytes) * u64::from(template.warps + template.producer_warps),
         16,
     );
+    // The end of each group's rows, of 32 bits.
+    layout.once("table of groups", 4 * u64::from(template.groups), 16);
+    let maps = template
+        .frontend
+        .tensor_maps(template.groups, tma, native_scales, template.epilogue.tile().is_some());
+    layout.once("tensor maps", 128 * u64::from(maps), 128);
     layout.padding();
     layout
 }
@@ -146,7 +155,7 @@ fn epilogue_bytes(template: &Template, tile: EpilogueTile) -> u64 {
 /// The parts of a CTA's shared memory, one after the other.
 #[derive(Default)]
 pub(crate) struct Layout {
-    components: ArrayVec<Component, MAX_COMPONENTS>,
+    components: Vec<Component>,
     end: u64,
 }
 
@@ -162,7 +171,7 @@ impl Layout {
     }
 
     /// The lines of a worksheet.
-    pub fn into_components(self) -> ArrayVec<Component, MAX_COMPONENTS> {
+    pub fn into_components(self) -> Vec<Component> {
         self.components
     }
 
@@ -173,11 +182,12 @@ impl Layout {
         let offset = self.end.next_multiple_of(align);
         self.end = offset + bytes;
         self.components.push(Component {
-            name,
+            name: Cow::Borrowed(name),
             bytes,
             per_stage,
             offset,
             overlaid_bytes: 0,
+            shape: None,
         });
     }
 
@@ -195,26 +205,31 @@ impl Layout {
         let sticks_out = end - self.end;
         self.end = end;
         self.components.push(Component {
-            name,
+            name: Cow::Borrowed(name),
             bytes: sticks_out,
             per_stage: None,
             offset: begin,
             overlaid_bytes: bytes - sticks_out,
+            shape: None,
         });
     }
 
-    /// What alignment has cost, as a line of its own.
     fn padding(&mut self) {
-        let used: u64 = self.components.iter().map(|component| component.bytes).sum();
-        let bytes = self.end - used;
-        if bytes > 0 {
-            self.components.push(Component {
-                name: "alignment padding",
-                bytes,
-                per_stage: None,
-                offset: 0,
-                overlaid_bytes: 0,
-            });
-        }
+        self.components.extend(padding(&self.components, self.end));
     }
+}
+
+/// What alignment has cost, as a line of its own: what parts that end at `end` leave of it. `None` where that is
+/// nothing.
+pub(crate) fn padding(components: &[Component], end: u64) -> Option<Component> {
+    let used: u64 = components.iter().map(|component| component.bytes).sum();
+    let bytes = end - used;
+    (bytes > 0).then_some(Component {
+        name: Cow::Borrowed("alignment padding"),
+        bytes,
+        per_stage: None,
+        offset: 0,
+        overlaid_bytes: 0,
+        shape: None,
+    })
 }

@@ -15,6 +15,7 @@ mod footprint;
 mod frontend;
 mod gemm_type;
 mod gpu_models;
+mod kernel;
 mod launchable;
 mod layout;
 mod moves;
@@ -40,17 +41,23 @@ pub use footprint::dynamic_bytes;
 pub use frontend::{Barriers, Frontend};
 pub use gemm_type::{BlockScale, GemmType};
 pub use gpu_models::{GPU_MODELS, GpuModel};
+pub use kernel::{
+    Attention, Buffer, Buffers, ElementType, Extent, Kernel, KernelFit, KernelMove, fit_kernel, kernel_moves,
+};
 pub use launchable::{Launchability, Verdict, launchable};
-pub use layout::{Component, MAX_COMPONENTS};
+pub use layout::Component;
 pub use moves::{Change, Cost, Move, MoveKind, moves, operand_bytes_per_flop, spill_budget_bytes};
 pub use nearest::{as_usual, nearest};
 pub use occupancy::{BlockUse, Limiter, Occupancy, occupancy};
 pub use path::{Path, Support};
 pub use rates::{RATES, Rate, rate};
 pub use registers::Registers;
-pub use report::{CandidateRow, Refusal, Report, Request, Sheet, report, report_for};
+pub use report::{
+    CandidateRow, KernelReport, Refusal, Report, Request, Sheet, TemplateName, kernel_report, kernel_report_for,
+    report, report_for,
+};
 pub use rules::{Rule, Value, Violation};
 pub use select::{Candidate, Policy, Reason, Rejected, Selection, select};
 pub use template::{Accumulator, Epilogue, EpilogueTile, Shape, Template, TileShape, Widening};
 pub use tensor_memory::{COLUMNS as TENSOR_MEMORY_COLUMNS, Columns};
-pub use worksheet::{Worksheet, largest_stages, worksheet};
+pub use worksheet::{Subject, Worksheet, largest_stages, worksheet};

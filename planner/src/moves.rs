@@ -100,11 +100,11 @@ impl fmt::Display for MoveKind {
     }
 }
 
-/// A move, tried on one worksheet.
+/// A move, tried on one worksheet: of a [`Template`], or of another kernel with moves of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Move {
+pub struct Move<T = Template, K = MoveKind> {
     /// Its kind.
-    pub kind: MoveKind,
+    pub kind: K,
     /// The kind's name.
     pub name: &'static str,
     /// The total before.
@@ -113,23 +113,23 @@ pub struct Move {
     pub after_bytes: u64,
     /// Whether it can be made.
     pub legal: bool,
-    /// Whether the template fits afterwards, the margin included.
+    /// Whether it fits afterwards, the margin included.
     pub fits: bool,
     /// What it changes, or the rule that forbids it and the rule's source.
     pub reason: String,
     /// What it costs by the model.
     pub cost: Cost,
-    /// The template afterwards; the one before where the move is not legal.
-    pub template: Template,
+    /// The kernel afterwards; the one before where the move is not legal.
+    pub template: T,
 }
 
-impl Move {
+impl<T, K> Move<T, K> {
     pub(crate) fn verdict(&self) -> &'static str {
         if self.fits { "fits" } else { "does not fit yet" }
     }
 }
 
-impl fmt::Display for Move {
+impl<T, K> fmt::Display for Move<T, K> {
     /// One line: `drop a stage: 147456 -> 98304 B, fits; 4 -> 3 stages of 49152 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, reason, .. } = self;

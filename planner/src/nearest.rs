@@ -22,6 +22,8 @@ pub fn nearest(request: &Request, violation: &Violation) -> Option<Request> {
         m: request.m,
         n: request.n,
         k: request.k,
+        template: request.template,
+        groups: request.groups,
         explain: request.explain,
         ..Request::default()
     };
@@ -142,7 +144,7 @@ pub fn as_usual(request: &Request) -> Request {
 type Field = (&'static str, fn(&mut Request, u32));
 
 /// Every number that a rule speaks of and that can be asked for.
-static FIELDS: [Field; 20] = [
+static FIELDS: [Field; 21] = [
     ("m", |request, value| request.m = Some(value.into())),
     ("n", |request, value| request.n = Some(value.into())),
     ("k", |request, value| request.k = Some(value.into())),
@@ -160,6 +162,7 @@ static FIELDS: [Field; 20] = [
     ("scratch bytes per warp", |request, value| {
         request.scratch_per_warp_bytes = Some(value)
     }),
+    ("groups", |request, value| request.groups = Some(value)),
     ("static bytes", |request, value| request.static_bytes = Some(value)),
     ("margin of bytes", |request, value| request.margin_bytes = value.into()),
     ("epilogue m", |request, value| {

@@ -17,7 +17,7 @@ mod text;
 use alloc::string::String;
 use core::fmt::Write;
 
-use crate::worksheet::Worksheet;
+use crate::worksheet::{Subject, Worksheet};
 pub use bars::verdict;
 use canvas::Canvas;
 use frame::Frame;
@@ -27,8 +27,8 @@ use frame::Frame;
 pub struct Bar<'a> {
     /// What it shows, in a few words: "as asked". What does not fit beside the verdict is cut off.
     pub label: &'a str,
-    /// The worksheet.
-    pub sheet: &'a Worksheet,
+    /// The worksheet, of whatever kernel.
+    pub sheet: &'a Worksheet<dyn Subject>,
 }
 
 /// The width of a picture where nothing is said about it, in pixels: an A4 page or a README.

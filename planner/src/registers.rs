@@ -69,11 +69,7 @@ pub(crate) fn registers(template: &Template, arch: &Architecture) -> Registers {
     let math = math_registers(template);
     let allocated = match template.registers_per_thread {
         Some(known) => known,
-        None if hands_over => {
-            let all = math.next_multiple_of(8) * template.warps + PRODUCER * template.producer_warps;
-            all.div_ceil(template.warps + template.producer_warps)
-                .next_multiple_of(8)
-        }
+        None if hands_over => handed_over(math, template.warps, PRODUCER, template.producer_warps),
         None => math,
     };
     Registers {
@@ -82,6 +78,13 @@ pub(crate) fn registers(template: &Template, arch: &Architecture) -> Registers {
         allocated,
         known: template.registers_per_thread.is_some(),
     }
+}
+
+/// Registers that a launch allocates for every thread where producer warps hand over what they do not keep, with `math`
+/// registers for each thread of the math warps.
+pub(crate) fn handed_over(math: u32, warps: u32, producer: u32, producer_warps: u32) -> u32 {
+    let all = math.next_multiple_of(8) * warps + producer * producer_warps;
+    all.div_ceil(warps + producer_warps).next_multiple_of(8)
 }
 
 #[cfg(test)]

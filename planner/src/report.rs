@@ -1,10 +1,11 @@
 //! One question to the planner and its answer: what the command line, the web page and scripts share.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use cuda_arch::Architecture;
+use cuda_arch::{Architecture, UnknownArchitecture};
 use serde::Serialize;
 
 use crate::budget::Budget;
@@ -21,10 +22,12 @@ use crate::select::{Selection, select};
 use crate::template::{Shape, Template, TileShape};
 use crate::worksheet::{Worksheet, worksheet};
 
+mod kernel;
 mod request;
 mod rows;
 
-pub use request::Request;
+pub use kernel::{KernelReport, kernel_report, kernel_report_for};
+pub use request::{Request, TemplateName};
 pub use rows::{CandidateRow, Sheet};
 
 /// The answer.
@@ -103,6 +106,15 @@ pub enum Refusal {
     Incomplete(&'static str),
     /// A rule is broken.
     Violation(Violation),
+    /// A named buffer is wrong.
+    Buffer {
+        /// The line that it is on, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Something is wrong with a kernel of buffers, or an option does not belong to what is asked about.
+    Kernel(String),
     /// Nothing of all templates fits: how many there were, and the one that misses by the least.
     NothingFits {
         /// Templates that were considered.
@@ -115,8 +127,9 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::UnknownArchitecture(text) | Refusal::UnknownGpu(text) => f.write_str(text),
+            Refusal::UnknownArchitecture(text) | Refusal::UnknownGpu(text) | Refusal::Kernel(text) => f.write_str(text),
             Refusal::Incomplete(text) => f.write_str(text),
+            Refusal::Buffer { line, reason } => write!(f, "line {line}: {reason}"),
             Refusal::Violation(violation) => violation.fmt(f),
             Refusal::NothingFits { considered, reason } => {
                 write!(
@@ -141,24 +154,38 @@ impl From<Violation> for Refusal {
 /// # Errors
 /// [`Refusal`], with the rule that is broken, its source and the nearest value that keeps it.
 pub fn report(request: &Request) -> Result<Report, Refusal> {
-    let arch = cuda_arch::find(&request.arch).map_err(|unknown| Refusal::UnknownArchitecture(unknown.to_string()))?;
-    let gpu = match &request.gpu {
-        Some(name) => {
-            let of_arch = || GpuModel::of_architecture(arch).map(|gpu| gpu.name.to_string());
-            GpuModel::find(name)
-                .filter(|gpu| gpu.arch == arch.name)
-                .ok_or_else(|| {
-                    let known: Vec<String> = of_arch().collect();
-                    Refusal::UnknownGpu(alloc::format!(
-                        "unknown {} GPU `{name}`; known: {}",
-                        arch.name,
-                        known.join(", ")
-                    ))
-                })?
-        }
-        None => GpuModel::assumed(arch).ok_or(Refusal::Incomplete("no GPU of this architecture is known"))?,
-    };
+    let (arch, gpu) = device(request)?;
     report_for(request, arch, gpu)
+}
+
+/// The architecture that is asked about, and the GPU that stands for it: where no architecture is named, that of the
+/// GPU.
+fn device(request: &Request) -> Result<(&'static Architecture, &'static GpuModel), Refusal> {
+    let unknown_arch = |unknown: UnknownArchitecture<'_>| Refusal::UnknownArchitecture(unknown.to_string());
+    let Some(name) = &request.gpu else {
+        let arch = cuda_arch::find(&request.arch).map_err(unknown_arch)?;
+        let assumed = GpuModel::assumed(arch).ok_or(Refusal::Incomplete("no GPU of this architecture is known"))?;
+        return Ok((arch, assumed));
+    };
+    let gpu = GpuModel::find(name).ok_or_else(|| Refusal::UnknownGpu(GpuModel::unknown(name)))?;
+    if request.arch.is_empty() {
+        return Ok((gpu.architecture().map_err(unknown_arch)?, gpu));
+    }
+    let arch = cuda_arch::find(&request.arch).map_err(unknown_arch)?;
+    if gpu.arch == arch.name {
+        return Ok((arch, gpu));
+    }
+    let of_arch: Vec<String> = GpuModel::of_architecture(arch)
+        .map(|gpu| gpu.name.to_string())
+        .collect();
+    Err(Refusal::UnknownGpu(format!(
+        "{} is an {} GPU, and {} is asked for; {} GPUs: {}",
+        gpu.name,
+        gpu.arch,
+        arch.name,
+        arch.name,
+        of_arch.join(", ")
+    )))
 }
 
 /// Answers a request about one device: its own limits and speed. The request's architecture and GPU are not looked at.
@@ -166,6 +193,10 @@ pub fn report(request: &Request) -> Result<Report, Refusal> {
 /// # Errors
 /// As [`report`].
 pub fn report_for(request: &Request, arch: &Architecture, gpu: &GpuModel) -> Result<Report, Refusal> {
+    if request.is_of_kernel() {
+        return Err(Refusal::Kernel("a kernel of buffers is no matrix product".into()));
+    }
+    kernel::check_options(request)?;
     let shape = shape(request)?;
     let best = Path::best(arch, request.dtype).ok_or_else(|| unsupported(arch, request.dtype))?;
     rules::with_margin(Budget::opted_in(arch), request.margin_bytes)?;

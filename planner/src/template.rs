@@ -1,11 +1,15 @@
 //! A kernel template: everything about a tiled product that decides its shared memory.
 
+use alloc::format;
+use alloc::string::String;
+
 use cuda_arch::Architecture;
 use serde::{Deserialize, Serialize};
 
 use crate::frontend::Frontend;
 use crate::gemm_type::GemmType;
 use crate::path::Path;
+use crate::worksheet::Subject;
 
 mod grid;
 mod parts;
@@ -61,6 +65,15 @@ pub struct Template {
     pub registers_per_thread: Option<u32>,
     /// Barriers of a CTA by a compiler's count, as in [`BlockUse::barriers`](crate::BlockUse::barriers).
     pub barriers: u32,
+    /// Groups of rows with a B each (the experts of a mixture) whose ends the tile scheduler keeps in shared memory; 0
+    /// where it reads them from global memory, or where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub groups: u32,
+}
+
+/// Whether a number is left out of JSON.
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Template {
@@ -81,5 +94,19 @@ impl Template {
         self.path.loads_by_tma(arch)
             && !self.cp_async
             && !(self.frontend == Frontend::Triton && self.path == Path::MmaSync)
+    }
+}
+
+impl Subject for Template {
+    fn caption(&self) -> String {
+        let buffers = self.buffers();
+        format!(
+            "{} {} · {buffers} {} · {} · accumulators in {}",
+            self.ty,
+            self.tile,
+            if buffers == 1 { "buffer" } else { "buffers" },
+            self.path.name(),
+            self.accumulator
+        )
     }
 }

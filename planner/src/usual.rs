@@ -39,6 +39,7 @@ impl Template {
             cluster: (1, 1),
             registers_per_thread: None,
             barriers: 1,
+            groups: 0,
         };
         // What another number of warps can mend.
         let of_warps = [

@@ -76,12 +76,22 @@ function fill(values) {
   }
 }
 
-/** The planner's request from fields: `tile.m` is the `m` of `tile`. */
+/** What is asked about: a product, a template, or buffers where there are any. */
+const kindOf = (values) => (values.buffers ? "buffers" : values.template ?? "product");
+
+/** Whether an element belongs to what is asked about. */
+function isOf(element, kind) {
+  const kinds = element.closest("[data-of]")?.dataset.of;
+  return kinds === undefined || kinds.split(" ").includes(kind);
+}
+
+/** The planner's request from fields that belong to what is asked about: `tile.m` is the `m` of `tile`. */
 function requestOf(values) {
   const request = { explain: true };
+  const kind = kindOf(values);
   for (const field of fields) {
     const value = values[field.name];
-    if (value === undefined) continue;
+    if (value === undefined || !isOf(field, kind)) continue;
     const [name, part] = field.name.split(".");
     const typed = field.type === "number" ? Number(value) : value;
     if (part === undefined) request[name] = typed;
@@ -149,7 +159,7 @@ function changed() {
 
 /** What is no number at all never reaches the planner: the field itself says what is wrong. */
 function unreadable() {
-  const field = fields.find((field) => !field.checkValidity());
+  const field = fields.find((field) => isOf(field, kindOf(filled())) && !field.checkValidity());
   if (!field) return null;
   const nearest = field.validity.rangeOverflow ? field.max : field.min;
   const request = requestOf({ ...filled(), [field.name]: nearest });
@@ -157,8 +167,10 @@ function unreadable() {
 }
 
 function show() {
-  const kind = form.elements["epilogue.kind"].value;
-  $("epilogue-tile").hidden = kind === "" || kind === "direct";
+  const kind = kindOf(filled());
+  for (const element of form.querySelectorAll("[data-of]")) element.hidden = !isOf(element, kind);
+  const epilogue = form.elements["epilogue.kind"].value;
+  if (epilogue === "" || epilogue === "direct") $("epilogue-tile").hidden = true;
   const problem = unreadable();
   if (problem) return showProblem(problem);
   const question = { request: requestOf(filled()), compare: compared(), width: $("results").clientWidth };
@@ -185,7 +197,7 @@ function showAnswer(answer) {
   showMoves(report, answer.after_moves);
   showSheet(report);
   showResources(answer.resources);
-  showCandidates(report.candidates, answer.candidates);
+  showCandidates(report.candidates ?? [], answer.candidates);
 }
 
 function showProblem(problem) {
@@ -233,11 +245,12 @@ const note = (text) => h("td", { className: "note" }, text ?? "");
 
 function showSheet(sheet) {
   const overlaid = sheet.components.some((part) => part.overlaid_bytes > 0);
-  const parts = sheet.components.map((part) => row("", part.name, number(part.per_stage), number(part.bytes),
+  const named = ({ name, shape }) => [name, shape ? h("small", {}, ` ${shape}`) : null];
+  const parts = sheet.components.map((part) => row("", named(part), number(part.per_stage), number(part.bytes),
     number(part.offset), overlaid ? number(part.overlaid_bytes || null) : null));
   const sum = (className, name, bytes) => row(className, name, number(), number(bytes), number(), overlaid ? number() : null);
-  const heads = [["part"], [`each of ${sheet.buffers} buffers`, "n"], ["bytes", "n"], ["begins at", "n"]];
-  table($("sheet"), overlaid ? [...heads, ["over operands", "n"]] : heads, [
+  const heads = [["part"], [`each of ${sheet.buffers} ${sheet.template ? "stages" : "buffers"}`, "n"], ["bytes", "n"], ["begins at", "n"]];
+  table($("sheet"), overlaid ? [...heads, ["over others", "n"]] : heads, [
     ...parts,
     sum("sum", "total", sheet.total_bytes),
     sum("", "limit of a block", sheet.limit_bytes),

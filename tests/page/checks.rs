@@ -1,13 +1,13 @@
 //! What must be true of what the browser saw.
 
 use serde_json::Value;
-use tilewright_plan::{Refusal, Report, Request, Worksheet, report};
+use tilewright_plan::{KernelReport, Refusal, Report, Request, Worksheet, kernel_report, report};
 
 use crate::browser::Sight;
 use crate::{Check, Outcome, Runs, over_budget};
 
 /// Every check by its name.
-pub const ALL: [(&str, Check); 11] = [
+pub const ALL: [(&str, Check); 12] = [
     ("the module answers as the planner does, to the bit", answers_to_the_bit),
     ("the tables show the planner's numbers", tables),
     ("the bars are those of the worksheets", bars),
@@ -16,6 +16,7 @@ pub const ALL: [(&str, Check); 11] = [
         broken_rules,
     ),
     ("the moves are shown and can be taken", moves),
+    ("kernels of buffers are shown, and their moves can be taken", kernels),
     (
         "without a tile the fastest is selected, and others can be taken",
         candidates,
@@ -110,7 +111,7 @@ fn tables(runs: &Runs) -> Outcome {
         let sheet = &report.worksheet;
         let text = |number: u64| number.to_string();
         for part in &sheet.components {
-            let row = sight.row(part.name).unwrap_or_default();
+            let row = sight.row(&part.name).unwrap_or_default();
             let stage = part.per_stage.map_or(String::new(), text);
             let expected = [stage, text(part.bytes), text(part.offset)];
             hold!(
@@ -181,9 +182,9 @@ fn tables(runs: &Runs) -> Outcome {
 }
 
 /// The parts that a bar draws.
-fn parts(sheet: &Worksheet) -> Vec<(String, u64)> {
+fn parts<T>(sheet: &Worksheet<T>) -> Vec<(String, u64)> {
     let drawn = sheet.components.iter().filter(|part| part.bytes > 0);
-    drawn.map(|part| (part.name.to_owned(), part.bytes)).collect()
+    drawn.map(|part| (part.name.to_string(), part.bytes)).collect()
 }
 
 fn bars(runs: &Runs) -> Outcome {
@@ -320,6 +321,52 @@ fn moves(runs: &Runs) -> Outcome {
         proof == Some(impossible.impossible.clone()),
         "{proof:?} is not `{}`",
         impossible.impossible
+    );
+    Ok(())
+}
+
+fn kernels(runs: &Runs) -> Outcome {
+    let report_after = |step: &str| -> Result<(&Sight, KernelReport), String> {
+        let sight = runs.after(step)?;
+        let report = kernel_report(&sight.request()?).map_err(|refusal| format!("{step}: {refusal}"))?;
+        Ok((sight, report))
+    };
+    for (over, taken) in [
+        ("named buffers", "buffers that fit"),
+        ("FlashAttention", "attention that fits"),
+    ] {
+        let (sight, report) = report_after(over)?;
+        let json = serde_json::to_string(&report).map_err(|error| error.to_string())?;
+        hold!(
+            sight.answer.contains(&format!("\"report\":{json}")),
+            "{over}: not {json}"
+        );
+        for part in &report.worksheet.components {
+            let name = format!("{} {}", part.name, part.shape.as_deref().unwrap_or_default());
+            let row = sight.row(name.trim_end()).unwrap_or_default();
+            hold!(row.get(1) == Some(&&*part.bytes.to_string()), "{over}, {name}: {row:?}");
+        }
+        let mut drawn = parts(&report.worksheet);
+        drawn.extend(report.after_moves.iter().flat_map(parts));
+        hold!(sight.parts == drawn, "{over}: {:?}, not {drawn:?}", sight.parts);
+        hold!(
+            !report.moves.is_empty() && sight.moves.len() == report.moves.len(),
+            "{over}: {:?}",
+            sight.moves
+        );
+        let (sight, now) = report_after(taken)?;
+        hold!(
+            Some(&now.worksheet) == report.after_moves.as_ref() && sight.moves.is_empty(),
+            "{taken}: {:?}",
+            now.worksheet
+        );
+    }
+    let wrong = runs.after("a wrong buffer")?;
+    hold!(
+        wrong.problem.contains("line 2: `kv`") && wrong.invalid == ["buffers"],
+        "{}, {:?}",
+        wrong.problem,
+        wrong.invalid
     );
     Ok(())
 }

@@ -149,6 +149,21 @@ fn steps() -> Vec<Step> {
         click("largest taken", "#nearest"),
         then("no such instructions", "stages=2&path=wgmma"),
         then("a margin of everything", "path=&margin_bytes=300000"),
+        afresh(
+            "named buffers",
+            "arch=sm_120&tile.m=128&buffers=q=m128x128:bf16\nkv=n256x128:bf16x2@stage\no=m128x128:bf16@after=kv",
+        ),
+        click("buffers that fit", "#take-moves"),
+        then("a wrong buffer", "buffers=q=1x1:f32\nkv"),
+        afresh(
+            "FlashAttention",
+            "template=flash-attention&arch=sm_120&dtype=bf16&tile.m=128&tile.n=128&tile.k=128",
+        ),
+        click("attention that fits", "#take-moves"),
+        afresh(
+            "grouped",
+            "template=grouped-moe&groups=64&arch=sm_90&dtype=bf16&tile.m=128&tile.n=128&tile.k=64&frontend=cutlass",
+        ),
         afresh("selected", "arch=sm_90&dtype=bf16&m=4096&n=4096&k=4096"),
         click("second candidate", "#candidates tbody tr:nth-child(2) button"),
         then("another product", "product=H100 SXM"),

@@ -1,9 +1,9 @@
 //! Plans as tables.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use tilewright_plan::rules::RULES;
-use tilewright_plan::{CandidateRow, Component, Report, Sheet};
+use tilewright_plan::{CandidateRow, Component, Report, Sheet, Worksheet};
 
 use crate::failure::Result;
 use crate::output;
@@ -15,31 +15,44 @@ const SHOWN: usize = 5;
 pub fn describe(report: &Report, explain: bool) -> String {
     let mut text = String::new();
     title(&mut text, report);
-    worksheet(&mut text, &report.sheet);
-    if !report.moves.is_empty() {
-        text.push_str("\nMoves that make it fit, the least invasive sequence:\n");
-        for (i, step) in report.moves.iter().enumerate() {
-            line(&mut text, &format!("{}. {step}", i + 1));
-        }
-    }
-    if let Some(reason) = &report.impossible {
-        line(&mut text, "\nNo moves make it fit:");
-        line(&mut text, reason);
-    }
-    if let Some(after) = &report.after_moves {
+    product_worksheet(&mut text, &report.worksheet);
+    moves(
+        &mut text,
+        "the least invasive sequence",
+        &report.moves,
+        report.impossible.as_deref(),
+    );
+    if let Some(after) = &report.worksheet_after_moves {
         text.push_str("\nAfter the moves:\n\n");
-        worksheet(&mut text, after);
+        product_worksheet(&mut text, after);
     }
-    if explain && !report.considered.is_empty() {
-        text.push_str("\nEvery move, tried once from the worksheet above:\n");
-        report
-            .considered
-            .iter()
-            .for_each(|tried| line(&mut text, &format!("- {tried}")));
-    }
+    considered(&mut text, &report.considered);
     candidates(&mut text, report, explain);
     estimate(&mut text, report);
     text
+}
+
+/// The moves that were made, or why none of them help.
+pub fn moves(text: &mut String, which: &str, moves: &[impl Display], impossible: Option<&str>) {
+    if !moves.is_empty() {
+        line(text, &format!("\nMoves that make it fit, {which}:"));
+        for (i, step) in moves.iter().enumerate() {
+            line(text, &format!("{}. {step}", i + 1));
+        }
+    }
+    if let Some(reason) = impossible {
+        line(text, "\nNo moves make it fit:");
+        line(text, reason);
+    }
+}
+
+/// Every move that was tried, where they were asked for.
+pub fn considered(text: &mut String, moves: &[impl Display]) {
+    if moves.is_empty() {
+        return;
+    }
+    line(text, "\nEvery move, tried once from the worksheet above:");
+    moves.iter().for_each(|tried| line(text, &format!("- {tried}")));
 }
 
 fn line(text: &mut String, content: &str) {
@@ -69,6 +82,10 @@ fn title(text: &mut String, report: &Report) {
             },
         ),
     ];
+    let groups = report.worksheet.template.groups;
+    if groups > 0 {
+        rows.push(("groups", groups.to_string()));
+    }
     if sheet.split_k > 1 {
         rows.push(("split-K", sheet.split_k.to_string()));
     }
@@ -92,11 +109,19 @@ fn stages(sheet: &Sheet) -> String {
     }
 }
 
-/// The lines, the total against the limit, registers and occupancy.
-fn worksheet(text: &mut String, sheet: &Sheet) {
+/// The worksheet of a matrix product.
+fn product_worksheet(text: &mut String, sheet: &Worksheet) {
+    let registers = &sheet.registers;
+    let about = if registers.known { "" } else { "about " };
+    let registers = format!("{} for sums, {about}{} in all", registers.accumulator, registers.math);
+    worksheet(text, sheet, &registers, |part| how(part, sheet.buffers));
+}
+
+/// The lines, the total against the limit, registers and occupancy. `how` says how a line's bytes come about.
+pub fn worksheet<T>(text: &mut String, sheet: &Worksheet<T>, registers: &str, how: impl Fn(&Component) -> String) {
     let mut table = output::table();
     for part in &sheet.components {
-        table.add_row([part.name.to_owned(), format!("{} B", part.bytes), how(part, sheet)]);
+        table.add_row([part.name.to_string(), format!("{} B", part.bytes), how(part)]);
     }
     table.add_row([
         "total".to_owned(),
@@ -129,16 +154,7 @@ fn worksheet(text: &mut String, sheet: &Sheet) {
     text.push_str(&output::render(table));
     text.push('\n');
 
-    let registers = &sheet.registers;
-    let mut rows = vec![(
-        "registers of a thread",
-        format!(
-            "{} for sums, {}{} in all",
-            registers.accumulator,
-            if registers.known { "" } else { "about " },
-            registers.math
-        ),
-    )];
+    let mut rows = vec![("registers of a thread", registers.to_owned())];
     if let Some(columns) = sheet.tensor_memory {
         rows.push((
             "tensor memory",
@@ -162,9 +178,9 @@ fn worksheet(text: &mut String, sheet: &Sheet) {
 }
 
 /// How a line's bytes come about.
-fn how(part: &Component, sheet: &Sheet) -> String {
+fn how(part: &Component, buffers: u32) -> String {
     match (part.per_stage, part.overlaid_bytes) {
-        (Some(bytes), _) => format!("{bytes} B x {} buffers", sheet.buffers),
+        (Some(bytes), _) => format!("{bytes} B x {buffers} buffers"),
         (None, 0) => String::new(),
         (None, overlaid) => format!("{overlaid} B more lie over the operands"),
     }

@@ -5,6 +5,7 @@
 mod barriers;
 mod batches;
 mod bench;
+mod buffers;
 mod exit_codes;
 mod files;
 mod finish;

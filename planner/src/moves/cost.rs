@@ -48,8 +48,10 @@ pub struct Cost {
     /// tile, halving adds no traffic.
     pub points: u32,
     /// Bytes of operands that are loaded for each operation, after to before; partial sums of split-K count where the
-    /// shape is known.
-    pub traffic_ratio: f64,
+    /// shape is known. `None` where nothing is known of the kernel but its buffers.
+    pub traffic_ratio: Option<f64>,
+    /// Operations, after to before: above 1 where something is computed again instead of staged.
+    pub work_ratio: f64,
     /// Buffers of operands.
     pub buffers: Change,
     /// Resident CTAs of an SM. Before is 0 where the template did not fit.

@@ -123,7 +123,8 @@ fn cost(kind: MoveKind, legal: bool, before: &Worksheet, after: &Worksheet, shap
     let ratio = traffic_ratio(old, new, shape);
     Cost {
         points: if legal { points(kind, old, new, shape) } else { 0 },
-        traffic_ratio: ratio,
+        traffic_ratio: Some(ratio),
+        work_ratio: 1.0,
         buffers: change(|sheet| sheet.buffers),
         blocks_per_sm: change(|sheet| sheet.occupancy.blocks_per_sm),
         warps_per_sm: change(|sheet| sheet.occupancy.warps_per_sm),

@@ -2,13 +2,14 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::canvas::{Anchor, Area, Canvas, Type};
 use super::frame::{Frame, MARGIN};
 use super::text::{self, Kib, SIZE, SMALL};
 use super::{Bar, look};
 use crate::layout::Component;
-use crate::worksheet::Worksheet;
+use crate::worksheet::{Subject, Worksheet};
 use look::Look;
 
 const HEIGHT: f64 = 28.0;
@@ -52,7 +53,7 @@ pub fn draw_own_limit(canvas: &mut Canvas, x: f64, bar: Area, limit_bytes: u64) 
 }
 
 /// Whether a worksheet fits, in one line: `181248 B of 101376 B: over by 79872 B`.
-pub fn verdict(sheet: &Worksheet) -> String {
+pub fn verdict<T: ?Sized>(sheet: &Worksheet<T>) -> String {
     let limit = match sheet.margin_bytes {
         0 => format!("{} B", sheet.limit_bytes),
         margin => format!("{} B less {margin} B", sheet.limit_bytes),
@@ -60,7 +61,7 @@ pub fn verdict(sheet: &Worksheet) -> String {
     format!("{} B of {limit}: {}", sheet.total_bytes, short_verdict(sheet))
 }
 
-fn short_verdict(sheet: &Worksheet) -> String {
+fn short_verdict<T: ?Sized>(sheet: &Worksheet<T>) -> String {
     if sheet.fits {
         format!("fits, {} B left", sheet.left_bytes)
     } else {
@@ -116,24 +117,12 @@ pub fn draw_badge(canvas: &mut Canvas, (x, y): (f64, f64), index: usize) {
     canvas.write((x, y + 4.0), ty, &(index + 1).to_string());
 }
 
-fn details(sheet: &Worksheet) -> String {
-    let template = &sheet.template;
-    let buffers = match sheet.buffers {
-        1 => "1 buffer".to_string(),
-        buffers => format!("{buffers} buffers"),
-    };
-    format!(
-        "{} · {} {} · {buffers} · {} · accumulators in {}",
-        sheet.arch,
-        template.ty,
-        template.tile,
-        template.path.name(),
-        template.accumulator
-    )
+fn details(sheet: &Worksheet<dyn Subject>) -> String {
+    format!("{} · {}", sheet.arch, sheet.template.caption())
 }
 
 /// What there is, and of it the margin that the user wants.
-fn draw_free(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet, usable: u64, area: Area) {
+fn draw_free(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet<dyn Subject>, usable: u64, area: Area) {
     let reserve = frame.reserve(sheet.reserved_bytes, area);
     canvas.titled_rect(
         "tw-reserve",
@@ -157,9 +146,10 @@ fn draw_free(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet, usable: u64,
 }
 
 /// Draws what is taken. Returns the names, which go over everything else.
-fn draw_parts(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet, usable: u64, area: Area) -> Canvas {
+fn draw_parts(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet<dyn Subject>, usable: u64, area: Area) -> Canvas {
     let mut begin = 0;
-    let mut operands = None;
+    // Where parts are in memory, and where they are drawn: padding is drawn last.
+    let mut drawn: Vec<(u64, u64)> = Vec::new();
     // A bar that goes on beyond the scale says so at its end.
     let going_on = frame
         .is_beyond(sheet.total_bytes)
@@ -171,10 +161,7 @@ fn draw_parts(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet, usable: u64
     let mut texts = Canvas::default();
     let mut strips = Canvas::default();
     for component in &sheet.components {
-        let (look, fill) = frame.parts.look(component.name);
-        if component.per_stage.is_some() {
-            operands.get_or_insert(begin);
-        }
+        let (look, fill) = frame.parts.look(&component.name);
         let end = begin + component.bytes;
         let part = frame.stretch(begin, end, area);
         if component.bytes > 0 {
@@ -183,7 +170,7 @@ fn draw_parts(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet, usable: u64
                 part,
                 format_args!(
                     "data-name=\"{}\" data-bytes=\"{}\" fill=\"{fill}\" stroke=\"#ffffff\" stroke-width=\"0.7\"",
-                    text::Escaped(component.name),
+                    text::Escaped(&component.name),
                     component.bytes
                 ),
                 &explain(component),
@@ -194,7 +181,8 @@ fn draw_parts(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet, usable: u64
             write_on(&mut texts, component, look, pieces, last);
         }
         if component.overlaid_bytes > 0 {
-            let over = operands.unwrap_or(0);
+            let below = drawn.iter().rev().find(|(offset, _)| *offset <= component.offset);
+            let over = below.map_or(0, |(offset, begin)| begin + (component.offset - offset));
             let strip = Area {
                 y: area.y + area.height - STRIP,
                 height: STRIP,
@@ -205,15 +193,13 @@ fn draw_parts(canvas: &mut Canvas, frame: &Frame, sheet: &Worksheet, usable: u64
                 strip,
                 format_args!(
                     "data-name=\"{}\" data-bytes=\"{}\" fill=\"{fill}\" stroke=\"#1f2328\" stroke-width=\"1\"",
-                    text::Escaped(component.name),
+                    text::Escaped(&component.name),
                     component.overlaid_bytes
                 ),
-                &format!(
-                    "{}: {} B over the operands' buffers",
-                    component.name, component.overlaid_bytes
-                ),
+                &format!("{}: {} B over other parts", component.name, component.overlaid_bytes),
             );
         }
+        drawn.push((component.offset, begin));
         begin = end;
     }
     canvas.append(&strips);
@@ -315,7 +301,7 @@ fn write_break(canvas: &mut Canvas, words: &str, last: f64, area: Area) {
 /// `operand A: 16384 B = 4 × 4096 B`.
 fn explain(component: &Component) -> String {
     match component.per_stage {
-        Some(stage) if stage > 0 => format!(
+        Some(stage) if stage > 0 && component.overlaid_bytes == 0 => format!(
             "{}: {} B = {} × {stage} B",
             component.name,
             component.bytes,

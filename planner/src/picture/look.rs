@@ -1,5 +1,6 @@
 //! Colours and patterns.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -88,11 +89,17 @@ static LOOKS: [Look; 11] = [
     look("alignment padding", "pad", "#eceff2", "#8c959f", Motif::Zigzag),
 ];
 
-/// For parts that the table does not know, one after the other.
-static OTHERS: [Look; 3] = [
+/// For parts that the table does not know, one after the other: named buffers among them.
+static OTHERS: [Look; 9] = [
     look("", "", "#b2e4e0", "#1b7f79", Motif::Rising),
     look("", "", "#e3d3bf", "#7d5a30", Motif::Dots),
     look("", "", "#cdd9a3", "#5e7313", Motif::Vertical),
+    look("", "", "#9ecbff", "#3b82d0", Motif::Falling),
+    look("", "", "#ffc680", "#c46f00", Motif::Grid),
+    look("", "", "#d2bff0", "#7a4fc4", Motif::Rings),
+    look("", "", "#f6b8cf", "#b5386b", Motif::Horizontal),
+    look("", "", "#a6dba0", "#3f8f46", Motif::Crossed),
+    look("", "", "#f2e07a", "#8f7a00", Motif::Zigzag),
 ];
 
 /// The pattern for the system's own part.
@@ -105,11 +112,11 @@ pub const FREE: &str = "fill=\"#f6f8fa\" stroke=\"#8c959f\" stroke-width=\"1\"";
 pub const TOO_MUCH: &str = "url(#tw-too-much)";
 
 /// The parts of all bars in their order, each with its look.
-pub struct Parts(Vec<(&'static str, usize)>);
+pub struct Parts(Vec<(Cow<'static, str>, usize)>);
 
 impl Parts {
     pub fn new(bars: &[Bar<'_>]) -> Self {
-        let mut parts: Vec<(&str, usize)> = Vec::new();
+        let mut parts: Vec<(Cow<'static, str>, usize)> = Vec::new();
         let mut unknown = 0;
         for bar in bars {
             let mut after = 0;
@@ -122,7 +129,7 @@ impl Parts {
                         unknown += 1;
                         LOOKS.len() + (unknown - 1) % OTHERS.len()
                     });
-                    parts.insert(at, (component.name, look));
+                    parts.insert(at, (component.name.clone(), look));
                 }
                 after = at + 1;
             }
@@ -131,8 +138,8 @@ impl Parts {
     }
 
     /// Every part and its [`fill`].
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, String)> {
-        self.0.iter().map(|(name, look)| (*name, fill(*look)))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, String)> {
+        self.0.iter().map(|(name, look)| (&**name, fill(*look)))
     }
 
     /// How a part looks, and its [`fill`].

@@ -8,7 +8,7 @@ use super::canvas::{Anchor, Area, Canvas, Type};
 use super::frame::{Frame, MARGIN};
 use super::text::{self, SIZE, SMALL};
 use super::{Bar, bars, look};
-use crate::worksheet::Worksheet;
+use crate::worksheet::{Subject, Worksheet};
 
 const ROW: f64 = 19.0;
 const SWATCH: f64 = 26.0;
@@ -45,7 +45,7 @@ fn column(bars: &[Bar<'_>]) -> f64 {
 struct Sum {
     name: &'static str,
     sign: Sign,
-    number: fn(&Worksheet) -> Option<u64>,
+    number: fn(&Worksheet<dyn Subject>) -> Option<u64>,
     look: fn(Type) -> Type,
 }
 
@@ -195,7 +195,7 @@ fn write_name(canvas: &mut Canvas, base: f64, name: &str, ty: Type) {
     canvas.write((MARGIN + SWATCH + GAP, base), ty, &name);
 }
 
-fn write_part(canvas: &mut Canvas, columns: &Columns, sheet: &Worksheet, name: &str, at: (f64, f64)) {
+fn write_part(canvas: &mut Canvas, columns: &Columns, sheet: &Worksheet<dyn Subject>, name: &str, at: (f64, f64)) {
     let Some(component) = sheet.component(name) else {
         return write_number(canvas, INK, None, at);
     };
@@ -204,7 +204,7 @@ fn write_part(canvas: &mut Canvas, columns: &Columns, sheet: &Worksheet, name: &
         return;
     }
     let note: Option<String> = match (component.per_stage, component.overlaid_bytes) {
-        (Some(stage), _) if stage > 0 => Some(format!("{} × {stage} =", component.bytes / stage)),
+        (Some(stage), 0) if stage > 0 => Some(format!("{} × {stage} =", component.bytes / stage)),
         (_, overlaid) if overlaid > 0 => Some(format!("{overlaid} over")),
         _ => None,
     };

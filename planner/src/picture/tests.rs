@@ -132,7 +132,7 @@ fn every_part_is_drawn_in_proportion() {
             let drawn = sheet.components.iter().filter(|component| component.bytes > 0);
             for component in drawn {
                 let part = parts.next().expect("a part for every component");
-                assert_eq!(part.attribute("data-name"), Some(component.name));
+                assert_eq!(part.attribute("data-name"), Some(&*component.name));
                 assert_eq!(bytes(part), component.bytes);
                 near(number(part, "x"), x(begin));
                 begin += component.bytes;
@@ -163,7 +163,7 @@ fn the_table_has_every_part_and_every_number() {
             .collect();
         for Bar { sheet, .. } in bars {
             for component in &sheet.components {
-                assert!(texts.contains(&component.name), "{}", component.name);
+                assert!(texts.contains(&&*component.name), "{}", component.name);
                 assert!(texts.contains(&&*format!("{}", component.bytes)));
             }
             for number in [

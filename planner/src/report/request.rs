@@ -1,6 +1,7 @@
 //! The question to the planner.
 
 use alloc::string::{String, ToString};
+use core::str::FromStr;
 
 use cuda_arch::Architecture;
 use serde::{Deserialize, Serialize};
@@ -11,12 +12,45 @@ use crate::path::Path;
 use crate::select::Policy;
 use crate::template::{Accumulator, Epilogue, Template, TileShape, Widening};
 
+/// The templates that have a name. Without one, a matrix product is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TemplateName {
+    /// FlashAttention forward ([`Attention`](crate::Attention)): the tile is queries x keys x head dimension.
+    FlashAttention,
+    /// A grouped product, such as that of a mixture of experts: [`Template::groups`].
+    GroupedMoe,
+}
+
+impl TemplateName {
+    /// Every name.
+    pub const ALL: [TemplateName; 2] = [TemplateName::FlashAttention, TemplateName::GroupedMoe];
+
+    /// The name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TemplateName::FlashAttention => "flash-attention",
+            TemplateName::GroupedMoe => "grouped-moe",
+        }
+    }
+}
+
+impl FromStr for TemplateName {
+    type Err = &'static str;
+
+    /// Reads a [`TemplateName::name`].
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let template = TemplateName::ALL.into_iter().find(|template| template.name() == name);
+        template.ok_or("unknown template; known: flash-attention, grouped-moe")
+    }
+}
+
 /// What is asked. Without a tile the planner selects one, for which it needs the shape; everything else that is left
 /// open is as usual for the path ([`Template::on_path`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// The architecture, such as `sm_120`.
+    /// The architecture, such as `sm_120`. Where it is empty, that of the GPU.
     pub arch: String,
     /// The GPU whose speed is assumed, by name; else the first of the architecture.
     #[serde(rename = "product")]
@@ -61,6 +95,18 @@ pub struct Request {
     pub cluster: Option<(u32, u32)>,
     /// Registers of a thread, where a compiler has said so.
     pub registers_per_thread: Option<u32>,
+    /// A template of more than one product, or of a grouped one; else a matrix product is meant, or the buffers.
+    pub template: Option<TemplateName>,
+    /// The buffers of a kernel of which nothing else is known, one a line, as `docs/planner.md` has it.
+    pub buffers: String,
+    /// Threads of a CTA, for named buffers; 128 where nothing is said.
+    pub threads: Option<u32>,
+    /// For FlashAttention: where Q is during the main loop.
+    pub queries: Option<Accumulator>,
+    /// For FlashAttention: passes over the keys.
+    pub passes: Option<u32>,
+    /// For a grouped product: the groups whose ends are in shared memory.
+    pub groups: Option<u32>,
     /// Bytes that are to be left free.
     pub margin_bytes: u64,
     /// Whether the answer lists every move tried from the start, and not only those that are made.
@@ -93,6 +139,12 @@ impl Default for Request {
             split_k: None,
             cluster: None,
             registers_per_thread: None,
+            template: None,
+            buffers: String::new(),
+            threads: None,
+            queries: None,
+            passes: None,
+            groups: None,
             margin_bytes: 0,
             explain: false,
         }
@@ -117,8 +169,15 @@ impl Request {
             split_k: self.split_k.unwrap_or(usual.split_k),
             cluster: self.cluster.unwrap_or(usual.cluster),
             registers_per_thread: self.registers_per_thread.or(usual.registers_per_thread),
+            groups: self.groups.unwrap_or(usual.groups),
             ..usual
         }
+    }
+
+    /// Whether the answer is about the buffers of a kernel: [`kernel_report`](crate::kernel_report) has it, else
+    /// [`report`](crate::report()).
+    pub fn is_of_kernel(&self) -> bool {
+        self.template == Some(TemplateName::FlashAttention) || !self.buffers.trim().is_empty()
     }
 
     /// What is asked of the templates where one is selected.

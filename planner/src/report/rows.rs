@@ -1,13 +1,13 @@
 //! The parts of an answer, flat: worksheets and candidates.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
-use arrayvec::ArrayVec;
 use serde::Serialize;
 
 use crate::estimate::Bound;
 use crate::frontend::Frontend;
-use crate::layout::{Component, MAX_COMPONENTS};
+use crate::layout::Component;
 use crate::occupancy::{Limiter, Occupancy};
 use crate::path::Path;
 use crate::registers::Registers;
@@ -36,7 +36,7 @@ pub struct Sheet {
     /// Bytes to spare.
     pub left_bytes: u64,
     /// The lines, which add up to the total.
-    pub components: ArrayVec<Component, MAX_COMPONENTS>,
+    pub components: Vec<Component>,
     /// The tile.
     pub tile: TileShape,
     /// Stages in the frontend's meaning.

@@ -7,7 +7,7 @@ rule!(
     /// The largest extent that the planner computes with.
     EXTENT,
     "extent",
-    "tile extents and parts of K are at most 65536, stages at most 1024, warps and accumulators too, scratch at most 1 \
+    "tile extents, parts of K and groups are at most 65536, stages at most 1024, warps and accumulators too, scratch at most 1 \
      MiB a warp",
     "the planner; no SM holds more"
 );
@@ -65,6 +65,7 @@ pub(crate) fn check(template: &Template) -> Result<(), Violation> {
     }
     for (what, got, most) in [
         ("producer warps", template.producer_warps, 1024),
+        ("groups", template.groups, 1 << 16),
         ("row padding of A", template.row_padding[0], 1 << 16),
         ("row padding of B", template.row_padding[1], 1 << 16),
         ("scratch bytes per warp", template.scratch_per_warp_bytes, MIB),

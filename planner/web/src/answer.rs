@@ -1,5 +1,6 @@
 //! A question of the page and its answer.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -7,7 +8,9 @@ use alloc::vec::Vec;
 use cuda_arch::Architecture;
 use serde::{Deserialize, Serialize};
 use tilewright_plan::picture::{self, Bar};
-use tilewright_plan::{Path, Refusal, Report, Request, Worksheet, as_usual, report};
+use tilewright_plan::{
+    Kernel, KernelReport, Path, Refusal, Report, Request, Subject, Worksheet, as_usual, kernel_report, report,
+};
 
 use crate::problem::{Problem, problem};
 use crate::requests;
@@ -34,7 +37,7 @@ struct Question {
 #[derive(Default, Serialize)]
 struct Answer {
     /// The planner's report.
-    report: Option<Report>,
+    report: Option<AnyReport>,
     /// Why there is none.
     error: Option<Problem>,
     /// The picture.
@@ -57,6 +60,14 @@ struct Answer {
     paths: Vec<&'static str>,
     /// The command that gives the same answer.
     command: String,
+}
+
+/// A report about a matrix product, or about a kernel of buffers.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyReport {
+    Product(Box<Report>),
+    Kernel(Box<KernelReport>),
 }
 
 #[derive(Serialize)]
@@ -85,17 +96,34 @@ fn answer_to(question: &Question) -> Answer {
     let arch = cuda_arch::find(&request.arch).ok();
     let paths = arch.map_or(Vec::new(), |arch| paths(arch, request));
     let command = tilewright_plan::command(request);
-    let (report, arch) = match (report(request), arch) {
-        (Ok(report), Some(arch)) => (report, arch),
-        (refused, _) => {
-            let refusal = refused.err().unwrap_or(Refusal::Incomplete("no such architecture"));
-            return Answer {
-                error: Some(problem(request, &refusal)),
+    let refused = |refusal: Refusal| Answer {
+        error: Some(problem(request, &refusal)),
+        paths: paths.clone(),
+        command: command.clone(),
+        ..Answer::default()
+    };
+    let Some(arch) = arch else {
+        // It says which architectures there are.
+        return refused(
+            report(request)
+                .err()
+                .unwrap_or(Refusal::Incomplete("no such architecture")),
+        );
+    };
+    if request.is_of_kernel() {
+        let answered = kernel_report(request).map(|report| answer_of_kernel(question, report, arch));
+        return match answered {
+            Ok(answer) => Answer {
                 paths,
                 command,
-                ..Answer::default()
-            };
-        }
+                ..answer
+            },
+            Err(refusal) => refused(refusal),
+        };
+    }
+    let report = match report(request) {
+        Ok(report) => report,
+        Err(refusal) => return refused(refusal),
     };
     let chosen = Request {
         gpu: Some(report.gpu.clone()),
@@ -104,10 +132,10 @@ fn answer_to(question: &Question) -> Answer {
     let (compared, others) = compare(question, &chosen, arch);
     let after = report.worksheet_after_moves.as_ref();
     Answer {
-        svg: draw(&report, &compared, question.width),
+        svg: draw(report.bars(), &compared, question.width),
         verdict: picture::verdict(&report.worksheet),
         facts: words::facts(&report),
-        resources: words::resources(&report.worksheet.occupancy, &report.worksheet.template, arch),
+        resources: words::resources(&report.worksheet.occupancy, report.worksheet.template.threads(), arch),
         after_moves: after.map(|sheet| requests::after_moves(request, &report.worksheet, sheet)),
         candidates: report
             .ranked()
@@ -118,7 +146,7 @@ fn answer_to(question: &Question) -> Answer {
         others,
         paths,
         command,
-        report: Some(report),
+        report: Some(AnyReport::Product(Box::new(report))),
         error: None,
     }
 }
@@ -156,8 +184,58 @@ fn compare(question: &Question, chosen: &Request, own: &Architecture) -> (Vec<(S
     (sheets, others)
 }
 
-fn draw(report: &Report, compared: &[(String, Worksheet)], width: Option<u32>) -> String {
-    let mut bars = report.bars();
+/// The answer about a kernel of buffers, without its command.
+fn answer_of_kernel(question: &Question, report: KernelReport, arch: &Architecture) -> Answer {
+    let request = &question.request;
+    let (compared, others) = compare_kernel(question, &report, arch);
+    let sheet = &report.worksheet;
+    Answer {
+        svg: draw(report.bars(), &compared, question.width),
+        verdict: picture::verdict(sheet),
+        facts: words::kernel_facts(&report),
+        resources: words::resources(&sheet.occupancy, sheet.template.threads(), arch),
+        after_moves: report.after_moves.as_ref().map(|sheet| sheet.template.request(request)),
+        chosen: Some(Request {
+            gpu: Some(report.gpu.clone()),
+            ..sheet.template.request(request)
+        }),
+        others,
+        report: Some(AnyReport::Kernel(Box::new(report))),
+        ..Answer::default()
+    }
+}
+
+/// The same buffers or template on other architectures.
+fn compare_kernel(
+    question: &Question,
+    report: &KernelReport,
+    own: &Architecture,
+) -> (Vec<(String, Worksheet<Kernel>)>, Vec<Other>) {
+    let mut sheets = Vec::new();
+    let mut others = Vec::new();
+    for arch in question.compare.iter().filter(|arch| *arch != own.name) {
+        let asked = Request {
+            arch: arch.clone(),
+            gpu: None,
+            stages: Some(report.worksheet.template.stages()),
+            ..question.request.clone()
+        };
+        match kernel_report(&asked) {
+            Ok(report) => sheets.push((format!("the same on {arch}"), report.worksheet)),
+            Err(refusal) => others.push(Other {
+                arch: arch.clone(),
+                says: refusal.to_string(),
+            }),
+        }
+    }
+    (sheets, others)
+}
+
+fn draw<'a, T: Subject + 'static>(
+    mut bars: Vec<Bar<'a>>,
+    compared: &'a [(String, Worksheet<T>)],
+    width: Option<u32>,
+) -> String {
     bars.extend(compared.iter().map(|(label, sheet)| Bar { label, sheet }));
     picture::svg_of_width(&bars, width.unwrap_or(picture::USUAL_WIDTH))
 }

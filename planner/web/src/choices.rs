@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use cuda_arch::ARCHITECTURES;
 use serde::Serialize;
-use tilewright_plan::{Accumulator, Frontend, GemmType, GpuModel, Path, Request, Widening};
+use tilewright_plan::{Accumulator, Frontend, GemmType, GpuModel, Path, Request, TemplateName, Widening};
 
 /// A value and what the page calls it.
 type Choice = (&'static str, String);
@@ -23,6 +23,8 @@ struct Choices {
 
 #[derive(Serialize)]
 struct Lists {
+    template: Vec<Choice>,
+    queries: Vec<Choice>,
     arch: Vec<Choice>,
     dtype: Vec<Choice>,
     path: Vec<Choice>,
@@ -37,6 +39,11 @@ struct Lists {
 /// value leaves the choice to the planner.
 pub fn choices() -> String {
     let lists = Lists {
+        template: [("", "one matrix product, or buffers".into())]
+            .into_iter()
+            .chain(TemplateName::ALL.map(|template| named(template.name())))
+            .collect(),
+        queries: or_open([Accumulator::Registers, Accumulator::SharedMemory].map(Accumulator::name)),
         arch: ARCHITECTURES
             .iter()
             .map(|arch| {

@@ -43,7 +43,7 @@ impl Problem {
 }
 
 /// What rules call a number, and the field of the page that it is in.
-static FIELDS: [(&str, &str); 20] = [
+static FIELDS: [(&str, &str); 21] = [
     ("m", "m"),
     ("n", "n"),
     ("k", "k"),
@@ -58,6 +58,7 @@ static FIELDS: [(&str, &str); 20] = [
     ("split k", "split_k"),
     ("scratch bytes per warp", "scratch_per_warp_bytes"),
     ("static bytes", "static_bytes"),
+    ("groups", "groups"),
     ("margin of bytes", "margin_bytes"),
     ("epilogue m", "epilogue.m"),
     ("epilogue n", "epilogue.n"),
@@ -81,6 +82,8 @@ pub fn problem(request: &Request, refusal: &Refusal) -> Problem {
         Refusal::Violation(violation) => of_rule(request, violation),
         Refusal::UnknownArchitecture(_) => plain("architecture", Some("arch")),
         Refusal::UnknownGpu(_) => plain("GPU", Some("product")),
+        Refusal::Buffer { .. } => plain("buffers", Some("buffers")),
+        Refusal::Kernel(_) => plain("the kernel", None),
         Refusal::Incomplete(_) => plain("more is needed", None),
         _ => plain("nothing fits", None),
     }

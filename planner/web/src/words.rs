@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use cuda_arch::Architecture;
 use serde::Serialize;
-use tilewright_plan::{Limiter, Occupancy, Report, TENSOR_MEMORY_COLUMNS, Template};
+use tilewright_plan::{Kernel, KernelReport, Limiter, Occupancy, Report, TENSOR_MEMORY_COLUMNS};
 
 /// A number that matters.
 #[derive(Serialize)]
@@ -91,8 +91,43 @@ pub fn facts(report: &Report) -> Vec<Fact> {
     facts
 }
 
+/// What matters of a kernel of buffers besides whether it fits.
+pub fn kernel_facts(report: &KernelReport) -> Vec<Fact> {
+    let sheet = &report.worksheet;
+    let (registers, occupancy) = (&sheet.registers, &sheet.occupancy);
+    let mut facts: Vec<Fact> = sheet
+        .template
+        .facts()
+        .into_iter()
+        .map(|(name, value)| Fact {
+            name,
+            value,
+            note: String::new(),
+        })
+        .collect();
+    facts.push(Fact {
+        name: "CTAs of an SM",
+        value: occupancy.blocks_per_sm.to_string(),
+        note: format!("limited by {}", occupancy.limiter.name()),
+    });
+    let (value, note) = match &sheet.template {
+        Kernel::Buffers(_) if !registers.known => ("not given".into(), "not counted".into()),
+        Kernel::Buffers(_) => (registers.math.to_string(), String::new()),
+        Kernel::FlashAttention(attention) => (
+            format!("{}{}", if registers.known { "" } else { "about " }, registers.math),
+            attention.holdings(),
+        ),
+    };
+    facts.push(Fact {
+        name: "Registers of a thread",
+        value,
+        note,
+    });
+    facts
+}
+
 /// Every resource that counts, with the CTAs that it allows.
-pub fn resources(occupancy: &Occupancy, template: &Template, arch: &Architecture) -> Vec<Resource> {
+pub fn resources(occupancy: &Occupancy, threads: u32, arch: &Architecture) -> Vec<Resource> {
     let limiting: Vec<Limiter> = occupancy.limiters().collect();
     occupancy
         .limits()
@@ -101,21 +136,17 @@ pub fn resources(occupancy: &Occupancy, template: &Template, arch: &Architecture
         .map(|(limiter, blocks)| Resource {
             name: limiter.name(),
             blocks,
-            taken: taken(limiter, occupancy, template, arch),
+            taken: taken(limiter, occupancy, threads, arch),
             limits: limiting.contains(&limiter),
         })
         .collect()
 }
 
-fn taken(limiter: Limiter, occupancy: &Occupancy, template: &Template, arch: &Architecture) -> String {
+fn taken(limiter: Limiter, occupancy: &Occupancy, threads: u32, arch: &Architecture) -> String {
     match limiter {
         Limiter::SharedMemory => format!("{} of {} B", occupancy.allocated_bytes, arch.smem_per_sm),
         Limiter::Registers => format!("{} of {}", occupancy.allocated_registers, arch.registers_per_sm),
-        Limiter::Warps => format!(
-            "{} of {}",
-            template.threads().div_ceil(arch.warp_size),
-            arch.warps_per_sm
-        ),
+        Limiter::Warps => format!("{} of {}", threads.div_ceil(arch.warp_size), arch.warps_per_sm),
         Limiter::Blocks => format!("1 of {}", arch.blocks_per_sm),
         Limiter::Barriers => format!("1 of {}", arch.block_barriers_per_sm),
         Limiter::VirtualResources => "0".to_string(),
