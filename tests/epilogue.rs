@@ -13,6 +13,7 @@ use tilewright::{
     Activation, Backend, DType, Element, Epilogue, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
     OutputOf, Transpose, Verify, gemm,
 };
+use tilewright_contract::Alignment;
 
 const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
 
@@ -32,10 +33,16 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
 /// B lies transposed: then C may have any number of columns.
 const LAYOUT: [Transpose; 2] = [Transpose::No, Transpose::Yes];
 
+/// Whether it is a kernel of this layout that loads vectors.
+fn is_of_mma_sync<T: Element<Accumulator = f32>>(kernel: &Kernel, transpose: [Transpose; 2]) -> bool {
+    kernel.family == Family::MMA_SYNC
+        && kernel.alignment != Alignment::NONE
+        && kernel.dtype == T::DTYPE
+        && kernel.transposes() == transpose
+}
+
 fn of_mma_sync<T: Element<Accumulator = f32>>() -> &'static Kernel {
-    let is_it = |kernel: &&Kernel| {
-        kernel.family == Family::MMA_SYNC && kernel.dtype == T::DTYPE && kernel.transposes() == LAYOUT
-    };
+    let is_it = |kernel: &&Kernel| is_of_mma_sync::<T>(kernel, LAYOUT);
     KERNELS.iter().find(is_it).expect("in the table")
 }
 
@@ -169,7 +176,7 @@ fn operands_that_are_copied_first() {
         let options = Options {
             backend: Backend::Sim,
             policy: Policy {
-                family: Some(Family::MMA_SYNC),
+                kernel: KERNELS.iter().find(|kernel| is_of_mma_sync::<bf16>(kernel, transpose)),
                 ..Policy::default()
             },
             verify: Verify::Full,

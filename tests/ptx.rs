@@ -138,8 +138,8 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
         assert!(has("ld.shared.") == tiled || by_ldmatrix, "{case}");
         // With split-K, CTAs synchronize through counters.
         assert_eq!(has("bar"), tiled || kernel.split_k.is_some(), "{case}");
-        // The pipelined ones fill shared memory without registers.
-        assert_eq!(has("cp.async."), pipelined, "{case}");
+        // The pipelined ones fill shared memory without registers. Others may share an epilogue that waits for loads.
+        assert_eq!(has("cp.async.ca.") || has("cp.async.cg."), pipelined, "{case}");
         let stores = opcodes(text).filter(|opcode| opcode.starts_with("st.shared."));
         // Kernels with an epilogue write C to shared memory.
         let stores_none = !tiled || pipelined && !kernel.supports.epilogue;
@@ -162,6 +162,23 @@ fn copies_are_as_wide_as_the_contract_says() {
         );
         assert_eq!(has("cp.async.ca.shared.global"), vectors.contains(&1), "{case}");
     }
+}
+
+#[test]
+fn single_elements_of_16_bits_are_loaded_by_predicate_and_stored_in_vectors() {
+    let single = |kernel: &Kernel| kernel.mma == MmaPath::MmaSync && kernel.loads == Loads::Threads;
+    let mut kernels = 0;
+    for (level, kernel, text) in entries().filter(|(_, kernel, _)| single(kernel)) {
+        let case = format!("{} {}", level.arch, kernel.symbol);
+        let predicated = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with("@p ld.global.b16"));
+        // Of A and B 32 elements each a thread and k-tile: of the first two, and of the loop.
+        assert_eq!(predicated.count(), 3 * 64, "{case}");
+        assert!(opcodes(text).any(|opcode| opcode == "st.shared.v4.b32"), "{case}");
+        kernels += 1;
+    }
+    assert!(kernels >= 8, "{kernels}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use serde::Serialize;
-use shapes::{CALIBRATION, layouts};
+use shapes::{CALIBRATION, FEW_TOKENS, layouts};
 use tilewright::dispatch::{Speeds, plan};
 use tilewright::launch::Gpu;
 use tilewright::{DType, GemmShape, Precision, Transpose};
@@ -128,7 +128,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let random = random.map(|(shape, number)| (shape, layout(number)));
         let listed = CALIBRATION.iter().zip(0..);
         let listed = listed.flat_map(|(&(m, n, k), number)| layouts(number).map(|layout| ([m, n, k], layout)));
-        let rows = rows(&session, listed.chain(random), arguments.dtype)?;
+        let of_tokens = FEW_TOKENS.map(|(m, n, k)| ([m, n, k], [Transpose::No, Transpose::Yes]));
+        let rows = rows(&session, listed.chain(of_tokens).chain(random), arguments.dtype)?;
         let results = results(&session, &arguments, TRAINING_SEED, rows, |row| &row.candidates);
         std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
         return write_speeds(&arguments, &results.rows, &results.digests, &session.machine, &speeds);

@@ -56,6 +56,21 @@ pub const CALIBRATION: [(usize, usize, usize); 49] = [
     (2049, 2047, 2045),
 ];
 
+/// Layers of a transformer for few tokens, NT as their weights lie: a large B is read once, which random shapes rarely
+/// have.
+pub const FEW_TOKENS: [(usize, usize, usize); 10] = [
+    (8, 15360, 5120),
+    (12, 5120, 5120),
+    (20, 13824, 5120),
+    (32, 5120, 13824),
+    (40, 15360, 5120),
+    (64, 13824, 5120),
+    (96, 8192, 8192),
+    (128, 5120, 13824),
+    (192, 13824, 5120),
+    (384, 15360, 5120),
+];
+
 /// How A and B of a listed shape lie: as they are named and in one of the other layouts, by turns. Kernels of these have
 /// coefficients of their own, since single elements along M or N are loaded more slowly than along K.
 pub fn layouts(number: usize) -> [[Transpose; 2]; 2] {

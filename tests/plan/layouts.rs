@@ -1,8 +1,8 @@
 //! Transposed operands, leading dimensions, and operands that are padded.
 
 use tilewright::dispatch::{PlanError, Policy, plan};
-use tilewright::{DType, Family, GemmShape, Operand, Transpose};
-use tilewright_contract::padded_ld;
+use tilewright::{DType, Family, GemmShape, KERNELS, Kernel, Operand, Transpose};
+use tilewright_contract::{MmaPath, padded_ld};
 
 use super::{ARCHITECTURES, LAYOUTS, h200, hopper, profile};
 
@@ -63,6 +63,38 @@ fn rows_at_odd_elements_are_copied_in_every_layout() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn rows_at_odd_elements_are_offered_to_kernels_of_single_elements_too() {
+    for (dtype, transpose) in [DType::F16, DType::Bf16]
+        .into_iter()
+        .flat_map(|dtype| LAYOUTS.map(|layout| (dtype, layout)))
+    {
+        let shape = GemmShape::packed_transposed(53, 27, 23, transpose).expect("valid");
+        let direct = |kernel: &&Kernel| {
+            kernel.mma == MmaPath::MmaSync && kernel.dtype == dtype && kernel.accepts(&shape) && !kernel.supports.groups
+        };
+        let kernels: Vec<_> = KERNELS.iter().filter(direct).collect();
+        let [kernel] = kernels[..] else {
+            panic!("{dtype} {transpose:?}: {kernels:?}")
+        };
+        let planned = plan(&shape, dtype, &h200(), &Policy::default()).expect("fits");
+        let fits = |family: Family, tile: &str| {
+            let name = format!("{family} with {tile}");
+            planned.reasons().iter().any(|reason| reason.starts_with(&name))
+        };
+        assert!(fits(Family::MMA_SYNC, "tile 64 x 64"), "{:?}", planned.reasons());
+        assert!(fits(Family::MMA_SYNC, "tile 128 x 128"), "{:?}", planned.reasons());
+
+        let policy = Policy {
+            kernel: Some(kernel),
+            ..Policy::default()
+        };
+        let planned = plan(&shape, dtype, &h200(), &policy).expect("fits");
+        assert_eq!(planned.kernel(), kernel);
+        assert_eq!((planned.copies(), planned.taken()), ([None, None], shape));
     }
 }
 

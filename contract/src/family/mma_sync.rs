@@ -125,8 +125,8 @@ impl TensorTile {
     }
 }
 
-/// Tiles with warp tiles of 64 x 64: 128 accumulators per lane, as many as 255 registers hold with the fragments of two
-/// k-blocks.
+/// Tiles with warp tiles of 64 x 64, but for a small one: 128 accumulators per lane, as many as 255 registers hold with
+/// the fragments of two k-blocks.
 pub mod tensor_tiles {
     use super::TensorTile;
 
@@ -151,6 +151,21 @@ pub mod tensor_tiles {
     }
     .checked();
 
+    /// For small products whose rows begin anywhere, loaded in single elements: 32 KiB, 4 warps of 32 x 32. A lane
+    /// holds 32 accumulators beside the 64 elements of a k-tile in flight, so that three CTAs are resident. In two
+    /// stages: registers are the third.
+    pub const T64X64: TensorTile = TensorTile {
+        m: 64,
+        n: 64,
+        k: 64,
+        warp_m: 32,
+        warp_n: 32,
+        stages: 2,
+        min_blocks: 3,
+        groups: false,
+    }
+    .checked();
+
     /// For groups of rows.
     pub const G128X128: TensorTile = TensorTile {
         groups: true,
@@ -159,39 +174,64 @@ pub mod tensor_tiles {
     .checked();
 }
 
-/// The kernels of this family: calls `$callback!` with rows `symbol: tile, element, major of A, of B;`.
+/// The kernels of this family: calls `$callback!` with rows `symbol: tile, element, major and elements of one load of
+/// A, of B;`.
 #[macro_export]
 macro_rules! mma_sync_kernels {
     ($($callback:tt)*) => {
         $($callback)*! {
-            mma_sync_nn_128x128_f16: T128X128, f16, KMajor, MnMajor;
-            mma_sync_nt_128x128_f16: T128X128, f16, KMajor, KMajor;
-            mma_sync_tn_128x128_f16: T128X128, f16, MnMajor, MnMajor;
-            mma_sync_tt_128x128_f16: T128X128, f16, MnMajor, KMajor;
-            mma_sync_nn_128x128_bf16: T128X128, bf16, KMajor, MnMajor;
-            mma_sync_nt_128x128_bf16: T128X128, bf16, KMajor, KMajor;
-            mma_sync_tn_128x128_bf16: T128X128, bf16, MnMajor, MnMajor;
-            mma_sync_tt_128x128_bf16: T128X128, bf16, MnMajor, KMajor;
-            mma_sync_nn_256x128_f16: T256X128, f16, KMajor, MnMajor;
-            mma_sync_nt_256x128_f16: T256X128, f16, KMajor, KMajor;
-            mma_sync_nn_256x128_bf16: T256X128, bf16, KMajor, MnMajor;
-            mma_sync_nt_256x128_bf16: T256X128, bf16, KMajor, KMajor;
-            mma_sync_groups_nn_128x128_f16: G128X128, f16, KMajor, MnMajor;
-            mma_sync_groups_nt_128x128_f16: G128X128, f16, KMajor, KMajor;
-            mma_sync_groups_nn_128x128_bf16: G128X128, bf16, KMajor, MnMajor;
-            mma_sync_groups_nt_128x128_bf16: G128X128, bf16, KMajor, KMajor;
+            mma_sync_nn_128x128_f16: T128X128, f16, KMajor 8, MnMajor 8;
+            mma_sync_nt_128x128_f16: T128X128, f16, KMajor 8, KMajor 8;
+            mma_sync_tn_128x128_f16: T128X128, f16, MnMajor 8, MnMajor 8;
+            mma_sync_tt_128x128_f16: T128X128, f16, MnMajor 8, KMajor 8;
+            mma_sync_nn_128x128_bf16: T128X128, bf16, KMajor 8, MnMajor 8;
+            mma_sync_nt_128x128_bf16: T128X128, bf16, KMajor 8, KMajor 8;
+            mma_sync_tn_128x128_bf16: T128X128, bf16, MnMajor 8, MnMajor 8;
+            mma_sync_tt_128x128_bf16: T128X128, bf16, MnMajor 8, KMajor 8;
+            mma_sync_nn_256x128_f16: T256X128, f16, KMajor 8, MnMajor 8;
+            mma_sync_nt_256x128_f16: T256X128, f16, KMajor 8, KMajor 8;
+            mma_sync_nn_256x128_bf16: T256X128, bf16, KMajor 8, MnMajor 8;
+            mma_sync_nt_256x128_bf16: T256X128, bf16, KMajor 8, KMajor 8;
+            mma_sync_groups_nn_128x128_f16: G128X128, f16, KMajor 8, MnMajor 8;
+            mma_sync_groups_nt_128x128_f16: G128X128, f16, KMajor 8, KMajor 8;
+            mma_sync_groups_nn_128x128_bf16: G128X128, bf16, KMajor 8, MnMajor 8;
+            mma_sync_groups_nt_128x128_bf16: G128X128, bf16, KMajor 8, KMajor 8;
+            mma_sync_nn1_64x64_f16: T64X64, f16, KMajor 1, MnMajor 1;
+            mma_sync_nt1_64x64_f16: T64X64, f16, KMajor 1, KMajor 1;
+            mma_sync_tn1_64x64_f16: T64X64, f16, MnMajor 1, MnMajor 1;
+            mma_sync_tt1_64x64_f16: T64X64, f16, MnMajor 1, KMajor 1;
+            mma_sync_nn1_64x64_bf16: T64X64, bf16, KMajor 1, MnMajor 1;
+            mma_sync_nt1_64x64_bf16: T64X64, bf16, KMajor 1, KMajor 1;
+            mma_sync_tn1_64x64_bf16: T64X64, bf16, MnMajor 1, MnMajor 1;
+            mma_sync_tt1_64x64_bf16: T64X64, bf16, MnMajor 1, KMajor 1;
         }
     };
 }
 
 macro_rules! rows {
-    ($($symbol:ident: $tile:ident, $element:ident, $a:ident, $b:ident;)*) => {
-        [$(kernel(stringify!($symbol), tensor_tiles::$tile, dtype!($element), [major!($a), major!($b)])),*]
+    ($($symbol:ident: $tile:ident, $element:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
+        [$(loading(
+            [$a_elems, $b_elems],
+            kernel(stringify!($symbol), tensor_tiles::$tile, dtype!($element), [major!($a), major!($b)]),
+        )),*]
     };
 }
 
 /// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 16] = crate::mma_sync_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 24] = crate::mma_sync_kernels!(rows);
+
+/// The kernel with loads of so many elements of A and of B: vectors of 8, or single elements through registers.
+const fn loading(elems: [u32; 2], kernel: Kernel) -> Kernel {
+    match elems {
+        [8, 8] => kernel,
+        [1, 1] => Kernel {
+            alignment: Alignment::NONE,
+            loads: Loads::Threads,
+            ..kernel
+        },
+        _ => panic!("vectors of both or of neither"),
+    }
+}
 
 const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [Major; 2]) -> Kernel {
     Kernel {

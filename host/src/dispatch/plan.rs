@@ -191,6 +191,14 @@ impl Plan {
         }
     }
 
+    /// Whether a launch on so many SMs gains from beginning while the grid before it ends (programmatic dependent
+    /// launch): where no SM has more than one of its CTAs. CTAs of other grids would fill the SMs that are free first,
+    /// several of them on one, which then takes longer than the launch gains.
+    pub(crate) fn gains_from_overlap(&self, sms: u32) -> bool {
+        let one_each = self.grid.blocks() <= u64::from(sms) || self.max_resident.is_none_or(|most| most <= sms);
+        self.kernel.supports.dependent_launch && one_each
+    }
+
     /// What is launched, for an estimate.
     pub fn work(&self) -> Work {
         Work {

@@ -288,6 +288,8 @@ impl Prepared {
                 }
             }
             let [x, y] = kernel.block;
+            let installed = self.kernels.profile().installed.as_ref();
+            let gains_from_overlap = plan.gains_from_overlap(installed.map_or(u32::MAX, |installed| installed.sms));
             let dynamic_bytes = plan.dynamic_bytes().get();
             let mut first = 0;
             loop {
@@ -306,7 +308,7 @@ impl Prepared {
                     *argument = std::ptr::from_ref(map).cast::<c_void>().cast_mut();
                 }
                 let extents = grid.extents(products);
-                match kernel.supports.dependent_launch && !(follows_a_memset && first == 0) {
+                match gains_from_overlap && !(follows_a_memset && first == 0) {
                     true => dependent::launch(stream, self.function, extents, [x, y, 1], dynamic_bytes, &arguments),
                     false => launch_kernel(stream, self.function, extents, [x, y, 1], dynamic_bytes, &mut arguments),
                 }?;

@@ -18,7 +18,7 @@ use half::f16;
 use product::{enqueue, operands, plan, prepare, stated};
 use tilewright::dispatch::Policy;
 use tilewright::launch::{Buffer, Checks, Counters, Kernels, OperandError, Operands};
-use tilewright::{Error, ErrorKind, Factors, Family, Gemm, GemmShape, Operand, ptx};
+use tilewright::{Error, ErrorKind, Factors, Gemm, GemmShape, Kernel, Operand, ptx};
 
 #[test]
 fn calls_are_in_order_and_in_the_context() {
@@ -375,7 +375,7 @@ fn apart_kernels_of_the_table() {
     let shape = GemmShape::with_ld(64, 64, 63, 63, 65, 64).expect("valid");
     let gemm = Gemm::<()>::new(shape);
     let policy = Policy {
-        family: Some(Family::MMA_SYNC),
+        kernel: Kernel::named("mma_sync_nn_128x128_f16"),
         ..Policy::default()
     };
     let plan = gemm.plan::<f16, f16>(kernels.profile(), &policy).expect("it fits");

@@ -5,7 +5,8 @@
 //! [`epilogue`](crate::block::epilogue): bias and activation.
 //!
 //! Shapes (elements): a warp computes 64 x 64 of C, by 32 `mma` and 8 `ldmatrix` per k-block. Rows of A and B start at
-//! multiples of 16 bytes and may have any length.
+//! multiples of 16 bytes and may have any length. Of the kernels with a 1 in their name, which load single elements,
+//! they start anywhere; a warp of theirs computes 32 x 32.
 //!
 //! Prediction at 4096 cubed on an H200: 400 TFLOP/s. `mma.sync` reaches some 63 % of `wgmma`, 620 of 989; others have
 //! measured 300 to 450 on such chips. Measured: 395 to 412, 0.57 to 0.58 of cuBLAS.
@@ -27,13 +28,14 @@ macro_rules! tile_types {
     )*};
 }
 
-tile_types! { T128X128 T256X128 G128X128 }
+tile_types! { T128X128 T256X128 G128X128 T64X64 }
 
 macro_rules! entry_points {
-    ($($symbol:ident: $tile:ident, $element:ty, $a:ident, $b:ident;)*) => {
+    ($($symbol:ident: $tile:ident, $element:ty, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
         $(
             #[doc = concat!(
-                "`", stringify!($element), "`, `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), "."
+                "`", stringify!($element), "`, `", stringify!($tile), "`, ", stringify!($a $a_elems), ", ",
+                stringify!($b $b_elems), "."
             )]
             ///
             /// # Safety
@@ -44,7 +46,7 @@ macro_rules! entry_points {
                 const M: usize = tensor_tiles::$tile.warp_m as usize / 16;
                 const N: usize = tensor_tiles::$tile.warp_n as usize / 8;
                 // SAFETY: the caller's promise.
-                unsafe { mma_sync::gemm::<$element, $tile, $a, $b, M, N>(params) }
+                unsafe { mma_sync::gemm::<$element, $tile, $a<$a_elems>, $b<$b_elems>, M, N>(params) }
             }
         )*
     };

@@ -7,7 +7,7 @@
 //! | [`register_tile`] | a register tile per thread, fed by short k-tiles | static, 8320 bytes |
 //! | [`simt_kernels`] | f32 by FMA: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
 //! | [`matrix_vector`] | C of one column or row: enough loads in flight | none, or static, 4096 bytes |
-//! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 4 stages |
+//! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 2 or 4 stages |
 //! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores, every layout, split-K | dynamic, 4 stages |
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
 //! | [`wgmma_bf16x6_kernels`] | f32 in three parts of bf16, the same way | dynamic, 2 stages, epilogue |

@@ -1,4 +1,4 @@
-//! Loads of A and B into a stage, and of fragments from there.
+//! Loads of A and B into a stage, by `cp.async` or through registers, and of fragments from there.
 //!
 //! The part of an operand in a stage has the rows that the operand has in memory, [`Swizzle`]d: along K if it is
 //! K-major, along M or N, here `mn`, if it is MN-major. `ldmatrix` loads the same fragments from either, with `.trans`
@@ -10,10 +10,17 @@ use tilewright_contract::{Swizzle, TensorTile};
 
 use crate::block::major::{OperandMajor, k_tile_elems};
 use crate::block::unroll::unrolled;
-use crate::ptx::{async_copy, ldmatrix};
+use crate::ptx::mma::{FragmentA, FragmentB};
+use crate::ptx::{async_copy, ldmatrix, partial_load};
 
-/// Elements of a 16-byte vector: one load.
+/// Elements of a 16-byte vector: one load, or as many loads of single elements as are stored at once.
 const VECTOR: u32 = Swizzle::VECTOR;
+
+/// Most vectors of a thread that [`GmemLoader::load_elements`] keeps in registers.
+const REGISTER_VECTORS: usize = 4;
+
+/// The vectors of one thread from a k-tile, in registers.
+pub type Elements<T> = [[T; VECTOR as usize]; REGISTER_VECTORS];
 
 /// Operand tile: the part of A or B in a stage.
 #[derive(Clone, Copy)]
@@ -50,6 +57,11 @@ impl OperandTile {
     /// Loads of one thread per stage.
     const fn loads(self) -> u32 {
         self.mn * self.k / (self.threads * VECTOR)
+    }
+
+    /// Whether [`Elements`] hold the vectors of one thread.
+    pub const fn fits_in_registers(self) -> bool {
+        self.loads() as usize <= REGISTER_VECTORS
     }
 
     /// Rows that the CTA loads at once.
@@ -132,6 +144,49 @@ impl<T: Pod> GmemLoader<T> {
         });
     }
 
+    /// Loads a k-tile into registers, element by element; `left` elements along K are left. Rows may begin anywhere.
+    /// No load waits for another one.
+    ///
+    /// # Safety
+    /// `from` is the operand that `new` was told of.
+    #[inline(always)]
+    pub unsafe fn load_elements<L: OperandMajor>(&self, tile: OperandTile, left: u32) -> Elements<T> {
+        let pass = tile.pass::<L>();
+        let (rows, columns) = if const { L::MAJOR.is_k() } {
+            (self.mn, left)
+        } else {
+            (left, self.mn)
+        };
+        let valid = columns.saturating_sub(self.column);
+        let mut elements = [[T::zeroed(); VECTOR as usize]; REGISTER_VECTORS];
+        unrolled!(tile.loads(), at most 4, |number| {
+            let row = number * pass;
+            // In 64 bits: rows may be as far apart as addresses allow.
+            let index = self.base + row as usize * self.ld as usize;
+            let valid = if self.row + row >= rows { 0 } else { valid };
+            // SAFETY: of the elements from there on, `valid` are in the operand, or a whole vector is.
+            elements[number as usize] = unsafe { partial_load::load(self.from, index, valid) };
+        });
+        elements
+    }
+
+    /// Stores a k-tile that [`Self::load_elements`] has loaded into `to`, its part of a stage.
+    ///
+    /// # Safety
+    /// No other thread accesses this thread's vectors of `to`: barriers order other accesses before and after.
+    #[inline(always)]
+    pub unsafe fn store_elements<L: OperandMajor>(&self, tile: OperandTile, to: Shared<T>, elements: &Elements<T>) {
+        // SAFETY: the same bytes, in words of two elements.
+        let words = unsafe { Shared::<u32>::new(to.as_mut_ptr().cast(), (tile.mn * tile.k / 2) as usize) };
+        unrolled!(tile.loads(), at most 4, |number| {
+            let index = self.to + number * tile.pass::<L>() * tile.swizzle::<L>().row_elems();
+            let bits = |i: usize| u32::from(bytemuck::cast::<T, u16>(elements[number as usize][i]));
+            let vector = [0, 2, 4, 6].map(|i| bits(i) | bits(i + 1) << 16);
+            // SAFETY: the caller's promise. A vector is 16 bytes at a multiple of 16.
+            unsafe { words.set_vec::<4>(index as usize / 2, vector) };
+        });
+    }
+
     /// Advances to the next k-tile.
     #[inline(always)]
     pub fn advance<L: OperandMajor>(&mut self, tile: OperandTile) {
@@ -201,6 +256,56 @@ impl FragmentLoader {
                 ldmatrix::load::<T, 4>(from, (self.base ^ (k_block * ATOM)) + atom * (ATOM * row_elems))
             } else {
                 ldmatrix::load_transposed::<T, 4>(from, (self.base ^ (atom * ATOM)) + k_block * (ATOM * row_elems))
+            }
+        }
+    }
+}
+
+/// Loads the fragments of a k-block of a warp.
+#[derive(Clone, Copy)]
+pub struct WarpLoader {
+    tile_a: OperandTile,
+    tile_b: OperandTile,
+    a: FragmentLoader,
+    b: FragmentLoader,
+}
+
+impl WarpLoader {
+    /// Of a warp whose part of the tile of C starts at `row` and `column`.
+    #[inline(always)]
+    pub fn new<LA: OperandMajor, LB: OperandMajor>(
+        [tile_a, tile_b]: [OperandTile; 2],
+        [row, column]: [u32; 2],
+        lane: u32,
+    ) -> Self {
+        Self {
+            tile_a,
+            tile_b,
+            a: FragmentLoader::of_a::<LA>(tile_a, row, lane),
+            b: FragmentLoader::of_b::<LB>(tile_b, column, lane),
+        }
+    }
+
+    /// Loads the fragments of k-block `k_block` from `from`, A's and B's part of a stage.
+    ///
+    /// # Safety
+    /// As for [`FragmentLoader::load`].
+    #[inline(always)]
+    pub unsafe fn load<T: Pod, LA: OperandMajor, LB: OperandMajor>(
+        self,
+        [from_a, from_b]: [Shared<T>; 2],
+        fragments_a: &mut [FragmentA],
+        fragments_b: &mut [FragmentB],
+        k_block: u32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (atom, fragment) in (0..).zip(fragments_a) {
+                *fragment = self.a.load::<T, LA>(self.tile_a, from_a, atom, k_block);
+            }
+            for (atom, pair) in (0..).zip(fragments_b.as_chunks_mut::<2>().0) {
+                let [first, first_next, last, last_next] = self.b.load::<T, LB>(self.tile_b, from_b, atom, k_block);
+                *pair = [[first, first_next], [last, last_next]];
             }
         }
     }

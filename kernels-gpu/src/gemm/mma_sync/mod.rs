@@ -14,12 +14,15 @@
 //! As in [`simt`](crate::gemm::simt), loads run STAGES - 1 k-tiles ahead of their use and fragments one k-block, in a
 //! [pipeline](crate::block::pipeline) of `cp.async` loads.
 //!
+//! Operands whose rows begin anywhere are loaded through registers (`through_registers`), element by element.
+//!
 //! A warp computes 64 x 64 elements of C (or those of its tile): per k-block it loads 16 x 16 elements of A and of B
 //! four times each, by one `ldmatrix` a time, and issues 32 `mma.m16n8k16`. Neither loads nor fragments have bank
 //! conflicts ([`Swizzle`](tilewright_contract::Swizzle)).
 
 mod epilogue;
 mod loader;
+mod through_registers;
 
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
@@ -32,7 +35,7 @@ use crate::block::unroll::unrolled;
 use crate::block::{batch, groups};
 use crate::ptx::async_copy;
 use crate::ptx::mma::{FragmentA, FragmentB, FragmentC, mma};
-use loader::{FragmentLoader, GmemLoader, OperandTile, is_whole_vectors};
+use loader::{GmemLoader, OperandTile, WarpLoader, is_whole_vectors};
 
 /// A tile as a type, so that its numbers are constants of the kernel.
 pub trait Tile {
@@ -40,12 +43,13 @@ pub trait Tile {
     const TILE: TensorTile;
 }
 
-/// Computes this CTA's tile of C. `M` and `N`: 16-row and 8-column MMA atoms of a warp.
+/// Computes this CTA's tile of C. `M` and `N`: 16-row and 8-column MMA atoms of a warp. A load has as many elements of
+/// A and of B, 8 or 1, as `LA` and `LB` say.
 ///
 /// # Safety
 /// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory.
-/// - A and B start at multiples of 16 bytes, and their leading dimensions and strides are multiples of 8. 256 of their
-///   rows span less than 2^32 elements.
+/// - With loads of 8 elements A and B start at multiples of 16 bytes, and their leading dimensions and strides are
+///   multiples of 8. 256 of their rows span less than 2^32 elements.
 /// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once
 ///   along x (`params.splits` is 1), and has a row along y for each product; or along x it covers the tiles of all
 ///   [`groups`].
@@ -53,7 +57,13 @@ pub trait Tile {
 pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     params: &GemmParams<E>,
 ) {
-    const { assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n) };
+    const {
+        assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n);
+        assert!(
+            LA::VECTOR == LB::VECTOR && matches!(LA::VECTOR, 1 | 8),
+            "vectors of both or of neither"
+        );
+    }
     let tile = const { T::TILE.checked() };
     let cta = thread::block_idx_x();
     let tiles_n = params.n.div_ceil(tile.n);
@@ -103,7 +113,9 @@ unsafe fn gemm_tile<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajo
     // SAFETY: the caller's promise; the position is the warp's, and after the mainloop only the epilogue uses the
     // stages.
     unsafe {
-        let mut acc = if is_whole_vectors::<LA>(args.m, args.k) && is_whole_vectors::<LB>(args.n, args.k) {
+        let mut acc = if const { LA::VECTOR == 1 } {
+            through_registers::mainloop::<E, T, LA, LB, M, N>(from_a, from_b, stages, position, params)
+        } else if is_whole_vectors::<LA>(args.m, args.k) && is_whole_vectors::<LB>(args.n, args.k) {
             mainloop::<E, T, LA, LB, M, N, true>(from_a, from_b, stages, position, params)
         } else {
             mainloop::<E, T, LA, LB, M, N, false>(from_a, from_b, stages, position, params)
@@ -125,6 +137,21 @@ struct Position {
 
 /// Accumulators of a lane.
 type Accumulators<const M: usize, const N: usize> = [[FragmentC; N]; M];
+
+/// A's and B's part of a stage.
+///
+/// # Safety
+/// The stage is in the pipeline.
+#[inline(always)]
+unsafe fn parts<E: TensorElement>(stages: Shared<E>, tile: TensorTile, stage: u32) -> [Shared<E>; 2] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        [
+            stages.part(stage as usize, tile.a_elems() as usize),
+            stages.part((stage + tile.a_elems()) as usize, tile.b_elems() as usize),
+        ]
+    }
+}
 
 /// Computes the accumulators of a lane. `WHOLE`: the operands consist of whole vectors.
 ///
@@ -156,14 +183,6 @@ where
             stage_elems: T::TILE.stage_elems(),
         }
     };
-    // A's and B's part of a stage.
-    // SAFETY: the stage is in the pipeline.
-    let parts = |stage: u32| unsafe {
-        (
-            stages.part(stage as usize, tile.a_elems() as usize),
-            stages.part((stage + tile.a_elems()) as usize, tile.b_elems() as usize),
-        )
-    };
     // What is left along K for the k-tile that is loaded, and its stage.
     let mut left = params.k;
     let mut load_stage = 0;
@@ -171,7 +190,7 @@ where
         () => {
             // SAFETY: the stage is in the pipeline. At first nobody has used it; later the last barrier has drained it.
             unsafe {
-                let (to_a, to_b) = parts(load_stage);
+                let [to_a, to_b] = parts(stages, tile, load_stage);
                 loader_a.load::<LA, WHOLE>(tile_a, to_a, left);
                 loader_b.load::<LB, WHOLE>(tile_b, to_b, left);
             }
@@ -190,21 +209,14 @@ where
     }
 
     let lane = t % 32;
-    let fragments_of_a = FragmentLoader::of_a::<LA>(tile_a, position.warp_row, lane);
-    let fragments_of_b = FragmentLoader::of_b::<LB>(tile_b, position.warp_column, lane);
+    let warp_part = [position.warp_row, position.warp_column];
+    let fragments = WarpLoader::new::<LA, LB>([tile_a, tile_b], warp_part, lane);
     let mut acc = [[[0.0; 4]; N]; M];
     let mut fragments_a = [[[0; 4]; M]; 2];
     let mut fragments_b = [[[0; 2]; N]; 2];
     // SAFETY: the stage is in the pipeline and full; all lanes of the warp are here.
     let load = |fragments_a: &mut [FragmentA; M], fragments_b: &mut [FragmentB; N], stage: u32, k_block: u32| unsafe {
-        let (from_a, from_b) = parts(stage);
-        for (atom, fragment) in (0..).zip(fragments_a) {
-            *fragment = fragments_of_a.load::<E, LA>(tile_a, from_a, atom, k_block);
-        }
-        for (atom, pair) in (0..).zip(fragments_b.as_chunks_mut::<2>().0) {
-            let [first, first_next, last, last_next] = fragments_of_b.load::<E, LB>(tile_b, from_b, atom, k_block);
-            *pair = [[first, first_next], [last, last_next]];
-        }
+        fragments.load::<E, LA, LB>(parts(stages, tile, stage), fragments_a, fragments_b, k_block);
     };
 
     pipeline.wait();

@@ -193,6 +193,16 @@ pub static KERNELS: &[Kernel] = &[
             ..product([70, 40, 165])
         }
     ),
+    // Three k-tiles, so that stages are used again; every second row begins between two words.
+    gemm!(
+        "mma_sync_nn1_64x64_f16",
+        "block/pipeline.rs" "gemm/mma_sync",
+        "mma_sync_kernels.rs",
+        Product {
+            gaps: [2, 4, 3],
+            ..product([70, 41, 165])
+        }
+    ),
     gemm!("simt_nn4_32x32_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
         gaps: [1, 4, 3],
         batch: 3,

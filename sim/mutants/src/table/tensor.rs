@@ -1,9 +1,10 @@
-//! `mma_sync` with one mistake each: `cp.async`, `ldmatrix`, `mma.sync`.
+//! `mma_sync` with one mistake each: `cp.async`, `ldmatrix`, `mma.sync`, and loads of single elements.
 
 use super::Tool::{Memcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
 
 const KERNEL: &str = "mma_sync_nn_128x128_f16";
+const SINGLE: &str = "mma_sync_nn1_64x64_f16";
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -168,7 +169,71 @@ pub const ROWS: &[Row] = &[
         seen_by: &[Memcheck],
         ..ROW
     },
+    Row {
+        id: "mma_single_past_the_end",
+        kernel: SINGLE,
+        what: "the residue vector of a row is loaded as a whole: elements past the end of K are not zeros",
+        edits: &[operand(
+            "let valid = columns.saturating_sub(self.column);",
+            "let valid = if self.column < columns { VECTOR } else { 0 };",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_single_row_behind_the_last",
+        kernel: SINGLE,
+        what: "the row after an operand's last one is loaded",
+        edits: &[operand(
+            "if self.row + row >= rows { 0 } else { valid }",
+            "if self.row + row > rows { 0 } else { valid }",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_single_no_barrier",
+        kernel: SINGLE,
+        what: "no barrier between the stores of a stage and its use",
+        edits: &[registers("        thread::sync_threads();\n", "\n")],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["UninitializedRead"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_single_one_stage",
+        kernel: SINGLE,
+        what: "a k-tile is stored into the stage that other warps still read",
+        edits: &[registers(
+            "            stage = pipeline.next(stage);
+            store_k_tile!(loaded, stage);
+",
+            "            store_k_tile!(loaded, stage);
+
+",
+        )],
+        expect: faults(&["SharedRace"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "mma_single_same_k_tile",
+        kernel: SINGLE,
+        what: "A's loads do not advance along K",
+        edits: &[registers("            loader_a.advance::<LA>(tile_a);\n", "\n")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
 ];
+
+const fn registers(find: &'static str, replace: &'static str) -> Edit {
+    edit("mma_sync/through_registers.rs", find, replace)
+}
 
 const fn body(find: &'static str, replace: &'static str) -> Edit {
     edit("mma_sync/mod.rs", find, replace)

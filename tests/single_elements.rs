@@ -1,0 +1,117 @@
+//! The tensor-core kernels of f16 and bf16 that load single elements, in the simulator: rows that begin at odd
+//! elements, without a copy.
+
+mod support;
+
+use cuda_sim::{Checks, Schedule};
+use half::{bf16, f16};
+use support::Ask;
+use tilewright::random::random_matrix;
+use tilewright::{
+    Activation, DType, Element, Epilogue, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, OutputOf,
+};
+use tilewright_contract::Loads;
+
+/// m, n and k: a residue in each direction, whole tiles, K that ends within and with a vector and a k-tile, one row,
+/// one column, one element along K.
+const EXTENTS: [[usize; 3]; 12] = [
+    [1, 1, 1],
+    [65, 67, 1],
+    [1, 131, 70],
+    [131, 1, 70],
+    [54, 26, 22],
+    [63, 63, 63],
+    [64, 64, 64],
+    [65, 66, 65],
+    [70, 41, 129],
+    [33, 71, 200],
+    [64, 128, 192],
+    [67, 3, 0],
+];
+
+fn kernels() -> impl Iterator<Item = &'static Kernel> {
+    let is_single = |kernel: &&Kernel| kernel.family == Family::MMA_SYNC && kernel.loads == Loads::Threads;
+    KERNELS.iter().filter(is_single)
+}
+
+/// The product, with so many elements after each row of A, B and C.
+fn shape(kernel: &Kernel, [m, n, k]: [usize; 3], gaps: [usize; 3]) -> GemmShape {
+    let packed = GemmShape::packed_transposed(m, n, k, kernel.transposes()).expect("small");
+    let ld = |operand, gap| packed.extents(operand).1.max(1) + gap;
+    let lds = [
+        ld(Operand::A, gaps[0]),
+        ld(Operand::B, gaps[1]),
+        ld(Operand::C, gaps[2]),
+    ];
+    GemmShape::with_transposes(m, n, k, kernel.transposes(), lds).expect("as long as a row")
+}
+
+#[test]
+fn rows_of_any_length_are_multiplied_without_a_copy() {
+    assert_eq!(kernels().count(), 8);
+    for (at, kernel) in kernels().enumerate() {
+        for extents in EXTENTS {
+            let shape = shape(kernel, extents, [[0, 0, 0], [1, 2, 3]][at % 2]);
+            assert_eq!(kernel.copies(&shape), [None, None], "{shape}");
+            let _: Option<_> = Ask::of(kernel).is_right(&shape);
+        }
+    }
+}
+
+#[test]
+fn the_default_orders_of_threads_agree() {
+    for kernel in kernels().filter(|kernel| kernel.dtype == DType::F16) {
+        let ask = Ask {
+            schedule: Schedule::default(),
+            checks: Checks::Full,
+            factors: Factors { alpha: -1.5, beta: 0.5 },
+            ..Ask::of(kernel)
+        };
+        let _: Option<_> = ask.is_right(&shape(kernel, [66, 35, 197], [1, 0, 2]));
+    }
+}
+
+#[test]
+fn matrices_of_a_batch_begin_at_odd_elements() {
+    for kernel in kernels() {
+        let one = shape(kernel, [65, 35, 71], [3, 0, 1]);
+        let strides = [Operand::A, Operand::B, Operand::C].map(|operand| (one.span_elems(operand) + 5) | 1);
+        for strides in [strides, [0, strides[1], strides[2]], [strides[0], 0, strides[2]]] {
+            let batch = one.with_batch(3, strides).expect("apart");
+            let ask = Ask {
+                factors: Factors { alpha: 0.5, beta: -2.0 },
+                ..Ask::of(kernel)
+            };
+            let _: Option<_> = ask.is_right(&batch);
+        }
+    }
+}
+
+/// C of either type, with a bias and each activation, with and without beta.
+fn with_epilogue<T: Element<Accumulator = f32>, C: OutputOf<T>>(n: usize, gap: usize) {
+    for kernel in kernels().filter(|kernel| kernel.dtype == T::DTYPE) {
+        let shape = shape(kernel, [37, n, 85], [1, 3, gap]);
+        let bias = random_matrix::<T>(9, n);
+        for (activation, beta) in [
+            (Activation::None, 0.0),
+            (Activation::Relu, -2.0),
+            (Activation::Gelu, 0.0),
+        ] {
+            let epilogue = Epilogue {
+                factors: Factors { alpha: 0.5, beta },
+                bias: Some(&bias[..]),
+                activation,
+            };
+            let _: Option<_> = Ask::of(kernel).is_right_for::<T, C>(&Gemm::new(shape).epilogue(epilogue));
+        }
+    }
+}
+
+#[test]
+fn a_bias_an_activation_and_c_of_f32_follow() {
+    // Rows of C that take neither pairs nor vectors, those that take pairs, and vectors.
+    with_epilogue::<f16, f16>(23, 2);
+    with_epilogue::<f16, f32>(26, 0);
+    with_epilogue::<bf16, bf16>(24, 8);
+    with_epilogue::<bf16, f32>(23, 0);
+}
