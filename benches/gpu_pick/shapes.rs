@@ -2,8 +2,8 @@
 
 use tilewright::Transpose;
 
-/// Listed shapes that the model is fitted to, m, n, k: squares, few rows, few columns, deep and shallow, and no multiples
-/// of anything. The random ones come on top.
+/// Listed shapes that the model is fitted to, m, n, k: squares, few rows, few columns, deep and shallow, and no
+/// multiples of anything. The random ones come on top.
 pub const CALIBRATION: [(usize, usize, usize); 49] = [
     (80, 80, 80),
     (160, 160, 160),
@@ -71,8 +71,8 @@ pub const FEW_TOKENS: [(usize, usize, usize); 10] = [
     (384, 15360, 5120),
 ];
 
-/// How A and B of a listed shape lie: as they are named and in one of the other layouts, by turns. Kernels of these have
-/// coefficients of their own, since single elements along M or N are loaded more slowly than along K.
+/// How A and B of a listed shape lie: as they are named and in one of the other layouts, by turns. Kernels of these
+/// have coefficients of their own, since single elements along M or N are loaded more slowly than along K.
 pub fn layouts(number: usize) -> [[Transpose; 2]; 2] {
     use Transpose::{No, Yes};
     [[No, No], [[No, Yes], [Yes, No], [Yes, Yes]][number % 3]]

@@ -209,8 +209,8 @@ fn describe(found: &[Found], table: &TuningTable, file: &Path) -> String {
     let faster = gains.iter().filter(|gain| **gain > 1.0).count();
     let mean = geometric_mean(&gains).unwrap_or(1.0);
     format!(
-        "{}, driver {}\n\n{}\n{faster} of {} products have a faster launch than the model's choice; geometric mean of all \
-         gains {mean:.3}\n{}: choices for {} products\n",
+        "{}, driver {}\n\n{}\n{faster} of {} products have a faster launch than the model's choice; geometric mean of \
+         all gains {mean:.3}\n{}: choices for {} products\n",
         table.device,
         table.driver,
         output::render(rows),

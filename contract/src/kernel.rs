@@ -164,8 +164,8 @@ impl Kernel {
         of(self) == of(other) && how(self) == how(other)
     }
 
-    /// Whether one of both is enough to try for a shape, and it is this one where it stands first in the table: the same
-    /// kernel, or one of the same family and tile, neither of which has operands copied. Of these the first loads
+    /// Whether one of both is enough to try for a shape, and it is this one where it stands first in the table: the
+    /// same kernel, or one of the same family and tile, neither of which has operands copied. Of these the first loads
     /// vectors where it can.
     pub fn stands_for(&self, other: &Self, shape: &GemmShape) -> bool {
         let is_alike = self.family == other.family && self.has_same_tile(other);

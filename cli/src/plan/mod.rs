@@ -62,8 +62,8 @@ pub struct Command {
     #[arg(long, value_name = "NAME")]
     template: Option<TemplateName>,
     /// A buffer of a kernel that is no product, NAME=ROWSxCOLUMNS:TYPE[xCOUNT] and marks: @stage (each stage has its
-    /// own; else it is there once), @static, @align=BYTES, @over=NAME (shares the memory of NAME), @after=NAME (may share it). An
-    /// extent with letters before it, such as n128, may be halved. Repeatable
+    /// own; else it is there once), @static, @align=BYTES, @over=NAME (shares the memory of NAME), @after=NAME (may
+    /// share it). An extent with letters before it, such as n128, may be halved. Repeatable
     #[arg(long, value_name = "BUFFER", group = "kernel")]
     buffer: Vec<String>,
     /// A file of buffers, one a line; `#` begins a comment

@@ -25,8 +25,8 @@ struct Line {
 /// What the planner knows of the kernels' speed, measured on one device.
 ///
 /// A text: `arch sm_90`, then for each element type a line `shared f32` with the coefficients of [`SHARED_TERMS`], and
-/// for each kernel and tile a line of symbol, width, the coefficients of [`KERNEL_TERMS`] and the digest of the PTX that
-/// was measured. `gpu_pick --calibrate` writes it.
+/// for each kernel and tile a line of symbol, width, the coefficients of [`KERNEL_TERMS`] and the digest of the PTX
+/// that was measured. `gpu_pick --calibrate` writes it.
 #[derive(Clone, Copy)]
 pub struct Speeds {
     table: &'static Table,

@@ -52,10 +52,10 @@ pub struct TunedChoice {
 
 /// Measured choices of one device.
 ///
-/// A text: `device NVIDIA H200`, `driver 13.0`, then for each product a line of m, n, k, layout (`nn`, `nt`, `tn`, `tt`),
-/// element type, precision, kernel, width of the tile, splits, digest and microseconds. `tilewright tune` writes it,
-/// [`Policy::tuning`] takes it. On another device or with another driver all of it is passed over, and a line whose
-/// kernel has changed since; [`Plan::reasons`](super::Plan::reasons) says so.
+/// A text: `device NVIDIA H200`, `driver 13.0`, then for each product a line of m, n, k, layout (`nn`, `nt`, `tn`,
+/// `tt`), element type, precision, kernel, width of the tile, splits, digest and microseconds. `tilewright tune`
+/// writes it, [`Policy::tuning`] takes it. On another device or with another driver all of it is passed over, and a
+/// line whose kernel has changed since; [`Plan::reasons`](super::Plan::reasons) says so.
 #[derive(Clone, Copy)]
 pub struct Tuning {
     table: &'static TuningTable,

@@ -312,7 +312,7 @@ fn is_written(buffer: Buffer) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tilewright_contract::{DType, Family, GemmShape};
+    use tilewright_contract::{DType, GemmShape, Kernel};
 
     use super::*;
     use crate::device::DeviceProfile;
@@ -326,7 +326,7 @@ mod tests {
     fn plan_of(shape: GemmShape) -> Plan {
         let device = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
         let policy = Policy {
-            family: Some(Family::MMA_SYNC),
+            kernel: Kernel::named("mma_sync_nn_128x128_f16"),
             splits: Some(1),
             ..Policy::default()
         };

@@ -28,8 +28,8 @@ const VECTOR: usize = CopyRows::VECTOR as usize;
 ///
 /// # Safety
 /// `from` are the matrices that `copy` describes, in global memory; `to` is memory for [`CopyRows::to_elems`] elements
-/// for each part of each at a multiple of 16 bytes, and does not overlap them. The grid has [`CopyRows::blocks`] CTAs of
-/// [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix.
+/// for each part of each at a multiple of 16 bytes, and does not overlap them. The grid has [`CopyRows::blocks`] CTAs
+/// of [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix.
 #[kernel(max_threads = 256)]
 pub unsafe fn split_rows_f32(from: *const f32, to: *mut u16, copy: CopyRows) {
     let vector = thread::block_idx_x() * CopyRows::THREADS + thread::thread_idx_x();

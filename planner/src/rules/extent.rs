@@ -7,8 +7,8 @@ rule!(
     /// The largest extent that the planner computes with.
     EXTENT,
     "extent",
-    "tile extents, parts of K and groups are at most 65536, stages at most 1024, warps and accumulators too, scratch at most 1 \
-     MiB a warp",
+    "tile extents, parts of K and groups are at most 65536, stages at most 1024, warps and accumulators too, scratch \
+     at most 1 MiB a warp",
     "the planner; no SM holds more"
 );
 

@@ -41,7 +41,8 @@ pub fn page(evidence: &Evidence) -> String {
         &mut text,
         evidence,
         "pick",
-        "The planner's choice against the other candidates. Over best: time of the picked kernel over that of the fastest.",
+        "The planner's choice against the other candidates. Over best: time of the picked kernel over that of the \
+         fastest.",
         pick,
     );
     section(

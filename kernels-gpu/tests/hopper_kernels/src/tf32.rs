@@ -56,7 +56,7 @@ unsafe fn product<const A_IS_M_MAJOR: bool>(a: &TensorMap, b: &TensorMap, c: *mu
                 // Vectors of four of M are swizzled by k.
                 let element = |m: u32, k: u32| {
                     let k = 8 * k_block + k;
-                    elems.get((m / 32 * 32 * K + k * 32 + (m % 32 / 4 ^ k % 8) * 4 + m % 4) as usize)
+                    elems.get((m / 32 * 32 * K + k * 32 + ((m % 32 / 4) ^ (k % 8)) * 4 + m % 4) as usize)
                 };
                 let row = 16 * (t / 32) + g;
                 let fragment = [
