@@ -162,7 +162,7 @@ pub struct OperandCopy {
 impl OperandCopy {
     /// From an operand of `shape` to that of `taken`, the same product as `kernel` takes it. `None` if there is nothing
     /// to do: the operand is empty, or it lies as the kernel takes it, or it is one row, which may begin anywhere.
-    pub(crate) fn between(kernel: &Kernel, shape: &GemmShape, taken: &GemmShape, operand: Operand) -> Option<Self> {
+    pub fn between(kernel: &Kernel, shape: &GemmShape, taken: &GemmShape, operand: Operand) -> Option<Self> {
         let kind = if kernel.splits_operands() {
             CopyKind::Split
         } else if shape.transpose(operand) != taken.transpose(operand) {

@@ -4,7 +4,7 @@ use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use kernels_gpu::gemm::transpose_rows::transpose_rows_b32;
 use tilewright_contract::{CopyKind, CopyRows, OperandCopy, padded_ld};
 
-/// Transposes `matrices` matrices of `rows` rows of `columns` elements with `gap` elements behind each row, and
+/// Transposes `matrices` matrices of `rows` rows of `columns` elements with `gap` elements after each row, and
 /// compares every element of the copies.
 fn is_right([rows, columns, gap]: [u32; 3], matrices: u32, schedule: Schedule) -> Report {
     let what = format!("{matrices} x {rows} x {columns} + {gap}, {schedule}");

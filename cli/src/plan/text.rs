@@ -113,7 +113,10 @@ fn stages(sheet: &Sheet) -> String {
 fn product_worksheet(text: &mut String, sheet: &Worksheet) {
     let registers = &sheet.registers;
     let about = if registers.known { "" } else { "about " };
-    let registers = format!("{} for sums, {about}{} in all", registers.accumulator, registers.math);
+    let registers = format!(
+        "{} for accumulators, {about}{} in all",
+        registers.accumulator, registers.math
+    );
     worksheet(text, sheet, &registers, |part| how(part, sheet.buffers));
 }
 

@@ -77,7 +77,7 @@ fn rows_that_end_within_a_vector_are_copied_even_where_they_are_padded() {
     };
     // As elements of 2 bytes there are twice as many.
     assert_eq!(taken(70, 72, 5), Some((96, Some((140, 192)))));
-    // The same distance as a copy's, and behind the last row there may be nothing.
+    // The same distance as a copy's, and after the last row there may be nothing.
     assert_eq!(taken(70, 96, 5), Some((100, Some((140, 200)))));
     assert_eq!(taken(72, 96, 5), Some((96, None)));
     // One row is not copied, and it would be read past its end.

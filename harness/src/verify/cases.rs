@@ -321,6 +321,15 @@ mod tests {
         for kernel in KERNELS.iter().filter(loads_vectors) {
             let cases = copied_cases([64, 64, 64], kernel);
             let copied = |case: &Case| kernel.copies(&case.shape).map(|copy| copy.is_some());
+            if kernel.alignment.residue {
+                // Each operand alone, and both; what is split is copied always.
+                let expected = match kernel.splits_operands() {
+                    false => [[true, false], [false, true], [true, true]],
+                    true => [[true; 2]; 3],
+                };
+                let own: Vec<_> = cases.iter().take(3).map(copied).collect();
+                assert_eq!(own, expected, "{}", kernel.symbol);
+            }
             for of in [0, 1] {
                 let is_copied = cases.iter().any(|case| copied(case)[of]);
                 let is_aligned = kernel.alignment.elems[of] == 1;

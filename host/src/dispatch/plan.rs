@@ -137,7 +137,8 @@ impl Plan {
 
     /// What of A and of B has to be copied before the launch, where the entry point does not take it as it lies.
     pub fn copies(&self) -> [Option<OperandCopy>; 2] {
-        self.kernel.copies(&self.shape)
+        let copy = |operand| OperandCopy::between(&self.kernel, &self.shape, &self.taken, operand);
+        [copy(Operand::A), copy(Operand::B)]
     }
 
     /// The kernel, with its tile.
@@ -354,7 +355,9 @@ fn planned(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Pol
     }
     // The conditions have left no entry point that does not take the shape.
     let taken = kernel.taken(shape).unwrap_or(*shape);
-    for (operand, copy) in [Operand::A, Operand::B].into_iter().zip(kernel.copies(shape)) {
+    for (operand, copy) in
+        [Operand::A, Operand::B].map(|operand| (operand, OperandCopy::between(&kernel, shape, &taken, operand)))
+    {
         let Some(copy) = copy else { continue };
         let (bytes, to_ld) = (copy.to_bytes(), taken.extents(operand).2);
         let elems = kernel.alignment.elems[operand as usize];

@@ -80,11 +80,11 @@ fn cover(covered: &mut Vec<(u64, u64)>, begin: u64, end: u64) -> u64 {
     let known: u64 = covered.iter().map(overlap).sum();
     let (mut from, mut to) = (begin, end);
     covered.retain(|&(other_from, other_to)| {
-        let meets = other_from <= to && from <= other_to;
-        if meets {
+        let touches = other_from <= to && from <= other_to;
+        if touches {
             (from, to) = (from.min(other_from), to.max(other_to));
         }
-        !meets
+        !touches
     });
     covered.push((from, to));
     end - begin - known

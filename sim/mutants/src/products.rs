@@ -236,7 +236,7 @@ pub fn pad_rows([rows, columns, gap]: [u32; 3]) -> Case {
     let words: Vec<u16> = (0..from.span()).map(word).collect();
     let copied = |offset: usize| {
         let (row, column) = (offset / copy.to_ld as usize, offset % copy.to_ld as usize);
-        // Behind the end of a row are zeros.
+        // After the end of a row are zeros.
         if column < from.columns {
             words[row * from.ld + column]
         } else {
@@ -271,7 +271,7 @@ pub fn transpose_rows([rows, columns, gap]: [u32; 3]) -> Case {
     let mut to = Vec::new();
     for column in 0..from.columns {
         to.extend((0..from.rows).map(|row| elements[row * from.ld + column]));
-        // Behind the end of a row are zeros.
+        // After the end of a row are zeros.
         to.resize((column + 1) * copy.to_ld as usize, 0.0);
     }
     let from = Buffer::input(Data::F32(elements)).with_rows(from);
