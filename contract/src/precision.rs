@@ -8,12 +8,12 @@ use core::str::FromStr;
 /// Other types have one arithmetic each, that of [`Ieee`](Self::Ieee).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Precision {
-    /// f32 from tensor cores that round each element to tf32: 11 significant bits, the exponents of f32. Accumulators are f32.
-    /// There is no kernel of it for A transposed and B not.
+    /// f32 from tensor cores that round each element to tf32: 11 significant bits, the exponents of f32.
+    /// Accumulators are f32. There is no kernel of it for A transposed and B not.
     Tf32,
     /// f32 from tensor cores: each element is the sum of three bf16, and a product that of the six pairs of parts that
-    /// matter (the others are below 2^-26 of it). Accumulators are f32. Errors are those of f32; what differs is the range: an
-    /// infinity becomes NaN, and of numbers below 2^-110 the last bits are lost.
+    /// matter (the others are below 2^-26 of it). Accumulators are f32. Errors are those of f32; what differs is the
+    /// range: an infinity becomes NaN, and of numbers below 2^-110 the last bits are lost.
     EmulatedF32,
     /// `fma` of f32.
     #[default]

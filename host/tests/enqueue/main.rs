@@ -416,8 +416,12 @@ fn apart_kernels_of_the_table() {
     );
     // Five groups of rows, in one launch, which takes where they end.
     let shape = GemmShape::packed(300, 64, 64).and_then(|shape| shape.with_groups(5, 64 * 64));
+    let of_groups = Policy {
+        kernel: Kernel::named("mma_sync_groups_nn_128x128_f16"),
+        ..Policy::default()
+    };
     let gemm = Gemm::<()>::new(shape.expect("valid"));
-    let plan = gemm.plan::<f16, f16>(kernels.profile(), &policy).expect("it fits");
+    let plan = gemm.plan::<f16, f16>(kernels.profile(), &of_groups).expect("it fits");
     let groups = kernels.prepare::<f16, f16, _>(&plan, &gemm).expect("loaded");
     let groups = groups.with_checks(Checks::Arithmetic);
     calls();
