@@ -16,12 +16,13 @@ type Module = (NvvmArch, &'static str, &'static str, bool);
 
 /// What `src/ptx.rs` embeds. The kernels for the oldest architecture that a current CUDA assembles for, which run on
 /// every later one too; again with those that need `cp.async`; those that need `wgmma`, which devices of 9.0 run
-/// besides the ones before.
-const MODULES: [Module; 3] = [
+/// besides the ones before; block-scaled ones, which devices of 12.0 and 12.1 run.
+const MODULES: [Module; 4] = [
     (NvvmArch::Compute75, "sm_75", "", false),
     (NvvmArch::Compute80, "sm_80", "async_copy", false),
     // Kernels at their cap of registers: eight of them would spill.
     (NvvmArch::Compute90a, "sm_90a", "wgmma", true),
+    (NvvmArch::Compute120f, "sm_120f", "block_scaled", false),
 ];
 
 /// Set where no GPU will run what is built: it leaves the kernels' PTX out, which is most of the work of a first build.

@@ -5,6 +5,7 @@
 
 mod barriers;
 mod bench;
+mod block_scaled;
 mod choice;
 mod demo;
 mod destination;
@@ -55,6 +56,7 @@ enum Command {
     Matmul(matmul::Command),
     Verify(verify::Command),
     Sim(sim::Command),
+    BlockScaled(block_scaled::Command),
     Ptx(ptx::Command),
     Inspect(inspect::Command),
     Bench(bench::Command),
@@ -95,6 +97,7 @@ fn run(command: Command, json: bool) -> failure::Result<()> {
         Command::Matmul(command) => computing(&|| matmul::run(command, json)),
         Command::Verify(command) => computing(&|| verify::run(command, json)),
         Command::Sim(command) => computing(&|| sim::run(command, json)),
+        Command::BlockScaled(command) => computing(&|| block_scaled::run(command, json)),
         Command::Ptx(command) => ptx::run(command, json),
         Command::Inspect(command) => computing(&|| inspect::run(command, json)),
         // Starts its threads by itself.

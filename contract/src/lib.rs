@@ -15,6 +15,7 @@ extern crate std;
 
 mod args;
 mod batch;
+mod block_scale;
 mod dtype;
 mod epilogue;
 mod grid;
@@ -32,9 +33,13 @@ pub mod split_k;
 
 pub use args::{GemmArgs, span_elems};
 pub use batch::Batch;
+pub use block_scale::{BlockFormat, ScaleLayout};
 pub use dtype::DType;
 pub use epilogue::{Activation, Output};
 pub use family::matrix_vector::{MatrixVectorTile, matrix_of};
+pub use family::mma_block_scaled::{
+    BLOCK_SCALED_KERNELS, BlockScaledKernel, BlockScaledParams, BlockScaledTile, ScaleSource, block_scaled_tiles,
+};
 pub use family::mma_f64::{F64Tile, f64_tiles};
 pub use family::mma_sync::{Swizzle, TensorTile, tensor_tiles};
 pub use family::register_tile::RegisterTile;

@@ -64,6 +64,7 @@
 //!
 //! The example `ndarray` does so for matrices of that crate, without a copy where they are row-major or column-major.
 
+pub mod block_scaled;
 pub mod check;
 pub mod device;
 pub mod dispatch;

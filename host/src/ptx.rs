@@ -10,7 +10,7 @@ use std::io::Read;
 use std::sync::LazyLock;
 
 use flate2::read::ZlibDecoder;
-use tilewright_contract::Family;
+use tilewright_contract::{BlockScaledKernel, Family};
 
 use crate::{Error, Result};
 
@@ -79,6 +79,19 @@ static LEVELS: [Level; 3] = [
         ptx: embedded!("sm_90a"),
     },
 ];
+
+/// The block-scaled kernels, for the family of 12.0: devices of 12.0 and 12.1 (PTX ISA, ".target": the suffix `f`).
+/// It is none of [`levels`], since its kernels are none of the table.
+static BLOCK_SCALED: Level = Level {
+    compute_capability: (12, 0),
+    arch: BlockScaledKernel::TARGET,
+    ptx: embedded!("sm_120f"),
+};
+
+/// The PTX of the [block-scaled kernels](crate::block_scaled).
+pub fn block_scaled() -> &'static Level {
+    &BLOCK_SCALED
+}
 
 /// Every embedded level, oldest architecture first.
 pub fn levels() -> &'static [Level] {

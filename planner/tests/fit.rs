@@ -147,11 +147,22 @@ fn the_longer_side_is_halved_first_and_n_of_equal_ones() {
 
 #[test]
 fn halved_tiles_keep_their_rules() {
-    // Scale atoms have 128 rows.
+    // Scale atoms have 128 rows: half of the rows save half of the operand, and no scales.
     let scaled = usual("sm_120", GemmType::Nvfp4, (128, 128, 128), 2);
     let lower = tried(MoveKind::HalveShorterSide, &scaled, "sm_120", None);
-    assert!(!lower.legal && lower.template == scaled && lower.before_bytes == lower.after_bytes);
-    assert!(lower.reason.contains(rules::SCALE_ATOM_ROWS.source), "{lower}");
+    assert!(lower.legal && lower.before_bytes - lower.after_bytes == 2 * 64 * 64);
+    // A quarter of an atom is none of ours, and CUTLASS has whole ones.
+    for refused in [
+        usual("sm_120", GemmType::Nvfp4, (64, 128, 128), 2),
+        Template {
+            frontend: Frontend::Cutlass,
+            ..scaled
+        },
+    ] {
+        let lower = tried(MoveKind::HalveShorterSide, &refused, "sm_120", None);
+        assert!(!lower.legal && lower.template == refused && lower.before_bytes == lower.after_bytes);
+        assert!(lower.reason.contains(rules::SCALE_ATOM_ROWS.source), "{lower}");
+    }
     let narrower = tried(MoveKind::HalveLongerSide, &scaled, "sm_120", None);
     assert!(narrower.legal);
     // Scales of B are padded to 128 rows: half of the columns save half of the operand, and no scales.

@@ -210,7 +210,16 @@ fn broken_rules_name_the_nearest_legal_value() {
         ..template
     };
     for (template, name, rule, nearest) in [
-        (tile(nvfp4, 64, 128, 128), "sm_120", &rules::SCALE_ATOM_ROWS, "128"),
+        (tile(nvfp4, 80, 128, 128), "sm_120", &rules::SCALE_ATOM_ROWS, "64"),
+        (
+            Template {
+                frontend: Frontend::Cutlass,
+                ..tile(nvfp4, 64, 128, 128)
+            },
+            "sm_120",
+            &rules::SCALE_ATOM_ROWS,
+            "128",
+        ),
         (tile(nvfp4, 128, 128, 96), "sm_120", &rules::TILE_K, "128"),
         (tile(bf16, 100, 128, 64), "sm_90", &rules::TILE_M, "128"),
         (tile(bf16, 128, 100, 64), "sm_90", &rules::TILE_N, "104"),

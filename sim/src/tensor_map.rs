@@ -20,14 +20,19 @@ pub enum TensorElement {
     F32,
     /// binary32, of which loads round each element to the nearest tf32: its lowest 13 bits are 0 in shared memory.
     Tf32,
+    /// Bytes, also those of packed elements of 4 bits.
+    U8,
+    /// Words.
+    U32,
 }
 
 impl TensorElement {
     /// Bytes of an element.
     pub const fn bytes(self) -> u64 {
         match self {
+            Self::U8 => 1,
             Self::F16 | Self::Bf16 => 2,
-            Self::F32 | Self::Tf32 => 4,
+            Self::F32 | Self::Tf32 | Self::U32 => 4,
         }
     }
 
@@ -51,6 +56,10 @@ pub enum TensorSwizzle {
     None,
     /// Rows of 128 bytes; of every 1,024 bytes of shared memory, row r has its 16-byte chunk c at place c XOR r.
     Bytes128,
+    /// Rows of 64 bytes; of every 512 bytes of shared memory, row r has its 16-byte chunk c at place c XOR r / 2.
+    Bytes64,
+    /// Rows of 32 bytes; of every 256 bytes of shared memory, row r has its 16-byte chunk c at place c XOR r / 4.
+    Bytes32,
 }
 
 impl TensorSwizzle {
@@ -61,9 +70,19 @@ impl TensorSwizzle {
     /// box that starts within the 1,024 bytes starts with a later row of it (CUDA C++ Programming Guide, "Shared Memory
     /// Bank Swizzling"; observed on an H200 with boxes 84 rows apart).
     pub const fn place(self, address: usize, offset: usize) -> usize {
+        match self.row_bytes() {
+            None => offset,
+            Some(bytes) => offset ^ ((address + offset) >> 7 & (bytes / 16 - 1)) << 4,
+        }
+    }
+
+    /// Bytes of a row, if it is swizzled.
+    pub const fn row_bytes(self) -> Option<usize> {
         match self {
-            Self::None => offset,
-            Self::Bytes128 => offset ^ ((address + offset) >> 7 & 7) << 4,
+            Self::None => None,
+            Self::Bytes128 => Some(128),
+            Self::Bytes64 => Some(64),
+            Self::Bytes32 => Some(32),
         }
     }
 }
@@ -117,8 +136,9 @@ pub enum TensorMapError {
     Box(usize, u32),
     /// A row of the box has so many bytes: no multiple of 16.
     BoxBytes(u64),
-    /// A row of the box has so many bytes: swizzled, it has 128. (The driver takes fewer as well, and leaves gaps.)
-    SwizzledBytes(u64),
+    /// A row of the box has so many bytes, and the swizzle is of rows of so many. (The driver takes fewer as well, and
+    /// leaves gaps.)
+    SwizzledBytes(u64, usize),
 }
 
 impl fmt::Display for TensorMapError {
@@ -152,7 +172,9 @@ impl fmt::Display for TensorMapError {
             ),
             Self::Box(axis, extent) => write!(f, "a box with {extent} {}: 1 to 256 are allowed", ALONG[axis]),
             Self::BoxBytes(bytes) => write!(f, "a row of the box has {bytes} bytes: a multiple of 16 is allowed"),
-            Self::SwizzledBytes(bytes) => write!(f, "a row of the box has {bytes} bytes: swizzled, it has 128"),
+            Self::SwizzledBytes(bytes, swizzled) => {
+                write!(f, "a row of the box has {bytes} bytes: swizzled, it has {swizzled}")
+            }
         }
     }
 }
@@ -219,8 +241,10 @@ impl TensorMapParts {
         if !bytes.is_multiple_of(16) {
             return Err(TensorMapError::BoxBytes(bytes));
         }
-        if self.swizzle == TensorSwizzle::Bytes128 && bytes != 128 {
-            return Err(TensorMapError::SwizzledBytes(bytes));
+        if let Some(swizzled) = self.swizzle.row_bytes()
+            && bytes != swizzled as u64
+        {
+            return Err(TensorMapError::SwizzledBytes(bytes, swizzled));
         }
         Ok(())
     }
@@ -280,11 +304,15 @@ impl TensorMapParts {
                 0 => TensorElement::F16,
                 1 => TensorElement::Bf16,
                 2 => TensorElement::F32,
-                _ => TensorElement::Tf32,
+                3 => TensorElement::Tf32,
+                4 => TensorElement::U8,
+                _ => TensorElement::U32,
             },
             swizzle: match swizzle {
                 0 => TensorSwizzle::None,
-                _ => TensorSwizzle::Bytes128,
+                1 => TensorSwizzle::Bytes128,
+                2 => TensorSwizzle::Bytes64,
+                _ => TensorSwizzle::Bytes32,
             },
         };
         (tag == Self::TAG && parts.check().is_ok()).then_some(parts)
@@ -304,6 +332,14 @@ mod tests {
         element: TensorElement::Bf16,
         swizzle: TensorSwizzle::Bytes128,
     };
+
+    /// Each swizzle with the bytes of a row.
+    const SWIZZLES: [(TensorSwizzle, u32); 4] = [
+        (TensorSwizzle::None, 128),
+        (TensorSwizzle::Bytes128, 128),
+        (TensorSwizzle::Bytes64, 64),
+        (TensorSwizzle::Bytes32, 32),
+    ];
 
     const fn planes(count: u64, stride_bytes: u64) -> Option<Planes> {
         Some(Planes { count, stride_bytes })
@@ -334,8 +370,10 @@ mod tests {
             TensorElement::Bf16,
             TensorElement::F32,
             TensorElement::Tf32,
+            TensorElement::U8,
+            TensorElement::U32,
         ] {
-            for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
+            for (swizzle, row_bytes) in SWIZZLES {
                 // The last two are interleaved: a matrix begins within the rows of another.
                 for planes in [None, planes(5, 2800), planes(1 << 32, 16), planes(2, 208)] {
                     let parts = TensorMapParts {
@@ -343,7 +381,7 @@ mod tests {
                         swizzle,
                         stride_bytes: 400,
                         planes,
-                        box_extents: [128 / element.bytes() as u32, 8],
+                        box_extents: [row_bytes / element.bytes() as u32, 8],
                         ..PARTS
                     };
                     let words = parts.encode_simulated().expect("allowed");
@@ -397,7 +435,7 @@ mod tests {
             (|p| p.box_extents[0] = 60, BoxBytes(120), "120 bytes"),
             (
                 |p| p.box_extents[0] = 128,
-                SwizzledBytes(256),
+                SwizzledBytes(256, 128),
                 "256 bytes: swizzled, it has 128",
             ),
         ];
@@ -410,24 +448,30 @@ mod tests {
 
     #[test]
     fn the_swizzle_stays_in_its_row_and_spreads_a_column_over_all_chunks() {
-        let swizzle = TensorSwizzle::Bytes128;
-        for offset in 0..4096 {
-            let place = swizzle.place(0, offset);
-            assert_eq!(
-                (place / 128, place % 16, swizzle.place(0, place)),
-                (offset / 128, offset % 16, offset)
-            );
-        }
-        for chunk in 0..8 {
-            let mut chunks: Vec<_> = (0..8)
-                .map(|row| swizzle.place(0, 128 * row + 16 * chunk) / 16 % 8)
-                .collect();
-            chunks.sort_unstable();
-            assert!(chunks.into_iter().eq(0..8));
-        }
-        // Two halves of a box equal the whole.
-        for offset in 0..512 {
-            assert_eq!(512 + swizzle.place(512, offset), swizzle.place(0, 512 + offset));
+        for (swizzle, row) in SWIZZLES {
+            let row = row as usize;
+            for offset in 0..4096 {
+                let place = swizzle.place(0, offset);
+                assert_eq!(
+                    (place / row, place % 16, swizzle.place(0, place)),
+                    (offset / row, offset % 16, offset)
+                );
+            }
+            // Two halves of a box equal the whole.
+            for offset in 0..512 {
+                assert_eq!(512 + swizzle.place(512, offset), swizzle.place(0, 512 + offset));
+            }
+            if swizzle == TensorSwizzle::None {
+                continue;
+            }
+            // The banks of 128 bytes hold 8 chunks: `ldmatrix` reads one of each.
+            for chunk in 0..row / 16 {
+                let mut chunks: Vec<_> = (0..8)
+                    .map(|number| swizzle.place(0, row * number + 16 * chunk) / 16 % 8)
+                    .collect();
+                chunks.sort_unstable();
+                assert!(chunks.into_iter().eq(0..8), "{swizzle:?}");
+            }
         }
     }
 }

@@ -22,6 +22,7 @@
 //! - `counted`: the launches whose memory accesses are compared with the simulator's count
 
 mod batches;
+mod block_scaled;
 mod cases;
 mod corpus;
 mod counted;
@@ -135,6 +136,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(groups::trials());
     trials.extend(enqueue::trials());
     trials.extend(f32_copies::trials(capability));
+    trials.extend(block_scaled::trials(capability));
     trials.extend(odd::trials());
     trials.extend(parts::trials(capability));
     trials.extend(random::trials());

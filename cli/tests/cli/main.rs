@@ -5,6 +5,7 @@
 mod barriers;
 mod batches;
 mod bench;
+mod block_scaled;
 mod buffers;
 mod exit_codes;
 mod files;

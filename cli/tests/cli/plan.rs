@@ -198,8 +198,12 @@ fn bad_input_names_the_rule_its_source_and_the_nearest_value() {
             &["tile m 100", "wgmma", "nearest that works: --tile 128x128x64\n"],
         ),
         (
-            "--arch sm_120 --dtype nvfp4 --tile 64x128x128",
-            &["128 rows", "CUTLASS", "nearest that works: --tile 128x128x128\n"],
+            "--arch sm_120 --dtype nvfp4 --tile 80x128x128",
+            &["128 rows", "CUTLASS", "nearest that works: --tile 64x128x128\n"],
+        ),
+        (
+            "--arch sm_120 --dtype nvfp4 --frontend cutlass --tile 64x128x128",
+            &["128 rows", "nearest that works: --tile 128x128x128\n"],
         ),
         (
             "--arch sm_120 --path wgmma --tile 64x128x64",

@@ -6,6 +6,7 @@
 
 pub mod lessons;
 pub mod matrix_vector;
+pub mod mma_block_scaled;
 pub mod mma_f64;
 pub mod mma_sync;
 pub mod register_tile;

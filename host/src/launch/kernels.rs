@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cust_raw::{CUcontext, CUmodule};
-use tilewright_contract::{CopyKind, KERNELS, Kernel};
+use tilewright_contract::{BLOCK_SCALED_KERNELS, BlockScaledKernel, CopyKind, KERNELS, Kernel};
 
 use super::context::{ContextHandle, Entered};
 use super::function::Function;
@@ -31,6 +31,8 @@ struct Loaded {
     table: Vec<OnceLock<Module>>,
     /// Those that copy operands, by [`CopyKind`].
     copies: [OnceLock<Module>; CopyKind::ALL.len()],
+    /// The block-scaled ones, in the order of their table.
+    block_scaled: [OnceLock<Module>; BLOCK_SCALED_KERNELS.len()],
     /// Kernels from outside the table.
     added: Mutex<Vec<Module>>,
     /// Held while a module of the table is loaded.
@@ -88,6 +90,7 @@ impl Kernels {
         Ok(Self(Arc::new(Loaded {
             table: KERNELS.iter().map(|_| OnceLock::new()).collect(),
             copies: Default::default(),
+            block_scaled: Default::default(),
             added: Mutex::default(),
             loading: Mutex::default(),
             profile,
@@ -177,6 +180,13 @@ impl Kernels {
         self.loaded(&self.0.copies[kind as usize], kind.symbol())
     }
 
+    /// The function of a block-scaled kernel, a row of their table. The context is current.
+    pub(super) fn block_scaled(&self, kernel: &BlockScaledKernel) -> Result<Function> {
+        let at = BLOCK_SCALED_KERNELS.iter().position(|row| row == kernel);
+        let cell = at.map(|at| &self.0.block_scaled[at]);
+        self.loaded(cell.ok_or_else(|| self.missing(kernel.symbol))?, kernel.symbol)
+    }
+
     /// The function of a symbol, whose module `cell` holds.
     fn loaded(&self, cell: &OnceLock<Module>, symbol: &str) -> Result<Function> {
         if let Some(module) = cell.get() {
@@ -187,7 +197,10 @@ impl Kernels {
             Some(module) => module,
             None => {
                 ptx::ensure_embedded()?;
-                let text = ptx::levels_for(self.profile().compute_capability)
+                let capability = self.profile().compute_capability;
+                let block_scaled = BlockScaledKernel::runs_on(capability).then(ptx::block_scaled);
+                let text = ptx::levels_for(capability)
+                    .chain(block_scaled)
                     .find_map(|level| ptx::module(level, symbol))
                     .ok_or_else(|| self.missing(symbol))?;
                 let module = Module::load(&text)?;
@@ -236,8 +249,12 @@ impl Drop for Loaded {
         // A context that is gone has taken its modules along.
         let Ok(_entered) = self.context.enter() else { return };
         let added = self.added.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let of_table = self.table.iter_mut().chain(&mut self.copies).filter_map(OnceLock::take);
-        for module in of_table.chain(added.drain(..)) {
+        let cells = self
+            .table
+            .iter_mut()
+            .chain(&mut self.copies)
+            .chain(&mut self.block_scaled);
+        for module in cells.filter_map(OnceLock::take).chain(added.drain(..)) {
             // SAFETY: it is unloaded once, and no function of it is left: whoever has one keeps this value.
             unsafe { cust_raw::cuModuleUnload(module.0) };
         }

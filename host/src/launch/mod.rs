@@ -17,6 +17,7 @@
 //! What this module does not do: it chooses nothing (that is [`dispatch`](crate::dispatch)) and checks no result (that
 //! is [`check`](crate::check)).
 
+mod block_scaled;
 mod context;
 #[cfg(feature = "cudarc")]
 mod cudarc;
@@ -30,11 +31,13 @@ mod operand_error;
 mod operands;
 mod pointer;
 mod prepared;
+mod span;
 mod tensor_map;
 mod workspace;
 
 #[cfg(feature = "cudarc")]
 pub use self::cudarc::{CudarcElement, Slices};
+pub use block_scaled::{BlockScaledOperands, PreparedBlockScaled};
 pub use cust_raw::{CUcontext, CUdeviceptr, CUstream};
 pub use function::FunctionUsage;
 pub use gpu::Gpu;

@@ -9,6 +9,8 @@ use tilewright_contract::Operand;
 pub enum Buffer {
     /// A, B or C.
     Matrix(Operand),
+    /// The scales of a block-scaled A or B.
+    Scales(Operand),
     /// The bias.
     Bias,
     /// Where the groups end.
@@ -21,6 +23,7 @@ impl fmt::Display for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Buffer::Matrix(operand) => operand.fmt(f),
+            Buffer::Scales(operand) => write!(f, "the array of {operand}'s scales"),
             Buffer::Bias => f.write_str("the bias"),
             Buffer::GroupEnds => f.write_str("the array of group ends"),
             Buffer::Workspace => f.write_str("the workspace"),

@@ -11,7 +11,7 @@ use cust_raw::{CUcontext, CUpointer_attribute as Attribute, CUstream};
 use super::context::ContextHandle;
 use super::newer::succeeded;
 use super::operand_error::OperandError;
-use super::operands::Span;
+use super::span::Span;
 use crate::error::Result;
 
 /// `CUmemorytype`: memory of the host that a device can access, and an array. 0 is no memory of CUDA's.

@@ -358,7 +358,7 @@ unsafe fn enqueue_copy(
 ///
 /// # Safety
 /// As for `cuLaunchKernel`: the arguments are the entry point's, and what it accesses is there.
-unsafe fn launch_kernel(
+pub(super) unsafe fn launch_kernel(
     stream: CUstream,
     function: Function,
     [gx, gy, gz]: [u32; 3],

@@ -47,6 +47,8 @@ const L2_PROMOTION: u32 = 2;
 /// 12.0); [`Error::Driver`](crate::Error::Driver) where it refuses what [`TensorMapParts::check`] lets pass.
 pub fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
     let data_type = match parts.element {
+        TensorElement::U8 => 0,
+        TensorElement::U32 => 2,
         TensorElement::F16 => 6,
         TensorElement::F32 => 7,
         TensorElement::Bf16 => 9,
@@ -54,6 +56,8 @@ pub fn encode(parts: &TensorMapParts) -> Result<TensorMap> {
     };
     let swizzle = match parts.swizzle {
         TensorSwizzle::None => 0,
+        TensorSwizzle::Bytes32 => 1,
+        TensorSwizzle::Bytes64 => 2,
         TensorSwizzle::Bytes128 => 3,
     };
     let address = std::ptr::with_exposed_provenance_mut(parts.address as usize);

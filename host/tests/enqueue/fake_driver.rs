@@ -103,10 +103,14 @@ pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, _: c_int
     SUCCESS
 }
 
-/// Those of an H200 that planning looks at; 1 for all others.
+/// Those of an H200 that planning looks at, or of 12.0 where `FAKE_BLACKWELL` is set; 1 for all others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c_int) -> CUresult {
+    let is_blackwell = std::env::var_os("FAKE_BLACKWELL").is_some();
     let found = match attribute {
+        75 if is_blackwell => 12,
+        81 if is_blackwell => 102_400,
+        97 if is_blackwell => 101_376,
         1 => 1024,
         8 => 49_152,
         10 => 32,
@@ -308,6 +312,15 @@ unsafe fn launched(
     // SAFETY: a kernel's first argument is its parameters, or a pointer, of which there are two.
     unsafe {
         let first = arguments.read();
+        if name.starts_with("mma_block_scaled") {
+            let (c, scaled) = (first.add(2).read(), arguments.add(1).read());
+            let [scale_a, scale_b] = scaled.cast::<[u64; 2]>().read();
+            let [k_tiles, stages] = scaled.add(2).cast::<[u32; 2]>().read();
+            return format!(
+                "launch {name} {x} x {block}, {bytes} B, on {stream:#x}: C {c:#x}, scales {scale_a:#x} {scale_b:#x}, \
+                 {k_tiles} tiles of them along K, {stages} stages"
+            );
+        }
         if name == "copy_rows_b16" {
             let to = arguments.add(1).read();
             return format!("pad {:#x} to {:#x}, on {stream:#x}", first.read(), to.read());
@@ -339,6 +352,24 @@ pub unsafe extern "C" fn cuLaunchKernel(
     // SAFETY: as above.
     let line = unsafe { launched(function, [grid_x, grid_y, block_x, bytes], stream, arguments) };
     called("cuLaunchKernel", line)
+}
+
+/// A tensor map of rank 2: its words are 0.
+#[unsafe(no_mangle)]
+#[rustfmt::skip]
+pub unsafe extern "C" fn cuTensorMapEncodeTiled(
+    map: *mut [u64; 16], data_type: c_int, rank: c_uint, address: usize, extents: *const u64, strides: *const u64,
+    of_box: *const u32, _: *const u32, _: c_int, swizzle: c_int, _: c_int, _: c_int,
+) -> CUresult {
+    assert_eq!(rank, 2);
+    // SAFETY: as above; two extents, one stride, and a box of two.
+    let line = unsafe {
+        map.write([0; 16]);
+        let (extents, stride) = (extents.cast::<[u64; 2]>().read(), strides.read());
+        let of_box = of_box.cast::<[u32; 2]>().read();
+        format!("map {address:#x}: type {data_type}, {extents:?} by {stride} B, box {of_box:?}, swizzle {swizzle}")
+    };
+    called("cuTensorMapEncodeTiled", line)
 }
 
 #[repr(C)]

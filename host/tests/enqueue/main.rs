@@ -3,6 +3,7 @@
 
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
+mod block_scaled;
 #[path = "../../../compat/cuda_driver_lazy/tests/common/mod.rs"]
 mod common;
 mod fake;
@@ -29,6 +30,7 @@ fn calls_are_in_order_and_in_the_context() {
         "apart_bad_operands_are_refused",
         "apart_a_driver_that_fails_leaves_the_context",
         "apart_kernels_of_the_table",
+        "block_scaled::apart_block_scaled",
     ] {
         run_apart(test, &driver);
     }

@@ -9,6 +9,7 @@
 //! | [`matrix_vector`] | C of one column or row: enough loads in flight | none, or static, 4096 bytes |
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 2 or 4 stages |
 //! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores, every layout, split-K | dynamic, 4 stages |
+//! | [`mma_block_scaled_kernels`] | NVFP4, MXFP4, MXFP8 by `mma.sync`, TMA | dynamic, stages by the launch |
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
 //! | [`wgmma_bf16x6_kernels`] | f32 in three parts of bf16, the same way | dynamic, 2 stages, epilogue |
 //! | [`wgmma_tf32_kernels`] | f32 rounded to tf32: `wgmma`, TMA, every layout but TN | dynamic, 4 stages |
@@ -23,6 +24,8 @@
 
 use cfg_if::cfg_if;
 
+#[cfg(any(not(target_arch = "nvptx64"), feature = "block_scaled"))]
+pub mod mma_block_scaled;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy", feature = "wgmma"))]
 pub mod mma_f64;
 pub mod mma_sync;
@@ -33,7 +36,10 @@ pub mod wgmma;
 
 // Entry points: on the host all of them, in a PTX module those of its target, in a library none.
 cfg_if! {
-    if #[cfg(any(not(target_arch = "nvptx64"), not(any(feature = "library", feature = "wgmma"))))] {
+    if #[cfg(any(
+        not(target_arch = "nvptx64"),
+        not(any(feature = "library", feature = "wgmma", feature = "block_scaled"))
+    ))] {
         pub mod matrix_vector;
         pub mod pad_rows;
         pub mod register_tile;
@@ -59,5 +65,10 @@ cfg_if! {
         pub mod wgmma_bf16x6_kernels;
         pub mod wgmma_kernels;
         pub mod wgmma_tf32_kernels;
+    }
+}
+cfg_if! {
+    if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "block_scaled", not(feature = "library"))))] {
+        pub mod mma_block_scaled_kernels;
     }
 }

@@ -34,6 +34,23 @@ pub enum CacheHint {
     EvictLast = 0x14f0_0000_0000_0000,
 }
 
+/// The state space of a load into the own CTA. Of `shared::cluster`, which all PTX with TMA takes, ptxas makes for 12.x
+/// a branch and a call, for the shared memory of other CTAs.
+#[cfg(all(target_arch = "nvptx64", not(feature = "block_scaled")))]
+macro_rules! destination {
+    () => {
+        "shared::cluster"
+    };
+}
+
+/// The same of 12.x, for PTX 8.6 and later.
+#[cfg(all(target_arch = "nvptx64", feature = "block_scaled"))]
+macro_rules! destination {
+    () => {
+        "shared::cta"
+    };
+}
+
 /// Starts a TMA load of the box at `coordinates` to element `to_index` of `to`:
 /// `cp.async.bulk.tensor.2d.shared::cluster.global`. Barrier `barrier` of `barriers` counts its bytes as they arrive.
 ///
@@ -58,7 +75,7 @@ pub unsafe fn load_2d<T: Pod>(
     // SAFETY: the caller's promise.
     unsafe {
         core::arch::asm!(
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+            concat!("cp.async.bulk.tensor.2d.", destination!(), ".global.tile.mbarrier::complete_tx::bytes"),
             "[{to}], [{map}, {{{x}, {y}}}], [{barrier}];",
             to = in(reg32) shared_address(to, to_index),
             map = in(reg64) core::ptr::from_ref(map),

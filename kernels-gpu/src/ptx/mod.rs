@@ -12,6 +12,8 @@ pub mod griddepcontrol;
 pub mod ldmatrix;
 pub mod mbarrier;
 pub mod mma;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "block_scaled"))]
+pub mod mma_block_scaled;
 pub mod mma_f64;
 pub mod named_barrier;
 pub mod optimization_barrier;

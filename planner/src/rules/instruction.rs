@@ -4,6 +4,7 @@ use cuda_arch::Architecture;
 
 use super::warps::uneven_warps;
 use super::{Rule, SIMT_WARPS, Value, Violation, nearest_multiple};
+use crate::frontend::Frontend;
 use crate::path::{Path, Support};
 use crate::template::{Template, TileShape, warp_grid};
 
@@ -67,7 +68,8 @@ rule!(
     /// Rows of a scale atom.
     SCALE_ATOM_ROWS,
     "scale_atom_rows",
-    "block scales come in atoms of 128 rows, so the tile has a multiple of 128 rows",
+    "block scales come in atoms of 128 rows, so the tile has a multiple of 128 rows (of this project's kernels of 64: \
+     they load a whole atom for half of it)",
     "CUTLASS, detail/sm100_blockscaled_layout.hpp and the sm120 builder"
 );
 
@@ -173,8 +175,13 @@ pub(super) fn check_scales(template: &Template, support: &Support) -> Result<(),
         // Without instructions that take scales, their layout is the kernel's own; whole blocks must be in a stage.
         return whole_blocks(template.tile.k, scale.elements);
     }
-    if !template.tile.m.is_multiple_of(128) {
-        let nearest = nearest_multiple(template.tile.m, 128);
+    // The tile then begins at a half of an atom at most, and 64 more rows never need a further one.
+    let rows = match (template.path, template.frontend) {
+        (Path::MmaSync, Frontend::Tilewright) => 64,
+        _ => 128,
+    };
+    if !template.tile.m.is_multiple_of(rows) {
+        let nearest = nearest_multiple(template.tile.m, rows);
         return Err(Violation::count(&SCALE_ATOM_ROWS, "tile m", template.tile.m, nearest));
     }
     whole_blocks(template.tile.k, 4 * scale.elements)

@@ -16,7 +16,7 @@ is_filed() { # part
     kernels) part='test' ;;
     resources) part=occupancy ;;
     # By name alone.
-    racecheck-slow | random) return 0 ;;
+    racecheck-slow | random | block-scaled) return 0 ;;
     racecheck-*)
         part=racecheck
         kernels=$(racecheck_kernels "$1")
@@ -94,6 +94,20 @@ part_resources() {
 
 part_library() {
     run_tests --skip kernels:: --skip usage:: --skip occupancy:: --skip spilling:: --skip differential:: --skip corpus:: --skip mutants::
+}
+
+# A GPU without these kernels has no such test, which fails.
+part_block_scaled() {
+    local status=0 tool
+    run_tests block_scaled:: || status=1
+    for tool in memcheck initcheck synccheck racecheck; do
+        TILEWRIGHT_IN_PROCESS=1 timeout -k 5 100 compute-sanitizer --tool "$tool" --error-exitcode 99 --print-limit 5 \
+            "$bundle/tests/gpu" block_scaled:: </dev/null || {
+            echo "$tool: status $?"
+            status=1
+        }
+    done
+    return "$status"
 }
 
 part_language() {

@@ -9,7 +9,6 @@ use crate::block::batch;
 use crate::block::element::{Narrowed, TensorElement};
 use crate::block::epilogue::Epilogue;
 use crate::block::unroll::unrolled;
-use crate::ptx::async_copy;
 use crate::ptx::mma::c_place;
 
 /// Applies the epilogue of `params` to a lane's accumulators and stores them. If C is of the type of A and B, takes
@@ -18,9 +17,9 @@ use crate::ptx::mma::c_place;
 ///
 /// # Safety
 /// C and the bias are as `params` says; the position is the warp's own. `stages` are the CTA's, which no thread uses
-/// any more. Every thread of the CTA calls this.
+/// any more after [`Tile::drain`]. Every thread with a position calls this.
 #[inline(always)]
-pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
+pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     acc: &mut Accumulators<M, N>,
     position: Position,
     params: &GemmParams<E>,
@@ -50,7 +49,7 @@ pub(super) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
         });
         if in_f32 {
             DirectStore::<f32>::new(batch::c(params), position, params).store(acc);
-        } else if takes_vectors && params.beta == 0.0 {
+        } else if const { T::STAGES_C } && takes_vectors && params.beta == 0.0 {
             store_via_smem::<E, T, M, N>(c, acc, position, params, stages);
         } else {
             DirectStore::new(c, position, params).store(acc);
@@ -77,16 +76,14 @@ unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usi
     let elems = const { T::TILE.warp_m * T::TILE.warp_n };
     const {
         assert!(
-            T::TILE.m * T::TILE.n <= T::TILE.stages * T::TILE.stage_elems(),
+            !T::STAGES_C || T::TILE.m * T::TILE.n <= T::TILE.stages * T::TILE.stage_elems(),
             "the stages hold a tile of C"
         )
     };
     let swizzle = const { Swizzle::of_row(T::TILE.warp_n) };
     let (warp, lane) = (thread::thread_idx_x() / 32, thread::thread_idx_x() % 32);
-    // Loads past the last k-tile may still be in flight, and would overwrite what is stored below.
-    async_copy::wait::<0>();
-    // WAR: no thread reads the stages any more, and none loads into them.
-    thread::sync_threads();
+    // SAFETY: every thread with a position is here.
+    unsafe { T::drain() };
     // SAFETY: the part is the warp's own, and the stages hold those of all warps. A vector is inside C or outside.
     unsafe {
         let own = stages.part((warp * elems) as usize, elems as usize);

@@ -20,8 +20,8 @@
 //! four times each, by one `ldmatrix` a time, and issues 32 `mma.m16n8k16`. Neither loads nor fragments have bank
 //! conflicts ([`Swizzle`](tilewright_contract::Swizzle)).
 
-mod epilogue;
-mod loader;
+pub(super) mod epilogue;
+pub(super) mod loader;
 mod through_registers;
 
 use cuda_std::{shared, thread};
@@ -41,6 +41,20 @@ use loader::{GmemLoader, OperandTile, WarpLoader, is_whole_vectors};
 pub trait Tile {
     /// The geometry.
     const TILE: TensorTile;
+    /// Whether C goes through the stages where it can be stored in vectors.
+    const STAGES_C: bool = true;
+
+    /// Waits until the stages hold nothing that is needed, and no load into them is in flight.
+    ///
+    /// # Safety
+    /// Every thread with a position executes this, after its last fragments.
+    #[inline(always)]
+    unsafe fn drain() {
+        // Loads past the last k-tile may still be in flight, and would overwrite what is stored next.
+        async_copy::wait::<0>();
+        // WAR: no thread reads the stages any more, and none loads into them.
+        thread::sync_threads();
+    }
 }
 
 /// Computes this CTA's tile of C. `M` and `N`: 16-row and 8-column MMA atoms of a warp. A load has as many elements of
@@ -126,17 +140,17 @@ unsafe fn gemm_tile<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajo
 
 /// Position of a warp's part of C.
 #[derive(Clone, Copy)]
-struct Position {
+pub(super) struct Position {
     /// First row and column of the CTA's tile.
-    row: u32,
-    column: u32,
+    pub row: u32,
+    pub column: u32,
     /// First ones of the warp, within the tile.
-    warp_row: u32,
-    warp_column: u32,
+    pub warp_row: u32,
+    pub warp_column: u32,
 }
 
 /// Accumulators of a lane.
-type Accumulators<const M: usize, const N: usize> = [[FragmentC; N]; M];
+pub(super) type Accumulators<const M: usize, const N: usize> = [[FragmentC; N]; M];
 
 /// A's and B's part of a stage.
 ///

@@ -127,7 +127,7 @@ pub const ROWS: &[Row] = &[
         id: "mma_epilogue_no_wait",
         kernel: KERNEL,
         what: "the stages are overwritten while loads past the last k-tile are pending",
-        edits: &[epilogue("    async_copy::wait::<0>();\n", "\n")],
+        edits: &[body("        async_copy::wait::<0>();\n", "\n")],
         expect: faults(&["AsyncPending"]),
         ..ROW
     },
@@ -135,9 +135,9 @@ pub const ROWS: &[Row] = &[
         id: "mma_epilogue_no_barrier",
         kernel: KERNEL,
         what: "a warp writes its accumulators to stages that other warps still read",
-        edits: &[epilogue(
-            "    // WAR: no thread reads the stages any more, and none loads into them.
-    thread::sync_threads();
+        edits: &[body(
+            "        // WAR: no thread reads the stages any more, and none loads into them.
+        thread::sync_threads();
 ",
             "\n\n",
         )],

@@ -230,9 +230,9 @@ impl BlockContext {
         for Row { in_box, address } in rows {
             self.operation_on_global(store.writes, Op::Write, address, in_box.len(), location);
             // Swizzling permutes the 16-byte chunks of a row.
-            let row = match parts.swizzle {
-                TensorSwizzle::None => in_box.clone(),
-                TensorSwizzle::Bytes128 => in_box.start / 128 * 128..in_box.end.next_multiple_of(128),
+            let row = match parts.swizzle.row_bytes() {
+                None => in_box.clone(),
+                Some(bytes) => in_box.start / bytes * bytes..in_box.end.next_multiple_of(bytes),
             };
             self.discarded_read(store.reads, offset + next..offset + row.start, location);
             next = row.end;

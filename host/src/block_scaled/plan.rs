@@ -1,0 +1,245 @@
+//! Which kernel, how many stages, and what that takes.
+
+use cuda_arch::Architecture;
+use serde::Serialize;
+use tilewright_contract::{
+    BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, BlockScaledParams, Bytes, DType, ScaleLayout, ScaleSource,
+    SmemLayout,
+};
+use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
+
+use super::BlockScaledGemm;
+use crate::device::DeviceProfile;
+use crate::element::Element;
+use crate::error::{Error, Result};
+
+/// What a plan has to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// This kernel.
+    pub kernel: Option<&'static BlockScaledKernel>,
+    /// So many stages, in place of as many as fit, up to [`Plan::USUAL_STAGES`].
+    pub stages: Option<u32>,
+    /// Scales from there; without it from the stage.
+    pub scales: Option<ScaleSource>,
+}
+
+/// A launch: kernel, stages and shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    kernel: &'static BlockScaledKernel,
+    stages: u32,
+    tiles: [u32; 2],
+    extents: [u32; 3],
+}
+
+/// A plan in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// The entry point.
+    pub kernel: &'static str,
+    /// Stages of the pipeline.
+    pub stages: u32,
+    /// Bytes of a stage: elements of A and of B, scales of A and of B.
+    pub stage_bytes: [u32; 4],
+    /// Bytes of dynamic shared memory, the mbarriers included.
+    pub dynamic_bytes: u32,
+    /// What a CTA may have.
+    pub limit_bytes: u32,
+    /// CTAs.
+    pub ctas: u32,
+    /// Threads of a CTA.
+    pub threads: u32,
+}
+
+impl Plan {
+    /// Stages at most where nobody asks for more: enough loads in flight to cover the latency of device memory.
+    pub const USUAL_STAGES: u32 = 5;
+
+    /// The kernel.
+    pub fn kernel(&self) -> &'static BlockScaledKernel {
+        self.kernel
+    }
+
+    /// Stages of the pipeline.
+    pub fn stages(&self) -> u32 {
+        self.stages
+    }
+
+    /// Shared memory of a CTA.
+    pub fn smem(&self) -> SmemLayout {
+        self.kernel.tile.smem(self.stages)
+    }
+
+    /// CTAs of the grid, along x.
+    pub fn ctas(&self) -> u32 {
+        self.tiles[0] * self.tiles[1]
+    }
+
+    /// M, N and K.
+    pub fn extents(&self) -> [u32; 3] {
+        self.extents
+    }
+
+    /// The kernel's parameters beside [`GemmParams`](tilewright_contract::GemmParams); `scales` are those of A and B.
+    pub(crate) fn params(&self, scales: [*const u32; 2]) -> BlockScaledParams {
+        let [m, _, k] = self.extents.map(|extent| extent as usize);
+        BlockScaledParams {
+            scales,
+            // Below 2^31 elements.
+            scale_k_tiles: ScaleLayout::of(self.kernel.tile.format, m, k).k_tiles as u32,
+            stages: self.stages,
+        }
+    }
+
+    /// Refuses a problem of other extents, format or type.
+    pub(super) fn check<E: Element<Accumulator = f32>>(&self, gemm: &BlockScaledGemm<'_, E>) -> Result<()> {
+        let kernel = self.kernel;
+        let extents = gemm.extents();
+        if self.extents.map(|extent| extent as usize) != extents {
+            return Err(Error::InvalidArgument(format!(
+                "the plan is for M, N, K = {:?}, the problem has {extents:?}",
+                self.extents
+            )));
+        }
+        if kernel.tile.format != gemm.format() {
+            return Err(Error::InvalidArgument(format!(
+                "{} takes {}, the problem has {}",
+                kernel.symbol,
+                kernel.tile.format,
+                gemm.format()
+            )));
+        }
+        self.check_output(E::DTYPE)
+    }
+
+    /// Refuses a bias, and a C that is not f32, of another type than the kernel's.
+    pub(crate) fn check_output(&self, output: DType) -> Result<()> {
+        let kernel = self.kernel;
+        if kernel.output == output {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "{} has C and bias of {}, not {output}",
+            kernel.symbol, kernel.output
+        )))
+    }
+
+    /// The plan in numbers, for a device.
+    pub fn summary(&self, device: &DeviceProfile) -> Summary {
+        let tile = self.kernel.tile;
+        Summary {
+            kernel: self.kernel.symbol,
+            stages: self.stages,
+            stage_bytes: [
+                tile.a_bytes(),
+                tile.b_bytes(),
+                tile.scale_bytes(tile.m),
+                tile.scale_bytes(tile.n),
+            ],
+            dynamic_bytes: self.smem().dynamic_bytes().get(),
+            limit_bytes: device.smem_per_block_optin,
+            ctas: self.ctas(),
+            threads: tile.threads(),
+        }
+    }
+}
+
+/// Plans a product of these extents (m, n, k) with C of `output` or of f32, for a device. Of the kernels that fit it
+/// takes the one whose busiest SM is done first, by a model that no GPU has calibrated: rounds of CTAs, each of its
+/// multiplications at the rate of the tensor cores and a start.
+///
+/// # Errors
+/// [`Error::InvalidArgument`], with the numbers: for a device that is not of compute capability 12.x; a policy's kernel
+/// of another format or type; stages that do not fit; more CTAs than a grid has.
+pub fn plan(
+    format: BlockFormat,
+    [m, n, k]: [usize; 3],
+    output: DType,
+    device: &DeviceProfile,
+    policy: &Policy,
+) -> Result<Plan> {
+    let refuse = |message: String| Err(Error::InvalidArgument(message));
+    if !BlockScaledKernel::runs_on(device.compute_capability) {
+        return refuse(format!(
+            "{format} needs compute capability 12.0 or 12.1, {} has {}",
+            device.name,
+            device.compute_capability_name()
+        ));
+    }
+    let extents = [m, n, k].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
+    if extents.iter().any(|&extent| extent > i32::MAX as u32) {
+        return refuse(format!("M = {m}, N = {n}, K = {k}: each is at most {}", i32::MAX));
+    }
+    if k == 0 || !k.is_multiple_of(format.k_multiple() as usize) {
+        return refuse(format!(
+            "K = {k} of {format}: it has to be a multiple of {}",
+            format.k_multiple()
+        ));
+    }
+    let limit = Bytes(device.smem_per_block_optin);
+    let is_wanted = |kernel: &&'static BlockScaledKernel| match policy.kernel {
+        Some(named) => **kernel == *named,
+        None => kernel.tile.scales == policy.scales.unwrap_or(ScaleSource::Stage),
+    };
+    let computes = |kernel: &&'static BlockScaledKernel| kernel.tile.format == format && kernel.output == output;
+    let mut over = None;
+    let mut best: Option<(f64, Plan)> = None;
+    for kernel in BLOCK_SCALED_KERNELS.iter().filter(is_wanted).filter(computes) {
+        let most = kernel.tile.most_stages(limit);
+        let stages = policy.stages.unwrap_or(most.min(Plan::USUAL_STAGES));
+        if stages < kernel.tile.least_stages() || stages > most {
+            over = Some((kernel, stages, most));
+            continue;
+        }
+        let tiles = [extents[0].div_ceil(kernel.tile.m), extents[1].div_ceil(kernel.tile.n)];
+        if u64::from(tiles[0]) * u64::from(tiles[1]) > i32::MAX as u64 {
+            continue;
+        }
+        let plan = Plan {
+            kernel,
+            stages,
+            tiles,
+            extents,
+        };
+        let clocks = clocks(&plan, device);
+        if best.as_ref().is_none_or(|(fastest, _)| clocks < *fastest) {
+            best = Some((clocks, plan));
+        }
+    }
+    match (best, over, policy.kernel) {
+        (Some((_, plan)), _, _) => Ok(plan),
+        (None, Some((kernel, stages, most)), _) => refuse(format!(
+            "{stages} stages of {} are {} B of shared memory, a CTA of {} has {} B: {} to {most} are possible",
+            kernel.symbol,
+            u64::from(stages) * u64::from(kernel.tile.stage_bytes() + 16),
+            device.name,
+            limit.get(),
+            kernel.tile.least_stages()
+        )),
+        (None, None, Some(kernel)) => refuse(format!(
+            "{} takes {} with C of {} or f32, not {format} with C of {output}",
+            kernel.symbol, kernel.tile.format, kernel.output
+        )),
+        (None, None, None) => refuse(format!("no kernel takes {format} with C of {output} and these scales")),
+    }
+}
+
+/// Multiply-adds of an SM in a clock: 1,676 TFLOP/s of an RTX 5090 with NVFP4, 170 SMs at 2.407 GHz; of 8-bit elements
+/// half of it.
+const FP4_PER_CLOCK: f64 = 2048.0;
+
+/// Clocks of the busiest SM.
+fn clocks(plan: &Plan, device: &DeviceProfile) -> f64 {
+    let tile = plan.kernel.tile;
+    let sms = device.installed.as_ref().map_or(1, |installed| installed.sms.max(1));
+    let rounds = plan.ctas().div_ceil(sms);
+    let rate = FP4_PER_CLOCK * 4.0 / f64::from(tile.format.element_bits());
+    let multiplications = f64::from(tile.m) * f64::from(tile.n) * f64::from(plan.extents[2]);
+    f64::from(rounds) * (multiplications / rate + BLOCK_CLOCKS + LATENCY)
+}
+
+/// The architecture whose limits a plan without a device is for.
+pub fn default_architecture() -> &'static Architecture {
+    cuda_arch::find("sm_120").expect("in the table")
+}

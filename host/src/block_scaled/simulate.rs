@@ -1,0 +1,134 @@
+//! The kernel in the simulator.
+
+use std::ptr::null;
+use std::time::Duration;
+
+use cuda_sim::{GlobalBuffer, Launch, Limits, Report};
+use kernels_gpu::ptx::tensor_map::TensorMap;
+use tilewright_contract::{BlockScaledParams, GemmParams, GemmShape, Transpose};
+
+use super::maps::{Addresses, maps};
+use super::{BlockScaledGemm, Plan};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::problem::OutputOf;
+use crate::simulate::SimOptions;
+use crate::tensor_map;
+
+/// How long the threads of a CTA may run without meeting.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A kernel with C of `E`.
+type EntryPoint<E> = unsafe fn(&GemmParams<E>, &BlockScaledParams, &TensorMap, &TensorMap, &TensorMap, &TensorMap);
+
+/// A simulated product.
+#[derive(Clone, Debug)]
+pub struct Simulated<C> {
+    /// C, m x n elements, row by row. One that the kernel did not write is NaN.
+    pub c: Vec<C>,
+    /// What the simulator found; `None` for an empty C, for which nothing is launched.
+    pub report: Option<Report>,
+}
+
+impl<C> Simulated<C> {
+    /// # Panics
+    /// If something is wrong, with the text of every fault.
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        if let Some(report) = &self.report {
+            report.assert_clean();
+        }
+    }
+}
+
+/// Simulates a product by a plan. `before`: what C holds before, `None` for memory that nobody has written.
+///
+/// What is wrong with the kernel is no error: it is in the report.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a plan of other extents, format or type, and for a bias or a C of another length;
+/// [`Error::Resources`] where this machine has no memory or threads to simulate with.
+pub fn simulate<E, C>(
+    plan: &Plan,
+    gemm: &BlockScaledGemm<'_, E>,
+    before: Option<&[C]>,
+    options: &SimOptions,
+) -> Result<Simulated<C>>
+where
+    E: Element<Accumulator = f32>,
+    C: OutputOf<E>,
+{
+    plan.check::<E>(gemm)?;
+    gemm.check(before.map(<[C]>::len))?;
+    let kernel = plan.kernel();
+    let entry_point = cuda_sim::device::find_kernel::<EntryPoint<E>>(kernel.symbol)
+        .ok_or_else(|| Error::InvalidArgument(format!("{} is not linked into this program", kernel.symbol)))?;
+    let [m, n, k] = gemm.extents();
+    if plan.ctas() == 0 {
+        return Ok(Simulated {
+            c: Vec::new(),
+            report: None,
+        });
+    }
+    let shape = GemmShape::packed_transposed(m, n, k, [Transpose::No, Transpose::Yes])?;
+    let args = shape.args();
+    let row_bytes = gemm.a.row_bytes();
+    let words = |bytes: &[u8]| -> Vec<u32> {
+        let (words, _) = bytes.as_chunks::<4>();
+        words.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect()
+    };
+    let data = [gemm.a, gemm.b].map(|matrix| GlobalBuffer::matrix(matrix.data(), matrix.rows(), row_bytes, row_bytes));
+    let scales = [gemm.a, gemm.b].map(|matrix| GlobalBuffer::from_slice(&words(matrix.scales())));
+    let c = match before {
+        Some(before) => GlobalBuffer::from_slice(before),
+        None => GlobalBuffer::<C>::uninit(m * n),
+    };
+    let bias = gemm.epilogue.bias.map(GlobalBuffer::from_slice);
+    let of = |address: *const u8| address.expose_provenance() as u64;
+    let addresses = Addresses {
+        data: [0, 1].map(|i| of(data[i].as_ptr())),
+        scales: [0, 1].map(|i| of(scales[i].as_ptr().cast())),
+    };
+    let [a, b, scale_a, scale_b] = maps(plan, addresses, tensor_map::simulated)?;
+    let params = |c: *mut C| GemmParams {
+        bias: bias.as_ref().map_or(null(), GlobalBuffer::as_ptr),
+        alpha: gemm.alpha(),
+        beta: gemm.epilogue.factors.beta,
+        activation: gemm.epilogue.activation,
+        output: C::OUTPUT,
+        ..GemmParams::product(null::<E>(), null(), c.cast(), args)
+    };
+    let scaled = plan.params([scales[0].as_ptr(), scales[1].as_ptr()]);
+    // Raw pointers are not shared between threads; the kernel takes values.
+    let (c_address, scale_addresses) = (
+        c.as_mut_ptr().expose_provenance(),
+        scaled.scales.map(|scales| scales.expose_provenance()),
+    );
+    let (stages, scale_k_tiles) = (scaled.stages, scaled.scale_k_tiles);
+    let launch = Launch::new(plan.ctas(), kernel.tile.threads())
+        .dynamic_shared_bytes(plan.smem().dynamic_bytes().get())
+        .limits(Limits::from(options.architecture))
+        .schedule(options.schedule)
+        .checks(options.checks)
+        .synchronizations(options.synchronizations.clone())
+        .workers(options.workers)
+        .time_limit(PATIENCE);
+    // SAFETY: the buffers hold what the parameters and the maps describe, C is a buffer of its own; grid, CTA and
+    // dynamic bytes are those of the plan.
+    let report = launch.run(|| unsafe {
+        let params = params(std::ptr::with_exposed_provenance_mut(c_address));
+        let scaled = BlockScaledParams {
+            scales: scale_addresses.map(std::ptr::with_exposed_provenance),
+            stages,
+            scale_k_tiles,
+        };
+        entry_point(&params, &scaled, &a, &b, &scale_a, &scale_b);
+    });
+    match report.lacks() {
+        Some(problem) => Err(Error::Resources(problem.to_owned())),
+        None => Ok(Simulated {
+            c: c.to_vec(),
+            report: Some(report),
+        }),
+    }
+}
