@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use mutants::table::{self, Device};
+use mutants::table::{self, Device, Module};
 use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::dispatch::{Policy, Speeds, plan};
@@ -107,7 +107,8 @@ fn read(path: &str) -> String {
 /// The PTX itself takes minutes to build. While this digest stays, so does that of the PTX on record.
 fn origin_of_mutants() -> String {
     let levels = ptx::levels();
-    let kernels = table::KERNELS.iter().map(|kernel| {
+    let has_ptx = |kernel: &&table::Kernel| kernel.module != Module::Simulated;
+    let kernels = table::KERNELS.iter().filter(has_ptx).map(|kernel| {
         let shipped = levels
             .iter()
             .filter_map(|level| digest::of_level(level).get(kernel.symbol));
@@ -120,6 +121,7 @@ fn origin_of_mutants() -> String {
     });
     let rows = table::rows()
         .filter(|row| !matches!(row.device, Device::Refused(_)))
+        .filter(|row| table::kernel(row.kernel).is_some_and(|kernel| has_ptx(&kernel)))
         .map(|row| (row.id.to_owned(), format!("{} {:?}", row.kernel, row.edits)));
     digest::combined(&kernels.chain(rows).collect())
 }

@@ -91,6 +91,7 @@ fn runs_on(subject: &Subject, capability: (u32, u32)) -> bool {
     match subject.kernel.module {
         Module::General => capability >= (8, 0),
         Module::Wgmma => capability == (9, 0),
+        Module::Simulated => false,
     }
 }
 
@@ -110,6 +111,7 @@ fn run(subject: &Subject) -> Result<(), Problem> {
     let ptx = match subject.kernel.module {
         Module::General => PTX,
         Module::Wgmma => WGMMA_PTX,
+        Module::Simulated => return Err(Problem::Other(format!("{} has no PTX", subject.id))),
     };
     // The driver would compile all of them for each process, and compute-sanitizer would look at all of them.
     let slices = Slices::of(ptx).map_err(|error| Problem::Other(error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use tilewright_contract::{CopyRows, GemmArgs, GemmParams};
+use tilewright_contract::{BlockScaledParams, CopyRows, GemmArgs, GemmParams};
 
 use crate::ptx::tensor_map::TensorMap;
 
@@ -109,6 +109,16 @@ impl<'value, E> Parameter<'value> for &'value GemmParams<E> {
             Value::Params(params) => Some(unsafe { &*(&raw const **params).cast() }),
             _ => None,
         }
+    }
+}
+
+impl<'value> Parameter<'value> for &'value BlockScaledParams {
+    fn from_value(value: &'value Value) -> Option<Self> {
+        let Value::Words(words) = value else { return None };
+        let params = words.as_ptr().cast::<BlockScaledParams>();
+        let fits = size_of_val(&words[..]) == size_of::<BlockScaledParams>() && params.is_aligned();
+        // SAFETY: as many bytes, aligned; any bits are addresses and numbers, and who calls a kernel answers for them.
+        fits.then(|| unsafe { &*params })
     }
 }
 

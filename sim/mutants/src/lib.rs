@@ -44,6 +44,8 @@ pub mod copies {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod block_scaled;
+#[cfg(not(target_arch = "nvptx64"))]
 mod call;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod products;

@@ -115,7 +115,7 @@ fn planned(kernel: &'static Kernel, product: &Product, shape: &GemmShape) -> Res
 }
 
 /// Fields of `GemmParams` as arguments of a case: seven addresses, and all else as words in one.
-const FIELDS: usize = 8;
+pub(crate) const FIELDS: usize = 8;
 
 /// The parameters of the entry point, field by field, and the tensor maps where it takes them.
 fn arguments(plan: &Plan, group_ends: &[u32], [a, b, c]: [Buffer; 3]) -> Vec<Argument> {
@@ -179,21 +179,22 @@ fn maps(plan: &Plan, c: &Buffer) -> [Argument; 3] {
 }
 
 /// All fields after the addresses, as they are in memory.
-fn words(params: &GemmParams<u8>) -> Vec<u32> {
+pub(crate) fn words(params: &GemmParams<u8>) -> Vec<u32> {
     // SAFETY: every byte is initialized: the struct has no holes, as a test of the contract checks.
     let bytes = unsafe { std::slice::from_raw_parts((&raw const *params).cast::<u8>(), size_of_val(params)) };
     let (words, _) = bytes[offset_of!(GemmParams<u8>, stride_a)..].as_chunks();
     words.iter().map(|word| u32::from_ne_bytes(*word)).collect()
 }
 
-/// The fields of a case's tensor map for a matrix at `address`; `None` unless it is a matrix of 16-bit elements or of
-/// f32, which loads round to tf32. Words are bf16.
+/// The fields of a case's tensor map for a matrix at `address`; `None` of what is no matrix, or has elements or
+/// swizzled rows that no map has. Loads round f32 to tf32. Words of 16 bits are bf16.
 pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts> {
     let buffer = case.arguments.get(map.matrix)?.buffer()?;
     let rows = buffer.rows?;
     let data = buffer.before.as_ref().or(buffer.after.as_ref())?;
     let of_each = rows.rows / map.planes.unwrap_or(1);
     let stride_bytes = (rows.ld * data.element_bytes()) as u64;
+    let box_row_bytes = map.box_extents[0] as usize * data.element_bytes();
     Some(TensorMapParts {
         address,
         extents: [rows.columns as u64, of_each as u64],
@@ -208,12 +209,16 @@ pub fn map_parts(case: &Case, map: &Map, address: u64) -> Option<TensorMapParts>
             Data::F16(_) => TensorElement::F16,
             Data::U16(_) => TensorElement::Bf16,
             Data::F32(_) => TensorElement::Tf32,
-            _ => return None,
+            Data::U8(_) => TensorElement::U8,
+            Data::U32(_) => TensorElement::U32,
+            Data::F64(_) => return None,
         },
-        swizzle: if map.swizzled {
-            TensorSwizzle::Bytes128
-        } else {
-            TensorSwizzle::None
+        swizzle: match (map.swizzled, box_row_bytes) {
+            (false, _) => TensorSwizzle::None,
+            (true, 128) => TensorSwizzle::Bytes128,
+            (true, 64) => TensorSwizzle::Bytes64,
+            (true, 32) => TensorSwizzle::Bytes32,
+            (true, _) => return None,
         },
     })
 }

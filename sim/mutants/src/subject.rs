@@ -3,8 +3,8 @@
 use sample_kernels::case::Case;
 
 use crate::call::Call;
-use crate::table::{self, Device, Expect, Kernel, Launch, Row, Task, Tool};
-use crate::{copies, products};
+use crate::table::{self, Device, Expect, Kernel, Launch, Module, Row, Task, Tool};
+use crate::{block_scaled, copies, products};
 
 /// A mutant, or a kernel without a change.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,10 @@ impl Subject {
 
     /// Whether it runs on a GPU.
     pub fn device(&self) -> Device {
-        self.row.map_or(Device::Runs, |row| row.device)
+        match (self.kernel.module, self.row) {
+            (Module::Simulated, _) => Device::Refused("its GPUs have compute capability 12.x"),
+            (_, row) => row.map_or(Device::Runs, |row| row.device),
+        }
     }
 
     /// The mistake, in words.
@@ -112,6 +115,7 @@ fn case_of(kernel: &Kernel) -> Case {
         Task::PadRows(extents) => Ok(products::pad_rows(extents)),
         Task::SplitRows(extents) => Ok(products::split_rows(extents)),
         Task::TransposeRows(extents) => Ok(products::transpose_rows(extents)),
+        Task::BlockScaled(extents, stages) => block_scaled::case(kernel.symbol, extents, stages),
         Task::Product(product) => {
             let planned = tilewright_contract::Kernel::named(kernel.symbol);
             let planned = planned.ok_or_else(|| "not in the kernel table".to_owned());

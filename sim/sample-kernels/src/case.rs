@@ -15,6 +15,8 @@ pub enum Data {
     U32(Vec<u32>),
     /// 16-bit words.
     U16(Vec<u16>),
+    /// Bytes.
+    U8(Vec<u8>),
 }
 
 impl Data {
@@ -34,6 +36,7 @@ impl Data {
             Self::F64(_) => 8,
             Self::F32(_) | Self::U32(_) => 4,
             Self::F16(_) | Self::U16(_) => 2,
+            Self::U8(_) => 1,
         }
     }
 
@@ -45,6 +48,7 @@ impl Data {
             Self::F16(data) => bytemuck::cast_slice(data),
             Self::U32(data) => bytemuck::cast_slice(data),
             Self::U16(data) => bytemuck::cast_slice(data),
+            Self::U8(data) => data,
         }
     }
 
@@ -56,6 +60,7 @@ impl Data {
             Self::F16(_) => format!("{:?}", bytemuck::pod_read_unaligned::<f16>(bytes)),
             Self::U32(_) => bytemuck::pod_read_unaligned::<u32>(bytes).to_string(),
             Self::U16(_) => bytemuck::pod_read_unaligned::<u16>(bytes).to_string(),
+            Self::U8(_) => bytes[0].to_string(),
         }
     }
 }
@@ -184,7 +189,7 @@ pub struct Map {
     pub matrix: usize,
     /// Elements of a box's row, and its rows.
     pub box_extents: [u32; 2],
-    /// Whether boxes have the 128-byte swizzle in shared memory.
+    /// Whether boxes have the swizzle of their rows in shared memory: of 128, 64 or 32 bytes.
     pub swizzled: bool,
     /// Of rank 3: how many matrices, one after the other, the buffer's rows are; `None` of rank 2.
     pub planes: Option<usize>,

@@ -56,6 +56,23 @@ macro_rules! wgmma_launch {
     };
 }
 
+/// A block-scaled kernel: its extents and stages.
+macro_rules! block_scaled {
+    ($name:literal, $extents:expr, $stages:literal) => {
+        Kernel {
+            parameters: 6,
+            module: Module::Simulated,
+            task: Task::BlockScaled($extents, $stages),
+            ..gemm!(
+                $name,
+                "block/pipeline.rs" "gemm/mma_sync" "gemm/mma_block_scaled",
+                "mma_block_scaled_kernels.rs",
+                product([0; 3])
+            )
+        }
+    };
+}
+
 /// A lesson: its file, and its product.
 macro_rules! lesson {
     ($name:literal, $file:literal, $product:expr) => {
@@ -326,6 +343,9 @@ pub static KERNELS: &[Kernel] = &[
             ..product([140, 140, 300])
         }
     ),
+    // Two tiles of scales along the rows, residue tiles, more k-tiles than stages.
+    block_scaled!("mma_block_scaled_nvfp4_64x128x128_bf16", [136, 40, 288], 2),
+    block_scaled!("mma_block_scaled_mxfp8_128x128x128_bf16", [20, 40, 288], 2),
     lesson!("lesson_01_naive", "l01_naive.rs", LESSON),
     lesson!("lesson_02_static_tiles", "l02_static_tiles.rs", LESSON),
     lesson!("lesson_03_dynamic_tiles", "l03_dynamic_tiles.rs", LESSON),

@@ -5,6 +5,7 @@
 mod async_copies;
 mod barriers;
 mod batches;
+mod block_scaled;
 mod clusters;
 mod f64;
 mod kernels;
@@ -52,6 +53,8 @@ pub enum Module {
     General,
     /// With `wgmma`, for devices of 9.0 alone.
     Wgmma,
+    /// None: its kernels are for devices of 12.x, and run in the simulator alone.
+    Simulated,
 }
 
 /// The computation of a kernel.
@@ -67,6 +70,8 @@ pub enum Task {
     SplitRows([u32; 3]),
     /// The transpose of a matrix: the same.
     TransposeRows([u32; 3]),
+    /// A block-scaled product: m, n and k, and the stages.
+    BlockScaled([usize; 3], u32),
 }
 
 /// The problem and plan of a matrix multiplication.
@@ -237,6 +242,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         async_copies::ROWS,
         barriers::ROWS,
         batches::ROWS,
+        block_scaled::ROWS,
         clusters::ROWS,
         f64::ROWS,
         launches::ROWS,
