@@ -15,7 +15,7 @@ use tilewright::{Bytes, DType, Element, OutputOf, SimOptions};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
-use crate::{kernels, output};
+use crate::{kernels, memory, output};
 
 /// Multiply block-scaled matrices (NVFP4, MXFP4, MXFP8) as a GPU of compute capability 12.x would
 ///
@@ -59,7 +59,13 @@ pub struct Command {
     /// The seed of the operands
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
+    /// Run even if it is large, or takes more memory than there is
+    #[arg(long)]
+    yes: bool,
 }
+
+/// Multiplications, those of residue tiles included, that are simulated without the user's word for it.
+const MANY_PRODUCTS: f64 = (1_u64 << 36) as f64;
 
 /// Where warps load scales from.
 #[derive(Clone, Copy, ValueEnum)]
@@ -109,7 +115,14 @@ struct Listing {
 /// Runs the command.
 pub fn run(command: &Command, json: bool) -> Result<()> {
     let architecture = cuda_arch::find(&command.arch).map_err(|unknown| Failure::input(unknown.to_string()))?;
+    let device = DeviceProfile::of_arch(architecture);
     if command.list {
+        if !BlockScaledKernel::runs_on(device.compute_capability) {
+            return Err(Failure::input(format!(
+                "{} runs none of these kernels, sm_120 and sm_121 do",
+                architecture.name
+            )));
+        }
         return list(Bytes(architecture.smem_per_block_optin), json);
     }
     let kernel = match &command.kernel {
@@ -142,8 +155,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         (DType::F32, None) => DType::Bf16,
         (dtype, _) => dtype,
     };
-    let device = DeviceProfile::of_arch(architecture);
     let plan = plan(format, [command.m, command.n, command.k], narrow, &device, &policy)?;
+    ensure_affordable(&plan, command.yes)?;
     let options = SimOptions {
         architecture,
         schedule: command.schedule.parse::<Schedule>().map_err(Failure::input)?,
@@ -161,10 +174,40 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     } else {
         output::print(&describe(&listing))?;
     }
-    match listing.clean && listing.equal {
+    let faulty = (!listing.clean).then(|| format!("{} faults", faults(&listing)));
+    let wrong = (!listing.equal).then(|| listing.verdict.clone());
+    let problems: Vec<_> = [faulty, wrong].into_iter().flatten().collect();
+    match problems.is_empty() {
         true => Ok(()),
-        false => Err(Failure::new(Exit::Wrong, format!("{}: {}", listing.plan.kernel, listing.verdict)).reported()),
+        false => {
+            let message = format!("{}: {}", listing.plan.kernel, problems.join("; "));
+            Err(Failure::new(Exit::Wrong, message).reported())
+        }
     }
+}
+
+/// Refuses a simulation that would take long or more memory than there is, unless the user said yes.
+fn ensure_affordable(plan: &Plan, yes: bool) -> Result<()> {
+    let [m, n, k] = plan.extents().map(|extent| extent as u64);
+    let tile = plan.kernel().tile;
+    let what = || format!("simulating {} for {m} x {n} x {k}", plan.kernel().symbol);
+    // Numbers, their packed elements and what the simulator notes of them; C, its reference and the same.
+    let bytes = (m + n).saturating_mul(k).saturating_mul(12);
+    memory::ensure(what, bytes.saturating_add((m * n).saturating_mul(48)), yes)?;
+    let products = f64::from(plan.ctas()) * f64::from(tile.m) * f64::from(tile.n) * k as f64;
+    if products > MANY_PRODUCTS && !yes {
+        return Err(Failure::input(format!(
+            "{} is {products:.1e} multiplications, more than {MANY_PRODUCTS:.1e}; --yes does it all the same",
+            what()
+        )));
+    }
+    Ok(())
+}
+
+/// Different faults.
+fn faults(listing: &Listing) -> u64 {
+    let report = listing.report.as_ref();
+    report.map_or(0, |report| report.faults.len() as u64 + report.faults_left_out)
 }
 
 /// Quantizes, simulates and compares.
@@ -240,7 +283,7 @@ fn describe(listing: &Listing) -> String {
         ),
         (
             "faults",
-            match listing.report.as_ref().map_or(0, |report| report.faults.len()) {
+            match faults(listing) {
                 0 => "none".to_owned(),
                 faults => format!("{faults}, listed below"),
             },

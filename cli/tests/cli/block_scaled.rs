@@ -75,6 +75,15 @@ fn bad_input_ends_with_2_and_one_line() {
         ),
         ("--output f64", "no kernel takes nvfp4 with C of f64"),
         ("--schedule sideways", "sideways"),
+        (
+            "--list --arch sm_90",
+            "sm_90 runs none of these kernels, sm_120 and sm_121 do",
+        ),
+        ("-m 2147483648", "2147483648"),
+        (
+            "-m 4096 -n 4096 -k 8192",
+            "1.4e11 multiplications, more than 6.9e10; --yes does it all the same",
+        ),
     ] {
         let kernel = if arguments == "--stages 6" {
             " --format mxfp8"
@@ -84,6 +93,20 @@ fn bad_input_ends_with_2_and_one_line() {
         let error = place.fails(2, &format!("block-scaled {arguments}{kernel}"));
         assert!(error.contains(problem), "{arguments}: {error}");
     }
+}
+
+#[test]
+fn nothing_panics_on_products_that_are_empty_or_beyond_all_memory() {
+    let place = Place::new();
+    let printed = place.succeeds("block-scaled -m 0");
+    assert!(printed.contains("0 of 0 elements"), "{printed}");
+    let error = place.fails(2, "block-scaled -m 2147483647 -n 2147483647 -k 2147483616");
+    assert!(
+        error.contains("the tiling needs") && error.contains("a grid holds"),
+        "{error}"
+    );
+    let error = place.fails(1, "block-scaled -m 4194304 -n 4194304 -k 2147483616");
+    assert!(error.contains("memory"), "{error}");
 }
 
 #[test]

@@ -23,8 +23,7 @@ impl<'a, E: Element<Accumulator = f32>> BlockScaledGemm<'a, E> {
     /// The product alone.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for matrices of different formats or K, with both, and for more than 2^31 - 1 rows,
-    /// columns or bytes along K.
+    /// [`Error::InvalidArgument`] for matrices of different formats or K, with both.
     pub fn new(a: &'a BlockScaled, b: &'a BlockScaled) -> Result<Self> {
         if a.format() != b.format() || a.k() != b.k() {
             return Err(Error::InvalidArgument(format!(
@@ -33,18 +32,6 @@ impl<'a, E: Element<Accumulator = f32>> BlockScaledGemm<'a, E> {
                 a.k(),
                 b.format(),
                 b.k()
-            )));
-        }
-        if [a.rows(), b.rows(), a.k()]
-            .into_iter()
-            .any(|extent| i32::try_from(extent).is_err())
-        {
-            return Err(Error::InvalidArgument(format!(
-                "M = {}, N = {}, K = {}: each is at most {}",
-                a.rows(),
-                b.rows(),
-                a.k(),
-                i32::MAX
             )));
         }
         Ok(Self {

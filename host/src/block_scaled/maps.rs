@@ -25,7 +25,7 @@ pub(crate) fn maps(
     encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,
 ) -> Result<[TensorMap; 4]> {
     let tile = plan.kernel().tile;
-    let [m, n, k] = plan.extents().map(|extent| extent as usize);
+    let [m, n, k] = plan.extents();
     let swizzle = match tile.k_bytes() {
         128 => TensorSwizzle::Bytes128,
         64 => TensorSwizzle::Bytes64,

@@ -267,7 +267,7 @@ fn tiled(format: BlockFormat, [rows, k]: [usize; 2], scales: &[u8]) -> Vec<u8> {
 }
 
 /// Refuses a K that is no whole number of blocks, or of 16 bytes.
-fn check_k(format: BlockFormat, k: usize) -> Result<()> {
+pub(super) fn check_k(format: BlockFormat, k: usize) -> Result<()> {
     let multiple = format.k_multiple() as usize;
     if k > 0 && k.is_multiple_of(multiple) {
         return Ok(());

@@ -3,12 +3,13 @@
 use cuda_arch::Architecture;
 use serde::Serialize;
 use tilewright_contract::{
-    BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, BlockScaledParams, Bytes, DType, ScaleLayout, ScaleSource,
-    SmemLayout,
+    BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, BlockScaledParams, Bytes, DType, GemmArgs, GemmShape, Grid,
+    ScaleLayout, ScaleSource, SmemLayout, Transpose,
 };
 use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
 
 use super::BlockScaledGemm;
+use super::matrix::check_k;
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -29,8 +30,8 @@ pub struct Policy {
 pub struct Plan {
     kernel: &'static BlockScaledKernel,
     stages: u32,
-    tiles: [u32; 2],
-    extents: [u32; 3],
+    grid: Grid,
+    shape: GemmShape,
 }
 
 /// A plan in reports.
@@ -73,17 +74,22 @@ impl Plan {
 
     /// CTAs of the grid, along x.
     pub fn ctas(&self) -> u32 {
-        self.tiles[0] * self.tiles[1]
+        self.grid.tiles()
     }
 
     /// M, N and K.
-    pub fn extents(&self) -> [u32; 3] {
-        self.extents
+    pub fn extents(&self) -> [usize; 3] {
+        [self.shape.m(), self.shape.n(), self.shape.k()]
+    }
+
+    /// Extents and leading dimensions, in elements of C's row and along K.
+    pub(crate) fn args(&self) -> GemmArgs {
+        self.shape.args()
     }
 
     /// The kernel's parameters beside [`GemmParams`](tilewright_contract::GemmParams); `scales` are those of A and B.
     pub(crate) fn params(&self, scales: [*const u32; 2]) -> BlockScaledParams {
-        let [m, _, k] = self.extents.map(|extent| extent as usize);
+        let [m, _, k] = self.extents();
         BlockScaledParams {
             scales,
             // Below 2^31 elements.
@@ -95,11 +101,10 @@ impl Plan {
     /// Refuses a problem of other extents, format or type.
     pub(super) fn check<E: Element<Accumulator = f32>>(&self, gemm: &BlockScaledGemm<'_, E>) -> Result<()> {
         let kernel = self.kernel;
-        let extents = gemm.extents();
-        if self.extents.map(|extent| extent as usize) != extents {
+        let (planned, extents) = (self.extents(), gemm.extents());
+        if planned != extents {
             return Err(Error::InvalidArgument(format!(
-                "the plan is for M, N, K = {:?}, the problem has {extents:?}",
-                self.extents
+                "the plan is for M, N, K = {planned:?}, the problem has {extents:?}"
             )));
         }
         if kernel.tile.format != gemm.format() {
@@ -167,23 +172,15 @@ pub fn plan(
             device.compute_capability_name()
         ));
     }
-    let extents = [m, n, k].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
-    if extents.iter().any(|&extent| extent > i32::MAX as u32) {
-        return refuse(format!("M = {m}, N = {n}, K = {k}: each is at most {}", i32::MAX));
-    }
-    if k == 0 || !k.is_multiple_of(format.k_multiple() as usize) {
-        return refuse(format!(
-            "K = {k} of {format}: it has to be a multiple of {}",
-            format.k_multiple()
-        ));
-    }
+    check_k(format, k)?;
+    let shape = GemmShape::packed_transposed(m, n, k, [Transpose::No, Transpose::Yes])?;
     let limit = Bytes(device.smem_per_block_optin);
     let is_wanted = |kernel: &&'static BlockScaledKernel| match policy.kernel {
         Some(named) => **kernel == *named,
         None => kernel.tile.scales == policy.scales.unwrap_or(ScaleSource::Stage),
     };
     let computes = |kernel: &&'static BlockScaledKernel| kernel.tile.format == format && kernel.output == output;
-    let mut over = None;
+    let (mut over, mut many) = (None, None);
     let mut best: Option<(f64, Plan)> = None;
     for kernel in BLOCK_SCALED_KERNELS.iter().filter(is_wanted).filter(computes) {
         let most = kernel.tile.most_stages(limit);
@@ -192,20 +189,26 @@ pub fn plan(
             over = Some((kernel, stages, most));
             continue;
         }
-        let tiles = [extents[0].div_ceil(kernel.tile.m), extents[1].div_ceil(kernel.tile.n)];
-        if u64::from(tiles[0]) * u64::from(tiles[1]) > i32::MAX as u64 {
-            continue;
-        }
+        let grid = match Grid::cover(shape.args(), kernel.tile.m, kernel.tile.n, 1) {
+            Ok(grid) => grid,
+            Err(error) => {
+                many = Some(error);
+                continue;
+            }
+        };
         let plan = Plan {
             kernel,
             stages,
-            tiles,
-            extents,
+            grid,
+            shape,
         };
         let clocks = clocks(&plan, device);
         if best.as_ref().is_none_or(|(fastest, _)| clocks < *fastest) {
             best = Some((clocks, plan));
         }
+    }
+    if let (None, None, Some(error)) = (&best, over, many) {
+        return refuse(error.to_string());
     }
     match (best, over, policy.kernel) {
         (Some((_, plan)), _, _) => Ok(plan),
@@ -235,7 +238,7 @@ fn clocks(plan: &Plan, device: &DeviceProfile) -> f64 {
     let sms = device.installed.as_ref().map_or(1, |installed| installed.sms.max(1));
     let rounds = plan.ctas().div_ceil(sms);
     let rate = FP4_PER_CLOCK * 4.0 / f64::from(tile.format.element_bits());
-    let multiplications = f64::from(tile.m) * f64::from(tile.n) * f64::from(plan.extents[2]);
+    let multiplications = f64::from(tile.m) * f64::from(tile.n) * plan.shape.k() as f64;
     f64::from(rounds) * (multiplications / rate + BLOCK_CLOCKS + LATENCY)
 }
 

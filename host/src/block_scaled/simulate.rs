@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cuda_sim::{GlobalBuffer, Launch, Limits, Report};
 use kernels_gpu::ptx::tensor_map::TensorMap;
-use tilewright_contract::{BlockScaledParams, GemmParams, GemmShape, Transpose};
+use tilewright_contract::{BlockScaledParams, GemmParams};
 
 use super::maps::{Addresses, maps};
 use super::{BlockScaledGemm, Plan};
@@ -63,15 +63,13 @@ where
     let kernel = plan.kernel();
     let entry_point = cuda_sim::device::find_kernel::<EntryPoint<E>>(kernel.symbol)
         .ok_or_else(|| Error::InvalidArgument(format!("{} is not linked into this program", kernel.symbol)))?;
-    let [m, n, k] = gemm.extents();
+    let [m, n, _] = gemm.extents();
     if plan.ctas() == 0 {
         return Ok(Simulated {
             c: Vec::new(),
             report: None,
         });
     }
-    let shape = GemmShape::packed_transposed(m, n, k, [Transpose::No, Transpose::Yes])?;
-    let args = shape.args();
     let row_bytes = gemm.a.row_bytes();
     let words = |bytes: &[u8]| -> Vec<u32> {
         let (words, _) = bytes.as_chunks::<4>();
@@ -96,15 +94,10 @@ where
         beta: gemm.epilogue.factors.beta,
         activation: gemm.epilogue.activation,
         output: C::OUTPUT,
-        ..GemmParams::product(null::<E>(), null(), c.cast(), args)
+        ..GemmParams::product(null::<E>(), null(), c.cast(), plan.args())
     };
-    let scaled = plan.params([scales[0].as_ptr(), scales[1].as_ptr()]);
     // Raw pointers are not shared between threads; the kernel takes values.
-    let (c_address, scale_addresses) = (
-        c.as_mut_ptr().expose_provenance(),
-        scaled.scales.map(|scales| scales.expose_provenance()),
-    );
-    let (stages, scale_k_tiles) = (scaled.stages, scaled.scale_k_tiles);
+    let c_address = c.as_mut_ptr().expose_provenance();
     let launch = Launch::new(plan.ctas(), kernel.tile.threads())
         .dynamic_shared_bytes(plan.smem().dynamic_bytes().get())
         .limits(Limits::from(options.architecture))
@@ -117,11 +110,11 @@ where
     // dynamic bytes are those of the plan.
     let report = launch.run(|| unsafe {
         let params = params(std::ptr::with_exposed_provenance_mut(c_address));
-        let scaled = BlockScaledParams {
-            scales: scale_addresses.map(std::ptr::with_exposed_provenance),
-            stages,
-            scale_k_tiles,
-        };
+        let scaled = plan.params(
+            addresses
+                .scales
+                .map(|scales| std::ptr::with_exposed_provenance(scales as usize)),
+        );
         entry_point(&params, &scaled, &a, &b, &scale_a, &scale_b);
     });
     match report.lacks() {

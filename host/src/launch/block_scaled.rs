@@ -4,9 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
 
 use cust_raw::{CUdeviceptr, CUstream};
-use tilewright_contract::{
-    Activation, BlockScaledParams, DType, GemmParams, GemmShape, Operand, Output, ScaleLayout, Transpose,
-};
+use tilewright_contract::{Activation, BlockScaledParams, DType, GemmParams, Operand, Output, ScaleLayout};
 
 use super::function::Function;
 use super::kernels::Kernels;
@@ -123,8 +121,6 @@ impl PreparedBlockScaled {
                 pointer::check(span, context)?;
             }
         }
-        let [m, n, k] = self.plan.extents().map(|extent| extent as usize);
-        let shape = GemmShape::packed_transposed(m, n, k, [Transpose::No, Transpose::Yes])?;
         // Of bytes: the block's layout is one for every element.
         let params = GemmParams::<u8> {
             bias: with_exposed_provenance(operands.bias as usize),
@@ -136,7 +132,7 @@ impl PreparedBlockScaled {
                 null(),
                 null(),
                 with_exposed_provenance_mut(operands.c as usize),
-                shape.args(),
+                self.plan.args(),
             )
         };
         let scaled: BlockScaledParams = self
@@ -165,7 +161,7 @@ impl PreparedBlockScaled {
 
     /// The buffers of a call.
     fn spans(&self, operands: &BlockScaledOperands) -> [Span; 6] {
-        let [m, n, k] = self.plan.extents().map(|extent| extent as usize);
+        let [m, n, k] = self.plan.extents();
         let kernel = self.plan.kernel();
         let format = kernel.tile.format;
         let bias_bytes = if operands.bias == 0 {
