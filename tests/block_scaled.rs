@@ -345,7 +345,7 @@ fn bad_input_is_refused_with_the_numbers() {
         plan(&device(), &policy),
         Err(
             "8 stages of mma_block_scaled_nvfp4_128x256x64_bf16 are 110720 B of shared memory, a CTA of any sm_120 \
-             device has 101376 B: 1 to 7 are possible"
+             device has 101376 B: 2 to 7 are possible"
                 .to_owned()
         )
     );

@@ -72,6 +72,26 @@ fn the_default_orders_of_threads_agree() {
 }
 
 #[test]
+fn splits_of_k_add_up() {
+    for (at, kernel) in kernels().enumerate() {
+        // Two, nine in two rounds, and a last one that is shorter than a k-tile.
+        for (splits, k) in [(2, 130), (9, 64 * 9), (3, 131)] {
+            let ask = Ask {
+                splits,
+                factors: Factors {
+                    alpha: -1.5,
+                    beta: [0.0, 0.5][at % 2],
+                },
+                ..Ask::of(kernel)
+            };
+            let shape = shape(kernel, [67, 35, k], [1, 0, at % 3]);
+            assert_eq!(ask.plan(&shape).summary().splits, splits);
+            let _: Option<_> = ask.is_right(&shape);
+        }
+    }
+}
+
+#[test]
 fn matrices_of_a_batch_begin_at_odd_elements() {
     for kernel in kernels() {
         let one = shape(kernel, [65, 35, 71], [3, 0, 1]);

@@ -54,6 +54,16 @@ impl CopyRows {
     /// Rows and columns of the tile of a CTA that transposes.
     pub const TILE: u32 = 32;
 
+    /// No matrix, which takes no CTA.
+    pub const NONE: Self = Self {
+        from_stride: 0,
+        rows: 0,
+        columns: 0,
+        from_ld: 0,
+        to_ld: 0,
+        matrices: 0,
+    };
+
     /// Vectors of a padded row.
     #[inline(always)]
     pub const fn vectors_of_row(&self) -> u32 {
@@ -61,6 +71,7 @@ impl CopyRows {
     }
 
     /// CTAs along x of the grid: a thread for each vector.
+    #[inline(always)]
     pub const fn blocks(&self) -> u32 {
         (self.rows * self.vectors_of_row()).div_ceil(Self::THREADS)
     }
@@ -69,6 +80,12 @@ impl CopyRows {
     #[inline(always)]
     pub const fn tiles_of_row(&self) -> u32 {
         self.to_ld.div_ceil(Self::TILE)
+    }
+
+    /// CTAs along x of the grid of a copy that is transposed: one for each tile.
+    #[inline(always)]
+    pub const fn tiles(&self) -> u32 {
+        self.tiles_of_row() * self.columns.div_ceil(Self::TILE)
     }
 
     /// The launches: the first matrix of each, and how many it has, the rows of its grid along y.
@@ -88,6 +105,12 @@ impl CopyRows {
     #[inline(always)]
     pub const fn to_elems(&self) -> usize {
         self.rows as usize * self.to_ld as usize
+    }
+
+    /// Elements of a copy that is transposed, likewise.
+    #[inline(always)]
+    pub const fn transposed_elems(&self) -> usize {
+        self.columns as usize * self.to_ld as usize
     }
 }
 
@@ -195,11 +218,24 @@ impl OperandCopy {
         Some(Self { kind, rows })
     }
 
+    /// Whether one launch makes the copies of A and of B: they are of one kind, and a grid has rows for the matrices of
+    /// both.
+    pub fn are_one_launch(copies: &[Option<Self>; 2]) -> bool {
+        matches!(copies, [Some(a), Some(b)]
+            if a.kind == b.kind && a.rows.matrices.max(b.rows.matrices) <= MAX_ROWS
+                && a.blocks().checked_add(b.blocks()).is_some_and(|blocks| blocks <= i32::MAX as u32))
+    }
+
+    /// Launches that make the copies of A and of B, but for batches that no grid holds.
+    pub fn launches(copies: &[Option<Self>; 2]) -> usize {
+        copies.iter().flatten().count() - usize::from(Self::are_one_launch(copies))
+    }
+
     /// CTAs along x of the grid, each of [`CopyRows::THREADS`] threads.
     pub const fn blocks(&self) -> u32 {
         match self.kind {
             CopyKind::Pad | CopyKind::Split => self.rows.blocks(),
-            CopyKind::Transpose => self.rows.tiles_of_row() * self.rows.columns.div_ceil(CopyRows::TILE),
+            CopyKind::Transpose => self.rows.tiles(),
         }
     }
 
@@ -221,7 +257,7 @@ impl OperandCopy {
         let rows = &self.rows;
         match self.kind {
             CopyKind::Pad | CopyKind::Split => rows.to_elems() * self.kind.parts() as usize,
-            CopyKind::Transpose => rows.columns as usize * rows.to_ld as usize,
+            CopyKind::Transpose => rows.transposed_elems(),
         }
     }
 
@@ -327,6 +363,27 @@ mod tests {
         // 2^12 tiles along each.
         assert!(!of(CopyKind::Transpose, 1 << 17, 1 << 17).is_countable());
         assert!(of(CopyKind::Transpose, 1 << 17, 1 << 16).is_countable());
+    }
+
+    #[test]
+    fn copies_of_one_kind_are_one_launch() {
+        let of = |kind, matrices| {
+            Some(OperandCopy {
+                kind,
+                rows: CopyRows { matrices, ..ROWS },
+            })
+        };
+        let (pad, transpose) = (of(CopyKind::Pad, 1), of(CopyKind::Transpose, 1));
+        let many = of(CopyKind::Pad, MAX_ROWS + 1);
+        for (copies, launches) in [
+            ([None, None], 0),
+            ([pad, None], 1),
+            ([pad, pad], 1),
+            ([pad, transpose], 2),
+            ([many, pad], 2),
+        ] {
+            assert_eq!(OperandCopy::launches(&copies), launches, "{copies:?}");
+        }
     }
 
     #[test]

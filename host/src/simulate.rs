@@ -21,7 +21,7 @@
 //! the reference (that is [`check`](crate::check)), and it predicts no time on a GPU.
 
 use std::fmt;
-use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -355,16 +355,26 @@ fn simulate_copy<T: Element, To: Element>(
             // SAFETY: the elements have the bytes of the kind, which the type and the kernel decide; the buffers are
             // what the copy says.
             .run(|| unsafe {
+                // Each operand in a launch of its own.
+                macro_rules! copy {
+                    ($kernel:ident) => {
+                        $kernel(
+                            with_exposed_provenance(from),
+                            with_exposed_provenance_mut(to),
+                            CopyRows {
+                                matrices,
+                                ..geometry
+                            },
+                            null(),
+                            null_mut(),
+                            CopyRows::NONE,
+                        )
+                    };
+                }
                 match copy.kind {
-                    CopyKind::Pad => {
-                        copy_rows_b16(with_exposed_provenance(from), with_exposed_provenance_mut(to), geometry);
-                    }
-                    CopyKind::Transpose => {
-                        transpose_rows_b32(with_exposed_provenance(from), with_exposed_provenance_mut(to), geometry);
-                    }
-                    CopyKind::Split => {
-                        split_rows_f32(with_exposed_provenance(from), with_exposed_provenance_mut(to), geometry);
-                    }
+                    CopyKind::Pad => copy!(copy_rows_b16),
+                    CopyKind::Transpose => copy!(transpose_rows_b32),
+                    CopyKind::Split => copy!(split_rows_f32),
                 }
             });
         if !report.is_clean() {

@@ -1,6 +1,8 @@
 //! The copy of rows in the simulator, against plain Rust: any distance of rows, any number of columns, any place to
 //! begin.
 
+use std::ptr::{null, null_mut};
+
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use kernels_gpu::gemm::pad_rows::copy_rows_b16;
 use tilewright_contract::{CopyRows, padded_ld};
@@ -35,7 +37,10 @@ fn is_right(copy: CopyRows, skipped: usize, schedule: Schedule) -> Report {
         .schedule(schedule)
         .checks(Checks::Full)
         // SAFETY: the buffers are what the copy says.
-        .run(|| unsafe { copy_rows_b16(from.as_ptr().wrapping_add(skipped), to.as_mut_ptr(), copy) });
+        .run(|| unsafe {
+            let (from, to) = (from.as_ptr().wrapping_add(skipped), to.as_mut_ptr());
+            copy_rows_b16(from, to, copy, null(), null_mut(), CopyRows::NONE);
+        });
     assert!(report.is_clean(), "{what}:\n{report}");
     let copied = to.to_vec();
     for row in 0..rows {
@@ -88,6 +93,56 @@ fn several_blocks_in_every_order() {
     let report = is_right(copy(67, 131, 2), 0, Schedule::All);
     // 67 rows of 192 elements, 24 chunks each.
     assert_eq!(report.blocks, 7);
+}
+
+#[test]
+fn two_operands_are_copied_at_once() {
+    // One matrix for all products, and three of other extents.
+    let copies = [
+        copy(67, 131, 2),
+        CopyRows {
+            from_stride: 9 * 45,
+            matrices: 3,
+            ..copy(9, 41, 4)
+        },
+    ];
+    for [first, second] in [copies, [copies[1], copies[0]]] {
+        let of = |copy: CopyRows, seed: usize| {
+            let elements = copy.from_stride as usize * (copy.matrices as usize - 1) + copy.from_elems();
+            let elements: Vec<u16> = (0..elements).map(|at| (at + seed) as u16 | 1).collect();
+            let to = GlobalBuffer::<u16>::uninit(copy.matrices as usize * copy.to_elems());
+            (elements.clone(), GlobalBuffer::from_slice(&elements), to)
+        };
+        let (a, b) = (of(first, 0), of(second, 0x100));
+        let grid = (first.blocks() + second.blocks(), 3);
+        let report = Launch::new(grid, CopyRows::THREADS)
+            .checks(Checks::Full)
+            // SAFETY: the buffers are what the copies say.
+            .run(|| unsafe {
+                copy_rows_b16(
+                    a.1.as_ptr(),
+                    a.2.as_mut_ptr(),
+                    first,
+                    b.1.as_ptr(),
+                    b.2.as_mut_ptr(),
+                    second,
+                );
+            });
+        assert!(report.is_clean(), "{first:?}, {second:?}:\n{report}");
+        for (copy, (from, _, to)) in [(first, &a), (second, &b)] {
+            let to = to.to_vec();
+            for at in 0..to.len() {
+                let (matrix, in_matrix) = (at / copy.to_elems(), at % copy.to_elems());
+                let (row, column) = (in_matrix / copy.to_ld as usize, in_matrix % copy.to_ld as usize);
+                let index = matrix * copy.from_stride as usize + row * copy.from_ld as usize + column;
+                let expected = if column < copy.columns as usize { from[index] } else { 0 };
+                assert_eq!(
+                    to[at], expected,
+                    "{copy:?}: matrix {matrix}, row {row}, column {column}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The split of f32 into three bf16 in the simulator: what the parts add up to, and where they are.
 
+use std::ptr::{null, null_mut};
+
 use cuda_sim::{Checks, GlobalBuffer, Launch, Schedule};
 use half::bf16;
 use kernels_gpu::gemm::split_rows::split_rows_f32;
@@ -15,7 +17,10 @@ fn split(elements: &[f32], copy: CopyRows, skipped: usize, schedule: Schedule) -
         .schedule(schedule)
         .checks(Checks::Full)
         // SAFETY: the buffers are what the copy says.
-        .run(|| unsafe { split_rows_f32(from.as_ptr().wrapping_add(skipped), to.as_mut_ptr(), copy) });
+        .run(|| unsafe {
+            let (from, to) = (from.as_ptr().wrapping_add(skipped), to.as_mut_ptr());
+            split_rows_f32(from, to, copy, null(), null_mut(), CopyRows::NONE);
+        });
     report.assert_clean();
     let parts: Vec<_> = to.to_vec().into_iter().map(bf16::from_bits).collect();
     let part = |matrix: usize, part: usize, at: usize| parts[(3 * matrix + part) * copy.to_elems() + at];

@@ -1,5 +1,7 @@
 //! The transposed copy in the simulator, against plain Rust: any extents, any distance of rows, several matrices.
 
+use std::ptr::{null, null_mut};
+
 use cuda_sim::{Checks, GlobalBuffer, Launch, Report, Schedule};
 use kernels_gpu::gemm::transpose_rows::transpose_rows_b32;
 use tilewright_contract::{CopyKind, CopyRows, OperandCopy, padded_ld};
@@ -30,7 +32,10 @@ fn is_right([rows, columns, gap]: [u32; 3], matrices: u32, schedule: Schedule) -
         .schedule(schedule)
         .checks(Checks::Full)
         // SAFETY: the buffers are what the copy says.
-        .run(|| unsafe { transpose_rows_b32(from.as_ptr(), to.as_mut_ptr(), copy.rows) });
+        .run(|| unsafe {
+            let (from, to) = (from.as_ptr(), to.as_mut_ptr());
+            transpose_rows_b32(from, to, copy.rows, null(), null_mut(), CopyRows::NONE);
+        });
     assert!(report.is_clean(), "{what}:\n{report}");
     let copied = to.to_vec();
     for (at, &element) in copied.iter().enumerate() {

@@ -36,7 +36,7 @@
 //!
 //! # Indices and vectors
 //!
-//! Indices and lengths count elements. `get_vec` and `set_vec` access `N` adjacent elements, 2 or 4, at once:
+//! Indices and lengths count elements. `get_vec` and `set_vec` access `N` adjacent elements, 1, 2 or 4, at once:
 //! `ld.shared.v4.b32` for four `f32`. The first one's address must be a multiple of all their bytes, at most 16; more
 //! than 16 bytes are several accesses of 16.
 //!
@@ -123,7 +123,7 @@ macro_rules! accesses {
                 }
             }
 
-            /// The `N` elements, 2 or 4, from element `index` on, in one access.
+            /// The `N` elements, 1, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety
             /// As for [every access](crate#safety-of-accesses), for all of them; and the first one's
@@ -185,7 +185,7 @@ macro_rules! accesses {
                 }
             }
 
-            /// Sets the `N` elements, 2 or 4, from element `index` on, in one access.
+            /// Sets the `N` elements, 1, 2 or 4, from element `index` on, in one access.
             ///
             /// # Safety
             /// As for [every access](crate#safety-of-accesses), for all of them; and the first one's
@@ -347,10 +347,10 @@ impl<T: Pod> From<GlobalMut<T>> for Global<T> {
 /// The bytes of `N` elements that one access moves: all of them, at most 16 (PTX ISA, "Vectors": no vector exceeds 128
 /// bits).
 const fn vector_bytes<T, const N: usize>() -> usize {
-    assert!(N == 2 || N == 4, "a vector has 2 or 4 elements");
+    assert!(matches!(N, 1 | 2 | 4), "a vector has 1, 2 or 4 elements");
     assert!(
-        matches!(size_of::<T>(), 1 | 2 | 4 | 8),
-        "a vector's element has 1, 2, 4 or 8 bytes"
+        matches!(size_of::<T>(), 1 | 2 | 4) || size_of::<T>() == 8 && N > 1,
+        "a vector's element has 1, 2, 4 or, of several, 8 bytes"
     );
     let bytes = size_of::<T>() * N;
     if bytes < 16 { bytes } else { 16 }

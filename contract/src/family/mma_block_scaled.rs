@@ -117,12 +117,16 @@ impl BlockScaledTile {
         }
     }
 
-    /// The least stages: as many as hold a tile of C, where it goes through them.
+    /// The least stages: as many as hold a tile of C, where all of it goes through them, and 16 rows of 32 columns in
+    /// f32 for each consumer warp.
     pub const fn least_stages(self) -> u32 {
-        match self.stages_c {
-            true => (self.m * self.n * TensorTile::ELEMENT_BYTES).div_ceil(self.stage_bytes()),
-            false => 1,
-        }
+        let of_warps = self.consumer_warps() * TensorTile::STORE_BYTES;
+        let of_tile = match self.stages_c {
+            true => self.m * self.n * TensorTile::ELEMENT_BYTES,
+            false => 0,
+        };
+        let bytes = if of_warps > of_tile { of_warps } else { of_tile };
+        bytes.div_ceil(self.a_bytes() + self.b_bytes())
     }
 
     /// The most stages that fit a CTA with so many bytes of shared memory; 0 where not even one does.
@@ -138,10 +142,10 @@ impl BlockScaledTile {
             k: self.k_bytes() / 2,
             warp_m: self.warp_m,
             warp_n: self.warp_n,
-            // The launch has at least as many bytes.
-            stages: self.least_stages() * self.stage_bytes() / (self.a_bytes() + self.b_bytes()),
+            stages: self.least_stages(),
             min_blocks: 1,
             groups: false,
+            supports_split_k: false,
         }
     }
 

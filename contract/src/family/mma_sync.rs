@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::family::{Family, dtype, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, SplitK};
 use crate::major::Major;
 use crate::smem::{SmemLayout, Storage};
 use crate::units::Bytes;
@@ -37,11 +37,17 @@ pub struct TensorTile {
     pub min_blocks: u32,
     /// Whether its kernels compute groups of rows.
     pub groups: bool,
+    /// Whether its kernels support split-K: those with 32 accumulators per lane, which load single elements. With 128
+    /// the reduction is left to smaller tiles.
+    pub supports_split_k: bool,
 }
 
 impl TensorTile {
     /// Bytes of an element of A, B and C.
     pub const ELEMENT_BYTES: u32 = 2;
+
+    /// Bytes of 16 rows of 32 columns of accumulators, which a warp's predicated store takes through shared memory.
+    pub const STORE_BYTES: u32 = 16 * 32 * 4;
 
     /// Extent of an MMA atom along M and K; two of them, `mma.m16n8k16`, have as much along N.
     pub const MMA_ATOM: u32 = 16;
@@ -140,6 +146,7 @@ pub mod tensor_tiles {
         stages: 4,
         min_blocks: 2,
         groups: false,
+        supports_split_k: false,
     }
     .checked();
 
@@ -163,6 +170,7 @@ pub mod tensor_tiles {
         stages: 2,
         min_blocks: 3,
         groups: false,
+        supports_split_k: true,
     }
     .checked();
 
@@ -253,6 +261,14 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
             batch: !tile.groups,
             groups: tile.groups,
             ..Features::PRODUCT
+        },
+        split_k: if tile.supports_split_k {
+            Some(SplitK {
+                elems_per_tile: tile.m * tile.n,
+                counters_per_tile: 1,
+            })
+        } else {
+            None
         },
         ..Kernel::plain(
             Family::MMA_SYNC,

@@ -62,7 +62,7 @@ pub const SHARED_TERMS: [&str; 15] = [
     "workspace",
     // Microseconds of an accumulator of a thread that goes to the workspace.
     "split-element",
-    // Microseconds of a padded copy.
+    // Microseconds of a launch that copies operands.
     "copy",
     // Its bytes, read and written.
     "copied",
@@ -248,7 +248,7 @@ impl<'a> Machine<'a> {
                 f64::from(slots) * elems_per_thread,
                 is_split * launches * load.mean * f64::from(sms) * 2.0 * slot_bytes * byte_us,
                 is_split * launches * tiles * elems_per_thread,
-                copies.iter().flatten().count() as f64,
+                OperandCopy::launches(&copies) as f64,
                 copied as f64 * byte_us,
             ],
         })

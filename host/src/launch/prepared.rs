@@ -165,7 +165,7 @@ impl Prepared {
     /// Enqueues the product on a stream, `C = activation(alpha · op(A) · op(B) + beta · C + bias)`, and returns before
     /// it is done. With `alpha` 0 neither A nor B is read, with `beta` 0 C is not; padding between the rows of C is
     /// neither read nor written. At most four operations are enqueued, in this order: the memset of the counters, the
-    /// copy of A, that of B, the kernel; of a batch that no grid holds more kernels
+    /// copy of A, that of B, or one operation that copies both, the kernel; of a batch that no grid holds more kernels
     /// ([`Grid::launches`](tilewright_contract::Grid::launches)), each on its own products. The tensor maps hold the
     /// addresses: a captured graph is of these buffers.
     ///
@@ -281,12 +281,12 @@ impl Prepared {
                 let words = workspace.counters_bytes / size_of::<u32>();
                 succeeded("cuMemsetD32Async", cust_raw::cuMemsetD32Async(base, 0, words, stream))?;
             }
-            for at in [0, 1] {
-                if let Some(copy) = copies[at] {
-                    let function = self.copies[at].expect("prepared where the plan copies");
-                    enqueue_copy(stream, function, copy, sources[at], in_workspace(workspace.copies[at]))?;
-                }
-            }
+            let copied = |at: usize| {
+                let copy = copies[at]?;
+                let function = self.copies[at].expect("prepared where the plan copies");
+                Some((function, copy, [sources[at], in_workspace(workspace.copies[at])]))
+            };
+            enqueue_copies(stream, OperandCopy::are_one_launch(&copies), [copied(0), copied(1)])?;
             let [x, y] = kernel.block;
             let installed = self.kernels.profile().installed.as_ref();
             let gains_from_overlap = plan.gains_from_overlap(installed.map_or(u32::MAX, |installed| installed.sms));
@@ -322,36 +322,70 @@ impl Prepared {
     }
 }
 
-/// Enqueues the copy of an operand, of as many matrices at a time as a grid has rows.
+/// An operand that is copied: by what, how, and from and to which address.
+type Copied = (Function, OperandCopy, [CUdeviceptr; 2]);
+
+/// Enqueues the copies of operands: both in one launch, or each in as many as it has matrices for the rows of a grid.
 ///
 /// # Safety
-/// The operand spans what the copy says, and there is room for it.
-unsafe fn enqueue_copy(
-    stream: CUstream,
-    function: Function,
-    copy: OperandCopy,
-    from: CUdeviceptr,
-    to: CUdeviceptr,
-) -> Result<()> {
-    let rows = copy.rows;
-    for (first, matrices) in rows.launches() {
-        let at = |address: CUdeviceptr, stride: u64, elem_bytes: u32| {
-            address + stride * u64::from(first) * u64::from(elem_bytes)
-        };
-        let from = at(from, rows.from_stride, copy.kind.from_bytes());
-        let to = at(to, copy.to_elems() as u64, copy.kind.to_bytes());
-        let arguments = [
-            (&raw const from).cast::<c_void>(),
-            (&raw const to).cast(),
-            (&raw const rows).cast(),
-        ];
-        let mut arguments = arguments.map(<*const c_void>::cast_mut);
-        let (grid, block) = ([copy.blocks(), matrices, 1], [CopyRows::THREADS, 1, 1]);
-        // SAFETY: two device pointers and the numbers are the entry point's arguments; grid and block are those of
-        // the contract; the rest is the caller's promise.
-        unsafe { launch_kernel(stream, function, grid, block, 0, &mut arguments)? };
+/// The operands span what the copies say, and there is room for them.
+unsafe fn enqueue_copies(stream: CUstream, are_one_launch: bool, copies: [Option<Copied>; 2]) -> Result<()> {
+    if let (true, [Some(a), Some(b)]) = (are_one_launch, copies) {
+        let [of_a, of_b] = [a, b].map(|(_, copy, [from, to])| (from, to, copy.rows));
+        let grid = [a.1.blocks() + b.1.blocks(), of_a.2.matrices.max(of_b.2.matrices)];
+        // SAFETY: the caller's promise.
+        return unsafe { launch_copies(stream, a.0, grid, of_a, of_b) };
+    }
+    for (function, copy, [from, to]) in copies.into_iter().flatten() {
+        for (first, matrices) in copy.rows.launches() {
+            let at = |address: CUdeviceptr, stride: u64, elem_bytes: u32| {
+                address + stride * u64::from(first) * u64::from(elem_bytes)
+            };
+            let from = at(from, copy.rows.from_stride, copy.kind.from_bytes());
+            let to = at(to, copy.to_elems() as u64, copy.kind.to_bytes());
+            let rows = CopyRows { matrices, ..copy.rows };
+            // SAFETY: the caller's promise.
+            unsafe { launch_copies(stream, function, [copy.blocks(), matrices], (from, to, rows), NO_COPY)? };
+        }
     }
     Ok(())
+}
+
+/// In place of a second operand.
+const NO_COPY: (CUdeviceptr, CUdeviceptr, CopyRows) = (0, 0, CopyRows::NONE);
+
+/// Enqueues a kernel that copies two operands, each from an address to another.
+///
+/// # Safety
+/// As for the entry points of [`CopyKind`](tilewright_contract::CopyKind).
+unsafe fn launch_copies(
+    stream: CUstream,
+    function: Function,
+    [blocks, matrices]: [u32; 2],
+    first: (CUdeviceptr, CUdeviceptr, CopyRows),
+    second: (CUdeviceptr, CUdeviceptr, CopyRows),
+) -> Result<()> {
+    let mut arguments = [
+        (&raw const first.0).cast(),
+        (&raw const first.1).cast(),
+        (&raw const first.2).cast(),
+        (&raw const second.0).cast(),
+        (&raw const second.1).cast(),
+        (&raw const second.2).cast(),
+    ]
+    .map(<*const c_void>::cast_mut);
+    // SAFETY: for each operand two device pointers and the numbers are the entry point's arguments; grid and block are
+    // those of the contract; the rest is the caller's promise.
+    unsafe {
+        launch_kernel(
+            stream,
+            function,
+            [blocks, matrices, 1],
+            [CopyRows::THREADS, 1, 1],
+            0,
+            &mut arguments,
+        )
+    }
 }
 
 /// Enqueues a kernel. Extents along x, y, z. The context is current.

@@ -1,6 +1,7 @@
 //! Building blocks of the kernels: above single instructions, below a whole kernel.
 
 pub mod batch;
+pub mod copies;
 pub mod element;
 pub mod epilogue;
 pub mod groups;
@@ -10,3 +11,4 @@ pub mod pipeline;
 pub mod split_k;
 pub mod unroll;
 pub mod warp;
+pub mod warp_store;

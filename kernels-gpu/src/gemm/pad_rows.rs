@@ -19,29 +19,41 @@ use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};
 use tilewright_contract::CopyRows;
 
-use crate::block::batch::offset;
+use crate::block::copies;
 
 /// Words of a vector.
 const WORDS: usize = CopyRows::VECTOR as usize / 2;
 
-/// Copies the matrix at `from` into the padded rows at `to`.
+/// Copies the matrix at `from` into the padded rows at `to`, and that at `next_from` into those at `next_to`.
 ///
 /// # Safety
-/// `from` are the matrices that `copy` describes, in global memory, at a multiple of 2 bytes; `to` is memory for
-/// [`CopyRows::to_elems`] elements for each at a multiple of 16 bytes, and does not overlap them. The grid has
-/// [`CopyRows::blocks`] CTAs of [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix.
+/// For each of both, of which the second may be [`CopyRows::NONE`]: `from` are the matrices that `copy` describes, in
+/// global memory, at a multiple of 2 bytes; `to` is memory for [`CopyRows::to_elems`] elements for each at a multiple of
+/// 16 bytes, and does not overlap them. The grid has [`CopyRows::blocks`] CTAs for the first and then those for the
+/// second, of [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix of the longer batch.
 #[kernel(max_threads = 256)]
-pub unsafe fn copy_rows_b16(from: *const u16, to: *mut u16, copy: CopyRows) {
-    let vector = thread::block_idx_x() * CopyRows::THREADS + thread::thread_idx_x();
+pub unsafe fn copy_rows_b16(
+    from: *const u16,
+    to: *mut u16,
+    copy: CopyRows,
+    next_from: *const u16,
+    next_to: *mut u16,
+    next: CopyRows,
+) {
+    let operands = [(from, to, copy), (next_from, next_to, next)];
+    let matrix = copies::of_cta(operands[0], operands[1], CopyRows::blocks, |copy| {
+        copy.to_elems() as u64
+    });
+    let Some(copies::Matrix { from, to, copy, cta }) = matrix else {
+        return;
+    };
+    let vector = cta * CopyRows::THREADS + thread::thread_idx_x();
     // Never 0: without vectors nothing is launched. Stated to the compiler, the division has no case for it.
     let vectors_of_row = copy.vectors_of_row().max(1);
     let (row, column) = (vector / vectors_of_row, vector % vectors_of_row * CopyRows::VECTOR);
     if row >= copy.rows {
         return;
     }
-    let matrix = thread::block_idx_y();
-    let from = from.wrapping_add(offset(copy.from_stride, matrix));
-    let to = to.wrapping_add(offset(copy.to_elems() as u64, matrix));
     let first = row as usize * copy.from_ld as usize + column as usize;
     // If the matrix starts in the middle of a word, the first whole word starts at its second element.
     let low = from.addr() / 2 % 2;

@@ -17,32 +17,43 @@ use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};
 use tilewright_contract::{CopyKind, CopyRows};
 
-use crate::block::batch::offset;
+use crate::block::copies;
 use crate::block::unroll::unrolled;
 use crate::ptx::convert;
 
 /// Elements of a vector, which a thread splits.
 const VECTOR: usize = CopyRows::VECTOR as usize;
 
-/// Splits the matrix at `from` into the parts at `to`.
+/// Splits the matrix at `from` into the parts at `to`, and that at `next_from` into those at `next_to`.
 ///
 /// # Safety
-/// `from` are the matrices that `copy` describes, in global memory; `to` is memory for [`CopyRows::to_elems`] elements
-/// for each part of each at a multiple of 16 bytes, and does not overlap them. The grid has [`CopyRows::blocks`] CTAs
-/// of [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix.
+/// For each of both, of which the second may be [`CopyRows::NONE`]: `from` are the matrices that `copy` describes, in
+/// global memory; `to` is memory for [`CopyRows::to_elems`] elements for each part of each at a multiple of 16 bytes,
+/// and does not overlap them. The grid has [`CopyRows::blocks`] CTAs for the first and then those for the second, of
+/// [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix of the longer batch.
 #[kernel(max_threads = 256)]
-pub unsafe fn split_rows_f32(from: *const f32, to: *mut u16, copy: CopyRows) {
-    let vector = thread::block_idx_x() * CopyRows::THREADS + thread::thread_idx_x();
+pub unsafe fn split_rows_f32(
+    from: *const f32,
+    to: *mut u16,
+    copy: CopyRows,
+    next_from: *const f32,
+    next_to: *mut u16,
+    next: CopyRows,
+) {
+    let parts = const { CopyKind::Split.parts() };
+    let operands = [(from, to, copy), (next_from, next_to, next)];
+    let to_stride = |copy: &CopyRows| u64::from(parts) * copy.to_elems() as u64;
+    let matrix = copies::of_cta(operands[0], operands[1], CopyRows::blocks, to_stride);
+    let Some(copies::Matrix { from, to, copy, cta }) = matrix else {
+        return;
+    };
+    let vector = cta * CopyRows::THREADS + thread::thread_idx_x();
     // Never 0: without vectors nothing is launched. Stated to the compiler, the division has no case for it.
     let vectors_of_row = copy.vectors_of_row().max(1);
     let (row, column) = (vector / vectors_of_row, vector % vectors_of_row * CopyRows::VECTOR);
     if row >= copy.rows {
         return;
     }
-    let parts = const { CopyKind::Split.parts() };
-    let matrix = thread::block_idx_y();
-    let from = from.wrapping_add(offset(copy.from_stride, matrix));
-    let to = to.wrapping_add(parts as usize * offset(copy.to_elems() as u64, matrix));
     let first = row as usize * copy.from_ld as usize + column as usize;
     let left = copy.columns.saturating_sub(column);
     // Both vectors of 16 bytes are aligned and inside the row.

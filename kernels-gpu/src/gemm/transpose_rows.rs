@@ -14,7 +14,7 @@ use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};
 use tilewright_contract::CopyRows;
 
-use crate::block::batch::offset;
+use crate::block::copies;
 use crate::block::unroll::unrolled;
 
 /// Rows and columns of a tile.
@@ -29,30 +29,44 @@ const WARPS: u32 = CopyRows::THREADS / TILE;
 /// Elements of a tile in shared memory.
 const ELEMS: usize = (TILE * PITCH) as usize;
 
-/// Copies the transpose of the matrix at `from` into the rows at `to`.
+/// Copies the transpose of the matrix at `from` into the rows at `to`, and that of `next_from` into those at `next_to`.
 ///
 /// # Safety
-/// `from` are the matrices of 4-byte elements that `copy` describes, in global memory; `to` is memory for `columns`
-/// rows of `to_ld` elements for each at a multiple of 16 bytes, and does not overlap them. The grid has as many CTAs of
-/// [`CopyRows::THREADS`] threads as [`OperandCopy::blocks`](tilewright_contract::OperandCopy::blocks) says, both along
-/// x, and a row along y for each matrix.
+/// For each of both, of which the second may be [`CopyRows::NONE`]: `from` are the matrices of 4-byte elements that
+/// `copy` describes, in global memory; `to` is memory for `columns` rows of `to_ld` elements for each at a multiple of
+/// 16 bytes, and does not overlap them. The grid has [`CopyRows::tiles`] CTAs for the first and then those for the
+/// second, of [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix of the longer batch.
 #[kernel(max_threads = 256)]
-pub unsafe fn transpose_rows_b32(from: *const u32, to: *mut u32, copy: CopyRows) {
-    let tile = thread::block_idx_x();
+pub unsafe fn transpose_rows_b32(
+    from: *const u32,
+    to: *mut u32,
+    copy: CopyRows,
+    next_from: *const u32,
+    next_to: *mut u32,
+    next: CopyRows,
+) {
+    let operands = [(from, to, copy), (next_from, next_to, next)];
+    let to_stride = |copy: &CopyRows| copy.transposed_elems() as u64;
+    let matrix = copies::of_cta(operands[0], operands[1], CopyRows::tiles, to_stride);
+    let Some(copies::Matrix {
+        from,
+        to,
+        copy,
+        cta: tile,
+    }) = matrix
+    else {
+        return;
+    };
     // Never 0: without elements nothing is launched. Stated to the compiler, the division has no case for it.
     let tiles_of_row = copy.tiles_of_row().max(1);
     let (first_column, first_row) = (tile / tiles_of_row * TILE, tile % tiles_of_row * TILE);
-    let matrix = thread::block_idx_y();
-    let to_elems = copy.columns as usize * copy.to_ld as usize;
-    let from = from.wrapping_add(offset(copy.from_stride, matrix));
-    let to = to.wrapping_add(offset(to_elems as u64, matrix));
     let (lane, warp) = (thread::thread_idx_x() % TILE, thread::thread_idx_x() / TILE);
     // SAFETY: the caller's promise; what is loaded and stored is inside the matrices, no other thread stores these
     // elements, and the array has as many as the view says.
     unsafe {
         let (from, to) = (
             Global::new_with(from, || copy.from_elems()),
-            GlobalMut::new_with(to, || to_elems),
+            GlobalMut::new_with(to, || copy.transposed_elems()),
         );
         let tile = Shared::new(shared_array![u32; ELEMS], ELEMS);
         // All loads before the first store, so that they are under way together.

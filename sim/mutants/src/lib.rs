@@ -16,13 +16,16 @@
 #[path = "../../../kernels-gpu/src/block"]
 pub mod block {
     pub mod batch;
+    pub mod copies;
     pub mod element;
     pub mod epilogue;
     pub mod groups;
     pub mod major;
     pub mod operands;
+    pub mod split_k;
     pub mod unroll;
     pub mod warp;
+    pub mod warp_store;
 }
 #[path = "../../../kernels-gpu/src/ptx/mod.rs"]
 pub mod ptx;

@@ -349,19 +349,27 @@ fn copy_case(kind: CopyKind, copy: CopyRows, from: Buffer, to: Data) -> Case {
         arguments: vec![
             from.into(),
             Buffer::output(to).into(),
-            // The stride of a batch, which is 0 of one matrix, and at last what aligns it.
-            Argument::Words(vec![
-                0,
-                0,
-                copy.rows,
-                copy.columns,
-                copy.from_ld,
-                copy.to_ld,
-                copy.matrices,
-                0,
-            ]),
+            numbers(copy),
+            // No second operand.
+            Argument::Words(vec![0; 2]),
+            Argument::Words(vec![0; 2]),
+            numbers(CopyRows::NONE),
         ],
     }
+}
+
+/// The numbers of a copy as they are in memory: the stride of a batch, which is 0 of one matrix, comes first, and at last
+/// what aligns it.
+fn numbers(copy: CopyRows) -> Argument {
+    let CopyRows {
+        from_stride: _,
+        rows,
+        columns,
+        from_ld,
+        to_ld,
+        matrices,
+    } = copy;
+    Argument::Words(vec![0, 0, rows, columns, from_ld, to_ld, matrices, 0])
 }
 
 /// The rows of an operand, those of all matrices one after the other.

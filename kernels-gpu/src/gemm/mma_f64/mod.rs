@@ -19,19 +19,19 @@
 //! mma ahead of a barrier as far as a round goes. Shapes (elements): [`F64Tile`].
 
 mod entry;
+mod epilogue;
 mod loader;
 
 use cuda_std::{shared, thread};
-use cuda_views::{Global, GlobalMut, Shared};
-use tilewright_contract::{F64Tile, GemmParams, RasterTile, span_elems};
+use cuda_views::{Global, Shared};
+use tilewright_contract::{F64Tile, GemmParams, RasterTile};
 
 use crate::block::batch;
 use crate::block::major::{OperandMajor, span};
 use crate::block::pipeline::CpAsyncPipeline;
-use crate::block::split_k::{SplitTile, WholeCta, reduce};
 use crate::block::unroll::unrolled;
+use crate::ptx::async_copy;
 use crate::ptx::mma_f64::{FragmentA, FragmentB, FragmentC, MmaF64};
-use crate::ptx::{async_copy, ctaid, optimization_barrier};
 pub(crate) use entry::entry_points;
 use loader::{FragmentLoader, GmemLoader, OperandTile};
 
@@ -48,7 +48,7 @@ type Accumulators<const M: usize, const N: usize> = [[FragmentC; N]; M];
 ///
 /// # Safety
 /// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory; workspace and
-///   counters are as [`reduce`] asks for.
+///   counters are as [`reduce`](crate::block::split_k::reduce) asks for.
 /// - A and B start at multiples of what one load takes, and so are their leading dimensions, strides, and extents along
 ///   the contiguous index.
 /// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split
@@ -170,10 +170,8 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
     // SAFETY: the whole warp is here.
     unsafe { mma_row::<I, M, N>(&mut acc, &pending, M - 1) };
 
-    let first_row = row + warp_row + lane / 4;
-    let first_column = column + warp_column + 2 * (lane % 4);
-    // SAFETY: the caller's promise; the elements are this lane's.
-    unsafe { store::<T, M, N>(acc, [first_row, first_column], params) };
+    // SAFETY: the caller's promise; the elements are this warp's.
+    unsafe { epilogue::store::<T, M, N>(acc, [row + warp_row, column + warp_column], params, stages) };
 }
 
 /// The mma of one row of atoms.
@@ -188,68 +186,4 @@ unsafe fn mma_row<I: MmaF64, const M: usize, const N: usize>(
 ) {
     // SAFETY: the caller's promise.
     unrolled!(const N, |j| unsafe { I::mma(&mut acc[row][j], a[row], b[j]) });
-}
-
-/// Stores a lane's accumulators, two neighbors of two rows of each MMA atom; with split-K the CTA that holds the sum of
-/// all splits does.
-///
-/// # Safety
-/// `params` is as for [`gemm`]; the first element is the lane's. Every thread of the CTA calls this.
-#[inline(always)]
-unsafe fn store<T: Tile, const M: usize, const N: usize>(
-    mut acc: Accumulators<M, N>,
-    [first_row, first_column]: [u32; 2],
-    params: &GemmParams<f64>,
-) {
-    if const { T::TILE.supports_split_k() } && params.splits > 1 {
-        let tile = const { T::TILE };
-        // Computed again, as in `simt`.
-        let cta = thread::block_idx_x() + optimization_barrier::zero();
-        let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
-        let split = SplitTile {
-            tile: cta % tiles.max(1) + ctaid::y() * tiles,
-            tiles: tiles * params.batch,
-            split: cta / tiles.max(1),
-            splits: params.splits,
-            threads: tile.threads(),
-        };
-        const { assert!(!T::TILE.supports_split_k() || M * N == 8, "accumulators of 8 MMA atoms") };
-        // SAFETY: as many accumulators, a row for each atom; the caller's promise.
-        let is_complete = unsafe { reduce::<_, f64, 8, 4>(&WholeCta, &mut *acc.as_mut_ptr().cast(), split, params) };
-        if !is_complete {
-            return;
-        }
-    }
-    let (m, n, ld) = (params.m, params.n, params.ldc as usize);
-    let c = batch::c::<f64, f64>(params);
-    let is_vec2 = n.is_multiple_of(2) && ld.is_multiple_of(2) && c.addr().is_multiple_of(16);
-    // SAFETY: C is as `params` says.
-    let c = unsafe { GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld)) };
-    let [alpha, beta] = params.factors_f64;
-    unrolled!(const M, |i| {
-        unrolled!(const N, |j| {
-            unrolled!(2, at most 2, |half| {
-                let row = first_row + 16 * i as u32 + 8 * half as u32;
-                let column = first_column + 8 * j as u32;
-                let index = row as usize * ld + column as usize;
-                let scaled = [alpha * acc[i][j][2 * half], alpha * acc[i][j][2 * half + 1]];
-                // SAFETY: inside C; no other thread accesses these elements. With `is_vec2` n is even: both are inside
-                // or none.
-                unsafe {
-                    if is_vec2 {
-                        if row < m && column < n {
-                            let source = if beta == 0.0 { [0.0; 2] } else { c.get_vec::<2>(index).map(|c| beta * c) };
-                            c.set_vec(index, [scaled[0] + source[0], scaled[1] + source[1]]);
-                        }
-                    } else {
-                        unrolled!(2, at most 2, |next| {
-                            let inside = row < m && column + (next as u32) < n;
-                            let source = if beta == 0.0 { 0.0 } else { beta * c.get_if(inside, || index + next, 0.0) };
-                            c.set_if(inside, || index + next, || scaled[next] + source);
-                        });
-                    }
-                }
-            });
-        });
-    });
 }

@@ -187,10 +187,10 @@ impl<T: Pod> GmemLoader<T> {
         });
     }
 
-    /// Advances to the next k-tile.
+    /// Advances by `k` along K.
     #[inline(always)]
-    pub fn advance<L: OperandMajor>(&mut self, tile: OperandTile) {
-        self.base += k_tile_elems::<L>(tile.k, self.ld);
+    pub fn advance<L: OperandMajor>(&mut self, k: u32) {
+        self.base += k_tile_elems::<L>(k, self.ld);
     }
 }
 

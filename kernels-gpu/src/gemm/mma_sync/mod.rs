@@ -61,12 +61,14 @@ pub trait Tile {
 /// A and of B, 8 or 1, as `LA` and `LB` say.
 ///
 /// # Safety
-/// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory.
+/// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory; workspace and
+///   counters are as [`reduce`](crate::block::split_k::reduce) asks for.
 /// - With loads of 8 elements A and B start at multiples of 16 bytes, and their leading dimensions and strides are
 ///   multiples of 8. 256 of their rows span less than 2^32 elements.
-/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once
-///   along x (`params.splits` is 1), and has a row along y for each product; or along x it covers the tiles of all
-///   [`groups`].
+/// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split
+///   along x, and has a row along y for each product; or along x it covers the tiles of all [`groups`].
+/// - `splits` is 1 where the tile does not [support more](TensorTile::supports_split_k). `k_per_split` is a multiple of
+///   the tile's k; `splits * k_per_split` is at least `k`.
 #[inline(always)]
 pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     params: &GemmParams<E>,
@@ -86,17 +88,17 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
         if const { T::TILE.groups } {
             if let Some(at) = groups::find(params, cta, tile.m, tiles_n) {
                 let params = &groups::params_of(params, at);
-                gemm_tile::<E, T, LA, LB, M, N>(params, [at.row, at.tile_n * tile.n]);
+                gemm_tile::<E, T, LA, LB, M, N>(params, [at.row, at.tile_n * tile.n], 0);
             }
         } else {
             let tiles_m = params.m.div_ceil(tile.m);
             let at = RasterTile::of_block(cta, tiles_m, tiles_n, const { RasterTile::group_m(T::TILE.m) });
-            gemm_tile::<E, T, LA, LB, M, N>(params, [at.tile_m * tile.m, at.tile_n * tile.n]);
+            gemm_tile::<E, T, LA, LB, M, N>(params, [at.tile_m * tile.m, at.tile_n * tile.n], at.split);
         }
     }
 }
 
-/// Computes the tile of C that begins at `row` and `column`.
+/// Computes the tile of C that begins at `row` and `column`, or its split of it.
 ///
 /// # Safety
 /// As for [`gemm`]; the tile begins inside C.
@@ -104,6 +106,7 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
 unsafe fn gemm_tile<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize>(
     params: &GemmParams<E>,
     [row, column]: [u32; 2],
+    split: u32,
 ) {
     let tile = const { T::TILE };
     let args = params.args();
@@ -127,8 +130,14 @@ unsafe fn gemm_tile<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajo
     // SAFETY: the caller's promise; the position is the warp's, and after the mainloop only the epilogue uses the
     // stages.
     unsafe {
+        const {
+            assert!(
+                !T::TILE.supports_split_k || LA::VECTOR == 1,
+                "splits are those of single elements"
+            )
+        };
         let mut acc = if const { LA::VECTOR == 1 } {
-            through_registers::mainloop::<E, T, LA, LB, M, N>(from_a, from_b, stages, position, params)
+            through_registers::mainloop::<E, T, LA, LB, M, N>(from_a, from_b, stages, position, split, params)
         } else if is_whole_vectors::<LA>(args.m, args.k) && is_whole_vectors::<LB>(args.n, args.k) {
             mainloop::<E, T, LA, LB, M, N, true>(from_a, from_b, stages, position, params)
         } else {
@@ -209,8 +218,8 @@ where
                 loader_b.load::<LB, WHOLE>(tile_b, to_b, left);
             }
             async_copy::commit();
-            loader_a.advance::<LA>(tile_a);
-            loader_b.advance::<LB>(tile_b);
+            loader_a.advance::<LA>(tile.k);
+            loader_b.advance::<LB>(tile.k);
             // Past the end, zeros are loaded.
             left = left.saturating_sub(tile.k);
             load_stage = pipeline.next(load_stage);

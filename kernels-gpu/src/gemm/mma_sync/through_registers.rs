@@ -24,7 +24,7 @@ use crate::block::major::OperandMajor;
 use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
 
-/// Computes the accumulators of a lane.
+/// Computes the accumulators of a lane, of the whole of K or of a split of it.
 ///
 /// # Safety
 /// As for [`gemm`](super::gemm).
@@ -34,6 +34,7 @@ pub(super) unsafe fn mainloop<E, T, LA, LB, const M: usize, const N: usize>(
     b: Global<E>,
     stages: Shared<E>,
     position: Position,
+    split: u32,
     params: &GemmParams<E>,
 ) -> Accumulators<M, N>
 where
@@ -46,8 +47,12 @@ where
     let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
     const { assert!(OperandTile::a(T::TILE).fits_in_registers() && OperandTile::b(T::TILE).fits_in_registers()) };
     let t = thread::thread_idx_x();
+    let k_begin = split * params.k_per_split;
+    let k_end = params.k.min(k_begin + params.k_per_split);
     let mut loader_a = GmemLoader::new::<LA>(a, tile_a, t, position.row, params.m, params.lda);
     let mut loader_b = GmemLoader::new::<LB>(b, tile_b, t, position.column, params.n, params.ldb);
+    loader_a.advance::<LA>(k_begin);
+    loader_b.advance::<LB>(k_begin);
     let pipeline = const {
         CpAsyncPipeline {
             stages: T::TILE.stages,
@@ -55,7 +60,7 @@ where
         }
     };
     // What is left along K for the k-tile that is loaded.
-    let mut left = params.k;
+    let mut left = k_end.saturating_sub(k_begin);
     // A k-tile of both operands, in registers; zeros past the last one.
     macro_rules! load_k_tile {
         () => {{
@@ -66,8 +71,8 @@ where
                     loader_b.load_elements::<LB>(tile_b, left),
                 )
             };
-            loader_a.advance::<LA>(tile_a);
-            loader_b.advance::<LB>(tile_b);
+            loader_a.advance::<LA>(tile.k);
+            loader_b.advance::<LB>(tile.k);
             left = left.saturating_sub(tile.k);
             elements
         }};
@@ -92,8 +97,8 @@ where
     let fragments = WarpLoader::new::<LA, LB>([tile_a, tile_b], warp_part, t % 32);
     let mut acc = [[[0.0; 4]; N]; M];
     let mut stage = 0;
-    let mut k = 0;
-    while k < params.k {
+    let mut k = k_begin;
+    while k < k_end {
         // RAW: every thread's elements of this stage are stored. WAR: no thread reads the next stage any more, which is
         // stored below.
         thread::sync_threads();
@@ -107,7 +112,7 @@ where
             mma_tile::<E, M, N>(&mut acc, &fragments_a, &fragments_b);
         });
         k += tile.k;
-        if k < params.k {
+        if k < k_end {
             stage = pipeline.next(stage);
             store_k_tile!(loaded, stage);
             if left > 0 {

@@ -1,20 +1,21 @@
 //! Epilogue: from the accumulators of a warpgroup to C, through its epilogue subtiles in shared memory.
 
 use cuda_std::{thread, warp};
-use cuda_views::{GlobalMut, Shared};
-use tilewright_contract::{Activation, GemmParams, Output, Swizzle, WgmmaTile, span_elems};
+use cuda_views::Shared;
+use tilewright_contract::{Activation, GemmParams, Output, Swizzle, WgmmaTile};
 
 use super::{Element, Tile};
 use crate::block::batch::offset;
 use crate::block::element::{self, Narrowed};
-use crate::block::epilogue::{Epilogue, gelu, linear_combination, relu};
+use crate::block::epilogue::{Epilogue, gelu, relu};
 use crate::block::split_k::{SplitTile, ThreadGroup, reduce};
 use crate::block::unroll::unrolled;
+use crate::block::warp_store::{self, BUFFER_ELEMS, WarpTile};
 use crate::ptx::elect::elect;
 use crate::ptx::tensor_map::TensorMap;
 use crate::ptx::warp_uniform::warp_uniform;
 use crate::ptx::wgmma::{Accumulators, accumulator_position};
-use crate::ptx::{bulk_copy, named_barrier, optimization_barrier, stmatrix};
+use crate::ptx::{bulk_copy, named_barrier, stmatrix};
 
 /// Destination of a kernel's results.
 #[derive(Clone, Copy)]
@@ -186,16 +187,10 @@ pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
             }
             let c_elem = offset(params.stride_c, at.product);
             match params.output {
-                Output::Same => store_predicated::<E, E, E, ACCUMULATORS>(
-                    &acc,
-                    at,
-                    params.c.wrapping_add(c_elem),
-                    target,
-                    warpgroup,
-                ),
+                Output::Same => store_predicated::<E, E, E>(&acc, at, params.c.wrapping_add(c_elem), target, warpgroup),
                 Output::F32 => {
                     let c = params.c.cast::<f32>().wrapping_add(c_elem);
-                    store_predicated::<E, E, f32, ACCUMULATORS>(&acc, at, c, target, warpgroup);
+                    store_predicated::<E, E, f32>(&acc, at, c, target, warpgroup);
                 }
             }
         }
@@ -228,7 +223,7 @@ pub(super) unsafe fn store_parts<E: Element, T: Tile, const ACCUMULATORS: usize>
             return;
         }
         let c = params.c.wrapping_add(offset(params.stride_c, at.product));
-        store_predicated::<E, f32, f32, ACCUMULATORS>(&acc, at, c, target, warpgroup);
+        store_predicated::<E, f32, f32>(&acc, at, c, target, warpgroup);
     }
 }
 
@@ -373,115 +368,30 @@ fn subtile_elem<T: Tile>(row: u32, vector: u32) -> u32 {
     }
 }
 
-/// Columns that a warp has in shared memory at once: 16 rows of them, in f32, are its quarter of a subtile.
-const COLUMNS: u32 = 32;
-
-/// Index of a vec4 of a row of a warp's accumulators: XORed so that neither pairs of columns of 8 rows nor whole rows
-/// have bank conflicts.
-#[inline(always)]
-const fn warp_elem(row: u32, vec4: u32) -> u32 {
-    row * COLUMNS + (vec4 ^ (row % 4 * 2)) * 4
-}
-
-/// Computes `activation(alpha * acc + beta * C + bias)` and stores it as elements of `F`, with bounds checks. Each warp
-/// takes 32 columns of its 16 rows at a time through shared memory, so that 8 lanes load and store a whole row of them.
+/// Stores the accumulators as elements of `F` by the warps' [predicated stores](warp_store), each through its quarter of
+/// a subtile.
 ///
 /// # Safety
 /// As for [`store`].
 #[inline(always)]
-unsafe fn store_predicated<E: Element, P: element::Element<Acc = f32>, F: Narrowed, const ACCUMULATORS: usize>(
-    acc: &[f32; ACCUMULATORS],
+unsafe fn store_predicated<E: Element, P: element::Element<Acc = f32>, F: Narrowed>(
+    acc: &[f32],
     at: Place,
     c: *mut F,
     target: Target<'_, P>,
     warpgroup: Warpgroup<E>,
 ) {
-    let Target { params, .. } = target;
-    let (m, n, ld) = (at.end, params.n, params.ldc as usize);
-    let t = warpgroup.thread();
-    let (warp, lane) = (t / 32, t % 32);
-    let (row, column) = (at.row + 16 * warp, at.column);
-    // Vec4s of C are aligned in every row.
-    let is_vec4 = n.is_multiple_of(4) && ld.is_multiple_of(4) && c.addr().is_multiple_of(4 * size_of::<F>());
-    let (own_row, own_column) = accumulator_position(lane, 0);
-    // SAFETY: a warp has a quarter of the warpgroup's subtile to itself. C and the bias are as the target says; a
-    // thread accesses elements of C that no other does. With `is_vec4` n is a multiple of 4: a vec4 is inside C or
-    // outside.
+    let warp = warpgroup.thread() / 32;
+    let tile = WarpTile {
+        row: at.row + 16 * warp,
+        column: at.column,
+        end: at.end,
+    };
+    // SAFETY: a warp has a quarter of the warpgroup's subtile to itself. C and the bias are as the target says; a warp
+    // stores 16 rows that no other does.
     unsafe {
-        let own = Shared::<f32>::new(warpgroup.subtiles.as_mut_ptr().cast(), const { 64 * COLUMNS as usize })
-            .part((16 * COLUMNS * warp) as usize, const { 16 * COLUMNS as usize });
-        let c = GlobalMut::new_with(c, || span_elems(m as usize, n as usize, ld));
-        let epilogue = Epilogue::new(params);
-        let parts = const { (2 * ACCUMULATORS as u32).div_ceil(COLUMNS) };
-        // End of the tile's columns in C.
-        let end = n.min(column + 2 * ACCUMULATORS as u32);
-        let mut part = optimization_barrier::zero();
-        while part < parts {
-            let column = column + COLUMNS * part + lane % 8 * 4;
-            // The source C is loaded for all passes at once, while the accumulators go to shared memory. No branch
-            // between the loads, which would wait for each: a row past C's last is replaced by the thread's first.
-            let mut source = [[F::ZERO; 4]; 4];
-            let first = row + lane / 8;
-            if params.beta != 0.0 && first < m && column < end {
-                let index = |pass: usize| {
-                    let below = first + 4 * pass as u32;
-                    (if below < m { below } else { first }) as usize * ld + column as usize
-                };
-                if is_vec4 {
-                    unrolled!(4, at most 4, |pass| {
-                        source[pass] = c.get_vec::<4>(index(pass));
-                    });
-                } else {
-                    unrolled!(4, at most 4, |pass| {
-                        unrolled!(4, at most 4, |i| {
-                            source[pass][i] = c.get_if(column + (i as u32) < end, || index(pass) + i, F::ZERO);
-                        });
-                    });
-                }
-            }
-            // Only the code that indexes the accumulators is unrolled over the parts; the rest is emitted once.
-            unrolled!(parts, at most 8, |candidate| {
-                if part == candidate {
-                    unrolled!(8, at most 8, |pair| {
-                        let (below, right) = accumulator_position(0, 2 * pair);
-                        let (row, column) = (own_row + below, own_column + right);
-                        let i = (16 * candidate + 2 * pair) as usize;
-                        // The last part of a tile may have fewer columns.
-                        if i < ACCUMULATORS {
-                            own.set_vec((warp_elem(row, column / 4) + column % 4) as usize, [acc[i], acc[i + 1]]);
-                        }
-                    });
-                }
-            });
-            // RAW: the warp's accumulators are written.
-            warp::sync_warp(u32::MAX);
-            let bias = [epilogue.bias(column), epilogue.bias(column + 2)];
-            unrolled!(4, at most 4, |pass| {
-                let below = 4 * pass as u32 + lane / 8;
-                let row = row + below;
-                let index = row as usize * ld + column as usize;
-                let values = own.get_vec::<4>(warp_elem(below, lane % 8) as usize);
-                if row < m && column < end {
-                    let scaled =
-                        |i: usize| linear_combination(params.alpha, values[i], params.beta, || source[pass][i].widen());
-                    let [first, last] = [
-                        epilogue.apply([scaled(0), scaled(1)], bias[0]),
-                        epilogue.apply([scaled(2), scaled(3)], bias[1]),
-                    ];
-                    let [first, last] = [F::narrow_pair(first), F::narrow_pair(last)];
-                    let values = [first[0], first[1], last[0], last[1]];
-                    if is_vec4 {
-                        c.set_vec(index, values);
-                    } else {
-                        unrolled!(4, at most 4, |i| {
-                            c.set_if(column + (i as u32) < end, || index + i, || values[i]);
-                        });
-                    }
-                }
-            });
-            // WAR: the warp's accumulators are read.
-            warp::sync_warp(u32::MAX);
-            part += 1;
-        }
+        let subtile = Shared::<f32>::new(warpgroup.subtiles.as_mut_ptr().cast(), const { 4 * BUFFER_ELEMS });
+        let buffer = subtile.part(warp as usize * BUFFER_ELEMS, BUFFER_ELEMS);
+        warp_store::store::<P, F, 1, 8>(acc, tile, c, target.params, buffer);
     }
 }

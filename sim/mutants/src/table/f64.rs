@@ -56,9 +56,10 @@ pub const ROWS: &[Row] = &[
         id: "f64_store_guard_incomplete",
         kernel: WIDE,
         what: "rows below C are stored",
-        edits: &[body(
-            "let inside = row < m && column + (next as u32) < n;",
-            "let inside = column + (next as u32) < n;",
+        edits: &[edit(
+            "mma_f64/epilogue.rs",
+            "c.set_if(row < m && column < n, index, ||",
+            "c.set_if(column < n, index, ||",
         )],
         expect: faults(&["OutOfBounds"]),
         ..ROW

@@ -41,7 +41,7 @@ macro_rules! wgmma {
         Kernel {
             module: Module::Wgmma,
             parameters: 4,
-            ..gemm!($name, "block/split_k.rs" "gemm/wgmma", $file, $product)
+            ..gemm!($name, "block/split_k.rs" "block/warp_store.rs" "gemm/wgmma", $file, $product)
         }
     };
 }
@@ -181,7 +181,7 @@ pub static KERNELS: &[Kernel] = &[
         name: "copy_rows_b16",
         symbol: "copy_rows_b16",
         files: &["kernels-gpu/src/gemm/pad_rows.rs"],
-        parameters: 3,
+        parameters: 6,
         module: Module::General,
         task: Task::PadRows([7, 67, 2]),
     },
@@ -189,15 +189,18 @@ pub static KERNELS: &[Kernel] = &[
         name: "split_rows_f32",
         symbol: "split_rows_f32",
         files: &["kernels-gpu/src/gemm/split_rows.rs"],
-        parameters: 3,
+        parameters: 6,
         module: Module::General,
         task: Task::SplitRows([7, 67, 2]),
     },
     Kernel {
         name: "transpose_rows_b32",
         symbol: "transpose_rows_b32",
-        files: &["kernels-gpu/src/gemm/transpose_rows.rs"],
-        parameters: 3,
+        files: &[
+            "kernels-gpu/src/block/copies.rs",
+            "kernels-gpu/src/gemm/transpose_rows.rs",
+        ],
+        parameters: 6,
         module: Module::General,
         task: Task::TransposeRows([45, 67, 2]),
     },
@@ -217,6 +220,17 @@ pub static KERNELS: &[Kernel] = &[
         "mma_sync_kernels.rs",
         Product {
             gaps: [2, 4, 3],
+            ..product([70, 41, 165])
+        }
+    ),
+    // Two splits of two k-tiles and of a part of one.
+    gemm!(
+        "mma_sync_tn1_64x64_f16",
+        "block/pipeline.rs" "block/split_k.rs" "block/warp_store.rs" "gemm/mma_sync",
+        "mma_sync_kernels.rs",
+        Product {
+            gaps: [2, 4, 3],
+            slices: 2,
             ..product([70, 41, 165])
         }
     ),

@@ -257,7 +257,7 @@ pub const ROWS: &[Row] = &[
         id: "sums_no_sync_warp_before",
         kernel: RING,
         what: "lanes read the writes of other lanes without sync_warp",
-        edits: &[epilogue(
+        edits: &[stores(
             "            // RAW: the warp's accumulators are written.
             warp::sync_warp(u32::MAX);
 ",
@@ -274,7 +274,7 @@ pub const ROWS: &[Row] = &[
         id: "sums_no_sync_warp_after",
         kernel: RING,
         what: "the next columns overwrite data that other lanes of the warp still read",
-        edits: &[epilogue(
+        edits: &[stores(
             "            // WAR: the warp's accumulators are read.
             warp::sync_warp(u32::MAX);
 ",
@@ -288,7 +288,7 @@ pub const ROWS: &[Row] = &[
         id: "sums_in_few_banks",
         kernel: RING,
         what: "a warp's accumulators are not swizzled: correct, but rows share banks",
-        edits: &[epilogue("(vec4 ^ (row % 4 * 2)) * 4", "vec4 * 4")],
+        edits: &[stores("(vec4 ^ (row % 4 * 2)) * 4", "vec4 * 4")],
         expect: Expect::Slower,
         ..ROW
     },
@@ -296,7 +296,10 @@ pub const ROWS: &[Row] = &[
         id: "sums_store_guard_incomplete",
         kernel: RING,
         what: "C's rows are not guarded",
-        edits: &[epilogue("if row < m && column < end {", "if column < end {")],
+        edits: &[stores(
+            "if row < end_row && self.column < end_column {",
+            "if self.column < end_column {",
+        )],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
         ..ROW
@@ -383,6 +386,6 @@ const fn consumer(find: &'static str, replace: &'static str) -> Edit {
     edit("wgmma/consumer.rs", find, replace)
 }
 
-const fn epilogue(find: &'static str, replace: &'static str) -> Edit {
-    edit("wgmma/epilogue.rs", find, replace)
+const fn stores(find: &'static str, replace: &'static str) -> Edit {
+    edit("block/warp_store.rs", find, replace)
 }

@@ -5,6 +5,7 @@ use super::{Edit, Expect, ROW, Row, edit, faults};
 
 const KERNEL: &str = "mma_sync_nn_128x128_f16";
 const SINGLE: &str = "mma_sync_nn1_64x64_f16";
+const SPLIT: &str = "mma_sync_tn1_64x64_f16";
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -225,7 +226,35 @@ pub const ROWS: &[Row] = &[
         id: "mma_single_same_k_tile",
         kernel: SINGLE,
         what: "A's loads do not advance along K",
-        edits: &[registers("            loader_a.advance::<LA>(tile_a);\n", "\n")],
+        edits: &[registers("            loader_a.advance::<LA>(tile.k);\n", "\n")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_split_same_beginning",
+        kernel: SPLIT,
+        what: "each split loads B from the beginning of K",
+        edits: &[registers("    loader_b.advance::<LB>(k_begin);\n", "\n")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_split_without_end",
+        kernel: SPLIT,
+        what: "each split continues to the end of K",
+        edits: &[registers("params.k.min(k_begin + params.k_per_split);", "params.k;")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_split_same_rows",
+        kernel: SPLIT,
+        what: "rows of single elements are stored to the first four rows each time",
+        edits: &[edit(
+            "block/warp_store.rs",
+            "let rows = self.below(further);",
+            "let rows = self;",
+        )],
         expect: Expect::Mismatch,
         ..ROW
     },
