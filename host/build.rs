@@ -16,12 +16,13 @@ type Module = (NvvmArch, &'static str, &'static str, bool);
 
 /// What `src/ptx.rs` embeds. The kernels for the oldest architecture that a current CUDA assembles for, which run on
 /// every later one too; again with those that need `cp.async`; those that need `wgmma`, which devices of 9.0 run
-/// besides the ones before; block-scaled ones, which devices of 12.0 and 12.1 run.
-const MODULES: [Module; 4] = [
+/// besides the ones before; those of FP8, for the same devices; block-scaled ones, which devices of 12.0 and 12.1 run.
+const MODULES: [Module; 5] = [
     (NvvmArch::Compute75, "sm_75", "", false),
     (NvvmArch::Compute80, "sm_80", "async_copy", false),
     // Kernels at their cap of registers: eight of them would spill.
     (NvvmArch::Compute90a, "sm_90a", "wgmma", true),
+    (NvvmArch::Compute90a, "sm_90a_fp8", "fp8", true),
     (NvvmArch::Compute120f, "sm_120f", "block_scaled", false),
 ];
 

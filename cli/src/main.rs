@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod failure;
 mod files;
+mod fp8;
 mod inspect;
 mod kernels;
 mod lessons;
@@ -57,6 +58,7 @@ enum Command {
     Verify(verify::Command),
     Sim(sim::Command),
     BlockScaled(block_scaled::Command),
+    Fp8(fp8::Command),
     Ptx(ptx::Command),
     Inspect(inspect::Command),
     Bench(bench::Command),
@@ -98,6 +100,7 @@ fn run(command: Command, json: bool) -> failure::Result<()> {
         Command::Verify(command) => computing(&|| verify::run(command, json)),
         Command::Sim(command) => computing(&|| sim::run(command, json)),
         Command::BlockScaled(command) => computing(&|| block_scaled::run(command, json)),
+        Command::Fp8(command) => computing(&|| fp8::run(command, json)),
         Command::Ptx(command) => ptx::run(command, json),
         Command::Inspect(command) => computing(&|| inspect::run(command, json)),
         // Starts its threads by itself.

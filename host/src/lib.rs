@@ -70,6 +70,7 @@ pub mod device;
 pub mod dispatch;
 mod element;
 mod error;
+pub mod fp8;
 mod gemm;
 pub mod launch;
 mod matmul;
@@ -78,6 +79,7 @@ mod problem;
 pub mod ptx;
 pub mod random;
 pub mod reference;
+pub mod scaled;
 pub mod simulate;
 mod tensor_map;
 

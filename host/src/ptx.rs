@@ -10,7 +10,7 @@ use std::io::Read;
 use std::sync::LazyLock;
 
 use flate2::read::ZlibDecoder;
-use tilewright_contract::{BlockScaledKernel, Family};
+use tilewright_contract::{BlockScaledKernel, Family, Fp8Kernel};
 
 use crate::{Error, Result};
 
@@ -91,6 +91,17 @@ static BLOCK_SCALED: Level = Level {
 /// The PTX of the [block-scaled kernels](crate::block_scaled).
 pub fn block_scaled() -> &'static Level {
     &BLOCK_SCALED
+}
+
+static FP8: Level = Level {
+    compute_capability: (9, 0),
+    arch: Fp8Kernel::TARGET,
+    ptx: embedded!("sm_90a_fp8"),
+};
+
+/// The PTX of the [FP8 kernels](crate::fp8).
+pub fn fp8() -> &'static Level {
+    &FP8
 }
 
 /// Every embedded level, oldest architecture first.

@@ -27,6 +27,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use cuda_arch::Architecture;
+use cuda_sim::wgmma::Fp8Accumulation;
 use cuda_sim::{Checks, GlobalBuffer, Launch, Limits, Report, Schedule, Synchronizations};
 use half::bf16;
 use kernels_gpu::gemm::pad_rows::copy_rows_b16;
@@ -68,6 +69,8 @@ pub struct SimOptions {
     pub checks: Checks,
     /// Whether barriers, waits and fences are listed, and which one does nothing.
     pub synchronizations: Synchronizations,
+    /// How `wgmma` of FP8 adds up.
+    pub fp8_accumulation: Fp8Accumulation,
     /// Blocks that run at one time; 0 is as many as there are cores.
     pub workers: usize,
     /// Called now and then during a run.
@@ -82,6 +85,7 @@ impl Default for SimOptions {
             schedule: Schedule::Forward,
             checks: Checks::Full,
             synchronizations: Synchronizations::Unlisted,
+            fp8_accumulation: Fp8Accumulation::Exact,
             workers: 0,
             on_progress: None,
         }
@@ -95,6 +99,7 @@ impl fmt::Debug for SimOptions {
             .field("schedule", &self.schedule)
             .field("checks", &self.checks)
             .field("synchronizations", &self.synchronizations)
+            .field("fp8_accumulation", &self.fp8_accumulation)
             .field("workers", &self.workers)
             .finish_non_exhaustive()
     }

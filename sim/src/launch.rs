@@ -13,6 +13,7 @@ use crate::policy::Policy;
 use crate::report::Report;
 use crate::schedule::Schedule;
 use crate::synchronization::Synchronizations;
+use crate::wgmma::Fp8Accumulation;
 
 mod runner;
 
@@ -43,6 +44,7 @@ pub struct Launch {
     schedule: Schedule,
     checks: Checks,
     policy: Policy,
+    fp8_accumulation: Fp8Accumulation,
     synchronizations: Synchronizations,
     workers: usize,
     max_faults: usize,
@@ -70,6 +72,7 @@ impl Launch {
             schedule: Schedule::default(),
             checks: Checks::Full,
             policy: Policy::default(),
+            fp8_accumulation: Fp8Accumulation::default(),
             synchronizations: Synchronizations::default(),
             workers: 0,
             max_faults: 100,
@@ -120,6 +123,12 @@ impl Launch {
     /// What the launch allows. Default: nothing.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// How `wgmma` of FP8 adds up. Default: [`Fp8Accumulation::Exact`].
+    pub fn fp8_accumulation(mut self, accumulation: Fp8Accumulation) -> Self {
+        self.fp8_accumulation = accumulation;
         self
     }
 

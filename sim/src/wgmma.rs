@@ -3,10 +3,14 @@
 
 use std::panic::Location;
 
+use serde::Serialize;
+
 use crate::engine;
 use crate::synchronization::SyncKind;
 
-/// Element type of both operands.
+pub(crate) mod fp8;
+
+/// Element type of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WgmmaElement {
     /// binary16.
@@ -15,15 +19,37 @@ pub enum WgmmaElement {
     Bf16,
     /// tf32, in 32 bits, of which the lowest 13 are ignored.
     Tf32,
+    /// FP8 with 4 bits of exponent.
+    E4m3,
+    /// FP8 with 5 bits of exponent.
+    E5m2,
+}
+
+/// How a `wgmma` of FP8 adds its 32 products to an accumulator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fp8Accumulation {
+    /// In f64, rounded to f32 once. What it differs by from a sum over all of K is the rounding of each instruction.
+    #[default]
+    Exact,
+    /// A model of Hopper, from what others have measured (DeepSeek-V3, arXiv 2412.19437, section 3.3.2): products and
+    /// the accumulator keep 13 bits below the largest exponent among them, so does the sum, all truncated.
+    Truncated,
 }
 
 impl WgmmaElement {
     /// Bytes of an element.
     pub const fn bytes(self) -> u32 {
         match self {
+            Self::E4m3 | Self::E5m2 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::Tf32 => 4,
         }
+    }
+
+    /// Whether it has 8 bits.
+    pub const fn is_fp8(self) -> bool {
+        self.bytes() == 1
     }
 
     /// Extent of one instruction along K: 32 bytes.
@@ -42,7 +68,7 @@ pub enum OperandA {
     Registers([u32; 4]),
 }
 
-/// One `wgmma.mma_async` of shape 64 x N x 16, or of tf32 64 x N x 8, with B in shared memory.
+/// One `wgmma.mma_async` of shape 64 x N x 16, of tf32 64 x N x 8, or of FP8 64 x N x 32, with B in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MmaAsync {
     /// A.
@@ -51,8 +77,8 @@ pub struct MmaAsync {
     pub b: u64,
     /// N: columns of B and of the accumulators.
     pub columns: u32,
-    /// The type of the operands' elements.
-    pub element: WgmmaElement,
+    /// The types of the elements of A and of B: the same, but for FP8.
+    pub elements: [WgmmaElement; 2],
     /// Whether A is M-major instead of K-major.
     pub a_is_mn_major: bool,
     /// Whether B is N-major instead of K-major.
@@ -68,10 +94,23 @@ impl MmaAsync {
             a,
             b,
             columns,
-            element: WgmmaElement::Tf32,
+            elements: [WgmmaElement::Tf32; 2],
             a_is_mn_major: false,
             b_is_mn_major: false,
             accumulate: true,
+        }
+    }
+
+    /// Of FP8, with A and B, both K-major, in shared memory.
+    pub const fn fp8([a, b]: [u64; 2], columns: u32, elements: [WgmmaElement; 2], accumulate: bool) -> Self {
+        Self {
+            a: OperandA::Shared(a),
+            b,
+            columns,
+            elements,
+            a_is_mn_major: false,
+            b_is_mn_major: false,
+            accumulate,
         }
     }
 
@@ -100,7 +139,8 @@ pub fn fence() {
 }
 
 /// `wgmma.mma_async`, executed when all 128 threads of the warpgroup have arrived. The operands may be read at any time
-/// until a wait covers the instruction; the accumulators are computed at once, in binary32, along K.
+/// until a wait covers the instruction; the accumulators are computed at once, in binary32, along K, or of FP8 as the
+/// launch's [`Fp8Accumulation`] says.
 ///
 /// # Safety
 /// `accumulators` is valid for `columns / 2` elements, and no other thread accesses them until this returns.

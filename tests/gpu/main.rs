@@ -30,6 +30,7 @@ mod differential;
 mod enqueue;
 mod epilogue;
 mod f32_copies;
+mod fp8;
 mod gemm;
 mod groups;
 mod kernels;
@@ -137,6 +138,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(enqueue::trials());
     trials.extend(f32_copies::trials(capability));
     trials.extend(block_scaled::trials(capability));
+    trials.extend(fp8::trials(capability));
     trials.extend(odd::trials());
     trials.extend(parts::trials(capability));
     trials.extend(random::trials());

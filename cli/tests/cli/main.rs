@@ -10,6 +10,7 @@ mod buffers;
 mod exit_codes;
 mod files;
 mod finish;
+mod fp8;
 #[cfg(unix)]
 mod hostile;
 mod matmul;

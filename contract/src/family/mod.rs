@@ -13,6 +13,7 @@ pub mod register_tile;
 pub mod simt;
 pub mod tiled;
 pub mod wgmma;
+pub mod wgmma_fp8;
 
 use core::fmt;
 use core::str::FromStr;

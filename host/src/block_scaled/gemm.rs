@@ -1,97 +1,50 @@
 //! The problem.
 
-use tilewright_contract::{Activation, BlockFormat};
+use tilewright_contract::BlockFormat;
 
 use super::BlockScaled;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::problem::{Epilogue, Factors};
+use crate::scaled::{ScaledGemm, ScaledMatrix};
 
-/// `C = activation(alpha · A · B + beta · C + bias)`, A (m x k) and B (k x n) block-scaled, C (m x n) row-major and
-/// packed, of `E` or of f32. The bias has n elements of `E`, f16 or bf16.
-#[derive(Clone, Copy, Debug)]
-pub struct BlockScaledGemm<'a, E> {
-    /// A: m rows.
-    pub a: &'a BlockScaled,
-    /// B: n columns, stored as rows.
-    pub b: &'a BlockScaled,
-    /// What follows the product. The operands' own factors come to alpha.
-    pub epilogue: Epilogue<&'a [E]>,
-}
+/// `C = activation(alpha · A · B + beta · C + bias)` of block-scaled matrices of one format.
+pub type BlockScaledGemm<'a, E> = ScaledGemm<'a, BlockScaled, E>;
 
-impl<'a, E: Element<Accumulator = f32>> BlockScaledGemm<'a, E> {
-    /// The product alone.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for matrices of different formats or K, with both.
-    pub fn new(a: &'a BlockScaled, b: &'a BlockScaled) -> Result<Self> {
-        if a.format() != b.format() || a.k() != b.k() {
-            return Err(Error::InvalidArgument(format!(
-                "A is {} with K = {}, B is {} with K = {}: they have to be the same",
-                a.format(),
-                a.k(),
-                b.format(),
-                b.k()
-            )));
-        }
-        Ok(Self {
-            a,
-            b,
-            epilogue: Epilogue::from(Factors::default()),
-        })
-    }
-
-    /// With these factors.
-    pub fn factors(mut self, factors: Factors) -> Self {
-        self.epilogue.factors = factors;
-        self
-    }
-
-    /// With a bias of n elements.
-    pub fn bias(mut self, bias: &'a [E]) -> Self {
-        self.epilogue.bias = Some(bias);
-        self
-    }
-
-    /// With an activation.
-    pub fn activation(mut self, activation: Activation) -> Self {
-        self.epilogue.activation = activation;
-        self
-    }
-
+impl<E: Element<Accumulator = f32>> BlockScaledGemm<'_, E> {
     /// The format of A and B.
     pub fn format(&self) -> BlockFormat {
         self.a.format()
     }
+}
 
-    /// M, N and K.
-    pub fn extents(&self) -> [usize; 3] {
-        [self.a.rows(), self.b.rows(), self.a.k()]
+impl ScaledMatrix for BlockScaled {
+    fn rows(&self) -> usize {
+        self.rows()
     }
 
-    /// What the sum of products is multiplied with: alpha and the factors of A and of B, rounded to f32 as the kernel
-    /// takes it.
-    pub fn alpha(&self) -> f32 {
-        let factors = f64::from(self.a.factor()) * f64::from(self.b.factor());
-        (f64::from(self.epilogue.factors.alpha) * factors) as f32
+    fn k(&self) -> usize {
+        self.k()
     }
 
-    /// Refuses a bias and a C of other lengths.
-    pub(super) fn check(&self, c_len: Option<usize>) -> Result<()> {
-        let [m, n, _] = self.extents();
-        let refuse = |what: &str, got: usize, needed: usize| {
-            Err(Error::InvalidArgument(format!(
-                "{what} has {got} elements, its shape needs {needed}"
-            )))
-        };
-        match (self.epilogue.bias, c_len) {
-            (Some(bias), _) if bias.len() != n => refuse("the bias", bias.len(), n),
-            (_, Some(got)) if got != m * n => refuse("C", got, m * n),
-            (_, None) if self.epilogue.factors.beta != 0.0 => Err(Error::InvalidArgument(format!(
-                "beta = {} needs a C to read",
-                self.epilogue.factors.beta
-            ))),
-            _ => Ok(()),
+    fn row(&self, row: usize) -> Vec<f64> {
+        self.scaled_row(row)
+    }
+
+    fn factor(&self) -> f32 {
+        self.factor()
+    }
+
+    fn check_pair(&self, b: &Self) -> Result<()> {
+        let a = self;
+        if a.format() == b.format() && a.k() == b.k() {
+            return Ok(());
         }
+        Err(Error::InvalidArgument(format!(
+            "A is {} with K = {}, B is {} with K = {}: they have to be the same",
+            a.format(),
+            a.k(),
+            b.format(),
+            b.k()
+        )))
     }
 }

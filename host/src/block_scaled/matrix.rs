@@ -5,6 +5,7 @@ use tilewright_contract::{BlockFormat, ScaleLayout};
 
 use super::number::{LARGEST_UE4M3, element, is_scale, largest, nearest, scale, scale_for};
 use crate::error::{Error, Result};
+use crate::scaled::{self, check_numbers, largest_magnitude};
 
 /// A block-scaled matrix: rows along K, packed, with a scale for each block and a factor for all.
 ///
@@ -121,22 +122,8 @@ impl BlockScaled {
     /// infinite or NaN, with its place.
     pub fn quantize(format: BlockFormat, rows: usize, k: usize, elements: &[f32]) -> Result<Self> {
         check_k(format, k)?;
-        if rows.checked_mul(k) != Some(elements.len()) {
-            return Err(Error::InvalidArgument(format!(
-                "a matrix of {rows} x {k} has not {} elements",
-                elements.len()
-            )));
-        }
-        if let Some(at) = elements.iter().position(|element| !element.is_finite()) {
-            return Err(Error::InvalidArgument(format!(
-                "element {} of row {} is {}: {format} holds numbers only",
-                at % k,
-                at / k,
-                elements[at]
-            )));
-        }
-        let magnitude = |elements: &[f32]| f64::from(elements.iter().fold(0.0_f32, |most, of| most.max(of.abs())));
-        let factor = match (format.scale_is_exponent(), magnitude(elements)) {
+        check_numbers(format, [rows, k], elements)?;
+        let factor = match (format.scale_is_exponent(), largest_magnitude(elements)) {
             (false, most) if most > 0.0 => ((most / (largest(format) * LARGEST_UE4M3)) as f32).max(f32::MIN_POSITIVE),
             _ => 1.0,
         };
@@ -145,7 +132,7 @@ impl BlockScaled {
         let mut data = vec![0; rows * format.bytes(k)];
         let chunks = elements.par_chunks(block).zip(data.par_chunks_mut(format.bytes(block)));
         chunks.zip(&mut scales).for_each(|((elements, data), bits)| {
-            *bits = scale_for(format, magnitude(elements) / f64::from(factor));
+            *bits = scale_for(format, largest_magnitude(elements) / f64::from(factor));
             let unit = scale(format, *bits) * f64::from(factor);
             let element = |value: &f32| match unit == 0.0 {
                 true => 0,
@@ -177,7 +164,7 @@ impl BlockScaled {
     pub fn dequantize(&self) -> Vec<f32> {
         let mut all = vec![0.0; self.rows * self.k];
         all.par_chunks_mut(self.k.max(1)).enumerate().for_each(|(row, to)| {
-            let of_row = self.row(row);
+            let of_row = self.scaled_row(row);
             to.iter_mut()
                 .zip(&of_row)
                 .for_each(|(to, value)| *to = (value * f64::from(self.factor)) as f32);
@@ -186,7 +173,7 @@ impl BlockScaled {
     }
 
     /// The elements of a row times their scales, without the factor; exact.
-    pub(super) fn row(&self, row: usize) -> Vec<f64> {
+    pub(super) fn scaled_row(&self, row: usize) -> Vec<f64> {
         let layout = self.scale_layout();
         let bytes = &self.data[row * self.row_bytes()..][..self.row_bytes()];
         let block = self.format.block() as usize;
@@ -268,12 +255,5 @@ fn tiled(format: BlockFormat, [rows, k]: [usize; 2], scales: &[u8]) -> Vec<u8> {
 
 /// Refuses a K that is no whole number of blocks, or of 16 bytes.
 pub(super) fn check_k(format: BlockFormat, k: usize) -> Result<()> {
-    let multiple = format.k_multiple() as usize;
-    if k > 0 && k.is_multiple_of(multiple) {
-        return Ok(());
-    }
-    Err(Error::InvalidArgument(format!(
-        "K = {k} of {format}: it has to be a multiple of {multiple}, nearest {}",
-        k.max(1).next_multiple_of(multiple)
-    )))
+    scaled::check_k(format, k, format.k_multiple())
 }

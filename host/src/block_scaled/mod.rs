@@ -32,14 +32,13 @@ mod maps;
 mod matrix;
 mod number;
 mod plan;
-mod reference;
 mod simulate;
 
-pub use check::{Checked, check};
+pub use crate::scaled::{Checked, Simulated, reference};
+pub use check::check;
 pub use gemm::BlockScaledGemm;
 pub(crate) use maps::{Addresses, maps};
 pub use matrix::BlockScaled;
 pub use plan::{Plan, Policy, Summary, default_architecture, plan};
-pub use reference::reference;
-pub use simulate::{Simulated, simulate};
+pub use simulate::simulate;
 pub use tilewright_contract::{BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, ScaleLayout, ScaleSource};

@@ -1,9 +1,8 @@
 //! The kernel in the simulator.
 
 use std::ptr::null;
-use std::time::Duration;
 
-use cuda_sim::{GlobalBuffer, Launch, Limits, Report};
+use cuda_sim::GlobalBuffer;
 use kernels_gpu::ptx::tensor_map::TensorMap;
 use tilewright_contract::{BlockScaledParams, GemmParams};
 
@@ -12,34 +11,12 @@ use super::{BlockScaledGemm, Plan};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::problem::OutputOf;
+use crate::scaled::{Simulated, launch};
 use crate::simulate::SimOptions;
 use crate::tensor_map;
 
-/// How long the threads of a CTA may run without meeting.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// A kernel with C of `E`.
 type EntryPoint<E> = unsafe fn(&GemmParams<E>, &BlockScaledParams, &TensorMap, &TensorMap, &TensorMap, &TensorMap);
-
-/// A simulated product.
-#[derive(Clone, Debug)]
-pub struct Simulated<C> {
-    /// C, m x n elements, row by row. One that the kernel did not write is NaN.
-    pub c: Vec<C>,
-    /// What the simulator found; `None` for an empty C, for which nothing is launched.
-    pub report: Option<Report>,
-}
-
-impl<C> Simulated<C> {
-    /// # Panics
-    /// If something is wrong, with the text of every fault.
-    #[track_caller]
-    pub fn assert_clean(&self) {
-        if let Some(report) = &self.report {
-            report.assert_clean();
-        }
-    }
-}
 
 /// Simulates a product by a plan. `before`: what C holds before, `None` for memory that nobody has written.
 ///
@@ -65,10 +42,7 @@ where
         .ok_or_else(|| Error::InvalidArgument(format!("{} is not linked into this program", kernel.symbol)))?;
     let [m, n, _] = gemm.extents();
     if plan.ctas() == 0 {
-        return Ok(Simulated {
-            c: Vec::new(),
-            report: None,
-        });
+        return Ok(Simulated::EMPTY);
     }
     let row_bytes = gemm.a.row_bytes();
     let words = |bytes: &[u8]| -> Vec<u32> {
@@ -98,14 +72,12 @@ where
     };
     // Raw pointers are not shared between threads; the kernel takes values.
     let c_address = c.as_mut_ptr().expose_provenance();
-    let launch = Launch::new(plan.ctas(), kernel.tile.threads())
-        .dynamic_shared_bytes(plan.smem().dynamic_bytes().get())
-        .limits(Limits::from(options.architecture))
-        .schedule(options.schedule)
-        .checks(options.checks)
-        .synchronizations(options.synchronizations.clone())
-        .workers(options.workers)
-        .time_limit(PATIENCE);
+    let launch = launch(
+        options,
+        plan.ctas(),
+        kernel.tile.threads(),
+        plan.smem().dynamic_bytes().get(),
+    );
     // SAFETY: the buffers hold what the parameters and the maps describe, C is a buffer of its own; grid, CTA and
     // dynamic bytes are those of the plan.
     let report = launch.run(|| unsafe {
@@ -117,11 +89,5 @@ where
         );
         entry_point(&params, &scaled, &a, &b, &scale_a, &scale_b);
     });
-    match report.lacks() {
-        Some(problem) => Err(Error::Resources(problem.to_owned())),
-        None => Ok(Simulated {
-            c: c.to_vec(),
-            report: Some(report),
-        }),
-    }
+    Simulated::of(c.to_vec(), report)
 }

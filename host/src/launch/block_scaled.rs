@@ -6,13 +6,14 @@ use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
 use cust_raw::{CUdeviceptr, CUstream};
 use tilewright_contract::{Activation, BlockScaledParams, DType, GemmParams, Operand, Output, ScaleLayout};
 
+use super::admission::{admit, check_bias};
 use super::function::Function;
 use super::kernels::Kernels;
-use super::operand_error::{Buffer, OperandError};
+use super::operand_error::Buffer;
 use super::operands::Checks;
 use super::prepared::launch_kernel;
-use super::span::{Span, check_spans};
-use super::{pointer, tensor_map};
+use super::span::Span;
+use super::tensor_map;
 use crate::block_scaled::{Addresses, Plan, maps};
 use crate::element::Element;
 use crate::error::Result;
@@ -106,21 +107,8 @@ impl PreparedBlockScaled {
         if self.plan.ctas() == 0 {
             return Ok(());
         }
-        match (self.has_bias, operands.bias) {
-            (true, 0) => return Err(OperandError::MissingBias.into()),
-            (false, address) if address != 0 => return Err(OperandError::UnexpectedBias { address }.into()),
-            _ => {}
-        }
-        let spans = self.spans(operands);
-        check_spans(&spans)?;
-        let _entered = self.kernels.enter()?;
-        if self.checks == Checks::Full {
-            let context = self.kernels.context_handle();
-            pointer::check_stream(stream, context)?;
-            for span in spans.iter().filter(|span| span.bytes() > 0) {
-                pointer::check(span, context)?;
-            }
-        }
+        check_bias(self.has_bias, operands.bias)?;
+        let _entered = admit(&self.kernels, self.checks, stream, &self.spans(operands))?;
         // Of bytes: the block's layout is one for every element.
         let params = GemmParams::<u8> {
             bias: with_exposed_provenance(operands.bias as usize),

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cust_raw::{CUcontext, CUmodule};
-use tilewright_contract::{BLOCK_SCALED_KERNELS, BlockScaledKernel, CopyKind, KERNELS, Kernel};
+use tilewright_contract::{BLOCK_SCALED_KERNELS, BlockScaledKernel, CopyKind, FP8_KERNELS, Fp8Kernel, KERNELS, Kernel};
 
 use super::context::{ContextHandle, Entered};
 use super::function::Function;
@@ -33,6 +33,8 @@ struct Loaded {
     copies: [OnceLock<Module>; CopyKind::ALL.len()],
     /// The block-scaled ones, in the order of their table.
     block_scaled: [OnceLock<Module>; BLOCK_SCALED_KERNELS.len()],
+    /// Those of FP8, in the order of their table.
+    fp8: [OnceLock<Module>; FP8_KERNELS.len()],
     /// Kernels from outside the table.
     added: Mutex<Vec<Module>>,
     /// Held while a module of the table is loaded.
@@ -91,6 +93,7 @@ impl Kernels {
             table: KERNELS.iter().map(|_| OnceLock::new()).collect(),
             copies: Default::default(),
             block_scaled: Default::default(),
+            fp8: Default::default(),
             added: Mutex::default(),
             loading: Mutex::default(),
             profile,
@@ -187,6 +190,13 @@ impl Kernels {
         self.loaded(cell.ok_or_else(|| self.missing(kernel.symbol))?, kernel.symbol)
     }
 
+    /// The function of an FP8 kernel, a row of their table. The context is current.
+    pub(super) fn fp8(&self, kernel: &Fp8Kernel) -> Result<Function> {
+        let at = FP8_KERNELS.iter().position(|row| row == kernel);
+        let cell = at.map(|at| &self.0.fp8[at]);
+        self.loaded(cell.ok_or_else(|| self.missing(kernel.symbol))?, kernel.symbol)
+    }
+
     /// The function of a symbol, whose module `cell` holds.
     fn loaded(&self, cell: &OnceLock<Module>, symbol: &str) -> Result<Function> {
         if let Some(module) = cell.get() {
@@ -199,8 +209,10 @@ impl Kernels {
                 ptx::ensure_embedded()?;
                 let capability = self.profile().compute_capability;
                 let block_scaled = BlockScaledKernel::runs_on(capability).then(ptx::block_scaled);
+                let fp8 = Fp8Kernel::runs_on(capability).then(ptx::fp8);
                 let text = ptx::levels_for(capability)
                     .chain(block_scaled)
+                    .chain(fp8)
                     .find_map(|level| ptx::module(level, symbol))
                     .ok_or_else(|| self.missing(symbol))?;
                 let module = Module::load(&text)?;
@@ -253,7 +265,8 @@ impl Drop for Loaded {
             .table
             .iter_mut()
             .chain(&mut self.copies)
-            .chain(&mut self.block_scaled);
+            .chain(&mut self.block_scaled)
+            .chain(&mut self.fp8);
         for module in cells.filter_map(OnceLock::take).chain(added.drain(..)) {
             // SAFETY: it is unloaded once, and no function of it is left: whoever has one keeps this value.
             unsafe { cust_raw::cuModuleUnload(module.0) };

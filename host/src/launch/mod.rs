@@ -17,11 +17,13 @@
 //! What this module does not do: it chooses nothing (that is [`dispatch`](crate::dispatch)) and checks no result (that
 //! is [`check`](crate::check)).
 
+mod admission;
 mod block_scaled;
 mod context;
 #[cfg(feature = "cudarc")]
 mod cudarc;
 mod dependent;
+mod fp8;
 mod function;
 mod gpu;
 mod kernels;
@@ -39,6 +41,7 @@ mod workspace;
 pub use self::cudarc::{CudarcElement, Slices};
 pub use block_scaled::{BlockScaledOperands, PreparedBlockScaled};
 pub use cust_raw::{CUcontext, CUdeviceptr, CUstream};
+pub use fp8::{Fp8Operands, PreparedFp8};
 pub use function::FunctionUsage;
 pub use gpu::Gpu;
 pub use kernels::Kernels;

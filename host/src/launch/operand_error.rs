@@ -9,7 +9,7 @@ use tilewright_contract::Operand;
 pub enum Buffer {
     /// A, B or C.
     Matrix(Operand),
-    /// The scales of a block-scaled A or B.
+    /// The scales of a block-scaled or FP8 A or B.
     Scales(Operand),
     /// The bias.
     Bias,

@@ -13,6 +13,7 @@
 //! | [`wgmma_kernels`] | tensor cores by `wgmma`, TMA, every layout, split-K | dynamic, 4 to 12 stages, epilogue |
 //! | [`wgmma_bf16x6_kernels`] | f32 in three parts of bf16, the same way | dynamic, 2 stages, epilogue |
 //! | [`wgmma_tf32_kernels`] | f32 rounded to tf32: `wgmma`, TMA, every layout but TN | dynamic, 4 stages |
+//! | `wgmma_fp8_kernels` | e4m3 and e5m2 with scales: `wgmma`, TMA, promotion | dynamic, 4 to 8 stages, epilogue |
 //!
 //! `pad_rows` pads an operand with an unaligned leading dimension, `transpose_rows` transposes one, `split_rows` splits
 //! f32 into parts, for the kernels that load vectors or boxes.
@@ -31,14 +32,16 @@ pub mod mma_f64;
 pub mod mma_sync;
 pub mod simt;
 pub mod tiled;
-#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma", feature = "fp8"))]
 pub mod wgmma;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "fp8"))]
+pub mod wgmma_fp8;
 
 // Entry points: on the host all of them, in a PTX module those of its target, in a library none.
 cfg_if! {
     if #[cfg(any(
         not(target_arch = "nvptx64"),
-        not(any(feature = "library", feature = "wgmma", feature = "block_scaled"))
+        not(any(feature = "library", feature = "wgmma", feature = "block_scaled", feature = "fp8"))
     ))] {
         pub mod matrix_vector;
         pub mod pad_rows;
@@ -70,5 +73,10 @@ cfg_if! {
 cfg_if! {
     if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "block_scaled", not(feature = "library"))))] {
         pub mod mma_block_scaled_kernels;
+    }
+}
+cfg_if! {
+    if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "fp8", not(feature = "library"))))] {
+        pub mod wgmma_fp8_kernels;
     }
 }

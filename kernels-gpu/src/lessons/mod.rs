@@ -31,7 +31,10 @@ use cfg_if::cfg_if;
 
 // On the host all of them, in a PTX module those of its target.
 cfg_if! {
-    if #[cfg(any(not(target_arch = "nvptx64"), not(any(feature = "wgmma", feature = "block_scaled"))))] {
+    if #[cfg(any(
+        not(target_arch = "nvptx64"),
+        not(any(feature = "wgmma", feature = "block_scaled", feature = "fp8"))
+    ))] {
         pub mod l01_naive;
         pub mod l02_static_tiles;
         pub mod l03_dynamic_tiles;

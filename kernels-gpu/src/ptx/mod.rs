@@ -10,6 +10,7 @@ pub mod elect;
 pub mod fma;
 pub mod griddepcontrol;
 pub mod ldmatrix;
+pub mod matrix_descriptor;
 pub mod mbarrier;
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "block_scaled"))]

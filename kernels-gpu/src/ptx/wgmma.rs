@@ -22,6 +22,9 @@
 //! in an order and with roundings of its own. The reads of the operands go on until the wait.
 
 use half::{bf16, f16};
+use tilewright_contract::Fp8;
+
+pub use super::matrix_descriptor::{Descriptor, DescriptorSwizzle};
 
 /// An element of A and B: binary16 ([`f16`](struct@f16)) or [`bf16`].
 pub trait WgmmaElement: sealed::Sealed {
@@ -41,74 +44,35 @@ impl WgmmaElement for bf16 {
 /// 16 w + g + 8 of column p, then those of column p + 4. The lowest 13 bits of an f32 are ignored.
 pub type Tf32Fragment = [f32; 4];
 
+/// An element of A or B of 8 bits.
+pub trait Fp8Element: sealed::Sealed {
+    /// The format.
+    const FORMAT: Fp8;
+}
+
+/// [`Fp8::E4m3`] as a type.
+#[derive(Clone, Copy, Debug)]
+pub struct E4m3;
+
+/// [`Fp8::E5m2`] as a type.
+#[derive(Clone, Copy, Debug)]
+pub struct E5m2;
+
+impl Fp8Element for E4m3 {
+    const FORMAT: Fp8 = Fp8::E4m3;
+}
+
+impl Fp8Element for E5m2 {
+    const FORMAT: Fp8 = Fp8::E5m2;
+}
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::f16 {}
     impl Sealed for super::bf16 {}
+    impl Sealed for super::E4m3 {}
+    impl Sealed for super::E5m2 {}
     impl<const ACCUMULATORS: usize> Sealed for [f32; ACCUMULATORS] {}
-}
-
-/// Swizzle of the 16-byte vectors of a row in shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DescriptorSwizzle {
-    /// As they are.
-    None = 0,
-    /// Rows of 128 bytes, vector c of row r at index c XOR r % 8: a tensor map's 128-byte swizzle.
-    Bytes128 = 1,
-    /// Rows of 64 bytes, of four vectors.
-    Bytes64 = 2,
-    /// Rows of 32 bytes, of two vectors.
-    Bytes32 = 3,
-}
-
-/// Matrix descriptor: an operand tile in shared memory (PTX ISA, "Matrix Descriptor Format").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Descriptor(u64);
-
-impl Descriptor {
-    /// From the address of the first element in shared memory and the two offsets, all in bytes: multiples of 16 below
-    /// 2^18.
-    ///
-    /// | | `leading` | `stride` |
-    /// |---|---|---|
-    /// | K-major, swizzled | not used | from 8 rows to the next 8 |
-    /// | K-major, no swizzle | from a vector of K to the next | from 8 rows to the next 8 |
-    /// | MN-major, swizzled | from one swizzled row's width along M or N to the next | from 8 of K to the next 8 |
-    /// | MN-major, no swizzle | from 8 of K to the next 8 | from a vector along M or N to the next |
-    ///
-    /// A swizzled pattern of 8 rows begins at a multiple of its size, 1,024 bytes for rows of 128.
-    pub const fn new(address: u32, leading: u32, stride: u32, swizzle: DescriptorSwizzle) -> Self {
-        const fn field(bytes: u32) -> u64 {
-            (bytes as u64 & 0x3ffff) >> 4
-        }
-        Self(field(address) | field(leading) << 16 | field(stride) << 32 | (swizzle as u64) << 62)
-    }
-
-    /// Of a tile whose rows are 64 elements of K, 128 bytes, with the 128-byte swizzle: what a tensor map's box of 64
-    /// columns is. The next 16 of K are [32 bytes](Self::advanced) further; of tf32, with 32 elements in a row, the
-    /// next 8.
-    pub const fn k_major(address: u32) -> Self {
-        Self::new(address, 16, 1024, DescriptorSwizzle::Bytes128)
-    }
-
-    /// Of a tile whose rows are 64 elements of M or N, 128 bytes, with the 128-byte swizzle; the next 64 of them are
-    /// `atom` bytes further. The next 16 of K are [2,048 bytes](Self::advanced) further.
-    pub const fn mn_major(address: u32, atom: u32) -> Self {
-        Self::new(address, atom, 1024, DescriptorSwizzle::Bytes128)
-    }
-
-    /// The same, so many bytes further; a multiple of 16, and the sum below 2^18.
-    #[inline(always)]
-    pub const fn advanced(self, bytes: u32) -> Self {
-        // In the lower half alone, which the address does not leave: the upper one stays a constant to the compiler.
-        let low = (self.0 as u32).wrapping_add(bytes >> 4);
-        Self(self.0 >> 32 << 32 | low as u64)
-    }
-
-    /// The 64 bits.
-    pub const fn bits(self) -> u64 {
-        self.0
-    }
 }
 
 /// Row and column of accumulator `index` of `thread`, 0 to 127 of the warpgroup.
@@ -144,6 +108,12 @@ pub trait Accumulators: sealed::Sealed {
     /// As there.
     #[doc(hidden)]
     unsafe fn mma_async_tf32_fragment(&mut self, a: Tf32Fragment, b: Descriptor);
+    /// See [`mma_async_fp8`].
+    ///
+    /// # Safety
+    /// As there.
+    #[doc(hidden)]
+    unsafe fn mma_async_fp8<A: Fp8Element, B: Fp8Element>(&mut self, a: Descriptor, b: Descriptor, accumulate: bool);
     /// See [`fence`].
     #[doc(hidden)]
     fn fence(&mut self);
@@ -217,7 +187,7 @@ macro_rules! acc {
                         a: OperandA::Shared(a.0),
                         b: b.0,
                         columns: $columns,
-                        element: if T::IS_BF16 { WgmmaElement::Bf16 } else { WgmmaElement::F16 },
+                        elements: [if T::IS_BF16 { WgmmaElement::Bf16 } else { WgmmaElement::F16 }; 2],
                         a_is_mn_major: A_IS_MN_MAJOR,
                         b_is_mn_major: B_IS_MN_MAJOR,
                         accumulate,
@@ -284,6 +254,53 @@ macro_rules! acc {
                     use cuda_views::wgmma::{self, MmaAsync, OperandA};
                     let a = OperandA::Registers(a.map(f32::to_bits));
                     wgmma::mma_async(MmaAsync::tf32(a, b.0, $columns), self.as_mut_ptr());
+                }
+            }
+
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            unsafe fn mma_async_fp8<A: Fp8Element, B: Fp8Element>(
+                &mut self,
+                a: Descriptor,
+                b: Descriptor,
+                accumulate: bool,
+            ) {
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    macro_rules! wgmma {
+                        ($types:literal) => {
+                            // SAFETY: the caller's promise.
+                            unsafe {
+                                core::arch::asm!(
+                                    concat!(
+                                        "{{ .reg .pred accumulate; setp.ne.b32 accumulate, {accumulate}, 0; ",
+                                        "wgmma.mma_async.sync.aligned.m64n", $columns, "k32.f32.", $types,
+                                        " {{{0}", $(", {", $i, "}",)* "}}, {a}, {b}, accumulate, 1, 1; }}",
+                                    ),
+                                    inout(reg32) self[0],
+                                    $(inout(reg32) self[$i],)*
+                                    a = in(reg64) a.0,
+                                    b = in(reg64) b.0,
+                                    accumulate = in(reg32) accumulate as u32,
+                                    options(nostack, preserves_flags),
+                                )
+                            }
+                        };
+                    }
+                    match const { (A::FORMAT, B::FORMAT) } {
+                        (Fp8::E4m3, Fp8::E4m3) => wgmma!("e4m3.e4m3"),
+                        (Fp8::E4m3, Fp8::E5m2) => wgmma!("e4m3.e5m2"),
+                        (Fp8::E5m2, Fp8::E4m3) => wgmma!("e5m2.e4m3"),
+                        (Fp8::E5m2, Fp8::E5m2) => wgmma!("e5m2.e5m2"),
+                    }
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: half as many accumulators as columns, which are the caller's.
+                unsafe {
+                    use cuda_views::wgmma::{self, MmaAsync};
+                    let elements = [A::FORMAT, B::FORMAT].map(simulated);
+                    let mma = MmaAsync::fp8([a.0, b.0], $columns, elements, accumulate);
+                    wgmma::mma_async(mma, self.as_mut_ptr());
                 }
             }
 
@@ -409,6 +426,35 @@ pub unsafe fn mma_async_tf32<S: Accumulators>(acc: &mut S, a: Descriptor, b: Des
 pub unsafe fn mma_async_tf32_fragment<S: Accumulators>(acc: &mut S, a: Tf32Fragment, b: Descriptor) {
     // SAFETY: the caller's promise.
     unsafe { acc.mma_async_tf32_fragment(a, b) };
+}
+
+/// Starts `acc = a * b`, or if `accumulate` `acc += a * b`: `wgmma.mma_async` of shape m64nNk32 on FP8, both operands
+/// K-major in shared memory, in rows of 128 elements of K.
+///
+/// The hardware keeps some 14 bits where it adds. The simulator adds in f64 and rounds to f32 once, unless it is told
+/// to truncate as the hardware does.
+///
+/// # Safety
+/// As for [`mma_async`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn mma_async_fp8<A: Fp8Element, B: Fp8Element, S: Accumulators>(
+    acc: &mut S,
+    a: Descriptor,
+    b: Descriptor,
+    accumulate: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { acc.mma_async_fp8::<A, B>(a, b, accumulate) };
+}
+
+/// The simulator's name of a format.
+#[cfg(not(target_arch = "nvptx64"))]
+fn simulated(format: Fp8) -> cuda_views::wgmma::WgmmaElement {
+    match format {
+        Fp8::E4m3 => cuda_views::wgmma::WgmmaElement::E4m3,
+        Fp8::E5m2 => cuda_views::wgmma::WgmmaElement::E5m2,
+    }
 }
 
 /// Makes one group of all mma that this warpgroup has issued since the last commit, or an empty one:

@@ -49,7 +49,7 @@ fn product(stage: Shared<u16>, first: usize, accumulate: bool) -> MmaAsync {
         a: OperandA::Shared(descriptor(first)),
         b: descriptor(first + 64 * 16),
         columns: 8,
-        element: WgmmaElement::Bf16,
+        elements: [WgmmaElement::Bf16; 2],
         a_is_mn_major: false,
         b_is_mn_major: false,
         accumulate,

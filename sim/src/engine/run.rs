@@ -24,6 +24,7 @@ use crate::policy::Policy;
 use crate::report::LineTraffic;
 use crate::schedule::Schedule;
 use crate::synchronization::{Synchronization, Synchronizations};
+use crate::wgmma::Fp8Accumulation;
 
 use super::context::{CANARY_BYTES, WatchedRaces, install_panic_hook};
 use super::grid::Grid;
@@ -54,6 +55,7 @@ pub(crate) struct Request<'a> {
     pub(crate) poison: u8,
     pub(crate) checks: Checks,
     pub(crate) policy: Policy,
+    pub(crate) fp8_accumulation: Fp8Accumulation,
     pub(crate) synchronizations: &'a Synchronizations,
     pub(crate) workers: usize,
     pub(crate) time_limit: Duration,
@@ -105,6 +107,7 @@ pub(super) struct Config {
     pub(super) poison: u8,
     pub(super) checks: Checks,
     pub(super) policy: Policy,
+    pub(super) fp8_accumulation: Fp8Accumulation,
     pub(super) synchronizations: Synchronizations,
     pub(super) time_limit: Duration,
     pub(super) budget: Budget,
@@ -123,6 +126,7 @@ impl Config {
             poison: request.poison,
             checks: request.checks,
             policy: request.policy,
+            fp8_accumulation: request.fp8_accumulation,
             synchronizations: request.synchronizations.clone(),
             time_limit: request.time_limit,
             budget: request.budget,

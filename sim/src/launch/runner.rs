@@ -191,6 +191,7 @@ impl Runner<'_> {
             poison: pass.poison,
             checks: pass.checks,
             policy: options.policy,
+            fp8_accumulation: options.fp8_accumulation,
             synchronizations: &options.synchronizations,
             workers,
             time_limit: options.time_limit,

@@ -32,7 +32,7 @@ fn operands() -> MmaAsync {
         a: OperandA::Shared(descriptor(A)),
         b: descriptor(B),
         columns: 64,
-        element: WgmmaElement::Bf16,
+        elements: [WgmmaElement::Bf16; 2],
         a_is_mn_major: false,
         b_is_mn_major: false,
         accumulate: false,

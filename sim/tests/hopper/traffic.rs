@@ -154,7 +154,7 @@ fn operands(mode: u64, leading: u64, stride: u64) -> Counts {
             a: OperandA::Shared(descriptor(0)),
             b: descriptor(BYTES),
             columns: 64,
-            element: WgmmaElement::Bf16,
+            elements: [WgmmaElement::Bf16; 2],
             a_is_mn_major: false,
             b_is_mn_major: false,
             accumulate: false,

@@ -16,7 +16,7 @@ is_filed() { # part
     kernels) part='test' ;;
     resources) part=occupancy ;;
     # By name alone.
-    racecheck-slow | random | block-scaled) return 0 ;;
+    racecheck-slow | random | block-scaled | fp8) return 0 ;;
     racecheck-*)
         part=racecheck
         kernels=$(racecheck_kernels "$1")
@@ -103,6 +103,20 @@ part_block_scaled() {
     for tool in memcheck initcheck synccheck racecheck; do
         TILEWRIGHT_IN_PROCESS=1 timeout -k 5 100 compute-sanitizer --tool "$tool" --error-exitcode 99 --print-limit 5 \
             "$bundle/tests/gpu" block_scaled:: </dev/null || {
+            echo "$tool: status $?"
+            status=1
+        }
+    done
+    return "$status"
+}
+
+# A GPU that is no Hopper has no such test, which fails. racecheck knows no clusters.
+part_fp8() {
+    local status=0 tool
+    run_tests fp8:: || status=1
+    for tool in memcheck initcheck synccheck racecheck; do
+        TILEWRIGHT_IN_PROCESS=1 timeout -k 5 200 compute-sanitizer --tool "$tool" --error-exitcode 99 --print-limit 5 \
+            "$bundle/tests/gpu" fp8::wgmma_fp8_blocks_e4m3_e4m3 </dev/null || {
             echo "$tool: status $?"
             status=1
         }

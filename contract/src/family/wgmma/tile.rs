@@ -3,7 +3,7 @@
 use crate::major::Major;
 use crate::units::Bytes;
 
-/// CTA tile of a warp-specialized kernel with elements of 2 or 4 bytes in shared memory.
+/// CTA tile of a warp-specialized kernel with elements of 1, 2 or 4 bytes in shared memory.
 ///
 /// A CTA computes `m x n` elements of C in k-tiles of [`k`](Self::k). One warpgroup (4 warps) has the producer; each of
 /// the others computes [64](Self::ROWS) rows, or with [`ping_pong`](Self::ping_pong) all rows of tiles of its own.
@@ -45,7 +45,7 @@ pub struct WgmmaTile {
     pub parts: u32,
     /// BLOCK_K, elements along K of a k-tile, and elements of a row of a swizzle atom: a row of 128 bytes.
     pub k: u32,
-    /// Bytes of an element of A and B in shared memory: 2, or 4 of tf32.
+    /// Bytes of an element of A and B in shared memory: 2, or 4 of tf32, or 1 of FP8.
     pub element_bytes: u32,
     /// Whether it is a tile of the transpose of C.
     pub is_transposed: bool,
@@ -234,7 +234,16 @@ impl WgmmaTile {
     /// Whether the kernels support split-K. The large tiles leave it to the small ones, of which there are more to
     /// begin with.
     pub const fn supports_split_k(self) -> bool {
-        self.n <= 192 && !self.ping_pong && !self.groups
+        self.n <= 192 && !self.ping_pong && !self.groups && self.element_bytes > 1
+    }
+
+    /// The same tile in units of 2 bytes, in which the epilogue counts.
+    pub const fn in_halves(self) -> Self {
+        Self {
+            k: self.k * self.element_bytes / Self::ELEMENT_BYTES,
+            element_bytes: Self::ELEMENT_BYTES,
+            ..self
+        }
     }
 
     /// Fails to compile where the numbers do not fit each other.
@@ -268,7 +277,7 @@ impl WgmmaTile {
             "boxes of parts are whole; each warpgroup has one MMA tile"
         );
         assert!(
-            matches!(self.element_bytes, 2 | 4) && self.k * self.element_bytes == Self::ROW_BYTES,
+            matches!(self.element_bytes, 1 | 2 | 4) && self.k * self.element_bytes == Self::ROW_BYTES,
             "an element of a wgmma, a row of a swizzle atom"
         );
         assert!(
@@ -276,8 +285,12 @@ impl WgmmaTile {
             "only tf32 has tiles of the transpose"
         );
         assert!(
-            self.element_bytes == 2 || self.m == 2 * Self::ROWS && !self.ping_pong && !self.groups && self.parts == 1,
+            self.element_bytes == 2 || !self.ping_pong && !self.groups && self.parts == 1,
             "each warpgroup has one MMA tile"
+        );
+        assert!(
+            self.element_bytes != 4 || self.m == 2 * Self::ROWS,
+            "two warpgroups store f32"
         );
         // f32 is stored from registers.
         assert!((self.c_subtiles == 0) == (self.element_bytes == 4) && self.c_subtiles <= self.n / self.c_columns());

@@ -12,7 +12,7 @@ use crate::ptx::wgmma::{self, Accumulators, Descriptor};
 use crate::ptx::{bulk_copy, cluster, mbarrier, named_barrier};
 
 /// Bytes of 64 rows of A or 64 columns of B: from one swizzle atom along M or N to the next.
-pub(super) const ATOM_BYTES: u32 = WgmmaTile::SWIZZLE_ATOM * WgmmaTile::K * WgmmaTile::ELEMENT_BYTES;
+pub(crate) const ATOM_BYTES: u32 = WgmmaTile::SWIZZLE_ATOM * WgmmaTile::K * WgmmaTile::ELEMENT_BYTES;
 
 /// Named barriers of the ping-pong schedule: warpgroup w waits for its turn at `ORDER + w`.
 const ORDER: u32 = 13;

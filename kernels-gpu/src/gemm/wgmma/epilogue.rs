@@ -45,15 +45,15 @@ impl<'map, P> Target<'map, P> {
 
 /// Where an MMA tile goes in C.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The first row.
-    pub(super) row: u32,
+    pub(crate) row: u32,
     /// The first column.
-    pub(super) column: u32,
+    pub(crate) column: u32,
     /// The matrix of C.
-    pub(super) product: u32,
+    pub(crate) product: u32,
     /// Where the rows end: those of C, or of the group.
-    pub(super) end: u32,
+    pub(crate) end: u32,
 }
 
 /// Named barrier of all consumer warpgroups; each has one of its own below.
@@ -129,7 +129,7 @@ impl<E: Element> ThreadGroup for Warpgroup<E> {
 /// `target` is as it says; `elems` are the pipeline's, and every thread of the warpgroup calls this. If `is_last`, all
 /// loads into the pipeline have been waited for.
 #[inline(always)]
-pub(super) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
+pub(crate) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
     mut acc: [f32; ACCUMULATORS],
     [number, m_tile]: [u32; 2],
     split: SplitTile,

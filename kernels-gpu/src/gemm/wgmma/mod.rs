@@ -16,14 +16,15 @@
 //! Loads run ahead, also into the next tile of a persistent CTA; in a cluster each CTA multicasts a part of B to all;
 //! TMA stores C while the next tile is computed. [`WgmmaTile`] has the numbers.
 
-mod consumer;
+pub(crate) mod consumer;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
 mod entry;
-mod epilogue;
+pub(crate) mod epilogue;
 mod parts;
 mod producer;
 mod store_registers;
 mod tf32;
-mod tile_scheduler;
+pub(crate) mod tile_scheduler;
 
 use bytemuck::Pod;
 use cuda_std::{shared, thread, warp};
@@ -38,6 +39,7 @@ use crate::ptx::warp_uniform::warp_uniform;
 use crate::ptx::wgmma::{Accumulators, WgmmaElement};
 use crate::ptx::{bulk_copy, cluster, griddepcontrol, mbarrier, setmaxnreg};
 use consumer::consume;
+#[cfg(any(not(target_arch = "nvptx64"), feature = "wgmma"))]
 pub(crate) use entry::entry_points;
 pub use epilogue::Target;
 use producer::produce;
@@ -70,12 +72,12 @@ impl Staged for f32 {
 
 /// Pipeline between producer and consumers: the CTA's dynamic shared memory.
 #[derive(Clone, Copy)]
-struct Pipeline<E> {
+pub(crate) struct Pipeline<E> {
     /// Elements of all stages, then of all epilogue subtiles.
-    elems: Shared<E>,
+    pub(crate) elems: Shared<E>,
     /// All of it, as barriers. A view of the barriers alone would start at an address that `ptxas` recomputes for each
     /// k-tile (`SR_SWINHI`).
-    barriers: Shared<u64>,
+    pub(crate) barriers: Shared<u64>,
 }
 
 impl<E: Pod> Pipeline<E> {
@@ -84,7 +86,7 @@ impl<E: Pod> Pipeline<E> {
     /// # Safety
     /// The elements are of that type.
     #[inline(always)]
-    unsafe fn cast<T: Tile, Q: Pod>(self) -> Pipeline<Q> {
+    pub(crate) unsafe fn cast<T: Tile, Q: Pod>(self) -> Pipeline<Q> {
         let elems = const { (T::TILE.barriers_at().get() as usize) / size_of::<Q>() };
         Pipeline {
             // SAFETY: as many bytes.
@@ -96,13 +98,13 @@ impl<E: Pod> Pipeline<E> {
 
 /// Index of the full barrier of a stage: its loads have arrived.
 #[inline(always)]
-fn full<T: Tile>(stage: u32) -> u32 {
+pub(crate) fn full<T: Tile>(stage: u32) -> u32 {
     T::TILE.barriers_at().get() / 8 + stage
 }
 
 /// Index of the empty barrier of a stage: every consumer of the cluster has released it.
 #[inline(always)]
-fn empty<T: Tile>(stage: u32) -> u32 {
+pub(crate) fn empty<T: Tile>(stage: u32) -> u32 {
     full::<T>(T::TILE.stages + stage)
 }
 
@@ -114,14 +116,14 @@ fn flag<T: Tile>(warpgroup: u32) -> u32 {
 
 /// Stage and phase of one user of the pipeline.
 #[derive(Clone, Copy)]
-struct PipelineState {
-    stage: u32,
+pub(crate) struct PipelineState {
+    pub(crate) stage: u32,
     /// Parity of the phase of the stage's barriers.
-    phase: u32,
+    pub(crate) phase: u32,
 }
 
 impl PipelineState {
-    const FIRST: Self = Self { stage: 0, phase: 0 };
+    pub(crate) const FIRST: Self = Self { stage: 0, phase: 0 };
 
     /// The state `k_tiles` further.
     #[inline(always)]
@@ -135,7 +137,7 @@ impl PipelineState {
 
     /// The next state.
     #[inline(always)]
-    fn advance(self, stages: u32) -> Self {
+    pub(crate) fn advance(self, stages: u32) -> Self {
         if self.stage + 1 == stages {
             Self {
                 stage: 0,
@@ -321,7 +323,7 @@ pub unsafe fn gemm<
 /// # Safety
 /// All threads of the CTA execute it before its barrier; nobody reads the pipeline before that.
 #[inline(always)]
-unsafe fn zero_fill_out_of_bounds<E: Pod, T: Tile>(pipeline: Pipeline<E>, rows: [u32; 2]) {
+pub(crate) unsafe fn zero_fill_out_of_bounds<E: Pod, T: Tile>(pipeline: Pipeline<E>, rows: [u32; 2]) {
     let tile = const { T::TILE };
     // Elements of a 16-byte vector, and of 8 bytes.
     let vector = const { 16 / T::TILE.element_bytes };

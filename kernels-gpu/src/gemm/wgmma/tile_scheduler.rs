@@ -13,13 +13,13 @@ use crate::ptx::warp_uniform::warp_uniform;
 /// all tiles of split 0 of the first product, of split 1, and so on, then those of the next product. With [`groups`]
 /// every `stride`-th tile.
 #[derive(Clone, Copy)]
-pub(super) struct TileScheduler {
+pub(crate) struct TileScheduler {
     /// Groups of `cluster` tiles along M.
     groups_m: u32,
     /// Tiles along N.
     tiles_n: u32,
     /// The CTA's rank in its cluster.
-    pub(super) rank: u32,
+    pub(crate) rank: u32,
     /// The next group of tiles.
     next: u32,
     /// Number of clusters: from one group to the next.
@@ -34,30 +34,30 @@ pub(super) struct TileScheduler {
 
 /// A tile of C and a split of K.
 #[derive(Clone, Copy, Default)]
-pub(super) struct WorkTile {
+pub(crate) struct WorkTile {
     /// The first row. The last tiles of a cluster may start past C's last row: the CTA still loads its part of B, which
     /// the others need.
-    pub(super) row: u32,
+    pub(crate) row: u32,
     /// The first column.
-    pub(super) column: u32,
+    pub(crate) column: u32,
     /// The first element along K.
-    pub(super) k: u32,
+    pub(crate) k: u32,
     /// Number of k-tiles.
-    pub(super) k_tiles: u32,
+    pub(crate) k_tiles: u32,
     /// The product of the batch; the group of the rows.
-    pub(super) product: u32,
+    pub(crate) product: u32,
     /// Where the rows of C end, those of the group.
-    pub(super) end: u32,
+    pub(crate) end: u32,
     /// The split.
     split: u32,
     /// Index among all work tiles.
-    pub(super) index: u32,
+    pub(crate) index: u32,
 }
 
 impl TileScheduler {
     /// Scheduler of this CTA.
     #[inline(always)]
-    pub(super) fn new<T: Tile>(params: &GemmParams<impl Sized>) -> Self {
+    pub(crate) fn new<T: Tile>(params: &GemmParams<impl Sized>) -> Self {
         let tile = const { T::TILE };
         let (cta, ctas) = (thread::block_idx_x(), thread::grid_dim_x());
         let k = params.k;
@@ -106,7 +106,7 @@ impl TileScheduler {
     /// # Safety
     /// The scheduler is of `params`; [`find`](groups::find) may read its groups.
     #[inline(always)]
-    pub(super) unsafe fn next<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
+    pub(crate) unsafe fn next<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
         if const { T::TILE.groups } {
             // SAFETY: the caller's promise.
             unsafe { self.next_of_groups::<T>(params) }
@@ -121,7 +121,7 @@ impl TileScheduler {
     /// # Safety
     /// As for [`next`](Self::next); all lanes of the warp execute it together.
     #[inline(always)]
-    pub(super) unsafe fn next_of_warp<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
+    pub(crate) unsafe fn next_of_warp<T: Tile>(&mut self, params: &GemmParams<impl Sized>) -> Option<WorkTile> {
         // SAFETY: the caller's promise.
         unsafe {
             let next = self.next::<T>(params);
@@ -221,14 +221,14 @@ impl TileScheduler {
 
     /// Whether there is no next work tile.
     #[inline(always)]
-    pub(super) fn is_done(self) -> bool {
+    pub(crate) fn is_done(self) -> bool {
         self.next >= self.groups_m * self.tiles_n * self.splits * self.batch
     }
 
     /// Ping-pong schedule: warpgroups 0 and 1 alternate over the CTA's work tiles, the first of which is `first`.
     /// Returns the first work tile of `warpgroup` and a scheduler of its others.
     #[inline(always)]
-    pub(super) fn ping_pong<T: Tile>(
+    pub(crate) fn ping_pong<T: Tile>(
         mut self,
         params: &GemmParams<impl Sized>,
         warpgroup: u32,
@@ -246,13 +246,13 @@ impl TileScheduler {
 
     /// Whether the CTA has a work tile after this one, in the ping-pong schedule.
     #[inline(always)]
-    pub(super) fn has_next(self, work: WorkTile) -> bool {
+    pub(crate) fn has_next(self, work: WorkTile) -> bool {
         work.index + self.stride / 2 < self.groups_m * self.tiles_n * self.batch
     }
 
     /// The split of a warpgroup in a work tile: its 64 rows count as a tile of their own.
     #[inline(always)]
-    pub(super) fn split_tile<T: Tile>(self, work: WorkTile, warpgroup: u32) -> SplitTile {
+    pub(crate) fn split_tile<T: Tile>(self, work: WorkTile, warpgroup: u32) -> SplitTile {
         let tile = const { T::TILE };
         let rows = self.groups_m * tile.cluster * tile.consumers();
         let row = work.product * rows + work.row / WgmmaTile::ROWS + warpgroup;

@@ -169,6 +169,12 @@ impl SharedMemory {
         unsafe { self.arena.base().add(offset).cast::<u16>().read_unaligned() }
     }
 
+    /// The byte at a shared address.
+    pub(super) fn read_u8(&self, address: u32) -> u8 {
+        // Pairs of bytes are aligned.
+        self.read_u16(address & !1).to_le_bytes()[(address & 1) as usize]
+    }
+
     /// Describes a host address near or in the arena.
     fn describe(&self, address: usize, near: usize, static_bytes: impl FnOnce() -> u64) -> Option<String> {
         if let Some(offset) = self.arena.offset(address) {

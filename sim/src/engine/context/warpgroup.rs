@@ -10,7 +10,7 @@ use crate::analysis::Op;
 use crate::analysis::agents::Operation;
 use crate::analysis::matrix_descriptor::{Major, MatrixDescriptor};
 use crate::fault::FaultKind;
-use crate::wgmma::{MmaAsync, OperandA, WgmmaElement, accumulator_element};
+use crate::wgmma::{MmaAsync, OperandA, WgmmaElement, accumulator_element, fp8};
 
 use super::BlockContext;
 use super::agent::Proxy;
@@ -54,13 +54,13 @@ impl Operand {
     /// A, unless it is in registers.
     fn a(mma: &MmaAsync) -> Option<Self> {
         match mma.a {
-            OperandA::Shared(bits) => Some(Self::new(bits, mma.a_is_mn_major, M, mma.element)),
+            OperandA::Shared(bits) => Some(Self::new(bits, mma.a_is_mn_major, M, mma.elements[0])),
             OperandA::Registers(_) => None,
         }
     }
 
     fn b(mma: &MmaAsync) -> Self {
-        Self::new(mma.b, mma.b_is_mn_major, mma.columns, mma.element)
+        Self::new(mma.b, mma.b_is_mn_major, mma.columns, mma.elements[1])
     }
 
     fn new(bits: u64, is_mn_major: bool, extent: u32, element: WgmmaElement) -> Self {
@@ -93,6 +93,12 @@ impl Operand {
             .flat_map(|along| (0..across).map(move |across| chunk(across, along)))
             .collect()
     }
+}
+
+/// The elements of A by row, and of B by column.
+enum Values {
+    F32(Vec<Vec<f32>>, Vec<Vec<f32>>),
+    Fp8(Vec<Vec<u8>>, Vec<Vec<u8>>),
 }
 
 /// The warpgroup instructions of a block that are under way.
@@ -266,11 +272,12 @@ impl BlockContext {
                     self.operation_on_shared(operation, (Op::Read, Proxy::Async), offset, 16 * run.len(), location);
                 }
             }
-            let a = match a {
-                Some(a) => self.read_operand(&a),
-                None => registers(&requests),
+            let values = match (&a, mma.elements[0].is_fp8()) {
+                (Some(a), true) => Values::Fp8(self.read_bytes(a), self.read_bytes(&b)),
+                (Some(a), false) => Values::F32(self.read_operand(a), self.read_operand(&b)),
+                (None, _) => Values::F32(registers(&requests), self.read_operand(&b)),
             };
-            let b = self.read_operand(&b);
+            let accumulation = self.launch.config.fp8_accumulation;
             let mut left = Vec::with_capacity(WARPGROUP);
             for (thread, request) in requests.iter().enumerate() {
                 let Request::Mma(_, accumulators) = *request else {
@@ -278,11 +285,14 @@ impl BlockContext {
                 };
                 for index in 0..mma.columns / 2 {
                     let (row, column) = accumulator_element(thread as u32, index);
-                    let (a, b) = (&a[row as usize], &b[column as usize]);
+                    let (row, column) = (row as usize, column as usize);
                     // SAFETY: the thread's caller promises that its accumulators are valid, and the thread waits.
                     let sum = unsafe { &mut *accumulators.add(index as usize) };
                     let start = if mma.accumulate { *sum } else { 0.0 };
-                    *sum = a.iter().zip(b).fold(start, |sum, (a, b)| sum + a * b);
+                    *sum = match &values {
+                        Values::F32(a, b) => a[row].iter().zip(&b[column]).fold(start, |sum, (a, b)| sum + a * b),
+                        Values::Fp8(a, b) => fp8::dot(accumulation, mma.elements, start, (&a[row], &b[column])),
+                    };
                 }
                 // SAFETY: as above.
                 let sums = unsafe { std::slice::from_raw_parts(accumulators, mma.columns as usize / 2) };
@@ -313,10 +323,19 @@ impl BlockContext {
                 WgmmaElement::F16 => f16::from_bits(half(0)).to_f32(),
                 WgmmaElement::Bf16 => bf16::from_bits(half(0)).to_f32(),
                 WgmmaElement::Tf32 => truncated(u32::from(half(0)) | u32::from(half(2)) << 16),
+                WgmmaElement::E4m3 | WgmmaElement::E5m2 => fp8::value(operand.element, self.shared.read_u8(address)),
             }
         };
         (0..operand.extent)
             .map(|mn| (0..operand.element.k()).map(|k| element(mn, k)).collect())
+            .collect()
+    }
+
+    /// The bytes of an operand of FP8, by `mn`.
+    fn read_bytes(&self, operand: &Operand) -> Vec<Vec<u8>> {
+        let byte = |mn: u32, k: u32| self.shared.read_u8(operand.address(mn, k));
+        (0..operand.extent)
+            .map(|mn| (0..operand.element.k()).map(|k| byte(mn, k)).collect())
             .collect()
     }
 }

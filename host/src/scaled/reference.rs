@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::BlockScaledGemm;
+use super::{ScaledGemm, ScaledMatrix};
 use crate::element::Element;
 use crate::problem::activate;
 
@@ -20,13 +20,16 @@ pub(super) struct Exact {
 ///
 /// # Panics
 /// If `before` is not m x n elements, or the bias is shorter than n.
-pub fn reference<E: Element<Accumulator = f32>>(gemm: &BlockScaledGemm<'_, E>, before: Option<&[f64]>) -> Vec<f64> {
+pub fn reference<M: ScaledMatrix, E: Element<Accumulator = f32>>(
+    gemm: &ScaledGemm<'_, M, E>,
+    before: Option<&[f64]>,
+) -> Vec<f64> {
     exact(gemm, before).into_iter().map(|element| element.value).collect()
 }
 
 /// The same with the magnitude of each.
-pub(super) fn exact<E: Element<Accumulator = f32>>(
-    gemm: &BlockScaledGemm<'_, E>,
+pub(super) fn exact<M: ScaledMatrix, E: Element<Accumulator = f32>>(
+    gemm: &ScaledGemm<'_, M, E>,
     before: Option<&[f64]>,
 ) -> Vec<Exact> {
     let [m, n, _] = gemm.extents();

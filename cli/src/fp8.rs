@@ -1,0 +1,408 @@
+//! `tilewright fp8`: FP8 products on Hopper, planned, simulated and compared.
+
+use clap::{Args, ValueEnum};
+use cuda_sim::{Report, Schedule};
+use half::{bf16, f16};
+use serde::Serialize;
+use tilewright::check::DEFAULT_SEED;
+use tilewright::device::DeviceProfile;
+use tilewright::fp8::{
+    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Matrix, Fp8Mode, Fp8Problem, Fp8Scaling,
+    Major, Plan, Policy, Summary, check, default_architecture, plan, simulate,
+};
+use tilewright::random::random_matrix;
+use tilewright::{DType, Element, OutputOf, SimOptions};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::{kernels, memory, output};
+
+/// Multiply FP8 matrices (e4m3, e5m2) with scales as a Hopper GPU would
+///
+/// Random matrices are quantized, the product is planned for compute capability 9.0 and simulated, every access
+/// checked, and every element compared with the CPU's reference. The kernels have not run on hardware yet.
+#[derive(Args)]
+pub struct Command {
+    /// List the kernels and their shared memory
+    #[arg(long)]
+    list: bool,
+    /// Rows of A and C
+    #[arg(short, value_name = "ROWS", default_value_t = 256)]
+    m: usize,
+    /// Columns of B and C
+    #[arg(short, value_name = "COLUMNS", default_value_t = 256)]
+    n: usize,
+    /// Columns of A, rows of B: a multiple of 16
+    #[arg(short, value_name = "INNER", default_value_t = 512)]
+    k: usize,
+    /// The format of A: e4m3 or e5m2; without it the kernel's, or e4m3
+    #[arg(long, value_name = "FORMAT")]
+    a: Option<String>,
+    /// The format of B: e4m3 or e5m2; without it the kernel's, or e4m3
+    #[arg(long, value_name = "FORMAT")]
+    b: Option<String>,
+    /// Which elements share a scale; without it those of the kernel, or blocks
+    #[arg(long, value_enum)]
+    scales: Option<Scales>,
+    /// Accumulate by the tensor cores alone, without promotion
+    #[arg(long)]
+    fast: bool,
+    /// The kernel, by its symbol; without it the fastest by the model
+    #[arg(long, value_name = "SYMBOL")]
+    kernel: Option<String>,
+    /// How the simulator adds products up: exact, or truncated to 14 bits as Hopper does
+    #[arg(long, value_enum, default_value = "exact")]
+    accumulation: Accumulation,
+    /// The type of C: bf16, f16 or f32
+    #[arg(long, value_name = "TYPE", default_value = "bf16")]
+    output: String,
+    /// The order of threads and blocks: forward, reverse, random, preempt, or standard or all
+    #[arg(long, value_name = "ORDER", default_value = "forward")]
+    schedule: String,
+    /// The seed of the operands
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// Run even if it is large, or takes more memory than there is
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Multiplications, those of residue tiles included, that are simulated without the user's word for it.
+const MANY_PRODUCTS: f64 = (1_u64 << 36) as f64;
+
+/// Which elements share a scale.
+#[derive(Clone, Copy, ValueEnum)]
+enum Scales {
+    /// All of a matrix
+    Tensor,
+    /// A row of A, a column of B
+    Row,
+    /// 1x128 of A, 128x128 of B
+    Blocks,
+}
+
+impl Scales {
+    /// Of A and of B.
+    fn of_operands(self) -> [Fp8Scaling; 2] {
+        match self {
+            Self::Tensor => [Fp8Scaling::Tensor; 2],
+            Self::Row => [Fp8Scaling::Rows; 2],
+            Self::Blocks => [Fp8Scaling::Rows128, Fp8Scaling::Blocks128],
+        }
+    }
+}
+
+/// How the simulator adds up.
+#[derive(Clone, Copy, ValueEnum)]
+enum Accumulation {
+    /// Exactly within an instruction, rounded to f32
+    Exact,
+    /// A model of Hopper's 14 bits
+    Truncated,
+}
+
+/// A kernel in the list.
+#[derive(Serialize)]
+struct Row {
+    kernel: &'static str,
+    mode: &'static str,
+    formats: [&'static str; 2],
+    output: &'static str,
+    tile: [u32; 3],
+    cluster: u32,
+    stages: u32,
+    threads: u32,
+    /// A, B, scales of A.
+    stage_bytes: [u32; 3],
+    c_bytes: u32,
+    dynamic_bytes: u32,
+}
+
+/// What `--json` prints of a product.
+#[derive(Serialize)]
+struct Listing {
+    m: usize,
+    n: usize,
+    k: usize,
+    formats: [&'static str; 2],
+    scalings: [&'static str; 2],
+    output: &'static str,
+    accumulation: Fp8Accumulation,
+    seed: u64,
+    plan: Summary,
+    /// Whether the simulator found nothing wrong.
+    clean: bool,
+    /// Whether C is the product, up to rounding.
+    equal: bool,
+    /// What the comparison found.
+    verdict: String,
+    /// The farthest element's error over its reference; null for an empty C.
+    relative_error: Option<f64>,
+    /// What the simulator found; null for an empty C.
+    report: Option<Report>,
+}
+
+/// Runs the command.
+pub fn run(command: &Command, json: bool) -> Result<()> {
+    let device = DeviceProfile::of_arch(default_architecture());
+    if command.list {
+        return list(device.smem_per_block_optin, json);
+    }
+    let kernel =
+        match &command.kernel {
+            None => None,
+            Some(symbol) => Some(Fp8Kernel::named(symbol).ok_or_else(|| {
+                Failure::input(format!("`{symbol}`: no FP8 kernel; `tilewright fp8 --list` has them"))
+            })?),
+        };
+    let format = |name: &Option<String>, at: usize| match (name, kernel) {
+        (Some(name), _) => name
+            .parse::<Fp8>()
+            .map_err(|problem| Failure::input(format!("`{name}`: {problem}"))),
+        (None, Some(kernel)) => Ok(kernel.formats[at]),
+        (None, None) => Ok(Fp8::E4m3),
+    };
+    let scales = match (command.scales, kernel) {
+        (Some(scales), _) => scales,
+        (None, Some(kernel)) if kernel.mode != Fp8Mode::Blocks => Scales::Tensor,
+        (None, None) if command.fast => Scales::Tensor,
+        (None, _) => Scales::Blocks,
+    };
+    let output_dtype = kernels::parse_dtype(&command.output)?;
+    // A C of f32 is of any kernel.
+    let narrow = match (output_dtype, kernel) {
+        (DType::F32, Some(kernel)) => kernel.output,
+        (DType::F32, None) => DType::Bf16,
+        (dtype, _) => dtype,
+    };
+    let problem = Fp8Problem {
+        formats: [format(&command.a, 0)?, format(&command.b, 1)?],
+        scalings: scales.of_operands(),
+        majors: [Major::K; 2],
+        extents: [command.m, command.n, command.k],
+        output: narrow,
+    };
+    let policy = Policy {
+        kernel,
+        fast: command.fast,
+        ..Policy::default()
+    };
+    let plan = plan(&problem, &device, &policy)?;
+    ensure_affordable(&plan, command.yes)?;
+    let options = SimOptions {
+        architecture: default_architecture(),
+        schedule: command.schedule.parse::<Schedule>().map_err(Failure::input)?,
+        fp8_accumulation: match command.accumulation {
+            Accumulation::Exact => Fp8Accumulation::Exact,
+            Accumulation::Truncated => Fp8Accumulation::Truncated,
+        },
+        ..SimOptions::default()
+    };
+    let listing = match (narrow, output_dtype) {
+        (DType::F16, DType::F32) => listing::<f16, f32>,
+        (DType::F16, _) => listing::<f16, f16>,
+        (_, DType::F32) => listing::<bf16, f32>,
+        _ => listing::<bf16, bf16>,
+    };
+    let listing = listing(command, &plan, plan.summary(&device), &options)?;
+    if json {
+        output::print_json(&listing)?;
+    } else {
+        output::print(&describe(&listing))?;
+    }
+    let faulty = (!listing.clean).then(|| format!("{} faults", faults(&listing)));
+    let wrong = (!listing.equal).then(|| listing.verdict.clone());
+    let problems: Vec<_> = [faulty, wrong].into_iter().flatten().collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("{}: {}", listing.plan.kernel, problems.join("; "));
+            Err(Failure::new(Exit::Wrong, message).reported())
+        }
+    }
+}
+
+/// Refuses a simulation that would take long or more memory than there is, unless the user said yes.
+fn ensure_affordable(plan: &Plan, yes: bool) -> Result<()> {
+    let [m, n, k] = plan.extents().map(|extent| extent as u64);
+    let tile = plan.kernel().tile;
+    let what = || format!("simulating {} for {m} x {n} x {k}", plan.kernel().symbol);
+    // Numbers, their elements, the reference's rows and what the simulator notes of them; C, its reference and the
+    // same.
+    let bytes = (m + n).saturating_mul(k).saturating_mul(16);
+    memory::ensure(what, bytes.saturating_add((m * n).saturating_mul(48)), yes)?;
+    let products = f64::from(plan.ctas()) * f64::from(tile.m) * f64::from(tile.n) * k as f64;
+    if products > MANY_PRODUCTS && !yes {
+        return Err(Failure::input(format!(
+            "{} is {products:.1e} multiplications, more than {MANY_PRODUCTS:.1e}; --yes does it all the same",
+            what()
+        )));
+    }
+    Ok(())
+}
+
+/// Different faults.
+fn faults(listing: &Listing) -> u64 {
+    let report = listing.report.as_ref();
+    report.map_or(0, |report| report.faults.len() as u64 + report.faults_left_out)
+}
+
+/// Quantizes, simulates and compares.
+fn listing<E, C>(command: &Command, plan: &Plan, summary: Summary, options: &SimOptions) -> Result<Listing>
+where
+    E: Element<Accumulator = f32>,
+    C: OutputOf<E>,
+{
+    let (m, n, k) = (command.m, command.n, command.k);
+    let Fp8Problem { formats, scalings, .. } = *plan.problem();
+    let quantized = |at: usize, rows: usize| {
+        let elements = random_matrix::<f32>(command.seed.wrapping_add(at as u64), rows * k);
+        Fp8Matrix::quantize(formats[at], scalings[at], rows, k, &elements)
+    };
+    let (a, b) = (quantized(0, m)?, quantized(1, n)?);
+    let gemm = Fp8Gemm::<E>::new(&a, &b)?;
+    let bar = output::spinner();
+    let product = simulate(plan, &gemm, None::<&[C]>, options)?;
+    bar.finish_and_clear();
+    let arithmetic = match options.fp8_accumulation {
+        Fp8Accumulation::Exact => Arithmetic::F32,
+        Fp8Accumulation::Truncated => Arithmetic::TensorCores,
+    };
+    let verdict = check(&gemm, plan.kernel().mode, arithmetic, None, &product.c)?;
+    Ok(Listing {
+        m,
+        n,
+        k,
+        formats: formats.map(Fp8::name),
+        scalings: scalings.map(Fp8Scaling::name),
+        output: C::DTYPE.name(),
+        accumulation: options.fp8_accumulation,
+        seed: command.seed,
+        plan: summary,
+        clean: product.report.as_ref().is_none_or(Report::is_clean),
+        equal: verdict.passed(),
+        relative_error: verdict
+            .farthest
+            .map(|(_, _, value, reference, _)| (value - reference).abs() / reference.abs()),
+        verdict: verdict.to_string(),
+        report: product.report,
+    })
+}
+
+/// The listing for people.
+fn describe(listing: &Listing) -> String {
+    let Summary {
+        kernel,
+        mode,
+        stages,
+        stage_bytes: [a, b, scales],
+        c_bytes,
+        dynamic_bytes,
+        limit_bytes,
+        tiles,
+        ctas,
+        threads,
+    } = listing.plan;
+    let Listing {
+        m,
+        n,
+        k,
+        formats: [of_a, of_b],
+        scalings: [scaling_a, scaling_b],
+        output,
+        ..
+    } = listing;
+    let promotion = match mode {
+        "fast" => "by the tensor cores alone",
+        "promoted" => "128 terms, promoted into f32",
+        _ => "128 terms, scaled and promoted into f32",
+    };
+    let rows = [
+        (
+            "product",
+            format!("{m} x {n} x {k} (m x n x k), {of_a} x {of_b}, C of {output}"),
+        ),
+        ("scales", format!("{scaling_a} of A, {scaling_b} of B")),
+        ("accumulation", promotion.to_owned()),
+        (
+            "kernel",
+            format!("{kernel}, {tiles} tiles in {ctas} CTAs of {threads} threads"),
+        ),
+        ("operand A", staged(a, stages)),
+        ("operand B", staged(b, stages)),
+        ("scales of A", staged(scales, stages)),
+        ("epilogue", format!("{c_bytes} B")),
+        ("mbarriers", staged(16, stages)),
+        (
+            "shared memory",
+            format!(
+                "{dynamic_bytes} B of {limit_bytes} B, {} B are left",
+                limit_bytes - dynamic_bytes
+            ),
+        ),
+        (
+            "faults",
+            match faults(listing) {
+                0 => "none".to_owned(),
+                faults => format!("{faults}, listed below"),
+            },
+        ),
+        (
+            "result",
+            match listing.equal {
+                true => format!("equals the reference: {}", listing.verdict),
+                false => format!("WRONG: {}", listing.verdict),
+            },
+        ),
+    ];
+    let table = output::render(output::pairs(rows));
+    match &listing.report {
+        Some(report) => format!("{table}\n{}\n", report.to_string().trim_end()),
+        None => table,
+    }
+}
+
+fn staged(bytes: u32, stages: u32) -> String {
+    format!("{} B, {bytes} B x {stages} stages", bytes * stages)
+}
+
+/// Lists the kernels and what they take of a CTA's shared memory.
+fn list(limit_bytes: u32, json: bool) -> Result<()> {
+    let rows = FP8_KERNELS.iter().map(|kernel| {
+        let (tile, smem) = (kernel.tile, kernel.smem());
+        Row {
+            kernel: kernel.symbol,
+            mode: kernel.mode.name(),
+            formats: kernel.formats.map(Fp8::name),
+            output: kernel.output.name(),
+            tile: [tile.m, tile.n, tile.k],
+            cluster: tile.cluster,
+            stages: tile.stages,
+            threads: tile.threads(),
+            stage_bytes: [tile.a_elems(), tile.b_elems(), kernel.mode.scale_bytes(tile)],
+            c_bytes: smem.c.get(),
+            dynamic_bytes: smem.dynamic_bytes().get(),
+        }
+    });
+    let rows: Vec<_> = rows.collect();
+    if json {
+        return output::print_json(&rows);
+    }
+    let mut table = output::table();
+    table.set_header(["kernel", "A", "B", "scales", "stages", "C", "bytes", "cluster"]);
+    for row in &rows {
+        let [a, b, scales] = row.stage_bytes;
+        let numbers = [a, b, scales, row.stages, row.c_bytes, row.dynamic_bytes, row.cluster];
+        table.add_row(
+            [row.kernel.to_owned()]
+                .into_iter()
+                .chain(numbers.map(|number| number.to_string())),
+        );
+    }
+    output::right_align(&mut table, 1..8);
+    let text = output::render(table);
+    output::print(&format!(
+        "{text}\nBytes of shared memory, A, B and scales of a stage; a CTA has {limit_bytes} B. C is of the type in the \
+         name, or of f32.\n"
+    ))
+}

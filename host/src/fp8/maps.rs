@@ -1,0 +1,94 @@
+//! The tensor maps of a product, for the driver and for the simulator.
+
+use kernels_gpu::ptx::tensor_map::{Planes, TensorElement, TensorMap, TensorMapParts, TensorSwizzle};
+use tilewright_contract::{DType, Fp8Mode, Major, WgmmaTile};
+
+use super::Plan;
+use crate::error::{Error, Result};
+
+/// What addresses and the distances of rows are multiples of, in bytes (CUDA driver API, `cuTensorMapEncodeTiled`).
+const UNIT: u64 = 16;
+
+/// Where the operands are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addresses {
+    /// Elements of A and of B.
+    pub data: [u64; 2],
+    /// C.
+    pub c: u64,
+    /// Scales of A.
+    pub scales: u64,
+}
+
+/// The maps of A, B, C and the scales of A, each made by `encode`; `c` is the type of C. Where C is of f32, or not
+/// aligned as a map asks for, the third is A's: the kernel sees so and stores without. Without scales in the stages the
+/// fourth is, too.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for an address that is no multiple of 16; those of `encode`.
+pub(crate) fn maps(
+    plan: &Plan,
+    addresses: Addresses,
+    c: DType,
+    encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,
+) -> Result<[TensorMap; 4]> {
+    let tile = plan.kernel().tile;
+    let args = plan.args();
+    let [m, n, k] = plan.extents().map(|extent| extent as u64);
+    let [a_rows, b_rows, c_rows] = tile.box_rows([Major::K; 2], [args.m, args.n]);
+    let one = |stride_bytes: u64| Some(Planes { count: 1, stride_bytes });
+    let of_data = |at: usize, rows: u64, box_rows: u32| TensorMapParts {
+        address: addresses.data[at],
+        extents: [k, rows],
+        stride_bytes: k,
+        planes: one(k),
+        box_extents: [tile.k, box_rows],
+        element: TensorElement::U8,
+        swizzle: TensorSwizzle::Bytes128,
+    };
+    let map = |what: &str, parts: TensorMapParts| {
+        let checked = parts.check();
+        checked.map_err(|error| Error::InvalidArgument(format!("the tensor map of {what}: {error}")))?;
+        encode(&parts)
+    };
+    let of_a = map("A", of_data(0, m, a_rows))?;
+    let of_b = map("B", of_data(1, n, b_rows))?;
+    let row_bytes = n * u64::from(plan.kernel().output.size_bytes());
+    let is_aligned = addresses.c.is_multiple_of(UNIT) && row_bytes.is_multiple_of(UNIT);
+    let of_c = if c == plan.kernel().output && is_aligned {
+        let parts = TensorMapParts {
+            address: addresses.c,
+            extents: [n, m],
+            stride_bytes: row_bytes,
+            planes: one(row_bytes),
+            box_extents: [tile.c_columns(), c_rows],
+            element: match c {
+                DType::F16 => TensorElement::F16,
+                _ => TensorElement::Bf16,
+            },
+            swizzle: match tile.c_columns() {
+                WgmmaTile::SWIZZLE_ATOM => TensorSwizzle::Bytes128,
+                _ => TensorSwizzle::None,
+            },
+        };
+        map("C", parts)?
+    } else {
+        of_a
+    };
+    let of_scales = if plan.kernel().mode == Fp8Mode::Blocks {
+        let layout = plan.scale_layouts()[0];
+        let parts = TensorMapParts {
+            address: addresses.scales,
+            extents: [layout.columns as u64, layout.lines as u64],
+            stride_bytes: 4 * layout.ld as u64,
+            planes: None,
+            box_extents: [tile.m, 1],
+            element: TensorElement::F32,
+            swizzle: TensorSwizzle::None,
+        };
+        map("the scales of A", parts)?
+    } else {
+        of_a
+    };
+    Ok([of_a, of_b, of_c, of_scales])
+}

@@ -1,0 +1,269 @@
+//! Which kernel, and what that takes.
+
+use cuda_arch::Architecture;
+use serde::Serialize;
+use tilewright_contract::{
+    Bytes, FP8_KERNELS, Fp8Kernel, Fp8Mode, Fp8Params, Fp8ScaleLayout, GemmArgs, GemmShape, SmemLayout, Transpose,
+};
+use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
+
+use super::Fp8Problem;
+use crate::device::DeviceProfile;
+use crate::error::{Error, Result};
+
+/// What a plan has to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// This kernel.
+    pub kernel: Option<&'static Fp8Kernel>,
+    /// Accumulation by the tensor cores alone, in place of promotion; not with scales of blocks. A policy's kernel
+    /// decides by itself.
+    pub fast: bool,
+    /// CTAs at most, in place of one for each SM.
+    pub max_ctas: Option<u32>,
+}
+
+/// A launch: kernel, CTAs and shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    kernel: &'static Fp8Kernel,
+    problem: Fp8Problem,
+    shape: GemmShape,
+    tiles: u32,
+    ctas: u32,
+}
+
+/// A plan in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// The entry point.
+    pub kernel: &'static str,
+    /// `fast`, `promoted` or `blocks`.
+    pub mode: &'static str,
+    /// Stages of the pipeline.
+    pub stages: u32,
+    /// Bytes of a stage: A, B, scales of A.
+    pub stage_bytes: [u32; 3],
+    /// Bytes of the epilogue subtiles of C.
+    pub c_bytes: u32,
+    /// Bytes of dynamic shared memory, the mbarriers included.
+    pub dynamic_bytes: u32,
+    /// What a CTA may have.
+    pub limit_bytes: u32,
+    /// Tiles of C, those of whole clusters.
+    pub tiles: u32,
+    /// CTAs, which take tile after tile.
+    pub ctas: u32,
+    /// Threads of a CTA.
+    pub threads: u32,
+}
+
+impl Plan {
+    /// The kernel.
+    pub fn kernel(&self) -> &'static Fp8Kernel {
+        self.kernel
+    }
+
+    /// What it was made for.
+    pub fn problem(&self) -> &Fp8Problem {
+        &self.problem
+    }
+
+    /// Shared memory of a CTA.
+    pub fn smem(&self) -> SmemLayout {
+        self.kernel.smem()
+    }
+
+    /// CTAs of the grid, along x.
+    pub fn ctas(&self) -> u32 {
+        self.ctas
+    }
+
+    /// M, N and K.
+    pub fn extents(&self) -> [usize; 3] {
+        self.problem.extents
+    }
+
+    /// Where the scales of A and of B are.
+    pub fn scale_layouts(&self) -> [Fp8ScaleLayout; 2] {
+        let ([m, n, k], [a, b]) = (self.extents(), self.problem.scalings);
+        [Fp8ScaleLayout::of(a, m, k), Fp8ScaleLayout::of(b, n, k)]
+    }
+
+    /// Extents and leading dimensions, in elements.
+    pub(crate) fn args(&self) -> GemmArgs {
+        self.shape.args()
+    }
+
+    /// The kernel's parameters beside [`GemmParams`](tilewright_contract::GemmParams); `scales` are those of A and B.
+    pub(crate) fn params(&self, scales: [*const f32; 2]) -> Fp8Params {
+        let layouts = self.scale_layouts();
+        Fp8Params {
+            scales,
+            row_strides: layouts.map(|layout| u32::from(layout.columns > 1)),
+            // Below 2^31 elements.
+            block_ld: layouts[1].ld as u32,
+        }
+    }
+
+    /// Refuses a problem other than the one that the plan was made for.
+    pub(crate) fn check(&self, problem: &Fp8Problem) -> Result<()> {
+        let planned = &self.problem;
+        if planned == problem {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "the plan is for {}, the problem is {}",
+            describe(planned),
+            describe(problem)
+        )))
+    }
+
+    /// The plan in numbers, for a device.
+    pub fn summary(&self, device: &DeviceProfile) -> Summary {
+        let (tile, smem) = (self.kernel.tile, self.smem());
+        Summary {
+            kernel: self.kernel.symbol,
+            mode: self.kernel.mode.name(),
+            stages: tile.stages,
+            stage_bytes: [tile.a_elems(), tile.b_elems(), self.kernel.mode.scale_bytes(tile)],
+            c_bytes: smem.c.get(),
+            dynamic_bytes: smem.dynamic_bytes().get(),
+            limit_bytes: device.smem_per_block_optin,
+            tiles: self.tiles,
+            ctas: self.ctas,
+            threads: tile.threads(),
+        }
+    }
+}
+
+/// A problem in an error.
+fn describe(problem: &Fp8Problem) -> String {
+    let Fp8Problem {
+        formats: [a, b],
+        scalings: [of_a, of_b],
+        extents,
+        output,
+        ..
+    } = problem;
+    format!("{a} ({of_a}) x {b} ({of_b}) with C of {output}, M, N, K = {extents:?}")
+}
+
+/// Plans a product for a device. Of the kernels that fit it takes the one whose busiest SM is done first, by a model
+/// that no GPU has calibrated: rounds of tiles, each of its multiplications at the rate of the tensor cores and a
+/// start.
+///
+/// # Errors
+/// [`Error::InvalidArgument`], with the numbers: for a device that is not of compute capability 9.0; those of
+/// [`Fp8Problem::mode`]; formats or a C that no kernel has; a policy's kernel of another mode, format or type; a tile
+/// that does not fit; more tiles than can be counted.
+pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Result<Plan> {
+    let refuse = |message: String| Err(Error::InvalidArgument(message));
+    let Fp8Problem {
+        formats: [a, b],
+        extents: [m, n, k],
+        output,
+        ..
+    } = *problem;
+    if !Fp8Kernel::runs_on(device.compute_capability) {
+        return refuse(format!(
+            "FP8 kernels need compute capability 9.0 (wgmma of {a} and {b}), {} has {}",
+            device.name,
+            device.compute_capability_name()
+        ));
+    }
+    let fast = policy.kernel.map_or(policy.fast, |kernel| kernel.mode == Fp8Mode::Fast);
+    let mode = problem.mode(fast)?;
+    let shape = GemmShape::packed_transposed(m, n, k, [Transpose::No, Transpose::Yes])?;
+    let limit = Bytes(device.smem_per_block_optin);
+    let computes = |kernel: &Fp8Kernel| (kernel.mode, kernel.formats, kernel.output) == (mode, [a, b], output);
+    if let Some(kernel) = policy.kernel
+        && !computes(kernel)
+    {
+        return refuse(format!(
+            "{} is a {} kernel of {} x {} with C of {} or f32, the problem asks for {} of {a} x {b} with C of {output}",
+            kernel.symbol,
+            kernel.mode.name(),
+            kernel.formats[0],
+            kernel.formats[1],
+            kernel.output,
+            mode.name()
+        ));
+    }
+    let wanted = |kernel: &&Fp8Kernel| policy.kernel.is_none_or(|named| *named == **kernel);
+    let mut best: Option<(f64, Plan)> = None;
+    let mut problem_of_one = None;
+    for kernel in FP8_KERNELS.iter().filter(wanted).filter(|kernel| computes(kernel)) {
+        let needed = kernel.smem().dynamic_bytes();
+        if needed > limit {
+            problem_of_one = Some(format!(
+                "{} takes {} B of shared memory, a CTA of {} has {} B",
+                kernel.symbol,
+                needed.get(),
+                device.name,
+                limit.get()
+            ));
+            continue;
+        }
+        let tile = kernel.tile;
+        let cluster = u64::from(tile.cluster);
+        let groups = m.div_ceil((tile.m * tile.cluster) as usize) as u64;
+        // Extents are below 2^31.
+        let tiles = groups * cluster * n.div_ceil(tile.n as usize) as u64;
+        let Ok(tiles) = u32::try_from(tiles) else {
+            problem_of_one = Some(format!(
+                "{} has {tiles} tiles for M, N = {m}, {n}, at most {} can be counted",
+                kernel.symbol,
+                u32::MAX
+            ));
+            continue;
+        };
+        let sms = device.installed.as_ref().map(|installed| installed.sms);
+        let most = policy.max_ctas.or(sms.map(|sms| sms * tile.blocks));
+        let ctas = most.map_or(tiles, |most| tiles.min((most / tile.cluster).max(1) * tile.cluster));
+        let plan = Plan {
+            kernel,
+            problem: *problem,
+            shape,
+            tiles,
+            ctas,
+        };
+        let clocks = clocks(&plan, sms);
+        if best.as_ref().is_none_or(|(fastest, _)| clocks < *fastest) {
+            best = Some((clocks, plan));
+        }
+    }
+    match (best, problem_of_one) {
+        (Some((_, plan)), _) => Ok(plan),
+        (None, Some(problem)) => refuse(problem),
+        (None, None) => refuse(format!("no {} kernel takes {a} x {b} with C of {output}", mode.name())),
+    }
+}
+
+/// Multiply-adds of an SM in a clock: 1,979 TFLOP/s of an H200, 132 SMs at 1.83 GHz.
+const FP8_PER_CLOCK: f64 = 4096.0;
+
+/// Bytes of operands that an SM loads from L2 in a clock.
+const BYTES_PER_CLOCK: f64 = 64.0;
+
+/// Clocks of the busiest SM.
+fn clocks(plan: &Plan, sms: Option<u32>) -> f64 {
+    let tile = plan.kernel.tile;
+    let sms = sms.unwrap_or(1).max(1);
+    let rounds = plan.tiles.div_ceil(sms);
+    let k = plan.extents()[2] as f64;
+    let (m, n) = (f64::from(tile.m), f64::from(tile.n));
+    // A lone warpgroup promotes while nobody multiplies: 64 FMA beside 256 clocks.
+    let share = match (tile.consumers(), plan.kernel.mode.promotes()) {
+        (1, true) => 1.25,
+        _ => 1.0,
+    };
+    let multiplied = share * m * n * k / FP8_PER_CLOCK;
+    let loaded = (m + n / f64::from(tile.cluster)) * k / BYTES_PER_CLOCK;
+    f64::from(rounds) * (multiplied.max(loaded) + BLOCK_CLOCKS) + LATENCY
+}
+
+/// The architecture whose limits a plan without a device is for.
+pub fn default_architecture() -> &'static Architecture {
+    cuda_arch::find("sm_90").expect("in the table")
+}

@@ -1,0 +1,190 @@
+//! An FP8 product that is ready to be enqueued.
+
+use std::ffi::c_void;
+use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
+
+use cust_raw::{CUdeviceptr, CUstream};
+use tilewright_contract::{Activation, DType, GemmParams, Operand, Output};
+
+use super::admission::{admit, check_bias};
+use super::function::Function;
+use super::kernels::Kernels;
+use super::operand_error::Buffer;
+use super::operands::Checks;
+use super::span::Span;
+use super::{dependent, tensor_map};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::fp8::{Addresses, Plan, maps};
+use crate::problem::{Factors, OutputOf};
+
+/// What loads by TMA begin at: multiples of so many bytes.
+const ALIGNMENT_BYTES: usize = 16;
+
+/// One FP8 product: its kernel is loaded and its shared-memory limit raised. Made by [`Kernels::prepare_fp8`]; it keeps
+/// the kernels loaded. It takes no workspace.
+#[derive(Debug)]
+pub struct PreparedFp8 {
+    kernels: Kernels,
+    function: Function,
+    plan: Plan,
+    has_bias: bool,
+    activation: Activation,
+    output: Output,
+    c: DType,
+    checks: Checks,
+}
+
+/// Device pointers of one enqueued FP8 product. Everything is packed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fp8Operands {
+    /// Elements of A (m rows along K) and of B (n columns along K).
+    pub data: [CUdeviceptr; 2],
+    /// Their scales, f32, where [`Fp8ScaleLayout`](crate::fp8::Fp8ScaleLayout) says.
+    pub scales: [CUdeviceptr; 2],
+    /// C, m x n, row-major: read with a beta other than 0, and written.
+    pub c: CUdeviceptr,
+    /// The bias, n elements; 0 for none, as the product was prepared.
+    pub bias: CUdeviceptr,
+    /// Alpha and beta.
+    pub factors: Factors,
+}
+
+impl Kernels {
+    /// Prepares an FP8 product: bias of type `E`, C of type `C`. Not under stream capture.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a plan whose kernel is of another type, or of a device that does not run it;
+    /// [`Error::Driver`].
+    pub fn prepare_fp8<E: Element<Accumulator = f32>, C: OutputOf<E>>(
+        &self,
+        plan: &Plan,
+        has_bias: bool,
+        activation: Activation,
+    ) -> Result<PreparedFp8> {
+        let kernel = plan.kernel();
+        if kernel.output != E::DTYPE {
+            return Err(Error::InvalidArgument(format!(
+                "{} has C and bias of {}, not {}",
+                kernel.symbol,
+                kernel.output,
+                E::DTYPE
+            )));
+        }
+        let _entered = self.enter()?;
+        let function = self.fp8(kernel)?;
+        function.load()?;
+        function.raise_dynamic_limit(plan.smem().dynamic_bytes())?;
+        Ok(PreparedFp8 {
+            kernels: self.clone(),
+            function,
+            plan: *plan,
+            has_bias,
+            activation,
+            output: C::OUTPUT,
+            c: C::DTYPE,
+            checks: Checks::default(),
+        })
+    }
+}
+
+impl PreparedFp8 {
+    /// With these checks of operands; [`Checks::Full`] without.
+    pub fn with_checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Enqueues the product. It allocates nothing and synchronizes nothing, and is legal under stream capture.
+    ///
+    /// # Errors
+    /// [`Error::Operand`] for a null or misaligned pointer, an allocation that is too short, a C that overlaps another
+    /// buffer, and a bias where none was prepared or the other way round; then nothing was enqueued.
+    /// [`Error::Driver`].
+    ///
+    /// # Safety
+    /// As for [`Prepared::enqueue`](super::Prepared::enqueue): the buffers hold what the plan says, and live and stay
+    /// unchanged until the stream is done with them.
+    pub unsafe fn enqueue(&self, stream: CUstream, operands: &Fp8Operands) -> Result<()> {
+        if self.plan.ctas() == 0 {
+            return Ok(());
+        }
+        check_bias(self.has_bias, operands.bias)?;
+        let _entered = admit(&self.kernels, self.checks, stream, &self.spans(operands))?;
+        // Of bytes: the block's layout is one for every element.
+        let params = GemmParams::<u8> {
+            bias: with_exposed_provenance(operands.bias as usize),
+            alpha: operands.factors.alpha,
+            beta: operands.factors.beta,
+            activation: self.activation,
+            output: self.output,
+            ..GemmParams::product(
+                null(),
+                null(),
+                with_exposed_provenance_mut(operands.c as usize),
+                self.plan.args(),
+            )
+        };
+        let scales = operands.scales.map(|scales| with_exposed_provenance(scales as usize));
+        let scaled = self.plan.params(scales);
+        let addresses = Addresses {
+            data: operands.data,
+            c: operands.c,
+            scales: operands.scales[0],
+        };
+        let [of_a, of_b, of_c, of_scales] = &maps(&self.plan, addresses, self.c, tensor_map::encode)?;
+        let arguments = [
+            (&raw const params).cast::<c_void>(),
+            (&raw const scaled).cast(),
+            std::ptr::from_ref(of_a).cast(),
+            std::ptr::from_ref(of_b).cast(),
+            std::ptr::from_ref(of_c).cast(),
+            std::ptr::from_ref(of_scales).cast(),
+        ]
+        .map(<*const c_void>::cast_mut);
+        let (grid, block) = ([self.plan.ctas(), 1, 1], [self.plan.kernel().tile.threads(), 1, 1]);
+        let dynamic_bytes = self.plan.smem().dynamic_bytes().get();
+        // SAFETY: the arguments are those of the entry point, and live until the call has copied them; grid, CTA and
+        // dynamic bytes are the plan's; every thread of the kernel waits for the launches before it; the rest is the
+        // caller's promise.
+        unsafe { dependent::launch(stream, self.function, grid, block, dynamic_bytes, &arguments) }
+    }
+
+    /// The buffers of a call.
+    fn spans(&self, operands: &Fp8Operands) -> [Span; 6] {
+        let [m, n, k] = self.plan.extents();
+        let layouts = self.plan.scale_layouts();
+        let elem = self.plan.kernel().output.size_bytes() as usize;
+        let bias_bytes = if operands.bias == 0 { 0 } else { n * elem };
+        let c_elem = self.c.size_bytes() as usize;
+        let data = |at: usize, operand, rows: usize| {
+            Span::flat(Buffer::Matrix(operand), operands.data[at], rows * k, ALIGNMENT_BYTES)
+        };
+        let scales = |at: usize, operand| {
+            let alignment = if layouts[at].scaling.is_blocked() {
+                ALIGNMENT_BYTES
+            } else {
+                4
+            };
+            Span::flat(
+                Buffer::Scales(operand),
+                operands.scales[at],
+                layouts[at].bytes(),
+                alignment,
+            )
+        };
+        [
+            data(0, Operand::A, m),
+            data(1, Operand::B, n),
+            scales(0, Operand::A),
+            scales(1, Operand::B),
+            Span::flat(Buffer::Bias, operands.bias, bias_bytes, elem),
+            Span::flat(Buffer::Matrix(Operand::C), operands.c, m * n * c_elem, c_elem),
+        ]
+    }
+}
