@@ -1,4 +1,4 @@
-//! A family from outside the library (`tests/subjects/own_kernel`, `docs/adding-a-kernel.md`): planned and simulated by
+//! A family from outside the library (`tests/subjects/own_kernel`, `docs/guide/src/17-adding-a-kernel.md`): planned and simulated by
 //! its descriptor, found by its symbol, compiled to PTX; `tests/gpu` launches it.
 
 use own_kernel::{FAMILY, KERNELS};
@@ -88,7 +88,7 @@ fn the_page_quotes_the_file() {
     let root = env!("CARGO_MANIFEST_DIR");
     let read = |path: &str| std::fs::read_to_string(format!("{root}/{path}")).expect("in the repository");
     let (page, file) = (
-        read("docs/adding-a-kernel.md"),
+        read("docs/guide/src/17-adding-a-kernel.md"),
         read("tests/subjects/own_kernel/src/lib.rs"),
     );
     let mut quoted = 0;

@@ -10,6 +10,7 @@ mod c_compiler;
 mod demo;
 mod device_toolchain;
 mod evidence;
+mod guide;
 mod lint;
 mod mutants;
 mod ptx;
@@ -75,6 +76,21 @@ enum Chore {
         #[arg(required = true)]
         runs: Vec<PathBuf>,
     },
+    /// Build the guide in target/book, hold its listings, outputs and figures to the tree, and check its links
+    Book {
+        /// Write listings, outputs and figures first
+        #[arg(long)]
+        write: bool,
+        /// The address of the repository's files, for a book that is published
+        #[arg(long, value_name = "URL")]
+        source: Option<String>,
+    },
+    /// Judge an exercise of the guide, 3.1, or those of a chapter, 3; without a number list them all
+    Exercise {
+        /// Numbers, and --hint or --solution
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Hold what README, guide and results page say of GPUs against the results and the kernels that ship
     Evidence {
         /// Write figures and tables, and mark what is of older kernels as stale
@@ -85,7 +101,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     match run(Cli::parse().chore) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -93,7 +109,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(chore: Chore) -> anyhow::Result<()> {
+fn run(chore: Chore) -> anyhow::Result<ExitCode> {
     let sh = Shell::new()?;
     sh.change_dir(root());
     match chore {
@@ -104,6 +120,8 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             browser::ensure(&sh);
             lint::ensure_tools(&sh)
         }
+        Chore::Exercise { args } => return guide::exercise(&args),
+        Chore::Book { write, source } => guide::book(&sh, write, source.as_deref()),
         Chore::Demo { args } => demo::run(&sh, &args),
         Chore::Test { all, args } => test::run(&sh, all, &args),
         Chore::Ptx => ptx::run(&sh),
@@ -112,7 +130,8 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Bundle => bundle::run(&sh),
         Chore::Results { runs } => results::run(&sh, root(), &runs),
         Chore::Evidence { write } => evidence::run(root(), write),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The repository's root.

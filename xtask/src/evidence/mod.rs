@@ -104,10 +104,12 @@ pub fn judge(root: &Path) -> anyhow::Result<Judged> {
 /// The pages that may quote results: README, and the guide without the decisions, which are of their day.
 fn quoting(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut pages = vec![PathBuf::from("README.md")];
-    for entry in std::fs::read_dir(root.join("docs"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push(path.strip_prefix(root)?.to_owned());
+    for folder in ["docs", "docs/guide/src"] {
+        for entry in std::fs::read_dir(root.join(folder))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path.strip_prefix(root)?.to_owned());
+            }
         }
     }
     pages.sort();

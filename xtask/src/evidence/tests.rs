@@ -18,10 +18,10 @@ impl Copy {
     pub(crate) fn new() -> Self {
         let sh = Shell::new().expect("a shell");
         let copy = Self(sh.create_temp_dir().expect("a folder"));
-        for folder in ["docs/results", "host/src/dispatch"] {
+        for folder in ["docs/guide/src", "docs/results", "host/src/dispatch"] {
             std::fs::create_dir_all(copy.path(folder)).expect("writable");
         }
-        for folder in [".", "docs", "docs/results", "host/src/dispatch"] {
+        for folder in [".", "docs", "docs/guide/src", "docs/results", "host/src/dispatch"] {
             for entry in std::fs::read_dir(crate::root().join(folder)).expect("readable") {
                 let path = entry.expect("an entry").path();
                 let name = path.file_name().expect("it has a name").to_owned();
@@ -171,12 +171,16 @@ fn one_digit_of_a_quoted_figure_is_noticed() {
     for (page, from, digit) in [
         // In a sentence, in tables, on the results page.
         ("README.md", "seeded bugs in copies of the", Digit::Last),
-        ("docs/lessons.md", "<!-- lessons:begin -->", Digit::Last),
+        ("docs/guide/src/07-the-ladder.md", "<!-- lessons:begin -->", Digit::Last),
         ("README.md", "<!-- suites:begin -->", Digit::Last),
-        ("docs/spilling.md", "<!-- spilling:begin -->", Digit::Last),
+        ("docs/guide/src/13-spilling.md", "<!-- spilling:begin -->", Digit::Last),
         ("docs/results/README.md", "## wavefronts", Digit::Last),
         // In text about one topic, where another figure of the topic may have the last digit (decision 25).
-        ("docs/spilling.md", "<!-- figures spilling:begin -->", Digit::First),
+        (
+            "docs/guide/src/13-spilling.md",
+            "<!-- figures spilling:begin -->",
+            Digit::First,
+        ),
     ] {
         let copy = Copy::new();
         let changed = copy.change_digit(page, from, digit);
@@ -229,7 +233,7 @@ fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
     assert!(!copy.holds(), "the pages still say that they are stale");
     copy.write().expect("everything has evidence");
     assert!(copy.holds());
-    for page in ["README.md", "docs/spilling.md", "docs/results/README.md"] {
+    for page in ["README.md", "docs/guide/src/13-spilling.md", "docs/results/README.md"] {
         assert!(!copy.read(page).contains("tale since"), "{page}");
     }
     // One kernel changes: its checks, the suites that run it and what dispatch knows of it are stale, and nothing else.
@@ -247,7 +251,7 @@ fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
     assert!(!copy.holds(), "a kernel has changed");
     copy.write().expect("stale blocks are written");
     assert!(copy.holds());
-    let lessons = copy.read("docs/lessons.md");
+    let lessons = copy.read("docs/guide/src/07-the-ladder.md");
     assert!(
         lessons.contains("`lessons`") && lessons.contains("tale since"),
         "{lessons}"
@@ -260,7 +264,7 @@ fn what_a_run_measures_is_no_longer_stale_until_a_kernel_changes() {
     assert_eq!(row("simt_nn4_256x128_f32").matches("stale").count(), OF_EACH.len() + 1);
     assert!(!row("tiled_static_16_f32").contains("stale"));
     assert!(
-        !copy.read("docs/spilling.md").contains("tale since"),
+        !copy.read("docs/guide/src/13-spilling.md").contains("tale since"),
         "the register-budget variants have not changed"
     );
 }

@@ -1,0 +1,68 @@
+//! The guide: its book, and its exercises.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+use xshell::{Shell, cmd};
+
+use crate::{device_toolchain, root};
+
+/// The kernel that the planner's page of the book begins with: one that does not fit, with the moves that mend it.
+const PLANNED: [&str; 8] = [
+    "--arch",
+    "sm_120",
+    "--dtype",
+    "nvfp4",
+    "--tile",
+    "128x256x64",
+    "--stages",
+    "4",
+];
+
+/// Where the book is built.
+const OUT: &str = "target/book";
+
+/// Builds the book in `target/book` and checks its links; with `write`, writes first what its pages show of the tree.
+///
+/// # Errors
+/// A page does not say what the tree produces, or leads to nothing; or a build fails.
+pub fn book(sh: &Shell, write: bool, source: Option<&str>) -> anyhow::Result<()> {
+    device_toolchain::ensure(sh)?;
+    let content = cmd!(sh, "cargo test --quiet -p tilewright-cli --test guide");
+    let content = if write { content.env("BLESS", "1") } else { content };
+    content
+        .run()
+        .context("pages and tree differ: `cargo xtask book --write` writes the pages")?;
+    let planner = root().join("target/planner-page.html");
+    cmd!(
+        sh,
+        "cargo run --quiet -p tilewright-cli -- plan {PLANNED...} --html {planner}"
+    )
+    .ignore_stdout()
+    .run()?;
+    let (root, out) = (root(), root().join(OUT));
+    cmd!(
+        sh,
+        "cargo run --quiet -p tilewright-book -- {root} {out} {planner} {source...}"
+    )
+    .run()?;
+    println!("the book: {}", Path::new(OUT).join("index.html").display());
+    Ok(())
+}
+
+/// Runs the program that judges exercises, and ends as it does.
+///
+/// # Errors
+/// cargo does not start.
+pub fn exercise(args: &[OsString]) -> anyhow::Result<ExitCode> {
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["run", "--quiet", "-p", "exercises", "--"])
+        .args(args)
+        .current_dir(root())
+        .status()
+        .context("cannot start cargo")?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
