@@ -13,7 +13,7 @@ use tilewright_harness::digest;
 
 use crate::choice::OnDevice;
 use crate::failure::{Failure, Result};
-use crate::{matmul, output, sim};
+use crate::{guide, matmul, output, sim};
 
 /// The times of the lessons that were filed last, beside cuBLAS in the same run.
 const FILED: &str = include_str!(concat!(
@@ -42,6 +42,8 @@ struct Lesson {
     idea: &'static str,
     /// The whole kernel, from the root of the repository.
     source: String,
+    /// The chapter of the guide, from the root of the repository.
+    chapter: &'static str,
     dtype: &'static str,
     /// m, n and k of a CTA's tile, in elements.
     tile: [u32; 3],
@@ -174,6 +176,7 @@ impl Lesson {
             kernel: kernel.symbol,
             idea: kernel.family.idea(),
             source: format!("kernels-gpu/src/lessons/{file}.rs"),
+            chapter: guide::of_lesson(number),
             dtype: kernel.dtype.name(),
             tile: [kernel.tile.m, kernel.tile.n, kernel.tile.k],
             threads: kernel.threads(),
@@ -301,9 +304,10 @@ impl std::fmt::Display for Course {
             f,
             "{}\nTFLOP/s at 4096 x 4096 x 4096 on {device}, driver {driver}, with {peer} in the same run; commit {}, \
              {date}.\n`tilewright lessons N` runs, checks and simulates lesson N; its whole kernel is in \
-             kernels-gpu/src/lessons.\n",
+             kernels-gpu/src/lessons.\nThe guide explains them: {}.\n",
             output::render(table),
             commit.get(..10).unwrap_or(commit),
+            guide::LADDER,
         )
     }
 }
@@ -314,6 +318,7 @@ impl std::fmt::Display for Outcome {
         writeln!(f, "Lesson {}: {}\n", lesson.number, lesson.idea)?;
         let rows = [
             ("source", lesson.source.clone()),
+            ("explained in", lesson.chapter.to_owned()),
             (
                 "tile of a CTA",
                 format!("{} (m x n x k), {}", lesson.tile(), lesson.dtype),

@@ -15,6 +15,7 @@ mod exit;
 mod failure;
 mod files;
 mod fp8;
+mod guide;
 mod inspect;
 mod kernels;
 mod lessons;

@@ -14,13 +14,14 @@ use tilewright::{DType, Element, Gemm, GemmShape, Operand};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
-use crate::{barriers, kernels, output, simulation};
+use crate::{barriers, guide, kernels, output, simulation};
 
 /// Run a kernel on the CPU, thread by thread, and say what is wrong with it
 ///
 /// The kernel is the GPU's own source. Every access is checked: races, reads of memory never written, bounds,
 /// alignment; and so is every barrier. The operands are random, the result is compared with the CPU's reference. What
-/// each source line costs is counted in wavefronts of shared memory and sectors of global memory.
+/// each source line costs is counted in wavefronts of shared memory and sectors of global memory. Chapter 4 of the guide
+/// (docs/guide/src/04-the-simulator.md) explains the report.
 #[derive(Args)]
 pub struct Command {
     /// The kernel: a family, the symbol of one entry point, or auto
@@ -145,7 +146,11 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     if json {
         output::print_json(&listing)?;
     } else {
-        output::print(&describe(&listing))?;
+        let explained = guide::SIMULATOR;
+        output::print(&format!(
+            "{}\nThe guide explains this report: {explained}\n",
+            describe(&listing)
+        ))?;
     }
     listing.outcome()
 }

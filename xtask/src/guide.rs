@@ -26,15 +26,18 @@ const OUT: &str = "target/book";
 
 /// Builds the book in `target/book` and checks its links; with `write`, writes first what its pages show of the tree.
 ///
+/// That pages and tree agree is a test, `cli/tests/guide`: a reader who has mended an exercise still gets a book.
+///
 /// # Errors
-/// A page does not say what the tree produces, or leads to nothing; or a build fails.
+/// A page leads to nothing, or a build fails.
 pub fn book(sh: &Shell, write: bool, source: Option<&str>) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
-    let content = cmd!(sh, "cargo test --quiet -p tilewright-cli --test guide");
-    let content = if write { content.env("BLESS", "1") } else { content };
-    content
-        .run()
-        .context("pages and tree differ: `cargo xtask book --write` writes the pages")?;
+    if write {
+        cmd!(sh, "cargo test --quiet -p tilewright-cli --test guide")
+            .env("BLESS", "1")
+            .run()
+            .context("a page names what the tree does not have")?;
+    }
     let planner = root().join("target/planner-page.html");
     cmd!(
         sh,

@@ -76,9 +76,9 @@ enum Chore {
         #[arg(required = true)]
         runs: Vec<PathBuf>,
     },
-    /// Build the guide in target/book, hold its listings, outputs and figures to the tree, and check its links
+    /// Build the guide as a book in target/book, and check its links
     Book {
-        /// Write listings, outputs and figures first
+        /// Write first what its pages show of the tree: listings, outputs, tables and figures
         #[arg(long)]
         write: bool,
         /// The address of the repository's files, for a book that is published

@@ -139,7 +139,8 @@ pub struct Command {
     /// Write a picture of the bytes against the architectures' limits
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Write a page in which everything can be changed; it needs no server and no network
+    /// Write a page in which everything can be changed; it needs no server and no network. Chapter 12 of the guide
+    /// (docs/guide/src/12-99-kib.md) explains it
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Show the budget guide's example, 128x256x64 NVFP4 with four stages, its figures beside the corrected ones

@@ -32,6 +32,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use exercises::course::EXERCISES;
+
 /// The repository's root.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -142,6 +144,8 @@ fn every_figure_is_shown_and_every_chapter_has_its_exercises() {
             figure.name
         );
     }
+    let readme = fs::read_to_string(root().join("README.md")).expect("readable");
+    assert!(readme.contains(&format!("{} broken kernels", EXERCISES.len())));
     for chapter in 1..=17 {
         assert_eq!(
             text.matches(&format!("<!-- exercises: {chapter} -->")).count(),
@@ -149,6 +153,68 @@ fn every_figure_is_shown_and_every_chapter_has_its_exercises() {
             "{chapter}"
         );
     }
+}
+
+#[test]
+fn the_chapters_that_the_program_names_are_there() {
+    let course: serde_json::Value = serde_json::from_str(&program(&["lessons", "--json"])).expect("JSON");
+    let lessons = course["lessons"].as_array().expect("a list").iter();
+    let mut named: Vec<String> = lessons
+        .map(|lesson| lesson["chapter"].as_str().expect("each has one").to_owned())
+        .collect();
+    assert_eq!(named.len(), 15);
+    for command in [
+        &["lessons"][..],
+        &["sim", "tiled_static", "-m", "1", "-n", "1", "-k", "1"],
+        &["plan", "--help"],
+    ] {
+        let said = program(command);
+        let words = said
+            .split([' ', '(', ')', '\n', '.'])
+            .filter(|word| word.starts_with("docs/guide/src/"));
+        let found: Vec<String> = words.map(|word| format!("{word}.md")).collect();
+        assert!(!found.is_empty(), "{command:?}");
+        named.extend(found);
+    }
+    for chapter in named {
+        assert!(root().join(&chapter).is_file(), "{chapter}");
+    }
+}
+
+/// Each link to the planner's page names fields of its form, with values that `tilewright plan` answers.
+#[test]
+fn links_to_the_planners_page_carry_what_it_takes() {
+    let form = fs::read_to_string(root().join("planner/web/page.html")).expect("in the repository");
+    let page = fs::read_to_string(pages().join("planner-page.md")).expect("in the repository");
+    let mut links = 0;
+    for link in page.split("](planner.html#").skip(1) {
+        let (fields, _) = link.split_once(')').expect("a link ends");
+        let mut arguments = vec!["plan".to_owned()];
+        let mut tile = Vec::new();
+        for field in fields.split('&') {
+            let (name, value) = field.split_once('=').expect("a name and a value");
+            match name {
+                // Marks below the picture, not a field.
+                "compare" => value
+                    .split('+')
+                    .for_each(|arch| assert!(cuda_arch::find(arch).is_ok(), "{arch}")),
+                _ => assert!(form.contains(&format!("name=\"{name}\"")), "{name}"),
+            }
+            match name {
+                "compare" => {}
+                "m" | "n" | "k" => arguments.extend([format!("-{name}"), value.to_owned()]),
+                _ if name.starts_with("tile.") => tile.push(value),
+                _ => arguments.extend([format!("--{name}"), value.to_owned()]),
+            }
+        }
+        if !tile.is_empty() {
+            arguments.extend(["--tile".to_owned(), tile.join("x")]);
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        assert!(program(&arguments).contains("limit of a block"), "{fields}");
+        links += 1;
+    }
+    assert!(links >= 6, "{links} links");
 }
 
 #[test]
