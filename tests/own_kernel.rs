@@ -1,5 +1,5 @@
-//! A family from outside the library (`tests/subjects/own_kernel`, `docs/guide/src/17-adding-a-kernel.md`): planned and simulated by
-//! its descriptor, found by its symbol, compiled to PTX; `tests/gpu` launches it.
+//! A family from outside the library (`tests/subjects/own_kernel`, `docs/guide/src/17-adding-a-kernel.md`): planned and
+//! simulated by its descriptor, found by its symbol, compiled to PTX; `tests/gpu` launches it.
 
 use own_kernel::{FAMILY, KERNELS};
 use tilewright::device::DeviceProfile;

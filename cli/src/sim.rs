@@ -20,8 +20,8 @@ use crate::{barriers, guide, kernels, output, simulation};
 ///
 /// The kernel is the GPU's own source. Every access is checked: races, reads of memory never written, bounds,
 /// alignment; and so is every barrier. The operands are random, the result is compared with the CPU's reference. What
-/// each source line costs is counted in wavefronts of shared memory and sectors of global memory. Chapter 4 of the guide
-/// (docs/guide/src/04-the-simulator.md) explains the report.
+/// each source line costs is counted in wavefronts of shared memory and sectors of global memory. Chapter 4 of the
+/// guide (docs/guide/src/04-the-simulator.md) explains the report.
 #[derive(Args)]
 pub struct Command {
     /// The kernel: a family, the symbol of one entry point, or auto

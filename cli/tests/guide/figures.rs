@@ -28,8 +28,8 @@ pub const ALL: &[Figure] = &[
     },
     Figure {
         name: "bytes-for-elements",
-        text: "A strip of memory: the allocation holds A_s and B_s; the slide's B_s starts at four times its offset, \
-               behind the end.",
+        text: "A strip of memory: the allocation holds A_s and B_s; the slide's B_s starts at four \
+               times its offset, behind the end.",
         draw: memory::bytes_for_elements,
     },
     Figure {
@@ -39,8 +39,8 @@ pub const ALL: &[Figure] = &[
     },
     Figure {
         name: "limits",
-        text: "Bars of the shared memory that a CTA may have on each architecture: 48 KiB without opting in, 64 to 227 \
-               with it.",
+        text: "Bars of the shared memory that a CTA may have on each architecture: 48 KiB without \
+               opting in, 64 to 227 with it.",
         draw: memory::limits,
     },
     Figure {
@@ -50,14 +50,14 @@ pub const ALL: &[Figure] = &[
     },
     Figure {
         name: "banks",
-        text: "Grids of 32 banks: a column of a tile of pitch 32 is in one bank; with pitch 33, or an XOR swizzle, it is \
-               in 32.",
+        text: "Grids of 32 banks: a column of a tile of pitch 32 is in one bank; with pitch 33, or \
+               an XOR swizzle, it is in 32.",
         draw: memory::banks,
     },
     Figure {
         name: "wavefronts-per-fma",
-        text: "Bars of shared-memory wavefronts per FMA instruction of a warp: two with tiles, fewer with each register \
-               tile.",
+        text: "Bars of shared-memory wavefronts per FMA instruction of a warp: two with tiles, \
+               fewer with each register tile.",
         draw: kernels::wavefronts_per_fma,
     },
     Figure {
@@ -67,27 +67,32 @@ pub const ALL: &[Figure] = &[
     },
     Figure {
         name: "stages",
-        text: "Timelines of a load unit and of FMAs with one, two and three stages: with three, the FMAs never wait.",
+        text: "Timelines of a load unit and of FMAs with one, two and three stages: with three, \
+               the FMAs never wait.",
         draw: pipelines::stages,
     },
     Figure {
         name: "ldmatrix",
-        text: "Grids of 32 banks: eight rows of 128 bytes start in the same four banks; with a XOR swizzle in all 32.",
+        text: "Grids of 32 banks: eight rows of 128 bytes start in the same four banks; with a XOR \
+               swizzle in all 32.",
         draw: memory::ldmatrix,
     },
     Figure {
         name: "warp-specialization",
-        text: "Timelines of a producer warp and two consumer warpgroups: full and empty phases of a stage alternate.",
+        text: "Timelines of a producer warp and two consumer warpgroups: full and empty phases of \
+               a stage alternate.",
         draw: pipelines::warp_specialization,
     },
     Figure {
         name: "multicast",
-        text: "Bars of the bytes that TMA loads for the same product: with clusters of two CTAs B is loaded half as often.",
+        text: "Bars of the bytes that TMA loads for the same product: with clusters of two CTAs B \
+               is loaded half as often.",
         draw: kernels::multicast,
     },
     Figure {
         name: "strategies",
-        text: "Budget bars against the limit of 99 KiB: the seed's kernel of 182 KiB, and each strategy that makes it fit.",
+        text: "Budget bars against the limit of 99 KiB: the seed's kernel of 182 KiB, and each \
+               strategy that makes it fit.",
         draw: memory::strategies,
     },
     Figure {
@@ -97,7 +102,8 @@ pub const ALL: &[Figure] = &[
     },
     Figure {
         name: "raster",
-        text: "Two grids of output tiles: one wave of CTAs row by row, and in groups of rows, with the tiles they load.",
+        text: "Two grids of output tiles: one wave of CTAs row by row, and in groups of rows, with \
+               the tiles they load.",
         draw: kernels::raster,
     },
     Figure {

@@ -1,4 +1,4 @@
-//! The guide's pages show what the tree produces: listings, outputs of the program and of the simulator, tables, figures.
+//! The guide's pages show what the tree produces: listings, outputs of program and simulator, tables, figures.
 //!
 //! A block of a page begins with a comment that says what stands in it, and ends with another:
 //!
@@ -13,7 +13,8 @@
 //! <!-- end -->
 //! ```
 //!
-//! `BLESS=1 cargo test -p tilewright-cli --test guide` writes blocks and pictures; `cargo xtask book --write` does, too.
+//! `BLESS=1 cargo test -p tilewright-cli --test guide` writes blocks and pictures, and so does `cargo xtask book
+//! --write`.
 
 mod answers;
 mod blocks;

@@ -6,8 +6,8 @@ use cuda_views::{Global, GlobalMut, Shared};
 /// `TILE_WIDTH` of the slides.
 pub const TILE: usize = 16;
 
-/// Carves the allocation as the slides do: `As_Bs` is a `float` pointer, and the size of `A_s`, which is passed in bytes,
-/// is added to it.
+/// Carves the allocation as the slides do: `As_Bs` is a `float` pointer, and the size of `A_s`, which is passed in
+/// bytes, is added to it.
 ///
 /// # Safety
 /// The matrices have `width * width` elements, `width` is a multiple of 16. CTAs of 16 x 16 threads, the grid covers P;

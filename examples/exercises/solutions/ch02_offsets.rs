@@ -11,8 +11,8 @@ const THREADS: usize = 64;
 /// `to[i] = from[i] + from[127 - i]`.
 ///
 /// # Safety
-/// `from` has 128 elements, `to` 64; one CTA of 64 threads, with dynamic shared memory for two arrays, of which the first
-/// takes `first_bytes` bytes.
+/// `from` has 128 elements, `to` 64; one CTA of 64 threads, with dynamic shared memory for two arrays, of which the
+/// first takes `first_bytes` bytes.
 #[kernel]
 pub unsafe fn add_rows(from: *const u32, to: *mut u32, first_bytes: usize) {
     let t = thread::thread_idx_x() as usize;

@@ -1,7 +1,7 @@
 //! Exercise 1.1: a matrix whose edge is no multiple of the CTA.
 //!
-//! Each thread computes one element of P = A * B, square and row-major. The grid has whole CTAs of 16 x 16 threads, the
-//! matrix 20 x 20 elements. Keep the threads outside the matrix from touching memory.
+//! Each thread computes one element of P = A * B, square and row-major. The grid has whole CTAs of 16 x 16 threads,
+//! the matrix 20 x 20 elements. Keep the threads outside the matrix from touching memory.
 
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};

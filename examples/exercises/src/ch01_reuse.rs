@@ -1,7 +1,7 @@
 //! Exercise 1.2: load once, use sixteen times.
 //!
-//! The product is right, and each thread loads a whole row of A and a whole column of B from global memory. Let the CTA
-//! load tiles of 16 x 16 into shared memory, and compute from there. `width` is a multiple of 16.
+//! The product is right, and each thread loads a whole row of A and a whole column of B from global memory. Let the
+//! CTA load tiles of 16 x 16 into shared memory, and compute from there. `width` is a multiple of 16.
 
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};

@@ -1,7 +1,7 @@
 //! Exercise 2.2: fill a tile before it is drained.
 //!
-//! One CTA reverses four rows of 64 elements, one after the other, through the same tile. A barrier says when the tile is
-//! filled. What says when it is drained?
+//! One CTA reverses four rows of 64 elements, one after the other, through the same tile. A barrier says when the tile
+//! is filled. What says when it is drained?
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

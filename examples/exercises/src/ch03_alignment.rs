@@ -1,6 +1,7 @@
 //! Exercise 3.2: an offset that suits the access.
 //!
-//! The allocation holds 33 words and then a tile that is read 16 bytes at a time. `tile_offset` says where the tile starts.
+//! The allocation holds 33 words and then a tile that is read 16 bytes at a time. `tile_offset` says where the tile
+//! starts.
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, thread};
 use cuda_views::{Global, GlobalMut, Shared};

@@ -1,7 +1,7 @@
 //! Exercise 3.1: how much a launch may ask for.
 //!
-//! The kernel has 256 bytes of static shared memory and takes as much dynamic shared memory as the architecture allows.
-//! `dynamic_bytes` computes how much that is from the opt-in limit of a CTA.
+//! The kernel has 256 bytes of static shared memory and takes as much dynamic shared memory as the architecture
+//! allows. `dynamic_bytes` computes how much that is from the opt-in limit of a CTA.
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, shared_array, thread};
 use cuda_views::{GlobalMut, Shared};

@@ -1,7 +1,7 @@
 //! Exercise 4.1: a halo that nobody wrote.
 //!
-//! Each element becomes the sum of itself and its two neighbors; beyond the ends there are zeros. The tile has one more
-//! element on either side, its halo.
+//! Each element becomes the sum of itself and its two neighbors; beyond the ends there are zeros. The tile has one
+//! more element on either side, its halo.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

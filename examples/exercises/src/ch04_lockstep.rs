@@ -1,6 +1,7 @@
 //! Exercise 4.3: lanes are not in lockstep.
 //!
-//! One warp sums 32 elements by a tree in shared memory. It is one warp, so there is no barrier. Is there no need for one?
+//! One warp sums 32 elements by a tree in shared memory. It is one warp, so there is no barrier. Is there no need for
+//! one?
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

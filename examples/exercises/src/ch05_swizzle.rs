@@ -1,7 +1,7 @@
 //! Exercise 5.3: a swizzle in place of padding.
 //!
-//! The tile of exercise 5.1 without the unused column: the column index is exchanged by XOR with the row. Whoever reads
-//! must look where the writer put it.
+//! The tile of exercise 5.1 without the unused column: the column index is exchanged by XOR with the row. Whoever
+//! reads must look where the writer put it.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

@@ -1,7 +1,7 @@
 //! Exercise 5.1: a column of a tile.
 //!
-//! The kernel transposes a matrix of 32 x 32 through a tile. It is right, and the reads of the tile take 32 times as many
-//! wavefronts as they could.
+//! The kernel transposes a matrix of 32 x 32 through a tile. It is right, and the reads of the tile take 32 times as
+//! many wavefronts as they could.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

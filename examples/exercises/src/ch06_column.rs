@@ -1,7 +1,7 @@
 //! Exercise 6.1: a column of registers.
 //!
-//! A CTA computes a tile of 32 x 32. Each thread has one element: two loads from shared memory per FMA. Give each thread
-//! four rows of one column, so that an element of B serves four FMAs. The launch has 32 x (32 / ROWS) threads.
+//! A CTA computes a tile of 32 x 32. Each thread has one element: two loads from shared memory per FMA. Give each
+//! thread four rows of one column, so that an element of B serves four FMAs. The launch has 32 x (32 / ROWS) threads.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

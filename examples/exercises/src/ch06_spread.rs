@@ -1,7 +1,7 @@
 //! Exercise 6.2: which columns a thread has.
 //!
-//! Each thread of a warp multiplies two columns of a row of B by a number. It has columns 2t and 2t + 1, and reads them one
-//! word at a time. Spread the columns over the lanes so that each load takes one wavefront.
+//! Each thread of a warp multiplies two columns of a row of B by a number. It has columns 2t and 2t + 1, and reads
+//! them one word at a time. Spread the columns over the lanes so that each load takes one wavefront.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

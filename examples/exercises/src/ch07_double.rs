@@ -1,6 +1,7 @@
 //! Exercise 7.2: two stages, one barrier.
 //!
-//! With two stages one barrier per tile is enough: while some threads still read one stage, the others fill the next one.
+//! With two stages one barrier per tile is enough: while some threads still read one stage, the others fill the next
+//! one.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

@@ -1,7 +1,7 @@
 //! Exercise 7.1: vectors that do not always fit.
 //!
-//! Rows are copied 16 bytes at a time. That asks for rows that start at multiples of 16 bytes, and the leading dimension
-//! is whatever the caller has. The kernel must be right for each, and use vectors where it can.
+//! Rows are copied 16 bytes at a time. That asks for rows that start at multiples of 16 bytes, and the leading
+//! dimension is whatever the caller has. The kernel must be right for each, and use vectors where it can.
 
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};

@@ -1,7 +1,7 @@
 //! Exercise 8.2: one group too many in flight.
 //!
-//! A pipeline of three stages: while the threads read tile i, the loads of tiles i + 1 and i + 2 are in flight. The wait
-//! says how many groups may still be pending.
+//! A pipeline of three stages: while the threads read tile i, the loads of tiles i + 1 and i + 2 are in flight. The
+//! wait says how many groups may still be pending.
 
 use cuda_std::async_copy::{cp_async_ca, cp_async_commit_group, cp_async_wait_group};
 use cuda_std::{kernel, shared_array, thread};

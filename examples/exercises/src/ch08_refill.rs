@@ -1,7 +1,7 @@
 //! Exercise 8.3: a stage refilled while it is read.
 //!
-//! The same with two stages. The load of tile i + 2 goes into the stage of tile i, and it is issued as early as possible.
-//! Too early.
+//! The same with two stages. The load of tile i + 2 goes into the stage of tile i, and it is issued as early as
+//! possible. Too early.
 
 use cuda_std::async_copy::{cp_async_ca, cp_async_commit_group, cp_async_wait_group};
 use cuda_std::{kernel, shared_array, thread};

@@ -1,7 +1,7 @@
 //! Exercise 9.2: accumulators that a thread has touched.
 //!
-//! A warpgroup multiplies ones three times and doubles its accumulators between two products. `wgmma` is asynchronous: the
-//! registers that it uses need an order of their own.
+//! A warpgroup multiplies ones three times and doubles its accumulators between two products. `wgmma` is asynchronous:
+//! the registers that it uses need an order of their own.
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, thread};
 use cuda_views::bulk_copy::proxy_fence;

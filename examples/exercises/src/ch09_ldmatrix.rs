@@ -1,7 +1,7 @@
 //! Exercise 9.1: rows of 128 bytes.
 //!
-//! One warp stores 8 rows of 64 elements of 2 bytes and loads eight matrices of 8 x 8 with `ldmatrix`. A row is 128 bytes,
-//! so the eight rows of a matrix start in the same banks. Permute the 16-byte vectors of each row.
+//! One warp stores 8 rows of 64 elements of 2 bytes and loads eight matrices of 8 x 8 with `ldmatrix`. A row is 128
+//! bytes, so the eight rows of a matrix start in the same banks. Permute the 16-byte vectors of each row.
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, thread, warp};
 use cuda_views::{GlobalMut, Shared, matrix};

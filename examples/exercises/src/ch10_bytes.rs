@@ -1,7 +1,7 @@
 //! Exercise 10.2: the bytes that a phase expects.
 //!
-//! One thread loads two boxes of 128 bytes by TMA, both on one mbarrier. The phase ends when all threads have arrived and
-//! all expected bytes have.
+//! One thread loads two boxes of 128 bytes by TMA, both on one mbarrier. The phase ends when all threads have arrived
+//! and all expected bytes have.
 
 use cuda_std::{kernel, thread};
 use cuda_views::GlobalMut;

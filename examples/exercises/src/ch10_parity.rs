@@ -1,7 +1,7 @@
 //! Exercise 10.1: the phase that a consumer waits for.
 //!
-//! Warp 0 fills a stage three times, warp 1 reads it. Two mbarriers say when the stage is full and when it is empty. The
-//! parity of a wait says which phase is meant: that of round r is r & 1.
+//! Warp 0 fills a stage three times, warp 1 reads it. Two mbarriers say when the stage is full and when it is empty.
+//! The parity of a wait says which phase is meant: that of round r is r & 1.
 
 use cuda_std::{kernel, thread};
 use cuda_views::GlobalMut;

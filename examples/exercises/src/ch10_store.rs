@@ -1,6 +1,7 @@
 //! Exercise 10.3: what the async proxy sees.
 //!
-//! Threads write a box in shared memory, and one of them stores it by TMA. A barrier orders the threads. TMA is no thread.
+//! Threads write a box in shared memory, and one of them stores it by TMA. A barrier orders the threads. TMA is no
+//! thread.
 
 use cuda_std::{kernel, thread};
 use cuda_views::bulk_copy::{commit, store_2d, wait};

@@ -1,7 +1,7 @@
 //! Exercise 12.2: the scales that the sum forgot.
 //!
-//! A stage holds 128 x 64 elements of 4 bits and one byte of scale for every 16 of them. The formula of the launch knows
-//! the elements.
+//! A stage holds 128 x 64 elements of 4 bits and one byte of scale for every 16 of them. The formula of the launch
+//! knows the elements.
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, thread};
 use cuda_views::{GlobalMut, Shared};

@@ -1,7 +1,7 @@
 //! Exercise 12.1: as many stages as fit.
 //!
-//! A pipeline with stages of 24 KiB runs on every architecture, with as many stages as the opt-in limit of its CTAs holds,
-//! four at most. `stages` has been tuned on an H100.
+//! A pipeline with stages of 24 KiB runs on every architecture, with as many stages as the opt-in limit of its CTAs
+//! holds, four at most. `stages` has been tuned on an H100.
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, thread};
 use cuda_views::{Global, GlobalMut, Shared};

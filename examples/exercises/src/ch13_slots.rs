@@ -1,7 +1,7 @@
 //! Exercise 13.1: where a spilled register goes.
 //!
-//! Each of 128 threads keeps eight values in shared memory, as `ptxas` does with `enable_smem_spilling`. Each thread has
-//! its eight words side by side. Find the order in which a warp that saves one register takes one wavefront.
+//! Each of 128 threads keeps eight values in shared memory, as `ptxas` does with `enable_smem_spilling`. Each thread
+//! has its eight words side by side. Find the order in which a warp that saves one register takes one wavefront.
 
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};

@@ -1,7 +1,7 @@
 //! Exercise 14.1: partial sums that the last CTA reads.
 //!
-//! Split-K in small: four CTAs write a partial sum each and count; the last one adds them up. The counter is atomic. Does
-//! it order the partial sums?
+//! Split-K in small: four CTAs write a partial sum each and count; the last one adds them up. The counter is atomic.
+//! Does it order the partial sums?
 
 use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::{kernel, thread};

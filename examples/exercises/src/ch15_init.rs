@@ -1,6 +1,7 @@
 //! Exercise 15.2: an mbarrier that TMA does not know yet.
 //!
-//! One thread initializes an mbarrier, and a barrier of the CTA lets the others see it. The load by TMA completes on it.
+//! One thread initializes an mbarrier, and a barrier of the CTA lets the others see it. The load by TMA completes on
+//! it.
 
 use cuda_std::{kernel, thread};
 use cuda_views::GlobalMut;

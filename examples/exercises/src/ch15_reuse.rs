@@ -1,7 +1,7 @@
 //! Exercise 15.1: a buffer that a TMA store still reads.
 //!
-//! An epilogue stores two boxes from one buffer in shared memory. Between the two the buffer is written anew. (A bug of a
-//! published Hopper kernel: chapter 15.)
+//! An epilogue stores two boxes from one buffer in shared memory. Between the two the buffer is written anew. (A bug
+//! of a published Hopper kernel: chapter 15.)
 
 use cuda_std::{kernel, thread};
 use cuda_views::bulk_copy::{commit, proxy_fence, store_2d, wait};

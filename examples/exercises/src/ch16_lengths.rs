@@ -1,7 +1,7 @@
 //! Exercise 16.1: right for every length that was tried.
 //!
-//! The kernel adds neighbors, `to[i] = from[i] + from[i + 1]`, and the last element stays as it is. Its author tried 64 and
-//! 128 elements. The check tries more.
+//! The kernel adds neighbors, `to[i] = from[i] + from[i + 1]`, and the last element stays as it is. Its author tried
+//! 64 and 128 elements. The check tries more.
 
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};

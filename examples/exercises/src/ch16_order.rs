@@ -1,7 +1,7 @@
 //! Exercise 16.2: a result that depends on who comes first.
 //!
-//! Each thread puts its element at the next free place of the output. Every run of one schedule gives the same output, so
-//! the test of the author passes. Give each element the place that its input has.
+//! Each thread puts its element at the next free place of the output. Every run of one schedule gives the same output,
+//! so the test of the author passes. Give each element the place that its input has.
 
 use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::{kernel, thread};

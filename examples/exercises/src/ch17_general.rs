@@ -1,7 +1,7 @@
 //! Exercise 17.2: right for squares only.
 //!
-//! The library's rule: any m, n and k, rows longer than the matrix is wide. This product was tested with square matrices,
-//! packed.
+//! The library's rule: any m, n and k, rows longer than the matrix is wide. This product was tested with square
+//! matrices, packed.
 
 use cuda_std::{kernel, thread};
 use cuda_views::{Global, GlobalMut};

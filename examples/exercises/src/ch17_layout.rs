@@ -1,7 +1,7 @@
 //! Exercise 17.1: one formula for shared memory.
 //!
-//! A family of kernels takes its tile as a parameter: M x K of A and K x N of B in dynamic shared memory. `dynamic_bytes`
-//! is what the launch passes. It is right for every square tile.
+//! A family of kernels takes its tile as a parameter: M x K of A and K x N of B in dynamic shared memory.
+//! `dynamic_bytes` is what the launch passes. It is right for every square tile.
 
 use cuda_std::{kernel, shared::dynamic_shared_mem, thread};
 use cuda_views::{GlobalMut, Shared};

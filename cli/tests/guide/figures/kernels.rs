@@ -85,7 +85,7 @@ pub fn wavefronts_per_fma() -> Canvas {
     });
     bars(&mut canvas, &shown);
     canvas.note(
-        "An SM starts four FMA instructions in a clock and serves one wavefront: above 0.25 shared memory is the limit.",
+        "An SM starts four FMA instructions in a clock, serves one wavefront: above 0.25 shared memory is the limit.",
     );
     canvas
 }

@@ -55,7 +55,8 @@ pub const EXERCISES: &[Exercise] = &[
         number: 1,
         file: "ch03_limit",
         title: "how much a launch may ask for",
-        hint: "Static and dynamic shared memory together must not exceed the opt-in limit; the reserved kilobyte is no part of it.",
+        hint: "Static and dynamic shared memory together must not exceed the opt-in limit; the \
+               reserved kilobyte is no part of it.",
         promise: Promise::Fault("SharedLimit"),
         run: tiles::ch03_limit,
     },
@@ -145,7 +146,8 @@ pub const EXERCISES: &[Exercise] = &[
         number: 1,
         file: "ch07_vectors",
         title: "vectors that do not always fit",
-        hint: "The choice is the same for the whole launch: vectors where `ld` is a multiple of 4 elements, else single elements.",
+        hint: "The choice is the same for the whole launch: vectors where `ld` is a multiple of 4 \
+               elements, else single elements.",
         promise: Promise::Fault("Misaligned"),
         run: layouts::ch07_vectors,
     },
@@ -190,7 +192,8 @@ pub const EXERCISES: &[Exercise] = &[
         number: 1,
         file: "ch09_ldmatrix",
         title: "rows of 128 bytes",
-        hint: "Vector v of row r is stored at vector v ^ r; the lane that supplies a row's address applies the same XOR.",
+        hint: "Vector v of row r is stored at vector v ^ r; the lane that supplies a row's address \
+               applies the same XOR.",
         promise: Promise::TooCostly,
         run: tensors::ch09_ldmatrix,
     },
@@ -289,7 +292,8 @@ pub const EXERCISES: &[Exercise] = &[
         number: 1,
         file: "ch14_fence",
         title: "partial sums that the last CTA reads",
-        hint: "A relaxed atomic orders nothing: a fence between the write and the count, and one between the count and the reads.",
+        hint: "A relaxed atomic orders nothing: a fence between the write and the count, and one \
+               between the count and the reads.",
         promise: Promise::Fault("GlobalRace"),
         run: copies::ch14_fence,
     },
@@ -298,7 +302,8 @@ pub const EXERCISES: &[Exercise] = &[
         number: 2,
         file: "ch14_scope",
         title: "a counter for all CTAs",
-        hint: "An atomic of block scope is atomic for the threads of one CTA only; all CTAs take the scope of the device.",
+        hint: "An atomic of block scope is atomic for the threads of one CTA only; all CTAs take the \
+               scope of the device.",
         promise: Promise::Fault("AtomicScope"),
         run: copies::ch14_scope,
     },
@@ -334,7 +339,8 @@ pub const EXERCISES: &[Exercise] = &[
         number: 2,
         file: "ch16_order",
         title: "a result that depends on who comes first",
-        hint: "An atomic counter gives places in the order of arrival; the thread's own index is the same in every order.",
+        hint: "An atomic counter gives places in the order of arrival; the thread's own index is the \
+               same in every order.",
         promise: Promise::Fault("ScheduleDependent"),
         run: copies::ch16_order,
     },
@@ -352,7 +358,8 @@ pub const EXERCISES: &[Exercise] = &[
         number: 2,
         file: "ch17_general",
         title: "right for squares only",
-        hint: "A row of A starts after `lda` elements, one of B after `ldb`, one of C after `ldc`; none of them is `n`.",
+        hint: "A row of A starts after `lda` elements, one of B after `ldb`, one of C after `ldc`; \
+               none of them is `n`.",
         promise: Promise::Fault("OutOfBounds"),
         run: copies::ch17_general,
     },
