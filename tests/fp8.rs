@@ -54,8 +54,8 @@ fn random(format: Fp8, scaling: Fp8Scaling, seed: u64, [rows, k]: [usize; 2]) ->
     Fp8Matrix::quantize(format, scaling, rows, k, &elements).expect("numbers")
 }
 
-/// Elements and scales whose sums are exact in f32, and in the 14 bits of the tensor cores: small integers, most of them
-/// 0, and powers of two for scales. No two neighbors are the same, so what is taken for another shows.
+/// Elements and scales whose sums are exact in f32, and in the 14 bits of the tensor cores: small integers, most of
+/// them 0, and powers of two for scales. No two neighbors are the same, so what is taken for another shows.
 fn exact(format: Fp8, scaling: Fp8Scaling, seed: u64, [rows, k]: [usize; 2]) -> Fp8Matrix {
     let noise = random_matrix::<f32>(seed, rows * k);
     let pick = |index: usize| (noise[index % noise.len()].abs() * 1000.0) as usize;

@@ -6,10 +6,10 @@ use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, Options, OutputOf, Transpose,
-    Verify, gemm, product,
+    Activation, Backend, Element, Epilogue, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options,
+    OutputOf, Transpose, Verify, gemm, product,
 };
-use tilewright_contract::{CopyKind, CopyRows};
+use tilewright_contract::{CopyKind, CopyRows, Loads};
 
 use crate::Outcome;
 use crate::gemm::LAYOUTS;
@@ -139,7 +139,16 @@ fn copies_follow_one_another() -> Outcome {
         let shape = shape(extents, LAYOUTS[1], odd, 0)?;
         let operand = |operand, seed| random_matrix::<bf16>(seed, shape.span_elems(operand));
         let (a, b) = (operand(Operand::A, 5), operand(Operand::B, 6));
-        let plan = plan(&shape, bf16::DTYPE, gpu.profile(), &Policy::default())?;
+        // Kernels of single elements would take the small ones as they are.
+        let loads_vectors = |kernel: &&Kernel| {
+            let is_layout = kernel.family == Family::MMA_SYNC && kernel.transposes() == LAYOUTS[1];
+            is_layout && kernel.dtype == bf16::DTYPE && kernel.loads == Loads::CpAsync && !kernel.supports.groups
+        };
+        let policy = Policy {
+            kernel: KERNELS.iter().find(loads_vectors),
+            ..Policy::default()
+        };
+        let plan = plan(&shape, bf16::DTYPE, gpu.profile(), &policy)?;
         if plan.copies().map(|copy| copy.is_some()) != odd {
             return Err(format!("{shape}: {:?}", plan.copies()).into());
         }

@@ -116,7 +116,7 @@ fn digests(sh: &Shell, program: &Path, bundle: &Path) -> anyhow::Result<()> {
 }
 
 /// How many random programs the bundle holds, and in how many modules.
-const FUZZED: [&str; 2] = ["300", "150"];
+const FUZZED: [&str; 2] = ["200", "100"];
 
 /// The functions that host and GPU must compute alike, with their inputs and outputs.
 fn differential(sh: &Shell, into: &Path) -> anyhow::Result<()> {

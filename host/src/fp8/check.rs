@@ -23,10 +23,10 @@ impl Arithmetic {
     /// F32: a unit in the last place for each `wgmma` along K, three for each k-tile (its scales and its addition), and
     /// six for the epilogue.
     ///
-    /// Tensor cores: a term loses up to a unit of 2^-13 of the largest among the sum so far and the terms, half of one on
-    /// average. If all have one sign, that is up to 2^-14 of the sum of all for each term: of all of K, or with promotion
-    /// of the 128 of a k-tile. Terms of both signs lose far less; what they are held to has to be found with data whose
-    /// sums are exact.
+    /// Tensor cores: a term loses up to a unit of 2^-13 of the largest among the sum so far and the terms, half of one
+    /// on average. If all have one sign, that is up to 2^-14 of the sum of all for each term: of all of K, or of the
+    /// promoted 128 of a k-tile. Terms of both signs lose far less; what they are held to has to be found with data
+    /// whose sums are exact.
     fn relative(self, mode: Fp8Mode, k: usize) -> f64 {
         let k_tiles = k.div_ceil(Fp8Scaling::BLOCK);
         let steps = (k.div_ceil(Fp8::MMA_K as usize) + 3 * k_tiles + 6) as f64;

@@ -9,8 +9,8 @@ use crate::scaled::{self, ScaledMatrix, check_numbers, largest_magnitude};
 
 /// An FP8 matrix: rows along K, packed, and their scales.
 ///
-/// The value of an element is `scale * element`. A is stored as its rows; B, which is `k x n`, as its columns: `rows` is
-/// n then. Scales are where [`Fp8ScaleLayout`] says.
+/// The value of an element is `scale * element`. A is stored as its rows; B, which is `k x n`, as its columns: `rows`
+/// is n then. Scales are where [`Fp8ScaleLayout`] says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fp8Matrix {
     format: Fp8,

@@ -28,7 +28,7 @@ const WORDS: usize = CopyRows::VECTOR as usize / 2;
 ///
 /// # Safety
 /// For each of both, of which the second may be [`CopyRows::NONE`]: `from` are the matrices that `copy` describes, in
-/// global memory, at a multiple of 2 bytes; `to` is memory for [`CopyRows::to_elems`] elements for each at a multiple of
+/// global memory, at a multiple of 2 bytes; `to` has room for [`CopyRows::to_elems`] elements for each at a multiple of
 /// 16 bytes, and does not overlap them. The grid has [`CopyRows::blocks`] CTAs for the first and then those for the
 /// second, of [`CopyRows::THREADS`] threads, both along x, and a row along y for each matrix of the longer batch.
 #[kernel(max_threads = 256)]

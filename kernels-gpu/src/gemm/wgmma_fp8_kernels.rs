@@ -1,8 +1,8 @@
 //! FP8 by `wgmma`, for 9.0. The body is [`wgmma_fp8`].
 //!
 //! Prediction at 4096 and 8192 cubed on an H200: with one scale each, fast, 1,400 TFLOP/s; promoted 1,250, with scales
-//! of blocks 1,200. A warpgroup's four `wgmma` of a k-tile take some 256 clocks of the tensor cores, its promotion 64 of
-//! the FMA pipe, in which the other warpgroup multiplies.
+//! of blocks 1,200. A warpgroup's four `wgmma` of a k-tile take some 256 clocks of the tensor cores, its promotion 64
+//! of the FMA pipe, in which the other warpgroup multiplies.
 
 use cuda_std::kernel;
 use half::{bf16, f16};
@@ -20,8 +20,8 @@ macro_rules! entry_points {
             #[doc = concat!("C of `", stringify!($output), "` or f32; ", stringify!($mode), ".")]
             ///
             /// # Safety
-            /// As for [the body](wgmma_fp8::gemm): maps of A, B, C and the scales of A, C and bias as `params` describes
-            /// them, scales as `scaled` does, grid, CTA and dynamic shared memory of the plan.
+            /// As for [the body](wgmma_fp8::gemm): maps of A, B, C and the scales of A, C and bias as `params` says;
+            /// scales as `scaled` does, grid, CTA and dynamic shared memory of the plan.
             #[kernel(
                 max_threads = fp8_tiles::$tile.threads(),
                 min_blocks = fp8_tiles::$tile.blocks,

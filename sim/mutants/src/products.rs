@@ -358,7 +358,7 @@ fn copy_case(kind: CopyKind, copy: CopyRows, from: Buffer, to: Data) -> Case {
     }
 }
 
-/// The numbers of a copy as they are in memory: the stride of a batch, which is 0 of one matrix, comes first, and at last
+/// The numbers of a copy as they are in memory: the stride of a batch, which is 0 of one matrix, comes first, and last
 /// what aligns it.
 fn numbers(copy: CopyRows) -> Argument {
     let CopyRows {

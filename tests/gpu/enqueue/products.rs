@@ -8,7 +8,9 @@ use tilewright::check::Expected;
 use tilewright::dispatch::{Plan, Policy};
 use tilewright::launch::{Gpu, Operands, Prepared};
 use tilewright::random::random_matrix;
-use tilewright::{Activation, Element, Epilogue, Factors, Family, Gemm, GemmShape, Operand, OutputOf, Transpose};
+use tilewright::{
+    Activation, Element, Epilogue, Factors, Family, Gemm, GemmShape, Kernel, Operand, OutputOf, Transpose,
+};
 use tilewright_harness::verify::{elements_of, group_ends};
 
 use super::driver;
@@ -218,13 +220,11 @@ pub fn split_k(gpu: &Gpu) -> Result<Product, Failed> {
 /// f16 with A and B padded.
 pub fn padded(gpu: &Gpu) -> Result<Product, Failed> {
     let shape = GemmShape::with_ld(301, 131, 133, 133, 131, 131)?;
-    product::<f16, f16>(
-        gpu,
-        "f16, A and B padded",
-        shape,
-        plain::<f16>(),
-        &policy(Family::MMA_SYNC, 0),
-    )
+    let policy = Policy {
+        kernel: Kernel::named("mma_sync_nn_128x128_f16"),
+        ..policy(Family::MMA_SYNC, 0)
+    };
+    product::<f16, f16>(gpu, "f16, A and B padded", shape, plain::<f16>(), &policy)
 }
 
 /// f16 to f32 with alpha, beta, bias and GELU, by the kernels with the newest tensor cores that the device has.

@@ -1,6 +1,6 @@
 //! Epilogue: from the accumulators of a warp to C.
 //!
-//! A lane holds pairs of neighbors of 16 rows. Where C takes pairs in every row, four lanes store 64 bytes of one, whole
+//! A lane holds pairs of neighbors of 16 rows. Where C takes pairs in every row, four lanes store 64 bytes, whole
 //! sectors. Elsewhere single elements would reach each sector twice: a warp passes 16 rows of 32 columns at a time
 //! through shared memory, and its lanes store whole rows of them.
 

@@ -14,13 +14,13 @@ use crate::block::warp_store::{self, BUFFER_ELEMS, WarpTile};
 use crate::ptx::mma::c_place;
 use crate::ptx::{ctaid, optimization_barrier};
 
-/// Applies the epilogue of `params` to a lane's accumulators and stores them, after the split-K reduction where there is
+/// Applies the epilogue of `params` to a lane's accumulators and stores them, after the split-K reduction if there is
 /// one. If C is of the type of A and B, takes 16-byte vectors and is not read, all of a warp's part goes through shared
 /// memory at once, so that 8 lanes store 128 bytes of a row; else by the [predicated store](warp_store).
 ///
 /// # Safety
 /// C and the bias are as `params` says, workspace and counters as [`reduce`] asks for; the position is the warp's own.
-/// `stages` are the CTA's, which no thread uses any more after [`Tile::drain`]. Every thread with a position calls this.
+/// `stages` are the CTA's, which no thread uses after [`Tile::drain`]. Every thread with a position calls this.
 #[inline(always)]
 pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     acc: &mut Accumulators<M, N>,
@@ -51,7 +51,7 @@ pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
     let c = batch::c::<E, E>(params);
     let in_f32 = params.output == Output::F32;
     let takes_vectors = n.is_multiple_of(8) && ld.is_multiple_of(8) && c.addr().is_multiple_of(16);
-    // SAFETY: the caller's promise; C is of f32 where `output` says so, else of E. Every thread with a position is here.
+    // SAFETY: the caller's promise; C is of f32 where `output` says so, else of E. Every thread calls this.
     unsafe {
         T::drain();
         if const { T::STAGES_C } && takes_vectors && params.beta == 0.0 && !in_f32 {
@@ -123,8 +123,8 @@ unsafe fn apply_epilogue<E: TensorElement, const M: usize, const N: usize>(
 /// store pairs nor those that load vectors have bank conflicts.
 ///
 /// # Safety
-/// As for [`store`]; the stages are drained. C, as words of two elements, starts at a multiple of 16 bytes, with rows of whole 16-byte vectors
-/// a multiple of 16 bytes apart.
+/// As for [`store`]; the stages are drained. C, as words of two elements, starts at a multiple of 16 bytes, with rows
+/// of whole 16-byte vectors a multiple of 16 bytes apart.
 #[inline(always)]
 unsafe fn store_via_smem<E: TensorElement, T: Tile, const M: usize, const N: usize>(
     c: *mut E,

@@ -368,8 +368,8 @@ fn subtile_elem<T: Tile>(row: u32, vector: u32) -> u32 {
     }
 }
 
-/// Stores the accumulators as elements of `F` by the warps' [predicated stores](warp_store), each through its quarter of
-/// a subtile.
+/// Stores the accumulators as elements of `F` by the warps' [predicated stores](warp_store), each through its quarter
+/// of a subtile.
 ///
 /// # Safety
 /// As for [`store`].

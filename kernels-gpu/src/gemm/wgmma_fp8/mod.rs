@@ -17,8 +17,8 @@
 //!
 //! While a warpgroup promotes, 64 FMA of a thread, the other one multiplies.
 //!
-//! Stages, their barriers, the tile scheduler and the epilogue are those of [`wgmma`](crate::gemm::wgmma). What is set up
-//! before the two branches stands here again: it differs in the arrivals and the scales.
+//! Stages, their barriers, the tile scheduler and the epilogue are those of [`wgmma`](crate::gemm::wgmma). What is set
+//! up before the two branches stands here again: it differs in the arrivals and the scales.
 
 mod consumer;
 mod producer;
@@ -86,7 +86,7 @@ const fn arrivals<T: Fp8Tile>() -> u32 {
 /// tile's columns. `maps`: of A and of B in bytes, of C, and of the scales of A.
 ///
 /// # Safety
-/// - As for [`wgmma::gemm`](crate::gemm::wgmma::gemm), with K-major maps of bytes, one product, no split-K and no groups.
+/// - As for [`wgmma::gemm`](crate::gemm::wgmma::gemm), with K-major maps of bytes, one product, no split-K, no groups.
 /// - `scaled` is as it says: with [`Fp8Mode::Blocks`] there is a scale for each 128 columns of C and 128 of K; else
 ///   one for each row and each column, or one where a stride is 0. The map of A's scales is of rank 2, with a row for
 ///   each 128 of K, and boxes of the tile's rows; without `Blocks` any map will do.
