@@ -225,6 +225,7 @@ fn measured(
         batch: 1,
         dtype: DType::F32,
         layout: Layout::NN,
+        fp8: None,
         subject: Subject::Auto,
         baseline: Baseline::Library,
     };

@@ -220,7 +220,7 @@ fn list(command: &Command, json: bool) -> Result<()> {
             table.add_row([
                 row.name.clone(),
                 bench::product_name([row.m, row.n, row.k], row.batch),
-                row.dtype.name().to_owned(),
+                row.elements(),
                 row.layout.name().to_owned(),
             ]);
         }

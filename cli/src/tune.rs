@@ -81,6 +81,12 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             row.name, row.batch
         )));
     }
+    if let Some(row) = suite.rows.iter().find(|row| row.fp8.is_some()) {
+        return Err(Failure::input(format!(
+            "{} is of FP8, whose kernels no tuning file has",
+            row.name
+        )));
+    }
     let before = command.out.exists().then(|| read(&command.out)).transpose()?;
     let gpu = Gpu::open(command.device.ordinal())?;
     let mut table = match before {

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::{LazyLock, OnceLock};
 
 use sha2::{Digest as _, Sha256};
-use tilewright::ptx::{Level, levels};
+use tilewright::ptx::{self, Level, levels};
 
 /// Hexadecimal digits of a digest: 64 bits.
 pub const DIGITS: usize = 16;
@@ -31,13 +31,18 @@ pub fn combined(digests: &BTreeMap<String, String>) -> String {
     hex(&digests.values().map(|digest| format!("{digest}\n")).collect::<String>())
 }
 
-/// The digest of each kernel of an embedded level, by the kernel's symbol.
+/// The digest of each kernel of an embedded level, or of [`ptx::fp8`], by the kernel's symbol.
 pub fn of_level(level: &'static Level) -> &'static BTreeMap<String, String> {
     // Computed once: it reads all of the text.
     static OF_ALL: LazyLock<Vec<OnceLock<BTreeMap<String, String>>>> =
-        LazyLock::new(|| levels().iter().map(|_| OnceLock::new()).collect());
-    let at = levels().iter().position(|known| std::ptr::eq(known, level));
+        LazyLock::new(|| known().map(|_| OnceLock::new()).collect());
+    let at = known().position(|known| std::ptr::eq(known, level));
     OF_ALL[at.expect("every level is one of the table")].get_or_init(|| digests(&level.ptx))
+}
+
+/// The levels that have digests.
+fn known() -> impl Iterator<Item = &'static Level> {
+    levels().iter().chain([ptx::fp8()])
 }
 
 /// The digest of a kernel as a device takes it whose newest general level has this name: from that level or from the

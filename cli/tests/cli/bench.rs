@@ -36,13 +36,19 @@ fn suites_are_listed_with_the_numbers_of_their_rows() {
     assert!(line("half-shapes").contains(" 30  layers of transformers"), "{text}");
     assert!(line("cpu").contains(" 3  the CPU's product"), "{text}");
     let all = place.json("bench --list");
-    assert_eq!(all.as_array().map(Vec::len), Some(12));
+    assert_eq!(all.as_array().map(Vec::len), Some(13));
     assert_eq!(all[1]["rows"].as_array().map(Vec::len), Some(30));
     let one = place.succeeds("bench --list --suite layouts");
     assert_eq!(one.lines().count(), 1 + 8, "{one}");
     assert!(
         one.contains("2049 x 4095 x 1027 TT  2049 x 4095 x 1027  f32  TT\n"),
         "{one}"
+    );
+    let fp8 = place.succeeds("bench --list --suite fp8");
+    assert_eq!(fp8.lines().count(), 1 + 24, "{fp8}");
+    assert!(
+        fp8.contains("4096 tensor fast            4096 x 4096 x 4096   e4m3 tensor fast      NT\n"),
+        "{fp8}"
     );
 }
 

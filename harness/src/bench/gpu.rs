@@ -25,13 +25,13 @@ use crate::digest;
 
 /// A device with everything that a row needs.
 pub struct Bench<'b> {
-    gpu: &'b Gpu,
-    options: &'b Options,
-    timer: Timer<'b>,
-    cublas: Option<&'b Cublas<'b>>,
+    pub(super) gpu: &'b Gpu,
+    pub(super) options: &'b Options,
+    pub(super) timer: Timer<'b>,
+    pub(super) cublas: Option<&'b Cublas<'b>>,
     twins: Option<&'b Twins<'b>>,
-    observer: Option<Observer>,
-    start: Instant,
+    pub(super) observer: Option<Observer>,
+    pub(super) start: Instant,
 }
 
 /// What computes a product on the device.
@@ -100,11 +100,14 @@ pub fn load_peer<'gpu>(gpu: &'gpu Gpu, folder: Option<&Path>, about: &mut About)
 pub fn ceilings(gpu: &Gpu) -> Option<Ceilings> {
     let (architecture, model) = gpu.profile().architecture().zip(gpu.profile().gpu_model())?;
     let rate = InstructionPath::Simt.support(&architecture, GemmType::F32)?.rate;
-    let half = GemmType::F16;
-    let on_tensor_cores = InstructionPath::best(&architecture, half).and_then(|path| path.support(&architecture, half));
+    let on_tensor_cores = |of| {
+        let support = InstructionPath::best(&architecture, of)?.support(&architecture, of)?;
+        Some(model.flops_per_second(support.rate) / 1e12)
+    };
     Some(Ceilings {
         f32_tflops: model.flops_per_second(rate) / 1e12,
-        half_tflops: on_tensor_cores.map(|support| model.flops_per_second(support.rate) / 1e12),
+        half_tflops: on_tensor_cores(GemmType::F16),
+        fp8_tflops: on_tensor_cores(GemmType::E4m3),
         clock_mhz: f64::from(model.clock_khz) / 1e3,
         dram_gb_per_second: model.dram_bytes_per_second as f64 / 1e9,
     })
@@ -139,11 +142,12 @@ impl<'b> Bench<'b> {
 
     /// Checks and times every row.
     pub fn run(&mut self, rows: &[Row], on_progress: impl FnMut(Progress<'_>)) -> Vec<RowResult> {
-        method::run(rows, on_progress, |rows, on_row| match rows[0].dtype {
-            DType::F32 => self.rows_of_product::<f32>(rows, on_row),
-            DType::F64 => self.rows_of_product::<f64>(rows, on_row),
-            DType::F16 => self.rows_of_product::<f16>(rows, on_row),
-            DType::Bf16 => self.rows_of_product::<bf16>(rows, on_row),
+        method::run(rows, on_progress, |rows, on_row| match (rows[0].fp8, rows[0].dtype) {
+            (Some(kind), _) => self.fp8_rows(rows, kind, on_row),
+            (None, DType::F32) => self.rows_of_product::<f32>(rows, on_row),
+            (None, DType::F64) => self.rows_of_product::<f64>(rows, on_row),
+            (None, DType::F16) => self.rows_of_product::<f16>(rows, on_row),
+            (None, DType::Bf16) => self.rows_of_product::<bf16>(rows, on_row),
         })
     }
 

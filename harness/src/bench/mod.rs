@@ -3,6 +3,7 @@
 
 mod cpu;
 pub mod cublas;
+mod fp8;
 mod gpu;
 mod kernel;
 mod method;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 
 use tilewright_contract::Family;
 
+pub use fp8::Fp8Row;
 pub use operands::Set;
 pub use parse::{Selection, choice_name, product_name};
 pub use report::{Table, json, markdown, plots, rows_on_lines, summary, table};

@@ -142,7 +142,7 @@ fn ensure_room<T>(bytes: usize, device_bytes: Option<u64>) -> Result<()> {
 }
 
 /// How many sets of so many bytes are more than twice the second-level cache.
-fn set_count(bytes: usize, l2_bytes: usize) -> usize {
+pub(super) fn set_count(bytes: usize, l2_bytes: usize) -> usize {
     let wanted = (2 * l2_bytes).div_ceil(bytes.max(1)) + 1;
     // One that is larger than that by itself needs no second.
     let wanted = if bytes > 2 * l2_bytes { 1 } else { wanted };

@@ -2,8 +2,8 @@
 //! file alike.
 //!
 //! Lines that begin with `#` are comments. A header names the columns in any order, and may name `batch` (products of
-//! that shape), `kernel` (a family), `tile` (its width in elements) and `against` (`twin`, or a family) besides. An
-//! empty cell is one that is not there.
+//! that shape), `kernel` (a family), `tile` (its width in elements), `against` (`twin`, or a family) and `fp8` (scales and
+//! accumulation of e4m3 operands, an `Fp8Row`) besides. An empty cell is one that is not there.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,11 +12,12 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use tilewright::{Error, Result};
 use tilewright_contract::{DType, Family};
 
+use super::fp8::Fp8Row;
 use super::rows::{Baseline, Layout, Row, Subject};
 
 /// What a header may name.
-const COLUMNS: [&str; 10] = [
-    "m", "n", "k", "batch", "dtype", "layout", "name", "kernel", "tile", "against",
+const COLUMNS: [&str; 11] = [
+    "m", "n", "k", "batch", "dtype", "layout", "name", "kernel", "tile", "against", "fp8",
 ];
 
 /// The columns without a header.
@@ -42,6 +43,7 @@ pub(super) struct OpenRow {
     pub name: Option<String>,
     pub subject: Subject,
     pub baseline: Baseline,
+    pub fp8: Option<Fp8Row>,
 }
 
 impl Selection {
@@ -77,6 +79,7 @@ impl Selection {
                     batch: open.batch,
                     dtype,
                     layout,
+                    fp8: open.fp8,
                     subject: open.subject,
                     baseline: open.baseline,
                 };
@@ -99,6 +102,7 @@ impl OpenRow {
             name: None,
             subject: Subject::Auto,
             baseline: Baseline::Library,
+            fp8: None,
         }
     }
 
@@ -238,7 +242,7 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         (None, None) => Subject::Auto,
         (None, Some(width)) => return Err(format!("tile {width} of no kernel: name its family")),
     };
-    Ok(OpenRow {
+    let open = OpenRow {
         extents: [extent("m", None)?, extent("n", None)?, extent("k", None)?],
         batch: extent("batch", Some("1"))?,
         dtype: parsed("dtype", cell("dtype"))?,
@@ -250,6 +254,25 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
             Some("twin") => Baseline::Twin,
             Some(name) => Baseline::Kernel(of_family(family("against", name)?)),
         },
+        fp8: parsed("fp8", cell("fp8"))?,
+    };
+    match open.fp8 {
+        Some(_) => of_fp8(open),
+        None => Ok(open),
+    }
+}
+
+/// A row of FP8: bf16 is the type of its C, NT its layout.
+fn of_fp8(open: OpenRow) -> std::result::Result<OpenRow, String> {
+    let (dtype, layout) = (open.dtype.unwrap_or(DType::Bf16), open.layout.unwrap_or(Layout::NT));
+    let plain = (open.batch, open.subject, open.baseline) == (1, Subject::Auto, Baseline::Library);
+    if (dtype, layout) != (DType::Bf16, Layout::NT) || !plain {
+        return Err("a row of fp8 is one product, bf16 (its C) and nt, of no named kernel".to_owned());
+    }
+    Ok(OpenRow {
+        dtype: Some(dtype),
+        layout: Some(layout),
+        ..open
     })
 }
 
@@ -359,6 +382,26 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_fp8_are_nt_with_a_c_of_bf16() {
+        let rows = read("m,n,k,fp8\n64,128,256,blocks\n64,128,256,tensor fast\n1,2,3,\n");
+        let elements: Vec<_> = rows.iter().map(Row::elements).collect();
+        assert_eq!(elements, ["e4m3 blocks", "e4m3 tensor fast", "f32"]);
+        assert_eq!(brief(&rows)[0], "64 x 128 x 256 bf16 NT: 64 128 256 bf16 NT");
+        for wrong in [
+            "dtype,fp8\n1,1,16,f16,blocks",
+            "batch,fp8\n1,1,16,2,blocks",
+            "layout,fp8\n1,1,16,nn,blocks",
+        ] {
+            let problem = problem(&format!("m,n,k,{wrong}"));
+            assert!(problem.starts_with("line 2: a row of fp8 is one product"), "{problem}");
+        }
+        assert_eq!(
+            problem("m,n,k,fp8\n1,1,16,fast"),
+            "line 2: fp8 `fast`: unknown; known: tensor fast, tensor promoted, row fast, row promoted, blocks"
+        );
+    }
+
+    #[test]
     fn a_selection_fills_open_cells_and_drops_rows_of_other_types() {
         let selection = Selection {
             dtypes: vec![DType::F16, DType::Bf16],
@@ -399,7 +442,8 @@ mod tests {
             ),
             (
                 "m,n,k,type",
-                "line 1: unknown column `type`; known: m, n, k, batch, dtype, layout, name, kernel, tile, against",
+                "line 1: unknown column `type`; known: m, n, k, batch, dtype, layout, name, kernel, tile, against, \
+                 fp8",
             ),
             ("m,n,dtype", "line 1: no column `k`"),
             ("m,n,k,m", "line 1: column `m` twice"),

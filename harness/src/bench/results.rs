@@ -55,6 +55,8 @@ pub struct Ceilings {
     /// 10¹² operations in a second on the tensor cores in f16 or bf16, dense, at the same clock; none without tensor
     /// cores.
     pub half_tflops: Option<f64>,
+    /// The same in FP8; none without such tensor cores.
+    pub fp8_tflops: Option<f64>,
     /// The clock that these are computed with.
     pub clock_mhz: f64,
     /// 10⁹ bytes of device memory in a second.

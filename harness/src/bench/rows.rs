@@ -4,6 +4,8 @@ use serde::Serialize;
 use tilewright::Result;
 use tilewright_contract::{DType, Family, GemmShape, Precision, Transpose};
 
+use super::fp8::Fp8Row;
+
 /// One product and what is timed on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
@@ -17,9 +19,12 @@ pub struct Row {
     pub k: usize,
     /// Products of this shape, one after the other in memory; 1 where it is no batch.
     pub batch: usize,
-    /// The element type of A, B and C.
+    /// The element type of A, B and C; of C alone where A and B are of FP8.
     #[serde(serialize_with = "name_of")]
     pub dtype: DType,
+    /// What A and B are of FP8; none where they are of [`dtype`](Self::dtype).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fp8: Option<Fp8Row>,
     /// Which of A and B are stored transposed.
     pub layout: Layout,
     /// What of this crate is timed.
@@ -34,19 +39,27 @@ fn name_of<S: serde::Serializer>(dtype: &DType, serializer: S) -> std::result::R
     serializer.serialize_str(dtype.name())
 }
 
-/// The name of a type, or nothing.
-pub(super) fn name_of_any<S: serde::Serializer>(
-    dtype: &Option<DType>,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    dtype.map(DType::name).serialize(serializer)
-}
-
 impl Row {
     /// Whether two rows are of one product.
     pub fn is_same_product(&self, other: &Row) -> bool {
-        let product = |row: &Row| (row.m, row.n, row.k, row.batch, row.dtype, row.layout);
+        let product = |row: &Row| (row.m, row.n, row.k, row.batch, row.dtype, row.layout, row.fp8);
         product(self) == product(other)
+    }
+
+    /// What is multiplied, in reports: an element type, or of FP8 `e4m3 tensor fast` and its like.
+    pub fn elements(&self) -> String {
+        match self.fp8 {
+            None => self.dtype.name().to_owned(),
+            Some(fp8) => fp8.to_string(),
+        }
+    }
+
+    /// Bytes of A, B and C, without scales.
+    pub(super) fn bytes(&self) -> f64 {
+        let (m, n, k) = (self.m as f64, self.n as f64, self.k as f64);
+        let of_c = f64::from(self.dtype.size_bytes());
+        let of_operands = if self.fp8.is_some() { 1.0 } else { of_c };
+        (m * k + k * n) * of_operands + m * n * of_c
     }
 
     /// The precision in which a library is asked for the product: TF32 where the subject's kernels are of that.

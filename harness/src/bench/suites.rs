@@ -41,7 +41,7 @@ impl fmt::Display for Draw {
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     ("squares", include_str!("suites/squares.csv")),
     ("shapes", include_str!("suites/shapes.csv")),
     (Suite::LESSONS, include_str!("suites/lessons.csv")),
@@ -52,6 +52,7 @@ const FILES: [(&str, &str); 12] = [
     ("emulated", include_str!("suites/emulated.csv")),
     ("tf32", include_str!("suites/tf32.csv")),
     ("batches", include_str!("suites/batches.csv")),
+    ("fp8", include_str!("suites/fp8.csv")),
     ("twins", include_str!("suites/twins.csv")),
     (Suite::CPU, include_str!("suites/cpu.csv")),
 ];
@@ -180,7 +181,7 @@ impl Suite {
         }
         let mut kinds: Vec<String> = Vec::new();
         for row in all()? {
-            let kind = format!("{} {}", row.dtype, row.layout.name());
+            let kind = format!("{} {}", row.elements(), row.layout.name());
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
@@ -244,6 +245,7 @@ mod tests {
             ("emulated", 11),
             ("tf32", 13),
             ("batches", 12),
+            ("fp8", 24),
             ("twins", 18),
             ("cpu", 3),
         ];
@@ -270,7 +272,7 @@ mod tests {
         assert!(none.to_string().ends_with("the rows are of f32 NN"), "{none}");
         let unknown = Suite::named("cubes", &Selection::default()).expect_err("no such suite");
         assert!(unknown.to_string().ends_with(
-            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, tf32, batches, twins, cpu"
+            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, tf32, batches, fp8, twins, cpu"
         ));
     }
 

@@ -1,10 +1,9 @@
 //! The ratios of a suite together: of each element type and layout, of each type, and of all rows.
 
 use serde::Serialize;
-use tilewright_contract::DType;
 
 use super::results::Results;
-use super::rows::{Layout, Row, name_of_any};
+use super::rows::{Layout, Row};
 use super::stats::{geometric_mean, quantile};
 
 /// A row with a smaller ratio is named in a [`Summary`].
@@ -13,9 +12,9 @@ pub const SLOW: f64 = 0.8;
 /// The ratios of some rows of a suite together: the median ratio of each row that has one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// The element type of the rows; none for those of every type.
-    #[serde(serialize_with = "name_of_any")]
-    pub dtype: Option<DType>,
+    /// The [elements](Row::elements) of the rows; none for those of all.
+    #[serde(rename = "dtype")]
+    pub elements: Option<String>,
     /// The layout of the rows; none for those of every layout.
     pub layout: Option<Layout>,
     /// Number of rows with a ratio.
@@ -43,9 +42,10 @@ pub struct SlowRow {
 
 impl Summary {
     /// Of the rows that are wanted; `None` where no such row has a ratio.
-    fn of(results: &Results, dtype: Option<DType>, layout: Option<Layout>) -> Option<Self> {
+    fn of(results: &Results, elements: Option<String>, layout: Option<Layout>) -> Option<Self> {
         let is_wanted = |row: &Row| {
-            dtype.is_none_or(|dtype| dtype == row.dtype) && layout.is_none_or(|layout| layout == row.layout)
+            elements.as_ref().is_none_or(|elements| *elements == row.elements())
+                && layout.is_none_or(|layout| layout == row.layout)
         };
         let rows = results.rows.iter().filter(|result| is_wanted(&result.row));
         let mut named: Vec<(f64, &Row)> = rows.filter_map(|result| Some((result.ratio()?, &result.row))).collect();
@@ -54,7 +54,7 @@ impl Summary {
         let (least, least_row) = named.first()?;
         let slow = named.iter().take_while(|(ratio, _)| *ratio < SLOW);
         Some(Self {
-            dtype,
+            elements,
             layout,
             rows: named.len(),
             geometric_mean: geometric_mean(&ratios)?,
@@ -72,7 +72,7 @@ impl Summary {
 
     /// What its rows have in common: `f32 NN`, `f32`, or `all`.
     pub fn title(&self) -> String {
-        let words = [self.dtype.map(DType::name), self.layout.map(Layout::name)];
+        let words = [self.elements.as_deref(), self.layout.map(Layout::name)];
         match words {
             [None, None] => "all".to_owned(),
             words => words.into_iter().flatten().collect::<Vec<_>>().join(" "),
@@ -84,19 +84,19 @@ impl Results {
     /// The ratios together: for each element type those of each layout, then those of the type; at the end those of all
     /// rows. Empty where nothing was compared.
     pub fn summaries(&self) -> Vec<Summary> {
-        let mut dtypes: Vec<DType> = Vec::new();
-        for result in &self.rows {
-            if !dtypes.contains(&result.row.dtype) {
-                dtypes.push(result.row.dtype);
+        let mut kinds: Vec<String> = Vec::new();
+        for elements in self.rows.iter().map(|result| result.row.elements()) {
+            if !kinds.contains(&elements) {
+                kinds.push(elements);
             }
         }
         let layouts = || Layout::ALL.into_iter().map(Some).chain([None]);
-        let of_types = dtypes
+        let of_kinds = kinds
             .into_iter()
-            .flat_map(|dtype| layouts().map(move |layout| (Some(dtype), layout)));
-        of_types
+            .flat_map(|elements| layouts().map(move |layout| (Some(elements.clone()), layout)));
+        of_kinds
             .chain([(None, None)])
-            .filter_map(|(dtype, layout)| Summary::of(self, dtype, layout))
+            .filter_map(|(elements, layout)| Summary::of(self, elements, layout))
             .collect()
     }
 }

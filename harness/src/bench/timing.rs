@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use cust::event::{Event, EventFlags};
 use tilewright::launch::{DeviceMatrix, Gpu};
-use tilewright::{DriverCall, Element, Result};
+use tilewright::{DriverCall, Result};
 
-use super::operands::{Set, l2_bytes};
+use super::operands::l2_bytes;
 
 /// Launches that are shorter than this are timed several at once: events are half a microsecond apart, and the gap
 /// between two launches is part of what a user waits for.
@@ -70,8 +70,8 @@ impl Pace {
 const HEAD_START_BYTES: usize = 256 << 20;
 const LAUNCHES_OF_A_HEAD_START: usize = 8;
 
-/// Enqueues one product: of the candidate of this number, on these operands.
-pub type Launch<'c, 'gpu, T> = &'c mut dyn FnMut(usize, &mut Set<'gpu, T>) -> Result<()>;
+/// Enqueues one product: of the candidate of this number, on this set of operands.
+pub type Launch<'c, S> = &'c mut dyn FnMut(usize, &mut S) -> Result<()>;
 
 /// How often each candidate runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,12 +139,12 @@ impl<'gpu> Timer<'gpu> {
     ///
     /// # Errors
     /// The candidates', or the device's.
-    pub fn turns<T: Element>(
+    pub fn turns<S>(
         &mut self,
-        sets: &mut [Set<'gpu, T>],
+        sets: &mut [S],
         candidates: usize,
         schedule: Schedule,
-        launch: Launch<'_, 'gpu, T>,
+        launch: Launch<'_, S>,
     ) -> Result<Vec<Vec<f64>>> {
         let turns = self.events(schedule.rounds * candidates)?;
         let mut next = 0;
@@ -172,12 +172,12 @@ impl<'gpu> Timer<'gpu> {
     ///
     /// # Errors
     /// The candidates', or the device's.
-    pub fn lone<T: Element>(
+    pub fn lone<S>(
         &mut self,
-        sets: &mut [Set<'gpu, T>],
+        sets: &mut [S],
         candidates: usize,
         rounds: usize,
-        launch: Launch<'_, 'gpu, T>,
+        launch: Launch<'_, S>,
     ) -> Result<Vec<Vec<f64>>> {
         let turns = self.events(rounds * candidates)?;
         for (turn, (begin, end)) in turns.iter().enumerate() {

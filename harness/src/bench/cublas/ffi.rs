@@ -26,6 +26,21 @@ pub const GEMM_DEFAULT: c_int = -1;
 /// `CUBLASLT_MATMUL_DESC_TRANSA`, `CUBLASLT_MATMUL_DESC_TRANSB`.
 pub const DESC_TRANSA: c_int = 3;
 pub const DESC_TRANSB: c_int = 4;
+/// `CUBLASLT_MATMUL_DESC_A_SCALE_POINTER`, `..._B_SCALE_POINTER`: addresses on the device.
+pub const DESC_A_SCALE_POINTER: c_int = 17;
+pub const DESC_B_SCALE_POINTER: c_int = 18;
+/// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, an i8: 1 for accumulation by the tensor cores alone.
+pub const DESC_FAST_ACCUM: c_int = 25;
+/// `CUBLASLT_MATMUL_DESC_A_SCALE_MODE`, `..._B_SCALE_MODE`: `cublasLtMatmulMatrixScale_t`, since 12.8; `OUTER_VEC_32F`
+/// and those of blocks since 12.9.
+pub const DESC_A_SCALE_MODE: c_int = 31;
+pub const DESC_B_SCALE_MODE: c_int = 32;
+/// `CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F`, the default; `..._OUTER_VEC_32F`, `..._VEC128_32F`,
+/// `..._BLK128x128_32F`.
+pub const SCALE_SCALAR_32F: c_int = 0;
+pub const SCALE_OUTER_VEC_32F: c_int = 3;
+pub const SCALE_VEC128_32F: c_int = 4;
+pub const SCALE_BLK128X128_32F: c_int = 5;
 /// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
 pub const PREF_MAX_WORKSPACE_BYTES: c_int = 1;
 /// `CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT`, an int, and `CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET`, an i64 in elements.

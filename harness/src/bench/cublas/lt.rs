@@ -4,7 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use tilewright::Result;
+use tilewright::fp8::Fp8Scaling;
 
+use super::super::fp8::Fp8Row;
 use super::Call;
 use super::ffi::{self, Lt, Opaque};
 
@@ -53,13 +55,15 @@ impl<'c> Description<'c> {
             let status = (lt.desc_create)(&raw mut made.operation, call.compute_type(), call.scalar_type());
             ffi::check("cublasLtMatmulDescCreate", status)?;
             for (attribute, operation) in [ffi::DESC_TRANSA, ffi::DESC_TRANSB].into_iter().zip(&call.operations) {
-                let value: *const c_int = operation;
-                let status = (lt.desc_set)(made.operation, attribute, value.cast(), size_of::<c_int>());
-                ffi::check("cublasLtMatmulDescSetAttribute", status)?;
+                made.set(attribute, operation)?;
+            }
+            if let Some(kind) = call.fp8 {
+                made.set_fp8(kind)?;
             }
             let rows_apart = call.leading.into_iter().zip(call.strides);
-            for ((layout, (rows, columns)), (ld, stride)) in made.layouts.iter_mut().zip(extents).zip(rows_apart) {
-                let status = (lt.layout_create)(layout, call.data_type(), rows, columns, ld.into());
+            let of_operands = made.layouts.iter_mut().zip(call.data_types());
+            for (((layout, ty), (rows, columns)), (ld, stride)) in of_operands.zip(extents).zip(rows_apart) {
+                let status = (lt.layout_create)(layout, ty, rows, columns, ld.into());
                 ffi::check("cublasLtMatrixLayoutCreate", status)?;
                 let (count, stride): (*const c_int, *const i64) = (&raw const call.batch, &raw const stride);
                 for (attribute, value, bytes) in [
@@ -72,6 +76,47 @@ impl<'c> Description<'c> {
             }
         }
         Ok(made)
+    }
+
+    /// Sets an attribute of the operation.
+    ///
+    /// # Safety
+    /// The value is of the type that the header says.
+    unsafe fn set<V>(&self, attribute: c_int, value: &V) -> Result<()> {
+        let value: *const V = value;
+        // SAFETY: the operation is alive; the caller's promise.
+        let status = unsafe { (self.lt.desc_set)(self.operation, attribute, value.cast(), size_of::<V>()) };
+        ffi::check("cublasLtMatmulDescSetAttribute", status)
+    }
+
+    /// Accumulation of FP8, and which elements share a scale. Versions without scale modes have those of tensors.
+    fn set_fp8(&self, kind: Fp8Row) -> Result<()> {
+        let mode = |scaling| match scaling {
+            Fp8Scaling::Tensor => ffi::SCALE_SCALAR_32F,
+            Fp8Scaling::Rows => ffi::SCALE_OUTER_VEC_32F,
+            Fp8Scaling::Rows128 => ffi::SCALE_VEC128_32F,
+            Fp8Scaling::Blocks128 => ffi::SCALE_BLK128X128_32F,
+        };
+        let [a, b] = kind.scalings().map(mode);
+        // SAFETY: an i8, and numbers of an enum.
+        unsafe {
+            self.set(ffi::DESC_FAST_ACCUM, &i8::from(kind.is_fast()))?;
+            for (attribute, mode) in [(ffi::DESC_A_SCALE_MODE, b), (ffi::DESC_B_SCALE_MODE, a)] {
+                if mode != ffi::SCALE_SCALAR_32F {
+                    self.set(attribute, &mode)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The addresses of the scales of A and of B, for launches from now on.
+    pub fn set_scales(&self, [a, b]: [u64; 2]) -> Result<()> {
+        // SAFETY: pointers of 64 bits.
+        unsafe {
+            self.set(ffi::DESC_A_SCALE_POINTER, &b)?;
+            self.set(ffi::DESC_B_SCALE_POINTER, &a)
+        }
     }
 
     /// The algorithms that the heuristics name, at most [`REQUESTED`], best guess first.

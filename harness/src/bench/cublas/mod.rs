@@ -11,10 +11,12 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::ptr;
 
-use tilewright::launch::{DeviceMatrix, Gpu};
+use tilewright::fp8::Fp8;
+use tilewright::launch::{CUdeviceptr, DeviceMatrix, Fp8Operands, Gpu};
 use tilewright::{Element, Error, Result};
 use tilewright_contract::{DType, Precision};
 
+use super::fp8::Fp8Row;
 use super::rows::Row;
 
 /// Workspace of either library, in bytes: what cuBLAS takes by itself on Hopper.
@@ -115,7 +117,9 @@ impl Drop for Cublas<'_> {
 
 /// A product in cuBLAS's terms: column-major, B before A.
 struct Call {
+    /// Of A, B and C; of C alone with `fp8`.
     dtype: DType,
+    fp8: Option<Fp8Row>,
     precision: Precision,
     /// Of B, then of A.
     operations: [c_int; 2],
@@ -141,6 +145,7 @@ impl Call {
         let operation = |transposed| if transposed { ffi::OP_T } else { ffi::OP_N };
         Ok(Self {
             dtype: row.dtype,
+            fp8: row.fp8,
             precision: row.precision(),
             operations: [operation(layout.trans_b()), operation(layout.trans_a())],
             extents: [int(n)?, int(m)?, int(k)?],
@@ -164,6 +169,18 @@ impl Call {
             DType::F16 => 2,
             DType::Bf16 => 14,
         }
+    }
+
+    /// The same of B, A and C.
+    fn data_types(&self) -> [c_int; 3] {
+        let of_operands = match self.fp8 {
+            None => self.data_type(),
+            Some(_) => match Fp8Row::FORMAT {
+                Fp8::E4m3 => 28,
+                Fp8::E5m2 => 29,
+            },
+        };
+        [of_operands, of_operands, self.data_type()]
     }
 
     /// `cudaDataType_t` of the scalars: the type that sums are taken in.
@@ -235,6 +252,8 @@ impl Product<'_> {
     /// where that is so.
     pub fn algorithms(&self) -> (Vec<Algorithm>, Option<String>) {
         let mut algorithms = match (self.call.batch, self.call.dtype) {
+            // Scales are for cublasLt alone.
+            _ if self.call.fp8.is_some() => Vec::new(),
             // In the mode of the handle, which is f32.
             (1, DType::F32) if self.call.precision == Precision::Ieee => vec![Algorithm::Sgemm, Algorithm::GemmEx],
             (1, _) => vec![Algorithm::GemmEx],
@@ -276,7 +295,7 @@ impl Product<'_> {
         } = self.call;
         let elements = |rows: c_int, columns: c_int| batch as usize * rows as usize * columns as usize;
         let fits = a.len() >= elements(m, k) && b.len() >= elements(k, n) && c.len() >= elements(m, n);
-        if T::DTYPE != self.call.dtype || !fits {
+        if T::DTYPE != self.call.dtype || self.call.fp8.is_some() || !fits {
             return Err(Error::InvalidArgument(format!(
                 "{m} x {n} x {k} of {} does not fit {}, {}, {} elements of {}",
                 self.call.dtype,
@@ -366,16 +385,61 @@ impl Product<'_> {
                     );
                     ffi::check("cublasGemmStridedBatchedEx", status)
                 }
-                Algorithm::Lt(choice) => {
-                    let workspace = cublas.workspace.as_device_ptr().as_raw() as *mut c_void;
-                    let handles = (cublas.lt_handle, cublas.stream());
-                    match &self.lt {
-                        Ok(lt) => lt.launch(handles, choice, [alpha, beta], [b, a, c], (workspace, WORKSPACE_BYTES)),
-                        Err(error) => Err(Error::InvalidArgument(error.to_string())),
-                    }
-                }
+                Algorithm::Lt(choice) => self.launch_lt(choice, [b, a, c]),
             }
         }
+    }
+
+    /// Sets where the scales of A and of B are, for an FP8 product: the heuristics may ask for their alignment.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for one that cublasLt does not take, [`Error::Tool`] when it refuses.
+    pub fn set_scales(&self, scales: [CUdeviceptr; 2]) -> Result<()> {
+        self.described()?.set_scales(scales)
+    }
+
+    /// Enqueues an FP8 product on the device's stream.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a product that is none of FP8 or an algorithm that is none of cublasLt,
+    /// [`Error::Tool`] when the library refuses.
+    ///
+    /// # Safety
+    /// A, B, their scales and C are as long as the product asks for, and live until the device is done with them.
+    pub unsafe fn launch_fp8(&self, algorithm: &Algorithm, operands: &Fp8Operands) -> Result<()> {
+        let (Some(_), Algorithm::Lt(choice)) = (self.call.fp8, algorithm) else {
+            return Err(Error::InvalidArgument(format!(
+                "{} takes no FP8 operands here",
+                algorithm.name()
+            )));
+        };
+        self.set_scales(operands.scales)?;
+        let [a, b] = operands.data;
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_lt(choice, [b, a, operands.c].map(|matrix| matrix as *mut c_void)) }
+    }
+
+    /// Enqueues the product of B and A by an algorithm of cublasLt.
+    ///
+    /// # Safety
+    /// B, A and C are as described, and live until the device is done with them.
+    unsafe fn launch_lt(&self, choice: &lt::Choice, matrices: [*mut c_void; 3]) -> Result<()> {
+        let cublas = self.cublas;
+        let workspace = cublas.workspace.as_device_ptr().as_raw() as *mut c_void;
+        let handles = (cublas.lt_handle, cublas.stream());
+        let workspace = (workspace, WORKSPACE_BYTES);
+        // SAFETY: the handles are alive and their context is current; the workspace is as long as that; the rest is the
+        // caller's promise.
+        unsafe {
+            self.described()?
+                .launch(handles, choice, self.call.scalars(), matrices, workspace)
+        }
+    }
+
+    /// The product as cublasLt takes it.
+    fn described(&self) -> Result<&lt::Description<'_>> {
+        let described = self.lt.as_ref();
+        described.map_err(|error| Error::InvalidArgument(error.to_string()))
     }
 }
 
@@ -402,6 +466,21 @@ mod tests {
         }
         row.k = 1 << 31;
         assert!(matches!(Call::new(&row), Err(Error::InvalidArgument(_))));
+    }
+
+    #[test]
+    fn an_fp8_product_is_of_bytes_along_k_with_a_c_of_bf16() {
+        let suite = Suite::named("fp8", &Selection::default()).expect("a suite");
+        let call = Call::new(suite.rows.last().expect("rows")).expect("small");
+        assert_eq!((call.extents, call.leading), ([7168, 4096, 2048], [2048, 2048, 7168]));
+        // CUDA_R_8F_E4M3 and CUDA_R_16BF.
+        assert_eq!(
+            (call.operations, call.data_types()),
+            ([ffi::OP_T, ffi::OP_N], [28, 28, 14])
+        );
+        assert_eq!((call.scalar_type(), call.compute_type()), (0, 68));
+        let plain = Suite::named("half", &Selection::default()).expect("a suite");
+        assert_eq!(Call::new(&plain.rows[0]).expect("small").data_types(), [2; 3]);
     }
 
     #[test]

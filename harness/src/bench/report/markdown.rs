@@ -74,7 +74,7 @@ fn with_products(mut table: Table, results: &Results) -> Table {
     table.columns.splice(1..1, [("m x n x k", false), ("layout", false)]);
     for (RowResult { row, .. }, cells) in results.rows.iter().zip(&mut table.rows) {
         let product = [
-            format!("{} {}", product_name([row.m, row.n, row.k], row.batch), row.dtype),
+            format!("{} {}", product_name([row.m, row.n, row.k], row.batch), row.elements()),
             row.layout.name().to_owned(),
         ];
         cells.splice(1..1, product);

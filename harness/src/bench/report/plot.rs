@@ -41,12 +41,14 @@ pub fn plots(results: &Results) -> Result<Vec<(&'static str, String)>, Box<dyn E
 type Measured<'r> = [(&'r RowResult, &'r Measurement)];
 
 /// What the SMs can do at most in the type of the rows, in TFLOP/s, and what that is called: the tensor
-/// cores where all rows are of f16 or bf16.
+/// cores where all rows are of f16 or bf16, or some of FP8.
 fn ceiling(results: &Results, measured: &Measured<'_>) -> Option<(f64, &'static str)> {
     let ceilings = results.about.ceilings?;
+    let is_fp8 = |(row, _): &(&RowResult, &Measurement)| row.row.fp8.is_some();
     let is_half = |(row, _): &(&RowResult, &Measurement)| matches!(row.row.dtype, DType::F16 | DType::Bf16);
-    match ceilings.half_tflops {
-        Some(half) if measured.iter().all(is_half) => Some((half, "tensor cores, f16 and bf16, dense")),
+    match (ceilings.half_tflops, ceilings.fp8_tflops) {
+        (_, Some(fp8)) if measured.iter().any(is_fp8) => Some((fp8, "tensor cores, FP8, dense")),
+        (Some(half), _) if measured.iter().all(is_half) => Some((half, "tensor cores, f16 and bf16, dense")),
         _ => Some((ceilings.f32_tflops, "FFMA, f32")),
     }
 }
@@ -166,8 +168,7 @@ fn roofline(results: &Results, measured: &Measured<'_>) -> Picture {
     };
     let intensity = |row: &RowResult| {
         let (m, n, k) = (row.row.m as f64, row.row.n as f64, row.row.k as f64);
-        let bytes = (m * k + k * n + m * n) * f64::from(row.row.dtype.size_bytes());
-        2.0 * m * n * k / bytes
+        2.0 * m * n * k / row.row.bytes()
     };
     let tera_bytes = ceilings.dram_gb_per_second / 1e3;
     let roof = |intensity: f64| (intensity * tera_bytes).min(most_tflops);
@@ -270,6 +271,7 @@ mod tests {
                 ceilings: Some(Ceilings {
                     f32_tflops: 66.9,
                     half_tflops: Some(989.0),
+                    fp8_tflops: Some(1979.0),
                     clock_mhz: 1980.0,
                     dram_gb_per_second: 4800.0,
                 }),
@@ -299,7 +301,11 @@ mod tests {
 
     #[test]
     fn the_ceiling_is_that_of_the_type() {
-        for (suite, ceiling, others) in [("half", "989.0", "66.9"), ("shapes", "66.9", "989.0")] {
+        for (suite, ceiling, others) in [
+            ("half", "989.0", "66.9"),
+            ("shapes", "66.9", "989.0"),
+            ("fp8", "1979.0", "989.0"),
+        ] {
             let pictures = plots(&results(suite)).expect("drawn");
             let (_, roofline) = pictures
                 .iter()

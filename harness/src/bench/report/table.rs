@@ -53,7 +53,7 @@ pub fn table(results: &Results) -> Table {
                 cells.extend(cells_of(measured));
                 // Rows of one product share what was passed over: it is said once.
                 let product = product_name([row.m, row.n, row.k], row.batch);
-                let product = format!("{product} {} {}", row.dtype, row.layout.name());
+                let product = format!("{product} {} {}", row.elements(), row.layout.name());
                 for passed_over in &measured.passed_over {
                     let line = format!("{product}: {} passed over: {}", passed_over.name, passed_over.problem);
                     if !problems.contains(&line) {
@@ -87,15 +87,18 @@ pub fn table(results: &Results) -> Table {
 pub fn summary(results: &Results) -> Option<Table> {
     let summaries = results.summaries();
     let all = summaries.last()?;
-    let layouts = |dtype| {
+    let layouts = |elements: &Option<String>| {
+        let elements = elements.clone();
         summaries
             .iter()
-            .filter(move |of| of.dtype == dtype && of.layout.is_some())
+            .filter(move |of| of.elements == elements && of.layout.is_some())
     };
-    let mut types = summaries.iter().filter(|of| of.dtype.is_some() && of.layout.is_none());
+    let mut types = summaries
+        .iter()
+        .filter(|of| of.elements.is_some() && of.layout.is_none());
     let several_types = types.nth(1).is_some();
-    let shown = summaries.iter().filter(|of| match (of.dtype, of.layout) {
-        (Some(_), Some(_)) => layouts(of.dtype).count() > 1,
+    let shown = summaries.iter().filter(|of| match (&of.elements, of.layout) {
+        (Some(_), Some(_)) => layouts(&of.elements).count() > 1,
         (Some(_), None) => true,
         (None, _) => several_types,
     });

@@ -1,3 +1,5 @@
+use tilewright_contract::DType;
+
 use super::*;
 use crate::bench::results::{About, Measurement, Outcome, RowResult, Side, Speed};
 use crate::bench::stats::Quartiles;
