@@ -321,9 +321,24 @@ unsafe fn launched(
                  {k_tiles} tiles of them along K, {stages} stages"
             );
         }
+        if name.starts_with("wgmma_fp8") {
+            let (c, scaled) = (first.add(2).read(), arguments.add(1).read());
+            let [scale_a, scale_b] = scaled.cast::<[u64; 2]>().read();
+            let [row, column, block_ld] = scaled.add(2).cast::<[u32; 3]>().read();
+            return format!(
+                "launch {name} {x} x {block}, {bytes} B, on {stream:#x}: C {c:#x}, scales {scale_a:#x} {scale_b:#x}, row \
+                 strides [{row}, {column}], {block_ld} blocks a line"
+            );
+        }
         if name == "copy_rows_b16" {
-            let to = arguments.add(1).read();
-            return format!("pad {:#x} to {:#x}, on {stream:#x}", first.read(), to.read());
+            // The second operand's addresses follow the first one's and its geometry; they are null without one.
+            let pads = [0, 3].map(|at| [at, at + 1].map(|at| arguments.add(at).read().read()));
+            let pads: Vec<String> = pads
+                .iter()
+                .filter(|[from, _]| *from != 0)
+                .map(|[from, to]| format!("{from:#x} to {to:#x}"))
+                .collect();
+            return format!("pad {}, on {stream:#x}", pads.join(" and "));
         }
         let pointers: Vec<String> = (0..6).map(|at| format!("{:#x}", first.add(at).read())).collect();
         // After seven pointers, the three strides of a batch and two factors in f64, which have two words each.
@@ -354,20 +369,31 @@ pub unsafe extern "C" fn cuLaunchKernel(
     called("cuLaunchKernel", line)
 }
 
-/// A tensor map of rank 2: its words are 0.
+/// A tensor map of rank 2 or 3: its words are 0.
 #[unsafe(no_mangle)]
 #[rustfmt::skip]
 pub unsafe extern "C" fn cuTensorMapEncodeTiled(
     map: *mut [u64; 16], data_type: c_int, rank: c_uint, address: usize, extents: *const u64, strides: *const u64,
     of_box: *const u32, _: *const u32, _: c_int, swizzle: c_int, _: c_int, _: c_int,
 ) -> CUresult {
-    assert_eq!(rank, 2);
-    // SAFETY: as above; two extents, one stride, and a box of two.
+    // SAFETY: as above; an extent and a side of the box of each dimension, strides of all but the first.
     let line = unsafe {
         map.write([0; 16]);
-        let (extents, stride) = (extents.cast::<[u64; 2]>().read(), strides.read());
-        let of_box = of_box.cast::<[u32; 2]>().read();
-        format!("map {address:#x}: type {data_type}, {extents:?} by {stride} B, box {of_box:?}, swizzle {swizzle}")
+        match rank {
+            2 => {
+                let (extents, stride) = (extents.cast::<[u64; 2]>().read(), strides.read());
+                let of_box = of_box.cast::<[u32; 2]>().read();
+                format!("map {address:#x}: type {data_type}, {extents:?} by {stride} B, box {of_box:?}, swizzle {swizzle}")
+            }
+            3 => {
+                let (extents, strides) = (extents.cast::<[u64; 3]>().read(), strides.cast::<[u64; 2]>().read());
+                let of_box = of_box.cast::<[u32; 3]>().read();
+                format!(
+                    "map {address:#x}: type {data_type}, {extents:?} by {strides:?} B, box {of_box:?}, swizzle {swizzle}"
+                )
+            }
+            rank => panic!("a map of rank {rank}"),
+        }
     };
     called("cuTensorMapEncodeTiled", line)
 }

@@ -7,6 +7,7 @@ mod block_scaled;
 #[path = "../../../compat/cuda_driver_lazy/tests/common/mod.rs"]
 mod common;
 mod fake;
+mod fp8;
 mod product;
 
 use std::path::Path;
@@ -31,6 +32,7 @@ fn calls_are_in_order_and_in_the_context() {
         "apart_a_driver_that_fails_leaves_the_context",
         "apart_kernels_of_the_table",
         "block_scaled::apart_block_scaled",
+        "fp8::apart_fp8",
     ] {
         run_apart(test, &driver);
     }
@@ -406,12 +408,14 @@ fn apart_kernels_of_the_table() {
     let operands = Operands::new(A + 2, B, C).workspace(WORKSPACE, prepared.workspace_bytes());
     enqueue(&prepared, 0x51, &operands).expect("sound");
     let called = calls();
-    let [_, pad_a, pad_b, launch, _] = &called[..] else {
+    let [_, pad, launch, _] = &called[..] else {
         panic!("{called:?}")
     };
-    assert_eq!(pad_a, "pad 0x100000002 to 0x100410000, on 0x51");
-    // 64 rows of 64 elements.
-    assert_eq!(pad_b, "pad 0x100100000 to 0x100412000, on 0x51");
+    // 64 rows of 64 elements each, by one launch.
+    assert_eq!(
+        pad,
+        "pad 0x100000002 to 0x100410000 and 0x100100000 to 0x100412000, on 0x51"
+    );
     assert!(
         launch.contains("0x100410000 0x100412000 0x100200000 0x0 0x0 0x0;"),
         "{launch}"

@@ -1,0 +1,132 @@
+//! FP8 products, by a fake device of 9.0.
+
+use half::{bf16, f16};
+use tilewright::fp8::{self, Fp8, Fp8Kernel, Fp8Problem, Fp8Scaling, Major};
+use tilewright::launch::{Checks, Fp8Operands, Kernels, PreparedFp8};
+use tilewright::{Activation, DType, Factors, ptx};
+
+use crate::common::is_apart;
+use crate::fake::{A, B, BIAS, C, WORKSPACE, calls, stream};
+
+/// The product of 130 x 200 x 320 by the kernel of this symbol, and what preparing it calls.
+fn prepared(kernels: &Kernels, symbol: &str, scalings: [Fp8Scaling; 2]) -> (PreparedFp8, Vec<String>) {
+    let problem = Fp8Problem {
+        formats: [Fp8::E4m3; 2],
+        scalings,
+        majors: [Major::K; 2],
+        extents: [130, 200, 320],
+        output: DType::Bf16,
+    };
+    let policy = fp8::Policy {
+        kernel: Fp8Kernel::named(symbol),
+        ..fp8::Policy::default()
+    };
+    let plan = fp8::plan(&problem, kernels.profile(), &policy).expect("it fits");
+    let wrong = kernels.prepare_fp8::<f16, f16>(&plan, false, Activation::None);
+    assert_eq!(
+        wrong.expect_err("of bf16").to_string(),
+        format!("{symbol} has C and bias of bf16, not f16")
+    );
+    calls();
+    let prepared = kernels.prepare_fp8::<bf16, bf16>(&plan, false, Activation::None);
+    let prepared = prepared
+        .expect("the fake driver has everything")
+        .with_checks(Checks::Arithmetic);
+    (prepared, calls())
+}
+
+fn enqueue(prepared: &PreparedFp8, operands: &Fp8Operands) -> Result<(), String> {
+    // SAFETY: the fake driver accesses no memory.
+    unsafe { prepared.enqueue(stream(0x51), operands) }.map_err(|error| error.to_string())
+}
+
+#[test]
+#[ignore = "run in a process of its own by calls_are_in_order_and_in_the_context"]
+fn apart_fp8() {
+    if !is_apart() {
+        return;
+    }
+    if ptx::ensure_embedded().is_err() {
+        println!("FP8 kernels: not looked at, there is no PTX");
+        return;
+    }
+    let kernels = Kernels::open(0).expect("the fake driver has a device");
+    let symbol = "wgmma_fp8_blocks_e4m3_e4m3_128x128_bf16";
+    let (blocks, called) = prepared(&kernels, symbol, [Fp8Scaling::Rows128, Fp8Scaling::Blocks128]);
+    let bytes = blocks.plan().smem().dynamic_bytes().get();
+    assert!(called.contains(&format!("set 8 of {symbol} to {bytes}")), "{called:?}");
+    let sound = Fp8Operands {
+        data: [A, B],
+        scales: [BIAS, WORKSPACE],
+        c: C,
+        bias: 0,
+        factors: Factors { alpha: 2.0, beta: 0.0 },
+    };
+    assert_eq!(enqueue(&blocks, &sound), Ok(()));
+    let launch = |symbol: &str, prepared: &PreparedFp8, scaled: &str| {
+        let plan = prepared.plan();
+        let (bytes, threads) = (plan.smem().dynamic_bytes().get(), plan.kernel().tile.threads());
+        format!(
+            "early launch {symbol} {} x {threads}, {bytes} B, on 0x51: C {C:#x}, scales {BIAS:#x} {WORKSPACE:#x}, {scaled}",
+            plan.ctas()
+        )
+    };
+    // Rows of 320 bytes, and one plane of them each; C of 400 bytes a row, a swizzle atom of 64 columns wide; scales of A
+    // in 3 lines of 130, 132 from one to the next. Those of B are 4 from one 128 columns to the next.
+    let maps = [
+        format!("map {A:#x}: type 0, [320, 130, 1] by [320, 320] B, box [128, 128, 1], swizzle 3"),
+        format!("map {B:#x}: type 0, [320, 200, 1] by [320, 320] B, box [128, 128, 1], swizzle 3"),
+        format!("map {C:#x}: type 9, [200, 130, 1] by [400, 400] B, box [64, 64, 1], swizzle 3"),
+        format!("map {BIAS:#x}: type 7, [130, 3] by 528 B, box [128, 1], swizzle 0"),
+        launch(symbol, &blocks, "row strides [1, 1], 4 blocks a line"),
+    ];
+    assert_eq!(calls()[1..6], maps);
+
+    // With a scale for all of A the kernel reads it at every row; it has no map of scales.
+    let symbol = "wgmma_fp8_promoted_e4m3_e4m3_64x128_bf16";
+    let (promoted, _) = prepared(&kernels, symbol, [Fp8Scaling::Tensor, Fp8Scaling::Rows]);
+    assert_eq!(enqueue(&promoted, &sound), Ok(()));
+    let called = calls();
+    assert_eq!(called[1], maps[0].replace("box [128, 128, 1]", "box [128, 64, 1]"));
+    assert_eq!(called[2..4], maps[1..3]);
+    assert_eq!(
+        called[4],
+        launch(symbol, &promoted, "row strides [0, 1], 200 blocks a line")
+    );
+    // Rows of C begin at no multiple of 16 bytes: no map of C.
+    let unaligned = Fp8Operands { c: C + 2, ..sound };
+    assert_eq!(enqueue(&promoted, &unaligned), Ok(()));
+    assert!(calls()[3].starts_with("early launch"));
+
+    for (operands, message) in [
+        (
+            Fp8Operands {
+                scales: [BIAS, 0],
+                ..sound
+            },
+            "the array of B's scales is null, and takes 32 B",
+        ),
+        (
+            Fp8Operands {
+                data: [A + 8, B],
+                ..sound
+            },
+            "A starts at 0x100000008, which is 8 modulo 16; the kernel takes multiples of 16 B",
+        ),
+        (
+            Fp8Operands {
+                scales: [BIAS + 4, WORKSPACE],
+                ..sound
+            },
+            "the array of A's scales starts at 0x100300004, which is 4 modulo 16; the kernel takes multiples of 16 B",
+        ),
+        (
+            Fp8Operands { c: BIAS - 16, ..sound },
+            "C is written at 0x1002ffff0..0x10030cb10, which overlaps the array of A's scales",
+        ),
+    ] {
+        let error = enqueue(&blocks, &operands).expect_err(message);
+        assert!(error.starts_with(message), "{error}");
+    }
+    assert_eq!(calls(), [""; 0]);
+}
