@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use tilewright_contract::{BlockScaledParams, CopyRows, GemmArgs, GemmParams};
+use tilewright_contract::{BlockScaledParams, CopyRows, Fp8Params, GemmArgs, GemmParams};
 
 use crate::ptx::tensor_map::TensorMap;
 
@@ -17,6 +17,8 @@ pub enum Value {
     Map(Box<TensorMap>),
     /// The parameters of a product, whose layout is the same for every element.
     Params(Box<GemmParams<u8>>),
+    /// The other parameters of an FP8 product.
+    Fp8(Box<Fp8Params>),
 }
 
 // SAFETY: an address is given to kernels, which are unsafe to call.
@@ -53,6 +55,20 @@ impl Value {
             fields.copy_from_nonoverlapping(rest.as_ptr(), rest.len());
         }
         Self::Params(Box::new(params))
+    }
+
+    /// The other parameters of an FP8 product: its words with these addresses of scales in place of null; `None` of any
+    /// other argument.
+    pub(crate) fn fp8(scales: [&Value; 2], argument: &Value) -> Option<Self> {
+        const WORDS: usize = size_of::<Fp8Params>() / 4;
+        let [0, 0, 0, 0, row_stride, column_stride, block_ld, 0] = words::<WORDS>(argument)? else {
+            return None;
+        };
+        Some(Self::Fp8(Box::new(Fp8Params {
+            scales: scales.map(|scales| scales.get()),
+            row_strides: [row_stride, column_stride],
+            block_ld,
+        })))
     }
 
     /// The argument as the kernel's parameter has it.
@@ -119,6 +135,15 @@ impl<'value> Parameter<'value> for &'value BlockScaledParams {
         let fits = size_of_val(&words[..]) == size_of::<BlockScaledParams>() && params.is_aligned();
         // SAFETY: as many bytes, aligned; any bits are addresses and numbers, and who calls a kernel answers for them.
         fits.then(|| unsafe { &*params })
+    }
+}
+
+impl<'value> Parameter<'value> for &'value Fp8Params {
+    fn from_value(value: &'value Value) -> Option<Self> {
+        match value {
+            Value::Fp8(params) => Some(params),
+            _ => None,
+        }
     }
 }
 

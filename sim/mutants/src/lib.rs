@@ -51,6 +51,8 @@ pub mod block_scaled;
 #[cfg(not(target_arch = "nvptx64"))]
 mod call;
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod fp8;
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod products;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod subject;

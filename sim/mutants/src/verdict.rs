@@ -80,6 +80,11 @@ pub(crate) fn run(case: &Case, call: impl Fn(&[Value]) + Sync, configure: impl F
     let mut arguments: Vec<Value> = arguments.collect();
     if case.fields > 0 {
         let params = Value::params(&arguments[..case.fields]);
+        // Scales are where other kernels have workspace and counters.
+        let scales = [&arguments[4], &arguments[5]];
+        if let Some(scaled) = arguments.get(case.fields).and_then(|other| Value::fp8(scales, other)) {
+            arguments[case.fields] = scaled;
+        }
         arguments.splice(..case.fields, [params]);
     }
     let launch = Launch::new(case.grid, case.block)

@@ -73,6 +73,23 @@ macro_rules! block_scaled {
     };
 }
 
+/// An FP8 kernel: its extents.
+macro_rules! fp8 {
+    ($name:literal, $extents:expr) => {
+        Kernel {
+            parameters: 6,
+            module: Module::Simulated,
+            task: Task::Fp8($extents),
+            ..gemm!(
+                $name,
+                "block/split_k.rs" "block/warp_store.rs" "gemm/wgmma" "gemm/wgmma_fp8",
+                "wgmma_fp8_kernels.rs",
+                product([0; 3])
+            )
+        }
+    };
+}
+
 /// A lesson: its file, and its product.
 macro_rules! lesson {
     ($name:literal, $file:literal, $product:expr) => {
@@ -360,6 +377,9 @@ pub static KERNELS: &[Kernel] = &[
     // Two tiles of scales along the rows, residue tiles, more k-tiles than stages.
     block_scaled!("mma_block_scaled_nvfp4_64x128x128_bf16", [136, 40, 288], 2),
     block_scaled!("mma_block_scaled_mxfp8_128x128x128_bf16", [20, 40, 288], 2),
+    // Two tiles along M and N, residue tiles, more k-tiles than stages.
+    fp8!("wgmma_fp8_blocks_e4m3_e4m3_128x128_bf16", [136, 136, 1040]),
+    fp8!("wgmma_fp8_promoted_e4m3_e4m3_64x128_bf16", [72, 40, 1168]),
     lesson!("lesson_01_naive", "l01_naive.rs", LESSON),
     lesson!("lesson_02_static_tiles", "l02_static_tiles.rs", LESSON),
     lesson!("lesson_03_dynamic_tiles", "l03_dynamic_tiles.rs", LESSON),

@@ -8,6 +8,7 @@ mod batches;
 mod block_scaled;
 mod clusters;
 mod f64;
+mod fp8;
 mod kernels;
 mod launches;
 mod lessons;
@@ -53,7 +54,7 @@ pub enum Module {
     General,
     /// With `wgmma`, for devices of 9.0 alone.
     Wgmma,
-    /// None: its kernels are for devices of 12.x, and run in the simulator alone.
+    /// None: its kernels are block-scaled or of FP8, whose PTX is a module of its own, and run in the simulator alone.
     Simulated,
 }
 
@@ -72,6 +73,8 @@ pub enum Task {
     TransposeRows([u32; 3]),
     /// A block-scaled product: m, n and k, and the stages.
     BlockScaled([usize; 3], u32),
+    /// An FP8 product: m, n and k.
+    Fp8([usize; 3]),
 }
 
 /// The problem and plan of a matrix multiplication.
@@ -245,6 +248,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         block_scaled::ROWS,
         clusters::ROWS,
         f64::ROWS,
+        fp8::ROWS,
         launches::ROWS,
         lessons::ROWS,
         lines::ROWS,
