@@ -89,7 +89,7 @@ pub fn product_of_ones(operands: Shared<u16>) -> MmaAsync {
         a: OperandA::Shared(descriptor(0)),
         b: descriptor(A_ROWS * K),
         columns: B_COLUMNS as u32,
-        element: WgmmaElement::Bf16,
+        elements: [WgmmaElement::Bf16; 2],
         a_is_mn_major: false,
         b_is_mn_major: false,
         accumulate: true,
