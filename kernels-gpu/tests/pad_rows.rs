@@ -131,13 +131,13 @@ fn two_operands_are_copied_at_once() {
         assert!(report.is_clean(), "{first:?}, {second:?}:\n{report}");
         for (copy, (from, _, to)) in [(first, &a), (second, &b)] {
             let to = to.to_vec();
-            for at in 0..to.len() {
+            for (at, &copied) in to.iter().enumerate() {
                 let (matrix, in_matrix) = (at / copy.to_elems(), at % copy.to_elems());
                 let (row, column) = (in_matrix / copy.to_ld as usize, in_matrix % copy.to_ld as usize);
                 let index = matrix * copy.from_stride as usize + row * copy.from_ld as usize + column;
                 let expected = if column < copy.columns as usize { from[index] } else { 0 };
                 assert_eq!(
-                    to[at], expected,
+                    copied, expected,
                     "{copy:?}: matrix {matrix}, row {row}, column {column}"
                 );
             }

@@ -2,8 +2,8 @@
 //! file alike.
 //!
 //! Lines that begin with `#` are comments. A header names the columns in any order, and may name `batch` (products of
-//! that shape), `kernel` (a family), `tile` (its width in elements), `against` (`twin`, or a family) and `fp8` (scales and
-//! accumulation of e4m3 operands, an `Fp8Row`) besides. An empty cell is one that is not there.
+//! that shape), `kernel` (a family), `tile` (its width in elements), `against` (`twin`, or a family) and `fp8` (scales
+//! and accumulation of e4m3 operands, an `Fp8Row`) besides. An empty cell is one that is not there.
 
 use std::fmt::Display;
 use std::str::FromStr;

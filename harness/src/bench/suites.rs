@@ -272,7 +272,8 @@ mod tests {
         assert!(none.to_string().ends_with("the rows are of f32 NN"), "{none}");
         let unknown = Suite::named("cubes", &Selection::default()).expect_err("no such suite");
         assert!(unknown.to_string().ends_with(
-            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, tf32, batches, fp8, twins, cpu"
+            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, tf32, batches, fp8, twins, \
+             cpu"
         ));
     }
 

@@ -326,8 +326,8 @@ unsafe fn launched(
             let [scale_a, scale_b] = scaled.cast::<[u64; 2]>().read();
             let [row, column, block_ld] = scaled.add(2).cast::<[u32; 3]>().read();
             return format!(
-                "launch {name} {x} x {block}, {bytes} B, on {stream:#x}: C {c:#x}, scales {scale_a:#x} {scale_b:#x}, row \
-                 strides [{row}, {column}], {block_ld} blocks a line"
+                "launch {name} {x} x {block}, {bytes} B, on {stream:#x}: C {c:#x}, scales {scale_a:#x} {scale_b:#x}, \
+                 row strides [{row}, {column}], {block_ld} blocks a line"
             );
         }
         if name == "copy_rows_b16" {
@@ -383,13 +383,17 @@ pub unsafe extern "C" fn cuTensorMapEncodeTiled(
             2 => {
                 let (extents, stride) = (extents.cast::<[u64; 2]>().read(), strides.read());
                 let of_box = of_box.cast::<[u32; 2]>().read();
-                format!("map {address:#x}: type {data_type}, {extents:?} by {stride} B, box {of_box:?}, swizzle {swizzle}")
+                format!(
+                    "map {address:#x}: type {data_type}, {extents:?} by {stride} B, box {of_box:?}, swizzle \
+                     {swizzle}"
+                )
             }
             3 => {
                 let (extents, strides) = (extents.cast::<[u64; 3]>().read(), strides.cast::<[u64; 2]>().read());
                 let of_box = of_box.cast::<[u32; 3]>().read();
                 format!(
-                    "map {address:#x}: type {data_type}, {extents:?} by {strides:?} B, box {of_box:?}, swizzle {swizzle}"
+                    "map {address:#x}: type {data_type}, {extents:?} by {strides:?} B, box {of_box:?}, swizzle \
+                     {swizzle}"
                 )
             }
             rank => panic!("a map of rank {rank}"),

@@ -67,12 +67,13 @@ fn apart_fp8() {
         let plan = prepared.plan();
         let (bytes, threads) = (plan.smem().dynamic_bytes().get(), plan.kernel().tile.threads());
         format!(
-            "early launch {symbol} {} x {threads}, {bytes} B, on 0x51: C {C:#x}, scales {BIAS:#x} {WORKSPACE:#x}, {scaled}",
+            "early launch {symbol} {} x {threads}, {bytes} B, on 0x51: C {C:#x}, scales {BIAS:#x} {WORKSPACE:#x}, \
+             {scaled}",
             plan.ctas()
         )
     };
-    // Rows of 320 bytes, and one plane of them each; C of 400 bytes a row, a swizzle atom of 64 columns wide; scales of A
-    // in 3 lines of 130, 132 from one to the next. Those of B are 4 from one 128 columns to the next.
+    // Rows of 320 bytes, and one plane of them each; C of 400 bytes a row, a swizzle atom of 64 columns wide; scales of
+    // A in 3 lines of 130, 132 from one to the next. Those of B are 4 from one 128 columns to the next.
     let maps = [
         format!("map {A:#x}: type 0, [320, 130, 1] by [320, 320] B, box [128, 128, 1], swizzle 3"),
         format!("map {B:#x}: type 0, [320, 200, 1] by [320, 320] B, box [128, 128, 1], swizzle 3"),

@@ -51,7 +51,7 @@ pub fn case(symbol: &str, [m, n, k]: [usize; 3]) -> Result<Case, String> {
         null(),
         Argument::Words(words(&params)),
     ];
-    // Two addresses, from the scale of a row to that of the next, from one block of columns to the next, what aligns it.
+    // Two addresses, from the scale of a row to that of the next, from one block of columns to the next, alignment.
     let scaled = Argument::Words(vec![0, 0, 0, 0, 1, 1, b.scale_layout().ld as u32, 0]);
     let [a_rows, b_rows, c_rows] = tile.box_rows([Major::K; 2], [m as u32, n as u32]);
     let map = |matrix, box_extents, planes| {

@@ -154,8 +154,8 @@ impl Sample {
         })
     }
 
-    /// Compares them with a C of `n` columns. An element may be off by half a unit of bf16 and by what may be lost along
-    /// K.
+    /// Compares them with a C of `n` columns. An element may be off by half a unit of bf16 and by what may be lost
+    /// along K.
     fn compare(&self, c: &[bf16], n: usize) -> Verdict {
         let mut verdict = Verdict {
             compared: self.values.len(),
