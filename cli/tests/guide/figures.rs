@@ -29,7 +29,7 @@ pub const ALL: &[Figure] = &[
     Figure {
         name: "bytes-for-elements",
         text: "A strip of memory: the allocation holds A_s and B_s; the slide's B_s starts at four \
-               times its offset, behind the end.",
+               times its offset, past the end.",
         draw: memory::bytes_for_elements,
     },
     Figure {
