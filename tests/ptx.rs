@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
 use tilewright_contract::{
-    Bytes, CopyKind, CopyRows, KERNELS, Kernel, Loads, Major, MmaPath, Operands, Precision, lessons,
+    Bytes, CopyKind, CopyRows, Family, KERNELS, Kernel, Loads, Major, MmaPath, Operands, Precision, lessons,
 };
 
 /// The entry points that a level has.
@@ -141,8 +141,9 @@ fn tiled_kernels_go_through_shared_memory_and_the_naive_one_does_not() {
         // The pipelined ones fill shared memory without registers. Others may share an epilogue that waits for loads.
         assert_eq!(has("cp.async.ca.") || has("cp.async.cg."), pipelined, "{case}");
         let stores = opcodes(text).filter(|opcode| opcode.starts_with("st.shared."));
-        // Kernels with an epilogue write C to shared memory, and those of f32 rows of it.
-        let stages_c = kernel.supports.epilogue || kernel.family == tilewright_contract::Family::SIMT;
+        // Kernels with an epilogue write C to shared memory, and those of f32 and f64 rows of it.
+        let stores_rows = [Family::SIMT, Family::MMA_F64, Family::MMA_F64_WIDE].contains(&kernel.family);
+        let stages_c = kernel.supports.epilogue || stores_rows;
         let stores_none = !tiled || pipelined && !stages_c;
         assert_eq!(stores.count() == 0, stores_none, "{case}");
     }

@@ -67,7 +67,8 @@ impl Fp8Problem {
             Ok(mode)
         } else if !Fp8Mode::Blocks.takes(self.scalings) {
             refuse(format!(
-                "scales of A are {a}, of B {b}: kernels take tensor or row on both sides, or 1x128 of A, 128x128 of B"
+                "scales of A are {a}, of B {b}: kernels take tensor or row on both sides, or 1x128 of A and 128x128 \
+                 of B"
             ))
         } else if fast {
             refuse(format!(
