@@ -34,7 +34,7 @@ pub trait ScaledMatrix: Sync + sealed::Sealed {
     /// Refuses an A and a B that no product is of.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) with what both are.
+    /// [`Error::InvalidArgument`] with what both are.
     fn check_pair(&self, b: &Self) -> Result<()>;
 }
 
