@@ -179,6 +179,16 @@ pub static GPU_MODELS: [GpuModel; 26] = [
     ),
 ];
 
+/// What the driver calls some of them, after the vendor's name, where that is not the table's name.
+const CALLED: [(&str, &str); 6] = [
+    ("A100-SXM4-80GB", "A100 80GB"),
+    ("A100 80GB PCIe", "A100 80GB"),
+    ("H100 80GB HBM3", "H100 SXM"),
+    ("GH200 480GB", "GH200"),
+    ("GeForce RTX 4090", "RTX 4090"),
+    ("GeForce RTX 5090", "RTX 5090"),
+];
+
 impl GpuModel {
     /// The GPU of this name, whatever the case, blanks and dashes.
     pub fn find(name: &str) -> Option<&'static GpuModel> {
@@ -187,6 +197,13 @@ impl GpuModel {
             Cow::Borrowed(known) => letters(known).eq(plain(name)),
             Cow::Owned(_) => false,
         })
+    }
+
+    /// The GPU that the driver calls by this name, such as `NVIDIA H200` or `NVIDIA H100 80GB HBM3`.
+    pub fn of_device(name: &str) -> Option<&'static GpuModel> {
+        let name = name.strip_prefix("NVIDIA ").unwrap_or(name);
+        let sold_as = CALLED.iter().find(|(called, _)| *called == name);
+        Self::find(sold_as.map_or(name, |(_, sold_as)| sold_as))
     }
 
     /// What is said of a name that no GPU has: the nearest one, and all others.

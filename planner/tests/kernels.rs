@@ -410,3 +410,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_device_is_found_by_what_the_driver_calls_it() {
+    let sold_as = |name| GpuModel::of_device(name).map(|gpu| &*gpu.name);
+    assert_eq!(sold_as("NVIDIA H200"), Some("H200"));
+    assert_eq!(sold_as("NVIDIA H100 80GB HBM3"), Some("H100 SXM"));
+    assert_eq!(sold_as("NVIDIA GeForce RTX 4090"), Some("RTX 4090"));
+    assert_eq!(sold_as("NVIDIA H100 80GB HBM4"), None);
+}

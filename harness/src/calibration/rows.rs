@@ -133,8 +133,7 @@ impl Machine {
     /// [`Error::InvalidArgument`] for a device that the planner does not know.
     pub fn of(device: &str, clock_khz: u32) -> Result<Self> {
         let unknown = || Error::InvalidArgument(format!("the planner knows no `{device}`"));
-        let name = device.strip_prefix("NVIDIA ").unwrap_or(device);
-        let gpu = GpuModel::find(name).ok_or_else(unknown)?;
+        let gpu = GpuModel::of_device(device).ok_or_else(unknown)?;
         let arch = cuda_arch::find(&gpu.arch).map_err(|_| unknown())?;
         let gpu = GpuModel {
             clock_khz,
