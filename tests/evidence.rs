@@ -34,8 +34,7 @@ fn picked() -> impl Iterator<Item = &'static str> {
 
 /// The device that a result was measured on.
 fn profile(device: &str) -> DeviceProfile {
-    let product = GpuModel::find(device.strip_prefix("NVIDIA ").unwrap_or(device));
-    let product = product.unwrap_or_else(|| panic!("the planner knows no `{device}`"));
+    let product = GpuModel::of_device(device).unwrap_or_else(|| panic!("the planner knows no `{device}`"));
     let arch = cuda_arch::find(&product.arch).expect("the table has it");
     DeviceProfile {
         name: device.to_owned(),
@@ -160,7 +159,8 @@ fn mutants(record: &str) -> Vec<String> {
     known
 }
 
-/// A line for each kernel of each level, oldest first, then of `examples/smem-spilling`, whose results are filed too:
+/// A line for each kernel of each level, oldest first, then of FP8 and of `examples/smem-spilling`, whose results are
+/// filed too:
 /// symbol, level, digest, and the kernel whose line of the planner's speeds prices it, where dispatch may pick it.
 fn digests(record: &str) -> String {
     let mut text = String::from(
@@ -178,7 +178,11 @@ fn digests(record: &str) -> String {
     let levels = ptx::levels()
         .iter()
         .map(|level| (level.arch, digest::of_level(level).clone()));
-    for (name, digests) in levels.chain([("spilling", digest::digests(smem_spilling::PTX))]) {
+    let others = [
+        ("fp8", digest::of_level(ptx::fp8()).clone()),
+        ("spilling", digest::digests(smem_spilling::PTX)),
+    ];
+    for (name, digests) in levels.chain(others) {
         for (symbol, digest) in &digests {
             writeln!(text, "{symbol} {name} {digest} {}", priced_by(symbol).unwrap_or("-"))
                 .expect("a string takes all");

@@ -128,6 +128,17 @@ pub mod f64_tiles {
         ..T128X128
     }
     .checked();
+
+    /// For tiny C: 32 KiB, 4 warps with 8 accumulators per lane, each of which loads half as many elements.
+    pub const T32X32: F64Tile = F64Tile {
+        m: 32,
+        n: 32,
+        warp_m: 16,
+        warp_n: 16,
+        min_blocks: 5,
+        ..T64X64
+    }
+    .checked();
 }
 
 /// The kernels of [`Family::MMA_F64`](crate::Family::MMA_F64): calls `$callback!` with rows `symbol: tile, major and
@@ -148,6 +159,10 @@ macro_rules! mma_f64_kernels {
             mma_f64_nt_64x64_f64: T64X64, KMajor 1, KMajor 1;
             mma_f64_tn_64x64_f64: T64X64, MnMajor 1, MnMajor 1;
             mma_f64_tt_64x64_f64: T64X64, MnMajor 1, KMajor 1;
+            mma_f64_nn_32x32_f64: T32X32, KMajor 1, MnMajor 1;
+            mma_f64_nt_32x32_f64: T32X32, KMajor 1, KMajor 1;
+            mma_f64_tn_32x32_f64: T32X32, MnMajor 1, MnMajor 1;
+            mma_f64_tt_32x32_f64: T32X32, MnMajor 1, KMajor 1;
         }
     };
 }
@@ -169,6 +184,10 @@ macro_rules! mma_f64_wide_kernels {
             mma_f64_wide_nt_64x64_f64: T64X64, KMajor 1, KMajor 1;
             mma_f64_wide_tn_64x64_f64: T64X64, MnMajor 1, MnMajor 1;
             mma_f64_wide_tt_64x64_f64: T64X64, MnMajor 1, KMajor 1;
+            mma_f64_wide_nn_32x32_f64: T32X32, KMajor 1, MnMajor 1;
+            mma_f64_wide_nt_32x32_f64: T32X32, KMajor 1, KMajor 1;
+            mma_f64_wide_tn_32x32_f64: T32X32, MnMajor 1, MnMajor 1;
+            mma_f64_wide_tt_32x32_f64: T32X32, MnMajor 1, KMajor 1;
         }
     };
 }
@@ -184,10 +203,10 @@ macro_rules! rows {
 }
 
 /// The kernels of the first list.
-pub(super) const KERNELS: [Kernel; 12] = crate::mma_f64_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 16] = crate::mma_f64_kernels!(rows);
 
 /// Those of the second.
-pub(super) const WIDE: [Kernel; 12] = {
+pub(super) const WIDE: [Kernel; 16] = {
     let mut kernels = crate::mma_f64_wide_kernels!(rows);
     let mut at = 0;
     while at < kernels.len() {

@@ -37,8 +37,8 @@ pub struct TensorTile {
     pub min_blocks: u32,
     /// Whether its kernels compute groups of rows.
     pub groups: bool,
-    /// Whether its kernels support split-K: those with 32 accumulators per lane, which load single elements. With 128
-    /// the reduction is left to smaller tiles.
+    /// Whether its kernels support split-K: those with at most 32 accumulators per lane, which load single elements.
+    /// With 128 the reduction is left to smaller tiles.
     pub supports_split_k: bool,
 }
 
@@ -174,6 +174,18 @@ pub mod tensor_tiles {
     }
     .checked();
 
+    /// For tiny products of single elements: 16 KiB, 4 warps of 16 x 16. A lane loads half as many elements as with
+    /// 64 x 64, and what one lane does is the time of a product that leaves SMs without work.
+    pub const T32X32: TensorTile = TensorTile {
+        m: 32,
+        n: 32,
+        warp_m: 16,
+        warp_n: 16,
+        min_blocks: 5,
+        ..T64X64
+    }
+    .checked();
+
     /// For groups of rows.
     pub const G128X128: TensorTile = TensorTile {
         groups: true,
@@ -212,6 +224,14 @@ macro_rules! mma_sync_kernels {
             mma_sync_nt1_64x64_bf16: T64X64, bf16, KMajor 1, KMajor 1;
             mma_sync_tn1_64x64_bf16: T64X64, bf16, MnMajor 1, MnMajor 1;
             mma_sync_tt1_64x64_bf16: T64X64, bf16, MnMajor 1, KMajor 1;
+            mma_sync_nn1_32x32_f16: T32X32, f16, KMajor 1, MnMajor 1;
+            mma_sync_nt1_32x32_f16: T32X32, f16, KMajor 1, KMajor 1;
+            mma_sync_tn1_32x32_f16: T32X32, f16, MnMajor 1, MnMajor 1;
+            mma_sync_tt1_32x32_f16: T32X32, f16, MnMajor 1, KMajor 1;
+            mma_sync_nn1_32x32_bf16: T32X32, bf16, KMajor 1, MnMajor 1;
+            mma_sync_nt1_32x32_bf16: T32X32, bf16, KMajor 1, KMajor 1;
+            mma_sync_tn1_32x32_bf16: T32X32, bf16, MnMajor 1, MnMajor 1;
+            mma_sync_tt1_32x32_bf16: T32X32, bf16, MnMajor 1, KMajor 1;
         }
     };
 }
@@ -226,7 +246,7 @@ macro_rules! rows {
 }
 
 /// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 24] = crate::mma_sync_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 32] = crate::mma_sync_kernels!(rows);
 
 /// The kernel with loads of so many elements of A and of B: vectors of 8, or single elements through registers.
 const fn loading(elems: [u32; 2], kernel: Kernel) -> Kernel {

@@ -8,6 +8,7 @@ use tilewright_contract::split_k::{GROUP, GROUP_SHIFT};
 
 use crate::block::element::Accumulator;
 use crate::block::unroll::unrolled;
+use crate::ptx::{ctaid, optimization_barrier};
 
 /// The part of C and of K that a thread group computes.
 #[derive(Clone, Copy)]
@@ -22,6 +23,25 @@ pub struct SplitTile {
     pub splits: u32,
     /// Threads of the group.
     pub threads: u32,
+}
+
+impl SplitTile {
+    /// That of this CTA, whose tile has `m x n` elements and which works on it with all its `threads`: along x the grid
+    /// has a CTA for each tile of the first split, then those of the next; along y a row for each product.
+    ///
+    /// Computed after the main loop: kept since the start, these numbers would take registers from the accumulators.
+    #[inline(always)]
+    pub fn of_cta<E>(params: &GemmParams<E>, [m, n]: [u32; 2], threads: u32) -> Self {
+        let cta = thread::block_idx_x() + optimization_barrier::zero();
+        let tiles = params.m.div_ceil(m) * params.n.div_ceil(n);
+        Self {
+            tile: cta % tiles.max(1) + ctaid::y() * tiles,
+            tiles: tiles * params.batch,
+            split: cta / tiles.max(1),
+            splits: params.splits,
+            threads,
+        }
+    }
 }
 
 /// The threads of a CTA that compute a tile together.
@@ -165,4 +185,27 @@ pub unsafe fn reduce<E, A: Accumulator, const M: usize, const N: usize>(
         shift += GROUP_SHIFT;
     }
     true
+}
+
+/// [`reduce`] of a lane's accumulators of `M x N` MMA atoms, 2 or 8 of them, with the tile that [`SplitTile::of_cta`]
+/// finds.
+///
+/// # Safety
+/// As for [`reduce`]: a thread has four elements in the workspace for each atom. `M * N` is 2 or 8.
+#[inline(always)]
+pub unsafe fn reduce_atoms<E, A: Accumulator, const M: usize, const N: usize>(
+    acc: &mut [[[A; 4]; N]; M],
+    tile: [u32; 2],
+    threads: u32,
+    params: &GemmParams<E>,
+) -> bool {
+    let split = SplitTile::of_cta(params, tile, threads);
+    let atoms = acc.as_mut_ptr();
+    // SAFETY: as many accumulators, a row for each atom; the caller's promise.
+    unsafe {
+        match const { M * N } {
+            8 => reduce::<E, A, 8, 4>(&WholeCta, &mut *atoms.cast(), split, params),
+            _ => reduce::<E, A, 2, 4>(&WholeCta, &mut *atoms.cast(), split, params),
+        }
+    }
 }

@@ -111,7 +111,7 @@ impl<F: Narrowed> Rows<F> {
         let mut source = [F::ZERO; L];
         let [end_row, end_column] = self.end;
         if self.row < end_row && self.column < end_column {
-            unrolled!(const L / V, |pass| {
+            unrolled!(const L / V, at most 16, |pass| {
                 let row = self.row + (V * pass) as u32;
                 // SAFETY: inside C, and the caller's promise.
                 let values = unsafe { self.c.get_vec::<V>(self.index(if row < end_row { row } else { self.row })) };
@@ -134,7 +134,9 @@ impl<F: Narrowed> Rows<F> {
         buffer: Shared<f32>,
         params: &GemmParams<P>,
     ) {
-        let mut further = optimization_barrier::zero();
+        // A loop of one turn is none: its offset is known.
+        let is_one_turn = const { L == ROWS as usize };
+        let mut further = if is_one_turn { 0 } else { optimization_barrier::zero() };
         while further < ROWS {
             // The lanes have as many elements of a row as it has columns: `L` of each are of `L` rows.
             let rows = self.below(further);
@@ -171,7 +173,7 @@ impl<F: Narrowed> Rows<F> {
             } else {
                 [first; 2]
             };
-            unrolled!(const L / V, |pass| {
+            unrolled!(const L / V, at most 16, |pass| {
                 let below = self.below + (V * pass) as u32;
                 let acc = buffer.get_vec::<V>(elem(below, self.right) as usize);
                 let row = self.row + (V * pass) as u32;
@@ -200,8 +202,9 @@ impl<F: Narrowed> Rows<F> {
 
 /// Computes `activation(alpha * acc + beta * C + bias)` of a warp's accumulators and stores it as elements of `F`, with
 /// bounds checks. `acc`: `SLABS` times those of 16 rows, of these four for each 8 columns one after the other, in the
-/// places of the C of `mma.m16n8` and `wgmma`. Vectors of 4 are stored `L` elements of a lane at a time, 4 or 8: with
-/// more the latency of C's loads is paid less often, with less fewer registers are taken from the accumulators.
+/// places of the C of `mma.m16n8` and `wgmma`. Vectors of 4 are stored `L` elements of a lane at a time, 4, 8 or 16:
+/// with more the latency of C's loads is paid less often, with less fewer registers are taken from the accumulators.
+/// Shorter vectors likewise if `L` is 16, all of a lane's elements; else 4 at a time.
 ///
 /// # Safety
 /// - C, of elements of `F`, and the bias are as `params` describes them; no other thread accesses the elements of C
@@ -228,10 +231,12 @@ pub unsafe fn store<P: Element<Acc = f32>, F: Narrowed, const SLABS: usize, cons
     };
     // SAFETY: the caller's promise; n is a multiple of a vector.
     unsafe {
-        match vector {
-            4 => store_vectors::<P, F, SLABS, 4, L>(acc, tile, c, params, buffer),
-            2 => store_vectors::<P, F, SLABS, 2, 4>(acc, tile, c, params, buffer),
-            _ => store_vectors::<P, F, SLABS, 1, 4>(acc, tile, c, params, buffer),
+        match (vector, const { L == ROWS as usize }) {
+            (4, _) => store_vectors::<P, F, SLABS, 4, L>(acc, tile, c, params, buffer),
+            (2, true) => store_vectors::<P, F, SLABS, 2, L>(acc, tile, c, params, buffer),
+            (2, false) => store_vectors::<P, F, SLABS, 2, 4>(acc, tile, c, params, buffer),
+            (_, true) => store_vectors::<P, F, SLABS, 1, L>(acc, tile, c, params, buffer),
+            (_, false) => store_vectors::<P, F, SLABS, 1, 4>(acc, tile, c, params, buffer),
         }
     }
 }

@@ -10,10 +10,10 @@ use tilewright_contract::{GemmParams, span_elems};
 
 use super::{Accumulators, Tile};
 use crate::block::batch;
-use crate::block::split_k::{SplitTile, WholeCta, reduce};
+use crate::block::split_k::reduce_atoms;
 use crate::block::unroll::unrolled;
 use crate::ptx::mma::c_place;
-use crate::ptx::{async_copy, ctaid, optimization_barrier};
+use crate::ptx::{async_copy, optimization_barrier};
 
 /// Columns that a warp has in shared memory at once: those of four MMA atoms.
 const COLUMNS: u32 = 32;
@@ -23,9 +23,6 @@ const ROWS: u32 = 16;
 
 /// Elements of a warp's buffer in shared memory.
 const BUFFER_ELEMS: u32 = ROWS * COLUMNS;
-
-/// Rows that are stored at a time.
-const ROWS_AT_ONCE: u32 = 4;
 
 /// Index of an element of the buffer: pairs XORed so that neither pairs of two rows nor halves of a row have bank
 /// conflicts.
@@ -49,19 +46,14 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
 ) {
     if const { T::TILE.supports_split_k() } && params.splits > 1 {
         let tile = const { T::TILE };
-        // Computed again, as in `simt`.
-        let cta = thread::block_idx_x() + optimization_barrier::zero();
-        let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
-        let split = SplitTile {
-            tile: cta % tiles.max(1) + ctaid::y() * tiles,
-            tiles: tiles * params.batch,
-            split: cta / tiles.max(1),
-            splits: params.splits,
-            threads: tile.threads(),
+        const {
+            assert!(
+                !T::TILE.supports_split_k() || matches!(M * N, 2 | 8),
+                "see `reduce_atoms`"
+            )
         };
-        const { assert!(!T::TILE.supports_split_k() || M * N == 8, "accumulators of 8 MMA atoms") };
-        // SAFETY: as many accumulators, a row for each atom; the caller's promise.
-        let is_complete = unsafe { reduce::<_, f64, 8, 4>(&WholeCta, &mut *acc.as_mut_ptr().cast(), split, params) };
+        // SAFETY: the caller's promise.
+        let is_complete = unsafe { reduce_atoms(&mut acc, [tile.m, tile.n], tile.threads(), params) };
         if !is_complete {
             return;
         }
@@ -78,8 +70,11 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     unsafe {
         if is_vec2 {
             store_pairs(&acc, c, [row, column], params);
+        } else if const { M * N <= 8 } {
+            // Few accumulators leave registers for all rows.
+            store_rows::<T, M, N, { ROWS as usize }>(&acc, c, [row, column], params, stages);
         } else {
-            store_rows::<T, M, N>(&acc, c, [row, column], params, stages);
+            store_rows::<T, M, N, 4>(&acc, c, [row, column], params, stages);
         }
     }
 }
@@ -117,12 +112,12 @@ unsafe fn store_pairs<const M: usize, const N: usize>(
     });
 }
 
-/// Stores rows of single elements through shared memory.
+/// Stores rows of single elements through shared memory, `R` at a time.
 ///
 /// # Safety
 /// As for [`store`].
 #[inline(always)]
-unsafe fn store_rows<T: Tile, const M: usize, const N: usize>(
+unsafe fn store_rows<T: Tile, const M: usize, const N: usize, const R: usize>(
     acc: &Accumulators<M, N>,
     c: GlobalMut<f64>,
     [row, column]: [u32; 2],
@@ -135,8 +130,9 @@ unsafe fn store_rows<T: Tile, const M: usize, const N: usize>(
             elems <= T::TILE.stages * T::TILE.stage_elems(),
             "the stages hold a buffer for each warp"
         );
-        assert!(N.is_multiple_of(4), "whole parts");
+        assert!(N < 4 || N.is_multiple_of(4), "one part or whole ones");
     };
+    let parts_of_row = const { N.div_ceil(4) };
     let (m, n, ld) = (params.m, params.n, params.ldc as usize);
     let [alpha, beta] = params.factors_f64;
     let (warp, lane) = (thread::thread_idx_x() / 32, thread::thread_idx_x() % 32);
@@ -148,14 +144,16 @@ unsafe fn store_rows<T: Tile, const M: usize, const N: usize>(
     // and no other thread accesses it.
     unsafe {
         let buffer = stages.part((warp * BUFFER_ELEMS) as usize, BUFFER_ELEMS as usize);
-        let parts = const { (M * N / 4) as u32 };
+        // The warp's columns may end before those of a part.
+        let end = n.min(column + 8 * N as u32);
+        let parts = (M * parts_of_row) as u32;
         let mut part = optimization_barrier::zero();
         while part < parts {
             // Only the code that indexes the accumulators is unrolled over the parts; the rest is emitted once.
-            unrolled!(const M * N / 4, |candidate| {
+            unrolled!(const M * N.div_ceil(4), |candidate| {
                 if part == candidate as u32 {
-                    unrolled!(8, at most 8, |pair| {
-                        let atom = &acc[candidate as usize / (N / 4)][candidate as usize % (N / 4) * 4 + pair / 2];
+                    unrolled!(const if N < 4 { 2 * N } else { 8 }, |pair| {
+                        let atom = &acc[candidate / parts_of_row][candidate % parts_of_row * 4 + pair / 2];
                         let half = pair % 2;
                         let at = elem(own_row + 8 * half as u32, own_column + 8 * (pair as u32 / 2));
                         buffer.set_vec(at as usize, [atom[2 * half], atom[2 * half + 1]]);
@@ -164,25 +162,31 @@ unsafe fn store_rows<T: Tile, const M: usize, const N: usize>(
             });
             // RAW: the warp's accumulators are written.
             warp::sync_warp(u32::MAX);
-            let row = row + part / const { N as u32 / 4 } * ROWS;
-            let column = column + part % const { N as u32 / 4 } * COLUMNS + lane;
-            let mut below = optimization_barrier::zero();
+            let row = row + part / parts_of_row as u32 * ROWS;
+            let column = column + part % parts_of_row as u32 * COLUMNS + lane;
+            // A loop of one turn is none: its offset is known.
+            let mut below = if const { R == ROWS as usize } {
+                0
+            } else {
+                optimization_barrier::zero()
+            };
             while below < ROWS {
-                let mut source = [0.0; ROWS_AT_ONCE as usize];
+                let mut source = [0.0; R];
                 if beta != 0.0 {
-                    unrolled!(ROWS_AT_ONCE, at most 4, |i| {
-                        let row = row + below + i;
+                    unrolled!(const R, at most 16, |i| {
+                        let row = row + below + i as u32;
                         let index = || row as usize * ld + column as usize;
-                        source[i as usize] = beta * c.get_if(row < m && column < n, index, 0.0);
+                        source[i] = beta * c.get_if(row < m && column < end, index, 0.0);
                     });
                 }
-                unrolled!(ROWS_AT_ONCE, at most 4, |i| {
-                    let row = row + below + i;
-                    let sum = buffer.get(elem(below + i, lane) as usize);
+                unrolled!(const R, at most 16, |i| {
+                    let below = below + i as u32;
+                    let row = row + below;
+                    let sum = buffer.get(elem(below, lane) as usize);
                     let index = || row as usize * ld + column as usize;
-                    c.set_if(row < m && column < n, index, || alpha * sum + source[i as usize]);
+                    c.set_if(row < m && column < end, index, || alpha * sum + source[i]);
                 });
-                below += ROWS_AT_ONCE;
+                below += R as u32;
             }
             // WAR: the warp's accumulators are read.
             warp::sync_warp(u32::MAX);

@@ -8,18 +8,17 @@ use super::{Accumulators, Position, Tile};
 use crate::block::batch;
 use crate::block::element::TensorElement;
 use crate::block::epilogue::Epilogue;
-use crate::block::split_k::{SplitTile, WholeCta, reduce};
+use crate::block::split_k::reduce_atoms;
 use crate::block::unroll::unrolled;
 use crate::block::warp_store::{self, BUFFER_ELEMS, WarpTile};
 use crate::ptx::mma::c_place;
-use crate::ptx::{ctaid, optimization_barrier};
 
 /// Applies the epilogue of `params` to a lane's accumulators and stores them, after the split-K reduction if there is
 /// one. If C is of the type of A and B, takes 16-byte vectors and is not read, all of a warp's part goes through shared
 /// memory at once, so that 8 lanes store 128 bytes of a row; else by the [predicated store](warp_store).
 ///
 /// # Safety
-/// C and the bias are as `params` says, workspace and counters as [`reduce`] asks for; the position is the warp's own.
+/// C and the bias are as `params` says, workspace and counters as [`reduce_atoms`] asks for; the position is the warp's own.
 /// `stages` are the CTA's, which no thread uses after [`Tile::drain`]. Every thread with a position calls this.
 #[inline(always)]
 pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
@@ -28,21 +27,16 @@ pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
     params: &GemmParams<E>,
     stages: Shared<E>,
 ) {
-    let tile = const { T::TILE };
     if const { T::TILE.supports_split_k } && params.splits > 1 {
-        // Computed again, as in `simt`.
-        let cta = thread::block_idx_x() + optimization_barrier::zero();
-        let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
-        let split = SplitTile {
-            tile: cta % tiles.max(1) + ctaid::y() * tiles,
-            tiles: tiles * params.batch,
-            split: cta / tiles.max(1),
-            splits: params.splits,
-            threads: tile.threads(),
+        let tile = const { T::TILE };
+        const {
+            assert!(
+                !T::TILE.supports_split_k || matches!(M * N, 2 | 8),
+                "see `reduce_atoms`"
+            )
         };
-        const { assert!(!T::TILE.supports_split_k || M * N == 8, "accumulators of 8 MMA atoms") };
-        // SAFETY: as many accumulators, a row for each atom; the caller's promise.
-        let is_complete = unsafe { reduce::<E, f32, 8, 4>(&WholeCta, &mut *acc.as_mut_ptr().cast(), split, params) };
+        // SAFETY: the caller's promise.
+        let is_complete = unsafe { reduce_atoms(acc, [tile.m, tile.n], tile.threads(), params) };
         if !is_complete {
             return;
         }
@@ -83,12 +77,21 @@ pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
                 warp_store::store::<E, $c, M, $elems>(acc, at, batch::c(params), params, buffer)
             };
         }
-        // A tile that does not fit the stages leaves few registers.
-        match (in_f32, const { T::STAGES_C }) {
-            (true, true) => store_as!(f32, 8),
-            (false, true) => store_as!(E, 8),
-            (true, false) => store_as!(f32, 4),
-            (false, false) => store_as!(E, 4),
+        // Few accumulators leave registers for all elements of a part; a tile that does not fit the stages leaves few.
+        let elems = const {
+            match (M * N, T::STAGES_C) {
+                (..=8, _) => 16,
+                (_, true) => 8,
+                (_, false) => 4,
+            }
+        };
+        match (in_f32, elems) {
+            (true, 16) => store_as!(f32, 16),
+            (false, 16) => store_as!(E, 16),
+            (true, 8) => store_as!(f32, 8),
+            (false, 8) => store_as!(E, 8),
+            (true, _) => store_as!(f32, 4),
+            (false, _) => store_as!(E, 4),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::block::batch;
 use crate::block::epilogue::linear_combination;
 use crate::block::split_k::{SplitTile, WholeCta, reduce};
 use crate::block::unroll::unrolled;
-use crate::ptx::{async_copy, ctaid, optimization_barrier};
+use crate::ptx::{async_copy, optimization_barrier};
 
 /// Elements from one row of a warp in shared memory to the next: one more than it has columns, so that neither four
 /// columns of each lane nor a whole row have bank conflicts.
@@ -38,16 +38,7 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let tile = const { T::TILE };
     let supports_split_k = const { T::TILE.supports_split_k() };
     if supports_split_k && params.splits > 1 {
-        // Computed again: kept since the start, these numbers would take registers from the accumulators.
-        let cta = thread::block_idx_x() + optimization_barrier::zero();
-        let tiles = params.m.div_ceil(tile.m) * params.n.div_ceil(tile.n);
-        let split = SplitTile {
-            tile: cta % tiles.max(1) + ctaid::y() * tiles,
-            tiles: tiles * params.batch,
-            split: cta / tiles.max(1),
-            splits: params.splits,
-            threads: tile.threads(),
-        };
+        let split = SplitTile::of_cta(params, [tile.m, tile.n], tile.threads());
         // SAFETY: the caller's promise.
         if !unsafe { reduce(&WholeCta, &mut acc, split, params) } {
             return;
@@ -66,7 +57,7 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let scaled = |acc: f32, index: usize, inside: bool| {
         linear_combination(params.alpha, acc, params.beta, || source(index, inside))
     };
-    // Computed again, too.
+    // Computed again: kept since the start, it would take a register from the accumulators.
     let t = thread::thread_idx_x() + optimization_barrier::zero();
     let (warp, lane) = (t / 32, t % 32);
     let own = Lane::of(lane);

@@ -72,7 +72,7 @@ pub struct Position {
 /// are never stored. Past the end of K there are zeros, which every accumulator adds.
 pub struct GmemLoader {
     from: Global<f32>,
-    /// First element of the k-tile.
+    /// First element of the k-tile; [walked](Self::walks) from load to load.
     base: usize,
     /// From there to the row of each pass.
     offsets: [u32; MAX_PASSES],
@@ -122,13 +122,19 @@ impl GmemLoader {
         }
     }
 
-    /// Starts load `number` of a k-tile into the stage at `to`; `left` elements along K are left.
+    /// Whether each load moves on to the next one's element. The offsets of as many loads as single elements take would
+    /// be kept in registers over the whole main loop.
+    pub const fn walks<L: OperandMajor>() -> bool {
+        !L::MAJOR.is_k() && L::VECTOR == 1
+    }
+
+    /// Starts load `number` of a k-tile, each in its turn, into the stage at `to`; `left` elements along K are left.
     ///
     /// # Safety
     /// As for [`async_copy::copy`]: the stage is in `stages`, and nobody uses it until this thread has waited.
     #[inline(always)]
     pub unsafe fn load<L: OperandMajor>(
-        &self,
+        &mut self,
         tile: OperandTile,
         stages: Shared<f32>,
         to: u32,
@@ -147,7 +153,13 @@ impl GmemLoader {
             let rows = tile.threads * L::VECTOR / tile.mn;
             mn = self.mn;
             k = self.k + number * rows;
-            from = self.base + (number * rows * self.ld) as usize;
+            from = if const { Self::walks::<L>() } {
+                let from = self.base;
+                self.base += (rows * self.ld) as usize;
+                from
+            } else {
+                self.base + (number * rows * self.ld) as usize
+            };
         }
         let to = to + k * tile.pitch + mn;
         let inside = k < left;
@@ -164,6 +176,8 @@ impl GmemLoader {
     /// Advances to the next k-tile.
     #[inline(always)]
     pub fn advance<L: OperandMajor>(&mut self, tile: OperandTile) {
-        self.base += k_tile_elems::<L>(tile.k, self.ld);
+        if const { !Self::walks::<L>() } {
+            self.base += k_tile_elems::<L>(tile.k, self.ld);
+        }
     }
 }

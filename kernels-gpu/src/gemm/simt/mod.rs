@@ -126,23 +126,27 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
     // What is left along K from the k-tile that is loaded on, and its stage.
     let mut left = k_end.saturating_sub(k_begin);
     let mut load_stage = 0;
+    // Loads of A and B by turns share what is inside K, which would be kept from all of A's to all of B's.
+    let by_turns = const {
+        let are_as_many = loads_of_k_tile::<T, LA, LB>() == 2 * OperandTile::a(T::TILE).loads::<LA>();
+        are_as_many && GmemLoader::walks::<LA>() && GmemLoader::walks::<LB>()
+    };
     macro_rules! load {
-        ($number:expr) => {
+        ($number:expr) => {{
+            let (is_a, number) = match by_turns {
+                true => ($number % 2 == 0, $number / 2),
+                false if $number < loads_a => (true, $number),
+                false => (false, $number - loads_a),
+            };
             // SAFETY: the stage is in the pipeline. At first nobody has used it; later the last barrier has drained it.
             unsafe {
-                if $number < loads_a {
-                    loader_a.load::<LA>(tile_a, stages, load_stage, $number, left);
+                if is_a && $number < loads {
+                    loader_a.load::<LA>(tile_a, stages, load_stage, number, left);
                 } else if $number < loads {
-                    loader_b.load::<LB>(
-                        tile_b,
-                        stages,
-                        load_stage + tile.a_elems(),
-                        $number - loads_a,
-                        left,
-                    );
+                    loader_b.load::<LB>(tile_b, stages, load_stage + tile.a_elems(), number, left);
                 }
             }
-        };
+        }};
     }
     macro_rules! commit_k_tile {
         ($next_stage:expr) => {

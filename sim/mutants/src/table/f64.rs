@@ -58,8 +58,8 @@ pub const ROWS: &[Row] = &[
         what: "rows below C are stored",
         edits: &[edit(
             "mma_f64/epilogue.rs",
-            "c.set_if(row < m && column < n, index, ||",
-            "c.set_if(column < n, index, ||",
+            "c.set_if(row < m && column < end, index, ||",
+            "c.set_if(column < end, index, ||",
         )],
         expect: faults(&["OutOfBounds"]),
         ..ROW
