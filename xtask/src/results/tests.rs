@@ -104,9 +104,16 @@ fn a_run_is_filed_from_its_tar_and_its_pages_follow() {
     let line = checks.lines().find(|line| line.starts_with(&own)).expect("it was run");
     let older = line.replacen(line.split(',').nth(2).expect("a digest"), "0000000000000000", 1);
     let no_longer_ships = older.replace(kernel, "gone_f32");
+    // Nor has racecheck come to its end before, which would stay.
+    let of_racecheck = format!("racecheck,{kernel},");
+    let others: String = checks
+        .replace(line, &older)
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with(&of_racecheck))
+        .collect();
     sh.write_file(
         copy.path("docs/results/h200-checks.csv"),
-        format!("{}{no_longer_ships}\n", checks.replace(line, &older)),
+        format!("{others}{no_longer_ships}\n"),
     )
     .expect("writable");
     // The folder that holds the tar, and the tar itself.
@@ -149,9 +156,7 @@ fn a_run_is_filed_from_its_tar_and_its_pages_follow() {
 fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
     let sh = Shell::new().expect("a shell");
     let copy = Copy::new();
-    // Rows of other types, which are filed and may be stale, would stay.
-    sh.remove_path(copy.path("docs/results/h200-random.json"))
-        .expect("it is filed");
+    copy.settle(&["random"]);
     let kernel = "simt_nn4_128x128_f32";
     let digests = sh.read_file(copy.path("docs/results/digests.txt")).expect("readable");
     let shipped = Shipped::parse(&digests).expect("valid");
@@ -195,6 +200,39 @@ fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
         "{section}"
     );
     assert!(!section.contains("Stale"), "{section}");
+}
+
+#[test]
+fn a_check_that_came_to_no_end_does_not_undo_one_that_passed() {
+    let sh = Shell::new().expect("a shell");
+    let copy = Copy::new();
+    let digests = sh.read_file(copy.path("docs/results/digests.txt")).expect("readable");
+    let shipped = Shipped::parse(&digests).expect("valid");
+    let kernel = "simt_nn4_128x128_f32";
+    let digest = shipped.digest(kernel).expect("it ships");
+    let folder = sh.create_temp_dir().expect("a folder");
+    let write = |name: &str, text: &str| sh.write_file(folder.path().join(name), text).expect("writable");
+    write(
+        "about.json",
+        r#"{"date": "2030-01-02", "device": "NVIDIA H200", "driver": "600.1", "commit": "0011223344"}"#,
+    );
+    let outcome_after = |digest: &str, outcome: &str| {
+        let row = format!("racecheck,{kernel},{digest},{outcome},2030-01-02,0011223344,NVIDIA H200,600.1,60 s");
+        write("checks.csv", &format!("{CHECKS_HEAD}\n{row}\n"));
+        file(&sh, copy.root(), folder.path()).expect("it is a run");
+        let filed = sh
+            .read_file(copy.path("docs/results/h200-checks.csv"))
+            .expect("readable");
+        let filed = checks(&filed).expect("valid").into_iter();
+        let of = filed.filter(|row| (&*row.check, &*row.kernel) == ("racecheck", kernel));
+        of.map(|row| row.outcome).collect::<Vec<_>>()
+    };
+    assert_eq!(outcome_after(digest, "passed"), ["passed"]);
+    assert_eq!(outcome_after(digest, "no end"), ["passed"]);
+    assert_eq!(outcome_after(digest, "failed"), ["failed"]);
+    assert_eq!(outcome_after(digest, "no end"), ["no end"]);
+    assert_eq!(outcome_after("0000000000000000", "passed"), ["passed"]);
+    assert_eq!(outcome_after(digest, "no end"), ["no end"]);
 }
 
 #[test]
