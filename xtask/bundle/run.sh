@@ -78,8 +78,14 @@ parts_of() { # name
 }
 
 # A bundle travels packed.
-if [ -z "${TILEWRIGHT_WORK:-}" ]; then
-    find "$bundle" -name '*.gz' -exec gunzip -f {} + || exit 2
+packed=$bundle/packed.tar.xz
+if [ -z "${TILEWRIGHT_WORK:-}" ] && [ -e "$packed" ]; then
+    if command -v xz >/dev/null; then
+        xz --decompress --stdout "$packed" | tar -xC "$bundle" || exit 2
+    else
+        python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$packed" "$bundle" || exit 2
+    fi
+    rm "$packed"
 fi
 
 # The seconds after which a part is ended.

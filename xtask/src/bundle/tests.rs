@@ -343,3 +343,21 @@ fn a_part_that_is_unknown_or_does_not_end_is_said() {
     );
     assert_eq!(bundle.state("squares"), "do");
 }
+
+#[test]
+fn a_packed_bundle_is_unpacked_before_anything_is_run() {
+    let bundle = Bundle::new();
+    let sh = Shell::new().expect("a shell");
+    super::pack(&sh, bundle.folder.path(), &["tilewright", "tests"]).expect("tar and xz are there");
+    assert!(!bundle.path("tilewright").exists() && bundle.path("packed.tar.xz").exists());
+    for _ in 0..2 {
+        let (code, text) = bundle.run(&["--again", "device"]);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.contains("ran device"), "{text}");
+        assert!(bundle.path("tests/gpu").exists() && !bundle.path("packed.tar.xz").exists());
+    }
+    bundle.write("packed.tar.xz", "cut off");
+    let (code, text) = bundle.run(&["device"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(bundle.path("packed.tar.xz").exists(), "{text}");
+}
