@@ -50,9 +50,10 @@ fn contents(kind: &str, rest: &str) -> Result<String, String> {
         ("run", [command, lines @ ..]) => {
             let said = ran(command)?;
             let shown = part(&said, lines, false)?;
-            let asked = match command.strip_prefix("exercise") {
-                Some(arguments) => format!("cargo xtask exercise{arguments}"),
-                None => (*command).to_owned(),
+            let asked = match command.split_once(' ') {
+                Some(("exercise", arguments)) => format!("cargo xtask exercise {arguments}"),
+                Some(("corpus", pair)) => format!("cargo run -p simulator_corpus -- {pair}"),
+                _ => (*command).to_owned(),
             };
             Ok(fenced("text", &format!("$ {asked}\n{shown}")))
         }
@@ -131,6 +132,7 @@ fn ran(command: &str) -> Result<String, String> {
     let said = match name.as_str() {
         "tilewright" => program(&arguments),
         "exercise" => exercise(&arguments)?,
+        "corpus" => pairs(&arguments)?,
         other => return Err(format!("`{other}` is no program of ours")),
     };
     let lines = said.lines().filter(|line| !line.starts_with("simulated in"));
@@ -146,6 +148,14 @@ fn words(command: &str) -> Vec<String> {
             _ => vec![piece.to_owned()],
         })
         .collect()
+}
+
+/// What `cargo run -p simulator_corpus` prints of pairs.
+fn pairs(names: &[&str]) -> Result<String, String> {
+    let texts = names.iter().map(|name| simulator_corpus::told(name));
+    texts
+        .collect::<Option<String>>()
+        .ok_or_else(|| format!("{names:?} are not all pairs"))
 }
 
 /// What `cargo xtask exercise` prints of the files as they are handed out, or of the solutions.

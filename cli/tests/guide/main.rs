@@ -6,6 +6,7 @@
 //! <!-- listing: PATH // FIRST LINE // LAST LINE -->     lines of a file, by the beginnings of the first and the last
 //! <!-- run: tilewright ARGUMENTS // FIRST // LAST -->   what the program prints, or a part of it
 //! <!-- run: exercise ARGUMENTS -->                      the same of `cargo xtask exercise`
+//! <!-- run: corpus PAIR -->                             the same of a pair of the simulator's corpus
 //! <!-- said: NAME -->                                   what the simulator says of a kernel of the guide
 //! <!-- table: NAME -->                                  a table
 //! <!-- figure: NAME -->                                 a picture, and its text

@@ -1,10 +1,11 @@
 //! The table of the corpus in `docs/simulator-corpus.md`.
 
+mod bugs;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::pair::Suite;
-use crate::patterns;
 use crate::verdict::{EXCEPTIONS, Exception, Finding, Verdict};
 
 const HEAD: &str = "\
@@ -19,6 +20,7 @@ runs the right twins under `Schedule::All`, and the wrong ones that the first or
 as the same; it compares the results of most right twins with the expected ones, and looks for each mistake in reverse
 order, too.
 
+`cargo run -p simulator_corpus -- no_proxy_fence` runs both kernels of a pair and prints what is reported of them.
 `BLESS=1 cargo test -p simulator_corpus` writes this page; the test fails where it says something else.
 ";
 
@@ -73,7 +75,7 @@ fn text(verdicts: &[Verdict]) -> String {
         }
     }
     table(&mut page, "file", &families);
-    patterns::write(&mut page, verdicts);
+    bugs::write(&mut page, verdicts);
     page += "\n## Exceptions\n\n";
     page += match EXCEPTIONS {
         [] => "None.\n",

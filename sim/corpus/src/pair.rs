@@ -32,6 +32,7 @@ pub enum Suite {
 }
 
 impl Suite {
+    /// All of them, in the order of the page's table.
     pub const ALL: [Self; 11] = [
         Self::Scor,
         Self::GpuVerify,

@@ -5,8 +5,8 @@ use std::thread;
 
 use cuda_sim::{FaultKind, Report, Schedule, SimFault};
 
-use crate::FAMILIES;
-use crate::pair::{Family, Mark, Pair, Twin};
+use crate::pair::{Family, Mark, Pair};
+use crate::{FAMILIES, first, run};
 
 /// A pair that the simulator does not judge as it should, and why.
 pub struct Exception {
@@ -64,14 +64,6 @@ impl Verdict {
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
-}
-
-fn run(pair: &Pair, wrong: bool, schedule: Schedule) -> Report {
-    (pair.run)(Twin { wrong, schedule })
-}
-
-fn first(report: &Report) -> Option<&SimFault> {
-    report.faults.iter().chain(&report.warnings).next()
 }
 
 /// How the report of the wrong twin names the mistake.
