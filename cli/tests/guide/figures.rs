@@ -3,6 +3,7 @@
 mod kernels;
 mod memory;
 mod pipelines;
+mod verdicts;
 
 use serde_json::Value;
 
@@ -66,6 +67,12 @@ pub const ALL: &[Figure] = &[
         draw: kernels::ladder,
     },
     Figure {
+        name: "ladder-tensor",
+        text: "Bars of the TFLOP/s of lessons 10 to 15, and below each the bound that the simulator's counts predict \
+               at the clock of the run.",
+        draw: kernels::ladder_tensor,
+    },
+    Figure {
         name: "stages",
         text: "Timelines of a load unit and of FMAs with one, two and three stages: with three, \
                the FMAs never wait.",
@@ -91,7 +98,7 @@ pub const ALL: &[Figure] = &[
     },
     Figure {
         name: "strategies",
-        text: "Budget bars against the limit of 99 KiB: the seed's kernel of 182 KiB, and each \
+        text: "Budget bars against the limit of 99 KiB: the kernel made for a B200, of 182 KiB, and each \
                strategy that makes it fit.",
         draw: memory::strategies,
     },
@@ -110,6 +117,23 @@ pub const ALL: &[Figure] = &[
         name: "store-reuse",
         text: "A timeline of a TMA store that still reads a buffer while threads write it again.",
         draw: pipelines::store_reuse,
+    },
+    Figure {
+        name: "lengths",
+        text: "A cell for each length from 1 to 192: a kernel is right for 64, 128 and 192 elements, and faults for \
+               every other number.",
+        draw: verdicts::lengths,
+    },
+    Figure {
+        name: "schedules",
+        text: "Six rows of cells, one for each schedule: where the elements of two CTAs end up depends on it.",
+        draw: verdicts::schedules,
+    },
+    Figure {
+        name: "general",
+        text: "Two grids of n and k: a product is right on the diagonal of packed matrices, wrong below it, faults \
+               above it, and is right nowhere if rows are padded.",
+        draw: verdicts::general,
     },
 ];
 

@@ -41,14 +41,31 @@ pub fn first_fault(file: &str) -> Option<String> {
     }
 }
 
+/// The text with the listings' paths from the repository's root: the compiler has them from here, where they are
+/// included. A table becomes as much narrower.
+fn from_the_root(text: &str) -> String {
+    const INCLUDED: &str = "cli/tests/guide/../../../";
+    let narrower = |line: &str| match line.strip_prefix(" line") {
+        Some(rest) => format!(
+            " line{}",
+            rest.strip_prefix(&*" ".repeat(INCLUDED.len())).unwrap_or(rest)
+        ),
+        None => line.replace(INCLUDED, ""),
+    };
+    text.lines().map(narrower).collect::<Vec<_>>().join("\n")
+}
+
 /// What is said under a name: of the slides, or `first fault of FILE`.
 pub fn said(name: &str) -> Option<String> {
     match name {
-        "slides" => Some(run_slides(slides::of_the_slides).0.faults.first()?.to_string()),
+        "slides" => {
+            let fault = run_slides(slides::of_the_slides).0.faults.first()?.to_string();
+            Some(from_the_root(&fault))
+        }
         "slides mended" => {
             let text = run_slides(slides::mended).0.to_string();
             let table = text.lines().filter(|line| !line.trim().is_empty());
-            Some(table.collect::<Vec<_>>().join("\n"))
+            Some(from_the_root(&table.collect::<Vec<_>>().join("\n")))
         }
         _ => first_fault(name.strip_prefix("first fault of ")?),
     }

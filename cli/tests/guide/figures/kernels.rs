@@ -90,19 +90,43 @@ pub fn wavefronts_per_fma() -> Canvas {
     canvas
 }
 
+/// The rows of lessons of one type among the filed results, each with its name.
+fn lessons<'a>(filed: &'a Value, dtype: &'a str) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let rows = filed["rows"].as_array().expect("a list").iter();
+    let of_type = rows.filter(move |row| row["dtype"] == dtype);
+    of_type
+        .map(|row| (row["name"].as_str().unwrap_or_default().trim(), row))
+        .filter(|(name, _)| name.starts_with("lesson_"))
+}
+
+/// Two bars of a lesson below its name, measured and bound, on the bar of what the units can do.
+fn rung(canvas: &mut Canvas, name: &str, [measured, bound, ceiling]: [f64; 3], decimals: usize) {
+    let scale = (WIDTH - 2.0 * MARGIN) / ceiling;
+    let label = name
+        .trim_start_matches("lesson_")
+        .replacen('_', ": ", 1)
+        .replace('_', " ");
+    canvas.text(MARGIN, canvas.y + 9.0, "", &label);
+    let shown = format!("{measured:.decimals$} of {bound:.decimals$}");
+    canvas.text(WIDTH - MARGIN, canvas.y + 9.0, "end soft", &shown);
+    canvas.area([MARGIN, canvas.y + 14.0, ceiling * scale, 13.0], "idle");
+    canvas.area([MARGIN, canvas.y + 14.0, measured * scale, 7.0], "a");
+    canvas.area([MARGIN, canvas.y + 22.0, bound * scale, 5.0], "c");
+    canvas.y += 37.0;
+}
+
+/// The TFLOP/s that were measured of a row.
+fn measured(row: &Value) -> f64 {
+    row["measured"]["ours"]["tflops"].as_f64().expect("a number")
+}
+
 /// Measured speed of lessons 1 to 9, and the bound by counts.
 pub fn ladder() -> Canvas {
     let filed = results("lessons");
     let ceiling = filed["about"]["ceilings"]["f32_tflops"].as_f64().expect("a number");
     let mut canvas = Canvas::new("TFLOP/s at 4096 cubed, f32, and what the counts allow");
     canvas.legend(&[("a", "measured"), ("c", "bound by counts")]);
-    let rows = filed["rows"].as_array().expect("a list");
-    let lessons = rows.iter().filter(|row| row["dtype"] == "f32");
-    let lessons = lessons.filter(|row| row["name"].as_str().is_some_and(|name| name.starts_with("lesson_")));
-    let scale = (WIDTH - 2.0 * MARGIN) / ceiling;
-    for row in lessons {
-        let name = row["name"].as_str().unwrap_or_default().trim();
-        let measured = row["measured"]["ours"]["tflops"].as_f64().expect("a number");
+    for (name, row) in lessons(&filed, "f32") {
         // One wavefront, or one request to L1, in a clock; an FMA instruction of a warp takes a quarter of one.
         let traffic = Traffic::of(name, [256, 256, 64]);
         let fmas = 256.0 * 256.0 * 64.0 / 32.0;
@@ -110,22 +134,49 @@ pub fn ladder() -> Canvas {
             .max(traffic.sum("global", "read", "requests") as f64)
             .max(fmas / 4.0);
         let bound = ceiling * (fmas / 4.0) / clocks;
-        let label = name
-            .trim_start_matches("lesson_")
-            .replacen('_', ": ", 1)
-            .replace('_', " ");
-        canvas.text(MARGIN, canvas.y + 9.0, "", &label);
-        let shown = format!("{measured:.1} of {bound:.1}");
-        canvas.text(WIDTH - MARGIN, canvas.y + 9.0, "end soft", &shown);
-        canvas.area([MARGIN, canvas.y + 14.0, ceiling * scale, 13.0], "idle");
-        canvas.area([MARGIN, canvas.y + 14.0, measured * scale, 7.0], "a");
-        canvas.area([MARGIN, canvas.y + 22.0, bound * scale, 5.0], "c");
-        canvas.y += 37.0;
+        rung(&mut canvas, name, [measured(row), bound, ceiling], 1);
     }
     canvas.y -= 4.0;
     canvas.note(&format!(
         "Measured: {}. Bound: the larger of wavefronts, load requests and a quarter of the FMA instructions, as clocks \
          of an SM, counted by the simulator; the whole bar is {ceiling:.1}, FMAs alone.",
+        about(&filed)
+    ));
+    canvas
+}
+
+/// Wavefronts of shared memory of a product of these extents, loads and stores.
+fn wavefronts_at(kernel: &str, extents: [u32; 3]) -> f64 {
+    let traffic = Traffic::of(kernel, extents);
+    let of = |access| traffic.sum("shared", access, "actual") as f64;
+    of("read") + of("write")
+}
+
+/// Measured speed of lessons 10 to 15, and the bound by counts at the clock that the GPU ran at.
+pub fn ladder_tensor() -> Canvas {
+    let (m, n, k) = (256, 512, 4096);
+    let filed = results("lessons");
+    let ceilings = &filed["about"]["ceilings"];
+    let [ceiling, f32_ceiling, boost] =
+        ["half_tflops", "f32_tflops", "clock_mhz"].map(|name| ceilings[name].as_f64().expect("a number"));
+    // An SM has 128 lanes of f32, each of which starts an FMA in a clock.
+    let fmas_per_clock = 128.0 * ceiling / f32_ceiling;
+    let tensor_clocks = f64::from(m) * f64::from(n) * f64::from(k) / fmas_per_clock;
+    let mut canvas = Canvas::new("TFLOP/s at 4096 cubed, f16, and what the counts allow");
+    canvas.legend(&[("a", "measured"), ("c", "bound by counts")]);
+    for (name, row) in lessons(&filed, "f16") {
+        // Counts are linear in K, and two short products say the slope.
+        let [one, two] = [256, 512].map(|k| wavefronts_at(name, [m, n, k]));
+        let wavefronts = one + (two - one) * f64::from(k - 256) / 256.0;
+        let clock = row["measured"]["telemetry"]["clock_mhz"].as_f64().unwrap_or(boost);
+        let bound = ceiling * clock / boost * (tensor_clocks / wavefronts.max(tensor_clocks));
+        rung(&mut canvas, name, [measured(row), bound, ceiling], 0);
+    }
+    canvas.y -= 4.0;
+    canvas.note(&format!(
+        "Measured: {}. Bound: the larger of wavefronts, of loads and stores, and of the clocks of the tensor cores, at \
+         the clock that the GPU ran at under this load; the whole bar is {ceiling:.0}, tensor cores alone at \
+         {boost:.0} MHz.",
         about(&filed)
     ));
     canvas
@@ -218,7 +269,7 @@ pub fn raster() -> Canvas {
             &format!("= {} tiles per k-tile", rows + columns),
         );
     }
-    canvas.y = top + 16.0 + SIDE * f64::from(TILES) + 32.0;
+    canvas.y = top + 16.0 + SIDE * f64::from(TILES) + 38.0;
     canvas.note("Blue: tiles of the CTAs that run at one time. The fewer tiles they load, the more L2 holds of them.");
     canvas
 }

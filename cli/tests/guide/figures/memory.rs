@@ -158,11 +158,11 @@ pub fn ldmatrix() -> Canvas {
     canvas
 }
 
-/// The seed's kernel on sm_120, and what makes it fit.
+/// A kernel made for a B200 on sm_120, and what makes it fit.
 pub fn strategies() -> Canvas {
-    let seed = "--accumulator smem --tile 128x256x64 --stages 4";
+    let made_for_b200 = "--accumulator smem --tile 128x256x64 --stages 4";
     let rows = [
-        ("as the seed has it", seed),
+        ("as made for a B200", made_for_b200),
         (
             "A. tile 64x128, still in shared memory",
             "--accumulator smem --tile 64x128x64 --stages 4",
