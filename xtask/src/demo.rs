@@ -5,23 +5,19 @@ use std::path::Path;
 
 use xshell::{Shell, cmd};
 
-use crate::{device_toolchain, root};
+use crate::device_toolchain::{self, WITHOUT_PTX};
 
 /// What a driver of NVIDIA's makes: on Linux, and on Windows' subsystem for it.
 const DRIVERS: [&str; 2] = ["/dev/nvidiactl", "/dev/dxg"];
-
-/// What `host/build.rs` leaves the kernels' PTX out for.
-const WITHOUT_PTX: &str = "TILEWRIGHT_WITHOUT_PTX";
 
 /// Builds the program and runs its demo. Compiling the kernels for a GPU takes half of a first build: where there is no
 /// GPU, and nobody has compiled them here before, they are left out.
 pub fn run(sh: &Shell, args: &[OsString]) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
     let has_driver = !cfg!(target_os = "linux") || DRIVERS.iter().any(|file| Path::new(file).exists());
-    let has_ptx = root().join("target/cuda-builder/ptx-cache").exists();
     let program = ["--release", "--package", "tilewright-cli", "--bin", "tilewright"];
     let mut demo = cmd!(sh, "cargo run {program...} -- demo {args...}");
-    if !(has_driver || has_ptx) {
+    if !(has_driver || device_toolchain::has_ptx()) {
         println!("no GPU here: its kernels are left out of this build ({WITHOUT_PTX}); any other build has them");
         demo = demo.env(WITHOUT_PTX, "1");
     }

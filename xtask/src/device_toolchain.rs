@@ -6,6 +6,14 @@ use xshell::{Shell, cmd};
 
 use crate::{apt, root, wasm_linker};
 
+/// What `host/build.rs` leaves the kernels' PTX out for.
+pub const WITHOUT_PTX: &str = "TILEWRIGHT_WITHOUT_PTX";
+
+/// Whether the kernels have been compiled for a GPU here before.
+pub fn has_ptx() -> bool {
+    root().join("target/cuda-builder/ptx-cache").exists()
+}
+
 /// Makes sure that a device toolchain is there: as it is, else through rustup, else through apt; and with it what links
 /// the planner's page.
 pub fn ensure(sh: &Shell) -> anyhow::Result<()> {

@@ -7,7 +7,8 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use xshell::{Shell, cmd};
 
-use crate::{device_toolchain, root};
+use crate::device_toolchain::{self, WITHOUT_PTX};
+use crate::root;
 
 /// The kernel that the planner's page of the book begins with: one that does not fit, with the moves that mend it.
 const PLANNED: [&str; 8] = [
@@ -32,6 +33,9 @@ const OUT: &str = "target/book";
 /// A page leads to nothing, or a build fails.
 pub fn book(sh: &Shell, write: bool, source: Option<&str>) -> anyhow::Result<()> {
     device_toolchain::ensure(sh)?;
+    // Nothing in the book needs the kernels' PTX, which takes most of a first build. Where it is there already, a build
+    // without would compile half of the workspace again.
+    let _without = (!device_toolchain::has_ptx()).then(|| sh.push_env(WITHOUT_PTX, "1"));
     if write {
         cmd!(sh, "cargo test --quiet -p tilewright-cli --test guide")
             .env("BLESS", "1")
