@@ -18,7 +18,7 @@ use crate::ptx::mma::c_place;
 /// memory at once, so that 8 lanes store 128 bytes of a row; else by the [predicated store](warp_store).
 ///
 /// # Safety
-/// C and the bias are as `params` says, workspace and counters as [`reduce_atoms`] asks for; the position is the warp's own.
+/// C and the bias are as `params` says, workspace and counters as [`reduce_atoms`] asks for; the position is a warp's.
 /// `stages` are the CTA's, which no thread uses after [`Tile::drain`]. Every thread with a position calls this.
 #[inline(always)]
 pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: usize>(
