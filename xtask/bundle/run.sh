@@ -194,6 +194,9 @@ failed=0
 for name in ${todo[@]+"${todo[@]}"}; do
     printf '\n== %s ==\n' "$name" | tee -a "$log"
     begin=$SECONDS
+    # What was cut off goes on.
+    TILEWRIGHT_GOES_ON=$(grep -s '^124 ' "$work/done/$name")
+    export TILEWRIGHT_GOES_ON
     # A session of its own: by it, what the part starts under time limits of its own is told from what others run.
     setsid --wait timeout -k 10 "$part_limit" bash "$bundle/run.sh" --part "$name" 2>&1 | tee -a "$log"
     status=${PIPESTATUS[0]}

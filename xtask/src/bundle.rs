@@ -149,9 +149,8 @@ fn place(sh: &Shell, built: &build::Messages, kind: &str, into: &Path) -> anyhow
     Ok(())
 }
 
-/// Packs these files and folders of the bundle; `run.sh` unpacks them before it does anything. The programs hold the same
-/// megabytes of PTX, so that all of them together are a window of the compressor's: a third of what they take one by
-/// one.
+/// Packs these files and folders of the bundle; `run.sh` unpacks them before it does anything. The programs hold the
+/// same megabytes of PTX: with a window for all of them they take a third of what they take one by one.
 fn pack(sh: &Shell, bundle: &Path, names: &[&str]) -> anyhow::Result<()> {
     let _in_bundle = sh.push_dir(bundle);
     cmd!(sh, "tar -cf packed.tar {names...}").quiet().run()?;

@@ -361,3 +361,30 @@ fn a_packed_bundle_is_unpacked_before_anything_is_run() {
     assert_eq!(code, Some(2), "{text}");
     assert!(bundle.path("packed.tar.xz").exists(), "{text}");
 }
+
+#[test]
+fn checks_go_on_where_they_were_cut_off() {
+    let bundle = Bundle::new();
+    let sanitizer = bundle.path("bin/compute-sanitizer");
+    let slow = std::fs::read_to_string(&sanitizer)
+        .expect("readable")
+        .replace("*racecheck*simt_slow*", "*racecheck*k_bad*");
+    std::fs::write(&sanitizer, &slow).expect("writable");
+    let (code, said) = bundle.run_with(&["racecheck-tiled"], ("PART_LIMIT", "3"));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("racecheck-tiled did not end within 3 s"), "{said}");
+    assert_eq!(rows(&bundle.result("checks.csv"), "racecheck"), [("k_a", "passed")]);
+    std::fs::write(&sanitizer, slow.replace("sleep 60", "true")).expect("writable");
+    let (code, said) = bundle.run(&["racecheck-tiled"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("status 0: k_bad") && !said.contains("status 0: k_a"),
+        "{said}"
+    );
+    let both = [("k_a", "passed"), ("k_bad", "passed")];
+    assert_eq!(rows(&bundle.result("checks.csv"), "racecheck"), both);
+    // Once it has come to its end, it is done with all of them again.
+    let (_, said) = bundle.run(&["--again", "racecheck-tiled"]);
+    assert!(said.contains("status 0: k_a"), "{said}");
+    assert_eq!(rows(&bundle.result("checks.csv"), "racecheck"), both);
+}
