@@ -4,7 +4,7 @@ use cuda_arch::{ARCHITECTURES, Architecture};
 use proptest::prelude::*;
 use proptest::sample::select;
 use tilewright_plan::{
-    Accumulator, Attention, Buffers, GemmType, Kernel, KernelMove, Refusal, Request, TemplateName, TileShape,
+    Accumulator, Attention, Buffers, GemmType, GpuModel, Kernel, KernelMove, Refusal, Request, TemplateName, TileShape,
     Worksheet, fit_kernel, kernel_moves, kernel_report, report,
 };
 
