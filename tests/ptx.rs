@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewright::ptx::{self, Level};
 use tilewright_contract::{
-    Bytes, CopyKind, CopyRows, Family, KERNELS, Kernel, Loads, Major, MmaPath, Operands, Precision, lessons,
+    Bytes, CopyKind, CopyRows, Family, KERNELS, Kernel, Loads, Major, MmaPath, Operands, Precision, TileShape, lessons,
 };
 
 /// The entry points that a level has.
@@ -175,12 +175,14 @@ fn single_elements_of_16_bits_are_loaded_by_predicate_and_stored_in_vectors() {
         let predicated = text
             .lines()
             .filter(|line| line.trim_start().starts_with("@p ld.global.b16"));
-        // Of A and B 32 elements each a thread and k-tile: of the first two, and of the loop.
-        assert_eq!(predicated.count(), 3 * 64, "{case}");
+        // A thread's elements of a k-tile of A and B: of the first two, and of the loop.
+        let TileShape { m, n, k } = kernel.tile;
+        let elems = (m + n) * k / kernel.threads();
+        assert_eq!(predicated.count() as u32, 3 * elems, "{case}");
         assert!(opcodes(text).any(|opcode| opcode == "st.shared.v4.b32"), "{case}");
         kernels += 1;
     }
-    assert!(kernels >= 8, "{kernels}");
+    assert!(kernels >= 16, "{kernels}");
 }
 
 #[test]

@@ -249,11 +249,11 @@ pub const ROWS: &[Row] = &[
     Row {
         id: "mma_split_same_rows",
         kernel: SPLIT,
-        what: "rows of single elements are stored to the first four rows each time",
+        what: "each row of single elements gets the accumulators of the first",
         edits: &[edit(
             "block/warp_store.rs",
-            "let rows = self.below(further);",
-            "let rows = self;",
+            "let below = self.below + (V * pass) as u32;",
+            "let below = self.below;",
         )],
         expect: Expect::Mismatch,
         ..ROW
