@@ -13,9 +13,9 @@ use tilewright::fp8::{
 use tilewright::random::random_matrix;
 use tilewright::{DType, Element, OutputOf, SimOptions};
 
-use crate::exit::Exit;
 use crate::failure::{Failure, Result};
-use crate::{kernels, memory, output};
+use crate::scaled::{Simulation, ended, faults, staged};
+use crate::{kernels, output};
 
 /// Multiply FP8 matrices (e4m3, e5m2) with scales as a Hopper GPU would
 ///
@@ -66,9 +66,6 @@ pub struct Command {
     #[arg(long)]
     yes: bool,
 }
-
-/// Multiplications, those of residue tiles included, that are simulated without the user's word for it.
-const MANY_PRODUCTS: f64 = (1_u64 << 36) as f64;
 
 /// Which elements share a scale.
 #[derive(Clone, Copy, ValueEnum)]
@@ -188,7 +185,15 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         ..Policy::default()
     };
     let plan = plan(&problem, &device, &policy)?;
-    ensure_affordable(&plan, command.yes)?;
+    let kernel = plan.kernel();
+    let simulation = Simulation {
+        symbol: kernel.symbol,
+        extents: plan.extents(),
+        tile: [kernel.tile.m, kernel.tile.n],
+        ctas: plan.ctas(),
+        bytes_of_element: 16,
+    };
+    simulation.ensure_affordable(command.yes)?;
     let options = SimOptions {
         architecture: default_architecture(),
         schedule: command.schedule.parse::<Schedule>().map_err(Failure::input)?,
@@ -210,41 +215,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     } else {
         output::print(&describe(&listing))?;
     }
-    let faulty = (!listing.clean).then(|| format!("{} faults", faults(&listing)));
     let wrong = (!listing.equal).then(|| listing.verdict.clone());
-    let problems: Vec<_> = [faulty, wrong].into_iter().flatten().collect();
-    match problems.is_empty() {
-        true => Ok(()),
-        false => {
-            let message = format!("{}: {}", listing.plan.kernel, problems.join("; "));
-            Err(Failure::new(Exit::Wrong, message).reported())
-        }
-    }
-}
-
-/// Refuses a simulation that would take long or more memory than there is, unless the user said yes.
-fn ensure_affordable(plan: &Plan, yes: bool) -> Result<()> {
-    let [m, n, k] = plan.extents().map(|extent| extent as u64);
-    let tile = plan.kernel().tile;
-    let what = || format!("simulating {} for {m} x {n} x {k}", plan.kernel().symbol);
-    // Numbers, their elements, the reference's rows and what the simulator notes of them; C, its reference and the
-    // same.
-    let bytes = (m + n).saturating_mul(k).saturating_mul(16);
-    memory::ensure(what, bytes.saturating_add((m * n).saturating_mul(48)), yes)?;
-    let products = f64::from(plan.ctas()) * f64::from(tile.m) * f64::from(tile.n) * k as f64;
-    if products > MANY_PRODUCTS && !yes {
-        return Err(Failure::input(format!(
-            "{} is {products:.1e} multiplications, more than {MANY_PRODUCTS:.1e}; --yes does it all the same",
-            what()
-        )));
-    }
-    Ok(())
-}
-
-/// Different faults.
-fn faults(listing: &Listing) -> u64 {
-    let report = listing.report.as_ref();
-    report.map_or(0, |report| report.faults.len() as u64 + report.faults_left_out)
+    ended(listing.plan.kernel, listing.report.as_ref(), wrong)
 }
 
 /// Quantizes, simulates and compares.
@@ -342,7 +314,7 @@ fn describe(listing: &Listing) -> String {
         ),
         (
             "faults",
-            match faults(listing) {
+            match faults(listing.report.as_ref()) {
                 0 => "none".to_owned(),
                 faults => format!("{faults}, listed below"),
             },
@@ -360,10 +332,6 @@ fn describe(listing: &Listing) -> String {
         Some(report) => format!("{table}\n{}\n", report.to_string().trim_end()),
         None => table,
     }
-}
-
-fn staged(bytes: u32, stages: u32) -> String {
-    format!("{} B, {bytes} B x {stages} stages", bytes * stages)
 }
 
 /// Lists the kernels and what they take of a CTA's shared memory.

@@ -26,6 +26,7 @@ mod output;
 mod plan;
 mod ptx;
 mod resources;
+mod scaled;
 mod shapes;
 mod shell;
 mod sim;

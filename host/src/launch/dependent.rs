@@ -3,7 +3,7 @@
 //! Between two launches of a stream the GPU is idle for about a microsecond, and a kernel then needs another half until
 //! its first copy. With the attribute `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION` the blocks of a launch
 //! come as soon as there is room for them, when those of the one before have said so or ended, and wait in the kernel
-//! (`griddepcontrol` there) for its end before they touch global memory. For what is enqueued before and behind, of
+//! (`griddepcontrol` there) for its end before they touch global memory. For what is enqueued before and after, of
 //! whatever kind, the order of the stream is what it was.
 //!
 //! Source: CUDA driver API, "Execution Control"; CUDA C++ Programming Guide, "Programmatic Dependent Launch and
