@@ -26,6 +26,10 @@ impl ScaledMatrix for BlockScaled {
         self.k()
     }
 
+    fn data(&self) -> &[u8] {
+        self.data()
+    }
+
     fn row(&self, row: usize) -> Vec<f64> {
         self.scaled_row(row)
     }

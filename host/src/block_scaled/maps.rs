@@ -5,21 +5,13 @@ use tilewright_contract::{BlockScaledTile, ScaleLayout};
 
 use super::Plan;
 use crate::error::{Error, Result};
-
-/// Where the operands are: A and B.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Addresses {
-    /// Elements.
-    pub data: [u64; 2],
-    /// Scales.
-    pub scales: [u64; 2],
-}
+use crate::scaled::Addresses;
 
 /// The maps of A, B, the scales of A and those of B, each made by `encode`.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an address that is no multiple of 16; those of `encode`.
-pub(crate) fn maps(
+pub(super) fn maps(
     plan: &Plan,
     addresses: Addresses,
     encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,

@@ -32,13 +32,10 @@ mod maps;
 mod matrix;
 mod number;
 mod plan;
-mod simulate;
 
-pub use crate::scaled::{Checked, Simulated, reference};
+pub use crate::scaled::{Checked, Simulated, reference, simulate};
 pub use check::check;
 pub use gemm::BlockScaledGemm;
-pub(crate) use maps::{Addresses, maps};
 pub use matrix::BlockScaled;
 pub use plan::{Plan, Policy, Summary, default_architecture, plan};
-pub use simulate::simulate;
 pub use tilewright_contract::{BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, ScaleLayout, ScaleSource};

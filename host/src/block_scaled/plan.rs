@@ -1,18 +1,22 @@
 //! Which kernel, how many stages, and what that takes.
 
 use cuda_arch::Architecture;
+use cuda_sim::GlobalBuffer;
+use kernels_gpu::ptx::tensor_map::{TensorMap, TensorMapParts};
 use serde::Serialize;
 use tilewright_contract::{
-    BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, BlockScaledParams, Bytes, DType, GemmArgs, GemmShape, Grid,
+    BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, BlockScaledParams, Bytes, DType, GemmShape, Grid,
     ScaleLayout, ScaleSource, SmemLayout, Transpose,
 };
 use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
 
-use super::BlockScaledGemm;
+use super::maps::maps;
 use super::matrix::check_k;
+use super::{BlockScaled, BlockScaledGemm};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::scaled::{Addresses, ScaledLaunch, ScaledPlan};
 
 /// What a plan has to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,54 +86,6 @@ impl Plan {
         [self.shape.m(), self.shape.n(), self.shape.k()]
     }
 
-    /// Extents and leading dimensions, in elements of C's row and along K.
-    pub(crate) fn args(&self) -> GemmArgs {
-        self.shape.args()
-    }
-
-    /// The kernel's parameters beside [`GemmParams`](tilewright_contract::GemmParams); `scales` are those of A and B.
-    pub(crate) fn params(&self, scales: [*const u32; 2]) -> BlockScaledParams {
-        let [m, _, k] = self.extents();
-        BlockScaledParams {
-            scales,
-            // Below 2^31 elements.
-            scale_k_tiles: ScaleLayout::of(self.kernel.tile.format, m, k).k_tiles as u32,
-            stages: self.stages,
-        }
-    }
-
-    /// Refuses a problem of other extents, format or type.
-    pub(super) fn check<E: Element<Accumulator = f32>>(&self, gemm: &BlockScaledGemm<'_, E>) -> Result<()> {
-        let kernel = self.kernel;
-        let (planned, extents) = (self.extents(), gemm.extents());
-        if planned != extents {
-            return Err(Error::InvalidArgument(format!(
-                "the plan is for M, N, K = {planned:?}, the problem has {extents:?}"
-            )));
-        }
-        if kernel.tile.format != gemm.format() {
-            return Err(Error::InvalidArgument(format!(
-                "{} takes {}, the problem has {}",
-                kernel.symbol,
-                kernel.tile.format,
-                gemm.format()
-            )));
-        }
-        self.check_output(E::DTYPE)
-    }
-
-    /// Refuses a bias, and a C that is not f32, of another type than the kernel's.
-    pub(crate) fn check_output(&self, output: DType) -> Result<()> {
-        let kernel = self.kernel;
-        if kernel.output == output {
-            return Ok(());
-        }
-        Err(Error::InvalidArgument(format!(
-            "{} has C and bias of {}, not {output}",
-            kernel.symbol, kernel.output
-        )))
-    }
-
     /// The plan in numbers, for a device.
     pub fn summary(&self, device: &DeviceProfile) -> Summary {
         let tile = self.kernel.tile;
@@ -147,6 +103,75 @@ impl Plan {
             ctas: self.ctas(),
             threads: tile.threads(),
         }
+    }
+}
+
+impl ScaledPlan for Plan {
+    type Matrix = BlockScaled;
+    type Scale = u32;
+    type Params = BlockScaledParams;
+    const WAITS: bool = false;
+
+    fn check<E: Element<Accumulator = f32>>(&self, gemm: &BlockScaledGemm<'_, E>) -> Result<()> {
+        let kernel = self.kernel;
+        let (planned, extents) = (self.extents(), gemm.extents());
+        if planned != extents {
+            return Err(Error::InvalidArgument(format!(
+                "the plan is for M, N, K = {planned:?}, the problem has {extents:?}"
+            )));
+        }
+        if kernel.tile.format != gemm.format() {
+            return Err(Error::InvalidArgument(format!(
+                "{} takes {}, the problem has {}",
+                kernel.symbol,
+                kernel.tile.format,
+                gemm.format()
+            )));
+        }
+        self.launch().check_output(E::DTYPE)
+    }
+
+    fn launch(&self) -> ScaledLaunch {
+        let (kernel, [m, n, k]) = (self.kernel, self.extents());
+        let format = kernel.tile.format;
+        ScaledLaunch {
+            symbol: kernel.symbol,
+            output: kernel.output,
+            extents: self.extents(),
+            args: self.shape.args(),
+            ctas: self.ctas(),
+            cluster: 1,
+            threads: kernel.tile.threads(),
+            dynamic_bytes: self.smem().dynamic_bytes().get(),
+            row_bytes: format.bytes(k),
+            scale_bytes: [m, n].map(|rows| ScaleLayout::of(format, rows, k).bytes()),
+            scale_alignment_bytes: [16; 2],
+        }
+    }
+
+    fn params(&self, scales: [*const u32; 2]) -> BlockScaledParams {
+        let [m, _, k] = self.extents();
+        BlockScaledParams {
+            scales,
+            // Below 2^31 elements.
+            scale_k_tiles: ScaleLayout::of(self.kernel.tile.format, m, k).k_tiles as u32,
+            stages: self.stages,
+        }
+    }
+
+    fn maps(
+        &self,
+        addresses: Addresses,
+        _c: DType,
+        encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,
+    ) -> Result<[TensorMap; 4]> {
+        maps(self, addresses, encode)
+    }
+
+    fn simulated_scales(matrix: &BlockScaled) -> GlobalBuffer<u32> {
+        let (words, _) = matrix.scales().as_chunks::<4>();
+        let words: Vec<_> = words.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+        GlobalBuffer::from_slice(&words)
     }
 }
 

@@ -5,20 +5,10 @@ use tilewright_contract::{DType, Fp8Mode, Major, WgmmaTile};
 
 use super::Plan;
 use crate::error::{Error, Result};
+use crate::scaled::Addresses;
 
 /// What addresses and the distances of rows are multiples of, in bytes (CUDA driver API, `cuTensorMapEncodeTiled`).
 const UNIT: u64 = 16;
-
-/// Where the operands are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Addresses {
-    /// Elements of A and of B.
-    pub data: [u64; 2],
-    /// C.
-    pub c: u64,
-    /// Scales of A.
-    pub scales: u64,
-}
 
 /// The maps of A, B, C and the scales of A, each made by `encode`; `c` is the type of C. Where C is of f32, or not
 /// aligned as a map asks for, the third is A's: the kernel sees so and stores without. Without scales in the stages the
@@ -26,7 +16,7 @@ pub(crate) struct Addresses {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an address that is no multiple of 16; those of `encode`.
-pub(crate) fn maps(
+pub(super) fn maps(
     plan: &Plan,
     addresses: Addresses,
     c: DType,
@@ -78,7 +68,7 @@ pub(crate) fn maps(
     let of_scales = if plan.kernel().mode == Fp8Mode::Blocks {
         let layout = plan.scale_layouts()[0];
         let parts = TensorMapParts {
-            address: addresses.scales,
+            address: addresses.scales[0],
             extents: [layout.columns as u64, layout.lines as u64],
             stride_bytes: 4 * layout.ld as u64,
             planes: None,

@@ -238,6 +238,10 @@ impl ScaledMatrix for Fp8Matrix {
         self.k
     }
 
+    fn data(&self) -> &[u8] {
+        &self.data
+    }
+
     fn row(&self, row: usize) -> Vec<f64> {
         let bytes = self.data[row * self.k..][..self.k].iter().enumerate();
         let value = |(at, &bits)| element(self.format, bits) * f64::from(self.scales[self.layout.index(row, at)]);

@@ -38,14 +38,11 @@ mod maps;
 mod matrix;
 mod number;
 mod plan;
-mod simulate;
 
-pub use crate::scaled::{Checked, Simulated, reference};
+pub use crate::scaled::{Checked, Simulated, reference, simulate};
 pub use check::{Arithmetic, check};
 pub use cuda_sim::wgmma::Fp8Accumulation;
 pub use gemm::{Fp8Gemm, Fp8Problem};
-pub(crate) use maps::{Addresses, maps};
 pub use matrix::Fp8Matrix;
 pub use plan::{Plan, Policy, Summary, default_architecture, plan};
-pub use simulate::simulate;
 pub use tilewright_contract::{FP8_KERNELS, Fp8, Fp8Kernel, Fp8Mode, Fp8ScaleLayout, Fp8Scaling, Major};

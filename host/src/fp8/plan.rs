@@ -1,15 +1,21 @@
 //! Which kernel, and what that takes.
 
 use cuda_arch::Architecture;
+use cuda_sim::GlobalBuffer;
+use kernels_gpu::ptx::tensor_map::{TensorMap, TensorMapParts};
 use serde::Serialize;
 use tilewright_contract::{
-    Bytes, FP8_KERNELS, Fp8Kernel, Fp8Mode, Fp8Params, Fp8ScaleLayout, GemmArgs, GemmShape, SmemLayout, Transpose,
+    Bytes, DType, FP8_KERNELS, Fp8Kernel, Fp8Mode, Fp8Params, Fp8ScaleLayout, GemmArgs, GemmShape, SmemLayout,
+    Transpose,
 };
 use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
 
-use super::Fp8Problem;
+use super::maps::maps;
+use super::{Fp8Gemm, Fp8Matrix, Fp8Problem};
 use crate::device::DeviceProfile;
+use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::scaled::{Addresses, ScaledLaunch, ScaledPlan};
 
 /// What a plan has to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,32 +97,8 @@ impl Plan {
     }
 
     /// Extents and leading dimensions, in elements.
-    pub(crate) fn args(&self) -> GemmArgs {
+    pub(super) fn args(&self) -> GemmArgs {
         self.shape.args()
-    }
-
-    /// The kernel's parameters beside [`GemmParams`](tilewright_contract::GemmParams); `scales` are those of A and B.
-    pub(crate) fn params(&self, scales: [*const f32; 2]) -> Fp8Params {
-        let layouts = self.scale_layouts();
-        Fp8Params {
-            scales,
-            row_strides: layouts.map(|layout| u32::from(layout.columns > 1)),
-            // Below 2^31 elements.
-            block_ld: layouts[1].ld as u32,
-        }
-    }
-
-    /// Refuses a problem other than the one that the plan was made for.
-    pub(crate) fn check(&self, problem: &Fp8Problem) -> Result<()> {
-        let planned = &self.problem;
-        if planned == problem {
-            return Ok(());
-        }
-        Err(Error::InvalidArgument(format!(
-            "the plan is for {}, the problem is {}",
-            describe(planned),
-            describe(problem)
-        )))
     }
 
     /// The plan in numbers, for a device.
@@ -134,6 +116,67 @@ impl Plan {
             ctas: self.ctas,
             threads: tile.threads(),
         }
+    }
+}
+
+impl ScaledPlan for Plan {
+    type Matrix = Fp8Matrix;
+    type Scale = f32;
+    type Params = Fp8Params;
+    const WAITS: bool = true;
+
+    fn check<E: Element<Accumulator = f32>>(&self, gemm: &Fp8Gemm<'_, E>) -> Result<()> {
+        let (planned, problem) = (&self.problem, &gemm.problem());
+        if planned == problem {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "the plan is for {}, the problem is {}",
+            describe(planned),
+            describe(problem)
+        )))
+    }
+
+    fn launch(&self) -> ScaledLaunch {
+        let (kernel, layouts) = (self.kernel, self.scale_layouts());
+        ScaledLaunch {
+            symbol: kernel.symbol,
+            output: kernel.output,
+            extents: self.extents(),
+            args: self.args(),
+            ctas: self.ctas,
+            cluster: kernel.tile.cluster,
+            threads: kernel.tile.threads(),
+            dynamic_bytes: self.smem().dynamic_bytes().get(),
+            row_bytes: self.extents()[2],
+            scale_bytes: layouts.map(Fp8ScaleLayout::bytes),
+            // TMA loads those of blocks, threads all others.
+            scale_alignment_bytes: layouts.map(|layout| if layout.scaling.is_blocked() { 16 } else { 4 }),
+        }
+    }
+
+    fn params(&self, scales: [*const f32; 2]) -> Fp8Params {
+        let layouts = self.scale_layouts();
+        Fp8Params {
+            scales,
+            row_strides: layouts.map(|layout| u32::from(layout.columns > 1)),
+            // Below 2^31 elements.
+            block_ld: layouts[1].ld as u32,
+        }
+    }
+
+    fn maps(
+        &self,
+        addresses: Addresses,
+        c: DType,
+        encode: impl Fn(&TensorMapParts) -> Result<TensorMap>,
+    ) -> Result<[TensorMap; 4]> {
+        maps(self, addresses, c, encode)
+    }
+
+    fn simulated_scales(matrix: &Fp8Matrix) -> GlobalBuffer<f32> {
+        let layout = matrix.scale_layout();
+        GlobalBuffer::matrix(matrix.scales(), layout.lines, layout.columns, layout.ld)
     }
 }
 

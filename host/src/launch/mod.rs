@@ -18,12 +18,10 @@
 //! is [`check`](crate::check)).
 
 mod admission;
-mod block_scaled;
 mod context;
 #[cfg(feature = "cudarc")]
 mod cudarc;
 mod dependent;
-mod fp8;
 mod function;
 mod gpu;
 mod kernels;
@@ -33,15 +31,14 @@ mod operand_error;
 mod operands;
 mod pointer;
 mod prepared;
+mod scaled;
 mod span;
 mod tensor_map;
 mod workspace;
 
 #[cfg(feature = "cudarc")]
 pub use self::cudarc::{CudarcElement, Slices};
-pub use block_scaled::{BlockScaledOperands, PreparedBlockScaled};
 pub use cust_raw::{CUcontext, CUdeviceptr, CUstream};
-pub use fp8::{Fp8Operands, PreparedFp8};
 pub use function::FunctionUsage;
 pub use gpu::Gpu;
 pub use kernels::Kernels;
@@ -49,5 +46,6 @@ pub use memory::{DeviceGroupEnds, DeviceMatrix};
 pub use operand_error::{Buffer, OperandError};
 pub use operands::{Checks, Counters, Operands, Workspace};
 pub use prepared::Prepared;
+pub use scaled::{BlockScaledOperands, Fp8Operands, PreparedBlockScaled, PreparedFp8, PreparedScaled, ScaledOperands};
 pub use tensor_map::encode as encode_tensor_map;
 pub use workspace::WORKSPACE_ALIGNMENT_BYTES;

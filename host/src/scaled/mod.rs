@@ -2,15 +2,16 @@
 
 mod check;
 mod gemm;
+mod plan;
 mod reference;
 mod simulate;
 
 pub use check::Checked;
 pub(crate) use check::compare;
 pub use gemm::ScaledGemm;
+pub(crate) use plan::{Addresses, ScaledLaunch, ScaledPlan};
 pub use reference::reference;
-pub use simulate::Simulated;
-pub(crate) use simulate::launch;
+pub use simulate::{Simulated, simulate};
 
 use crate::error::{Error, Result};
 
@@ -22,6 +23,9 @@ pub trait ScaledMatrix: Sync + sealed::Sealed {
 
     /// Elements of a row.
     fn k(&self) -> usize;
+
+    /// The elements, packed, row after row.
+    fn data(&self) -> &[u8];
 
     /// The elements of a row times their scales, without the factor; exact.
     fn row(&self, row: usize) -> Vec<f64>;
@@ -41,7 +45,9 @@ pub trait ScaledMatrix: Sync + sealed::Sealed {
 pub(crate) mod sealed {
     pub trait Sealed {}
     impl Sealed for crate::block_scaled::BlockScaled {}
+    impl Sealed for crate::block_scaled::Plan {}
     impl Sealed for crate::fp8::Fp8Matrix {}
+    impl Sealed for crate::fp8::Plan {}
 }
 
 /// Refuses elements that are no matrix of numbers: another number of them, or one that is infinite or NaN, with its

@@ -1,26 +1,94 @@
 //! Kernels of matrices with scales in the simulator.
 
+use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
 use std::time::Duration;
 
-use cuda_sim::{Launch, Limits, Report};
+use cuda_sim::{GlobalBuffer, Launch, Limits, Report};
+use kernels_gpu::ptx::tensor_map::TensorMap;
+use tilewright_contract::GemmParams;
 
+use super::{Addresses, ScaledGemm, ScaledMatrix, ScaledPlan};
+use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::problem::OutputOf;
 use crate::simulate::SimOptions;
+use crate::tensor_map;
 
 /// How long the threads of a CTA may run without meeting.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A launch with these options: CTAs along x, threads of each, bytes of dynamic shared memory.
-pub(crate) fn launch(options: &SimOptions, ctas: u32, threads: u32, dynamic_bytes: u32) -> Launch {
-    Launch::new(ctas, threads)
-        .dynamic_shared_bytes(dynamic_bytes)
+/// A kernel with C of `E` and parameters of its own.
+type EntryPoint<E, P> = unsafe fn(&GemmParams<E>, &P, &TensorMap, &TensorMap, &TensorMap, &TensorMap);
+
+/// Simulates a product by a plan. `before`: what C holds before, `None` for memory that nobody has written.
+///
+/// What is wrong with the kernel is no error: it is in the report.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a plan of another problem, and for a bias or a C of another length;
+/// [`Error::Resources`] where this machine has no memory or threads to simulate with.
+pub fn simulate<P, E, C>(
+    plan: &P,
+    gemm: &ScaledGemm<'_, P::Matrix, E>,
+    before: Option<&[C]>,
+    options: &SimOptions,
+) -> Result<Simulated<C>>
+where
+    P: ScaledPlan,
+    E: Element<Accumulator = f32>,
+    C: OutputOf<E>,
+{
+    plan.check(gemm)?;
+    gemm.check(before.map(<[C]>::len))?;
+    let planned = plan.launch();
+    let entry_point = cuda_sim::device::find_kernel::<EntryPoint<E, P::Params>>(planned.symbol)
+        .ok_or_else(|| Error::InvalidArgument(format!("{} is not linked into this program", planned.symbol)))?;
+    let [m, n, _] = planned.extents;
+    if planned.ctas == 0 {
+        return Ok(Simulated::EMPTY);
+    }
+    let data = [gemm.a, gemm.b].map(|matrix| GlobalBuffer::from_slice(matrix.data()));
+    let scales = [gemm.a, gemm.b].map(P::simulated_scales);
+    let c = match before {
+        Some(before) => GlobalBuffer::from_slice(before),
+        None => GlobalBuffer::<C>::uninit(m * n),
+    };
+    let bias = gemm.epilogue.bias.map(GlobalBuffer::from_slice);
+    // Raw pointers are not shared between threads; the kernel takes values.
+    let c_address = c.as_mut_ptr().expose_provenance();
+    let scale_addresses = [0, 1].map(|at| scales[at].as_ptr().expose_provenance());
+    let addresses = Addresses {
+        data: [0, 1].map(|at| data[at].as_ptr().expose_provenance() as u64),
+        scales: scale_addresses.map(|address| address as u64),
+        c: c_address as u64,
+    };
+    let [first, second, third, fourth] = plan.maps(addresses, C::DTYPE, tensor_map::simulated)?;
+    let params = |c: *mut C| GemmParams {
+        bias: bias.as_ref().map_or(null(), GlobalBuffer::as_ptr),
+        alpha: gemm.alpha(),
+        beta: gemm.epilogue.factors.beta,
+        activation: gemm.epilogue.activation,
+        output: C::OUTPUT,
+        ..GemmParams::product(null::<E>(), null(), c.cast(), planned.args)
+    };
+    let launch = Launch::new(planned.ctas, planned.threads)
+        .cluster(planned.cluster)
+        .dynamic_shared_bytes(planned.dynamic_bytes)
         .limits(Limits::from(options.architecture))
         .schedule(options.schedule)
         .checks(options.checks)
         .synchronizations(options.synchronizations.clone())
         .fp8_accumulation(options.fp8_accumulation)
         .workers(options.workers)
-        .time_limit(PATIENCE)
+        .time_limit(PATIENCE);
+    // SAFETY: the buffers hold what the parameters and the maps describe, C is a buffer of its own; grid, CTA and
+    // dynamic bytes are those of the plan.
+    let report = launch.run(|| unsafe {
+        let params = params(with_exposed_provenance_mut(c_address));
+        let scaled = plan.params(scale_addresses.map(with_exposed_provenance));
+        entry_point(&params, &scaled, &first, &second, &third, &fourth);
+    });
+    Simulated::of(c.to_vec(), report)
 }
 
 /// A simulated product.
@@ -46,7 +114,7 @@ impl<C> Simulated<C> {
     ///
     /// # Errors
     /// [`Error::Resources`] where this machine had no memory or threads to simulate with.
-    pub(crate) fn of(c: Vec<C>, report: Report) -> Result<Self> {
+    fn of(c: Vec<C>, report: Report) -> Result<Self> {
         match report.lacks() {
             Some(problem) => Err(Error::Resources(problem.to_owned())),
             None => Ok(Self {
@@ -57,7 +125,7 @@ impl<C> Simulated<C> {
     }
 
     /// An empty C, for which nothing is launched.
-    pub(crate) const EMPTY: Self = Self {
+    const EMPTY: Self = Self {
         c: Vec::new(),
         report: None,
     };
