@@ -1,6 +1,9 @@
 //! Block-scaled kernels without a GPU: in the simulator against the CPU reference, and assembled by `ptxas`.
 
-use cuda_sim::{Checks, Schedule, Synchronizations};
+#[path = "support/scaled.rs"]
+mod scaled;
+
+use cuda_sim::{Checks, Schedule};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::block_scaled::{
@@ -155,19 +158,7 @@ fn every_barrier_is_needed() {
             let is_right = check(&gemm, None, &product.c).expect("as long").passed();
             (report.is_clean() && is_right, report.synchronizations)
         };
-        let (is_right, listed) = run(Synchronizations::Listed);
-        assert!(is_right && listed.len() >= 6, "{listed:?}");
-        let mut unnoticed = Vec::new();
-        for synchronization in listed.iter().filter(|listed| listed.kind.can_be_left_out()) {
-            if run(Synchronizations::Without(synchronization.clone())).0 {
-                unnoticed.push((
-                    synchronization.kind,
-                    synchronization.location.to_string(),
-                    synchronization.executions,
-                ));
-            }
-        }
-        assert_eq!(unnoticed, [], "{symbol}");
+        assert_eq!(scaled::unnoticed(run, |_| false), [], "{symbol}");
     }
 }
 
@@ -213,20 +204,9 @@ fn ptxas_assembles_every_kernel_for_both_architectures_without_spills() {
         let assembled = ptxas.assemble(text, arch, &["-v"]).expect("it assembles");
         let report = assembled.report;
         for kernel in &BLOCK_SCALED_KERNELS {
-            let usage = report.kernel(kernel.symbol).expect("in the report");
-            let spills = (usage.stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes);
-            assert_eq!(spills, (0, 0, 0), "{} on {arch}", kernel.symbol);
-            // Static and dynamic bytes are the plan's, and a CTA has as many.
-            assert_eq!(usage.static_smem_bytes, 0, "{}", kernel.symbol);
+            scaled::assert_assembled(&report, kernel.symbol, kernel.tile.threads(), &device());
             let plan = plan_of(kernel, [512, 512, 512], None);
             assert!(plan.smem().total().get() <= device().smem_per_block_optin);
-            // Allocated in units of 8 for each thread.
-            let registers = usage.registers.next_multiple_of(8) * kernel.tile.threads();
-            assert!(
-                registers <= device().registers_per_block,
-                "{}: {registers}",
-                kernel.symbol
-            );
         }
     }
 }

@@ -1,6 +1,9 @@
 //! FP8 kernels without a GPU: in the simulator against the CPU reference, and assembled by `ptxas`.
 
-use cuda_sim::{Checks, Schedule, SyncKind, Synchronization, Synchronizations};
+#[path = "support/scaled.rs"]
+mod scaled;
+
+use cuda_sim::{Checks, Schedule, SyncKind, Synchronization};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::device::DeviceProfile;
@@ -181,20 +184,7 @@ fn every_barrier_is_needed() {
             let checked = check(&gemm, kernel.mode, Arithmetic::F32, None, &product.c).expect("as long");
             (report.is_clean() && checked.passed(), report.synchronizations)
         };
-        let (is_right, listed) = run(Synchronizations::Listed);
-        assert!(is_right && listed.len() >= 6, "{listed:?}");
-        let mut unnoticed = Vec::new();
-        let can_be_left_out = |listed: &&Synchronization| listed.kind.can_be_left_out() && !is_redundant(listed);
-        for synchronization in listed.iter().filter(can_be_left_out) {
-            if run(Synchronizations::Without(synchronization.clone())).0 {
-                unnoticed.push((
-                    synchronization.kind,
-                    synchronization.location.to_string(),
-                    synchronization.executions,
-                ));
-            }
-        }
-        assert_eq!(unnoticed, [], "{symbol}");
+        assert_eq!(scaled::unnoticed(run, is_redundant), [], "{symbol}");
     }
 }
 
@@ -272,18 +262,8 @@ fn ptxas_assembles_every_kernel_without_spills() {
     let serialized = assembled.report.remarks.iter().find(|remark| remark.serializes_wgmma());
     assert_eq!(serialized, None);
     for kernel in &FP8_KERNELS {
-        let usage = assembled.report.kernel(kernel.symbol).expect("in the report");
-        let spills = (usage.stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes);
-        assert_eq!(spills, (0, 0, 0), "{}", kernel.symbol);
-        assert_eq!(usage.static_smem_bytes, 0, "{}", kernel.symbol);
+        scaled::assert_assembled(&assembled.report, kernel.symbol, kernel.tile.threads(), &device());
         assert!(kernel.smem().total().get() <= device().smem_per_block_optin);
-        // Allocated in units of 8 for each thread.
-        let registers = usage.registers.next_multiple_of(8) * kernel.tile.threads();
-        assert!(
-            registers <= device().registers_per_block,
-            "{}: {registers}",
-            kernel.symbol
-        );
     }
 }
 

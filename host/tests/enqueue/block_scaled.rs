@@ -3,10 +3,11 @@
 use half::{bf16, f16};
 use tilewright::block_scaled::{self, BlockFormat};
 use tilewright::launch::{BlockScaledOperands, Checks, Kernels};
-use tilewright::{Activation, DType, Factors, ptx};
+use tilewright::{Activation, DType, ptx};
 
 use crate::common::is_apart;
 use crate::fake::{A, B, BIAS, C, WORKSPACE, calls, stream};
+use crate::scaled::{SOUND, assert_bad_operands_are_refused};
 
 #[test]
 #[ignore = "run in a process of its own by calls_are_in_order_and_in_the_context"]
@@ -40,18 +41,11 @@ fn apart_block_scaled() {
         .with_checks(Checks::Arithmetic);
     let bytes = plan.smem().dynamic_bytes().get();
     assert!(calls().contains(&format!("set 8 of {symbol} to {bytes}")));
-    let sound = BlockScaledOperands {
-        data: [A, B],
-        scales: [BIAS, WORKSPACE],
-        c: C,
-        bias: 0,
-        factors: Factors { alpha: 2.0, beta: 0.0 },
-    };
     let enqueue = |operands: &BlockScaledOperands| {
         // SAFETY: the fake driver accesses no memory.
         unsafe { prepared.enqueue(stream(0x51), operands) }.map_err(|error| error.to_string())
     };
-    assert_eq!(enqueue(&sound), Ok(()));
+    assert_eq!(enqueue(&SOUND), Ok(()));
     let called = calls();
     let tile = plan.kernel().tile;
     // Rows of 96 bytes; 2 tiles of 128 rows, 3 of 64 along K, of 128 words each.
@@ -82,31 +76,5 @@ fn apart_block_scaled() {
             tile.threads()
         )
     );
-    for (operands, message) in [
-        (
-            BlockScaledOperands {
-                scales: [BIAS, 0],
-                ..sound
-            },
-            "the array of B's scales is null, and takes 3072 B",
-        ),
-        (
-            BlockScaledOperands {
-                data: [A + 8, B],
-                ..sound
-            },
-            "A starts at 0x100000008, which is 8 modulo 16; the kernel takes multiples of 16 B",
-        ),
-        (
-            BlockScaledOperands { c: BIAS - 16, ..sound },
-            "C is written at 0x1002ffff0..0x103195f0, which overlaps",
-        ),
-    ] {
-        let error = enqueue(&operands).expect_err(message);
-        assert!(
-            error.starts_with(message) || error.contains("which overlaps the array of A's scales"),
-            "{error}"
-        );
-    }
-    assert_eq!(calls(), [""; 0]);
+    assert_bad_operands_are_refused(3072, 130 * 200 * 4, enqueue);
 }

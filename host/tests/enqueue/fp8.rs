@@ -3,10 +3,11 @@
 use half::{bf16, f16};
 use tilewright::fp8::{self, Fp8, Fp8Kernel, Fp8Problem, Fp8Scaling, Major};
 use tilewright::launch::{Checks, Fp8Operands, Kernels, PreparedFp8};
-use tilewright::{Activation, DType, Factors, ptx};
+use tilewright::{Activation, DType, ptx};
 
 use crate::common::is_apart;
 use crate::fake::{A, B, BIAS, C, WORKSPACE, calls, stream};
+use crate::scaled::{SOUND, assert_bad_operands_are_refused};
 
 /// The product of 130 x 200 x 320 by the kernel of this symbol, and what preparing it calls.
 fn prepared(kernels: &Kernels, symbol: &str, scalings: [Fp8Scaling; 2]) -> (PreparedFp8, Vec<String>) {
@@ -55,14 +56,7 @@ fn apart_fp8() {
     let (blocks, called) = prepared(&kernels, symbol, [Fp8Scaling::Rows128, Fp8Scaling::Blocks128]);
     let bytes = blocks.plan().smem().dynamic_bytes().get();
     assert!(called.contains(&format!("set 8 of {symbol} to {bytes}")), "{called:?}");
-    let sound = Fp8Operands {
-        data: [A, B],
-        scales: [BIAS, WORKSPACE],
-        c: C,
-        bias: 0,
-        factors: Factors { alpha: 2.0, beta: 0.0 },
-    };
-    assert_eq!(enqueue(&blocks, &sound), Ok(()));
+    assert_eq!(enqueue(&blocks, &SOUND), Ok(()));
     let launch = |symbol: &str, prepared: &PreparedFp8, scaled: &str| {
         let plan = prepared.plan();
         let (bytes, threads) = (plan.smem().dynamic_bytes().get(), plan.kernel().tile.threads());
@@ -86,7 +80,7 @@ fn apart_fp8() {
     // With a scale for all of A the kernel reads it at every row; it has no map of scales.
     let symbol = "wgmma_fp8_promoted_e4m3_e4m3_64x128_bf16";
     let (promoted, _) = prepared(&kernels, symbol, [Fp8Scaling::Tensor, Fp8Scaling::Rows]);
-    assert_eq!(enqueue(&promoted, &sound), Ok(()));
+    assert_eq!(enqueue(&promoted, &SOUND), Ok(()));
     let called = calls();
     assert_eq!(called[1], maps[0].replace("box [128, 128, 1]", "box [128, 64, 1]"));
     assert_eq!(called[2..4], maps[1..3]);
@@ -95,39 +89,10 @@ fn apart_fp8() {
         launch(symbol, &promoted, "row strides [0, 1], 200 blocks a line")
     );
     // Rows of C begin at no multiple of 16 bytes: no map of C.
-    let unaligned = Fp8Operands { c: C + 2, ..sound };
+    let unaligned = Fp8Operands { c: C + 2, ..SOUND };
     assert_eq!(enqueue(&promoted, &unaligned), Ok(()));
     assert!(calls()[3].starts_with("early launch"));
 
-    for (operands, message) in [
-        (
-            Fp8Operands {
-                scales: [BIAS, 0],
-                ..sound
-            },
-            "the array of B's scales is null, and takes 32 B",
-        ),
-        (
-            Fp8Operands {
-                data: [A + 8, B],
-                ..sound
-            },
-            "A starts at 0x100000008, which is 8 modulo 16; the kernel takes multiples of 16 B",
-        ),
-        (
-            Fp8Operands {
-                scales: [BIAS + 4, WORKSPACE],
-                ..sound
-            },
-            "the array of A's scales starts at 0x100300004, which is 4 modulo 16; the kernel takes multiples of 16 B",
-        ),
-        (
-            Fp8Operands { c: BIAS - 16, ..sound },
-            "C is written at 0x1002ffff0..0x10030cb10, which overlaps the array of A's scales",
-        ),
-    ] {
-        let error = enqueue(&blocks, &operands).expect_err(message);
-        assert!(error.starts_with(message), "{error}");
-    }
-    assert_eq!(calls(), [""; 0]);
+    // Scales of A are 3 lines of 132, of B 2 of 4.
+    assert_bad_operands_are_refused(32, 130 * 200 * 2, |operands| enqueue(&blocks, operands));
 }

@@ -9,6 +9,7 @@ mod common;
 mod fake;
 mod fp8;
 mod product;
+mod scaled;
 
 use std::path::Path;
 use std::sync::Barrier;
