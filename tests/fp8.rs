@@ -352,6 +352,9 @@ fn bad_input_is_refused_with_the_numbers() {
         from_parts(Rows128, [2, 144], vec![0; 288], with_nan),
         "scale 1 of line 1 is NaN, not a number"
     );
+    let of_scale = |scale| from_parts(Tensor, [2, 64], vec![0; 128], vec![scale]);
+    assert_eq!(of_scale(-0.5), "scale 0 of line 0 is -0.5, negative");
+    assert_eq!(of_scale(f32::INFINITY), "scale 0 of line 0 is inf, not a number");
     let mut data = vec![0; 128];
     data[70] = 0x7f;
     assert_eq!(

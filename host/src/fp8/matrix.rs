@@ -27,7 +27,7 @@ impl Fp8Matrix {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with both numbers where K is no multiple of 16, and where data or scales have another
-    /// length; for a scale or an element that is infinite or NaN, with its place.
+    /// length; for a scale or an element that is infinite or NaN, and for a negative scale, with its place.
     pub fn from_parts(
         format: Fp8,
         scaling: Fp8Scaling,
@@ -58,11 +58,11 @@ impl Fp8Matrix {
         }
         for (line, of_line) in scales.chunks(layout.ld.max(1)).enumerate() {
             let of_line = &of_line[..layout.columns];
-            if let Some(column) = of_line.iter().position(|scale| !scale.is_finite()) {
-                return refuse(format!(
-                    "scale {column} of line {line} is {}, not a number",
-                    of_line[column]
-                ));
+            let is_scale = |scale: &f32| scale.is_finite() && *scale >= 0.0;
+            if let Some(column) = of_line.iter().position(|scale| !is_scale(scale)) {
+                let scale = of_line[column];
+                let problem = if scale.is_finite() { "negative" } else { "not a number" };
+                return refuse(format!("scale {column} of line {line} is {scale}, {problem}"));
             }
         }
         if let Some(at) = data.iter().position(|&bits| !element(format, bits).is_finite()) {
