@@ -84,8 +84,24 @@ impl Destination {
         Ok(())
     }
 
+    /// Whether both would be one file.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let place = |of: &Self| {
+            let directory = fs::canonicalize(&of.directory).unwrap_or_else(|_| of.directory.clone());
+            (directory, of.target.file_name().map(ToOwned::to_owned))
+        };
+        place(self) == place(other)
+    }
+
     /// Writes the file. It appears complete or not at all, with the permissions of the file that it replaces.
     pub fn write(self, content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+        self.fill(content)?;
+        self.appear()
+    }
+
+    /// Writes what the file holds when it [appears](Self::appear), and gives it the permissions of the file that it
+    /// replaces.
+    pub fn fill(&self, content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
         let mut writer = BufWriter::new(self.file.file());
         let written = content(&mut writer).and_then(|()| writer.flush());
         drop(writer);
@@ -97,6 +113,11 @@ impl Destination {
                 .set_permissions(replaced.permissions())
                 .map_err(failure)?;
         }
+        Ok(())
+    }
+
+    /// Gives the file its name, in place of whatever has it.
+    pub fn appear(self) -> Result<()> {
         let Self {
             target,
             directory,

@@ -8,8 +8,8 @@ use tilewright::check::Expected;
 use tilewright::dispatch::Tuning;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Accumulator, Activation, Backend, DType, Epilogue, Factors, Gemm, GemmShape, Operand, Options, OutputOf, Report,
-    Transpose, Verify,
+    Accumulator, Activation, Backend, DType, Element, Epilogue, Factors, Gemm, GemmShape, Operand, Options, OutputOf,
+    Report, Transpose, Verify,
 };
 
 use crate::choice::Choice;
@@ -140,13 +140,12 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     let options = command.choice.options(command.verify.into())?;
     let a = Source::open(&command.a, command.bf16)?;
     let b = Source::open(&command.b, command.bf16)?;
-    if a.dtype() != b.dtype() {
+    let [of_a, of_b] = [a.dtype()?, b.dtype()?];
+    if of_a != of_b {
         return Err(Failure::input(format!(
-            "{} holds {}, {} holds {}: both must be of one type",
+            "{} holds {of_a}, {} holds {of_b}: both must be of one type",
             command.a.display(),
-            a.dtype(),
             command.b.display(),
-            b.dtype()
         )));
     }
     let shape = shape(command, &a, &b)?;
@@ -161,7 +160,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         )));
     }
     let destination = Destination::new(&command.output)?;
-    let compute = match (a.dtype(), command.output_type) {
+    let compute = match (of_a, command.output_type) {
         (DType::F32, _) => compute::<f32, f32>,
         (DType::F64, None) => compute::<f64, f64>,
         (DType::F16, None) => compute::<f16, f16>,
@@ -243,7 +242,7 @@ fn of_batch(shape: &GemmShape, count: usize, files: [&Source; 2]) -> Result<Gemm
 }
 
 /// Computes C of type `C` from A and B of type `T`, as their files hold them, and writes it as an array of `extents`.
-fn compute<T: Scalar, C: Scalar + OutputOf<T>>(
+fn compute<T: Scalar + Element, C: Scalar + OutputOf<T>>(
     shape: &GemmShape,
     extents: Vec<usize>,
     [a, b]: [Source; 2],
@@ -341,18 +340,14 @@ fn memory_bytes<T, C>(shape: &GemmShape, [a, b]: [&Source; 2], adds: bool) -> u6
 }
 
 /// What is added to the product, which has these extents.
-fn added<C: Scalar>(extents: &[usize], path: &Path, words_are_bf16: bool) -> Result<Vec<C>> {
+fn added<C: Scalar + Element>(extents: &[usize], path: &Path, words_are_bf16: bool) -> Result<Vec<C>> {
     // An f32 that a product of bf16 is added to is one.
     let added = Source::open(path, words_are_bf16 && C::DTYPE == DType::Bf16)?;
-    if added.dtype() != C::DTYPE {
-        let (held, expected) = (added.dtype(), C::DTYPE);
+    if added.held() != C::HELD {
+        let (held, expected) = (added.held(), C::HELD);
         return Err(Failure::input(format!("{} holds {held}, C {expected}", path.display())));
     }
-    let held: Vec<usize> = added
-        .batch()
-        .into_iter()
-        .chain([added.rows(), added.columns()])
-        .collect();
+    let held = added.extents();
     if held != extents {
         let text = |extents: &[usize]| extents.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
         let [held, extents] = [text(&held), text(extents)];
@@ -365,15 +360,15 @@ fn added<C: Scalar>(extents: &[usize], path: &Path, words_are_bf16: bool) -> Res
 }
 
 /// The row that is added to every row; `random` is numbers, not a file.
-fn bias<T: Scalar>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Result<Vec<T>> {
+fn bias<T: Scalar + Element>(shape: &GemmShape, path: &Path, words_are_bf16: bool) -> Result<Vec<T>> {
     /// Of the random bias.
     const SEED: u64 = 3;
     if path == Path::new("random") {
         return Ok(random_matrix(SEED, shape.n()));
     }
     let bias = Source::open_row(path, words_are_bf16)?;
-    if bias.dtype() != T::DTYPE {
-        let (held, expected) = (bias.dtype(), T::DTYPE);
+    if bias.held() != T::HELD {
+        let (held, expected) = (bias.held(), T::HELD);
         return Err(Failure::input(format!(
             "{} holds {held}, A and B {expected}",
             path.display()

@@ -21,7 +21,7 @@ const MAX_BRACKETS: usize = 32;
 /// How a file names the type of its elements, as far as [`DType`] does not say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descr {
-    /// `f` for floats, `u` for unsigned words, `V` for raw bytes.
+    /// `f` for floats, `u` for unsigned integers, `V` for raw bytes.
     kind: char,
     /// Bytes of one element.
     size: u8,
@@ -37,6 +37,19 @@ impl Descr {
         big_endian: false,
     };
 
+    /// A little-endian f16.
+    pub const F16: Self = Self { size: 2, ..Self::F32 };
+
+    /// A bfloat16, as `ml_dtypes` writes it.
+    pub const BF16: Self = Self { kind: 'V', ..Self::F16 };
+
+    /// A byte, an element of FP8.
+    pub const BYTE: Self = Self {
+        kind: 'u',
+        size: 1,
+        ..Self::F32
+    };
+
     /// Reads NumPy's type string: byte order, kind, bytes. `None` for types that no matrix here can have.
     fn parse(text: &str) -> Option<Self> {
         let mut chars = text.chars();
@@ -50,7 +63,7 @@ impl Descr {
             '=' | '|' => cfg!(target_endian = "big"),
             _ => return None,
         };
-        if !matches!((kind, size), ('f', "2" | "4" | "8") | ('u' | 'V', "2")) {
+        if !matches!((kind, size), ('f', "2" | "4" | "8") | ('u' | 'V', "1" | "2")) {
             return None;
         }
         Some(Self {
@@ -63,7 +76,40 @@ impl Descr {
     /// The type as a user reads it, such as `<f4`.
     fn text(self) -> String {
         // `ml_dtypes` writes bfloat16 as `<V2`, for which NumPy reads `|V2`: so do we write what it writes.
-        format!("{}{}{}", if self.big_endian { '>' } else { '<' }, self.kind, self.size)
+        let order = match (self.size, self.big_endian) {
+            (1, _) => '|',
+            (_, true) => '>',
+            (_, false) => '<',
+        };
+        format!("{order}{}{}", self.kind, self.size)
+    }
+}
+
+/// The type of the elements of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Numbers of this type.
+    Numbers(DType),
+    /// Bytes: FP8, of a format that the file does not say.
+    Bytes,
+}
+
+impl Held {
+    /// Bytes of an element.
+    fn size_bytes(self) -> u32 {
+        match self {
+            Self::Numbers(dtype) => dtype.size_bytes(),
+            Self::Bytes => 1,
+        }
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numbers(dtype) => dtype.fmt(f),
+            Self::Bytes => f.write_str("uint8"),
+        }
     }
 }
 
@@ -78,7 +124,7 @@ pub struct Header {
     pub columns: usize,
     /// Whether the first index runs fastest: the elements of a matrix are stored column by column.
     pub fortran_order: bool,
-    /// The dimensions of the array, from 1, a row, to 3, matrices.
+    /// The dimensions of the array, from 0, one element, and 1, a row, to 3, matrices.
     pub dimensions: usize,
     /// The elements' type.
     pub descr: Descr,
@@ -99,13 +145,16 @@ impl Header {
             return Err("holds a structured type; a matrix of f2, f4 or f8 is needed".into());
         };
         let descr = Descr::parse(descr).ok_or_else(|| {
-            format!("holds elements of type {descr:?}; f2, f4 and f8 can be multiplied, and u2 or V2 as bfloat16")
+            format!(
+                "holds elements of type {descr:?}; f2, f4 and f8 can be multiplied, u2 or V2 as bfloat16, and u1 as FP8"
+            )
         })?;
         let dimensions = header.shape.len();
         let [matrices, rows, columns] = match header.shape[..] {
             [matrices, rows, columns] => [matrices, rows, columns],
             [rows, columns] => [1, rows, columns],
             [columns] => [1, 1, columns],
+            [] => [1, 1, 1],
             _ => return Err(has_dimensions(dimensions)),
         };
         Ok(Self {
@@ -120,9 +169,10 @@ impl Header {
     }
 
     /// The type of the elements. `words_are_bf16` declares 16-bit words to be bfloat16.
-    pub fn dtype(&self, words_are_bf16: bool) -> Result<DType, String> {
+    pub fn held(&self, words_are_bf16: bool) -> Result<Held, String> {
         match (self.descr.kind, self.descr.size, words_are_bf16) {
-            ('u' | 'V', _, true) => Ok(DType::Bf16),
+            (_, 1, _) => Ok(Held::Bytes),
+            ('u' | 'V', _, true) => Ok(Held::Numbers(DType::Bf16)),
             ('u' | 'V', _, false) => Err(format!(
                 "holds 16-bit words ({}); with --bf16 they are read as bfloat16",
                 self.descr.text()
@@ -131,15 +181,15 @@ impl Header {
                 "holds {}; --bf16 reads 16-bit words (u2 or V2)",
                 self.descr.text()
             )),
-            (_, 2, false) => Ok(DType::F16),
-            (_, 4, false) => Ok(DType::F32),
-            (_, _, false) => Ok(DType::F64),
+            (_, 2, false) => Ok(Held::Numbers(DType::F16)),
+            (_, 4, false) => Ok(Held::Numbers(DType::F32)),
+            (_, _, false) => Ok(Held::Numbers(DType::F64)),
         }
     }
 
     /// Compares the bytes that the header promises with those of the file.
-    pub fn check_size(&self, dtype: DType, file_bytes: u64) -> Result<(), String> {
-        let size = dtype.size_bytes();
+    pub fn check_size(&self, held: Held, file_bytes: u64) -> Result<(), String> {
+        let size = held.size_bytes();
         let factors = [self.matrices, self.rows, self.columns, size as usize];
         let product = factors.into_iter().try_fold(1_usize, usize::checked_mul);
         let Some(promised) = product else {

@@ -1,9 +1,9 @@
 //! Matrices, and batches of them, in NumPy's `.npy` files.
 //!
-//! Read: arrays of two dimensions, or three where a batch is taken, of `f4`, `f8`, `f2`, and of 16-bit words (`u2`, or
-//! `V2` as `ml_dtypes` writes) that the user declares to be bfloat16; either byte order, C or Fortran order. Nothing is
-//! allocated before the header agrees with the size of the file. Written: little-endian, C order, and either the whole
-//! file or nothing.
+//! Read: arrays of two dimensions, or three where a batch is taken, of `f4`, `f8`, `f2`, of bytes (`u1`) that are FP8,
+//! and of 16-bit words (`u2`, or `V2` as `ml_dtypes` writes) that the user declares to be bfloat16; either byte order,
+//! C or Fortran order. Nothing is allocated before the header agrees with the size of the file. Written:
+//! little-endian, C order, and either the whole file or nothing.
 
 mod header;
 #[cfg(test)]
@@ -15,18 +15,20 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
-use tilewright::{DType, Element};
+use tilewright::DType;
 
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
-pub use header::Descr;
+pub use header::{Descr, Held};
 use header::{Header, has_dimensions};
 
 /// Bytes converted at a time; a multiple of every element's size.
 const CHUNK_BYTES: usize = 1 << 16;
 
 /// An element as a file holds it.
-pub trait Scalar: Element {
+pub trait Scalar: Copy {
+    /// The type as files hold it.
+    const HELD: Held;
     /// Reads the element from its little-endian bytes.
     fn from_le(bytes: &[u8]) -> Self;
     /// Appends the element's little-endian bytes.
@@ -34,8 +36,10 @@ pub trait Scalar: Element {
 }
 
 macro_rules! scalar {
-    ($($type:ty),*) => {$(
+    ($($type:ty: $held:expr),*) => {$(
         impl Scalar for $type {
+            const HELD: Held = $held;
+
             fn from_le(bytes: &[u8]) -> Self {
                 let mut array = [0; size_of::<$type>()];
                 array.copy_from_slice(bytes);
@@ -49,7 +53,13 @@ macro_rules! scalar {
     )*};
 }
 
-scalar!(f32, f64, f16, bf16);
+scalar!(
+    f32: Held::Numbers(DType::F32),
+    f64: Held::Numbers(DType::F64),
+    f16: Held::Numbers(DType::F16),
+    bf16: Held::Numbers(DType::Bf16),
+    u8: Held::Bytes
+);
 
 /// A file of a matrix, or of several, whose header has been read and found to agree with the file's size; its elements
 /// are still in it.
@@ -58,13 +68,23 @@ pub struct Source {
     path: PathBuf,
     file: File,
     header: Header,
-    dtype: DType,
+    held: Held,
 }
 
 impl Source {
     /// Opens a file of a matrix or of a batch and checks it. `words_are_bf16` declares 16-bit words to be bfloat16.
     pub fn open(path: &Path, words_are_bf16: bool) -> Result<Self> {
         Self::of_dimensions(path, words_are_bf16, 2..=3)
+    }
+
+    /// The same, but of one matrix alone.
+    pub fn open_matrix(path: &Path, words_are_bf16: bool) -> Result<Self> {
+        Self::of_dimensions(path, words_are_bf16, 2..=2)
+    }
+
+    /// The same of an array of up to two dimensions; what [`Source::extents`] says is the caller's to check.
+    pub fn open_array(path: &Path) -> Result<Self> {
+        Self::of_dimensions(path, false, 0..=2)
     }
 
     /// The same, but of one matrix, or of an array of one dimension, which is a matrix of one row.
@@ -84,14 +104,25 @@ impl Source {
         if !taken.contains(&header.dimensions) {
             return Err(fail(has_dimensions(header.dimensions)));
         }
-        let dtype = header.dtype(words_are_bf16).map_err(fail)?;
-        header.check_size(dtype, metadata.len()).map_err(fail)?;
+        let held = header.held(words_are_bf16).map_err(fail)?;
+        header.check_size(held, metadata.len()).map_err(fail)?;
         Ok(Self {
             path: path.to_owned(),
             file,
             header,
-            dtype,
+            held,
         })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The extents of the array, as many as it has dimensions.
+    pub fn extents(&self) -> Vec<usize> {
+        let all = [self.header.matrices, self.header.rows, self.header.columns];
+        all[3 - self.header.dimensions..].to_vec()
     }
 
     /// Matrices, of an array of three dimensions.
@@ -110,8 +141,22 @@ impl Source {
     }
 
     /// The type of the elements.
-    pub fn dtype(&self) -> DType {
-        self.dtype
+    pub fn held(&self) -> Held {
+        self.held
+    }
+
+    /// The type of numbers.
+    ///
+    /// # Errors
+    /// For bytes, which only `fp8` takes.
+    pub fn dtype(&self) -> Result<DType> {
+        match self.held {
+            Held::Numbers(dtype) => Ok(dtype),
+            Held::Bytes => Err(Failure::file(
+                &self.path,
+                "holds uint8, which `tilewright fp8` takes with a file of scales",
+            )),
+        }
     }
 
     /// Whether reading puts the elements into another order, for which it takes the memory twice for a while.
@@ -124,11 +169,11 @@ impl Source {
         self.header.descr
     }
 
-    /// Reads all elements, matrix by matrix and row by row. `T` is the type that [`Source::dtype`] names.
+    /// Reads all elements, matrix by matrix and row by row. `T` is the type that [`Source::held`] names.
     pub fn read<T: Scalar>(mut self) -> Result<Vec<T>> {
         let fail = |problem: String| Failure::file(&self.path, problem);
-        if T::DTYPE != self.dtype {
-            return Err(fail(format!("holds {}, was read as {}", self.dtype, T::DTYPE)));
+        if T::HELD != self.held {
+            return Err(fail(format!("holds {}, not {}", self.held, T::HELD)));
         }
         let Header {
             matrices,
@@ -180,10 +225,27 @@ pub fn file_bytes<T: Scalar>(descr: Descr, extents: &[usize]) -> std::result::Re
         .saturating_add(header))
 }
 
+/// A shape as NumPy prints it.
+pub fn shape_text(extents: &[usize]) -> String {
+    match extents {
+        [extent] => format!("({extent},)"),
+        _ => format!(
+            "({})",
+            extents.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
 /// Writes an array, its last index running fastest.
 pub fn write<T: Scalar>(destination: Destination, descr: Descr, extents: &[usize], elements: &[T]) -> Result<()> {
+    fill(&destination, descr, extents, elements)?;
+    destination.appear()
+}
+
+/// The same, of a file that [appears](Destination::appear) later.
+pub fn fill<T: Scalar>(destination: &Destination, descr: Descr, extents: &[usize], elements: &[T]) -> Result<()> {
     let header = header::to_bytes(descr, extents).map_err(|problem| destination.failure(problem))?;
-    destination.write(|writer| {
+    destination.fill(|writer| {
         writer.write_all(&header)?;
         let mut bytes = Vec::with_capacity(CHUNK_BYTES);
         for chunk in elements.chunks(CHUNK_BYTES / size_of::<T>()) {

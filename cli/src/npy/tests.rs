@@ -37,7 +37,7 @@ fn read<T: Scalar>(bytes: &[u8], bf16: bool) -> Result<Vec<T>> {
     Source::open(&put(&directory, bytes), bf16)?.read()
 }
 
-fn problem<T: Scalar>(bytes: &[u8], bf16: bool) -> String {
+fn problem<T: Scalar + std::fmt::Debug>(bytes: &[u8], bf16: bool) -> String {
     let failure = read::<T>(bytes, bf16).expect_err("is not readable");
     assert_eq!(failure.exit.code(), 2, "{}", failure.message);
     assert!(!failure.message.contains('\n'), "{}", failure.message);
@@ -99,6 +99,48 @@ fn words_are_bfloat16_when_the_user_says_so() {
         let bytes = npy(1, &dictionary(descr, false, "(0, 3)"), &[]);
         assert!(problem::<bf16>(&bytes, true).contains("--bf16 reads 16-bit words"));
     }
+}
+
+#[test]
+fn bytes_are_read_as_they_are_and_are_no_numbers() {
+    for descr in ["|u1", "<u1", "|V1"] {
+        for bf16 in [false, true] {
+            let bytes = npy(1, &dictionary(descr, false, "(2, 3)"), &[1, 2, 3, 4, 5, 255]);
+            assert_eq!(read::<u8>(&bytes, bf16).expect(descr), [1, 2, 3, 4, 5, 255]);
+            let directory = TempDir::new().expect("a folder");
+            let source = Source::open(&put(&directory, &bytes), bf16).expect(descr);
+            let refused = source.dtype().expect_err("no numbers").message;
+            assert!(refused.contains("holds uint8"), "{refused}");
+            assert!(problem::<f32>(&bytes, bf16).contains("holds uint8, not f32"));
+        }
+    }
+}
+
+#[test]
+fn arrays_have_up_to_two_dimensions() {
+    let directory = TempDir::new().expect("a folder");
+    let opened = |shape: &str, elements: &[f32]| {
+        Source::open_array(&put(
+            &directory,
+            &npy(1, &dictionary("<f4", false, shape), &le(elements)),
+        ))
+    };
+    for (shape, extents, text) in [
+        ("()", vec![], "()"),
+        ("(1,)", vec![1], "(1,)"),
+        ("(6,)", vec![6], "(6,)"),
+        ("(2, 3)", vec![2, 3], "(2, 3)"),
+    ] {
+        let elements = &SIX[..extents.iter().product()];
+        let array = opened(shape, elements).expect("an array");
+        assert_eq!(
+            (array.extents(), shape_text(&array.extents())),
+            (extents, text.to_owned())
+        );
+        assert_eq!(array.read::<f32>().expect("reads"), elements);
+    }
+    let refused = opened("(1, 2, 3)", &SIX).expect_err("three dimensions").message;
+    assert!(refused.contains("3 dimensions"), "{refused}");
 }
 
 #[test]

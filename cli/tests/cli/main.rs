@@ -11,6 +11,7 @@ mod exit_codes;
 mod files;
 mod finish;
 mod fp8;
+mod fp8_files;
 #[cfg(unix)]
 mod hostile;
 mod matmul;

@@ -1,39 +1,68 @@
 //! `tilewright fp8`: FP8 products on Hopper, planned, simulated and compared.
 
-use clap::{Args, ValueEnum};
+mod operands;
+mod quantize;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
 use cuda_sim::{Report, Schedule};
 use half::{bf16, f16};
 use serde::Serialize;
 use tilewright::check::DEFAULT_SEED;
 use tilewright::device::DeviceProfile;
 use tilewright::fp8::{
-    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Matrix, Fp8Mode, Fp8Problem, Fp8Scaling,
-    Major, Plan, Policy, Summary, check, default_architecture, plan, simulate,
+    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Mode, Fp8Problem, Fp8Scaling, Major, Plan,
+    Policy, Summary, check, default_architecture, plan, simulate,
 };
-use tilewright::random::random_matrix;
 use tilewright::{DType, Element, OutputOf, SimOptions};
 
+use self::operands::Operand;
+use crate::destination::Destination;
 use crate::failure::{Failure, Result};
+use crate::npy::{self, Descr, Scalar};
 use crate::scaled::{Simulation, ended, faults, staged};
 use crate::{kernels, output};
 
 /// Multiply FP8 matrices (e4m3, e5m2) with scales as a Hopper GPU would
 ///
-/// Random matrices are quantized, the product is planned for compute capability 9.0 and simulated, every access
-/// checked, and every element compared with the CPU's reference. No speeds of the kernels are known yet.
+/// Matrices, random ones or those of .npy files, are quantized, the product is planned for compute capability 9.0 and
+/// simulated, every access checked, and every element compared with the CPU's reference. No speeds of the kernels are
+/// known yet.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct Command {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// The file of A, m x k: f32 or f16, which is quantized, or FP8 elements as uint8 with --a-scales
+    #[arg(value_name = "A", requires = "b_file")]
+    a_file: Option<PathBuf>,
+    /// The file of B as its columns, n x k: the same with --b-scales
+    #[arg(value_name = "B")]
+    b_file: Option<PathBuf>,
+    /// The f32 scales of A's elements: `tensor` (1,), `row` (m,), `blocks` (K-blocks, m)
+    #[arg(long, value_name = "SCALES", requires = "a_file")]
+    a_scales: Option<PathBuf>,
+    /// The f32 scales of B's elements: `tensor` (1,), `row` (n,), `blocks` (blocks of n, K-blocks)
+    #[arg(long, value_name = "SCALES", requires = "b_file")]
+    b_scales: Option<PathBuf>,
+    /// Where to write C, m x n, once it equals the reference; the file appears complete or not at all
+    #[arg(short, long, value_name = "C")]
+    out: Option<PathBuf>,
+    /// Read 16-bit words (u2, or V2 as ml_dtypes writes them) as bfloat16
+    #[arg(long, requires = "a_file")]
+    bf16: bool,
     /// List the kernels and their shared memory
     #[arg(long)]
     list: bool,
     /// Rows of A and C
-    #[arg(short, value_name = "ROWS", default_value_t = 256)]
+    #[arg(short, value_name = "ROWS", default_value_t = 256, conflicts_with = "a_file")]
     m: usize,
     /// Columns of B and C
-    #[arg(short, value_name = "COLUMNS", default_value_t = 256)]
+    #[arg(short, value_name = "COLUMNS", default_value_t = 256, conflicts_with = "a_file")]
     n: usize,
     /// Columns of A, rows of B: a multiple of 16
-    #[arg(short, value_name = "INNER", default_value_t = 512)]
+    #[arg(short, value_name = "INNER", default_value_t = 512, conflicts_with = "a_file")]
     k: usize,
     /// The format of A: e4m3 or e5m2; without it the kernel's, or e4m3
     #[arg(long, value_name = "FORMAT")]
@@ -60,11 +89,17 @@ pub struct Command {
     #[arg(long, value_name = "ORDER", default_value = "forward")]
     schedule: String,
     /// The seed of the operands
-    #[arg(long, default_value_t = DEFAULT_SEED)]
+    #[arg(long, default_value_t = DEFAULT_SEED, conflicts_with = "a_file")]
     seed: u64,
     /// Run even if it is large, or takes more memory than there is
     #[arg(long)]
     yes: bool,
+}
+
+/// What else it does.
+#[derive(Subcommand)]
+enum Action {
+    Quantize(quantize::Command),
 }
 
 /// Which elements share a scale.
@@ -79,6 +114,17 @@ enum Scales {
 }
 
 impl Scales {
+    const ALL: [Self; 3] = [Self::Tensor, Self::Row, Self::Blocks];
+
+    /// As the option has it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tensor => "tensor",
+            Self::Row => "row",
+            Self::Blocks => "blocks",
+        }
+    }
+
     /// Of A and of B.
     fn of_operands(self) -> [Fp8Scaling; 2] {
         match self {
@@ -125,7 +171,12 @@ struct Listing {
     scalings: [&'static str; 2],
     output: &'static str,
     accumulation: Fp8Accumulation,
-    seed: u64,
+    /// Of random operands; null of files.
+    seed: Option<u64>,
+    /// What A and B are made of.
+    operands: [String; 2],
+    /// The file of C; null where none was written.
+    out: Option<PathBuf>,
     plan: Summary,
     /// Whether the simulator found nothing wrong.
     clean: bool,
@@ -141,6 +192,9 @@ struct Listing {
 
 /// Runs the command.
 pub fn run(command: &Command, json: bool) -> Result<()> {
+    if let Some(Action::Quantize(command)) = &command.action {
+        return quantize::run(command, json);
+    }
     let device = DeviceProfile::of_arch(default_architecture());
     if command.list {
         return list(device.smem_per_block_optin, json);
@@ -153,9 +207,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
             })?),
         };
     let format = |name: &Option<String>, at: usize| match (name, kernel) {
-        (Some(name), _) => name
-            .parse::<Fp8>()
-            .map_err(|problem| Failure::input(format!("`{name}`: {problem}"))),
+        (Some(name), _) => format_named(name),
         (None, Some(kernel)) => Ok(kernel.formats[at]),
         (None, None) => Ok(Fp8::E4m3),
     };
@@ -172,11 +224,14 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         (DType::F32, None) => DType::Bf16,
         (dtype, _) => dtype,
     };
+    let formats = [format(&command.a, 0)?, format(&command.b, 1)?];
+    let operands = operands(command)?;
+    let [[m, k], [n, _]] = [operands[0].extents(), operands[1].extents()];
     let problem = Fp8Problem {
-        formats: [format(&command.a, 0)?, format(&command.b, 1)?],
+        formats,
         scalings: scales.of_operands(),
         majors: [Major::K; 2],
-        extents: [command.m, command.n, command.k],
+        extents: [m, n, k],
         output: narrow,
     };
     let policy = Policy {
@@ -185,6 +240,9 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         ..Policy::default()
     };
     let plan = plan(&problem, &device, &policy)?;
+    for (operand, (what, scaling)) in operands.iter().zip(["A", "B"].into_iter().zip(problem.scalings)) {
+        operand.check_scales(what, scaling)?;
+    }
     let kernel = plan.kernel();
     let simulation = Simulation {
         symbol: kernel.symbol,
@@ -209,7 +267,8 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         (_, DType::F32) => listing::<bf16, f32>,
         _ => listing::<bf16, bf16>,
     };
-    let listing = listing(command, &plan, plan.summary(&device), &options)?;
+    let destination = command.out.as_deref().map(Destination::new).transpose()?;
+    let listing = listing(command, &plan, plan.summary(&device), operands, destination, &options)?;
     if json {
         output::print_json(&listing)?;
     } else {
@@ -219,19 +278,53 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
     ended(listing.plan.kernel, listing.report.as_ref(), wrong)
 }
 
-/// Quantizes, simulates and compares.
-fn listing<E, C>(command: &Command, plan: &Plan, summary: Summary, options: &SimOptions) -> Result<Listing>
+/// A format by its name.
+fn format_named(name: &str) -> Result<Fp8> {
+    name.parse()
+        .map_err(|problem| Failure::input(format!("`{name}`: {problem}")))
+}
+
+/// A and B, of files where they are named.
+fn operands(command: &Command) -> Result<[Operand; 2]> {
+    let (Some(of_a), Some(of_b)) = (&command.a_file, &command.b_file) else {
+        let random = |at, rows| Operand::Random {
+            seed: command.seed.wrapping_add(at),
+            extents: [rows, command.k],
+        };
+        return Ok([random(0, command.m), random(1, command.n)]);
+    };
+    let scales = [command.a_scales.as_ref(), command.b_scales.as_ref()];
+    Operand::pair([of_a, of_b], scales, command.bf16)
+}
+
+/// Reads or quantizes, simulates and compares, and writes a C that is right.
+fn listing<E, C>(
+    command: &Command,
+    plan: &Plan,
+    summary: Summary,
+    operands: [Operand; 2],
+    destination: Option<Destination>,
+    options: &SimOptions,
+) -> Result<Listing>
 where
     E: Element<Accumulator = f32>,
-    C: OutputOf<E>,
+    C: OutputOf<E> + Scalar,
 {
-    let (m, n, k) = (command.m, command.n, command.k);
+    let [m, n, k] = plan.extents();
     let Fp8Problem { formats, scalings, .. } = *plan.problem();
-    let quantized = |at: usize, rows: usize| {
-        let elements = random_matrix::<f32>(command.seed.wrapping_add(at as u64), rows * k);
-        Fp8Matrix::quantize(formats[at], scalings[at], rows, k, &elements)
+    let descr = match C::DTYPE {
+        DType::F16 => Descr::F16,
+        DType::Bf16 => Descr::BF16,
+        _ => Descr::F32,
     };
-    let (a, b) = (quantized(0, m)?, quantized(1, n)?);
+    if let Some(destination) = &destination {
+        let bytes = npy::file_bytes::<C>(descr, &[m, n]).map_err(|problem| destination.failure(problem))?;
+        destination.reserve(bytes)?;
+    }
+    let origins = [operands[0].origin(), operands[1].origin()];
+    let [a, b] = operands;
+    let a = a.read("A", formats[0], scalings[0])?;
+    let b = b.read("B", formats[1], scalings[1])?;
     let gemm = Fp8Gemm::<E>::new(&a, &b)?;
     let bar = output::spinner();
     let product = simulate(plan, &gemm, None::<&[C]>, options)?;
@@ -241,6 +334,12 @@ where
         Fp8Accumulation::Truncated => Arithmetic::TensorCores,
     };
     let verdict = check(&gemm, plan.kernel().mode, arithmetic, None, &product.c)?;
+    let clean = product.report.as_ref().is_none_or(Report::is_clean);
+    let written = destination.filter(|_| clean && verdict.passed());
+    let out = command.out.clone().filter(|_| written.is_some());
+    if let Some(destination) = written {
+        npy::write(destination, descr, &[m, n], &product.c)?;
+    }
     Ok(Listing {
         m,
         n,
@@ -249,9 +348,11 @@ where
         scalings: scalings.map(Fp8Scaling::name),
         output: C::DTYPE.name(),
         accumulation: options.fp8_accumulation,
-        seed: command.seed,
+        seed: command.a_file.is_none().then_some(command.seed),
+        operands: origins,
+        out,
         plan: summary,
-        clean: product.report.as_ref().is_none_or(Report::is_clean),
+        clean,
         equal: verdict.passed(),
         relative_error: verdict
             .farthest
@@ -289,7 +390,7 @@ fn describe(listing: &Listing) -> String {
         "promoted" => "128 terms, promoted into f32",
         _ => "128 terms, scaled and promoted into f32",
     };
-    let rows = [
+    let mut rows = vec![
         (
             "product",
             format!("{m} x {n} x {k} (m x n x k), {of_a} x {of_b}, C of {output}"),
@@ -327,6 +428,13 @@ fn describe(listing: &Listing) -> String {
             },
         ),
     ];
+    if listing.seed.is_none() {
+        let [a, b] = &listing.operands;
+        rows.splice(1..1, [("A", a.clone()), ("B", b.clone())]);
+    }
+    if let Some(out) = &listing.out {
+        rows.push(("written", out.display().to_string()));
+    }
     let table = output::render(output::pairs(rows));
     match &listing.report {
         Some(report) => format!("{table}\n{}\n", report.to_string().trim_end()),
