@@ -397,6 +397,9 @@ pub struct SimFault {
     pub other: Option<OtherAccess>,
     /// The name of the buffer, if it has one ([`GlobalBuffer::named`](crate::GlobalBuffer::named)).
     pub buffer: Option<String>,
+    /// The block whose shared memory it is about, x, y, z; `None` for the thread's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_of: Option<[u32; 3]>,
     /// The schedule that found it, as [`Schedule`](crate::Schedule) reads it back.
     pub schedule: Option<String>,
     /// Number of occurrences with the same kind and lines. The first one in the order of the schedule is shown.
@@ -408,6 +411,9 @@ impl fmt::Display for SimFault {
         write!(f, "{}", self.kind)?;
         if let Some(buffer) = &self.buffer {
             write!(f, "\n    in buffer `{buffer}`")?;
+        }
+        if let Some([x, y, z]) = self.shared_of {
+            write!(f, "\n    in shared memory of block ({x}, {y}, {z})")?;
         }
         if matches!(
             self.kind,

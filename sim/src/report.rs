@@ -205,6 +205,7 @@ impl SimFault {
             interval: 0,
             other: None,
             buffer: None,
+            shared_of: None,
             schedule: None,
             count: 1,
         }

@@ -74,9 +74,9 @@ struct Agent {
 enum Origin {
     /// This one.
     Own,
-    /// Another one of the cluster.
-    Remote,
-    /// The one of this rank; the agent is a visitor's.
+    /// The one of this rank in the cluster.
+    Remote(u32),
+    /// The same; the agent is a visitor's.
     Visitor(u32),
 }
 
@@ -129,14 +129,14 @@ impl Agents {
         self.begin(index, epoch, None)
     }
 
-    /// Starts an operation that `issuer` of another block issues, ordered after its publication.
+    /// Starts an operation that thread `issuer` of the block of rank `rank` issues, ordered after its publication.
     pub(crate) fn start_remote(
         &mut self,
         sync: &mut Synchronization,
-        issuer: u16,
+        (rank, issuer): (u32, u16),
         published: &Publication,
     ) -> Operation {
-        let index = self.number(issuer, Origin::Remote, |agent, epoch| {
+        let index = self.number(issuer, Origin::Remote(rank), |agent, epoch| {
             sync.is_published(published, agent, epoch)
         });
         let epoch = sync.fork_from(self.first + index as u16, published);
@@ -157,12 +157,12 @@ impl Agents {
         self.begin(index, epoch, Some(sync.published_below(published)))
     }
 
-    /// The rank of the block of a visitor, if `thread` is one.
+    /// The rank of the issuer's block, if `thread` is an agent of another block.
     pub(crate) fn rank_of(&self, thread: u16) -> Option<u32> {
         let agent = self.agents.get(usize::from(thread.checked_sub(self.first)?))?;
         match agent.origin {
-            Origin::Visitor(rank) => Some(rank),
-            Origin::Own | Origin::Remote => None,
+            Origin::Remote(rank) | Origin::Visitor(rank) => Some(rank),
+            Origin::Own => None,
         }
     }
 

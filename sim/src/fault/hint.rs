@@ -174,8 +174,12 @@ impl SimFault {
                 format!("{}:{}", location.file, location.line),
             )
         };
+        let barrier = match other.block == self.block {
+            true => "sync_threads()",
+            false => "the cluster's barrier",
+        };
         Some(format!(
-            "put sync_threads() between the {earlier} at {there} and the {later} at {here}"
+            "put {barrier} between the {earlier} at {there} and the {later} at {here}"
         ))
     }
 }

@@ -237,6 +237,14 @@ fn one_block_fills_the_stages_of_both() {
 fn each_broken_cluster_ring_is_found() {
     let (report, _) = ring(Broken::OwnEmpty, Schedule::Forward);
     assert_finds(&report, "SharedRace", "of block (1, 0, 0)");
+    // Block 0 loads into the stages of block 1.
+    let races = report.faults.iter().filter(|fault| fault.kind.name() == "SharedRace");
+    for race in races {
+        let other = race.other.as_ref().expect("two accesses");
+        assert!([race.block, other.block].contains(&[0; 3]), "{race}");
+        let owner = race.shared_of.unwrap_or(race.block);
+        assert_eq!(owner, [1, 0, 0], "{race}");
+    }
     let (report, _) = ring(Broken::LastSync, Schedule::Forward);
     assert_finds(&report, "Cluster", "the block of rank 0 has ended");
     for schedule in [Schedule::Forward, Schedule::Reverse] {
@@ -248,4 +256,31 @@ fn each_broken_cluster_ring_is_found() {
             report.faults
         );
     }
+}
+
+#[test]
+fn a_race_with_another_block_names_both_and_the_barrier_that_orders_them() {
+    let launch = Launch::new(2, 32).cluster(2).dynamic_shared_bytes(128);
+    let report = launch.run(|| {
+        let (own, lane) = (rank(), thread_idx()[0]);
+        let words = shared::<u32>(0, 32);
+        // SAFETY: inside; that nothing orders the load after the store of the other block is the fault.
+        unsafe {
+            words.set(lane as usize, own);
+            sync_threads();
+            let _: u32 = cluster::get(cluster::map(words, lane, own ^ 1));
+        }
+        sync();
+    });
+    let races = report.faults.iter().filter(|fault| fault.kind.name() == "SharedRace");
+    let mut count = 0;
+    for race in races {
+        let other = race.other.as_ref().expect("two accesses");
+        assert_eq!(race.shared_of, Some(other.block), "{race}");
+        assert_ne!(race.block, other.block, "{race}");
+        let hint = race.hint().expect("there is one");
+        assert!(hint.contains("the cluster's barrier"), "{hint}");
+        count += 1;
+    }
+    assert!(count > 0, "{report}");
 }

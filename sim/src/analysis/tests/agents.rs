@@ -167,7 +167,7 @@ fn an_agent_of_another_block_knows_what_that_was_told() {
             .as_remote(operation.below, |clocks| clocks.ordered(3, epoch, agent))
     };
     let published = other.release_to_cluster(0);
-    let operation = agents.start_remote(&mut sync, 0, &published);
+    let operation = agents.start_remote(&mut sync, (1, 0), &published);
     assert!(
         ![early, late, unheard]
             .into_iter()
@@ -175,7 +175,7 @@ fn an_agent_of_another_block_knows_what_that_was_told() {
     );
     other.acquire(0, &told);
     let published = other.release_to_cluster(0);
-    let operation = agents.start_remote(&mut sync, 0, &published);
+    let operation = agents.start_remote(&mut sync, (1, 0), &published);
     assert_eq!(
         [early, late, unheard].map(|epoch| knows(&mut sync, operation, epoch)),
         [true, true, false]

@@ -44,9 +44,9 @@ impl BlockContext {
         agents.start(sync, issuers)
     }
 
-    /// Starts an operation that thread `issuer` of another block of the cluster issues, which has published
+    /// Starts an operation that `issuer`, rank and thread of another block of the cluster, issues, which has published
     /// `published`.
-    pub(super) fn start_remote_operation(&self, issuer: u16, published: &Publication) -> Operation {
+    pub(super) fn start_remote_operation(&self, issuer: (u32, u16), published: &Publication) -> Operation {
         let Analysis { agents, sync, .. } = &mut *self.analysis.borrow_mut();
         agents.start_remote(sync, issuer, published)
     }

@@ -54,13 +54,13 @@ impl BlockContext {
     pub(super) fn other_access(&self, analysis: &Analysis, conflict: Conflict) -> OtherAccess {
         let issuer = analysis.agents.issuer(conflict.thread);
         let (location, _) = analysis.locations.get(conflict.location);
-        let visitor = analysis
+        let peer = analysis
             .agents
             .rank_of(conflict.thread)
             .and_then(|rank| self.peer_at(rank));
         OtherAccess {
             access: Some(conflict.op.into()),
-            ..visitor.unwrap_or(self).other_thread(issuer.into(), location)
+            ..peer.unwrap_or(self).other_thread(issuer.into(), location)
         }
     }
 

@@ -43,7 +43,7 @@ impl BlockContext {
         self.count_bytes(Space::Shared, Op::Write, offset, bytes, location);
         self.bulk_copies.borrow_mut().start_load(Load {
             operation,
-            thread,
+            issuer: (self.cluster.rank(), thread as u16),
             to: to.ptr,
             data,
             adds: false,

@@ -62,8 +62,8 @@ impl BulkCopies {
 /// A TMA load.
 pub(super) struct Load {
     pub(super) operation: Operation,
-    /// The thread that started it.
-    pub(super) thread: usize,
+    /// Rank and thread that started it.
+    pub(super) issuer: (u32, u16),
     /// The first byte that it writes.
     pub(super) to: *mut u8,
     /// The bytes that it writes.
@@ -188,7 +188,7 @@ impl BlockContext {
         self.count_transfer(Space::Shared, Op::Write, std::iter::once(written), location);
         self.bulk_copies.borrow_mut().start_load(Load {
             operation,
-            thread,
+            issuer: (self.cluster.rank(), thread as u16),
             to: tensor.shared,
             data,
             adds: false,
@@ -299,27 +299,34 @@ impl BlockContext {
             // SAFETY: that many bytes of shared memory: they were checked when the copy started.
             unsafe { ptr::copy_nonoverlapping(load.data.as_ptr(), load.to, load.data.len()) };
         }
-        self.threads.replace_running(load.thread);
-        self.mbarrier_complete(load.mbarrier, load.data.len() as u32, load.operation, load.location);
+        self.on_behalf_of(load.issuer, || {
+            self.mbarrier_complete(load.mbarrier, load.data.len() as u32, load.operation, load.location);
+        });
         true
     }
 
     /// Records the copies that still access shared memory when the block ends, which the next block may have by then.
     pub(super) fn check_copies_at_exit(&self) {
         let copies = self.bulk_copies.take();
+        let own = self.cluster.rank();
         let stores = copies
             .reading
             .iter()
-            .map(|&(thread, _, line)| (thread.into(), line, false));
-        let loads = copies.loads.iter().map(|load| (load.thread, load.location, true));
-        for (thread, location, writes) in stores.chain(loads) {
-            self.record(
-                thread,
-                FaultKind::ExitDuringCopy { writes },
-                Some(location.into()),
-                None,
-            );
+            .map(|&(thread, _, line)| ((own, thread), line, false));
+        let loads = copies.loads.iter().map(|load| (load.issuer, load.location, true));
+        for (issuer, location, writes) in stores.chain(loads) {
+            let (_, thread) = issuer;
+            self.on_behalf_of(issuer, || {
+                let kind = FaultKind::ExitDuringCopy { writes };
+                self.record(thread.into(), kind, Some(location.into()), None);
+            });
         }
+    }
+
+    /// Executes `effect` of a copy in this block: faults name the copy's issuer, rank and thread.
+    fn on_behalf_of(&self, (rank, thread): (u32, u16), effect: impl FnOnce()) {
+        let issuer = self.peer_at(rank).unwrap_or(self);
+        issuer.visiting(self, thread.into(), effect);
     }
 
     /// Enters the operation's read of its tensor map, where that is in a buffer: it must not change meanwhile, and

@@ -161,7 +161,11 @@ impl BlockContext {
         let offset = peer.shared.offset_of_shared_address(address & ((1 << RANK_SHIFT) - 1));
         self.visit(peer, location);
         let published = self.release_to_cluster();
-        if let Err(problem) = peer.mbarrier_arrive_for(offset, self.thread(), &published, location) {
+        let thread = self.threads.running_number();
+        let arrived = self.visiting(peer, thread, || {
+            peer.mbarrier_arrive_for(offset, (self.cluster.rank, thread as u16), &published, location)
+        });
+        if let Err(problem) = arrived {
             self.mbarrier_fault(offset, problem, location);
         }
         self.note_change();
@@ -183,16 +187,15 @@ impl BlockContext {
         }
         let published = self.release_to_cluster();
         let thread = self.threads.running_number();
-        let operation = peer.start_remote_operation(thread as u16, &published);
-        // Faults in the peer name the issuer's thread.
-        let running = peer.threads.replace_running(thread);
-        peer.operation_on_shared(operation, (Op::Write, Proxy::Async), offset, data.len(), location);
-        let written = offset..offset + data.len();
-        peer.count_transfer(Space::Shared, Op::Write, std::iter::once(written), location);
-        peer.threads.replace_running(running);
+        let operation = peer.start_remote_operation((self.cluster.rank, thread as u16), &published);
+        self.visiting(peer, thread, || {
+            peer.operation_on_shared(operation, (Op::Write, Proxy::Async), offset, data.len(), location);
+            let written = offset..offset + data.len();
+            peer.count_transfer(Space::Shared, Op::Write, std::iter::once(written), location);
+        });
         peer.bulk_copies.borrow_mut().start_load(Load {
             operation,
-            thread,
+            issuer: (self.cluster.rank, thread as u16),
             to: std::ptr::with_exposed_provenance_mut(peer.shared.host_address(offset)),
             data,
             adds: false,

@@ -175,10 +175,9 @@ impl BlockContext {
             self.shared_access(op, host.addr(), bytes, location, None, Some(Instruction::Lanes));
         } else if self.checks != Checks::Off {
             let operation = self.visiting_operation(peer, location);
-            // Faults in the peer name the visitor's thread.
-            let running = peer.threads.replace_running(self.threads.running_number());
-            peer.operation_on_shared(operation, (op, Proxy::Generic), offset, bytes, location);
-            peer.threads.replace_running(running);
+            self.visiting(peer, self.threads.running_number(), || {
+                peer.operation_on_shared(operation, (op, Proxy::Generic), offset, bytes, location);
+            });
         }
         host
     }
@@ -229,19 +228,21 @@ impl BlockContext {
             Err(problem) => self.mbarrier_fault(mbarrier, problem, location),
             Ok(()) => {}
         }
-        let (op, thread) = (if adds { Op::AtomicUpdate } else { Op::Write }, self.thread());
+        let op = if adds { Op::AtomicUpdate } else { Op::Write };
+        let thread = self.thread();
+        let issuer = (self.cluster.rank(), thread);
         let operation = if std::ptr::eq(self, peer) {
             self.start_operation(std::iter::once(thread))
         } else {
             let published = self.release_to_cluster();
-            peer.start_remote_operation(thread, &published)
+            peer.start_remote_operation(issuer, &published)
         };
-        let running = peer.threads.replace_running(thread.into());
-        peer.operation_on_shared(operation, (op, proxy), offset, data.len(), location);
-        peer.threads.replace_running(running);
+        self.visiting(peer, thread.into(), || {
+            peer.operation_on_shared(operation, (op, proxy), offset, data.len(), location);
+        });
         peer.bulk_copies.borrow_mut().start_load(Load {
             operation,
-            thread: thread.into(),
+            issuer,
             to: host,
             data,
             adds,

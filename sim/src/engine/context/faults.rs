@@ -26,6 +26,8 @@ pub(super) struct FaultLog {
     unwritten: RefCell<Vec<SimFault>>,
     /// The name of the buffer that the next fault is about.
     buffer: RefCell<Option<String>>,
+    /// The block of the thread that faults are recorded for, if it is another one.
+    visitor: Cell<Option<Visitor>>,
     /// The block ends when none of its threads can run: their accesses may explain the fault.
     ending: Cell<bool>,
     /// Message and source location of a panic, from the hook.
@@ -36,10 +38,18 @@ pub(super) struct FaultLog {
     aborted: Cell<bool>,
 }
 
+/// The block of a thread that accesses the shared memory of another one.
+#[derive(Clone, Copy)]
+struct Visitor {
+    block: [u32; 3],
+    interval: u32,
+}
+
 impl FaultLog {
     pub(super) fn start_block(&self) {
         self.aborted.set(false);
         self.ending.set(false);
+        self.visitor.set(None);
         self.unwritten.take();
     }
 
@@ -129,6 +139,26 @@ impl BlockContext {
         self.record(thread, kind, location.map(SourceLocation::from), other);
     }
 
+    /// Executes `access` to the shared memory of `peer`, a block of the cluster or this one, for thread `thread` of this
+    /// block: faults that `peer` records meanwhile name that thread. `access` must not end the thread.
+    pub(super) fn visiting<R>(&self, peer: &Self, thread: usize, access: impl FnOnce() -> R) -> R {
+        let visitor = (!std::ptr::eq(self, peer)).then(|| self.as_visitor());
+        let running = peer.threads.replace_running(thread);
+        let before = peer.faults.visitor.replace(visitor);
+        let result = access();
+        peer.faults.visitor.set(before);
+        peer.threads.replace_running(running);
+        result
+    }
+
+    /// The block as that of a fault's thread.
+    fn as_visitor(&self) -> Visitor {
+        Visitor {
+            block: self.block_idx(),
+            interval: self.barriers.interval(),
+        }
+    }
+
     /// `trap`: ends the block with `kind`.
     pub(crate) fn trap(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
         self.fatal(kind, Some(location), None)
@@ -191,16 +221,19 @@ impl BlockContext {
         (location, stack): (Option<SourceLocation>, Vec<StackFrame>),
         other: Option<OtherAccess>,
     ) {
+        let visitor = self.faults.visitor.get();
+        let Visitor { block, interval } = visitor.unwrap_or_else(|| self.as_visitor());
         let fault = SimFault {
             kind,
             launch: self.launch.name.clone(),
-            block: self.block_idx(),
+            block,
             thread: self.threads.index(thread),
             location,
             stack,
-            interval: self.barriers.interval(),
+            interval,
             other,
             buffer: self.faults.buffer.take(),
+            shared_of: visitor.map(|_| self.block_idx()),
             schedule: None,
             count: 1,
         };

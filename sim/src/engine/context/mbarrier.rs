@@ -260,14 +260,15 @@ impl BlockContext {
         }
     }
 
-    /// Arrives at the mbarrier for thread `thread` of another block of the cluster, which has published `published`.
+    /// Arrives at the mbarrier for `issuer`, rank and thread of another block of the cluster, which has published
+    /// `published`.
     ///
     /// # Errors
     /// The mbarrier does not allow the arrival.
     pub(super) fn mbarrier_arrive_for(
         &self,
         offset: usize,
-        thread: u16,
+        issuer: (u32, u16),
         published: &Publication,
         location: &'static Location<'static>,
     ) -> Result<(), MbarrierProblem> {
@@ -277,7 +278,7 @@ impl BlockContext {
         };
         self.mbarrier_changed(offset, complete);
         // The arrival must be ordered after the initialization.
-        let operation = self.start_remote_operation(thread, published);
+        let operation = self.start_remote_operation(issuer, published);
         self.enter_mbarrier_by(operation, offset, location);
         self.threads.note_progress();
         Ok(())
