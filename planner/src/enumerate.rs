@@ -194,7 +194,7 @@ mod tests {
                             })
                     })
                 });
-                // The sums of 256 threads at most must leave registers for what is multiplied.
+                // The accumulators of 256 threads at most must leave registers for what is multiplied.
                 let most = if path == Path::MmaSync { 256 * 128 } else { 256 * 192 };
                 assert_eq!(legal, m * n <= most, "{path} {m}x{n}");
             }

@@ -67,7 +67,7 @@ pub const ASYNC_STEP_CLOCKS: f64 = 10.0;
 /// What a subpartition reaches with one warp that multiplies synchronously: nothing covers its loads out of shared
 /// memory. Judged: two warps are usually enough, one loses a seventh.
 pub const LONE_WARP: f64 = 0.85;
-/// Clocks that a CTA takes to begin and to end, besides loading and storing: set-up of barriers, the last sums.
+/// Clocks that a CTA takes to begin and to end, besides loading and storing: set-up of barriers, the last accumulators.
 pub const BLOCK_CLOCKS: f64 = 800.0;
 /// Bytes of C that an SM sends out in a clock.
 pub const STORE_BYTES: f64 = 32.0;

@@ -140,13 +140,13 @@ fn lines(sm_100: &Worksheet, sm_120: &Worksheet) -> Vec<Line> {
             of(&["accumulator"]),
             "tensor memory on sm_100: 256 of 512 columns; on sm_120 no kernel of CUTLASS has it in shared memory: 128 \
              registers of each of 256 threads hold it",
-            "PTX ISA 9.0, mma: sums are registers; CUTLASS sm120 collectives, 4 x 2 warps",
+            "PTX ISA 9.0, mma: accumulators are registers; CUTLASS sm120 collectives, 4 x 2 warps",
         ),
         line(
             "barriers",
             [KIB; 2],
             of(&["barriers", "barriers, once"]),
-            "2 mbarriers of 8 B a stage (and on sm_100 four for the sums and an address): 1 KiB is an allowance, not a \
+            "2 mbarriers of 8 B a stage (and on sm_100 four for the accumulators and an address): 1 KiB is an allowance, not a \
              size; CUTLASS takes 128 B a stage",
             "PTX ISA 9.0, mbarrier",
         ),

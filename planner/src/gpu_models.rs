@@ -317,10 +317,10 @@ mod tests {
     }
 
     #[test]
-    fn geforce_halves_sums_in_f32_and_nothing_else() {
+    fn geforce_halves_accumulation_in_f32_and_nothing_else() {
         let model = GpuModel::find("RTX 5090").expect("in the table");
         let capability = model.architecture().expect("in the table").compute_capability;
-        // TFLOPS of the white paper, dense, sums in f32 where they are floats.
+        // TFLOPS of the white paper, dense, accumulated in f32 where they are floats.
         for (ty, tflops) in [
             (GemmType::Bf16, 209.5),
             (GemmType::Tf32, 104.8),

@@ -43,7 +43,7 @@ fn moves_come_in_the_ladders_order() {
 }
 
 #[test]
-fn the_budget_guides_example_needs_its_sums_in_registers_and_nothing_else() {
+fn the_budget_guides_example_needs_its_accumulators_in_registers_and_nothing_else() {
     let template = Template {
         accumulator: Accumulator::SharedMemory,
         ..usual("sm_120", GemmType::Nvfp4, (128, 256, 64), 4)
@@ -198,7 +198,7 @@ fn halved_tiles_keep_their_rules() {
 }
 
 #[test]
-fn sums_move_into_registers_with_more_warps_if_need_be() {
+fn accumulators_move_into_registers_with_more_warps_if_need_be() {
     let staged = |warps| Template {
         accumulator: Accumulator::SharedMemory,
         producer_warps: 0,

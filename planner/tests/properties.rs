@@ -417,7 +417,7 @@ fn corrected(template: &Template, violation: &Violation) -> Option<Template> {
         // Columns follow from the tile.
         ("tensor-memory columns", _) => return None,
         (_, Value::Name(name)) if violation.rule == &rules::PATH => t.path = name.parse().expect("a path"),
-        (_, Value::Name(name)) => t.accumulator = name.parse().expect("a home of sums"),
+        (_, Value::Name(name)) => t.accumulator = name.parse().expect("a home of accumulators"),
         (what, _) => panic!("{what}: which field?"),
     }
     Some(t)

@@ -20,7 +20,7 @@ pub fn run(json: bool) -> Result<()> {
 fn describe(example: &Example) -> String {
     let mut text = String::from(
         "The budget guide's example: NVFP4, tile 128x256x64, 4 stages. Its figures, and what the worksheet computes;\n\
-         sm_120 with the sums in shared memory, as the guide has it.\n\n",
+         sm_120 with the accumulators in shared memory, as the guide has it.\n\n",
     );
     let mut table = output::table();
     table.add_row(["", "guide", "sm_100", "guide", "sm_120", ""]);
@@ -57,9 +57,8 @@ fn describe(example: &Example) -> String {
     );
     let _ = writeln!(
         text,
-        "\nAs kernels for sm_120 are built, with the sums in registers from the start: {} B, {} B are left; each of {} \
-         threads has {}\n\
-         sums in its registers.",
+        "\nAs kernels for sm_120 are built, with the accumulators in registers from the start: {} B, {} B are left;\n\
+         each of {} threads has {} accumulators in its registers.",
         built.total_bytes,
         built.left_bytes,
         built.template.warps * 32,

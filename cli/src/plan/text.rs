@@ -162,7 +162,7 @@ pub fn worksheet<T>(text: &mut String, sheet: &Worksheet<T>, registers: &str, ho
         rows.push((
             "tensor memory",
             format!(
-                "{} columns of 512: {} for sums, {} for scales; {} allocated",
+                "{} columns of 512: {} for accumulators, {} for scales; {} allocated",
                 columns.needed, columns.accumulator, columns.scales, columns.allocated
             ),
         ));

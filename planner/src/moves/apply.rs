@@ -94,9 +94,9 @@ fn change(kind: MoveKind, template: &Template, arch: &Architecture, shape: Optio
             ..t
         }),
         MoveKind::AccumulatorToRegisters => match t.accumulator {
-            Accumulator::SharedMemory => Ok(sums_in_registers(t, arch)?),
-            Accumulator::Registers => Err(Refusal::Nothing("the sums are in registers already")),
-            Accumulator::TensorMemory => Err(Refusal::Nothing("the sums are in tensor memory")),
+            Accumulator::SharedMemory => Ok(accumulators_in_registers(t, arch)?),
+            Accumulator::Registers => Err(Refusal::Nothing("the accumulators are in registers already")),
+            Accumulator::TensorMemory => Err(Refusal::Nothing("the accumulators are in tensor memory")),
         },
         MoveKind::WidenWhileLoading => match t.widening {
             Widening::Staging if t.support(arch)?.widens(t.ty) => Ok(Template {
@@ -172,8 +172,8 @@ fn halve_epilogue(t: Template) -> Result<Template, Refusal> {
     })
 }
 
-/// Sums that were in shared memory in registers, with as many warps as it takes.
-fn sums_in_registers(t: Template, arch: &Architecture) -> Result<Template, Violation> {
+/// Accumulators that were in shared memory in registers, with as many warps as it takes.
+fn accumulators_in_registers(t: Template, arch: &Architecture) -> Result<Template, Violation> {
     let with = |warps| Template {
         accumulator: Accumulator::Registers,
         registers_per_thread: None,
@@ -252,9 +252,9 @@ fn split_k(t: Template, arch: &Architecture, shape: Option<Shape>) -> Result<Tem
         ..t
     };
     match t.accumulator {
-        // A CTA's sums are as many as before: what a workspace can take over is adding up, not the accumulators of one
+        // A CTA has as many accumulators as before: a workspace can take over adding up, not the accumulators of one
         // pass.
-        Accumulator::SharedMemory => Ok(sums_in_registers(t, arch)?),
+        Accumulator::SharedMemory => Ok(accumulators_in_registers(t, arch)?),
         Accumulator::Registers | Accumulator::TensorMemory => Ok(t),
     }
 }
@@ -285,7 +285,7 @@ fn spill_registers(t: Template, arch: &Architecture) -> Result<Template, Refusal
     };
     let excess = math_registers(&wished).saturating_sub(arch.registers_per_thread);
     if excess == 0 {
-        return Err(Refusal::Nothing("the sums have room in registers without spilling"));
+        return Err(Refusal::Nothing("the accumulators fit into registers without spilling"));
     }
     let capped = Template {
         registers_per_thread: Some(arch.registers_per_thread),

@@ -57,7 +57,7 @@ fn reason(kind: MoveKind, before: &Worksheet, after: &Worksheet, arch: &Architec
             old.tile.k, new.tile.k, new.stages
         ),
         MoveKind::AccumulatorToRegisters => format!(
-            "{} registers of sums, about {} in all, of each of {} threads{}",
+            "{} registers of accumulators, about {} in all, of each of {} threads{}",
             after.registers.accumulator,
             after.registers.math,
             new.warps * 32,
@@ -101,7 +101,7 @@ fn split_k(old: &Template, new: &Template, shape: Option<Shape>) -> String {
         None => format!("a workspace of {} x m x n x {sum_bytes} B", new.split_k),
     };
     let freed = match (old.accumulator, old.epilogue.tile()) {
-        (Accumulator::SharedMemory, _) => "what adds up in shared memory adds up there",
+        (Accumulator::SharedMemory, _) => "the accumulators in shared memory add up there",
         (_, Some(_)) => "the epilogue leaves shared memory for the kernel that adds up",
         (_, None) => "a block's tile and buffers stay as they are",
     };
@@ -154,14 +154,16 @@ fn words(kind: MoveKind, before: &Worksheet, after: &Worksheet, ratio: f64, shap
             Path::Simt | Path::Tcgen05 => "stores are no wider than the columns that a thread holds".into(),
         },
         MoveKind::HalveK => "twice as many waits for the same product, half of the bytes on the way".into(),
-        MoveKind::AccumulatorToRegisters => "none in time: sums are not loaded and stored for every step".into(),
+        MoveKind::AccumulatorToRegisters => {
+            "none in time: accumulators are not loaded and stored for every step".into()
+        }
         MoveKind::WidenWhileLoading => format!("{:.2} conversions of each element instead of 1", conversions(new)),
         MoveKind::HalveLongerSide | MoveKind::HalveShorterSide => format!("{ratio:.2} x operand traffic"),
         MoveKind::SplitK => {
             let traffic = shape.map_or("traffic for partial sums".into(), |_| format!("{ratio:.2} x traffic"));
             format!("{traffic}, {L2_LATENCY}; another kernel or pass; another order of summation")
         }
-        MoveKind::SpillRegisters => "spilled sums are stored and loaded again for every use".into(),
+        MoveKind::SpillRegisters => "spilled accumulators are stored and loaded again for every use".into(),
     };
     let (blocks, warps) = (&before.occupancy, &after.occupancy);
     if before.fits && blocks.warps_per_sm != warps.warps_per_sm {

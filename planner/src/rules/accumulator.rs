@@ -12,8 +12,8 @@ rule!(
     /// Where accumulators can live.
     ACCUMULATOR,
     "accumulator",
-    "wgmma sums in registers, tcgen05 in tensor memory; simt and mma.sync in registers or, added up there, in shared \
-     memory",
+    "wgmma accumulates in registers, tcgen05 in tensor memory; simt and mma.sync in registers or, added up there, in \
+     shared memory",
     "PTX ISA 9.0, wgmma.mma_async and tcgen05.mma"
 );
 
@@ -21,7 +21,7 @@ rule!(
     /// Registers for accumulators.
     ACCUMULATOR_REGISTERS,
     "accumulator_registers",
-    "a thread has 255 registers, its share of the sums and what the main loop needs besides must fit",
+    "a thread has 255 registers, its share of the accumulators and what the main loop needs besides must fit",
     "CUDA Programming Guide, table 31"
 );
 
