@@ -164,7 +164,7 @@ pub fn strategies() -> Canvas {
     let rows = [
         ("as made for a B200", made_for_b200),
         (
-            "A. tile 64x128, still in shared memory",
+            "A. tile 64x128, still in smem",
             "--accumulator smem --tile 64x128x64 --stages 4",
         ),
         (
