@@ -106,6 +106,12 @@ pub mod fp8_tiles {
         ..F128X128
     }
     .checked();
+
+    /// For groups of rows and batches.
+    pub const G128X128: WgmmaTile = wgmma_tiles::of_groups(F128X128);
+
+    /// For groups of few rows.
+    pub const G64X128: WgmmaTile = wgmma_tiles::of_groups(F64X128);
 }
 
 /// A kernel of FP8: `C = activation(alpha A B + beta C + bias)`, where A (m x k) and B (k x n) are FP8 with scales,
@@ -194,6 +200,8 @@ macro_rules! wgmma_fp8_kernels {
             wgmma_fp8_blocks_e4m3_e4m3_64x128_bf16: F64X128, Blocks, E4m3, E4m3, bf16;
             wgmma_fp8_blocks_e4m3_e5m2_128x128_bf16: F128X128, Blocks, E4m3, E5m2, bf16;
             wgmma_fp8_blocks_e5m2_e4m3_128x128_bf16: F128X128, Blocks, E5m2, E4m3, bf16;
+            wgmma_fp8_groups_blocks_e4m3_e4m3_128x128_bf16: G128X128, Blocks, E4m3, E4m3, bf16;
+            wgmma_fp8_groups_blocks_e4m3_e4m3_64x128_bf16: G64X128, Blocks, E4m3, E4m3, bf16;
         }
     };
 }
@@ -211,7 +219,7 @@ macro_rules! rows {
 }
 
 /// Every FP8 kernel.
-pub static FP8_KERNELS: [Fp8Kernel; 17] = crate::wgmma_fp8_kernels!(rows);
+pub static FP8_KERNELS: [Fp8Kernel; 19] = crate::wgmma_fp8_kernels!(rows);
 
 #[cfg(test)]
 mod tests {
@@ -229,7 +237,13 @@ mod tests {
                 output,
                 ..
             } = *kernel;
-            let symbol = format!("wgmma_fp8_{}_{a}_{b}_{}x{}_{output}", mode.name(), tile.m, tile.n);
+            let groups = if tile.groups { "groups_" } else { "" };
+            let symbol = format!(
+                "wgmma_fp8_{groups}{}_{a}_{b}_{}x{}_{output}",
+                mode.name(),
+                tile.m,
+                tile.n
+            );
             assert_eq!(kernel.symbol, symbol);
             assert_eq!(Fp8Kernel::named(&symbol), Some(kernel));
             assert_eq!(tile.k as usize, Fp8Scaling::BLOCK);
