@@ -99,11 +99,22 @@ pub mod fp8_tiles {
     }
     .checked();
 
+    /// The same with two CTAs that share B by multicast, for C of many rows: what a CTA loads from L2 is its limit.
+    pub const C128X128: WgmmaTile = WgmmaTile { cluster: 2, ..F128X128 }.checked();
+
     /// For C of few rows: 8 stages of 24 KiB.
     pub const F64X128: WgmmaTile = WgmmaTile {
         m: 64,
         stages: 8,
         ..F128X128
+    }
+    .checked();
+
+    /// For C of few elements and a long K: as many CTAs as can be. 12 stages of 16 KiB.
+    pub const F64X64: WgmmaTile = WgmmaTile {
+        n: 64,
+        stages: 12,
+        ..F64X128
     }
     .checked();
 
@@ -190,14 +201,17 @@ macro_rules! wgmma_fp8_kernels {
             wgmma_fp8_fast_e4m3_e5m2_128x128_bf16: F128X128, Fast, E4m3, E5m2, bf16;
             wgmma_fp8_fast_e5m2_e4m3_128x128_bf16: F128X128, Fast, E5m2, E4m3, bf16;
             wgmma_fp8_promoted_e4m3_e4m3_128x128_bf16: F128X128, Promoted, E4m3, E4m3, bf16;
+            wgmma_fp8_cluster_promoted_e4m3_e4m3_128x128_bf16: C128X128, Promoted, E4m3, E4m3, bf16;
             wgmma_fp8_promoted_e4m3_e4m3_128x128_f16: F128X128, Promoted, E4m3, E4m3, f16;
             wgmma_fp8_promoted_e4m3_e4m3_64x128_bf16: F64X128, Promoted, E4m3, E4m3, bf16;
             wgmma_fp8_promoted_e4m3_e5m2_128x128_bf16: F128X128, Promoted, E4m3, E5m2, bf16;
             wgmma_fp8_promoted_e5m2_e4m3_128x128_bf16: F128X128, Promoted, E5m2, E4m3, bf16;
             wgmma_fp8_promoted_e5m2_e5m2_128x128_bf16: F128X128, Promoted, E5m2, E5m2, bf16;
             wgmma_fp8_blocks_e4m3_e4m3_128x128_bf16: F128X128, Blocks, E4m3, E4m3, bf16;
+            wgmma_fp8_cluster_blocks_e4m3_e4m3_128x128_bf16: C128X128, Blocks, E4m3, E4m3, bf16;
             wgmma_fp8_blocks_e4m3_e4m3_128x128_f16: F128X128, Blocks, E4m3, E4m3, f16;
             wgmma_fp8_blocks_e4m3_e4m3_64x128_bf16: F64X128, Blocks, E4m3, E4m3, bf16;
+            wgmma_fp8_blocks_e4m3_e4m3_64x64_bf16: F64X64, Blocks, E4m3, E4m3, bf16;
             wgmma_fp8_blocks_e4m3_e5m2_128x128_bf16: F128X128, Blocks, E4m3, E5m2, bf16;
             wgmma_fp8_blocks_e5m2_e4m3_128x128_bf16: F128X128, Blocks, E5m2, E4m3, bf16;
             wgmma_fp8_groups_blocks_e4m3_e4m3_128x128_bf16: G128X128, Blocks, E4m3, E4m3, bf16;
@@ -219,7 +233,7 @@ macro_rules! rows {
 }
 
 /// Every FP8 kernel.
-pub static FP8_KERNELS: [Fp8Kernel; 19] = crate::wgmma_fp8_kernels!(rows);
+pub static FP8_KERNELS: [Fp8Kernel; 22] = crate::wgmma_fp8_kernels!(rows);
 
 #[cfg(test)]
 mod tests {
@@ -237,13 +251,13 @@ mod tests {
                 output,
                 ..
             } = *kernel;
-            let groups = if tile.groups { "groups_" } else { "" };
-            let symbol = format!(
-                "wgmma_fp8_{groups}{}_{a}_{b}_{}x{}_{output}",
-                mode.name(),
-                tile.m,
-                tile.n
-            );
+            // The largest tile has a cluster in any case.
+            let kind = match tile {
+                _ if tile.groups => "groups_",
+                _ if tile.cluster > 1 && tile.n == 128 => "cluster_",
+                _ => "",
+            };
+            let symbol = format!("wgmma_fp8_{kind}{}_{a}_{b}_{}x{}_{output}", mode.name(), tile.m, tile.n);
             assert_eq!(kernel.symbol, symbol);
             assert_eq!(Fp8Kernel::named(&symbol), Some(kernel));
             assert_eq!(tile.k as usize, Fp8Scaling::BLOCK);
@@ -261,6 +275,8 @@ mod tests {
             // 32 bytes align the scales.
             (F128X128, Fp8Mode::Blocks, 32_768, 512, 6 * 33_280 + 16_384 + 96 + 32),
             (F64X128, Fp8Mode::Blocks, 24_576, 256, 8 * 24_832 + 8_192 + 128),
+            // 64 bytes.
+            (F64X64, Fp8Mode::Blocks, 16_384, 256, 12 * 16_640 + 8_192 + 192 + 64),
         ] {
             assert_eq!((tile.stage_bytes().get(), mode.scale_bytes(tile)), (stage, scales));
             assert_eq!(mode.bytes(tile).get(), total);

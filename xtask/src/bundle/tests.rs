@@ -251,7 +251,7 @@ fn random_shapes_are_timed_where_they_are_asked_for() {
     assert_eq!(bundle.state("random"), "filed");
     let (code, said) = bundle.run(&["random"]);
     assert_eq!(code, Some(0), "{said}");
-    let ran = "ran bench --random 100 --dtype f32,f64,f16,bf16 --layout nn,nt,tn,tt --out ";
+    let ran = "ran bench --random 400 --dtype f32,f64,f16,bf16 --layout nn,nt,tn,tt --out ";
     assert!(said.contains(ran), "{said}");
     assert_eq!(bundle.state("random"), "done");
 }

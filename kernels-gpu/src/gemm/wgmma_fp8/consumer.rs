@@ -41,7 +41,7 @@ pub(super) unsafe fn consume<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
 ) where
     [f32; ACCUMULATORS]: Accumulators,
 {
-    let mut rows = Rows::<T>::new(pipeline, warpgroup);
+    let mut rows = Rows::<T>::new(pipeline, warpgroup, schedule.rank());
     let mut next = first;
     while let Some(work) = next {
         // Found while the first loads arrive. SAFETY: the whole warp is here.
@@ -88,13 +88,15 @@ struct Rows<T> {
     thread: u32,
     /// The thread's first row in the tile; the second is 8 further.
     row: u32,
+    /// The CTA's rank in its cluster.
+    rank: u32,
     tile: PhantomData<T>,
 }
 
 impl<T: Fp8Tile> Rows<T> {
     /// Of the warpgroup of this number.
     #[inline(always)]
-    fn new(pipeline: Pipeline<u8>, warpgroup: u32) -> Self {
+    fn new(pipeline: Pipeline<u8>, warpgroup: u32, rank: u32) -> Self {
         let start = shared_address(pipeline.elems, 0);
         let thread = thread::thread_idx_x() % WgmmaTile::WARPGROUP;
         Self {
@@ -104,6 +106,7 @@ impl<T: Fp8Tile> Rows<T> {
                 .map(|offset| Descriptor::k_major(start + offset)),
             thread,
             row: warpgroup * WgmmaTile::ROWS + accumulator_position(thread, 0).0,
+            rank,
             tile: PhantomData,
         }
     }
@@ -239,21 +242,24 @@ impl<T: Fp8Tile> Rows<T> {
     /// No pending mma of the warpgroup reads the stage; each of its threads calls this once per k-tile.
     #[inline(always)]
     unsafe fn release(&self, stage: u32) {
-        let barriers = self.pipeline.barriers;
-        let mut first = self.thread;
-        if const { T::SCALES } {
-            // WAR: the warp's threads have loaded their scales. SAFETY: the whole warp is here.
-            unsafe { warp::sync_warp(u32::MAX) };
-            first = self.thread % 32;
-        }
-        // SAFETY: the barrier's phase lacks this arrival: it expects one thread of each warpgroup of each CTA, or of
-        // each of its warps. A cluster has no scales in its stages, only operands of mma that are complete.
+        let (barriers, thread) = (self.pipeline.barriers, self.thread);
+        // SAFETY: the barrier's phase lacks these arrivals (`arrivals`). What other CTAs load are operands of mma that
+        // are complete; scales are loaded by this one.
         unsafe {
-            if const { T::TILE.cluster > 1 } {
-                if first < T::TILE.cluster {
-                    cluster::arrive_at_after_products(cluster::map(barriers, empty::<T>(stage), first));
+            if const { T::SCALES } {
+                // WAR: the warp's threads have loaded their scales.
+                warp::sync_warp(u32::MAX);
+                if thread.is_multiple_of(32) {
+                    mbarrier::arrive(barriers, empty::<T>(stage));
                 }
-            } else if first == 0 {
+                if const { T::TILE.cluster > 1 } && thread < T::TILE.cluster && thread != self.rank {
+                    cluster::arrive_at_after_products(cluster::map(barriers, empty::<T>(stage), thread));
+                }
+            } else if const { T::TILE.cluster > 1 } {
+                if thread < T::TILE.cluster {
+                    cluster::arrive_at_after_products(cluster::map(barriers, empty::<T>(stage), thread));
+                }
+            } else if thread == 0 {
                 mbarrier::arrive(barriers, empty::<T>(stage));
             }
         }

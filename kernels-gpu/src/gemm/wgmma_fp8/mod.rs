@@ -78,9 +78,11 @@ impl Scales {
     }
 }
 
-/// Arrivals of a warpgroup that release a stage: one, or where threads load scales from it one of each warp.
+/// Arrivals that release a stage: one of each warpgroup of each CTA that reads what this one loads, or where threads
+/// of this one load scales from it, one of each of its warps.
 const fn arrivals<T: Fp8Tile>() -> u32 {
-    if T::SCALES { 4 } else { 1 }
+    let own = if T::SCALES { 4 } else { 1 };
+    T::TILE.readers() * (own + T::TILE.cluster - 1)
 }
 
 /// Computes this CTA's tiles of C. `O`: the type of the bias, and of C unless it is f32; `ACCUMULATORS`: half the
@@ -103,8 +105,8 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
         assert!(T::TILE.element_bytes == 1 && T::TILE.m_tiles_per_warpgroup() == 1);
         assert!(2 * ACCUMULATORS as u32 == T::TILE.n);
         assert!(
-            !T::SCALES || T::TILE.cluster == 1 && T::TILE.n == 128,
-            "the CTA that reads scales loads them, and a tile has one scale of B"
+            !T::SCALES || 128_u32.is_multiple_of(T::TILE.n),
+            "a tile has one scale of B"
         );
     };
     let tile = const { T::TILE.checked() };
@@ -130,8 +132,7 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             let mut stage = 0;
             while stage < tile.stages {
                 mbarrier::init(pipeline.barriers, full::<T>(stage), 1);
-                let arrivals = tile.readers() * tile.cluster * const { arrivals::<T>() };
-                mbarrier::init(pipeline.barriers, empty::<T>(stage), arrivals);
+                mbarrier::init(pipeline.barriers, empty::<T>(stage), const { arrivals::<T>() });
                 stage += 1;
             }
             mbarrier::fence_init();

@@ -43,7 +43,7 @@ pub const ROWS: &[Row] = &[
         id: "fp8_no_sync_warp",
         kernel: BLOCKS,
         what: "lane 0 releases a stage from which other lanes still load scales",
-        edits: &[consumer("            unsafe { warp::sync_warp(u32::MAX) };\n", "\n")],
+        edits: &[consumer("                warp::sync_warp(u32::MAX);\n", "\n")],
         expect: faults(&["SharedRace"]),
         ..ROW
     },
