@@ -196,7 +196,6 @@ macro_rules! simt_kernels {
             simt_nn4_128x64_f32: T128X64, KMajor 1, MnMajor 4;
             simt_nt_128x64_f32: T128X64, KMajor 1, KMajor 1;
             simt_tn4_128x64_f32: T128X64, MnMajor 4, MnMajor 4;
-            simt_tn_128x64_f32: T128X64, MnMajor 1, MnMajor 1;
             simt_tt4_128x64_f32: T128X64, MnMajor 4, KMajor 1;
             simt_nn_128x64_f32: T128X64, KMajor 1, MnMajor 1;
             simt_tt_128x64_f32: T128X64, MnMajor 1, KMajor 1;
@@ -206,17 +205,12 @@ macro_rules! simt_kernels {
             simt_tn_64x64_f32: T64X64, MnMajor 1, MnMajor 1;
             simt_tt4_64x64_f32: T64X64, MnMajor 4, KMajor 1;
             simt_nn_64x64_f32: T64X64, KMajor 1, MnMajor 1;
-            simt_tt_64x64_f32: T64X64, MnMajor 1, KMajor 1;
             simt_nn4_32x128_f32: T32X128, KMajor 1, MnMajor 4;
             simt_nt_32x128_f32: T32X128, KMajor 1, KMajor 1;
             simt_tn4_32x128_f32: T32X128, MnMajor 4, MnMajor 4;
             simt_tt4_32x128_f32: T32X128, MnMajor 4, KMajor 1;
-            simt_nn_32x128_f32: T32X128, KMajor 1, MnMajor 1;
-            simt_tn_32x128_f32: T32X128, MnMajor 1, MnMajor 1;
             simt_tt_32x128_f32: T32X128, MnMajor 1, KMajor 1;
             simt_nn4_128x32_f32: T128X32, KMajor 1, MnMajor 4;
-            simt_nt_128x32_f32: T128X32, KMajor 1, KMajor 1;
-            simt_tn4_128x32_f32: T128X32, MnMajor 4, MnMajor 4;
             simt_tn_128x32_f32: T128X32, MnMajor 1, MnMajor 1;
             simt_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
             simt_nn_128x32_f32: T128X32, KMajor 1, MnMajor 1;
@@ -257,7 +251,7 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 53] = crate::simt_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 47] = crate::simt_kernels!(rows);
 
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
