@@ -17,7 +17,7 @@ pub const CHECKS: &str = "checks";
 pub const OF_EACH: [&str; 6] = ["test", "memcheck", "initcheck", "synccheck", "racecheck", "occupancy"];
 
 /// The suites against libraries, and what each is.
-pub const SUITES: [(&str, &str); 8] = [
+pub const SUITES: [(&str, &str); 11] = [
     ("squares", "f32, cubes"),
     ("shapes", "f32, 30 other shapes"),
     ("layouts", "f32, transposed operands"),
@@ -25,7 +25,10 @@ pub const SUITES: [(&str, &str); 8] = [
     ("half-shapes", "bf16, transformer layers, few tokens, residues"),
     ("double", "f64, cubes and other shapes"),
     ("emulated", "f32 from bf16 tensor cores, against cuBLAS's f32"),
+    ("tf32", "f32 rounded to tf32, against cuBLAS's TF32"),
+    ("fp8", "e4m3 with scales, against the same scales of cublasLt"),
     ("batches", "strided batches in bf16 and f32"),
+    ("random", "random shapes of each type, all layouts"),
 ];
 
 /// Their names alone.
@@ -42,10 +45,11 @@ const SUITE_TOPICS: [&str; SUITES.len()] = {
 /// A table by its name, and the topics that it is of.
 type Block = (&'static str, fn(&Evidence) -> String, &'static [&'static str]);
 
-const BLOCKS: [Block; 5] = [
+const BLOCKS: [Block; 6] = [
     ("lessons", lessons, &["lessons"]),
     ("suites", suites, &SUITE_TOPICS),
     ("twins", twins, &["twins"]),
+    ("fp8-speed", fp8, &["fp8"]),
     (CHECKS, checks, &[CHECKS]),
     ("spilling", spilling, &["spilling"]),
 ];
@@ -206,6 +210,29 @@ fn twins(evidence: &Evidence) -> String {
             plan["tile"][1],
             shared_memory(plan)
         );
+    }
+    text
+}
+
+/// FP8 products beside those of cublasLt.
+fn fp8(evidence: &Evidence) -> String {
+    let Some(topic) = evidence.topics.get("fp8") else {
+        return missing("fp8");
+    };
+    let mut text = format!(
+        "{}.\n\n| product | kernel | TFLOP/s | cublasLt | ratio |\n|---|---|---:|---:|---:|\n",
+        about(topic)
+    );
+    for row in Row::of(topic) {
+        let Some((_, _, ours)) = row.side("ours") else {
+            continue;
+        };
+        let peer = row
+            .side("peer")
+            .map_or_else(String::new, |(_, _, tflops)| format!("{tflops:.0}"));
+        let ratio = row.ratio().map_or_else(String::new, |ratio| format!("{ratio:.3}"));
+        let kernel = row.field("kernel").as_str().unwrap_or_default();
+        let _ = writeln!(text, "| {} | `{kernel}` | {ours:.0} | {peer} | {ratio} |", row.name());
     }
     text
 }
