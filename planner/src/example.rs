@@ -146,8 +146,8 @@ fn lines(sm_100: &Worksheet, sm_120: &Worksheet) -> Vec<Line> {
             "barriers",
             [KIB; 2],
             of(&["barriers", "barriers, once"]),
-            "2 mbarriers of 8 B a stage (and on sm_100 four for the accumulators and an address): 1 KiB is an allowance, not a \
-             size; CUTLASS takes 128 B a stage",
+            "2 mbarriers of 8 B a stage (and on sm_100 four for the accumulators and an address): 1 KiB is an \
+             allowance, not a size; CUTLASS takes 128 B a stage",
             "PTX ISA 9.0, mbarrier",
         ),
         line(

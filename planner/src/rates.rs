@@ -30,9 +30,9 @@ impl Rate {
     /// Whether GPUs that NVIDIA sells as GeForce run at half this rate: tensor instructions on floats of one scale
     /// or none, summed in f32.
     ///
-    /// Sources: the GA102, Ada and RTX Blackwell white papers (RTX 5090: 419 TFLOPS with f16 accumulate, 209.5 with f32;
-    /// int8 838; fp4 1676 whatever the accumulators); `mmapeak` on an RTX 5090: block-scaled fp8 at twice the rate of
-    /// plain fp8.
+    /// Sources: the GA102, Ada and RTX Blackwell white papers (RTX 5090: 419 TFLOPS with f16 accumulate, 209.5 with
+    /// f32; int8 838; fp4 1676 whatever the accumulators); `mmapeak` on an RTX 5090: block-scaled fp8 at twice the rate
+    /// of plain fp8.
     pub fn halved_by_geforce(&self) -> bool {
         self.path == MmaSync && matches!(self.types[0], Tf32 | F16 | Bf16 | E4m3 | E5m2)
     }
@@ -72,8 +72,8 @@ const B300_INT8: &str = "HGX B300: 0.15 POPS int8 / (148 SM x 1.92 GHz); tcgen05
 const THOR: &str =
     "Jetson Thor T5000: 1035 TFLOPS fp4, 517 fp8 dense / (20 SM x 1.575 GHz); the others derived as on 10.0";
 const THOR_MMA: &str = "derived: as on 10.0; not measured";
-const RTX_BLACKWELL: &str = "RTX Blackwell white paper: 419 TFLOPS f16 with f16 accumulate, 838 fp8 and int8, 1676 fp4 / \
-                             (170 SM x 2.407 GHz); f32 accumulate at this rate on RTX PRO (504 TFLOPS), see \
+const RTX_BLACKWELL: &str = "RTX Blackwell white paper: 419 TFLOPS f16 with f16 accumulate, 838 fp8 and int8, 1676 fp4 \
+                             / (170 SM x 2.407 GHz); f32 accumulate at this rate on RTX PRO (504 TFLOPS), see \
                              halved_by_geforce";
 const RTX_BLACKWELL_MX: &str = "mmapeak on RTX 5090: block-scaled fp8 at the rate of fp8 with f16 accumulate";
 const SLOW_F64: &str =

@@ -99,9 +99,6 @@ pub mod fp8_tiles {
     }
     .checked();
 
-    /// The same with two CTAs that share B by multicast, for C of many rows: what a CTA loads from L2 is its limit.
-    pub const C128X128: WgmmaTile = WgmmaTile { cluster: 2, ..F128X128 }.checked();
-
     /// For C of few rows: 8 stages of 24 KiB.
     pub const F64X128: WgmmaTile = WgmmaTile {
         m: 64,
@@ -117,12 +114,6 @@ pub mod fp8_tiles {
         ..F64X128
     }
     .checked();
-
-    /// For groups of rows and batches.
-    pub const G128X128: WgmmaTile = wgmma_tiles::of_groups(F128X128);
-
-    /// For groups of few rows.
-    pub const G64X128: WgmmaTile = wgmma_tiles::of_groups(F64X128);
 }
 
 /// A kernel of FP8: `C = activation(alpha A B + beta C + bias)`, where A (m x k) and B (k x n) are FP8 with scales,
@@ -201,21 +192,17 @@ macro_rules! wgmma_fp8_kernels {
             wgmma_fp8_fast_e4m3_e5m2_128x128_bf16: F128X128, Fast, E4m3, E5m2, bf16;
             wgmma_fp8_fast_e5m2_e4m3_128x128_bf16: F128X128, Fast, E5m2, E4m3, bf16;
             wgmma_fp8_promoted_e4m3_e4m3_128x128_bf16: F128X128, Promoted, E4m3, E4m3, bf16;
-            wgmma_fp8_cluster_promoted_e4m3_e4m3_128x128_bf16: C128X128, Promoted, E4m3, E4m3, bf16;
             wgmma_fp8_promoted_e4m3_e4m3_128x128_f16: F128X128, Promoted, E4m3, E4m3, f16;
             wgmma_fp8_promoted_e4m3_e4m3_64x128_bf16: F64X128, Promoted, E4m3, E4m3, bf16;
             wgmma_fp8_promoted_e4m3_e5m2_128x128_bf16: F128X128, Promoted, E4m3, E5m2, bf16;
             wgmma_fp8_promoted_e5m2_e4m3_128x128_bf16: F128X128, Promoted, E5m2, E4m3, bf16;
             wgmma_fp8_promoted_e5m2_e5m2_128x128_bf16: F128X128, Promoted, E5m2, E5m2, bf16;
             wgmma_fp8_blocks_e4m3_e4m3_128x128_bf16: F128X128, Blocks, E4m3, E4m3, bf16;
-            wgmma_fp8_cluster_blocks_e4m3_e4m3_128x128_bf16: C128X128, Blocks, E4m3, E4m3, bf16;
             wgmma_fp8_blocks_e4m3_e4m3_128x128_f16: F128X128, Blocks, E4m3, E4m3, f16;
             wgmma_fp8_blocks_e4m3_e4m3_64x128_bf16: F64X128, Blocks, E4m3, E4m3, bf16;
             wgmma_fp8_blocks_e4m3_e4m3_64x64_bf16: F64X64, Blocks, E4m3, E4m3, bf16;
             wgmma_fp8_blocks_e4m3_e5m2_128x128_bf16: F128X128, Blocks, E4m3, E5m2, bf16;
             wgmma_fp8_blocks_e5m2_e4m3_128x128_bf16: F128X128, Blocks, E5m2, E4m3, bf16;
-            wgmma_fp8_groups_blocks_e4m3_e4m3_128x128_bf16: G128X128, Blocks, E4m3, E4m3, bf16;
-            wgmma_fp8_groups_blocks_e4m3_e4m3_64x128_bf16: G64X128, Blocks, E4m3, E4m3, bf16;
         }
     };
 }
@@ -233,7 +220,7 @@ macro_rules! rows {
 }
 
 /// Every FP8 kernel.
-pub static FP8_KERNELS: [Fp8Kernel; 22] = crate::wgmma_fp8_kernels!(rows);
+pub static FP8_KERNELS: [Fp8Kernel; 18] = crate::wgmma_fp8_kernels!(rows);
 
 #[cfg(test)]
 mod tests {
@@ -251,13 +238,7 @@ mod tests {
                 output,
                 ..
             } = *kernel;
-            // The largest tile has a cluster in any case.
-            let kind = match tile {
-                _ if tile.groups => "groups_",
-                _ if tile.cluster > 1 && tile.n == 128 => "cluster_",
-                _ => "",
-            };
-            let symbol = format!("wgmma_fp8_{kind}{}_{a}_{b}_{}x{}_{output}", mode.name(), tile.m, tile.n);
+            let symbol = format!("wgmma_fp8_{}_{a}_{b}_{}x{}_{output}", mode.name(), tile.m, tile.n);
             assert_eq!(kernel.symbol, symbol);
             assert_eq!(Fp8Kernel::named(&symbol), Some(kernel));
             assert_eq!(tile.k as usize, Fp8Scaling::BLOCK);

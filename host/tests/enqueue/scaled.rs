@@ -11,7 +11,6 @@ pub const SOUND: ScaledOperands = ScaledOperands {
     scales: [BIAS, WORKSPACE],
     c: C,
     bias: 0,
-    group_ends: 0,
     factors: Factors { alpha: 2.0, beta: 0.0 },
 };
 

@@ -6,13 +6,12 @@ use cuda_std::{thread, warp};
 use cuda_views::Global;
 use tilewright_contract::{Fp8Mode, Fp8Params, WgmmaTile};
 
-use super::schedule::{Schedule, blocks_before, planes};
 use super::{Fp8Tile, InHalves, Scales};
 use crate::block::split_k::SplitTile;
 use crate::block::unroll::unrolled;
 use crate::gemm::wgmma::consumer::ATOM_BYTES;
 use crate::gemm::wgmma::epilogue::{self, Place};
-use crate::gemm::wgmma::tile_scheduler::WorkTile;
+use crate::gemm::wgmma::tile_scheduler::{TileScheduler, WorkTile};
 use crate::gemm::wgmma::{Element, Pipeline, PipelineState, Target, empty, full};
 use crate::ptx::fma::fma;
 use crate::ptx::shared_address::shared_address;
@@ -26,7 +25,7 @@ const K_BLOCK_BYTES: u32 = 32;
 const PART: usize = 16;
 
 /// Computes the rows of this warpgroup, number `warpgroup`, of all work tiles of the CTA: `first`, then those of
-/// `schedule`.
+/// `scheduler`.
 ///
 /// # Safety
 /// As for [`gemm`](super::gemm); the threads of a consumer warpgroup execute it together.
@@ -35,31 +34,31 @@ pub(super) unsafe fn consume<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
     warpgroup: u32,
     pipeline: Pipeline<u8>,
     first: Option<WorkTile>,
-    mut schedule: Schedule,
+    mut scheduler: TileScheduler,
     target: Target<'_, O>,
     scaled: &Fp8Params,
 ) where
     [f32; ACCUMULATORS]: Accumulators,
 {
-    let mut rows = Rows::<T>::new(pipeline, warpgroup, schedule.rank());
+    let mut rows = Rows::<T>::new(pipeline, warpgroup);
     let mut next = first;
     while let Some(work) = next {
         // Found while the first loads arrive. SAFETY: the whole warp is here.
-        next = unsafe { schedule.next_of_warp::<T>(target.params) };
+        next = unsafe { scheduler.next_of_warp::<T>(target.params) };
         // Initialize the accumulators inside the loop. If they are carried across tiles, `ptxas` serializes the wgmmas
         // (C7515).
         let mut acc = <[f32; ACCUMULATORS]>::zero();
         let at = Place {
             row: work.row + warpgroup * WgmmaTile::ROWS,
             column: work.column,
-            product: planes::<T>(work, target.params)[0],
+            product: 0,
             end: work.end,
         };
         // SAFETY: the caller's promise; the whole warpgroup is here.
         unsafe {
             match T::MODE {
                 Fp8Mode::Fast => rows.accumulate(&mut acc, work.k_tiles),
-                Fp8Mode::Promoted | Fp8Mode::Blocks => rows.promote(&mut acc, work, target.params.n, scaled),
+                Fp8Mode::Promoted | Fp8Mode::Blocks => rows.promote(&mut acc, work, scaled),
             }
             if const { !T::SCALES } {
                 apply_scales(&mut acc, at, target, scaled);
@@ -67,7 +66,7 @@ pub(super) unsafe fn consume<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             // A constant, so that nothing of split-K is compiled.
             let split = SplitTile {
                 splits: 1,
-                ..schedule.split_tile::<T>(work, warpgroup)
+                ..scheduler.split_tile::<T>(work, warpgroup)
             };
             let halves = pipeline.cast::<T, O>().elems;
             let rows = [warpgroup, 0];
@@ -88,15 +87,13 @@ struct Rows<T> {
     thread: u32,
     /// The thread's first row in the tile; the second is 8 further.
     row: u32,
-    /// The CTA's rank in its cluster.
-    rank: u32,
     tile: PhantomData<T>,
 }
 
 impl<T: Fp8Tile> Rows<T> {
     /// Of the warpgroup of this number.
     #[inline(always)]
-    fn new(pipeline: Pipeline<u8>, warpgroup: u32, rank: u32) -> Self {
+    fn new(pipeline: Pipeline<u8>, warpgroup: u32) -> Self {
         let start = shared_address(pipeline.elems, 0);
         let thread = thread::thread_idx_x() % WgmmaTile::WARPGROUP;
         Self {
@@ -106,7 +103,6 @@ impl<T: Fp8Tile> Rows<T> {
                 .map(|offset| Descriptor::k_major(start + offset)),
             thread,
             row: warpgroup * WgmmaTile::ROWS + accumulator_position(thread, 0).0,
-            rank,
             tile: PhantomData,
         }
     }
@@ -186,14 +182,13 @@ impl<T: Fp8Tile> Rows<T> {
         &mut self,
         acc: &mut [f32; ACCUMULATORS],
         work: WorkTile,
-        n: u32,
         scaled: &Fp8Params,
     ) where
         [f32; ACCUMULATORS]: Accumulators,
     {
         // SAFETY: the caller's promise: the scales of these 128 columns of B, one for each k-tile.
         let of_columns = unsafe {
-            let first = (blocks_before::<T>(work, n) * scaled.block_ld) as usize;
+            let first = (work.column / 128 * scaled.block_ld) as usize;
             Global::<f32>::new_unbounded(scaled.scales[1].wrapping_add(first))
         };
         let of_rows = Scales::of::<T>(self.pipeline);
@@ -242,24 +237,21 @@ impl<T: Fp8Tile> Rows<T> {
     /// No pending mma of the warpgroup reads the stage; each of its threads calls this once per k-tile.
     #[inline(always)]
     unsafe fn release(&self, stage: u32) {
-        let (barriers, thread) = (self.pipeline.barriers, self.thread);
-        // SAFETY: the barrier's phase lacks these arrivals (`arrivals`). What other CTAs load are operands of mma that
-        // are complete; scales are loaded by this one.
+        let barriers = self.pipeline.barriers;
+        let mut first = self.thread;
+        if const { T::SCALES } {
+            // WAR: the warp's threads have loaded their scales. SAFETY: the whole warp is here.
+            unsafe { warp::sync_warp(u32::MAX) };
+            first = self.thread % 32;
+        }
+        // SAFETY: the barrier's phase lacks this arrival: it expects one thread of each warpgroup of each CTA, or of
+        // each of its warps. A cluster has no scales in its stages, only operands of mma that are complete.
         unsafe {
-            if const { T::SCALES } {
-                // WAR: the warp's threads have loaded their scales.
-                warp::sync_warp(u32::MAX);
-                if thread.is_multiple_of(32) {
-                    mbarrier::arrive(barriers, empty::<T>(stage));
+            if const { T::TILE.cluster > 1 } {
+                if first < T::TILE.cluster {
+                    cluster::arrive_at_after_products(cluster::map(barriers, empty::<T>(stage), first));
                 }
-                if const { T::TILE.cluster > 1 } && thread < T::TILE.cluster && thread != self.rank {
-                    cluster::arrive_at_after_products(cluster::map(barriers, empty::<T>(stage), thread));
-                }
-            } else if const { T::TILE.cluster > 1 } {
-                if thread < T::TILE.cluster {
-                    cluster::arrive_at_after_products(cluster::map(barriers, empty::<T>(stage), thread));
-                }
-            } else if thread == 0 {
+            } else if first == 0 {
                 mbarrier::arrive(barriers, empty::<T>(stage));
             }
         }

@@ -22,7 +22,6 @@
 
 mod consumer;
 mod producer;
-mod schedule;
 
 use core::marker::PhantomData;
 
@@ -30,6 +29,7 @@ use cuda_std::{shared, thread, warp};
 use cuda_views::Shared;
 use tilewright_contract::{Fp8Mode, Fp8Params, GemmParams, WgmmaTile};
 
+use crate::gemm::wgmma::tile_scheduler::TileScheduler;
 use crate::gemm::wgmma::{Element, Pipeline, Target, Tile, empty, full, zero_fill_out_of_bounds};
 use crate::ptx::elect::elect;
 use crate::ptx::tensor_map::TensorMap;
@@ -38,7 +38,6 @@ use crate::ptx::wgmma::{Accumulators, Fp8Element};
 use crate::ptx::{bulk_copy, cluster, griddepcontrol, mbarrier, setmaxnreg};
 use consumer::consume;
 use producer::produce;
-use schedule::Schedule;
 
 /// A kernel as a type: its tile, how it adds up, and the formats of A and B.
 pub trait Fp8Tile: Tile {
@@ -78,11 +77,9 @@ impl Scales {
     }
 }
 
-/// Arrivals that release a stage: one of each warpgroup of each CTA that reads what this one loads, or where threads
-/// of this one load scales from it, one of each of its warps.
+/// Arrivals of a warpgroup that release a stage: one, or where threads load scales from it one of each warp.
 const fn arrivals<T: Fp8Tile>() -> u32 {
-    let own = if T::SCALES { 4 } else { 1 };
-    T::TILE.readers() * (own + T::TILE.cluster - 1)
+    if T::SCALES { 4 } else { 1 }
 }
 
 /// Computes this CTA's tiles of C. `O`: the type of the bias, and of C unless it is f32; `ACCUMULATORS`: half the
@@ -105,8 +102,8 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
         assert!(T::TILE.element_bytes == 1 && T::TILE.m_tiles_per_warpgroup() == 1);
         assert!(2 * ACCUMULATORS as u32 == T::TILE.n);
         assert!(
-            !T::SCALES || 128_u32.is_multiple_of(T::TILE.n),
-            "a tile has one scale of B"
+            !T::SCALES || T::TILE.cluster == 1 && 128_u32.is_multiple_of(T::TILE.n),
+            "the CTA that reads scales loads them, and a tile has one scale of B"
         );
     };
     let tile = const { T::TILE.checked() };
@@ -132,7 +129,8 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             let mut stage = 0;
             while stage < tile.stages {
                 mbarrier::init(pipeline.barriers, full::<T>(stage), 1);
-                mbarrier::init(pipeline.barriers, empty::<T>(stage), const { arrivals::<T>() });
+                let arrivals = tile.readers() * tile.cluster * const { arrivals::<T>() };
+                mbarrier::init(pipeline.barriers, empty::<T>(stage), arrivals);
                 stage += 1;
             }
             mbarrier::fence_init();
@@ -140,13 +138,9 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
     }
     // The first work tile is computed before the barrier, while one thread initializes the pipeline: the first load
     // waits for both.
-    let mut schedule = Schedule::new::<T>(target.params);
-    if const { T::TILE.groups } {
-        // RAW: the previous grid has written where the groups end.
-        griddepcontrol::wait();
-    }
-    // SAFETY: whole warps execute this; the groups are there.
-    let first = unsafe { schedule.next_of_warp::<T>(target.params) };
+    let mut scheduler = TileScheduler::new::<T>(target.params);
+    // SAFETY: whole warps execute this.
+    let first = unsafe { scheduler.next_of_warp::<T>(target.params) };
     let GemmParams { m, n, .. } = *target.params;
     let rows = tile.loaded_rows([false; 2], [m, n]);
     // SAFETY: as above.
@@ -181,7 +175,7 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             // Elected, not chosen by its number: `ptxas` then knows that it is one thread, and keeps addresses in
             // uniform registers.
             if warp == tile.consumers() * 4 && elect(u32::MAX) {
-                produce::<T>([a, b, scales], pipeline, rows, first, schedule, target.params);
+                produce::<T>([a, b, scales], pipeline, rows, first, scheduler, target.params);
             }
             // The lanes reconverge here, not at the end of the kernel, where the consumers' branch ends, too: `ptxas`
             // would take that branch for divergent and keep no descriptor in uniform registers.
@@ -190,7 +184,7 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             if const { T::TILE.reallocates_registers() } {
                 setmaxnreg::increase::<{ WgmmaTile::CONSUMER_REGISTERS }>();
             }
-            consume::<O, T, ACCUMULATORS>(warpgroup, pipeline, first, schedule, target, scaled);
+            consume::<O, T, ACCUMULATORS>(warpgroup, pipeline, first, scheduler, target, scaled);
             if const { T::TILE.cluster > 1 } {
                 // Long complete; each arrival needs its wait.
                 cluster::wait();

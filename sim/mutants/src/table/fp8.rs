@@ -43,7 +43,7 @@ pub const ROWS: &[Row] = &[
         id: "fp8_no_sync_warp",
         kernel: BLOCKS,
         what: "lane 0 releases a stage from which other lanes still load scales",
-        edits: &[consumer("                warp::sync_warp(u32::MAX);\n", "\n")],
+        edits: &[consumer("            unsafe { warp::sync_warp(u32::MAX) };\n", "\n")],
         expect: faults(&["SharedRace"]),
         ..ROW
     },
@@ -86,10 +86,7 @@ pub const ROWS: &[Row] = &[
         id: "fp8_first_columns",
         kernel: BLOCKS,
         what: "columns from 128 on have the scales of the first",
-        edits: &[schedule(
-            "let before = work.column / 128;",
-            "let before = 0 * work.column / 128;",
-        )],
+        edits: &[consumer("(work.column / 128 *", "(0 * work.column / 128 *")],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -98,8 +95,8 @@ pub const ROWS: &[Row] = &[
         kernel: BLOCKS,
         what: "every k-tile has the first scales of A",
         edits: &[producer(
-            "let at = [work.row, of_a * work.k_tiles + k_tile].map",
-            "let at = [work.row, of_a * work.k_tiles + 0 * k_tile].map",
+            "let at = [work.row, k_tile].map",
+            "let at = [work.row, 0 * k_tile].map",
         )],
         expect: Expect::Mismatch,
         ..ROW
@@ -142,10 +139,6 @@ const fn body(find: &'static str, replace: &'static str) -> Edit {
 
 const fn consumer(find: &'static str, replace: &'static str) -> Edit {
     edit("wgmma_fp8/consumer.rs", find, replace)
-}
-
-const fn schedule(find: &'static str, replace: &'static str) -> Edit {
-    edit("wgmma_fp8/schedule.rs", find, replace)
 }
 
 const fn producer(find: &'static str, replace: &'static str) -> Edit {

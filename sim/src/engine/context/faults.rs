@@ -139,8 +139,8 @@ impl BlockContext {
         self.record(thread, kind, location.map(SourceLocation::from), other);
     }
 
-    /// Executes `access` to the shared memory of `peer`, a block of the cluster or this one, for thread `thread` of this
-    /// block: faults that `peer` records meanwhile name that thread. `access` must not end the thread.
+    /// Executes `access` to the shared memory of `peer`, a block of the cluster or this one, for thread `thread` of
+    /// this block: faults that `peer` records meanwhile name that thread. `access` must not end the thread.
     pub(super) fn visiting<R>(&self, peer: &Self, thread: usize, access: impl FnOnce() -> R) -> R {
         let visitor = (!std::ptr::eq(self, peer)).then(|| self.as_visitor());
         let running = peer.threads.replace_running(thread);
