@@ -90,10 +90,10 @@ fn boxes_that_begin_before_the_matrix_have_zeros_there() {
         fence_init();
         arrive_expect_tx(full, 0, 128);
         // SAFETY: the box fits.
-        unsafe { load_2d(tile, 0, &map, [-3, -2], (full, 0)) };
+        unsafe { load_2d(tile, 0, &map, [-8, -2], (full, 0)) };
         wait(full, 0, 0);
         for i in 0..64 {
-            let (row, column) = (i / 16 - 2, i % 16 - 3);
+            let (row, column) = (i / 16 - 2, i % 16 - 8);
             let inside = row >= 0 && (0..8).contains(&column);
             let expected = if inside { (8 * row + column + 1) as u16 } else { 0 };
             // SAFETY: inside the tile.
@@ -263,6 +263,29 @@ fn misplaced_boxes_are_refused() {
     // On top of its own barrier.
     let on_top = refused(0, TensorSwizzle::None);
     assert_finds(&on_top, "Mbarrier", "an ordinary write to its 8 bytes");
+}
+
+#[test]
+fn a_box_begins_at_a_multiple_of_16_bytes() {
+    let loaded = |column: i32| {
+        let matrix = GlobalBuffer::from_slice(&[1.0_f32; 256]);
+        let map = map(&matrix, TensorElement::F32, [32, 8, 32], [8, 4], TensorSwizzle::None);
+        Launch::new(1, 1).dynamic_shared_bytes(1024).run(|| {
+            let (full, tile) = (shared::<u64>(0, 1), shared::<f32>(128, 32));
+            init(full, 0, 1);
+            fence_init();
+            arrive_expect_tx(full, 0, 128);
+            // SAFETY: the box fits the tile; where it begins may be the fault.
+            unsafe { load_2d(tile, 0, &map, [column, 3], (full, 0)) };
+            wait(full, 0, 0);
+        })
+    };
+    for column in [-4, 0, 20, 32] {
+        loaded(column).assert_clean();
+    }
+    for column in [-1, 7, 30] {
+        assert_eq!(kinds(&loaded(column)), ["BulkCopy"], "{column}");
+    }
 }
 
 #[test]

@@ -369,6 +369,14 @@ impl BlockContext {
                 parts.rank()
             ))
         }
+        // Observed on an H200, which ends the kernel with an illegal instruction; the PTX ISA does not say so, Triton's
+        // tutorial of TMA does.
+        let begins = i64::from(tensor.coordinates[0]) * parts.element.bytes() as i64;
+        if begins % 16 != 0 {
+            refuse(format!(
+                "a box that begins {begins} bytes into the rows of its matrix: a multiple of 16 is allowed"
+            ))
+        }
         self.check_has_bulk_copies(location);
         let (address, bytes) = (tensor.shared.addr(), parts.box_bytes() as usize);
         if !stays_inside(&tensor.shared_part, address, bytes) {
