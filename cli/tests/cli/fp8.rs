@@ -16,9 +16,9 @@ fn a_product_is_simulated_and_equals_the_reference() {
     for (arguments, kernel, scalings, bytes) in [
         (
             "",
-            "wgmma_fp8_blocks_e4m3_e4m3_64x128_bf16",
+            "wgmma_fp8_blocks_e4m3_e4m3_64x64_bf16",
             ["1x128", "128x128"],
-            206_976,
+            208_128,
         ),
         (
             "--fast --output f32",
