@@ -14,7 +14,7 @@ use tilewright::random::random_matrix;
 use tilewright::{Bytes, DType, Element, OutputOf, SimOptions};
 
 use crate::failure::{Failure, Result};
-use crate::scaled::{Simulation, ended, faults, staged};
+use crate::scaled::{Simulation, ended, outcome, staged, table};
 use crate::{kernels, output};
 
 /// Multiply block-scaled matrices (NVFP4, MXFP4, MXFP8) as a GPU of compute capability 12.x would
@@ -236,7 +236,7 @@ fn describe(listing: &Listing) -> String {
         output,
         ..
     } = listing;
-    let rows = [
+    let mut rows = vec![
         (
             "product",
             format!("{m} x {n} x {k} (m x n x k), {format}, C of {output}"),
@@ -247,33 +247,14 @@ fn describe(listing: &Listing) -> String {
         ("scales of A", staged(stage_bytes[2], stages)),
         ("scales of B", staged(stage_bytes[3], stages)),
         ("mbarriers", staged(16, stages)),
-        (
-            "shared memory",
-            format!(
-                "{dynamic_bytes} B of {limit_bytes} B, {} B are left",
-                limit_bytes - dynamic_bytes
-            ),
-        ),
-        (
-            "faults",
-            match faults(listing.report.as_ref()) {
-                0 => "none".to_owned(),
-                faults => format!("{faults}, listed below"),
-            },
-        ),
-        (
-            "result",
-            match listing.equal {
-                true => format!("equals the reference: {}", listing.verdict),
-                false => format!("WRONG: {}", listing.verdict),
-            },
-        ),
     ];
-    let table = output::render(output::pairs(rows));
-    match &listing.report {
-        Some(report) => format!("{table}\n{}\n", report.to_string().trim_end()),
-        None => table,
-    }
+    rows.extend(outcome(
+        [dynamic_bytes, limit_bytes],
+        listing.report.as_ref(),
+        listing.equal,
+        &listing.verdict,
+    ));
+    table(rows, listing.report.as_ref())
 }
 
 /// Which of the budget guide's strategies a kernel is.

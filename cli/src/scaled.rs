@@ -4,7 +4,7 @@ use cuda_sim::Report;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
-use crate::memory;
+use crate::{memory, output};
 
 /// Multiplications, those of residue tiles included, that are simulated without the user's word for it.
 const MANY_PRODUCTS: f64 = (1_u64 << 36) as f64;
@@ -43,8 +43,40 @@ impl Simulation<'_> {
     }
 }
 
+/// What was found, for people: bytes of shared memory, of a CTA and at most, faults, and the comparison.
+pub fn outcome(
+    [dynamic, limit]: [u32; 2],
+    report: Option<&Report>,
+    equal: bool,
+    verdict: &str,
+) -> [(&'static str, String); 3] {
+    let faults = match faults(report) {
+        0 => "none".to_owned(),
+        faults => format!("{faults}, listed below"),
+    };
+    let result = match equal {
+        true => format!("equals the reference: {verdict}"),
+        false => format!("WRONG: {verdict}"),
+    };
+    let left = limit - dynamic;
+    [
+        ("shared memory", format!("{dynamic} B of {limit} B, {left} B are left")),
+        ("faults", faults),
+        ("result", result),
+    ]
+}
+
+/// These rows, and below them what the simulator found.
+pub fn table(rows: Vec<(&'static str, String)>, report: Option<&Report>) -> String {
+    let table = output::render(output::pairs(rows));
+    match report {
+        Some(report) => format!("{table}\n{}\n", report.to_string().trim_end()),
+        None => table,
+    }
+}
+
 /// Different faults.
-pub fn faults(report: Option<&Report>) -> u64 {
+fn faults(report: Option<&Report>) -> u64 {
     report.map_or(0, |report| report.faults.len() as u64 + report.faults_left_out)
 }
 

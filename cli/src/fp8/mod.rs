@@ -21,7 +21,7 @@ use self::operands::Operand;
 use crate::destination::Destination;
 use crate::failure::{Failure, Result};
 use crate::npy::{self, Descr, Scalar};
-use crate::scaled::{Simulation, ended, faults, staged};
+use crate::scaled::{Simulation, ended, outcome, staged, table};
 use crate::{kernels, output};
 
 /// Multiply FP8 matrices (e4m3, e5m2) with scales as a Hopper GPU would
@@ -406,28 +406,13 @@ fn describe(listing: &Listing) -> String {
         ("scales of A", staged(scales, stages)),
         ("epilogue", format!("{c_bytes} B")),
         ("mbarriers", staged(16, stages)),
-        (
-            "shared memory",
-            format!(
-                "{dynamic_bytes} B of {limit_bytes} B, {} B are left",
-                limit_bytes - dynamic_bytes
-            ),
-        ),
-        (
-            "faults",
-            match faults(listing.report.as_ref()) {
-                0 => "none".to_owned(),
-                faults => format!("{faults}, listed below"),
-            },
-        ),
-        (
-            "result",
-            match listing.equal {
-                true => format!("equals the reference: {}", listing.verdict),
-                false => format!("WRONG: {}", listing.verdict),
-            },
-        ),
     ];
+    rows.extend(outcome(
+        [dynamic_bytes, limit_bytes],
+        listing.report.as_ref(),
+        listing.equal,
+        &listing.verdict,
+    ));
     if listing.seed.is_none() {
         let [a, b] = &listing.operands;
         rows.splice(1..1, [("A", a.clone()), ("B", b.clone())]);
@@ -435,11 +420,7 @@ fn describe(listing: &Listing) -> String {
     if let Some(out) = &listing.out {
         rows.push(("written", out.display().to_string()));
     }
-    let table = output::render(output::pairs(rows));
-    match &listing.report {
-        Some(report) => format!("{table}\n{}\n", report.to_string().trim_end()),
-        None => table,
-    }
+    table(rows, listing.report.as_ref())
 }
 
 /// Lists the kernels and what they take of a CTA's shared memory.

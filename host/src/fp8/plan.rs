@@ -286,7 +286,7 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
 /// Multiply-adds of an SM in a clock: 1,979 TFLOP/s of an H200, 132 SMs at 1.83 GHz.
 const FP8_PER_CLOCK: f64 = 4096.0;
 
-/// Bytes of operands that an SM loads from L2 in a clock: 35 to 37 on an H200, of one busy SM as of all.
+/// Bytes of operands that an SM loads from L2 in a clock: what fits the times of two products on an H200 (decision 41).
 const BYTES_PER_CLOCK: f64 = 36.0;
 
 /// Clocks of the busiest SM.
