@@ -2,18 +2,22 @@
 
 #[path = "support/scaled.rs"]
 mod scaled;
+#[path = "support/fp8.rs"]
+mod support;
 
 use cuda_sim::{Checks, Schedule, SyncKind, Synchronization};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::device::DeviceProfile;
 use tilewright::fp8::{
-    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Matrix, Fp8Mode, Fp8Problem, Fp8ScaleLayout,
-    Fp8Scaling, Major, Plan, Policy, check, default_architecture, plan, reference, simulate,
+    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Matrix, Fp8Mode, Fp8Problem, Fp8Products,
+    Fp8ScaleLayout, Fp8Scaling, Major, Plan, Policy, check, plan, reference, simulate,
 };
 use tilewright::random::random_matrix;
 use tilewright::{Activation, DType, Element, Factors, OutputOf, SimOptions, ptx};
 use tilewright_harness::inspect::Ptxas;
+
+use support::{device, exact, options, plan_of, random};
 
 /// The scalings of A and of B that kernels of a mode take.
 const ROWS: [Fp8Scaling; 2] = [Fp8Scaling::Rows; 2];
@@ -29,49 +33,6 @@ fn scalings(mode: Fp8Mode) -> &'static [[Fp8Scaling; 2]] {
         Fp8Mode::Blocks => &[BLOCKS],
         Fp8Mode::Fast | Fp8Mode::Promoted => &[ROWS, TENSORS, MIXED[0], MIXED[1]],
     }
-}
-
-fn device() -> DeviceProfile {
-    DeviceProfile::of_arch(default_architecture())
-}
-
-fn options(schedule: Schedule) -> SimOptions {
-    SimOptions {
-        architecture: default_architecture(),
-        schedule,
-        ..SimOptions::default()
-    }
-}
-
-fn plan_of(kernel: &'static Fp8Kernel, problem: &Fp8Problem, max_ctas: Option<u32>) -> Plan {
-    let policy = Policy {
-        kernel: Some(kernel),
-        max_ctas,
-        ..Policy::default()
-    };
-    plan(problem, &device(), &policy).expect("it fits")
-}
-
-fn random(format: Fp8, scaling: Fp8Scaling, seed: u64, [rows, k]: [usize; 2]) -> Fp8Matrix {
-    let elements = random_matrix::<f32>(seed, rows * k);
-    Fp8Matrix::quantize(format, scaling, rows, k, &elements).expect("numbers")
-}
-
-/// Elements and scales whose sums are exact in f32, and in the 14 bits of the tensor cores: small integers, most of
-/// them 0, and powers of two for scales. No two neighbors are the same, so what is taken for another shows.
-fn exact(format: Fp8, scaling: Fp8Scaling, seed: u64, [rows, k]: [usize; 2]) -> Fp8Matrix {
-    let noise = random_matrix::<f32>(seed, rows * k);
-    let pick = |index: usize| (noise[index % noise.len()].abs() * 1000.0) as usize;
-    // 0, 1, -1, 2 and 3.
-    let values = match format {
-        Fp8::E4m3 => [0x00, 0x38, 0xb8, 0x40, 0x44],
-        Fp8::E5m2 => [0x00, 0x3c, 0xbc, 0x40, 0x42],
-    };
-    let data = (0..rows * k).map(|at| values[pick(at) % 5]).collect();
-    let layout = Fp8ScaleLayout::of(scaling, rows, k);
-    let scales = (0..layout.lines * layout.columns).map(|at| [0.5, 1.0, 2.0][(pick(7 * at) + at) % 3]);
-    let scales: Vec<f32> = scales.collect();
-    Fp8Matrix::with_packed_scales(format, scaling, [rows, k], data, &scales).expect("valid")
 }
 
 /// Simulates, and demands that nothing is wrong and every element is within its bound.
@@ -110,7 +71,7 @@ fn sums_that_are_exact_have_the_bits_of_the_reference() {
             assert_eq!(product.c, expected, "{}, {fp8_accumulation:?}", kernel.symbol);
         }
     }
-    for kernel in &FP8_KERNELS {
+    for kernel in of_one_product() {
         let tile = kernel.tile;
         let (m, n, k) = (tile.m as usize + 17, tile.n as usize + 9, 3 * 128 + 48);
         let [of_a, of_b] = kernel.formats;
@@ -267,13 +228,17 @@ fn ptxas_assembles_every_kernel_without_spills() {
     }
 }
 
+/// Those of groups and batches are tested in `fp8_groups.rs`.
+fn of_one_product() -> Vec<&'static Fp8Kernel> {
+    FP8_KERNELS.iter().filter(|kernel| !kernel.tile.groups).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn every_shape_is_right(kernel in prop::sample::select(&FP8_KERNELS[..]), m in 1_usize..300, n in 1_usize..300,
+    fn every_shape_is_right(kernel in prop::sample::select(of_one_product()), m in 1_usize..300, n in 1_usize..300,
         k16 in 1_usize..40, scaling in 0_usize..4, max_ctas in 1_u32..5, seed: u64) {
-        let kernel = Fp8Kernel::named(kernel.symbol).expect("of the table");
         let k = 16 * k16;
         let of_mode = scalings(kernel.mode);
         let [scales_a, scales_b] = of_mode[scaling % of_mode.len()];
@@ -375,6 +340,7 @@ fn bad_input_is_refused_with_the_numbers() {
         scalings: BLOCKS,
         majors: [Major::K; 2],
         extents: [256; 3],
+        products: Fp8Products::One,
         output: DType::Bf16,
     };
     let refused = |problem: Fp8Problem, device: &DeviceProfile, policy: &Policy| {

@@ -46,7 +46,8 @@ pub struct GemmParams<E> {
     /// Counters of split-K, 0 before and after a launch; null with one split.
     pub counters: *mut u32,
     /// Where each group of rows of A and C ends, in rows from the first of all, in an order that does not fall; null of
-    /// a product without groups. The first group starts at row 0; rows from the last end on belong to none.
+    /// a product without groups. The first group starts at row 0; rows from the last end on belong to none. FP8 kernels
+    /// take it for a batch, too, whose A are apart: how many rows of each product count, or null for all.
     pub group_ends: *const u32,
     /// Elements from A of one product of a batch to that of the next; 0 of one product, or of a matrix that all share.
     pub stride_a: u64,

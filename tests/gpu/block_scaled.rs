@@ -87,6 +87,7 @@ where
             scales: scales.each_ref().map(|buffer| buffer.as_device_ptr().as_raw()),
             c: on_c.as_device_ptr().as_raw(),
             bias: on_bias.as_ref().map_or(0, |buffer| buffer.as_device_ptr().as_raw()),
+            group_ends: 0,
             factors: Factors {
                 alpha: gemm.alpha(),
                 ..factors

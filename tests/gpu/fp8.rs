@@ -10,20 +10,24 @@ use tilewright::launch::{Fp8Operands, Gpu};
 use tilewright::random::random_matrix;
 use tilewright::{Activation, DType, Element, Factors, OutputOf};
 
-use crate::Outcome;
 use crate::trial::Trial;
+use crate::{Outcome, fp8_groups};
 
 /// None where the device of this compute capability does not run them.
 pub fn trials(capability: (u32, u32)) -> Vec<Trial> {
     let kernels = FP8_KERNELS.iter().filter(|_| Fp8Kernel::runs_on(capability));
+    let case_of = |kernel: &'static Fp8Kernel| match kernel.tile.groups {
+        true => fp8_groups::every_case(kernel),
+        false => every_case(kernel),
+    };
     kernels
-        .map(|kernel| Trial::test(format!("fp8::{}", kernel.symbol), || every_case(kernel)))
+        .map(|kernel| Trial::test(format!("fp8::{}", kernel.symbol), move || case_of(kernel)))
         .collect()
 }
 
 /// What the operands hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Content {
+pub enum Content {
     /// Small integers and powers of two for scales: every sum is exact in the 14 bits of the tensor cores.
     Exact,
     /// Random numbers, quantized.
@@ -64,15 +68,15 @@ fn every_case(kernel: &'static Fp8Kernel) -> Outcome {
     Ok(())
 }
 
-/// An operand.
-fn operand(
+/// An operand: A is 0, B 1; other numbers are those of another seed.
+pub fn operand(
     kernel: &Fp8Kernel,
     at: usize,
     scaling: Fp8Scaling,
     [rows, k]: [usize; 2],
     content: Content,
 ) -> tilewright::Result<Fp8Matrix> {
-    let format = kernel.formats[at];
+    let format = kernel.formats[at % 2];
     let noise = random_matrix::<f32>(1 + at as u64, rows * k);
     match content {
         Content::Random => Fp8Matrix::quantize(format, scaling, rows, k, &noise),
@@ -141,6 +145,7 @@ where
             scales: scales.each_ref().map(|buffer| buffer.as_device_ptr().as_raw()),
             c: on_c.as_device_ptr().as_raw(),
             bias: on_bias.as_ref().map_or(0, |buffer| buffer.as_device_ptr().as_raw()),
+            group_ends: 0,
             factors,
         };
         // SAFETY: the buffers are as long as the plan says, and live until the stream is done.

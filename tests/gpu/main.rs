@@ -31,6 +31,7 @@ mod enqueue;
 mod epilogue;
 mod f32_copies;
 mod fp8;
+mod fp8_groups;
 mod gemm;
 mod groups;
 mod kernels;

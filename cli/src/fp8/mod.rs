@@ -12,8 +12,8 @@ use serde::Serialize;
 use tilewright::check::DEFAULT_SEED;
 use tilewright::device::DeviceProfile;
 use tilewright::fp8::{
-    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Mode, Fp8Problem, Fp8Scaling, Major, Plan,
-    Policy, Summary, check, default_architecture, plan, simulate,
+    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Mode, Fp8Problem, Fp8Products, Fp8Scaling,
+    Major, Plan, Policy, Summary, check, default_architecture, plan, simulate,
 };
 use tilewright::{DType, Element, OutputOf, SimOptions};
 
@@ -232,6 +232,7 @@ pub fn run(command: &Command, json: bool) -> Result<()> {
         scalings: scales.of_operands(),
         majors: [Major::K; 2],
         extents: [m, n, k],
+        products: Fp8Products::One,
         output: narrow,
     };
     let policy = Policy {

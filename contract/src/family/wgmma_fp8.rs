@@ -40,12 +40,22 @@ impl Fp8Mode {
         !matches!(self, Self::Fast)
     }
 
-    /// Bytes of the scales of A of one stage: an f32 for each row of the tile.
-    pub const fn scale_bytes(self, tile: WgmmaTile) -> u32 {
+    /// Rows whose scales of A a stage has, an f32 each. A TMA load begins at a multiple of 16 bytes, four scales; tiles
+    /// of groups begin at any row, so that theirs begins at up to three rows before.
+    pub const fn scale_rows(self, tile: WgmmaTile) -> u32 {
         match self {
-            Self::Blocks => 4 * tile.m,
+            Self::Blocks if tile.groups => tile.m + Self::SCALES_PER_UNIT,
+            Self::Blocks => tile.m,
             Self::Fast | Self::Promoted => 0,
         }
+    }
+
+    /// Scales in 16 bytes, of which a TMA load's first coordinate is a multiple (PTX ISA, "Tensor data movement").
+    pub const SCALES_PER_UNIT: u32 = 4;
+
+    /// Bytes of the scales of A of one stage: a multiple of 128, as TMA's destinations are.
+    pub const fn scale_bytes(self, tile: WgmmaTile) -> u32 {
+        (4 * self.scale_rows(tile)).next_multiple_of(128)
     }
 
     /// Offset of the scales of A of the first stage, in bytes: after the mbarriers, at a multiple of 128 as TMA loads
@@ -114,6 +124,12 @@ pub mod fp8_tiles {
         ..F64X128
     }
     .checked();
+
+    /// For groups of rows and batches.
+    pub const G128X128: WgmmaTile = wgmma_tiles::of_groups(F128X128);
+
+    /// For groups of few rows.
+    pub const G64X128: WgmmaTile = wgmma_tiles::of_groups(F64X128);
 }
 
 /// A kernel of FP8: `C = activation(alpha A B + beta C + bias)`, where A (m x k) and B (k x n) are FP8 with scales,
@@ -203,6 +219,8 @@ macro_rules! wgmma_fp8_kernels {
             wgmma_fp8_blocks_e4m3_e4m3_64x64_bf16: F64X64, Blocks, E4m3, E4m3, bf16;
             wgmma_fp8_blocks_e4m3_e5m2_128x128_bf16: F128X128, Blocks, E4m3, E5m2, bf16;
             wgmma_fp8_blocks_e5m2_e4m3_128x128_bf16: F128X128, Blocks, E5m2, E4m3, bf16;
+            wgmma_fp8_groups_blocks_e4m3_e4m3_128x128_bf16: G128X128, Blocks, E4m3, E4m3, bf16;
+            wgmma_fp8_groups_blocks_e4m3_e4m3_64x128_bf16: G64X128, Blocks, E4m3, E4m3, bf16;
         }
     };
 }
@@ -220,7 +238,7 @@ macro_rules! rows {
 }
 
 /// Every FP8 kernel.
-pub static FP8_KERNELS: [Fp8Kernel; 18] = crate::wgmma_fp8_kernels!(rows);
+pub static FP8_KERNELS: [Fp8Kernel; 20] = crate::wgmma_fp8_kernels!(rows);
 
 #[cfg(test)]
 mod tests {
@@ -238,7 +256,13 @@ mod tests {
                 output,
                 ..
             } = *kernel;
-            let symbol = format!("wgmma_fp8_{}_{a}_{b}_{}x{}_{output}", mode.name(), tile.m, tile.n);
+            let groups = if tile.groups { "groups_" } else { "" };
+            let symbol = format!(
+                "wgmma_fp8_{groups}{}_{a}_{b}_{}x{}_{output}",
+                mode.name(),
+                tile.m,
+                tile.n
+            );
             assert_eq!(kernel.symbol, symbol);
             assert_eq!(Fp8Kernel::named(&symbol), Some(kernel));
             assert_eq!(tile.k as usize, Fp8Scaling::BLOCK);
@@ -258,6 +282,9 @@ mod tests {
             (F64X128, Fp8Mode::Blocks, 24_576, 256, 8 * 24_832 + 8_192 + 128),
             // 64 bytes.
             (F64X64, Fp8Mode::Blocks, 16_384, 256, 12 * 16_640 + 8_192 + 192 + 64),
+            // 132 and 68 scales.
+            (G128X128, Fp8Mode::Blocks, 32_768, 640, 6 * 33_408 + 16_384 + 96 + 32),
+            (G64X128, Fp8Mode::Blocks, 24_576, 384, 8 * 24_960 + 8_192 + 128),
         ] {
             assert_eq!((tile.stage_bytes().get(), mode.scale_bytes(tile)), (stage, scales));
             assert_eq!(mode.bytes(tile).get(), total);

@@ -5,7 +5,7 @@ use cuda_sim::GlobalBuffer;
 use kernels_gpu::ptx::tensor_map::{TensorMap, TensorMapParts};
 use serde::Serialize;
 use tilewright_contract::{
-    BLOCK_SCALED_KERNELS, BlockFormat, BlockScaledKernel, BlockScaledParams, Bytes, DType, GemmShape, Grid,
+    BLOCK_SCALED_KERNELS, Batch, BlockFormat, BlockScaledKernel, BlockScaledParams, Bytes, DType, GemmShape, Grid,
     ScaleLayout, ScaleSource, SmemLayout, Transpose,
 };
 use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
@@ -16,7 +16,7 @@ use super::{BlockScaled, BlockScaledGemm};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::scaled::{Addresses, ScaledLaunch, ScaledPlan};
+use crate::scaled::{Addresses, GroupEnds, ScaledLaunch, ScaledPlan};
 
 /// What a plan has to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +139,9 @@ impl ScaledPlan for Plan {
             output: kernel.output,
             extents: self.extents(),
             args: self.shape.args(),
+            batch: Batch::ONE,
+            group_ends: GroupEnds::None,
+            rows: [m, n],
             ctas: self.ctas(),
             cluster: 1,
             threads: kernel.tile.threads(),

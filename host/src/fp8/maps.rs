@@ -26,12 +26,21 @@ pub(super) fn maps(
     let args = plan.args();
     let [m, n, k] = plan.extents().map(|extent| extent as u64);
     let [a_rows, b_rows, c_rows] = tile.box_rows([Major::K; 2], [args.m, args.n]);
-    let one = |stride_bytes: u64| Some(Planes { count: 1, stride_bytes });
-    let of_data = |at: usize, rows: u64, box_rows: u32| TensorMapParts {
+    let products = plan.problem().products;
+    let [a_planes, b_planes] = [products.matrices(), products.count()];
+    // A plane for each matrix. One is as far from the next, which is not there, as a row.
+    let planes = |count: u32, rows: u64, row_bytes: u64| {
+        let stride_bytes = if count > 1 { rows * row_bytes } else { row_bytes };
+        Some(Planes {
+            count: u64::from(count),
+            stride_bytes,
+        })
+    };
+    let of_data = |at: usize, [count, box_rows]: [u32; 2], rows: u64| TensorMapParts {
         address: addresses.data[at],
         extents: [k, rows],
         stride_bytes: k,
-        planes: one(k),
+        planes: planes(count, rows, k),
         box_extents: [tile.k, box_rows],
         element: TensorElement::U8,
         swizzle: TensorSwizzle::Bytes128,
@@ -41,8 +50,8 @@ pub(super) fn maps(
         checked.map_err(|error| Error::InvalidArgument(format!("the tensor map of {what}: {error}")))?;
         encode(&parts)
     };
-    let of_a = map("A", of_data(0, m, a_rows))?;
-    let of_b = map("B", of_data(1, n, b_rows))?;
+    let of_a = map("A", of_data(0, [a_planes, a_rows], m))?;
+    let of_b = map("B", of_data(1, [b_planes, b_rows], n))?;
     let row_bytes = n * u64::from(plan.kernel().output.size_bytes());
     let is_aligned = addresses.c.is_multiple_of(UNIT) && row_bytes.is_multiple_of(UNIT);
     let of_c = if c == plan.kernel().output && is_aligned {
@@ -50,7 +59,7 @@ pub(super) fn maps(
             address: addresses.c,
             extents: [n, m],
             stride_bytes: row_bytes,
-            planes: one(row_bytes),
+            planes: planes(a_planes, m, row_bytes),
             box_extents: [tile.c_columns(), c_rows],
             element: match c {
                 DType::F16 => TensorElement::F16,
@@ -69,10 +78,10 @@ pub(super) fn maps(
         let layout = plan.scale_layouts()[0];
         let parts = TensorMapParts {
             address: addresses.scales[0],
-            extents: [layout.columns as u64, layout.lines as u64],
+            extents: [layout.columns as u64, layout.lines as u64 * u64::from(a_planes)],
             stride_bytes: 4 * layout.ld as u64,
             planes: None,
-            box_extents: [tile.m, 1],
+            box_extents: [plan.kernel().mode.scale_rows(tile), 1],
             element: TensorElement::F32,
             swizzle: TensorSwizzle::None,
         };

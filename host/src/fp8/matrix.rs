@@ -1,5 +1,7 @@
 //! An FP8 matrix in host memory, and its quantizers.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use tilewright_contract::{Fp8, Fp8ScaleLayout, Fp8Scaling};
 
@@ -226,6 +228,29 @@ impl Fp8Matrix {
     pub fn packed_scales(&self) -> Vec<f32> {
         let lines = self.scales.chunks(self.layout.ld.max(1));
         lines.flat_map(|line| line[..self.layout.columns].to_vec()).collect()
+    }
+}
+
+impl Fp8Matrix {
+    /// Some of the rows of an A whose scales are of rows, `1x128` ones among them, or of all of it.
+    pub(super) fn part(&self, rows: Range<usize>) -> Self {
+        let layout = Fp8ScaleLayout::of(self.layout.scaling, rows.len(), self.k);
+        let of_line = |line: usize| match layout.scaling {
+            Fp8Scaling::Tensor => &self.scales[..],
+            _ => &self.scales[line * self.layout.ld..][rows.clone()],
+        };
+        let mut scales = vec![0.0; layout.elems()];
+        for (line, to) in scales.chunks_mut(layout.ld.max(1)).enumerate() {
+            to[..layout.columns].copy_from_slice(of_line(line));
+        }
+        Self {
+            format: self.format,
+            rows: rows.len(),
+            k: self.k,
+            data: self.data[rows.start * self.k..rows.end * self.k].to_vec(),
+            layout,
+            scales,
+        }
     }
 }
 

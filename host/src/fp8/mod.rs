@@ -29,8 +29,16 @@
 //! The simulator is exact within an instruction unless [`SimOptions::fp8_accumulation`](crate::SimOptions) asks for a
 //! model of the hardware, which shows the loss.
 //!
+//! # Groups and batches
+//!
+//! An [`Fp8Batch`] is several products in one launch: groups of rows of one A, the tokens of an expert each, or
+//! products with an A of their own, of whose rows only some count.
+//!
+//! # Hardware
+//!
 //! The kernels need compute capability 9.0. Results are right on a GPU (`run.sh fp8`); docs/fp8.md has the speeds.
 
+mod batch;
 mod check;
 mod gemm;
 mod maps;
@@ -39,9 +47,10 @@ mod number;
 mod plan;
 
 pub use crate::scaled::{Checked, Simulated, reference, simulate};
+pub use batch::Fp8Batch;
 pub use check::{Arithmetic, check};
 pub use cuda_sim::wgmma::Fp8Accumulation;
-pub use gemm::{Fp8Gemm, Fp8Problem};
+pub use gemm::{Fp8Gemm, Fp8Problem, Fp8Products};
 pub use matrix::Fp8Matrix;
 pub use plan::{Plan, Policy, Summary, default_architecture, plan};
 pub use tilewright_contract::{FP8_KERNELS, Fp8, Fp8Kernel, Fp8Mode, Fp8ScaleLayout, Fp8Scaling, Major};

@@ -6,16 +6,16 @@ use kernels_gpu::ptx::tensor_map::{TensorMap, TensorMapParts};
 use serde::Serialize;
 use tilewright_contract::{
     Bytes, DType, FP8_KERNELS, Fp8Kernel, Fp8Mode, Fp8Params, Fp8ScaleLayout, GemmArgs, GemmShape, SmemLayout,
-    Transpose,
+    Transpose, WgmmaTile,
 };
 use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
 
 use super::maps::maps;
-use super::{Fp8Gemm, Fp8Matrix, Fp8Problem};
+use super::{Fp8Gemm, Fp8Matrix, Fp8Problem, Fp8Products};
 use crate::device::DeviceProfile;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::scaled::{Addresses, ScaledLaunch, ScaledPlan};
+use crate::scaled::{Addresses, GroupEnds, ScaledLaunch, ScaledPlan};
 
 /// What a plan has to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct Summary {
     pub dynamic_bytes: u32,
     /// What a CTA may have.
     pub limit_bytes: u32,
-    /// Tiles of C, those of whole clusters.
+    /// Tiles of C, those of whole clusters; of several products at most.
     pub tiles: u32,
     /// CTAs, which take tile after tile.
     pub ctas: u32,
@@ -85,15 +85,28 @@ impl Plan {
         self.ctas
     }
 
-    /// M, N and K.
+    /// M, N and K of the problem.
     pub fn extents(&self) -> [usize; 3] {
         self.problem.extents
     }
 
-    /// Where the scales of A and of B are.
+    /// Where the scales of A and of B are, those of one product.
     pub fn scale_layouts(&self) -> [Fp8ScaleLayout; 2] {
         let ([m, n, k], [a, b]) = (self.extents(), self.problem.scalings);
         [Fp8ScaleLayout::of(a, m, k), Fp8ScaleLayout::of(b, n, k)]
+    }
+
+    /// Refuses a problem other than the one that it was made for.
+    pub(super) fn check_problem(&self, problem: &Fp8Problem) -> Result<()> {
+        let planned = &self.problem;
+        if planned == problem {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "the plan is for {}, the problem is {}",
+            describe(planned),
+            describe(problem)
+        )))
     }
 
     /// Extents and leading dimensions, in elements.
@@ -126,30 +139,31 @@ impl ScaledPlan for Plan {
     const WAITS: bool = true;
 
     fn check<E: Element<Accumulator = f32>>(&self, gemm: &Fp8Gemm<'_, E>) -> Result<()> {
-        let (planned, problem) = (&self.problem, &gemm.problem());
-        if planned == problem {
-            return Ok(());
-        }
-        Err(Error::InvalidArgument(format!(
-            "the plan is for {}, the problem is {}",
-            describe(planned),
-            describe(problem)
-        )))
+        self.check_problem(&gemm.problem())
     }
 
     fn launch(&self) -> ScaledLaunch {
-        let (kernel, layouts) = (self.kernel, self.scale_layouts());
+        let (kernel, layouts, products) = (self.kernel, self.scale_layouts(), self.problem.products);
+        let [m, n, k] = self.extents();
+        let matrices = [products.matrices(), products.count()].map(|count| count as usize);
         ScaledLaunch {
             symbol: kernel.symbol,
             output: kernel.output,
             extents: self.extents(),
             args: self.args(),
+            batch: self.shape.batch(),
+            group_ends: match products {
+                Fp8Products::One => GroupEnds::None,
+                Fp8Products::Groups(_) => GroupEnds::Needed,
+                Fp8Products::Batch(_) => GroupEnds::Optional,
+            },
+            rows: [m * matrices[0], n * matrices[1]],
             ctas: self.ctas,
             cluster: kernel.tile.cluster,
             threads: kernel.tile.threads(),
             dynamic_bytes: self.smem().dynamic_bytes().get(),
-            row_bytes: self.extents()[2],
-            scale_bytes: layouts.map(Fp8ScaleLayout::bytes),
+            row_bytes: k,
+            scale_bytes: [0, 1].map(|at| layouts[at].bytes() * matrices[at]),
             // TMA loads those of blocks, threads all others.
             scale_alignment_bytes: layouts.map(|layout| if layout.scaling.is_blocked() { 16 } else { 4 }),
         }
@@ -186,10 +200,62 @@ fn describe(problem: &Fp8Problem) -> String {
         formats: [a, b],
         scalings: [of_a, of_b],
         extents,
+        products,
         output,
         ..
     } = problem;
-    format!("{a} ({of_a}) x {b} ({of_b}) with C of {output}, M, N, K = {extents:?}")
+    let several = match products {
+        Fp8Products::One => String::new(),
+        Fp8Products::Groups(count) => format!(", in {count} groups"),
+        Fp8Products::Batch(count) => format!(", a batch of {count}"),
+    };
+    format!("{a} ({of_a}) x {b} ({of_b}) with C of {output}, M, N, K = {extents:?}{several}")
+}
+
+/// The shape of a problem, and all of its products.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] with the numbers: for extents, a batch or groups that are too large, and for more scales
+/// than the kernels count.
+fn shape_of(problem: &Fp8Problem) -> Result<GemmShape> {
+    let ([m, n, k], products) = (problem.extents, problem.products);
+    let shape = GemmShape::packed_transposed(m, n, k, [Transpose::No, Transpose::Yes])?;
+    let shape = match products {
+        Fp8Products::One => return Ok(shape),
+        Fp8Products::Groups(count) => shape.with_groups(count as usize, n * k)?,
+        Fp8Products::Batch(count) => shape.with_packed_batch(count as usize)?,
+    };
+    // Lines of the scales of A are a coordinate of TMA, and the index of a scale of B has 32 bits.
+    let of_a = Fp8ScaleLayout::of(problem.scalings[0], m, k).lines as u64 * u64::from(products.matrices());
+    let of_b = Fp8ScaleLayout::of(problem.scalings[1], n, k).elems() as u64;
+    let of_b = of_b.saturating_mul(u64::from(products.count()));
+    for (what, count) in [("lines of scales of A", of_a), ("scales of B", of_b)] {
+        if count > i32::MAX as u64 {
+            return Err(Error::InvalidArgument(format!(
+                "{} products have {count} {what}, at most {} can be counted",
+                products.count(),
+                i32::MAX
+            )));
+        }
+    }
+    Ok(shape)
+}
+
+/// Tiles of a kernel for a problem, those of whole clusters: at most, and as many as are to be expected, which are
+/// fewer of groups. Where groups end is not known; they are expected to have the same number of rows.
+fn tiles(tile: WgmmaTile, problem: &Fp8Problem) -> [u128; 2] {
+    let [m, n, _] = problem.extents.map(|extent| extent as u128);
+    let [tile_m, tile_n, cluster] = [tile.m, tile.n, tile.cluster].map(u128::from);
+    let tiles_of = |rows: u128| rows.div_ceil(tile_m * cluster) * cluster;
+    let tiles_n = n.div_ceil(tile_n);
+    let count = u128::from(problem.products.count());
+    match problem.products {
+        // Nothing to compute, and no matrix that a map could be of.
+        _ if m == 0 => [0; 2],
+        // Each group may have a tile that is not full.
+        Fp8Products::Groups(_) => [m / tile_m + count, count * tiles_of(m.div_ceil(count))].map(|rows| rows * tiles_n),
+        Fp8Products::One | Fp8Products::Batch(_) => [count * tiles_of(m) * tiles_n; 2],
+    }
 }
 
 /// Plans a product for a device. Of the kernels that fit it takes the one whose busiest SM is done first, by a model
@@ -198,13 +264,14 @@ fn describe(problem: &Fp8Problem) -> String {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`], with the numbers: for a device that is not of compute capability 9.0; those of
-/// [`Fp8Problem::mode`]; formats or a C that no kernel has; a policy's kernel of another mode, format or type; a tile
-/// that does not fit; more tiles than can be counted.
+/// [`Fp8Problem::mode`]; formats or a C that no kernel has; a policy's kernel of another mode, format or type, or for
+/// one product in place of several; a tile that does not fit; more tiles, products or scales than can be counted.
 pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Result<Plan> {
     let refuse = |message: String| Err(Error::InvalidArgument(message));
     let Fp8Problem {
         formats: [a, b],
-        extents: [m, n, k],
+        extents: [m, n, _],
+        products,
         output,
         ..
     } = *problem;
@@ -217,8 +284,19 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
     }
     let fast = policy.kernel.map_or(policy.fast, |kernel| kernel.mode == Fp8Mode::Fast);
     let mode = problem.mode(fast)?;
-    let shape = GemmShape::packed_transposed(m, n, k, [Transpose::No, Transpose::Yes])?;
+    let shape = shape_of(problem)?;
     let limit = Bytes(device.smem_per_block_optin);
+    if let Some(kernel) = policy.kernel
+        && kernel.tile.groups != products.are_several()
+    {
+        let of = |several: bool| if several { "groups and batches" } else { "one product" };
+        return refuse(format!(
+            "{} is a kernel of {}, the problem is {}",
+            kernel.symbol,
+            of(kernel.tile.groups),
+            describe(problem)
+        ));
+    }
     let computes = |kernel: &Fp8Kernel| (kernel.mode, kernel.formats, kernel.output) == (mode, [a, b], output);
     if let Some(kernel) = policy.kernel
         && !computes(kernel)
@@ -236,7 +314,9 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
     let wanted = |kernel: &&Fp8Kernel| policy.kernel.is_none_or(|named| *named == **kernel);
     let mut best: Option<(f64, Plan)> = None;
     let mut problem_of_one = None;
-    for kernel in FP8_KERNELS.iter().filter(wanted).filter(|kernel| computes(kernel)) {
+    let of_products = |kernel: &&Fp8Kernel| kernel.tile.groups == products.are_several();
+    let kernels = FP8_KERNELS.iter().filter(wanted).filter(of_products);
+    for kernel in kernels.filter(|kernel| computes(kernel)) {
         let needed = kernel.smem().dynamic_bytes();
         if needed > limit {
             problem_of_one = Some(format!(
@@ -249,18 +329,17 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
             continue;
         }
         let tile = kernel.tile;
-        let cluster = u64::from(tile.cluster);
-        let groups = m.div_ceil((tile.m * tile.cluster) as usize) as u64;
-        // Extents are below 2^31.
-        let tiles = groups * cluster * n.div_ceil(tile.n as usize) as u64;
-        let Ok(tiles) = u32::try_from(tiles) else {
+        let [most, expected] = tiles(tile, problem);
+        // A CTA adds its stride to the number of a tile.
+        let countable = if products.are_several() { u32::MAX / 2 } else { u32::MAX };
+        if most > u128::from(countable) {
             problem_of_one = Some(format!(
-                "{} has {tiles} tiles for M, N = {m}, {n}, at most {} can be counted",
-                kernel.symbol,
-                u32::MAX
+                "{} has {most} tiles for M, N = {m}, {n}, at most {countable} can be counted",
+                kernel.symbol
             ));
             continue;
-        };
+        }
+        let [tiles, expected] = [most, expected].map(|tiles| tiles as u32);
         let sms = device.installed.as_ref().map(|installed| installed.sms);
         let most = policy.max_ctas.or(sms.map(|sms| sms * tile.blocks));
         let ctas = most.map_or(tiles, |most| tiles.min((most / tile.cluster).max(1) * tile.cluster));
@@ -271,7 +350,13 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
             tiles,
             ctas,
         };
-        let clocks = clocks(&plan, sms);
+        let clocks = clocks(
+            &Plan {
+                tiles: expected,
+                ..plan
+            },
+            sms,
+        );
         if best.as_ref().is_none_or(|(fastest, _)| clocks < *fastest) {
             best = Some((clocks, plan));
         }
@@ -279,6 +364,10 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
     match (best, problem_of_one) {
         (Some((_, plan)), _) => Ok(plan),
         (None, Some(problem)) => refuse(problem),
+        (None, None) if products.are_several() => refuse(format!(
+            "no kernel of groups and batches takes {}: they are of e4m3 (1x128) x e4m3 (128x128) with C of bf16 or f32",
+            describe(problem)
+        )),
         (None, None) => refuse(format!("no {} kernel takes {a} x {b} with C of {output}", mode.name())),
     }
 }

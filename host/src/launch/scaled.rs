@@ -1,7 +1,7 @@
 //! A product of matrices with scales that is ready to be enqueued.
 
 use std::ffi::c_void;
-use std::ptr::{from_ref, null, with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::{from_ref, with_exposed_provenance, with_exposed_provenance_mut};
 
 use cust_raw::{CUdeviceptr, CUstream};
 use tilewright_contract::{Activation, Bytes, DType, GemmParams, Operand, Output};
@@ -9,7 +9,7 @@ use tilewright_contract::{Activation, Bytes, DType, GemmParams, Operand, Output}
 use super::admission::{admit, check_bias};
 use super::function::Function;
 use super::kernels::Kernels;
-use super::operand_error::Buffer;
+use super::operand_error::{Buffer, OperandError};
 use super::operands::Checks;
 use super::prepared::launch_kernel;
 use super::span::Span;
@@ -17,7 +17,7 @@ use super::{dependent, tensor_map};
 use crate::element::Element;
 use crate::error::Result;
 use crate::problem::{Factors, OutputOf};
-use crate::scaled::{Addresses, ScaledLaunch, ScaledPlan};
+use crate::scaled::{Addresses, GroupEnds, ScaledLaunch, ScaledPlan};
 use crate::{block_scaled, fp8};
 
 /// What loads by TMA begin at: multiples of so many bytes.
@@ -46,15 +46,19 @@ pub type PreparedFp8 = PreparedScaled<fp8::Plan>;
 /// Device pointers of one enqueued product of matrices with scales. Everything is packed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScaledOperands {
-    /// Elements of A (m rows along K) and of B (n columns along K).
+    /// Elements of A (m rows along K) and of B (n columns along K), one product after the other.
     pub data: [CUdeviceptr; 2],
     /// Their scales: bytes in tiles ([`ScaleLayout`](crate::block_scaled::ScaleLayout)) of a block-scaled product, f32
-    /// where [`Fp8ScaleLayout`](crate::fp8::Fp8ScaleLayout) says of an FP8 one.
+    /// where [`Fp8ScaleLayout`](crate::fp8::Fp8ScaleLayout) says of an FP8 one, one product after the other.
     pub scales: [CUdeviceptr; 2],
-    /// C, m x n, row-major: read with a beta other than 0, and written.
+    /// C, m x n, row-major, one product after the other: read with a beta other than 0, and written.
     pub c: CUdeviceptr,
     /// The bias, n elements; 0 for none, as the product was prepared.
     pub bias: CUdeviceptr,
+    /// A `u32` for each product: where each group of rows ends, rows from the first of all, not falling; or how many
+    /// rows of each product of a batch count, 0 for all of them. 0 for one product. The kernel reads them when it runs:
+    /// a captured graph may have others at each replay. Those past the last row count as there.
+    pub group_ends: CUdeviceptr,
     /// Alpha, with the factors of block-scaled A and B in it, and beta.
     pub factors: Factors,
 }
@@ -137,18 +141,23 @@ impl<P: ScaledPlan> PreparedScaled<P> {
     ///
     /// # Errors
     /// [`Error::Operand`](crate::Error::Operand) for a null or misaligned pointer, an allocation that is too short, a C
-    /// that overlaps another buffer, and a bias where none was prepared or the other way round; then nothing was
-    /// enqueued. [`Error::Driver`](crate::Error::Driver).
+    /// that overlaps another buffer, a bias where none was prepared or the other way round, and ends of groups where
+    /// there are no groups; then nothing was enqueued. [`Error::Driver`](crate::Error::Driver).
     ///
     /// # Safety
     /// As for [`Prepared::enqueue`](super::Prepared::enqueue): the buffers hold what the plan says, and live and stay
-    /// unchanged until the stream is done with them.
+    /// unchanged until the stream is done with them. Ends of groups and counts of rows may have any values: those that
+    /// fall lead to wrong values of C, and to no access outside the buffers.
     pub unsafe fn enqueue(&self, stream: CUstream, operands: &ScaledOperands) -> Result<()> {
         let launch = self.plan.launch();
         if launch.ctas == 0 {
             return Ok(());
         }
         check_bias(self.has_bias, operands.bias)?;
+        if launch.group_ends == GroupEnds::None && operands.group_ends != 0 {
+            let address = operands.group_ends;
+            return Err(OperandError::UnexpectedGroupEnds { address }.into());
+        }
         let _entered = admit(&self.kernels, self.checks, stream, &self.spans(&launch, operands))?;
         // Of bytes: the block's layout is one for every element.
         let params = GemmParams::<u8> {
@@ -157,11 +166,9 @@ impl<P: ScaledPlan> PreparedScaled<P> {
             beta: operands.factors.beta,
             activation: self.activation,
             output: self.output,
-            ..GemmParams::product(
-                null(),
-                null(),
+            ..launch.params(
                 with_exposed_provenance_mut(operands.c as usize),
-                launch.args,
+                with_exposed_provenance(operands.group_ends as usize),
             )
         };
         let scaled = self
@@ -195,10 +202,15 @@ impl<P: ScaledPlan> PreparedScaled<P> {
     }
 
     /// The buffers of a call.
-    fn spans(&self, launch: &ScaledLaunch, operands: &ScaledOperands) -> [Span; 6] {
-        let [m, n, _] = launch.extents;
+    fn spans(&self, launch: &ScaledLaunch, operands: &ScaledOperands) -> [Span; 7] {
+        let ([_, n, _], [a_rows, b_rows]) = (launch.extents, launch.rows);
         let [elem, c_elem] = [launch.output, self.c].map(|dtype| dtype.size_bytes() as usize);
         let bias_bytes = if operands.bias == 0 { 0 } else { n * elem };
+        let ends_bytes = match launch.group_ends {
+            GroupEnds::Optional if operands.group_ends == 0 => 0,
+            GroupEnds::None => 0,
+            GroupEnds::Optional | GroupEnds::Needed => launch.batch.count as usize * size_of::<u32>(),
+        };
         let data = |at: usize, operand, rows: usize| {
             let bytes = rows * launch.row_bytes;
             Span::flat(Buffer::Matrix(operand), operands.data[at], bytes, ALIGNMENT_BYTES)
@@ -208,12 +220,13 @@ impl<P: ScaledPlan> PreparedScaled<P> {
             Span::flat(Buffer::Scales(operand), operands.scales[at], bytes, alignment)
         };
         [
-            data(0, Operand::A, m),
-            data(1, Operand::B, n),
+            data(0, Operand::A, a_rows),
+            data(1, Operand::B, b_rows),
             scales(0, Operand::A),
             scales(1, Operand::B),
             Span::flat(Buffer::Bias, operands.bias, bias_bytes, elem),
-            Span::flat(Buffer::Matrix(Operand::C), operands.c, m * n * c_elem, c_elem),
+            Span::flat(Buffer::GroupEnds, operands.group_ends, ends_bytes, size_of::<u32>()),
+            Span::flat(Buffer::Matrix(Operand::C), operands.c, a_rows * n * c_elem, c_elem),
         ]
     }
 }

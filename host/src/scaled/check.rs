@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::problem::OutputOf;
 
 /// What a comparison with the reference found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Checked {
     /// Elements outside their bound, NaN among them.
     pub wrong: usize,
@@ -23,6 +23,29 @@ impl Checked {
     /// Whether every element is within its bound.
     pub fn passed(&self) -> bool {
         self.wrong == 0
+    }
+}
+
+impl Checked {
+    /// Adds what was found in another part of C, whose rows begin at `first_row`.
+    pub(crate) fn add(&mut self, part: &Self, first_row: usize) {
+        let share = |of: &Self| {
+            of.farthest.map_or(-1.0, |(_, _, value, exact, bound)| {
+                let error = (value - exact).abs();
+                if error.is_nan() || bound == 0.0 {
+                    f64::INFINITY
+                } else {
+                    error / bound
+                }
+            })
+        };
+        if share(part) > share(self) {
+            self.farthest = part
+                .farthest
+                .map(|(row, column, value, exact, bound)| (first_row + row, column, value, exact, bound));
+        }
+        self.wrong += part.wrong;
+        self.elements += part.elements;
     }
 }
 

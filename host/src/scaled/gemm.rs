@@ -74,19 +74,24 @@ impl<'a, M: ScaledMatrix, E: Element<Accumulator = f32>> ScaledGemm<'a, M, E> {
     /// Refuses a bias and a C of other lengths.
     pub(crate) fn check(&self, c_len: Option<usize>) -> Result<()> {
         let [m, n, _] = self.extents();
-        let refuse = |what: &str, got: usize, needed: usize| {
-            Err(Error::InvalidArgument(format!(
-                "{what} has {got} elements, its shape needs {needed}"
-            )))
-        };
-        match (self.epilogue.bias, c_len) {
-            (Some(bias), _) if bias.len() != n => refuse("the bias", bias.len(), n),
-            (_, Some(got)) if got != m * n => refuse("C", got, m * n),
-            (_, None) if self.epilogue.factors.beta != 0.0 => Err(Error::InvalidArgument(format!(
-                "beta = {} needs a C to read",
-                self.epilogue.factors.beta
-            ))),
-            _ => Ok(()),
-        }
+        check_lengths(&self.epilogue, [m, n], c_len)
+    }
+}
+
+/// Refuses a bias and a C of other lengths than those of a C of m x n, and a beta without a C.
+pub(crate) fn check_lengths<E>(epilogue: &Epilogue<&[E]>, [m, n]: [usize; 2], c_len: Option<usize>) -> Result<()> {
+    let refuse = |what: &str, got: usize, needed: usize| {
+        Err(Error::InvalidArgument(format!(
+            "{what} has {got} elements, its shape needs {needed}"
+        )))
+    };
+    match (epilogue.bias, c_len) {
+        (Some(bias), _) if bias.len() != n => refuse("the bias", bias.len(), n),
+        (_, Some(got)) if got != m * n => refuse("C", got, m * n),
+        (_, None) if epilogue.factors.beta != 0.0 => Err(Error::InvalidArgument(format!(
+            "beta = {} needs a C to read",
+            epilogue.factors.beta
+        ))),
+        _ => Ok(()),
     }
 }

@@ -9,8 +9,10 @@ mod simulate;
 pub use check::Checked;
 pub(crate) use check::compare;
 pub use gemm::ScaledGemm;
-pub(crate) use plan::{Addresses, ScaledLaunch, ScaledPlan};
+pub(crate) use gemm::check_lengths;
+pub(crate) use plan::{Addresses, GroupEnds, ScaledLaunch, ScaledPlan};
 pub use reference::reference;
+pub(crate) use simulate::{Inputs, launch};
 pub use simulate::{Simulated, simulate};
 
 use crate::error::{Error, Result};

@@ -1,11 +1,12 @@
 //! What simulator and launch take from a plan.
 
 use std::fmt;
+use std::ptr::null;
 
 use bytemuck::Pod;
 use cuda_sim::GlobalBuffer;
 use kernels_gpu::ptx::tensor_map::{TensorMap, TensorMapParts};
-use tilewright_contract::{DType, GemmArgs};
+use tilewright_contract::{Batch, DType, GemmArgs, GemmParams};
 
 use super::{ScaledGemm, ScaledMatrix, sealed};
 use crate::element::Element;
@@ -52,6 +53,18 @@ pub trait ScaledPlan: Copy + Sync + fmt::Debug + sealed::Sealed {
     fn simulated_scales(matrix: &Self::Matrix) -> GlobalBuffer<Self::Scale>;
 }
 
+/// Whether a launch reads an array of `u32`, one for each product: where each group of rows ends, or how many rows of
+/// each product count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupEnds {
+    /// It does not.
+    None,
+    /// It does where there is one; without, all rows count.
+    Optional,
+    /// It does.
+    Needed,
+}
+
 /// A launch in numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledLaunch {
@@ -63,6 +76,12 @@ pub struct ScaledLaunch {
     pub extents: [usize; 3],
     /// Extents and leading dimensions, in elements.
     pub args: GemmArgs,
+    /// The products, and elements from the operands of one to those of the next.
+    pub batch: Batch,
+    /// Whether it reads where groups end, or how many rows of each product count.
+    pub group_ends: GroupEnds,
+    /// Rows of A and C, and columns of B, of all products.
+    pub rows: [usize; 2],
     /// CTAs of the grid, along x.
     pub ctas: u32,
     /// CTAs of a cluster, along x.
@@ -73,13 +92,26 @@ pub struct ScaledLaunch {
     pub dynamic_bytes: u32,
     /// Bytes of a row of A or B.
     pub row_bytes: usize,
-    /// Bytes of the scales of A and of B.
+    /// Bytes of the scales of A and of B, of all products.
     pub scale_bytes: [usize; 2],
     /// What their addresses are multiples of, in bytes.
     pub scale_alignment_bytes: [usize; 2],
 }
 
 impl ScaledLaunch {
+    /// Parameters with C at this address, alpha 1 and beta 0; A and B are read by their maps.
+    pub(crate) fn params<E>(&self, c: *mut E, group_ends: *const u32) -> GemmParams<E> {
+        let [stride_a, stride_b, stride_c] = self.batch.strides;
+        GemmParams {
+            group_ends,
+            stride_a,
+            stride_b,
+            stride_c,
+            batch: self.batch.count,
+            ..GemmParams::product(null(), null(), c, self.args)
+        }
+    }
+
     /// Refuses a bias, and a C that is not f32, of another type than the kernel's.
     pub(crate) fn check_output(&self, output: DType) -> Result<()> {
         if self.output == output {

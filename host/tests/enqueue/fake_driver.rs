@@ -325,10 +325,16 @@ unsafe fn launched(
             let (c, scaled) = (first.add(2).read(), arguments.add(1).read());
             let [scale_a, scale_b] = scaled.cast::<[u64; 2]>().read();
             let [row, column, block_ld] = scaled.add(2).cast::<[u32; 3]>().read();
-            return format!(
+            let line = format!(
                 "launch {name} {x} x {block}, {bytes} B, on {stream:#x}: C {c:#x}, scales {scale_a:#x} {scale_b:#x}, \
                  row strides [{row}, {column}], {block_ld} blocks a line"
             );
+            if !name.starts_with("wgmma_fp8_groups") {
+                return line;
+            }
+            let (ends, strides) = (first.add(6).read(), first.add(7).cast::<[u64; 3]>().read());
+            let batch = first.cast::<u32>().add(32).read();
+            return format!("{line}, {batch} products with ends {ends:#x}, {strides:?} elements apart");
         }
         if name == "copy_rows_b16" {
             // The second operand's addresses follow the first one's and its geometry; they are null without one.

@@ -11,6 +11,7 @@ pub const SOUND: ScaledOperands = ScaledOperands {
     scales: [BIAS, WORKSPACE],
     c: C,
     bias: 0,
+    group_ends: 0,
     factors: Factors { alpha: 2.0, beta: 0.0 },
 };
 

@@ -285,7 +285,7 @@ impl WgmmaTile {
             "only tf32 has tiles of the transpose"
         );
         assert!(
-            self.element_bytes == 2 || !self.ping_pong && !self.groups && self.parts == 1,
+            self.element_bytes == 2 || !self.ping_pong && self.parts == 1,
             "each warpgroup has one MMA tile"
         );
         assert!(
@@ -445,7 +445,7 @@ pub mod wgmma_tiles {
         .checked()
     }
 
-    const fn of_groups(tile: WgmmaTile) -> WgmmaTile {
+    pub(crate) const fn of_groups(tile: WgmmaTile) -> WgmmaTile {
         WgmmaTile { groups: true, ..tile }.checked()
     }
 }

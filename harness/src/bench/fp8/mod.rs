@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
-use tilewright::fp8::{Fp8, Fp8Problem, Fp8Scaling, Major};
+use tilewright::fp8::{Fp8, Fp8Problem, Fp8Products, Fp8Scaling, Major};
 use tilewright_contract::DType;
 
 use super::rows::Row;
@@ -72,6 +72,7 @@ impl Fp8Row {
             scalings: self.scalings(),
             majors: [Major::K; 2],
             extents: [row.m, row.n, row.k],
+            products: Fp8Products::One,
             output: DType::Bf16,
         }
     }
@@ -116,6 +117,7 @@ mod tests {
                 scalings: kind.scalings(),
                 majors: [Major::K; 2],
                 extents: [1, 1, 16],
+                products: Fp8Products::One,
                 output: DType::Bf16,
             };
             let mode = problem.mode(kind.is_fast()).expect("a kernel's scalings");

@@ -33,6 +33,7 @@ impl Set<'_> {
             scales: self.scales.each_ref().map(|scales| scales.as_device_ptr().as_raw()),
             c: self.c.as_device_ptr().as_raw(),
             bias: 0,
+            group_ends: 0,
             factors: Factors::default(),
         }
     }

@@ -17,13 +17,13 @@ pub(crate) struct TileScheduler {
     /// Groups of `cluster` tiles along M.
     groups_m: u32,
     /// Tiles along N.
-    tiles_n: u32,
+    pub(crate) tiles_n: u32,
     /// The CTA's rank in its cluster.
     pub(crate) rank: u32,
     /// The next group of tiles.
-    next: u32,
+    pub(crate) next: u32,
     /// Number of clusters: from one group to the next.
-    stride: u32,
+    pub(crate) stride: u32,
     /// Elements along K: of the problem, and of each split but the last.
     k: u32,
     k_per_split: u32,
@@ -49,7 +49,7 @@ pub(crate) struct WorkTile {
     /// Where the rows of C end, those of the group.
     pub(crate) end: u32,
     /// The split.
-    split: u32,
+    pub(crate) split: u32,
     /// Index among all work tiles.
     pub(crate) index: u32,
 }

@@ -6,12 +6,13 @@ use cuda_std::{thread, warp};
 use cuda_views::Global;
 use tilewright_contract::{Fp8Mode, Fp8Params, WgmmaTile};
 
+use super::schedule::{Schedule, blocks_before, planes};
 use super::{Fp8Tile, InHalves, Scales};
 use crate::block::split_k::SplitTile;
 use crate::block::unroll::unrolled;
 use crate::gemm::wgmma::consumer::ATOM_BYTES;
 use crate::gemm::wgmma::epilogue::{self, Place};
-use crate::gemm::wgmma::tile_scheduler::{TileScheduler, WorkTile};
+use crate::gemm::wgmma::tile_scheduler::WorkTile;
 use crate::gemm::wgmma::{Element, Pipeline, PipelineState, Target, empty, full};
 use crate::ptx::fma::fma;
 use crate::ptx::shared_address::shared_address;
@@ -25,7 +26,7 @@ const K_BLOCK_BYTES: u32 = 32;
 const PART: usize = 16;
 
 /// Computes the rows of this warpgroup, number `warpgroup`, of all work tiles of the CTA: `first`, then those of
-/// `scheduler`.
+/// `schedule`.
 ///
 /// # Safety
 /// As for [`gemm`](super::gemm); the threads of a consumer warpgroup execute it together.
@@ -34,7 +35,7 @@ pub(super) unsafe fn consume<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
     warpgroup: u32,
     pipeline: Pipeline<u8>,
     first: Option<WorkTile>,
-    mut scheduler: TileScheduler,
+    mut schedule: Schedule,
     target: Target<'_, O>,
     scaled: &Fp8Params,
 ) where
@@ -44,21 +45,21 @@ pub(super) unsafe fn consume<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
     let mut next = first;
     while let Some(work) = next {
         // Found while the first loads arrive. SAFETY: the whole warp is here.
-        next = unsafe { scheduler.next_of_warp::<T>(target.params) };
+        next = unsafe { schedule.next_of_warp::<T>(target.params) };
         // Initialize the accumulators inside the loop. If they are carried across tiles, `ptxas` serializes the wgmmas
         // (C7515).
         let mut acc = <[f32; ACCUMULATORS]>::zero();
         let at = Place {
             row: work.row + warpgroup * WgmmaTile::ROWS,
             column: work.column,
-            product: 0,
+            product: planes::<T>(work, target.params)[0],
             end: work.end,
         };
         // SAFETY: the caller's promise; the whole warpgroup is here.
         unsafe {
             match T::MODE {
                 Fp8Mode::Fast => rows.accumulate(&mut acc, work.k_tiles),
-                Fp8Mode::Promoted | Fp8Mode::Blocks => rows.promote(&mut acc, work, scaled),
+                Fp8Mode::Promoted | Fp8Mode::Blocks => rows.promote(&mut acc, work, target.params.n, scaled),
             }
             if const { !T::SCALES } {
                 apply_scales(&mut acc, at, target, scaled);
@@ -66,7 +67,7 @@ pub(super) unsafe fn consume<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             // A constant, so that nothing of split-K is compiled.
             let split = SplitTile {
                 splits: 1,
-                ..scheduler.split_tile::<T>(work, warpgroup)
+                ..schedule.split_tile::<T>(work, warpgroup)
             };
             let halves = pipeline.cast::<T, O>().elems;
             let rows = [warpgroup, 0];
@@ -182,13 +183,14 @@ impl<T: Fp8Tile> Rows<T> {
         &mut self,
         acc: &mut [f32; ACCUMULATORS],
         work: WorkTile,
+        n: u32,
         scaled: &Fp8Params,
     ) where
         [f32; ACCUMULATORS]: Accumulators,
     {
         // SAFETY: the caller's promise: the scales of these 128 columns of B, one for each k-tile.
         let of_columns = unsafe {
-            let first = (work.column / 128 * scaled.block_ld) as usize;
+            let first = (blocks_before::<T>(work, n) * scaled.block_ld) as usize;
             Global::<f32>::new_unbounded(scaled.scales[1].wrapping_add(first))
         };
         let of_rows = Scales::of::<T>(self.pipeline);
@@ -197,7 +199,7 @@ impl<T: Fp8Tile> Rows<T> {
             let mut part = <[f32; ACCUMULATORS]>::zero();
             // Of the thread's two rows, and of the columns.
             let (mut scales, mut of_column) = ([1.0; 2], 1.0);
-            let row = self.row;
+            let row = self.row + Scales::before::<T>(work.row);
             // SAFETY: the caller's promise. Scales are in a full stage, or one of those of the columns.
             unsafe {
                 if const { T::SCALES } {

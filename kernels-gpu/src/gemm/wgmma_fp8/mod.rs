@@ -22,6 +22,7 @@
 
 mod consumer;
 mod producer;
+mod schedule;
 
 use core::marker::PhantomData;
 
@@ -29,7 +30,6 @@ use cuda_std::{shared, thread, warp};
 use cuda_views::Shared;
 use tilewright_contract::{Fp8Mode, Fp8Params, GemmParams, WgmmaTile};
 
-use crate::gemm::wgmma::tile_scheduler::TileScheduler;
 use crate::gemm::wgmma::{Element, Pipeline, Target, Tile, empty, full, zero_fill_out_of_bounds};
 use crate::ptx::elect::elect;
 use crate::ptx::tensor_map::TensorMap;
@@ -38,6 +38,7 @@ use crate::ptx::wgmma::{Accumulators, Fp8Element};
 use crate::ptx::{bulk_copy, cluster, griddepcontrol, mbarrier, setmaxnreg};
 use consumer::consume;
 use producer::produce;
+use schedule::Schedule;
 
 /// A kernel as a type: its tile, how it adds up, and the formats of A and B.
 pub trait Fp8Tile: Tile {
@@ -73,7 +74,17 @@ impl Scales {
     /// Index of the first scale of a stage.
     #[inline(always)]
     fn first<T: Fp8Tile>(stage: u32) -> u32 {
-        stage * T::TILE.m + const { T::MODE.scales_at(T::TILE) / 4 }
+        stage * const { T::MODE.scale_bytes(T::TILE) / 4 } + const { T::MODE.scales_at(T::TILE) / 4 }
+    }
+
+    /// How many scales a stage has before that of a tile's first row.
+    #[inline(always)]
+    fn before<T: Fp8Tile>(row: u32) -> u32 {
+        if const { T::TILE.groups } {
+            row % Fp8Mode::SCALES_PER_UNIT
+        } else {
+            0
+        }
     }
 }
 
@@ -89,7 +100,7 @@ const fn arrivals<T: Fp8Tile>() -> u32 {
 /// - As for [`wgmma::gemm`](crate::gemm::wgmma::gemm), with K-major maps of bytes, one product, no split-K, no groups.
 /// - `scaled` is as it says: with [`Fp8Mode::Blocks`] there is a scale for each 128 columns of C and 128 of K; else
 ///   one for each row and each column, or one where a stride is 0. The map of A's scales is of rank 2, with a row for
-///   each 128 of K, and boxes of the tile's rows; without `Blocks` any map will do.
+///   each 128 of K, and boxes of [`Fp8Mode::scale_rows`]; without `Blocks` any map will do.
 #[inline(always)]
 pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
     [a, b, c, scales]: [&TensorMap; 4],
@@ -138,9 +149,13 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
     }
     // The first work tile is computed before the barrier, while one thread initializes the pipeline: the first load
     // waits for both.
-    let mut scheduler = TileScheduler::new::<T>(target.params);
-    // SAFETY: whole warps execute this.
-    let first = unsafe { scheduler.next_of_warp::<T>(target.params) };
+    let mut schedule = Schedule::new::<T>(target.params);
+    if const { T::TILE.groups } {
+        // RAW: the previous grid has written where the groups end.
+        griddepcontrol::wait();
+    }
+    // SAFETY: whole warps execute this; the groups are there.
+    let first = unsafe { schedule.next_of_warp::<T>(target.params) };
     let GemmParams { m, n, .. } = *target.params;
     let rows = tile.loaded_rows([false; 2], [m, n]);
     // SAFETY: as above.
@@ -175,7 +190,7 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             // Elected, not chosen by its number: `ptxas` then knows that it is one thread, and keeps addresses in
             // uniform registers.
             if warp == tile.consumers() * 4 && elect(u32::MAX) {
-                produce::<T>([a, b, scales], pipeline, rows, first, scheduler, target.params);
+                produce::<T>([a, b, scales], pipeline, rows, first, schedule, target.params);
             }
             // The lanes reconverge here, not at the end of the kernel, where the consumers' branch ends, too: `ptxas`
             // would take that branch for divergent and keep no descriptor in uniform registers.
@@ -184,7 +199,7 @@ pub unsafe fn gemm<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
             if const { T::TILE.reallocates_registers() } {
                 setmaxnreg::increase::<{ WgmmaTile::CONSUMER_REGISTERS }>();
             }
-            consume::<O, T, ACCUMULATORS>(warpgroup, pipeline, first, scheduler, target, scaled);
+            consume::<O, T, ACCUMULATORS>(warpgroup, pipeline, first, schedule, target, scaled);
             if const { T::TILE.cluster > 1 } {
                 // Long complete; each arrival needs its wait.
                 cluster::wait();

@@ -2,13 +2,14 @@
 
 use tilewright_contract::GemmParams;
 
+use super::schedule::{Schedule, planes};
 use super::{Fp8Tile, Scales};
-use crate::gemm::wgmma::tile_scheduler::{TileScheduler, WorkTile};
+use crate::gemm::wgmma::tile_scheduler::WorkTile;
 use crate::gemm::wgmma::{Pipeline, PipelineState, empty, full};
 use crate::ptx::tensor_map::TensorMap;
 use crate::ptx::{bulk_copy, cluster, mbarrier};
 
-/// Loads every k-tile of every work tile of the CTA: `first`, then those of `scheduler`; `a_rows` rows of A and
+/// Loads every k-tile of every work tile of the CTA: `first`, then those of `schedule`; `a_rows` rows of A and
 /// `b_rows` columns of B of each, and the scales of A where stages have some. TMA fills elements outside the matrices
 /// with zeros, so the last k-tile is no special case.
 ///
@@ -20,17 +21,18 @@ pub(super) unsafe fn produce<T: Fp8Tile>(
     pipeline: Pipeline<u8>,
     [a_rows, b_rows]: [u32; 2],
     first: Option<WorkTile>,
-    mut scheduler: TileScheduler,
+    mut schedule: Schedule,
     params: &GemmParams<impl Sized>,
 ) {
     let tile = const { T::TILE };
-    let bytes = (a_rows + b_rows) * const { T::TILE.k } + const { T::MODE.scale_bytes(T::TILE) };
+    let bytes = (a_rows + b_rows) * const { T::TILE.k } + const { 4 * T::MODE.scale_rows(T::TILE) };
     // This CTA's part of B, which it multicasts to the cluster.
-    let own = scheduler.rank * (b_rows / tile.cluster);
+    let own = schedule.rank() * (b_rows / tile.cluster);
     let of_rows = Scales::of::<T>(pipeline);
     let mut state = PipelineState::FIRST;
     let mut next = first;
     while let Some(work) = next {
+        let [of_a, of_b] = planes::<T>(work, params);
         let mut k_tile = 0;
         while k_tile < work.k_tiles {
             let PipelineState { stage, phase } = state;
@@ -38,8 +40,8 @@ pub(super) unsafe fn produce<T: Fp8Tile>(
             let to_a = stage * tile.stage_elems();
             let to_b = to_a + tile.a_elems() + own * const { T::TILE.k };
             let barrier = (pipeline.barriers, full::<T>(stage));
-            let at_a = [k, work.row, 0].map(|at| at as i32);
-            let at_b = [k, work.column + own, 0].map(|at| at as i32);
+            let at_a = [k, work.row, of_a].map(|at| at as i32);
+            let at_b = [k, work.column + own, of_b].map(|at| at as i32);
             // SAFETY: the stage is in the pipeline and empty: unused at first, later released by the consumers. The
             // boxes have the bytes that the barrier expects, those that other CTAs of the cluster multicast included.
             unsafe {
@@ -60,15 +62,16 @@ pub(super) unsafe fn produce<T: Fp8Tile>(
                 }
                 if const { T::SCALES } {
                     // All of the tile's rows, however many A has: zeros outside.
-                    let at = [work.row, k_tile].map(|at| at as i32);
+                    let row = work.row - Scales::before::<T>(work.row);
+                    let at = [row, of_a * work.k_tiles + k_tile].map(|at| at as i32);
                     bulk_copy::load_2d(of_rows, Scales::first::<T>(stage), scales, at, barrier);
                 }
             }
             state = state.advance(tile.stages);
             k_tile += 1;
         }
-        // SAFETY: there are no groups.
-        next = unsafe { scheduler.next::<T>(params) };
+        // SAFETY: the caller's promise.
+        next = unsafe { schedule.next::<T>(params) };
     }
     if const { T::TILE.cluster > 1 } {
         // Other CTAs arrive at this one's barriers until they have read the last stages: it must not exit before.

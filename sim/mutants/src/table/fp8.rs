@@ -35,7 +35,7 @@ pub const ROWS: &[Row] = &[
         id: "fp8_scales_not_counted",
         kernel: BLOCKS,
         what: "a stage is full before its scales have arrived",
-        edits: &[producer("+ const { T::MODE.scale_bytes(T::TILE) };", "+ 0;")],
+        edits: &[producer("+ const { 4 * T::MODE.scale_rows(T::TILE) };", "+ 0;")],
         expect: Expect::Any(&["Deadlock", "ExitDuringCopy", "SharedRace", "Mbarrier"]),
         ..ROW
     },
@@ -86,7 +86,10 @@ pub const ROWS: &[Row] = &[
         id: "fp8_first_columns",
         kernel: BLOCKS,
         what: "columns from 128 on have the scales of the first",
-        edits: &[consumer("(work.column / 128 *", "(0 * work.column / 128 *")],
+        edits: &[schedule(
+            "let before = work.column / 128;",
+            "let before = 0 * work.column / 128;",
+        )],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -95,8 +98,8 @@ pub const ROWS: &[Row] = &[
         kernel: BLOCKS,
         what: "every k-tile has the first scales of A",
         edits: &[producer(
-            "let at = [work.row, k_tile].map",
-            "let at = [work.row, 0 * k_tile].map",
+            "let at = [row, of_a * work.k_tiles + k_tile].map",
+            "let at = [row, of_a * work.k_tiles + 0 * k_tile].map",
         )],
         expect: Expect::Mismatch,
         ..ROW
@@ -139,6 +142,10 @@ const fn body(find: &'static str, replace: &'static str) -> Edit {
 
 const fn consumer(find: &'static str, replace: &'static str) -> Edit {
     edit("wgmma_fp8/consumer.rs", find, replace)
+}
+
+const fn schedule(find: &'static str, replace: &'static str) -> Edit {
+    edit("wgmma_fp8/schedule.rs", find, replace)
 }
 
 const fn producer(find: &'static str, replace: &'static str) -> Edit {
