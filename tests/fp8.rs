@@ -10,8 +10,8 @@ use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::device::DeviceProfile;
 use tilewright::fp8::{
-    Arithmetic, FP8_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Matrix, Fp8Mode, Fp8Problem, Fp8Products,
-    Fp8ScaleLayout, Fp8Scaling, Major, Plan, Policy, check, plan, reference, simulate,
+    Arithmetic, FP8_KERNELS, FP8_QUANTIZE_KERNELS, Fp8, Fp8Accumulation, Fp8Gemm, Fp8Kernel, Fp8Matrix, Fp8Mode,
+    Fp8Problem, Fp8Products, Fp8ScaleLayout, Fp8Scaling, Major, Plan, Policy, check, plan, reference, simulate,
 };
 use tilewright::random::random_matrix;
 use tilewright::{Activation, DType, Element, Factors, OutputOf, SimOptions, ptx};
@@ -217,7 +217,8 @@ fn promotion_keeps_what_the_tensor_cores_lose() {
 fn ptxas_assembles_every_kernel_without_spills() {
     let ptxas = Ptxas::find().expect("cargo xtask setup");
     let text = &*ptx::fp8().ptx;
-    assert_eq!(text.matches(".visible .entry ").count(), FP8_KERNELS.len());
+    let entry_points = FP8_KERNELS.len() + FP8_QUANTIZE_KERNELS.len();
+    assert_eq!(text.matches(".visible .entry ").count(), entry_points);
     let assembled = ptxas.assemble(text, Fp8Kernel::TARGET, &["-v"]).expect("it assembles");
     // Serialized, each wgmma waits for the one before.
     let serialized = assembled.report.remarks.iter().find(|remark| remark.serializes_wgmma());

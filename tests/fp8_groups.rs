@@ -96,27 +96,25 @@ fn assert_exact<C: OutputOf<bf16>>(batch: &Fp8Batch<'_, bf16>, kernel: &'static 
 
 #[test]
 fn groups_have_the_bits_of_the_reference_and_other_rows_are_left_alone() {
-    for kernel in kernels() {
-        // Residues in M, N and K; rows of C that are whole vectors, which TMA stores, and others.
-        for (n, k) in [(136, 400), (131, 272)] {
-            let m = 300;
-            let a = &exact_matrices(Fp8Scaling::Rows128, 1, [m, k])[0];
-            let b = exact_matrices(Fp8Scaling::Blocks128, 5, [n, k]);
-            for (ends, max_ctas) in [
-                // Uneven, one empty, ends at odd rows, rows of no group.
-                ([7, 7, 140, 141, 293], 3),
-                // The first and the last are empty, and all rows are of a group.
-                ([0, 64, 192, 300, 300], 1),
-                // Past the last row: as many as there are.
-                ([1, 129, 130, 350, u32::MAX], 100),
-                // Nothing to do.
-                ([0; 5], 3),
-            ] {
-                let groups = Fp8Batch::of_groups(a, &b, &ends).expect("alike");
-                assert_exact::<bf16>(&groups, kernel, max_ctas);
-                if ends[0] == 7 {
-                    assert_exact::<f32>(&groups, kernel, max_ctas);
-                }
+    // Residues in M, N and K; rows of C that are whole vectors, which TMA stores, and others.
+    for (kernel, [n, k]) in kernels().into_iter().zip([[136, 400], [131, 272]]) {
+        let m = 300;
+        let a = &exact_matrices(Fp8Scaling::Rows128, 1, [m, k])[0];
+        let b = exact_matrices(Fp8Scaling::Blocks128, 5, [n, k]);
+        for (ends, max_ctas) in [
+            // Uneven, one empty, ends at odd rows, rows of no group.
+            ([7, 7, 140, 141, 293], 3),
+            // The first and the last are empty, and all rows are of a group.
+            ([0, 64, 192, 300, 300], 1),
+            // Past the last row: as many as there are.
+            ([1, 129, 130, 350, u32::MAX], 100),
+            // Nothing to do.
+            ([0; 5], 3),
+        ] {
+            let groups = Fp8Batch::of_groups(a, &b, &ends).expect("alike");
+            assert_exact::<bf16>(&groups, kernel, max_ctas);
+            if ends[0] == 7 {
+                assert_exact::<f32>(&groups, kernel, max_ctas);
             }
         }
     }
@@ -124,25 +122,23 @@ fn groups_have_the_bits_of_the_reference_and_other_rows_are_left_alone() {
 
 #[test]
 fn batches_have_the_bits_of_the_reference_and_rows_that_do_not_count_are_left_alone() {
-    for kernel in kernels() {
-        for (m, n, k) in [(150, 136, 400), (67, 131, 272)] {
-            let a = exact_matrices(Fp8Scaling::Rows128, 4, [m, k]);
-            let b = exact_matrices(Fp8Scaling::Blocks128, 4, [n, k]);
-            let all = Fp8Batch::new(&a, &b).expect("alike");
-            assert_exact::<bf16>(&all, kernel, 3);
-            assert_exact::<bf16>(&all, kernel, 100);
-            for (counts, max_ctas) in [([0, 1, 129, 0], 1), ([m as u32, 0, u32::MAX, 65], 3), ([0; 4], 3)] {
-                let some = all.counts(&counts).expect("as many");
-                assert_exact::<bf16>(&some, kernel, max_ctas);
-                if max_ctas == 1 {
-                    assert_exact::<f32>(&some, kernel, max_ctas);
-                }
+    for (kernel, [m, n, k]) in kernels().into_iter().zip([[150, 136, 400], [67, 131, 272]]) {
+        let a = exact_matrices(Fp8Scaling::Rows128, 4, [m, k]);
+        let b = exact_matrices(Fp8Scaling::Blocks128, 4, [n, k]);
+        let all = Fp8Batch::new(&a, &b).expect("alike");
+        assert_exact::<bf16>(&all, kernel, 3);
+        assert_exact::<bf16>(&all, kernel, 100);
+        for (counts, max_ctas) in [([0, 1, 129, 0], 1), ([m as u32, 0, u32::MAX, 65], 3), ([0; 4], 3)] {
+            let some = all.counts(&counts).expect("as many");
+            assert_exact::<bf16>(&some, kernel, max_ctas);
+            if max_ctas == 1 {
+                assert_exact::<f32>(&some, kernel, max_ctas);
             }
-            // A batch of one.
-            let one = Fp8Batch::new(&a[..1], &b[..1]).expect("alike");
-            assert_exact::<bf16>(&one, kernel, 2);
-            assert_exact::<bf16>(&one.counts(&[33]).expect("as many"), kernel, 2);
         }
+        // A batch of one.
+        let one = Fp8Batch::new(&a[..1], &b[..1]).expect("alike");
+        assert_exact::<bf16>(&one, kernel, 2);
+        assert_exact::<bf16>(&one.counts(&[33]).expect("as many"), kernel, 2);
     }
 }
 

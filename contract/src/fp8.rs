@@ -4,12 +4,15 @@ use core::fmt;
 use core::str::FromStr;
 
 /// An element of 8 bits (OCP 8-bit Floating Point Specification 1.0; PTX ISA, "Alternate Floating-Point Data Formats").
+///
+/// The numbers are those in the parameters of kernels that take either.
+#[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fp8 {
     /// 4 bits of exponent, 3 of fraction: up to 448, no infinity, one NaN of each sign.
-    E4m3,
+    E4m3 = 0,
     /// 5 bits of exponent, 2 of fraction: up to 57,344, with infinities.
-    E5m2,
+    E5m2 = 1,
 }
 
 impl Fp8 {
@@ -35,6 +38,23 @@ impl Fp8 {
         match self {
             Self::E4m3 => 448.0,
             Self::E5m2 => 57_344.0,
+        }
+    }
+
+    /// The scale of elements with this largest magnitude, as the quantizers of the CPU and of the GPU compute it: over
+    /// [the format's largest](Self::largest), rounded to the nearest f32, at least the smallest normal one; 1 where all
+    /// elements are 0; NaN where one is infinite or NaN, so that nothing that is computed of them is a number.
+    #[inline(always)]
+    pub const fn scale_for(self, largest: f32) -> f32 {
+        let scale = largest / self.largest();
+        if !largest.is_finite() {
+            f32::NAN
+        } else if largest == 0.0 {
+            1.0
+        } else if scale < f32::MIN_POSITIVE {
+            f32::MIN_POSITIVE
+        } else {
+            scale
         }
     }
 
@@ -221,6 +241,18 @@ mod tests {
             [blocks.index(127, 0), blocks.index(128, 127), blocks.index(299, 699)],
             [0, 8, 21]
         );
+    }
+
+    #[test]
+    fn scales_bring_the_largest_to_the_largest() {
+        for format in Fp8::ALL {
+            let most = format.largest();
+            assert_eq!([0.0, most, 2.0 * most].map(|of| format.scale_for(of)), [1.0, 1.0, 2.0]);
+            assert_eq!(format.scale_for(f32::from_bits(1)), f32::MIN_POSITIVE);
+            assert_eq!(format.scale_for(f32::MIN_POSITIVE * most), f32::MIN_POSITIVE);
+            assert_eq!(format.scale_for(f32::MAX), f32::MAX / most);
+            assert!([f32::INFINITY, f32::NAN].map(|of| format.scale_for(of).is_nan()) == [true; 2]);
+        }
     }
 
     #[test]

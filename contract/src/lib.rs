@@ -37,6 +37,7 @@ pub use batch::Batch;
 pub use block_scale::{BlockFormat, ScaleLayout};
 pub use dtype::DType;
 pub use epilogue::{Activation, Output};
+pub use family::fp8_quantize::{FP8_QUANTIZE_KERNELS, Fp8Pass, Fp8QuantizeKernel, Fp8QuantizeParams};
 pub use family::matrix_vector::{MatrixVectorTile, matrix_of};
 pub use family::mma_block_scaled::{
     BLOCK_SCALED_KERNELS, BlockScaledKernel, BlockScaledParams, BlockScaledTile, ScaleSource, block_scaled_tiles,

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use kernels_gpu::block::element::Element;
 use kernels_gpu::block::epilogue::{gelu, relu};
 use kernels_gpu::host::{EntryPoint, find};
-use tilewright_contract::{BLOCK_SCALED_KERNELS, CopyKind, DType, FP8_KERNELS, KERNELS};
+use tilewright_contract::{BLOCK_SCALED_KERNELS, CopyKind, DType, FP8_KERNELS, FP8_QUANTIZE_KERNELS, KERNELS};
 
 #[test]
 fn the_table_has_the_rows_of_the_contract_and_no_others() {
@@ -22,11 +22,13 @@ fn the_table_has_the_rows_of_the_contract_and_no_others() {
     let listed: Vec<_> = listed.map(|kernel| kernel.name).collect();
     let block_scaled = BLOCK_SCALED_KERNELS.iter().map(|kernel| kernel.symbol);
     let fp8 = FP8_KERNELS.iter().map(|kernel| kernel.symbol);
+    let quantize = FP8_QUANTIZE_KERNELS.iter().map(|kernel| kernel.symbol);
     let of_contract = KERNELS
         .iter()
         .map(|kernel| kernel.symbol)
         .chain(block_scaled)
-        .chain(fp8);
+        .chain(fp8)
+        .chain(quantize);
     let of_contract: BTreeSet<_> = of_contract.collect();
     assert_eq!(listed.len(), of_contract.len(), "each once");
     assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), of_contract);

@@ -32,6 +32,7 @@ mod epilogue;
 mod f32_copies;
 mod fp8;
 mod fp8_groups;
+mod fp8_quantize;
 mod gemm;
 mod groups;
 mod kernels;
@@ -40,6 +41,8 @@ mod mutants;
 mod occupancy;
 mod odd;
 mod parts;
+#[path = "../support/quantize.rs"]
+mod quantize;
 mod random;
 mod rows;
 mod spans;
@@ -140,6 +143,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     trials.extend(f32_copies::trials(capability));
     trials.extend(block_scaled::trials(capability));
     trials.extend(fp8::trials(capability));
+    trials.extend(fp8_quantize::trials(capability));
     trials.extend(odd::trials());
     trials.extend(parts::trials(capability));
     trials.extend(random::trials());

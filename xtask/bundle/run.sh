@@ -54,7 +54,7 @@ double|30|cubes and other shapes in f64 against cuBLAS
 emulated|30|f32 by six products of bf16 against cuBLAS
 tf32|30|f32 rounded to tf32 against cuBLAS in TF32
 batches|30|strided batches in bf16 and f32 against cuBLAS
-fp8|150|by name alone, on a Hopper GPU: e4m3 and e5m2 with scales, alone, and with scales of blocks under every sanitizer
+fp8|250|by name alone, on a Hopper GPU: e4m3 and e5m2 with scales, and quantizing, alone; both under every sanitizer
 fp8-speed|50|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
 block-scaled|0|by name alone, on a GPU of 12.x: NVFP4, MXFP4 and MXFP8, alone and under every sanitizer
 random|190|by name alone: 400 random shapes of each type against cuBLAS, each for a short time

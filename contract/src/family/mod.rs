@@ -4,6 +4,7 @@
 //! reads for the table and `kernels-gpu` for the entry points: a row in one and not in the other cannot be written),
 //! and the function from an instance to a [`Kernel`].
 
+pub mod fp8_quantize;
 pub mod lessons;
 pub mod matrix_vector;
 pub mod mma_block_scaled;

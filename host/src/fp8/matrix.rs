@@ -114,9 +114,12 @@ impl Fp8Matrix {
         Self::from_parts(format, scaling, [rows, k], data, padded)
     }
 
-    /// Quantizes `rows x k` numbers, row by row. A scale is the largest magnitude of its elements over the largest of
-    /// the format, in f32, at least the smallest normal one; 1 where all are 0. An element is that nearest to the
-    /// number / scale, a quotient in f64, ties to even.
+    /// Quantizes `rows x k` numbers, row by row, with the arithmetic of [the GPU](super::Fp8Quantize): to equal bits.
+    ///
+    /// A scale is the largest magnitude of its elements over the largest of the format, in f32, at least the smallest
+    /// normal one; 1 where all are 0. An element is rounded twice: number / scale to f32, that quotient to the format,
+    /// each to nearest, ties to even. Where the quotient is within half a unit of f32 of the middle of two elements,
+    /// the second rounding may take the farther one, by 2^-24 of it. Subnormal numbers are kept.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where K is no multiple of 16, for another number of elements, and for one that is
@@ -140,7 +143,8 @@ impl Fp8Matrix {
         let lines = scales.chunks_mut(layout.ld.max(1));
         for (to, from) in lines.zip(largest.chunks(layout.ld.max(1))) {
             for (scale, &magnitude) in to[..layout.columns].iter_mut().zip(from) {
-                *scale = scale_for(format, magnitude);
+                // Exact: it is that of an f32.
+                *scale = format.scale_for(magnitude as f32);
             }
         }
         let mut data = vec![0; rows * k];
@@ -148,7 +152,7 @@ impl Fp8Matrix {
         of_rows.for_each(|(row, (to, from))| {
             for (at, (bits, value)) in to.iter_mut().zip(from).enumerate() {
                 let scale = scales[layout.index(row, at)];
-                *bits = nearest(format, f64::from(*value) / f64::from(scale));
+                *bits = nearest(format, f64::from(value / scale));
             }
         });
         Ok(Self {
@@ -283,14 +287,6 @@ impl ScaledMatrix for Fp8Matrix {
             a.k, b.k
         )))
     }
-}
-
-/// The scale of elements with this largest magnitude.
-fn scale_for(format: Fp8, largest: f64) -> f32 {
-    if largest == 0.0 {
-        return 1.0;
-    }
-    ((largest / f64::from(format.largest())) as f32).max(f32::MIN_POSITIVE)
 }
 
 /// Refuses a K that is no whole number of 16-byte vectors.

@@ -45,6 +45,7 @@ mod maps;
 mod matrix;
 mod number;
 mod plan;
+mod quantize;
 
 pub use crate::scaled::{Checked, Simulated, reference, simulate};
 pub use batch::Fp8Batch;
@@ -53,4 +54,8 @@ pub use cuda_sim::wgmma::Fp8Accumulation;
 pub use gemm::{Fp8Gemm, Fp8Problem, Fp8Products};
 pub use matrix::Fp8Matrix;
 pub use plan::{Plan, Policy, Summary, default_architecture, plan};
-pub use tilewright_contract::{FP8_KERNELS, Fp8, Fp8Kernel, Fp8Mode, Fp8ScaleLayout, Fp8Scaling, Major};
+pub use quantize::{Fp8Quantize, QuantizeLaunch, QuantizePlan, Quantized};
+pub use tilewright_contract::{
+    FP8_KERNELS, FP8_QUANTIZE_KERNELS, Fp8, Fp8Kernel, Fp8Mode, Fp8Pass, Fp8QuantizeKernel, Fp8ScaleLayout, Fp8Scaling,
+    Major,
+};

@@ -58,6 +58,28 @@ mod tests {
     }
 
     #[test]
+    fn the_instruction_of_the_gpu_rounds_the_same_on_the_host() {
+        use kernels_gpu::ptx::convert::f32_to_fp8x2;
+        // All exponents, both signs; a step that is prime.
+        let values = (0..u32::MAX)
+            .step_by(9973)
+            .map(f32::from_bits)
+            .filter(|value| value.is_finite());
+        for value in values {
+            for format in Fp8::ALL {
+                let [expected, negated] = [value, -value].map(|value| u32::from(nearest(format, f64::from(value))));
+                let pair = f32_to_fp8x2(format, [value, -value]);
+                assert_eq!(pair, expected | negated << 8, "{format}: {value:e}");
+            }
+        }
+        for format in Fp8::ALL {
+            let [infinite, nan] = [f32::INFINITY, f32::NAN].map(|of| f32_to_fp8x2(format, [of; 2]) as u8);
+            assert_eq!(element(format, infinite), f64::from(format.largest()));
+            assert!(format.is_nan(nan));
+        }
+    }
+
+    #[test]
     fn the_bits_of_nan_are_those_of_the_contract() {
         for format in Fp8::ALL {
             for bits in 0..=u8::MAX {

@@ -5,7 +5,10 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cust_raw::{CUcontext, CUmodule};
-use tilewright_contract::{BLOCK_SCALED_KERNELS, BlockScaledKernel, CopyKind, FP8_KERNELS, Fp8Kernel, KERNELS, Kernel};
+use tilewright_contract::{
+    BLOCK_SCALED_KERNELS, BlockScaledKernel, CopyKind, FP8_KERNELS, FP8_QUANTIZE_KERNELS, Fp8Kernel, Fp8QuantizeKernel,
+    KERNELS, Kernel,
+};
 
 use super::context::{ContextHandle, Entered};
 use super::function::Function;
@@ -35,6 +38,8 @@ struct Loaded {
     block_scaled: [OnceLock<Module>; BLOCK_SCALED_KERNELS.len()],
     /// Those of FP8, in the order of their table.
     fp8: [OnceLock<Module>; FP8_KERNELS.len()],
+    /// Those that quantize to FP8, in the order of their table.
+    fp8_quantize: [OnceLock<Module>; FP8_QUANTIZE_KERNELS.len()],
     /// Kernels from outside the table.
     added: Mutex<Vec<Module>>,
     /// Held while a module of the table is loaded.
@@ -94,6 +99,7 @@ impl Kernels {
             copies: Default::default(),
             block_scaled: Default::default(),
             fp8: Default::default(),
+            fp8_quantize: [const { OnceLock::new() }; FP8_QUANTIZE_KERNELS.len()],
             added: Mutex::default(),
             loading: Mutex::default(),
             profile,
@@ -197,6 +203,13 @@ impl Kernels {
         self.loaded(cell.ok_or_else(|| self.missing(kernel.symbol))?, kernel.symbol)
     }
 
+    /// The function of a kernel that quantizes to FP8, a row of their table. The context is current.
+    pub(super) fn fp8_quantize(&self, kernel: &Fp8QuantizeKernel) -> Result<Function> {
+        let at = FP8_QUANTIZE_KERNELS.iter().position(|row| row == kernel);
+        let cell = at.map(|at| &self.0.fp8_quantize[at]);
+        self.loaded(cell.ok_or_else(|| self.missing(kernel.symbol))?, kernel.symbol)
+    }
+
     /// The function of a symbol, whose module `cell` holds.
     fn loaded(&self, cell: &OnceLock<Module>, symbol: &str) -> Result<Function> {
         if let Some(module) = cell.get() {
@@ -266,7 +279,8 @@ impl Drop for Loaded {
             .iter_mut()
             .chain(&mut self.copies)
             .chain(&mut self.block_scaled)
-            .chain(&mut self.fp8);
+            .chain(&mut self.fp8)
+            .chain(&mut self.fp8_quantize);
         for module in cells.filter_map(OnceLock::take).chain(added.drain(..)) {
             // SAFETY: it is unloaded once, and no function of it is left: whoever has one keeps this value.
             unsafe { cust_raw::cuModuleUnload(module.0) };

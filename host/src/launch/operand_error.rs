@@ -4,7 +4,7 @@ use std::fmt;
 
 use tilewright_contract::Operand;
 
-/// A piece of device memory that a product takes.
+/// A piece of device memory that a product, or a quantization, takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// A, B or C.
@@ -17,6 +17,12 @@ pub enum Buffer {
     GroupEnds,
     /// The workspace.
     Workspace,
+    /// The matrix that is quantized.
+    Source,
+    /// The elements that it becomes.
+    Quantized,
+    /// Their scales.
+    QuantizedScales,
 }
 
 impl fmt::Display for Buffer {
@@ -27,6 +33,9 @@ impl fmt::Display for Buffer {
             Buffer::Bias => f.write_str("the bias"),
             Buffer::GroupEnds => f.write_str("the array of group ends"),
             Buffer::Workspace => f.write_str("the workspace"),
+            Buffer::Source => f.write_str("the source"),
+            Buffer::Quantized => f.write_str("the array of quantized elements"),
+            Buffer::QuantizedScales => f.write_str("the array of their scales"),
         }
     }
 }

@@ -30,6 +30,23 @@ impl Span {
         }
     }
 
+    /// `rows` rows of `row_bytes`, `stride_bytes` apart; no row that has no bytes.
+    pub(super) fn rows(
+        buffer: Buffer,
+        address: u64,
+        [rows, row_bytes, stride_bytes]: [usize; 3],
+        alignment_bytes: usize,
+    ) -> Self {
+        Self {
+            buffer,
+            address,
+            rows: if row_bytes > 0 { rows as u64 } else { 0 },
+            row_bytes: row_bytes as u64,
+            stride_bytes: stride_bytes as u64,
+            alignment_bytes: alignment_bytes as u64,
+        }
+    }
+
     pub(super) fn matrix(
         plan: &Plan,
         operand: Operand,
@@ -134,5 +151,6 @@ pub(super) fn check_spans(spans: &[Span]) -> Result<(), OperandError> {
 }
 
 fn is_written(buffer: Buffer) -> bool {
-    matches!(buffer, Buffer::Matrix(Operand::C) | Buffer::Workspace)
+    use Buffer::{Matrix, Quantized, QuantizedScales, Workspace};
+    matches!(buffer, Matrix(Operand::C) | Workspace | Quantized | QuantizedScales)
 }

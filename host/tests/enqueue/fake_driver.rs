@@ -336,6 +336,15 @@ unsafe fn launched(
             let batch = first.cast::<u32>().add(32).read();
             return format!("{line}, {batch} products with ends {ends:#x}, {strides:?} elements apart");
         }
+        if name.starts_with("fp8_") {
+            let [source, data, scales, partials] = first.cast::<[u64; 4]>().read();
+            let [rows, k, ld, scale_ld, splits, format] = first.add(4).cast::<[u32; 6]>().read();
+            return format!(
+                "launch {name} {x} x {block}, {bytes} B, on {stream:#x}: {source:#x} to {data:#x}, scales {scales:#x}, \
+                 partials {partials:#x}; {rows} x {k} by {ld}, {scale_ld} scales a line, {splits} partials, format \
+                 {format}"
+            );
+        }
         if name == "copy_rows_b16" {
             // The second operand's addresses follow the first one's and its geometry; they are null without one.
             let pads = [0, 3].map(|at| [at, at + 1].map(|at| arguments.add(at).read().read()));

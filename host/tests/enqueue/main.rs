@@ -8,6 +8,7 @@ mod block_scaled;
 mod common;
 mod fake;
 mod fp8;
+mod fp8_quantize;
 mod product;
 mod scaled;
 
@@ -34,6 +35,7 @@ fn calls_are_in_order_and_in_the_context() {
         "apart_kernels_of_the_table",
         "block_scaled::apart_block_scaled",
         "fp8::apart_fp8",
+        "fp8_quantize::apart_fp8_quantize",
     ] {
         run_apart(test, &driver);
     }

@@ -16,7 +16,7 @@
 //! | `wgmma_fp8_kernels` | e4m3 and e5m2 with scales: `wgmma`, TMA, promotion | dynamic, 4 to 8 stages, epilogue |
 //!
 //! `pad_rows` pads an operand with an unaligned leading dimension, `transpose_rows` transposes one, `split_rows` splits
-//! f32 into parts, for the kernels that load vectors or boxes.
+//! f32 into parts, for the kernels that load vectors or boxes. `fp8_quantize_kernels` quantize one to FP8.
 //!
 //! Every entry point takes [`GemmParams`](tilewright_contract::GemmParams), and those that load by TMA the tensor maps
 //! of A, B and C. Its row in [`KERNELS`](tilewright_contract::KERNELS) says which tile widths and how much shared
@@ -25,6 +25,8 @@
 
 use cfg_if::cfg_if;
 
+#[cfg(any(not(target_arch = "nvptx64"), feature = "fp8"))]
+pub mod fp8_quantize;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "block_scaled"))]
 pub mod mma_block_scaled;
 #[cfg(any(not(target_arch = "nvptx64"), feature = "async_copy", feature = "wgmma"))]
@@ -77,6 +79,7 @@ cfg_if! {
 }
 cfg_if! {
     if #[cfg(any(not(target_arch = "nvptx64"), all(feature = "fp8", not(feature = "library"))))] {
+        pub mod fp8_quantize_kernels;
         pub mod wgmma_fp8_kernels;
     }
 }

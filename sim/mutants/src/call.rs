@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use tilewright_contract::{BlockScaledParams, CopyRows, Fp8Params, GemmArgs, GemmParams};
+use tilewright_contract::{BlockScaledParams, CopyRows, Fp8, Fp8Params, Fp8QuantizeParams, GemmArgs, GemmParams};
 
 use crate::ptx::tensor_map::TensorMap;
 
@@ -19,6 +19,8 @@ pub enum Value {
     Params(Box<GemmParams<u8>>),
     /// The other parameters of an FP8 product.
     Fp8(Box<Fp8Params>),
+    /// The parameters of a quantization to FP8.
+    Fp8Quantize(Box<Fp8QuantizeParams>),
 }
 
 // SAFETY: an address is given to kernels, which are unsafe to call.
@@ -68,6 +70,28 @@ impl Value {
             scales: scales.map(|scales| scales.get()),
             row_strides: [row_stride, column_stride],
             block_ld,
+        })))
+    }
+
+    /// The parameters of a quantization to e4m3: four addresses, then its words; `None` of any other fields.
+    pub(crate) fn fp8_quantize(fields: &[Value]) -> Option<Self> {
+        let [source, data, scales, partials, rest] = fields else {
+            return None;
+        };
+        let [rows, k, ld, scale_ld, splits, 0] = words(rest)? else {
+            return None;
+        };
+        Some(Self::Fp8Quantize(Box::new(Fp8QuantizeParams {
+            source: source.get(),
+            data: data.get(),
+            scales: scales.get(),
+            partials: partials.get(),
+            rows,
+            k,
+            ld,
+            scale_ld,
+            splits,
+            format: Fp8::E4m3,
         })))
     }
 
@@ -142,6 +166,15 @@ impl<'value> Parameter<'value> for &'value Fp8Params {
     fn from_value(value: &'value Value) -> Option<Self> {
         match value {
             Value::Fp8(params) => Some(params),
+            _ => None,
+        }
+    }
+}
+
+impl<'value> Parameter<'value> for &'value Fp8QuantizeParams {
+    fn from_value(value: &'value Value) -> Option<Self> {
+        match value {
+            Value::Fp8Quantize(params) => Some(params),
             _ => None,
         }
     }

@@ -53,6 +53,8 @@ mod call;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod fp8;
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod fp8_quantize;
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod products;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod subject;

@@ -4,7 +4,7 @@ use sample_kernels::case::Case;
 
 use crate::call::Call;
 use crate::table::{self, Device, Expect, Kernel, Launch, Module, Row, Task, Tool};
-use crate::{block_scaled, copies, fp8, products};
+use crate::{block_scaled, copies, fp8, fp8_quantize, products};
 
 /// A mutant, or a kernel without a change.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl Subject {
     pub fn device(&self) -> Device {
         match (self.kernel.module, self.row) {
             (Module::Simulated, _) => Device::Refused(match self.kernel.task {
-                Task::Fp8(_) => "the mutants' PTX has no module of FP8",
+                Task::Fp8(_) | Task::Fp8Quantize(_) => "the mutants' PTX has no module of FP8",
                 _ => "its GPUs have compute capability 12.x",
             }),
             (_, row) => row.map_or(Device::Runs, |row| row.device),
@@ -120,6 +120,7 @@ fn case_of(kernel: &Kernel) -> Case {
         Task::TransposeRows(extents) => Ok(products::transpose_rows(extents)),
         Task::BlockScaled(extents, stages) => block_scaled::case(kernel.symbol, extents, stages),
         Task::Fp8(extents) => fp8::case(kernel.symbol, extents),
+        Task::Fp8Quantize(extents) => fp8_quantize::case(kernel.symbol, extents),
         Task::Product(product) => {
             let planned = tilewright_contract::Kernel::named(kernel.symbol);
             let planned = planned.ok_or_else(|| "not in the kernel table".to_owned());

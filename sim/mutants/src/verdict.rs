@@ -78,7 +78,9 @@ pub(crate) fn run(case: &Case, call: impl Fn(&[Value]) + Sync, configure: impl F
             Argument::Map(map) => Value::Map(Box::new(tensor_map(case, number, map, address(map.matrix)))),
         });
     let mut arguments: Vec<Value> = arguments.collect();
-    if case.fields > 0 {
+    if let Some(params) = Value::fp8_quantize(&arguments[..case.fields]) {
+        arguments = vec![params];
+    } else if case.fields > 0 {
         let params = Value::params(&arguments[..case.fields]);
         // Scales are where other kernels have workspace and counters.
         let scales = [&arguments[4], &arguments[5]];

@@ -117,27 +117,32 @@ part_block_scaled() {
     return "$status"
 }
 
-# Kernels with scales of blocks under a tool.
-watch_fp8() { # tool
+# Kernels with scales of blocks, and those that quantize, under a tool.
+watch_fp8() { # tool, tests
     local text status
     text=$(mktemp)
     TILEWRIGHT_IN_PROCESS=1 timeout -k 5 300 compute-sanitizer --tool "$1" --error-exitcode 99 --print-limit 5 \
-        "$bundle/tests/gpu" blocks_e4m3_e4m3 >"$text" 2>&1 </dev/null
+        "$bundle/tests/gpu" "$2" >"$text" 2>&1 </dev/null
     status=$?
     cat "$text" && rm "$text"
-    echo "$1: status $status"
+    echo "$1 of $2: status $status"
     return "$status"
 }
 
 # A GPU that is no Hopper has no such test, which fails.
 part_fp8() {
-    local status=0 tool jobs=()
+    local status=0 tests tool jobs
     run_tests fp8:: || status=1
-    for tool in memcheck initcheck synccheck racecheck; do
-        watch_fp8 "$tool" &
-        jobs+=($!)
+    # Of what quantizes the small cases: the large ones take a tool minutes.
+    export TILEWRIGHT_SMALL_CASES=1
+    for tests in blocks_e4m3_e4m3 fp8_quantize; do
+        jobs=()
+        for tool in memcheck initcheck synccheck racecheck; do
+            watch_fp8 "$tool" "$tests" &
+            jobs+=($!)
+        done
+        for tool in "${jobs[@]}"; do wait "$tool" || status=1; done
     done
-    for tool in "${jobs[@]}"; do wait "$tool" || status=1; done
     return "$status"
 }
 

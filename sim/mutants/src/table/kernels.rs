@@ -90,6 +90,17 @@ macro_rules! fp8 {
     };
 }
 
+/// A kernel that quantizes to FP8: its extents and padding.
+macro_rules! fp8_quantize {
+    ($name:literal, $extents:expr) => {
+        Kernel {
+            module: Module::Simulated,
+            task: Task::Fp8Quantize($extents),
+            ..gemm!($name, "gemm/fp8_quantize", "fp8_quantize_kernels.rs", product([0; 3]))
+        }
+    };
+}
+
 /// A lesson: its file, and its product.
 macro_rules! lesson {
     ($name:literal, $file:literal, $product:expr) => {
@@ -380,6 +391,9 @@ pub static KERNELS: &[Kernel] = &[
     // Two tiles along M and N, residue tiles, more k-tiles than stages.
     fp8!("wgmma_fp8_blocks_e4m3_e4m3_128x128_bf16", [136, 136, 1040]),
     fp8!("wgmma_fp8_promoted_e4m3_e4m3_64x128_bf16", [72, 40, 1168]),
+    // Two tiles along both extents, with residues; lines of the source begin at vectors, or do not.
+    fp8_quantize!("fp8_quantize_1x128_bf16_transposed", [138, 272, 2]),
+    fp8_quantize!("fp8_quantize_128x128_bf16", [138, 272, 3]),
     lesson!("lesson_01_naive", "l01_naive.rs", LESSON),
     lesson!("lesson_02_static_tiles", "l02_static_tiles.rs", LESSON),
     lesson!("lesson_03_dynamic_tiles", "l03_dynamic_tiles.rs", LESSON),

@@ -9,6 +9,7 @@ mod block_scaled;
 mod clusters;
 mod f64;
 mod fp8;
+mod fp8_quantize;
 mod kernels;
 mod launches;
 mod lessons;
@@ -75,6 +76,8 @@ pub enum Task {
     BlockScaled([usize; 3], u32),
     /// An FP8 product: m, n and k.
     Fp8([usize; 3]),
+    /// A quantization to FP8 with scales of blocks: rows, k, and padding elements after each line of the source.
+    Fp8Quantize([usize; 3]),
 }
 
 /// The problem and plan of a matrix multiplication.
@@ -249,6 +252,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         clusters::ROWS,
         f64::ROWS,
         fp8::ROWS,
+        fp8_quantize::ROWS,
         launches::ROWS,
         lessons::ROWS,
         lines::ROWS,
