@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use serde::Serialize;
-use shapes::{CALIBRATION, FEW_TOKENS, layouts};
+use shapes::{BATCHES, CALIBRATION, FEW_TOKENS, layouts};
 use tilewright::dispatch::{Speeds, plan};
 use tilewright::launch::Gpu;
 use tilewright::{DType, GemmShape, Precision, Transpose};
@@ -129,18 +129,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         let listed = CALIBRATION.iter().zip(0..);
         let listed = listed.flat_map(|(&(m, n, k), number)| layouts(number).map(|layout| ([m, n, k], layout)));
         let of_tokens = FEW_TOKENS.map(|(m, n, k)| ([m, n, k], [Transpose::No, Transpose::Yes]));
-        let rows = rows(&session, listed.chain(of_tokens).chain(random), arguments.dtype)?;
+        let single = listed.chain(of_tokens).chain(random);
+        let single = single.map(|(extents, layout)| product(extents, layout));
+        let batches =
+            BATCHES.map(|(count, extents)| Ok(product(extents, [Transpose::No; 2])?.with_packed_batch(count)?));
+        let rows = rows(&session, single.chain(batches), arguments.dtype)?;
         let results = results(&session, &arguments, TRAINING_SEED, rows, |row| &row.candidates);
         std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
         return write_speeds(&arguments, &results.rows, &results.digests, &session.machine, &speeds);
     }
     println!("{} shapes of seed {PICK_SEED}", arguments.shapes);
     let random = log_uniform(PICK_SEED, arguments.shapes).zip(0..);
-    let rows = rows(
-        &session,
-        random.map(|(shape, number)| (shape, layout(number))),
-        arguments.dtype,
-    )?;
+    let random = random.map(|(extents, number)| product(extents, layout(number)));
+    let rows = rows(&session, random, arguments.dtype)?;
     let picks: Result<Vec<Pick>, _> = rows.into_iter().map(|row| pick(&session, row)).collect();
     let results = results(&session, &arguments, PICK_SEED, picks?, |pick| &pick.candidates);
     for dtype in DType::ALL {
@@ -186,16 +187,17 @@ fn write_speeds(
     Ok(())
 }
 
+fn product([m, n, k]: [usize; 3], layout: [Transpose; 2]) -> tilewright::Result<GemmShape> {
+    Ok(GemmShape::packed_transposed(m, n, k, layout)?)
+}
+
 /// Times the candidates of each shape, in each element type or the one that is asked for.
 fn rows(
     session: &Session<'_>,
-    shapes: impl Iterator<Item = ([usize; 3], [Transpose; 2])>,
+    shapes: impl Iterator<Item = tilewright::Result<GemmShape>>,
     only: Option<DType>,
 ) -> tilewright::Result<Vec<Row>> {
-    let shapes: Result<Vec<_>, _> = shapes
-        .map(|([m, n, k], layout)| GemmShape::packed_transposed(m, n, k, layout))
-        .collect();
-    let shapes = shapes?;
+    let shapes = shapes.collect::<tilewright::Result<Vec<_>>>()?;
     let mut rows = Vec::new();
     for dtype in DType::ALL
         .into_iter()

@@ -71,6 +71,17 @@ pub const FEW_TOKENS: [(usize, usize, usize); 10] = [
     (384, 15360, 5120),
 ];
 
+/// Batches, by their number of products and m, n, k, NN. A batch fills the device with tiles of few k-tiles, which one
+/// product has only where K is short and C large.
+pub const BATCHES: [(usize, [usize; 3]); 6] = [
+    (4096, [32, 32, 32]),
+    (4096, [64, 64, 64]),
+    (1024, [100, 100, 100]),
+    (384, [128, 64, 512]),
+    (96, [256, 256, 256]),
+    (24, [512, 512, 96]),
+];
+
 /// How A and B of a listed shape lie: as they are named and in one of the other layouts, by turns. Kernels of these
 /// have coefficients of their own, since single elements along M or N are loaded more slowly than along K.
 pub fn layouts(number: usize) -> [[Transpose; 2]; 2] {

@@ -23,7 +23,7 @@ pub struct Prior<'p> {
 }
 
 /// Logarithm of a ratio above which a sample counts as an outlier: launches of one kernel differ by less.
-const OUTLIER: f64 = 0.08;
+const OUTLIER: f64 = 0.05;
 
 /// Steps of the fit; after half as many the coefficients have their digits.
 const STEPS: usize = 10;
@@ -107,6 +107,6 @@ mod tests {
         };
         assert!((with(1e-9) - 3.0).abs() < 1e-3);
         assert!((with(1e9) - 6.0).abs() < 1e-3);
-        assert!((3.1..5.9).contains(&with(1.0)), "{}", with(1.0));
+        assert!((3.05..5.95).contains(&with(1.0)), "{}", with(1.0));
     }
 }

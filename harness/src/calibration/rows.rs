@@ -22,10 +22,21 @@ pub struct Row {
     /// Whether A and B are transposed.
     #[serde(default)]
     pub transpose: [bool; 2],
+    /// Products of the batch, packed.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub batch: usize,
     /// The element type.
     pub dtype: DTypeName,
     /// What was timed.
     pub candidates: Vec<Timed>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(batch: &usize) -> bool {
+    *batch == 1
 }
 
 /// An element type by its name.
@@ -59,7 +70,11 @@ impl Row {
     /// Those of a shape.
     pub fn shape(&self) -> Result<GemmShape> {
         let transpose = self.transpose.map(|is| if is { Transpose::Yes } else { Transpose::No });
-        Ok(GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?)
+        let shape = GemmShape::packed_transposed(self.m, self.n, self.k, transpose)?;
+        Ok(match self.batch {
+            1 => shape,
+            count => shape.with_packed_batch(count)?,
+        })
     }
 
     /// Whether it is of an element type.

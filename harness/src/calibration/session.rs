@@ -16,7 +16,7 @@ use crate::bench::{Quartiles, Schedule, Set, Timer};
 const SPLITS: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 
 /// Most work tiles of a split-K launch for each SM; each split of a tile counts.
-const TILES_PER_SM: u32 = 8;
+const TILES_PER_SM: u64 = 8;
 
 /// A candidate that takes longer than the fastest by this factor says little of a choice.
 const FAR: f64 = 3.0;
@@ -141,6 +141,7 @@ impl<'g> Session<'g> {
                 n: shape.n(),
                 k: shape.k(),
                 transpose: [Operand::A, Operand::B].map(|operand| shape.transpose(operand) == Transpose::Yes),
+                batch: shape.batch().count as usize,
                 dtype: T::DTYPE.into(),
                 candidates,
             });
@@ -184,7 +185,8 @@ impl<'g> Session<'g> {
                 other.splits == work.splits && other.kernel.stands_for(&work.kernel, shape)
             });
             // Work tiles, not CTAs: a persistent CTA computes several.
-            if !is_known && (work.splits == 1 || plan.grid().tiles() <= TILES_PER_SM * sms) {
+            let tiles = u64::from(plan.grid().tiles()) * u64::from(plan.grid().batch);
+            if !is_known && (work.splits == 1 || tiles <= TILES_PER_SM * u64::from(sms)) {
                 plans.push(plan);
             }
         }

@@ -19,7 +19,7 @@ use super::PlanError;
 use super::cache::Question;
 use super::candidates::{self, Candidate, CandidateSet};
 use super::speeds::Speeds;
-use super::terms::Work;
+use super::terms::{Work, gains_from_overlap};
 use super::tuning::Tuning;
 
 /// What the user leaves open and what not.
@@ -192,12 +192,9 @@ impl Plan {
         }
     }
 
-    /// Whether a launch on so many SMs gains from beginning while the grid before it ends (programmatic dependent
-    /// launch): where no SM has more than one of its CTAs. CTAs of other grids would fill the SMs that are free first,
-    /// several of them on one, which then takes longer than the launch gains.
+    /// Whether a launch on so many SMs gains from beginning while the grid before it ends.
     pub(crate) fn gains_from_overlap(&self, sms: u32) -> bool {
-        let one_each = self.grid.blocks() <= u64::from(sms) || self.max_resident.is_none_or(|most| most <= sms);
-        self.kernel.supports.dependent_launch && one_each
+        gains_from_overlap(&self.kernel, &self.grid, self.max_resident, sms)
     }
 
     /// What is launched, for an estimate.

@@ -215,7 +215,8 @@ fn parse(rest: &str) -> Option<Line> {
     };
     // Without steps the time would not depend on K.
     let steps = line.terms.iter().zip(KERNEL_TERMS);
-    let is_by_k = |(cycles, name): (&f64, &str)| *cycles > 0.0 && ["latency", "work", "mean-work"].contains(&name);
+    let is_by_k =
+        |(cycles, name): (&f64, &str)| *cycles > 0.0 && ["latency", "work", "mean-work", "loads"].contains(&name);
     (is_digest && steps.into_iter().any(is_by_k)).then_some(line)
 }
 

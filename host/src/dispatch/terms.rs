@@ -4,18 +4,21 @@
 //! overlap better than their maximum, and its coefficients have one best fit. Clock, SMs and bandwidth of the device
 //! enter here, so that the coefficients are cycles, shares of a bandwidth or microseconds.
 
+mod traffic;
+
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, Grid, Kernel, Loads, Operand, OperandCopy, split_k};
+use tilewright_contract::{GemmShape, Grid, Kernel, Operand, OperandCopy, split_k};
 use tilewright_plan::GpuModel;
 use tilewright_plan::occupancy::occupancy;
 
 use super::sheet::{gemm_type, path};
 use super::usage;
+use traffic::Traffic;
 
 /// Terms with a coefficient of each kernel and tile width.
 ///
 /// `step` is an element along K, `tile` a work tile of the busiest SM.
-pub const KERNEL_TERMS: [&str; 7] = [
+pub const KERNEL_TERMS: [&str; 9] = [
     // Microseconds of a launch.
     "launch",
     // Cycles of a step of a round of resident CTAs, however many they are.
@@ -27,29 +30,38 @@ pub const KERNEL_TERMS: [&str; 7] = [
     // Cycles of a step of each CTA that the average SM holds besides the first: those of one round start together, and
     // load at the same time.
     "co-resident",
+    // Cycles of a byte that the average SM loads. Rows outside A and B are none.
+    "loads",
     // Cycles of a tile besides its steps.
     "tile",
+    // Cycles of a tile of single elements of C, whose rows are no whole vectors of 16 bytes; of vectors of 2 or 4 a
+    // half or a quarter.
+    "store",
     // Microseconds of a tile whose accumulators go to the workspace.
     "split",
 ];
 
 /// Terms with one coefficient for all kernels of an element type.
 pub const SHARED_TERMS: [&str; 15] = [
+    // Microseconds of a launch that has to wait for the end of the grid before it, of a kernel that need not
+    // (programmatic dependent launch).
+    "no-overlap",
     // A and B once, by the bandwidth of device memory.
     "operands",
     // C once.
     "c",
     // What exceeds the half of L2 that an SM is near to.
     "beyond-l2",
-    // C where it is stored in single elements: its rows are no multiples of 4.
+    // C where it is stored in single elements; in vectors of 2 or 4 a half or a quarter of it.
     "unaligned-c",
-    // Cycles of a byte that an SM loads.
-    "loads",
-    // Cycles of such a byte that L2 may not hold: of operands and C the share that exceeds that half.
+    // Cycles of a byte that an SM loads and L2 may not hold: of operands and C the share that exceeds that half.
     "missed-loads",
     // Cycles of a byte that TMA loads in rows that straddle two lines of L2.
     "straddling",
-    // Cycles of a step of the average SM where an operand has rows along M or N that are shorter than a line: all CTAs
+    // Cycles of a row of a box, wholly or in part outside an operand, of the average SM: all such rows are one request
+    // to the same place.
+    "out-of-bounds",
+    // Cycles of a step of the average SM where threads load rows along M or N that are shorter than a line: all CTAs
     // ask for the same few lines.
     "narrow",
     // Microseconds of a level of the split-K reduction.
@@ -60,16 +72,11 @@ pub const SHARED_TERMS: [&str; 15] = [
     "slot-element",
     // The workspace, written and read.
     "workspace",
-    // Microseconds of an accumulator of a thread that goes to the workspace.
-    "split-element",
     // Microseconds of a launch that copies operands.
     "copy",
     // Its bytes, read and written.
     "copied",
 ];
-
-/// A line of L2, and a row of a box of TMA.
-const LINE_BYTES: f64 = 128.0;
 
 /// Coefficients of a kernel's own terms.
 pub type KernelTerms = [f64; KERNEL_TERMS.len()];
@@ -96,9 +103,9 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of a launch on a device, for coefficients that were measured on another architecture: its work is
-    /// scaled by the rate of multiplications, its latencies are kept. That is good for an order of tiles, not for a
-    /// time.
+    /// The terms of a launch on a device, for coefficients that were measured on another architecture: its work,
+    /// and the loads that come with it, is scaled by the rate of multiplications, its latencies are kept. That is good
+    /// for an order of tiles, not for a time.
     ///
     /// `None` where no SM holds a CTA, for an empty C, and for more tiles than a grid holds.
     pub fn of(
@@ -194,7 +201,8 @@ impl<'a> Machine<'a> {
     /// The terms of a launch of this kernel.
     pub(super) fn terms(&self, kernel: &Kernel, splits: u32, shape: &GemmShape) -> Option<Terms> {
         let sms = self.gpu.sms.max(1);
-        let grid = Grid::of_kernel(shape, kernel, splits, Some(self.resident.saturating_mul(sms))).ok()?;
+        let max_resident = self.resident.saturating_mul(sms);
+        let grid = Grid::of_kernel(shape, kernel, splits, Some(max_resident)).ok()?;
         let load = Load::of(kernel, &grid, self.resident, sms, self.arch)?;
         let launches = f64::from(grid.launches());
         let steps = f64::from(steps_per_split(shape, kernel, splits));
@@ -207,10 +215,9 @@ impl<'a> Machine<'a> {
         let beyond_l2 = (a + b + c - self.gpu.l2_bytes as f64 / 2.0).max(0.0);
         let missed = if beyond_l2 > 0.0 { beyond_l2 / (a + b + c) } else { 0.0 };
         let traffic = Traffic::of(kernel, &grid, shape, steps);
-        let loaded_us = cycle_us / f64::from(sms);
-        let is_unaligned = [shape.n() as u32, shape.args().ldc]
-            .iter()
-            .any(|elems| !elems.is_multiple_of(4));
+        let mean_us = cycle_us / f64::from(sms);
+        let single = single_stores(shape, kernel);
+        let is_serial = kernel.supports.dependent_launch && !gains_from_overlap(kernel, &grid, Some(max_resident), sms);
         // A launch of less than a round has some SMs idle: the average one counts.
         let co_resident = (load.mean.min(f64::from(self.resident)) - 1.0).max(0.0);
 
@@ -227,17 +234,20 @@ impl<'a> Machine<'a> {
                 launches * load.issued * steps * cycle_us * self.slower,
                 launches * load.mean * steps * cycle_us * self.slower,
                 launches * co_resident * steps * cycle_us,
+                launches * traffic.bytes * mean_us * self.slower,
                 launches * load.issued * cycle_us,
+                launches * load.issued * cycle_us * single,
                 launches * tiles * is_split,
             ],
             shared: [
+                if is_serial { launches } else { 0.0 },
                 (a + b) * byte_us,
                 c * byte_us,
                 beyond_l2 * byte_us,
-                if is_unaligned { c * byte_us } else { 0.0 },
-                launches * traffic.bytes * loaded_us,
-                launches * traffic.bytes * missed * loaded_us,
-                launches * traffic.straddling_bytes * loaded_us,
+                c * byte_us * single,
+                launches * traffic.bytes * missed * mean_us,
+                launches * traffic.straddling_bytes * mean_us,
+                launches * traffic.rows_out_of_bounds * mean_us,
                 if traffic.is_narrow {
                     launches * load.mean * steps * cycle_us
                 } else {
@@ -247,7 +257,6 @@ impl<'a> Machine<'a> {
                 f64::from(slots),
                 f64::from(slots) * elems_per_thread,
                 is_split * launches * load.mean * f64::from(sms) * 2.0 * slot_bytes * byte_us,
-                is_split * launches * tiles * elems_per_thread,
                 OperandCopy::launches(&copies) as f64,
                 copied as f64 * byte_us,
             ],
@@ -259,6 +268,28 @@ impl<'a> Machine<'a> {
         let bytes: f64 = matrix_bytes(shape, kernel).iter().sum();
         (bytes - self.gpu.l2_bytes as f64).max(0.0) * 1e6 / self.gpu.dram_bytes_per_second as f64
     }
+}
+
+/// Whether a launch gains from beginning while the grid before it ends (programmatic dependent launch): where no SM has
+/// more than one of its CTAs. CTAs of other grids would fill the SMs that are free first, several of them on one, which
+/// then takes longer than the launch gains.
+pub(super) fn gains_from_overlap(kernel: &Kernel, grid: &Grid, max_resident: Option<u32>, sms: u32) -> bool {
+    let one_each = grid.blocks() <= u64::from(sms) || max_resident.is_none_or(|most| most <= sms);
+    kernel.supports.dependent_launch && one_each
+}
+
+/// The share of stores of C that there would be in single elements: none where rows are whole vectors of 16 bytes.
+fn single_stores(shape: &GemmShape, kernel: &Kernel) -> f64 {
+    let is_vector = |elems: u32| {
+        [shape.n() as u32, shape.args().ldc]
+            .iter()
+            .all(|row| row.is_multiple_of(elems))
+    };
+    if is_vector(16 / kernel.dtype.size_bytes()) {
+        return 0.0;
+    }
+    let elems = [4, 2].into_iter().find(|&elems| is_vector(elems));
+    1.0 / f64::from(elems.unwrap_or(1))
 }
 
 /// Elements along K of the longest split, whole k-tiles.
@@ -284,58 +315,6 @@ fn matrix_bytes(shape: &GemmShape, kernel: &Kernel) -> [f64; 3] {
         let matrices = f64::from(shape.batch().matrices(operand));
         rows as f64 * columns as f64 * matrices * f64::from(element_bytes)
     })
-}
-
-/// What the CTAs of a launch load.
-struct Traffic {
-    bytes: f64,
-    /// Of them those in rows that begin within a line of L2, which is asked for two lines then.
-    straddling_bytes: f64,
-    /// Whether rows along M or N are shorter than a line: then many rows, and all CTAs, ask for the same one.
-    is_narrow: bool,
-}
-
-impl Traffic {
-    fn of(kernel: &Kernel, grid: &Grid, shape: &GemmShape, steps: f64) -> Self {
-        if kernel.takes_vector() {
-            // Each element once.
-            let [a, b, _] = matrix_bytes(shape, kernel);
-            return Self {
-                bytes: a + b,
-                straddling_bytes: 0.0,
-                is_narrow: false,
-            };
-        }
-        // Of the average tile, of which those at the edges are smaller. The CTAs of a cluster load B once, of the
-        // transpose A.
-        let [of_a, of_b] = match kernel.is_transposed {
-            true => [kernel.cluster, 1],
-            false => [1, kernel.cluster],
-        };
-        let rows_of_a = shape.m() as f64 / f64::from(grid.tiles_m * of_a);
-        let rows_of_b = shape.n() as f64 / f64::from(grid.tiles_n * of_b);
-        let tiles = f64::from(grid.tiles()) * f64::from(grid.products_per_launch());
-        let bytes = |rows: f64| tiles * rows * steps * f64::from(loaded_bytes(kernel));
-        // Each part has rows of its own.
-        let element_bytes = kernel.operand_dtype().size_bytes();
-        let taken = kernel.taken(shape).unwrap_or(*shape);
-        let is_tma = kernel.loads == Loads::Tma;
-        let straddling = |operand, rows| {
-            let ld_bytes = taken.extents(operand).2 as f64 * f64::from(element_bytes);
-            if is_tma && ld_bytes % LINE_BYTES != 0.0 {
-                bytes(rows)
-            } else {
-                0.0
-            }
-        };
-        let [a_is_k, b_is_k] = taken.majors().map(|major| major.is_k());
-        let is_short = |elems: usize| (elems as f64) * f64::from(element_bytes) < LINE_BYTES;
-        Self {
-            bytes: bytes(rows_of_a + rows_of_b),
-            straddling_bytes: straddling(Operand::A, rows_of_a) + straddling(Operand::B, rows_of_b),
-            is_narrow: !b_is_k && is_short(shape.n()) || !a_is_k && is_short(shape.m()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
 #[test]
 fn the_nearest_width_prices_a_tile() {
     let tiled = "tiled_dynamic_4x4_f32";
-    let text = format!("arch sm_90\n{tiled} 48 1 2 0 0 0 0 0 {DIGEST}\n{tiled} 64 1 3 0 0 0 0 0 {DIGEST}");
+    let text = format!("arch sm_90\n{tiled} 48 1 2 0 0 0 0 0 0 0 {DIGEST}\n{tiled} 64 1 3 0 0 0 0 0 0 0 {DIGEST}");
     let speeds = Speeds::read(text).expect("valid");
     let latency = |width| {
         let kernel = Kernel::named(tiled)
@@ -59,19 +59,19 @@ fn what_is_no_table_is_refused_with_its_line() {
     ] {
         assert_eq!(Speeds::read(text.into()).expect_err(text).to_string(), error);
     }
-    let good = format!("16 1 1 1 0 0 1 1 {DIGEST}");
+    let good = format!("16 1 1 1 0 0 0 1 0 1 {DIGEST}");
     assert!(Speeds::read(format!("arch sm_90\n{SYMBOL} {good}")).is_ok());
     for rest in [
-        "16 1 1 1 0 0 1 1".to_owned(),
-        format!("16 1 1 1 0 0 1 {DIGEST}"),
-        format!("16 -1 1 1 0 0 1 1 {DIGEST}"),
-        format!("16 1 1 1 0 0 1 inf {DIGEST}"),
-        format!("16 1 0 0 0 1 1 1 {DIGEST}"),
-        "16 1 1 1 0 0 1 1 what".to_owned(),
+        "16 1 1 1 0 0 0 1 0 1".to_owned(),
+        format!("16 1 1 1 0 0 0 1 0 {DIGEST}"),
+        format!("16 -1 1 1 0 0 0 1 0 1 {DIGEST}"),
+        format!("16 1 1 1 0 0 0 1 0 inf {DIGEST}"),
+        format!("16 1 0 0 0 1 0 1 1 1 {DIGEST}"),
+        "16 1 1 1 0 0 0 1 0 1 what".to_owned(),
         format!("{good} 1"),
     ] {
         let text = format!("arch sm_90\n{SYMBOL} {good}\n{SYMBOL} {rest}");
-        let expected = format!("line 3: `{rest}` is not a width, 7 numbers and a digest");
+        let expected = format!("line 3: `{rest}` is not a width, 9 numbers and a digest");
         assert_eq!(Speeds::read(text).expect_err(&rest).to_string(), expected);
     }
     assert!(Speeds::read("arch sm_1".into()).is_err());

@@ -118,7 +118,7 @@ fn a_split_costs_its_reduction() {
     let kernel = simt("simt_nn4_64x64_f32");
     let shape = GemmShape::packed(64, 64, 4096).expect("valid");
     let (whole, split) = (terms_of(kernel, 1, &shape), terms_of(kernel, 16, &shape));
-    for name in ["split", "level", "slot", "slot-element", "workspace", "split-element"] {
+    for name in ["split", "level", "slot", "slot-element", "workspace"] {
         assert_eq!(whole(name), 0.0, "{name}");
         assert!(split(name) > 0.0, "{name}");
     }
@@ -138,11 +138,11 @@ fn rows_that_straddle_lines_count_with_tma_alone() {
 }
 
 #[test]
-fn rows_along_m_or_n_that_are_shorter_than_a_line_count_with_all_loads() {
+fn rows_along_m_or_n_that_are_shorter_than_a_line_count_with_loads_of_threads() {
     let shape = |n| GemmShape::packed(512, n, 512).expect("valid");
     let wgmma = Kernel::find(Family::WGMMA, DType::F16, 64).expect("in the table");
     let fma = simt("simt_nn4_64x64_f32");
-    for (kernel, n, is_narrow) in [(wgmma, 64, false), (wgmma, 32, true), (fma, 32, false), (fma, 24, true)] {
+    for (kernel, n, is_narrow) in [(wgmma, 32, false), (fma, 32, false), (fma, 24, true)] {
         let of = |splits| terms_of(kernel, splits, &shape(n))("narrow");
         assert_eq!(of(1) > 0.0, is_narrow, "{} {n}", kernel.symbol);
         // A k-tile of each split more or less, and no other rows are loaded.
@@ -151,6 +151,55 @@ fn rows_along_m_or_n_that_are_shorter_than_a_line_count_with_all_loads() {
     // The rows of a K-major operand are long, however few they are.
     let transposed = GemmShape::packed_transposed(512, 24, 512, [Transpose::No, Transpose::Yes]).expect("valid");
     assert_eq!(terms_of(simt("simt_nt_64x64_f32"), 1, &transposed)("narrow"), 0.0);
+}
+
+#[test]
+fn rows_of_boxes_that_are_not_whole_are_out_of_bounds() {
+    // Per SM, in cycles; of 8 k-tiles of 64.
+    let rows = |symbol, m, n| {
+        let kernel = *Kernel::named(symbol).expect("in the table");
+        let [a, b] = kernel.transposes();
+        let shape = GemmShape::packed_transposed(m, n, 512, [a, b]).expect("valid");
+        let cycle_us = 1e3 / f64::from(h200().1.clock_khz);
+        terms_of(kernel, 1, &shape)("out-of-bounds") / cycle_us * f64::from(h200().1.sms)
+    };
+    for (symbol, m, n, expected) in [
+        ("wgmma_nt_64x64_f16", 128, 128, 0.0),
+        // 32 of the last 64 rows, with each of two columns of tiles.
+        ("wgmma_nt_64x64_f16", 160, 128, 32.0 * 8.0 * 2.0),
+        // Boxes of a K-major operand have no more rows than there are.
+        ("wgmma_nt_64x64_f16", 32, 128, 0.0),
+        ("wgmma_nt_128x128_f16", 160, 24, 96.0 * 8.0),
+        // 64 rows along K of a box that is cut, whatever is left of it, with each of three rows of tiles.
+        ("wgmma_nn_64x64_f16", 192, 24, 64.0 * 8.0 * 3.0),
+        ("wgmma_nn_64x64_f16", 192, 96, 64.0 * 8.0 * 3.0),
+        // A box that is cut, and one with nothing in it.
+        ("wgmma_nn_64x128_f16", 64, 24, 2.0 * 64.0 * 8.0),
+        // B is loaded once by a cluster of two; the second CTA has no rows of A.
+        ("wgmma_nt_128x256_f16", 128, 240, 128.0 * 8.0 + 16.0 * 8.0),
+        ("simt_nn4_64x64_f32", 100, 100, 0.0),
+    ] {
+        let found = rows(symbol, m, n);
+        assert!(
+            (found - expected).abs() < 1e-6,
+            "{symbol} {m} x {n}: {found} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_launch_of_several_ctas_an_sm_does_not_overlap() {
+    let kernel = *Kernel::named("mma_f64_wide_nn_32x32_f64").expect("in the table");
+    let of = |kernel, m| terms_of(kernel, 1, &GemmShape::packed(m, 32, 64).expect("valid"))("no-overlap");
+    assert_eq!((of(kernel, 132 * 32), of(kernel, 133 * 32)), (0.0, 1.0));
+    // One that stays on its SM does, and one that cannot is as fast alone.
+    for symbol in ["wgmma_nn_64x64_f16", "mma_f64_nn_32x32_f64"] {
+        assert_eq!(
+            of(*Kernel::named(symbol).expect("in the table"), 1 << 16),
+            0.0,
+            "{symbol}"
+        );
+    }
 }
 
 #[test]
@@ -175,11 +224,26 @@ fn ctas_that_an_sm_holds_at_once_wait_for_each_other() {
 }
 
 #[test]
-fn c_is_stored_in_vectors_of_4() {
-    let kernel = Kernel::find(Family::WGMMA, DType::F16, 128).expect("in the table");
-    for (n, is_unaligned) in [(512, false), (500, false), (502, true), (501, true)] {
-        let shape = GemmShape::packed(512, n, 512).expect("valid");
-        assert_eq!(terms_of(kernel, 1, &shape)("unaligned-c") > 0.0, is_unaligned, "{n}");
+fn c_is_stored_in_vectors_that_divide_its_rows() {
+    let tensor = Kernel::find(Family::WGMMA, DType::F16, 128).expect("in the table");
+    let f64 = Kernel::find(Family::MMA_F64, DType::F64, 64).expect("in the table");
+    for (kernel, n, single) in [
+        (tensor, 512, 0.0),
+        (tensor, 500, 0.25),
+        (tensor, 502, 0.5),
+        (tensor, 501, 1.0),
+        (simt("simt_nn4_64x64_f32"), 500, 0.0),
+        (f64, 502, 0.0),
+        (f64, 501, 1.0),
+    ] {
+        let of = terms_of(kernel, 1, &GemmShape::packed(512, n, 512).expect("valid"));
+        for (term, whole) in [("unaligned-c", "c"), ("store", "tile")] {
+            assert!(
+                (of(term) - single * of(whole)).abs() < 1e-9,
+                "{} {n}: {term}",
+                kernel.symbol
+            );
+        }
     }
 }
 
