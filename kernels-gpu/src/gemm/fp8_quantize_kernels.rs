@@ -2,7 +2,7 @@
 //!
 //! Prediction on an H200 at 8192 x 8192 of bf16 by 128x128 or 1x128: 134 MB are read and 67 MB written; at 4.0 TB/s
 //! that takes 50 us. A thread converts 64 elements, some 15 instructions each, of which the division has most: 132 SMs
-//! issue 128 lanes a clock, so that is 30 us and hides behind the memory if two CTAs an SM overlap their phases.
+//! issue 128 lanes a clock, so that is 30 us and is hidden by the memory if two CTAs an SM overlap their phases.
 
 use cuda_std::kernel;
 use half::{bf16, f16};
