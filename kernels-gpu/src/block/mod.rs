@@ -6,6 +6,7 @@ pub mod element;
 pub mod epilogue;
 pub mod groups;
 pub mod major;
+pub mod narrow_store;
 pub mod operands;
 pub mod pipeline;
 pub mod split_k;

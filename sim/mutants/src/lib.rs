@@ -21,6 +21,7 @@ pub mod block {
     pub mod epilogue;
     pub mod groups;
     pub mod major;
+    pub mod narrow_store;
     pub mod operands;
     pub mod split_k;
     pub mod unroll;

@@ -8,6 +8,7 @@ use super::{Accumulators, Position, Tile};
 use crate::block::batch;
 use crate::block::element::TensorElement;
 use crate::block::epilogue::Epilogue;
+use crate::block::narrow_store;
 use crate::block::split_k::reduce_atoms;
 use crate::block::unroll::unrolled;
 use crate::block::warp_store::{self, BUFFER_ELEMS, WarpTile};
@@ -71,6 +72,11 @@ pub(crate) unsafe fn store<E: TensorElement, T: Tile, const M: usize, const N: u
             column: position.column + position.warp_column,
             end: params.m,
         };
+        if params.beta == 0.0 && !in_f32 {
+            apply_epilogue(acc, position, params);
+            narrow_store::store::<E, M>(acc.as_flattened().as_flattened(), 1.0, at, c, params, buffer);
+            return;
+        }
         let acc = acc.as_flattened().as_flattened();
         macro_rules! store_as {
             ($c:ty, $elems:literal) => {

@@ -8,6 +8,7 @@ use super::{Element, Tile};
 use crate::block::batch::offset;
 use crate::block::element::{self, Narrowed};
 use crate::block::epilogue::{Epilogue, gelu, relu};
+use crate::block::narrow_store;
 use crate::block::split_k::{SplitTile, ThreadGroup, reduce};
 use crate::block::unroll::unrolled;
 use crate::block::warp_store::{self, BUFFER_ELEMS, WarpTile};
@@ -90,6 +91,27 @@ impl<E: Element> Warpgroup<E> {
     fn barrier(&self) -> u32 {
         1 + self.number
     }
+
+    /// What the calling warp stores of an MMA tile by predicated stores, and its buffer for that: a quarter of a
+    /// subtile.
+    ///
+    /// # Safety
+    /// The warpgroup has a subtile.
+    #[inline(always)]
+    unsafe fn warp_part(&self, at: Place) -> (WarpTile, Shared<f32>) {
+        let warp = self.thread() / 32;
+        let tile = WarpTile {
+            row: at.row + 16 * warp,
+            column: at.column,
+            end: at.end,
+        };
+        // SAFETY: a warp has a quarter of the subtile to itself.
+        let buffer = unsafe {
+            let subtile = Shared::<f32>::new(self.subtiles.as_mut_ptr().cast(), const { 4 * BUFFER_ELEMS });
+            subtile.part(warp as usize * BUFFER_ELEMS, BUFFER_ELEMS)
+        };
+        (tile, buffer)
+    }
 }
 
 impl<E: Element> ThreadGroup for Warpgroup<E> {
@@ -160,21 +182,25 @@ pub(crate) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
                 return;
             }
         }
+        // C of 16 bits that is not read.
+        let is_narrow = params.beta == 0.0 && params.output == Output::Same;
         let elements = 16 / size_of::<E>();
-        let allows_tma = params.beta == 0.0
-            && params.output == Output::Same
+        // TMA knows where C ends, not where a group does.
+        let is_inside = !const { T::TILE.groups } || at.row + WgmmaTile::ROWS <= at.end || at.end == params.m;
+        let takes_tma = is_narrow
+            && is_inside
             && (params.n as usize).is_multiple_of(elements)
             && (params.ldc as usize).is_multiple_of(elements)
             && (params.stride_c as usize).is_multiple_of(elements)
             && params.c.addr().is_multiple_of(16);
-        // TMA knows where C ends, not where a group does.
-        let is_inside = !const { T::TILE.groups } || at.row + WgmmaTile::ROWS <= at.end || at.end == params.m;
-        if allows_tma && is_inside {
-            let mut alpha = params.alpha;
-            if !params.bias.is_null() || params.activation != Activation::None {
-                apply_epilogue(&mut acc, at, target);
-                alpha = 1.0;
-            }
+        // Spills where so many accumulators of one warpgroup meet the registers of two.
+        let rounds_first = takes_tma || is_narrow && const { !T::TILE.ping_pong || ACCUMULATORS <= 64 };
+        let mut alpha = params.alpha;
+        if rounds_first && (!params.bias.is_null() || params.activation != Activation::None) {
+            apply_epilogue(&mut acc, at, target);
+            alpha = 1.0;
+        }
+        if takes_tma {
             // With split-K the other warpgroup may have returned already, with groups it may store without TMA: it
             // would not arrive at the common barrier.
             let is_last = is_last && split.splits == 1 && !const { T::TILE.ping_pong || T::TILE.groups };
@@ -186,8 +212,13 @@ pub(crate) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
                 warpgroup.sync();
             }
             let c_elem = offset(params.stride_c, at.product);
+            let c = params.c.wrapping_add(c_elem);
             match params.output {
-                Output::Same => store_predicated::<E, E, E>(&acc, at, params.c.wrapping_add(c_elem), target, warpgroup),
+                Output::Same if rounds_first => {
+                    let (tile, buffer) = warpgroup.warp_part(at);
+                    narrow_store::store::<E, 1>(&acc, alpha, tile, c, params, buffer);
+                }
+                Output::Same => store_predicated::<E, E, E>(&acc, at, c, target, warpgroup),
                 Output::F32 => {
                     let c = params.c.cast::<f32>().wrapping_add(c_elem);
                     store_predicated::<E, E, f32>(&acc, at, c, target, warpgroup);
@@ -381,17 +412,9 @@ unsafe fn store_predicated<E: Element, P: element::Element<Acc = f32>, F: Narrow
     target: Target<'_, P>,
     warpgroup: Warpgroup<E>,
 ) {
-    let warp = warpgroup.thread() / 32;
-    let tile = WarpTile {
-        row: at.row + 16 * warp,
-        column: at.column,
-        end: at.end,
-    };
-    // SAFETY: a warp has a quarter of the warpgroup's subtile to itself. C and the bias are as the target says; a warp
-    // stores 16 rows that no other does.
+    // SAFETY: C and the bias are as the target says; a warp stores 16 rows that no other does.
     unsafe {
-        let subtile = Shared::<f32>::new(warpgroup.subtiles.as_mut_ptr().cast(), const { 4 * BUFFER_ELEMS });
-        let buffer = subtile.part(warp as usize * BUFFER_ELEMS, BUFFER_ELEMS);
+        let (tile, buffer) = warpgroup.warp_part(at);
         warp_store::store::<P, F, 1, 8>(acc, tile, c, target.params, buffer);
     }
 }

@@ -53,7 +53,7 @@ pub const ROWS: &[Row] = &[
         id: "groups_tma_stores_behind_their_end",
         kernel: GROUPS_WGMMA,
         what: "TMA stores tiles whose last rows are of the next group",
-        edits: &[epilogue("if allows_tma && is_inside {", "if allows_tma {")],
+        edits: &[epilogue("            && is_inside\n", "\n")],
         expect: faults(&["GlobalRace"]),
         ..ROW
     },

@@ -41,7 +41,7 @@ macro_rules! wgmma {
         Kernel {
             module: Module::Wgmma,
             parameters: 4,
-            ..gemm!($name, "block/split_k.rs" "block/warp_store.rs" "gemm/wgmma", $file, $product)
+            ..gemm!($name, "block/split_k.rs" "block/narrow_store.rs" "block/warp_store.rs" "gemm/wgmma", $file, $product)
         }
     };
 }
@@ -82,7 +82,7 @@ macro_rules! fp8 {
             task: Task::Fp8($extents),
             ..gemm!(
                 $name,
-                "block/split_k.rs" "block/warp_store.rs" "gemm/wgmma" "gemm/wgmma_fp8",
+                "block/split_k.rs" "block/narrow_store.rs" "block/warp_store.rs" "gemm/wgmma" "gemm/wgmma_fp8",
                 "wgmma_fp8_kernels.rs",
                 product([0; 3])
             )
@@ -254,10 +254,10 @@ pub static KERNELS: &[Kernel] = &[
     // Two splits of two k-tiles and of a part of one.
     gemm!(
         "mma_sync_tn1_64x64_f16",
-        "block/pipeline.rs" "block/split_k.rs" "block/warp_store.rs" "gemm/mma_sync",
+        "block/pipeline.rs" "block/split_k.rs" "block/narrow_store.rs" "gemm/mma_sync",
         "mma_sync_kernels.rs",
         Product {
-            gaps: [2, 4, 3],
+            gaps: [2, 4, 2],
             slices: 2,
             ..product([70, 41, 165])
         }

@@ -1,6 +1,6 @@
 //! f32 in parts with one mistake each: the split, and the consumers that multiply the parts.
 
-use super::Tool::Memcheck;
+use super::Tool::{Memcheck, Racecheck};
 use super::{Device, Edit, Expect, ROW, Row, edit, faults};
 
 const SPLIT: &str = "split_rows_f32";
@@ -93,6 +93,57 @@ pub const ROWS: &[Row] = &[
         device: Device::Hangs,
         ..ROW
     },
+    Row {
+        id: "sums_no_sync_warp_before",
+        kernel: PRODUCT,
+        what: "lanes read the writes of other lanes without sync_warp",
+        edits: &[stores(
+            "            // RAW: the warp's accumulators are written.
+            warp::sync_warp(u32::MAX);
+",
+            "\n\n",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["UninitializedRead"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "sums_no_sync_warp_after",
+        kernel: PRODUCT,
+        what: "the next columns overwrite data that other lanes of the warp still read",
+        edits: &[stores(
+            "            // WAR: the warp's accumulators are read.
+            warp::sync_warp(u32::MAX);
+",
+            "\n\n",
+        )],
+        expect: faults(&["SharedRace"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "sums_in_few_banks",
+        kernel: PRODUCT,
+        what: "a warp's accumulators are not swizzled: correct, but rows share banks",
+        edits: &[stores("(vec4 ^ (row % 4 * 2)) * 4", "vec4 * 4")],
+        expect: Expect::Slower,
+        ..ROW
+    },
+    Row {
+        id: "sums_store_guard_incomplete",
+        kernel: PRODUCT,
+        what: "C's rows are not guarded",
+        edits: &[stores(
+            "if row < end_row && self.column < end_column {",
+            "if self.column < end_column {",
+        )],
+        expect: faults(&["OutOfBounds"]),
+        seen_by: &[Memcheck],
+        ..ROW
+    },
 ];
 
 const fn split(find: &'static str, replace: &'static str) -> Edit {
@@ -105,4 +156,8 @@ const fn consumer(find: &'static str, replace: &'static str) -> Edit {
 
 const fn producer(find: &'static str, replace: &'static str) -> Edit {
     edit("producer.rs", find, replace)
+}
+
+const fn stores(find: &'static str, replace: &'static str) -> Edit {
+    edit("block/warp_store.rs", find, replace)
 }

@@ -254,12 +254,12 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        id: "sums_no_sync_warp_before",
+        id: "narrow_no_sync_warp_before",
         kernel: RING,
         what: "lanes read the writes of other lanes without sync_warp",
         edits: &[stores(
-            "            // RAW: the warp's accumulators are written.
-            warp::sync_warp(u32::MAX);
+            "        // RAW: the warp's elements are written. SAFETY: all lanes are here.
+        unsafe { warp::sync_warp(u32::MAX) };
 ",
             "\n\n",
         )],
@@ -271,11 +271,11 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        id: "sums_no_sync_warp_after",
+        id: "narrow_no_sync_warp_after",
         kernel: RING,
         what: "the next columns overwrite data that other lanes of the warp still read",
         edits: &[stores(
-            "            // WAR: the warp's accumulators are read.
+            "            // WAR: the warp's elements are read.
             warp::sync_warp(u32::MAX);
 ",
             "\n\n",
@@ -285,20 +285,20 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        id: "sums_in_few_banks",
+        id: "narrow_in_few_banks",
         kernel: RING,
-        what: "a warp's accumulators are not swizzled: correct, but rows share banks",
-        edits: &[stores("(vec4 ^ (row % 4 * 2)) * 4", "vec4 * 4")],
+        what: "a warp's elements are not swizzled: correct, but rows share banks",
+        edits: &[stores("(word ^ (row / rows_of_banks % (self.words / 4) * 4))", "word")],
         expect: Expect::Slower,
         ..ROW
     },
     Row {
-        id: "sums_store_guard_incomplete",
+        id: "narrow_store_guard_incomplete",
         kernel: RING,
         what: "C's rows are not guarded",
         edits: &[stores(
-            "if row < end_row && self.column < end_column {",
-            "if self.column < end_column {",
+            "if inside && 2 * word < self.columns {",
+            "if 2 * word < self.columns {",
         )],
         expect: faults(&["OutOfBounds"]),
         seen_by: &[Memcheck],
@@ -387,5 +387,5 @@ const fn consumer(find: &'static str, replace: &'static str) -> Edit {
 }
 
 const fn stores(find: &'static str, replace: &'static str) -> Edit {
-    edit("block/warp_store.rs", find, replace)
+    edit("block/narrow_store.rs", find, replace)
 }

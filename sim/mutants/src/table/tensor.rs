@@ -250,12 +250,38 @@ pub const ROWS: &[Row] = &[
         id: "mma_split_same_rows",
         kernel: SPLIT,
         what: "each row of single elements gets the accumulators of the first",
-        edits: &[edit(
-            "block/warp_store.rs",
-            "let below = self.below + (V * pass) as u32;",
-            "let below = self.below;",
+        edits: &[stores(
+            "let below = first_below + (done + pass) * rows_of_pass;",
+            "let below = first_below;",
         )],
         expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_split_pairs_not_joined",
+        kernel: SPLIT,
+        what: "where a row of C begins at an odd element, pairs are of one word of the buffer",
+        edits: &[stores("two = [two[1], next[0]];", "two = [two[1], two[0]];")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_split_ends_left_out",
+        kernel: SPLIT,
+        what: "single elements at the ends of rows of C are not stored",
+        edits: &[stores("if V == 2 && (self.first_odd", "if V > 2 && (self.first_odd")],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "mma_split_pairs_at_odd_addresses",
+        kernel: SPLIT,
+        what: "every row of C is taken to begin at an even element",
+        edits: &[stores(
+            "(self.first_odd + (below & self.ld)) % 2",
+            "0 * (self.first_odd + (below & self.ld))",
+        )],
+        expect: faults(&["Misaligned"]),
         ..ROW
     },
 ];
@@ -274,4 +300,8 @@ const fn operand(find: &'static str, replace: &'static str) -> Edit {
 
 const fn epilogue(find: &'static str, replace: &'static str) -> Edit {
     edit("mma_sync/epilogue.rs", find, replace)
+}
+
+const fn stores(find: &'static str, replace: &'static str) -> Edit {
+    edit("block/narrow_store.rs", find, replace)
 }
