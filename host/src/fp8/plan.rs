@@ -259,8 +259,8 @@ fn tiles(tile: WgmmaTile, problem: &Fp8Problem) -> [u128; 2] {
 }
 
 /// Plans a product for a device. Of the kernels that fit it takes the one whose busiest SM is done first, by a model
-/// with two numbers of an H200: rounds of tiles, each of its multiplications at the rate of the tensor cores or of its
-/// loads, and a start.
+/// with three numbers of an H200: rounds of tiles, each of its multiplications at the rate of the tensor cores and a
+/// wait, or of its loads, and a start.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`], with the numbers: for a device that is not of compute capability 9.0; those of
@@ -375,24 +375,22 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
 /// Multiply-adds of an SM in a clock: 1,979 TFLOP/s of an H200, 132 SMs at 1.83 GHz.
 const FP8_PER_CLOCK: f64 = 4096.0;
 
-/// Bytes of operands that an SM loads from L2 in a clock: what fits the times of two products on an H200 (decision 41).
-const BYTES_PER_CLOCK: f64 = 36.0;
+/// Clocks of a k-tile beside its multiplications, those of waiting and issuing (decision 43).
+const STEP_CLOCKS: f64 = 64.0;
+
+/// Bytes of operands that an SM loads from L2 in a clock while all others do (decision 43).
+const BYTES_PER_CLOCK: f64 = 55.0;
 
 /// Clocks of the busiest SM.
 fn clocks(plan: &Plan, sms: Option<u32>) -> f64 {
     let tile = plan.kernel.tile;
     let sms = sms.unwrap_or(1).max(1);
     let rounds = plan.tiles.div_ceil(sms);
-    let k = plan.extents()[2] as f64;
-    let (m, n) = (f64::from(tile.m), f64::from(tile.n));
-    // A lone warpgroup promotes while nobody multiplies: 64 FMA beside 256 clocks.
-    let share = match (tile.consumers(), plan.kernel.mode.promotes()) {
-        (1, true) => 1.25,
-        _ => 1.0,
-    };
-    let multiplied = share * m * n * k / FP8_PER_CLOCK;
+    let k_tiles = plan.extents()[2].div_ceil(tile.k as usize) as f64;
+    let [m, n, k] = [tile.m, tile.n, tile.k].map(f64::from);
+    let multiplied = m * n * k / FP8_PER_CLOCK + STEP_CLOCKS;
     let loaded = (m + n / f64::from(tile.cluster)) * k / BYTES_PER_CLOCK;
-    f64::from(rounds) * (multiplied.max(loaded) + BLOCK_CLOCKS) + LATENCY
+    f64::from(rounds) * (k_tiles * multiplied.max(loaded) + BLOCK_CLOCKS) + LATENCY
 }
 
 /// The architecture whose limits a plan without a device is for.

@@ -2,7 +2,7 @@
 //!
 //! Prediction at 4096 and 8192 cubed on an H200: with one scale each, fast, 1,400 TFLOP/s; promoted 1,250, with scales
 //! of blocks 1,200. A warpgroup's four `wgmma` of a k-tile take some 256 clocks of the tensor cores, its promotion 64
-//! of the FMA pipe, in which the other warpgroup multiplies.
+//! of the FMA pipe, in which the next k-tile is multiplied.
 
 use cuda_std::kernel;
 use half::{bf16, f16};

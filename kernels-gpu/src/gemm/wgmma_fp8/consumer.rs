@@ -22,8 +22,8 @@ use crate::ptx::{bulk_copy, cluster, mbarrier, optimization_barrier};
 /// Bytes of a k-block of 32 elements in a row of K.
 const K_BLOCK_BYTES: u32 = 32;
 
-/// Accumulators that are scaled at once: those of 32 columns.
-const PART: usize = 16;
+/// Accumulators whose scales of columns are loaded at once: those of 128 columns.
+const PART: usize = 64;
 
 /// Computes the rows of this warpgroup, number `warpgroup`, of all work tiles of the CTA: `first`, then those of
 /// `schedule`.
@@ -78,6 +78,29 @@ pub(super) unsafe fn consume<O: Element, T: Fp8Tile, const ACCUMULATORS: usize>(
     bulk_copy::wait_read::<0>();
 }
 
+/// The product of a k-tile.
+struct Part<const ACCUMULATORS: usize> {
+    acc: [f32; ACCUMULATORS],
+    /// Of the thread's two rows, each with that of the columns.
+    scales: [f32; 2],
+    /// The stage that the mma read.
+    stage: u32,
+}
+
+impl<const ACCUMULATORS: usize> Part<ACCUMULATORS>
+where
+    [f32; ACCUMULATORS]: Accumulators,
+{
+    #[inline(always)]
+    fn new() -> Self {
+        Self {
+            acc: <[f32; ACCUMULATORS]>::zero(),
+            scales: [1.0; 2],
+            stage: 0,
+        }
+    }
+}
+
 /// The rows of a warpgroup in the stages, and where it is in the pipeline.
 struct Rows<T> {
     pipeline: Pipeline<u8>,
@@ -114,12 +137,7 @@ impl<T: Fp8Tile> Rows<T> {
     /// # Safety
     /// The whole warpgroup executes it; it releases the stage once it has waited for the group.
     #[inline(always)]
-    unsafe fn start<const ACCUMULATORS: usize>(
-        &mut self,
-        acc: &mut [f32; ACCUMULATORS],
-        replaces: bool,
-        before: impl FnOnce(u32),
-    ) -> u32
+    unsafe fn start<const ACCUMULATORS: usize>(&mut self, acc: &mut [f32; ACCUMULATORS], replaces: bool) -> u32
     where
         [f32; ACCUMULATORS]: Accumulators,
     {
@@ -130,7 +148,6 @@ impl<T: Fp8Tile> Rows<T> {
         unsafe {
             // RAW: the stage is full.
             mbarrier::wait(self.pipeline.barriers, full::<T>(stage), phase);
-            before(stage);
             wgmma::fence(acc);
             unrolled!(const WgmmaTile::ROW_BYTES / K_BLOCK_BYTES, |k_block| {
                 let bytes = at + K_BLOCK_BYTES * k_block;
@@ -157,7 +174,7 @@ impl<T: Fp8Tile> Rows<T> {
         // SAFETY: the caller's promise.
         unsafe {
             while k_tile < k_tiles {
-                let stage = self.start(acc, false, |_| ());
+                let stage = self.start(acc, false);
                 // The mma of the previous k-tile are complete; those of this one stay in flight.
                 wgmma::wait::<1, _>(acc);
                 if k_tile > 0 {
@@ -176,6 +193,8 @@ impl<T: Fp8Tile> Rows<T> {
     /// `acc += scales * (A's rows * B)` over all k-tiles, each k-tile's product added in f32; without
     /// [`Fp8Mode::Blocks`] scales are 1.
     ///
+    /// Two products take turns: while the threads add one, the tensor cores compute the other.
+    ///
     /// # Safety
     /// As for the body; the whole warpgroup executes it.
     #[inline(always)]
@@ -188,48 +207,93 @@ impl<T: Fp8Tile> Rows<T> {
     ) where
         [f32; ACCUMULATORS]: Accumulators,
     {
-        // SAFETY: the caller's promise: the scales of these 128 columns of B, one for each k-tile.
-        let of_columns = unsafe {
-            let first = (blocks_before::<T>(work, n) * scaled.block_ld) as usize;
-            Global::<f32>::new_unbounded(scaled.scales[1].wrapping_add(first))
-        };
-        let of_rows = Scales::of::<T>(self.pipeline);
-        let mut k_tile = 0;
-        while k_tile < work.k_tiles {
-            let mut part = <[f32; ACCUMULATORS]>::zero();
-            // Of the thread's two rows, and of the columns.
-            let (mut scales, mut of_column) = ([1.0; 2], 1.0);
-            let row = self.row + Scales::before::<T>(work.row);
-            // SAFETY: the caller's promise. Scales are in a full stage, or one of those of the columns.
-            unsafe {
-                if const { T::SCALES } {
-                    // Loaded before the wait, and used after the mma, which hide its latency.
-                    of_column = of_columns.get(k_tile as usize);
-                }
-                let stage = self.start(&mut part, true, |stage| {
-                    if const { T::SCALES } {
-                        let first = Scales::first::<T>(stage) + row;
-                        scales = [0, 8].map(|below| of_rows.get((first + below) as usize));
-                    }
-                });
-                // RAW: the k-tile's product is there.
-                wgmma::wait::<0, _>(&mut part);
-                self.release(stage);
-            }
-            let scales = scales.map(|of_row| of_row * of_column);
-            unrolled!(ACCUMULATORS / 4, |vec4| {
-                unrolled!(4, at most 4, |i| {
-                    let sum = &mut acc[4 * vec4 + i];
-                    if const { T::SCALES } {
-                        // Accumulators 0 and 1 of each four are of the first row, 2 and 3 of the second.
-                        fma(sum, scales[i / 2], part[4 * vec4 + i]);
-                    } else {
-                        *sum += part[4 * vec4 + i];
-                    }
-                });
-            });
-            k_tile += 1;
+        let k_tiles = work.k_tiles;
+        if k_tiles == 0 {
+            return;
         }
+        let before = Scales::before::<T>(work.row);
+        let (mut even, mut odd) = (Part::new(), Part::new());
+        let mut k_tile = 0;
+        // SAFETY: the caller's promise: the scales of these 128 columns of B, one for each k-tile.
+        unsafe {
+            let first = (blocks_before::<T>(work, n) * scaled.block_ld) as usize;
+            let of_columns = Global::<f32>::new_unbounded(scaled.scales[1].wrapping_add(first));
+            let start = |rows: &mut Self, part: &mut Part<ACCUMULATORS>, k_tile: u32| {
+                rows.start_part(part, before, of_columns, k_tile);
+            };
+            start(self, &mut even, 0);
+            // Each step two, so that each product has registers of its own.
+            while k_tile + 2 < k_tiles {
+                start(self, &mut odd, k_tile + 1);
+                self.add::<ACCUMULATORS, 1>(acc, &mut even);
+                start(self, &mut even, k_tile + 2);
+                self.add::<ACCUMULATORS, 1>(acc, &mut odd);
+                k_tile += 2;
+            }
+            if k_tile + 1 < k_tiles {
+                start(self, &mut odd, k_tile + 1);
+                self.add::<ACCUMULATORS, 1>(acc, &mut even);
+                self.add::<ACCUMULATORS, 0>(acc, &mut odd);
+            } else {
+                self.add::<ACCUMULATORS, 0>(acc, &mut even);
+            }
+        }
+    }
+
+    /// Starts the product of a k-tile. The scales of A of a tile's rows begin `before` further in the stage.
+    ///
+    /// # Safety
+    /// As for [`start`](Self::start); there is a scale of the columns for the k-tile.
+    #[inline(always)]
+    unsafe fn start_part<const ACCUMULATORS: usize>(
+        &mut self,
+        part: &mut Part<ACCUMULATORS>,
+        before: u32,
+        of_columns: Global<f32>,
+        k_tile: u32,
+    ) where
+        [f32; ACCUMULATORS]: Accumulators,
+    {
+        // SAFETY: the caller's promise. The scales of A are in the stage, which is full once the mma have started.
+        unsafe {
+            if const { T::SCALES } {
+                // Loaded before the wait for the stage.
+                let of_column = of_columns.get(k_tile as usize);
+                part.stage = self.start(&mut part.acc, true);
+                let first = Scales::first::<T>(part.stage) + self.row + before;
+                let of_rows = Scales::of::<T>(self.pipeline);
+                part.scales = [0, 8].map(|below| of_rows.get((first + below) as usize) * of_column);
+            } else {
+                part.stage = self.start(&mut part.acc, true);
+            }
+        }
+    }
+
+    /// Waits for a k-tile's product, all started groups but the latest `PENDING`, releases its stage and adds it.
+    ///
+    /// # Safety
+    /// The whole warpgroup executes it, after [`start_part`](Self::start_part).
+    #[inline(always)]
+    unsafe fn add<const ACCUMULATORS: usize, const PENDING: u32>(
+        &self,
+        acc: &mut [f32; ACCUMULATORS],
+        part: &mut Part<ACCUMULATORS>,
+    ) where
+        [f32; ACCUMULATORS]: Accumulators,
+    {
+        // SAFETY: the caller's promise.
+        unsafe {
+            // RAW: the k-tile's product is there.
+            wgmma::wait::<PENDING, _>(&mut part.acc);
+            self.release(part.stage);
+        }
+        unrolled!(ACCUMULATORS / 4, |vec4| {
+            unrolled!(4, at most 4, |i| {
+                // Accumulators 0 and 1 of each four are of the first row, 2 and 3 of the second. Multiplied by 1, too,
+                // since this stays where it is: moved behind the next mma, `ptxas` would wait for those (C7517).
+                fma(&mut acc[4 * vec4 + i], part.scales[i / 2], part.acc[4 * vec4 + i]);
+            });
+        });
     }
 
     /// Consumer release: returns a stage to every CTA that loads into it. Where threads have loaded scales from it, one
@@ -260,7 +324,7 @@ impl<T: Fp8Tile> Rows<T> {
     }
 }
 
-/// `acc *= scale of the row * scale of the column`; those outside C are 0.
+/// `acc *= scale of the row * scale of the column`.
 ///
 /// # Safety
 /// `scaled` and `target` are as they say.
@@ -285,27 +349,33 @@ unsafe fn apply_scales<O, const ACCUMULATORS: usize>(
     };
     let (below, right) = accumulator_position(thread::thread_idx_x() % WgmmaTile::WARPGROUP, 0);
     let (row, column) = (at.row + below, at.column + right);
-    // SAFETY: scales of rows and columns of C.
+    // SAFETY: scales of rows and columns of C, which has some; those outside have the last one's, and are not stored.
     unsafe {
-        let of_row = [row, row + 8].map(|row| of_rows.get_if(row < m, || (row * row_stride) as usize, 0.0));
+        let of_row = [row, row + 8].map(|row| of_rows.get((row.min(m - 1) * row_stride) as usize));
+        if column_stride == 0 {
+            let of_column = of_columns.get(0);
+            let scales = of_row.map(|of_row| of_row * of_column);
+            unrolled!(ACCUMULATORS / 4, |vec4| {
+                unrolled!(4, at most 4, |i| acc[4 * vec4 + i] *= scales[i / 2]);
+            });
+            return;
+        }
         let parts = const { (ACCUMULATORS / PART) as u32 };
-        // As many scales of columns at once as there are registers for.
+        // As many loads are under way as there are registers for.
         let mut part = optimization_barrier::zero();
         while part < parts {
-            let mut scales = [0.0; PART];
-            unrolled!(PART / 4, at most 4, |vec4| {
-                let column = column + (8 * PART as u32 / 4) * part + 8 * vec4 as u32;
-                let of_column = [column, column + 1]
-                    .map(|column| of_columns.get_if(column < n, || (column * column_stride) as usize, 0.0));
-                unrolled!(4, at most 4, |i| {
-                    scales[4 * vec4 + i] = of_row[i / 2] * of_column[i % 2];
-                });
+            let mut scales = [[0.0; 2]; PART / 4];
+            unrolled!(const PART / 4, at most 16, |vec4| {
+                let column = column + 2 * PART as u32 * part + 8 * vec4 as u32;
+                scales[vec4] = [column, column + 1].map(|column| of_columns.get(column.min(n - 1) as usize));
             });
             // Only the code that indexes the accumulators is unrolled over the parts; the rest is emitted once.
-            unrolled!(parts, at most 8, |candidate| {
-                if part == candidate {
-                    unrolled!(PART, at most 16, |i| {
-                        acc[PART * candidate as usize + i] *= scales[i];
+            unrolled!(const ACCUMULATORS / PART, |candidate| {
+                if part == candidate as u32 {
+                    unrolled!(const PART / 4, at most 16, |vec4| {
+                        unrolled!(4, at most 4, |i| {
+                            acc[PART * candidate + 4 * vec4 + i] *= of_row[i / 2] * scales[vec4][i % 2];
+                        });
                     });
                 }
             });

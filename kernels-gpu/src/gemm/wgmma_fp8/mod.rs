@@ -3,10 +3,10 @@
 //! ```text
 //! fast: for each k-tile                        promoted, blocks: for each k-tile
 //!     wait until the stage is full                 wait until the stage is full
-//!     acc += A's rows * B, four wgmma              load the scales of this thread's rows (blocks)
-//!     wait for those of the previous               part = A's rows * B, four wgmma; wait for them
-//!     k-tile and release its stage                 release the stage
-//!                                                  acc += part, or acc += scales * part
+//!     acc += A's rows * B, four wgmma              part = A's rows * B, four wgmma
+//!     wait for those of the previous               load the scales of this thread's rows (blocks)
+//!     k-tile and release its stage                 wait for the part of the previous k-tile and release its stage
+//!                                                  acc += that part, or acc += scales * that part
 //! acc *= scale of the row * scale of the column (fast, promoted)
 //! C = activation(alpha * acc + beta * C + bias)
 //! ```
@@ -15,7 +15,9 @@
 //! that way (DeepSeek-V3, arXiv 2412.19437, section 3.3.2): their sum, `part`, is promoted, that is, added in f32. The
 //! first `wgmma` of a k-tile ignores what is in `part`, so that nothing has to be cleared.
 //!
-//! While a warpgroup promotes, 64 FMA of a thread, the other one multiplies.
+//! Parts are two, in registers of their own: while the threads promote one, 64 FMA each, the tensor cores compute the
+//! other. It is not enough that there are two warpgroups: both wait for the same stages, and promote at the same time
+//! (decision 43).
 //!
 //! Stages, their barriers, the tile scheduler and the epilogue are those of [`wgmma`](crate::gemm::wgmma). What is set
 //! up before the two branches stands here again: it differs in the arrivals and the scales.

@@ -32,6 +32,17 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
+        id: "fp8_stage_of_the_next_k_tile_released",
+        kernel: BLOCKS,
+        what: "a stage is released while the mma of its k-tile, the latest, still read it",
+        edits: &[consumer(
+            "self.add::<ACCUMULATORS, 0>(acc, &mut odd);",
+            "self.add::<ACCUMULATORS, 1>(acc, &mut odd);",
+        )],
+        expect: faults(&["SharedRace"]),
+        ..ROW
+    },
+    Row {
         id: "fp8_scales_not_counted",
         kernel: BLOCKS,
         what: "a stage is full before its scales have arrived",
@@ -59,7 +70,7 @@ pub const ROWS: &[Row] = &[
         id: "fp8_scales_of_rows_exchanged",
         kernel: BLOCKS,
         what: "a thread's two rows have each other's scale",
-        edits: &[consumer("scales = [0, 8].map(", "scales = [8, 0].map(")],
+        edits: &[consumer("part.scales = [0, 8].map(", "part.scales = [8, 0].map(")],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -67,7 +78,7 @@ pub const ROWS: &[Row] = &[
         id: "fp8_scales_of_one_row",
         kernel: BLOCKS,
         what: "a thread's second row has the scale of the first",
-        edits: &[consumer("fma(sum, scales[i / 2],", "fma(sum, scales[i / 4],")],
+        edits: &[consumer("part.scales[i / 2], part.acc", "part.scales[i / 4], part.acc")],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -108,7 +119,10 @@ pub const ROWS: &[Row] = &[
         id: "fp8_last_k_tile_alone",
         kernel: PROMOTED,
         what: "a k-tile's product replaces those before it",
-        edits: &[consumer("*sum += part[4 * vec4 + i];", "*sum = part[4 * vec4 + i];")],
+        edits: &[consumer(
+            "fma(&mut acc[4 * vec4 + i], part.scales[i / 2], part.acc[4 * vec4 + i]);",
+            "acc[4 * vec4 + i] = part.scales[i / 2] * part.acc[4 * vec4 + i];",
+        )],
         expect: Expect::Mismatch,
         ..ROW
     },
@@ -128,8 +142,8 @@ pub const ROWS: &[Row] = &[
         kernel: PROMOTED,
         what: "a thread's two columns have the scale of the first",
         edits: &[consumer(
-            "scales[4 * vec4 + i] = of_row[i / 2] * of_column[i % 2];",
-            "scales[4 * vec4 + i] = of_row[i / 2] * of_column[i / 4];",
+            "*= of_row[i / 2] * scales[vec4][i % 2];",
+            "*= of_row[i / 2] * scales[vec4][i / 4];",
         )],
         expect: Expect::Mismatch,
         ..ROW
