@@ -56,6 +56,7 @@ tf32|30|f32 rounded to tf32 against cuBLAS in TF32
 batches|30|strided batches in bf16 and f32 against cuBLAS
 fp8|250|by name alone, on a Hopper GPU: e4m3 and e5m2 with scales, and quantizing, alone; both under every sanitizer
 fp8-speed|50|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
+fp8-choice|60|by name alone, on a Hopper GPU: the choice among kernels of FP8 against the fastest other one
 block-scaled|0|by name alone, on a GPU of 12.x: NVFP4, MXFP4 and MXFP8, alone and under every sanitizer
 random|190|by name alone: 400 random shapes of each type against cuBLAS, each for a short time
 twins|20|our kernels against the same in CUDA C++

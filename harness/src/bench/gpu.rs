@@ -213,6 +213,9 @@ impl<'b, T: Element> Product for OnDevice<'_, 'b, T> {
                 let other = Kernel::plan(row, subject, bench.options.policy(), bench.gpu.profile())?;
                 found.candidates.push(OnGpu::Ours(other));
             }
+            Baseline::Others => {
+                return Err(Error::InvalidArgument(format!("{}: others are the kernels of FP8", row.name)));
+            }
             Baseline::Library => {
                 if let Some(cublas) = bench.cublas {
                     // A family that the options name replaces that of the row.

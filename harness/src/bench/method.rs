@@ -190,7 +190,7 @@ fn measure<P: Product>(
     let mut own = None;
     let ranking = match row.baseline {
         Baseline::Library => &mut *library,
-        Baseline::Twin | Baseline::Kernel(_) => &mut own,
+        Baseline::Twin | Baseline::Kernel(_) | Baseline::Others => &mut own,
     };
     let ranking = match ranking {
         Some(ranking) => ranking,

@@ -252,12 +252,14 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
         baseline: match cell("against") {
             None => Baseline::Library,
             Some("twin") => Baseline::Twin,
+            Some("others") => Baseline::Others,
             Some(name) => Baseline::Kernel(of_family(family("against", name)?)),
         },
         fp8: parsed("fp8", cell("fp8"))?,
     };
     match open.fp8 {
         Some(_) => of_fp8(open),
+        None if open.baseline == Baseline::Others => Err("others are the kernels of fp8: name that column".to_owned()),
         None => Ok(open),
     }
 }
@@ -265,8 +267,9 @@ fn row(fields: &StringRecord, columns: &[&str]) -> std::result::Result<OpenRow, 
 /// A row of FP8: bf16 is the type of its C, NT its layout.
 fn of_fp8(open: OpenRow) -> std::result::Result<OpenRow, String> {
     let (dtype, layout) = (open.dtype.unwrap_or(DType::Bf16), open.layout.unwrap_or(Layout::NT));
-    let plain = (open.batch, open.subject, open.baseline) == (1, Subject::Auto, Baseline::Library);
-    if (dtype, layout) != (DType::Bf16, Layout::NT) || !plain {
+    let plain = (open.batch, open.subject) == (1, Subject::Auto);
+    let has_baseline = matches!(open.baseline, Baseline::Library | Baseline::Others);
+    if (dtype, layout) != (DType::Bf16, Layout::NT) || !plain || !has_baseline {
         return Err("a row of fp8 is one product, bf16 (its C) and nt, of no named kernel".to_owned());
     }
     Ok(OpenRow {

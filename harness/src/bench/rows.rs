@@ -102,6 +102,8 @@ pub enum Baseline {
     Twin,
     /// Another kernel of this crate.
     Kernel(Subject),
+    /// The fastest other kernel of this crate: whether the choice is right. Of FP8 alone.
+    Others,
 }
 
 /// Which operands are stored transposed: `T` for A is a k x m matrix, row-major, of which the product takes the

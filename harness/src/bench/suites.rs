@@ -41,7 +41,7 @@ impl fmt::Display for Draw {
 }
 
 /// A suite's name and its file: one line about it as a comment, then its rows.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 14] = [
     ("squares", include_str!("suites/squares.csv")),
     ("shapes", include_str!("suites/shapes.csv")),
     (Suite::LESSONS, include_str!("suites/lessons.csv")),
@@ -53,6 +53,7 @@ const FILES: [(&str, &str); 13] = [
     ("tf32", include_str!("suites/tf32.csv")),
     ("batches", include_str!("suites/batches.csv")),
     ("fp8", include_str!("suites/fp8.csv")),
+    ("fp8-choice", include_str!("suites/fp8-choice.csv")),
     ("twins", include_str!("suites/twins.csv")),
     (Suite::CPU, include_str!("suites/cpu.csv")),
 ];
@@ -246,6 +247,7 @@ mod tests {
             ("tf32", 13),
             ("batches", 12),
             ("fp8", 24),
+            ("fp8-choice", 36),
             ("twins", 18),
             ("cpu", 3),
         ];
@@ -272,8 +274,8 @@ mod tests {
         assert!(none.to_string().ends_with("the rows are of f32 NN"), "{none}");
         let unknown = Suite::named("cubes", &Selection::default()).expect_err("no such suite");
         assert!(unknown.to_string().ends_with(
-            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, tf32, batches, fp8, twins, \
-             cpu"
+            "known: squares, shapes, lessons, layouts, half, half-shapes, double, emulated, tf32, batches, fp8, \
+             fp8-choice, twins, cpu"
         ));
     }
 

@@ -45,11 +45,12 @@ const SUITE_TOPICS: [&str; SUITES.len()] = {
 /// A table by its name, and the topics that it is of.
 type Block = (&'static str, fn(&Evidence) -> String, &'static [&'static str]);
 
-const BLOCKS: [Block; 6] = [
+const BLOCKS: [Block; 7] = [
     ("lessons", lessons, &["lessons"]),
     ("suites", suites, &SUITE_TOPICS),
     ("twins", twins, &["twins"]),
     ("fp8-speed", fp8, &["fp8"]),
+    ("fp8-choice", fp8_choice, &["fp8-choice"]),
     (CHECKS, checks, &[CHECKS]),
     ("spilling", spilling, &["spilling"]),
 ];
@@ -235,6 +236,27 @@ fn fp8(evidence: &Evidence) -> String {
         let _ = writeln!(text, "| {} | `{kernel}` | {ours:.0} | {peer} | {ratio} |", row.name());
     }
     text
+}
+
+/// How good the choice among FP8 kernels is.
+fn fp8_choice(evidence: &Evidence) -> String {
+    let Some(topic) = evidence.topics.get("fp8-choice") else {
+        return missing("fp8-choice");
+    };
+    let ratios: Vec<_> = Row::of(topic)
+        .filter_map(|row| Some((row.ratio()?, row.name().to_owned())))
+        .collect();
+    let Some((least, worst)) = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return missing("fp8-choice");
+    };
+    let within = ratios.iter().filter(|(ratio, _)| *ratio >= 1.0 / 1.05).count();
+    format!(
+        "{}. Of {} choices {within} take at most 5 % longer than the fastest other kernel; the worst takes {:.2} times \
+         as long ({worst}).\n",
+        about(topic),
+        ratios.len(),
+        least.recip()
+    )
 }
 
 /// How a check stands with a kernel that ships.

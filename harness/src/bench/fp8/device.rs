@@ -8,6 +8,7 @@ use tilewright::dispatch::PlanSummary;
 use tilewright::fp8::{self, Plan, Policy};
 use tilewright::launch::{Checks, Gpu, PreparedFp8};
 use tilewright::{Activation, Error, Result, ptx};
+use tilewright_contract::{FP8_KERNELS, Fp8Kernel};
 
 use super::super::cublas::{self, Algorithm};
 use super::super::gpu::Bench;
@@ -67,26 +68,14 @@ impl<'b> Bench<'b> {
     ) -> Vec<RowResult> {
         let (options, gpu) = (self.options, self.gpu);
         let plan = |row: &Row| {
-            if options.family.is_some() || (row.subject, row.baseline) != (Subject::Auto, Baseline::Library) {
+            let has_baseline = matches!(row.baseline, Baseline::Library | Baseline::Others);
+            if options.family.is_some() || row.subject != Subject::Auto || !has_baseline {
                 return Err(Error::InvalidArgument(format!(
-                    "{}: the kernels of FP8 are of no family, and compared with cublasLt alone",
+                    "{}: the kernels of FP8 are of no family, and compared with cublasLt or with each other",
                     row.name
                 )));
             }
-            let policy = Policy {
-                fast: kind.is_fast(),
-                ..Policy::default()
-            };
-            let plan = fp8::plan(&kind.problem(row), gpu.profile(), &policy)?;
-            let prepared = gpu
-                .kernels()
-                .prepare_fp8::<bf16, bf16>(&plan, false, Activation::None)?;
-            // The buffers are this benchmark's own: the driver need not be asked about them at each launch.
-            let prepared = prepared.with_checks(Checks::Arithmetic);
-            Ok(OnGpu::Ours(
-                Box::new(prepared),
-                summary(&plan, gpu.profile().smem_per_block_optin),
-            ))
+            ours(gpu, row, kind, None)
         };
         method::rows_of_product(
             rows,
@@ -102,6 +91,25 @@ impl<'b> Bench<'b> {
             on_row,
         )
     }
+}
+
+/// The planner's choice for a row, or this kernel.
+fn ours<'c>(gpu: &Gpu, row: &Row, kind: Fp8Row, kernel: Option<&'static Fp8Kernel>) -> Result<OnGpu<'c>> {
+    let policy = Policy {
+        kernel,
+        fast: kind.is_fast(),
+        ..Policy::default()
+    };
+    let plan = fp8::plan(&kind.problem(row), gpu.profile(), &policy)?;
+    let prepared = gpu
+        .kernels()
+        .prepare_fp8::<bf16, bf16>(&plan, false, Activation::None)?;
+    // The buffers are this benchmark's own: the driver need not be asked about them at each launch.
+    let prepared = prepared.with_checks(Checks::Arithmetic);
+    Ok(OnGpu::Ours(
+        Box::new(prepared),
+        summary(&plan, gpu.profile().smem_per_block_optin),
+    ))
 }
 
 /// A plan as the results have those of other kernels.
@@ -140,6 +148,18 @@ impl<'b> Product for OnDevice<'_, 'b> {
 
     fn baselines(&mut self, row: &Row) -> Result<Baselines<OnGpu<'b>>> {
         let mut found = Baselines::default();
+        if row.baseline == Baseline::Others {
+            let picked = ours(self.bench.gpu, row, self.kind, None)?.plan().map(|plan| plan.kernel);
+            let mode = self.kind.problem(row).mode(self.kind.is_fast())?;
+            let others = FP8_KERNELS.iter().filter(|kernel| {
+                let of = (kernel.mode, kernel.formats, kernel.output, kernel.tile.groups);
+                of == (mode, [Fp8Row::FORMAT; 2], row.dtype, false) && Some(kernel.symbol) != picked
+            });
+            for kernel in others {
+                found.candidates.push(ours(self.bench.gpu, row, self.kind, Some(kernel))?);
+            }
+            return Ok(found);
+        }
         let Some(cublas) = self.bench.cublas else {
             return Ok(found);
         };
