@@ -9,7 +9,8 @@
 //! `--calibrate` times every candidate of other shapes, fits the coefficients of the planner's cost model to the times,
 //! and writes `calibration.json` (the times) and `speed.txt` (the coefficients), which `cargo xtask results` puts into
 //! the planner. Types that are not timed keep their coefficients. `--speeds FILE` replaces the planner's coefficients.
-//! `--fit calibration.json` fits to filed times and needs no GPU.
+//! `--fit calibration.json` fits to filed times and needs no GPU. Types of which kernels have changed since keep their
+//! coefficients, f16 and bf16 unless the other one's are current.
 
 mod shapes;
 
@@ -20,9 +21,10 @@ use std::path::PathBuf;
 use clap::Parser;
 use serde::Serialize;
 use shapes::{BATCHES, CALIBRATION, FEW_TOKENS, layouts};
+use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Speeds, plan};
 use tilewright::launch::Gpu;
-use tilewright::{DType, GemmShape, Precision, Transpose};
+use tilewright::{DType, GemmShape, Precision, Transpose, ptx};
 use tilewright_harness::bench::{choice_name, rows_on_lines};
 use tilewright_harness::calibration::{Filed, Machine, Quality, Row, Session, Timed, fitted, speeds_text};
 use tilewright_harness::digest;
@@ -108,7 +110,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     std::fs::create_dir_all(&arguments.out)?;
     if let Some(file) = &arguments.fit {
-        let filed: Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+        let mut filed: Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+        let arch = filed.machine()?.arch;
+        let level = ptx::for_compute_capability(DeviceProfile::of_arch(arch).compute_capability)
+            .ok_or("no PTX for the device")?;
+        for dtype in filed.retain_current(|kernel| digest::of_kernel(kernel, level.arch)) {
+            println!("{dtype}: left out, kernels have changed since they were timed");
+        }
         return write_speeds(&arguments, &filed.rows, &filed.digests, &filed.machine()?, &speeds);
     }
     let gpu = Gpu::open(0)?;
@@ -172,10 +180,10 @@ fn write_speeds(
         };
         if let Some(found) = &found {
             for (what, quality) in [("seen", found.seen), ("unseen", found.unseen)] {
-                println!(
-                    "{dtype}: {what}: {}",
-                    quality.map_or(String::new(), |quality| quality.to_string())
-                );
+                match quality {
+                    Some(quality) => println!("{dtype}: {what}: {quality}"),
+                    None => println!("{dtype}: {what}: as its twin, of which all rows are"),
+                }
             }
         }
         of_types.push((dtype, found));

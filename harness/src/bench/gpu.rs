@@ -214,7 +214,10 @@ impl<'b, T: Element> Product for OnDevice<'_, 'b, T> {
                 found.candidates.push(OnGpu::Ours(other));
             }
             Baseline::Others => {
-                return Err(Error::InvalidArgument(format!("{}: others are the kernels of FP8", row.name)));
+                return Err(Error::InvalidArgument(format!(
+                    "{}: others are the kernels of FP8",
+                    row.name
+                )));
             }
             Baseline::Library => {
                 if let Some(cublas) = bench.cublas {

@@ -1,6 +1,6 @@
 //! Measured rows, and how good a table of coefficients chooses among what was timed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cuda_arch::Architecture;
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,18 @@ struct About {
 }
 
 impl Filed {
+    /// Leaves out the rows of element types with a kernel that has another digest now, and the digests of such kernels.
+    /// `digest`: of a kernel. Returns these types.
+    pub fn retain_current(&mut self, digest: impl Fn(&str) -> Option<String>) -> BTreeSet<String> {
+        self.digests
+            .retain(|kernel, filed| digest(kernel).as_ref() == Some(filed));
+        let has_changed = |timed: &Timed| !self.digests.contains_key(&timed.kernel);
+        let changed = self.rows.iter().filter(|row| row.candidates.iter().any(has_changed));
+        let changed: BTreeSet<_> = changed.map(|row| row.dtype.0.clone()).collect();
+        self.rows.retain(|row| !changed.contains(&row.dtype.0));
+        changed
+    }
+
     /// The GPU that was timed.
     ///
     /// # Errors

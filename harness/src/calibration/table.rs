@@ -41,7 +41,7 @@ struct Launch {
     weight: f64,
 }
 
-/// Fits the coefficients of an element type to its rows; `None` where there are none.
+/// Fits the coefficients of an element type to its rows and those of its twin; `None` where there are none.
 ///
 /// The kernels that differ in the layout and the loads of A and B alone are fitted together first, then those that
 /// differ in the layout alone. What they have in common is the prior of each, since not every one is timed with every
@@ -57,7 +57,7 @@ pub fn fitted(rows: &[Row], dtype: DType, machine: &Machine) -> Result<Option<Fi
         .filter(|row| twins(dtype).iter().any(|twin| row.is_of(*twin)))
         .collect();
     let judged: Vec<&Row> = rows.iter().filter(is_judged).copied().collect();
-    if judged.is_empty() {
+    if rows.is_empty() {
         return Ok(None);
     }
     let lines = lines(&rows, dtype, machine)?;
@@ -148,14 +148,26 @@ fn lines(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>> 
         KernelTerms::try_from(*own).is_ok_and(|[_, latency, work, mean, ..]| latency + work + mean > 1e-3)
     };
     let own = |unit: usize| &of_each[unit * own..][..own];
+    // A kernel and its twin are of one unit.
+    let of_type: BTreeMap<Subject, usize> = each
+        .iter()
+        .filter_map(|((symbol, width), unit)| Some(((of_dtype(symbol, dtype)?.symbol, *width), *unit)))
+        .collect();
     lines.extend(
-        each.iter()
-            .filter(|((symbol, _), _)| Kernel::named(symbol).is_some_and(|kernel| kernel.dtype == dtype))
+        of_type
+            .iter()
             .map(|(subject, &unit)| (subject, own(unit)))
             .filter(|(_, own)| is_learned(own))
             .map(|((symbol, width), own)| format!("{symbol} {width} {}", numbers(own))),
     );
     Ok(lines)
+}
+
+/// The kernel that is the same for an element type.
+fn of_dtype(symbol: &str, dtype: DType) -> Option<&'static Kernel> {
+    let kernel = Kernel::named(symbol)?;
+    let name = symbol.strip_suffix(kernel.dtype.name())?;
+    Kernel::named(&format!("{name}{dtype}")).filter(|kernel| kernel.dtype == dtype)
 }
 
 /// Whether two kernels differ in the layout and the loads of A and B alone.

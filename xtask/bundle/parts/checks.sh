@@ -117,7 +117,7 @@ part_block_scaled() {
     return "$status"
 }
 
-# Kernels with scales of blocks, and those that quantize, under a tool.
+# Some tests under a tool.
 watch_fp8() { # tool, tests
     local text status
     text=$(mktemp)
@@ -131,18 +131,17 @@ watch_fp8() { # tool, tests
 
 # A GPU that is no Hopper has no such test, which fails.
 part_fp8() {
-    local status=0 tests tool jobs
+    local status=0 tests tool jobs=()
     run_tests fp8:: || status=1
-    # Of what quantizes the small cases: the large ones take a tool minutes.
+    # The small cases: the large ones take a tool minutes.
     export TILEWRIGHT_SMALL_CASES=1
-    for tests in blocks_e4m3_e4m3 fp8_quantize; do
-        jobs=()
+    for tests in blocks_e4m3_e4m3 promoted_e4m3_e4m3_128x128_bf16 fast_e4m3_e4m3_128x256_bf16 fp8_quantize; do
         for tool in memcheck initcheck synccheck racecheck; do
             watch_fp8 "$tool" "$tests" &
             jobs+=($!)
         done
-        for tool in "${jobs[@]}"; do wait "$tool" || status=1; done
     done
+    for tool in "${jobs[@]}"; do wait "$tool" || status=1; done
     return "$status"
 }
 

@@ -149,14 +149,18 @@ impl<'b> Product for OnDevice<'_, 'b> {
     fn baselines(&mut self, row: &Row) -> Result<Baselines<OnGpu<'b>>> {
         let mut found = Baselines::default();
         if row.baseline == Baseline::Others {
-            let picked = ours(self.bench.gpu, row, self.kind, None)?.plan().map(|plan| plan.kernel);
+            let picked = ours(self.bench.gpu, row, self.kind, None)?
+                .plan()
+                .map(|plan| plan.kernel);
             let mode = self.kind.problem(row).mode(self.kind.is_fast())?;
             let others = FP8_KERNELS.iter().filter(|kernel| {
                 let of = (kernel.mode, kernel.formats, kernel.output, kernel.tile.groups);
                 of == (mode, [Fp8Row::FORMAT; 2], row.dtype, false) && Some(kernel.symbol) != picked
             });
             for kernel in others {
-                found.candidates.push(ours(self.bench.gpu, row, self.kind, Some(kernel))?);
+                found
+                    .candidates
+                    .push(ours(self.bench.gpu, row, self.kind, Some(kernel))?);
             }
             return Ok(found);
         }
