@@ -2,15 +2,16 @@
 
 use cust::stream::{Stream, StreamFlags};
 use tilewright::launch::{Counters, Gpu};
+use tilewright_contract::OperandCopy;
 
 use super::driver::{self, Graph};
 use super::products::{self, Product};
 use super::rounds;
 use crate::Outcome;
 
-/// Operations that a product enqueues: the kernel, a copy for each padded operand, and the memset of counters.
+/// Operations that a product enqueues: the kernel, the copies of operands, and the memset of counters.
 fn operations(product: &Product, counters: Counters) -> usize {
-    let copies = product.plan().copies().iter().flatten().count();
+    let copies = OperandCopy::launches(&product.plan().copies());
     let memset = product.plan().counters() > 0 && counters == Counters::Unknown;
     1 + copies + usize::from(memset)
 }

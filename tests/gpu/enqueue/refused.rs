@@ -47,8 +47,10 @@ impl Bad {
     fn new(gpu: &Gpu) -> Result<Self, Failed> {
         let (with_bias, padded) = (products::epilogue(gpu)?, products::padded(gpu)?);
         let stated = Gemm::<(), f32>::new(GemmShape::packed(2048, 64, 1024)?);
+        // Without split-K, whose workspace would be missed first.
         let policy = Policy {
             family: Some(Family::MMA_SYNC),
+            splits: Some(1),
             ..Policy::default()
         };
         let plan = stated.plan::<f16, f16>(gpu.profile(), &policy)?;
