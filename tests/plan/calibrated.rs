@@ -1,8 +1,9 @@
 //! The cost model against the times that it was fitted to.
 
-use tilewright::DType;
 use tilewright::dispatch::Speeds;
-use tilewright_harness::calibration::{Choice, Filed, PRUNED_ABOVE, Quality};
+use tilewright::{DType, Precision, ptx};
+use tilewright_harness::calibration::{Choice, Filed, PRUNED_ABOVE, Quality, Row};
+use tilewright_harness::digest;
 
 fn filed() -> Filed {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/results/h200-calibration.json");
@@ -30,11 +31,34 @@ fn the_fastest_candidate_is_never_expected_to_be_near_the_factor_of_pruning() {
     }
 }
 
+/// Whether the kernels of a row that dispatch takes unasked are those that ship.
+fn is_current(filed: &Filed, row: &Row) -> bool {
+    let level = ptx::for_compute_capability((9, 0)).expect("a level");
+    row.candidates
+        .iter()
+        .filter(|timed| {
+            timed
+                .work()
+                .is_none_or(|work| work.kernel.precision == Precision::default())
+        })
+        .all(|timed| filed.digests.get(&timed.kernel) == digest::of_kernel(&timed.kernel, level.arch).as_ref())
+}
+
+/// A type whose kernels have changed since is not judged: it has the coefficients of its twin.
 #[test]
 fn most_choices_are_within_a_twentieth_of_the_fastest() {
     let (filed, speeds) = (filed(), Speeds::default());
     let machine = filed.machine().expect("a known device");
-    for dtype in DType::ALL {
+    let is_judged = |dtype: &DType| {
+        let mut rows = filed.rows.iter().filter(|row| row.is_of(*dtype));
+        rows.all(|row| is_current(&filed, row))
+    };
+    let judged: Vec<_> = DType::ALL.into_iter().filter(is_judged).collect();
+    assert!(
+        judged.len() >= 3 && (judged.contains(&DType::F16) || judged.contains(&DType::Bf16)),
+        "{judged:?}"
+    );
+    for dtype in judged {
         let rows = filed.rows.iter().filter(|row| row.is_of(dtype));
         let choice = |row| Choice::of(row, &machine, &speeds).expect("valid").expect("priced");
         let quality = Quality::of(&rows.map(|row| choice(row).over_best()).collect::<Vec<_>>()).expect("rows");
@@ -44,7 +68,7 @@ fn most_choices_are_within_a_twentieth_of_the_fastest() {
         let (least, most) = match dtype {
             DType::F32 => (0.88, 1.018),
             DType::F64 => (0.95, 1.007),
-            DType::F16 | DType::Bf16 => (0.92, 1.016),
+            DType::F16 | DType::Bf16 => (0.93, 1.012),
         };
         assert!(share > least && quality.mean < most, "{dtype}: {quality}");
     }

@@ -36,7 +36,7 @@ fn suites_are_listed_with_the_numbers_of_their_rows() {
     assert!(line("half-shapes").contains(" 30  layers of transformers"), "{text}");
     assert!(line("cpu").contains(" 3  the CPU's product"), "{text}");
     let all = place.json("bench --list");
-    assert_eq!(all.as_array().map(Vec::len), Some(13));
+    assert_eq!(all.as_array().map(Vec::len), Some(14));
     assert_eq!(all[1]["rows"].as_array().map(Vec::len), Some(30));
     let one = place.succeeds("bench --list --suite layouts");
     assert_eq!(one.lines().count(), 1 + 8, "{one}");

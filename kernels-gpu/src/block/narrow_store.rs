@@ -125,11 +125,15 @@ impl<F: Narrowed> Rows<F> {
             }
             // The ends of the rows, two lanes each.
             let columns = self.columns.min(2 * buffer.words);
-            if V == 2 && (self.first_odd | self.ld | columns) % 2 != 0 {
-                let (below, is_last) = (lane / 2, lane % 2 != 0);
+            if V == 2 && !(self.first_odd | self.ld | columns).is_multiple_of(2) {
+                let (below, is_last) = (lane / 2, !lane.is_multiple_of(2));
                 let odd = self.odd(below);
                 let right = if is_last { columns - 1 } else { 0 };
-                let is_left_over = if is_last { (columns - odd) % 2 != 0 } else { odd != 0 };
+                let is_left_over = if is_last {
+                    !(columns - odd).is_multiple_of(2)
+                } else {
+                    odd != 0
+                };
                 let two = pair::<F>(words.get(buffer.word(below, right / 2)));
                 if is_left_over && self.row + below < self.end_row {
                     // Indexed by a variable, the pair would be in local memory.

@@ -32,12 +32,16 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        id: "fp8_stage_of_the_next_k_tile_released",
+        id: "fp8_stage_released_early",
         kernel: BLOCKS,
-        what: "a stage is released while the mma of its k-tile, the latest, still read it",
+        what: "a stage is released while the mma of its k-tile are pending",
         edits: &[consumer(
-            "self.add::<ACCUMULATORS, 0>(acc, &mut odd);",
-            "self.add::<ACCUMULATORS, 1>(acc, &mut odd);",
+            "                self.add::<ACCUMULATORS, 1>(acc, &mut even);
+                start(self, &mut even, k_tile + 2);
+",
+            "                self.add::<ACCUMULATORS, 2>(acc, &mut even);
+                start(self, &mut even, k_tile + 2);
+",
         )],
         expect: faults(&["SharedRace"]),
         ..ROW

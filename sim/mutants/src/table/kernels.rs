@@ -41,7 +41,12 @@ macro_rules! wgmma {
         Kernel {
             module: Module::Wgmma,
             parameters: 4,
-            ..gemm!($name, "block/split_k.rs" "block/narrow_store.rs" "block/warp_store.rs" "gemm/wgmma", $file, $product)
+            ..gemm!(
+                $name,
+                "block/split_k.rs" "block/narrow_store.rs" "block/warp_store.rs" "gemm/wgmma",
+                $file,
+                $product
+            )
         }
     };
 }

@@ -142,7 +142,7 @@ impl Product for Device {
                 passed_over: Vec::new(),
             },
             Baseline::Twin => return Err(Error::InvalidArgument("no twins".to_owned())),
-            Baseline::Kernel(_) => Baselines {
+            Baseline::Kernel(_) | Baseline::Others => Baselines {
                 candidates: vec![made("other kernel", 80.0)],
                 passed_over: Vec::new(),
             },
