@@ -1,6 +1,6 @@
 //! The cost model against the times that it was fitted to.
 
-use tilewright::dispatch::Speeds;
+use tilewright::dispatch::{Speeds, Work};
 use tilewright::{DType, Precision, ptx};
 use tilewright_harness::calibration::{Choice, Filed, PRUNED_ABOVE, Quality, Row};
 use tilewright_harness::digest;
@@ -34,14 +34,9 @@ fn the_fastest_candidate_is_never_expected_to_be_near_the_factor_of_pruning() {
 /// Whether the kernels of a row that dispatch takes unasked are those that ship.
 fn is_current(filed: &Filed, row: &Row) -> bool {
     let level = ptx::for_compute_capability((9, 0)).expect("a level");
-    row.candidates
-        .iter()
-        .filter(|timed| {
-            timed
-                .work()
-                .is_none_or(|work| work.kernel.precision == Precision::default())
-        })
-        .all(|timed| filed.digests.get(&timed.kernel) == digest::of_kernel(&timed.kernel, level.arch).as_ref())
+    let is_taken = |work: Work| work.kernel.precision == Precision::default();
+    let mut taken = row.candidates.iter().filter(|timed| timed.work().is_some_and(is_taken));
+    taken.all(|timed| !filed.has_changed(&timed.kernel, |kernel| digest::of_kernel(kernel, level.arch)))
 }
 
 /// A type whose kernels have changed since is not judged: it has the coefficients of its twin.

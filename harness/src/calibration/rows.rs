@@ -123,15 +123,21 @@ struct About {
 }
 
 impl Filed {
-    /// Leaves out the rows of element types with a kernel that has another digest now, and the digests of such kernels.
-    /// `digest`: of a kernel. Returns these types.
+    /// Whether a kernel that was timed ships with another digest now. One that is no more has not changed: no launch of
+    /// it counts. `digest`: of a kernel that ships.
+    pub fn has_changed(&self, kernel: &str, digest: impl Fn(&str) -> Option<String>) -> bool {
+        digest(kernel).is_some_and(|now| self.digests.get(kernel) != Some(&now))
+    }
+
+    /// Leaves out the rows of element types with a kernel that [has changed](Self::has_changed), and digests of before.
+    /// Returns these types.
     pub fn retain_current(&mut self, digest: impl Fn(&str) -> Option<String>) -> BTreeSet<String> {
-        self.digests
-            .retain(|kernel, filed| digest(kernel).as_ref() == Some(filed));
-        let has_changed = |timed: &Timed| !self.digests.contains_key(&timed.kernel);
+        let has_changed = |timed: &Timed| self.has_changed(&timed.kernel, &digest);
         let changed = self.rows.iter().filter(|row| row.candidates.iter().any(has_changed));
         let changed: BTreeSet<_> = changed.map(|row| row.dtype.0.clone()).collect();
         self.rows.retain(|row| !changed.contains(&row.dtype.0));
+        self.digests
+            .retain(|kernel, filed| digest(kernel).as_ref() == Some(filed));
         changed
     }
 
@@ -244,5 +250,37 @@ impl std::fmt::Display for Quality {
             mean,
         } = self;
         write!(f, "{within} of {rows} within 5 %, worst {worst:.3}, mean {mean:.4}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_changed_kernels_are_left_out_and_kernels_that_are_no_more_are_not_counted() {
+        let row = |dtype: &str, kernel: &str| {
+            format!(
+                r#"{{"m": 1, "n": 1, "k": 1, "dtype": "{dtype}",
+                    "candidates": [{{"kernel": "{kernel}", "tile": [1, 1], "splits": 1, "us": 1.0}}]}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"about": {{"device": "NVIDIA H200"}}, "clock_khz": 1,
+                "digests": {{"same": "1", "other": "1", "gone": "1"}}, "rows": [{}, {}, {}, {}]}}"#,
+            row("f32", "same"),
+            row("f32", "gone"),
+            row("f16", "same"),
+            row("f16", "other")
+        );
+        let mut filed: Filed = serde_json::from_str(&text).expect("a calibration");
+        let changed = filed.retain_current(|kernel| match kernel {
+            "same" => Some("1".to_owned()),
+            "other" => Some("2".to_owned()),
+            _ => None,
+        });
+        assert_eq!(changed, BTreeSet::from(["f16".to_owned()]));
+        assert_eq!(filed.rows.len(), 2);
+        assert_eq!(filed.digests.into_keys().collect::<Vec<_>>(), ["same"]);
     }
 }

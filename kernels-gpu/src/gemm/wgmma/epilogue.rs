@@ -193,7 +193,7 @@ pub(crate) unsafe fn store<E: Element, T: Tile, const ACCUMULATORS: usize>(
             && (params.ldc as usize).is_multiple_of(elements)
             && (params.stride_c as usize).is_multiple_of(elements)
             && params.c.addr().is_multiple_of(16);
-        // Spills where so many accumulators of one warpgroup meet the registers of two.
+        // A ping-pong tile with more accumulators has no registers left for it, and would spill.
         let rounds_first = takes_tma || is_narrow && const { !T::TILE.ping_pong || ACCUMULATORS <= 64 };
         let mut alpha = params.alpha;
         if rounds_first && (!params.bias.is_null() || params.activation != Activation::None) {

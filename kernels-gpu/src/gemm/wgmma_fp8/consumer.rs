@@ -290,7 +290,7 @@ impl<T: Fp8Tile> Rows<T> {
         unrolled!(ACCUMULATORS / 4, |vec4| {
             unrolled!(4, at most 4, |i| {
                 // Accumulators 0 and 1 of each four are of the first row, 2 and 3 of the second. Multiplied by 1, too,
-                // since this stays where it is: moved behind the next mma, `ptxas` would wait for those (C7517).
+                // since this stays where it is: moved past the next mma, `ptxas` would wait for those (C7517).
                 fma(&mut acc[4 * vec4 + i], part.scales[i / 2], part.acc[4 * vec4 + i]);
             });
         });
