@@ -8,6 +8,7 @@ use crate::archive;
 use crate::compile::Compiled;
 use crate::diagnose;
 use crate::error::CudaBuilderError;
+use crate::files;
 use crate::pass::atomics::{self, ReadModifyWrite};
 use crate::pass::null::{self, Hidden};
 use crate::pass::{self, Inlining, PassError, tables, wide_shifts};
@@ -97,7 +98,7 @@ fn compile(
     })?;
     let version = spilling::ptx_version(builder, &lowered.attributes)?;
 
-    write(&scratch.join("lowered.ll"), lowered.ir.as_bytes())?;
+    write(&scratch.join(LOWERED_IR), lowered.ir.as_bytes())?;
     write(&scratch.join("roots.txt"), (lowered.roots.join("\n") + "\n").as_bytes())?;
     optimize(builder, version, tools, scratch)?;
     let ptx = lower_to_ptx(builder, version, tools, scratch)?;
@@ -161,6 +162,9 @@ fn link(tools: &Toolchain, compiled: &Compiled, scratch: &Path) -> Result<String
     fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
 }
 
+/// The file that `opt` reads first, and that a diagnosis quotes.
+pub(crate) const LOWERED_IR: &str = "lowered.ll";
+
 /// The file that `llc` reads.
 pub(crate) const OPTIMIZED_IR: &str = "optimized.ll";
 
@@ -185,7 +189,16 @@ fn optimize(
             .arg(format!("-mattr={}", ptx_feature(version)))
             .args([input, "-o", output]))?;
         let path = scratch.join(output);
-        fs::read_to_string(&path).map_err(CudaBuilderError::io(path))
+        let text = fs::read_to_string(&path).map_err(CudaBuilderError::io(&path))?;
+        // A module of many kernels is hundreds of megabytes in each form.
+        if !files::keeps() {
+            let remove = |path: &Path| fs::remove_file(path).map_err(CudaBuilderError::io(path));
+            remove(&path)?;
+            if input != LOWERED_IR {
+                remove(&scratch.join(input))?;
+            }
+        }
+        Ok(text)
     };
     // The inference must not see a null pointer: see `pass::null`.
     let infer = |ir: &str, name: &str| {
@@ -199,7 +212,7 @@ fn optimize(
             inferred => inferred,
         }
     };
-    let tidy = opt(stages.tidy, "lowered.ll", "tidy.ll")?;
+    let tidy = opt(stages.tidy, LOWERED_IR, "tidy.ll")?;
     let mut inferred = null::reveal(&infer(&tidy, "tidy")?);
     let full = loop {
         write(&scratch.join("inferred.ll"), inferred.as_bytes())?;

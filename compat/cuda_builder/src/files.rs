@@ -10,6 +10,11 @@ use crate::error::CudaBuilderError;
 /// Names a folder in which all intermediate files are kept, for reports about wrong code.
 pub(crate) const KEEP_VARIABLE: &str = "CUDA_BUILDER_KEEP";
 
+/// Whether the user wants to see the intermediate files.
+pub(crate) fn keeps() -> bool {
+    env::var_os(KEEP_VARIABLE).is_some()
+}
+
 /// The folder of the intermediate files: removed at the end, unless the user wants to see them.
 pub(crate) enum Scratch {
     Removed(tempfile::TempDir),

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::linked::users;
 use super::place::Sources;
 use super::{Diagnosis, RustItem};
+use crate::backend::LOWERED_IR;
 use crate::files::KEEP_VARIABLE;
 use crate::toolchain::Toolchain;
 
@@ -71,7 +72,7 @@ pub(super) fn translate(tool: &str, output: &str, tools: &Toolchain, scratch: &P
         return diagnosis;
     }
     let function = failing_function(output);
-    let ir = ["lowered.ll", "linked.ll"]
+    let ir = [LOWERED_IR, "linked.ll"]
         .iter()
         .find_map(|file| fs::read_to_string(scratch.join(file)).ok());
     let body = ir.as_deref().zip(function).and_then(|(ir, name)| definition(ir, name));
