@@ -148,6 +148,11 @@ pub unsafe fn store(
     location: &'static Location<'static>,
 ) {
     let context = engine::current("a view's access");
+    let words = (0..bytes / 4).map(|at| {
+        // SAFETY: the caller's promise.
+        unsafe { value.cast::<f32>().add(at).read_unaligned() }
+    });
+    context.check_stored(words, location);
     context.note_value(address, bytes, value);
     let class = AccessClass::of_lanes(space, Op::Write, bytes);
     context.access(class, address, part, location);

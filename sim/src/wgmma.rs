@@ -139,8 +139,9 @@ pub fn fence() {
 }
 
 /// `wgmma.mma_async`, executed when all 128 threads of the warpgroup have arrived. The operands may be read at any time
-/// until a wait covers the instruction; the accumulators are computed at once, in binary32, along K, or of FP8 as the
-/// launch's [`Fp8Accumulation`] says.
+/// until a wait covers the instruction. The accumulators are computed at once, in binary32, along K, or of FP8 as the
+/// launch's [`Fp8Accumulation`] says, but are NaNs until [`wait`] is called with them: a thread that uses them before
+/// computes NaN, and is reported where it stores them as they are or as f32.
 ///
 /// # Safety
 /// `accumulators` is valid for `columns / 2` elements, and no other thread accesses them until this returns.
@@ -155,11 +156,13 @@ pub fn commit() {
     engine::current("wgmma.commit_group").wgmma_commit();
 }
 
-/// `wgmma.wait_group`: waits for all of the thread's groups but the latest `pending`.
+/// `wgmma.wait_group`: waits for all of the thread's groups but the latest `pending`. Accumulators that are then
+/// complete get their values.
 #[track_caller]
-pub fn wait(pending: u32) {
-    if let Some(context) = engine::synchronizing("wgmma.wait_group", SyncKind::WgmmaWait, Location::caller()) {
-        context.wgmma_wait(pending);
+pub fn wait(pending: u32, accumulators: &mut [f32]) {
+    let location = Location::caller();
+    if let Some(context) = engine::synchronizing("wgmma.wait_group", SyncKind::WgmmaWait, location) {
+        context.wgmma_wait(pending, accumulators, location);
     }
 }
 

@@ -29,7 +29,7 @@ pub unsafe fn products(to: *mut u32) {
         for _ in 0..3 {
             mma_async(product_of_ones(operands), accumulators.as_mut_ptr());
             commit();
-            wait(0);
+            wait(0, &mut accumulators);
             accumulators.iter_mut().for_each(|accumulator| *accumulator *= 2.0);
         }
         GlobalMut::new(to, 128).set(t, accumulators[0] as u32);

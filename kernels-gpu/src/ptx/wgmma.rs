@@ -338,7 +338,7 @@ macro_rules! acc {
                     );
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                cuda_views::wgmma::wait(PENDING);
+                cuda_views::wgmma::wait(PENDING, self);
             }
 
             #[inline(always)]

@@ -93,7 +93,7 @@ unsafe fn products(to: *mut u32, lacks: Lacks) {
             mma_async(product(stages, first, true), sums.as_mut_ptr());
             commit();
             // The stage before this one is read until here.
-            wait(if lacks == Lacks::LastBarrier { 2 } else { 0 });
+            wait(if lacks == Lacks::LastBarrier { 2 } else { 0 }, &mut sums);
             if lacks == Lacks::Fence {
                 sums.iter_mut().for_each(|sum| *sum += 0.5);
                 sums.iter_mut().for_each(|sum| *sum -= 0.25);
@@ -102,7 +102,7 @@ unsafe fn products(to: *mut u32, lacks: Lacks) {
                 thread::sync_threads();
             }
         }
-        wait(0);
+        wait(0, &mut sums);
         GlobalMut::new(to, 128).set(t, sums[0] as u32);
     }
 }

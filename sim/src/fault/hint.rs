@@ -46,6 +46,9 @@ impl SimFault {
             FaultKind::Warpgroup { problem } if problem.contains("wgmma.fence") => {
                 "execute wgmma.fence after the last access to the accumulators, before wgmma.mma_async"
             }
+            FaultKind::Warpgroup { problem } if problem.contains("waited for") => {
+                "execute wgmma.wait_group between wgmma.mma_async and the first access to its accumulators"
+            }
             FaultKind::Warpgroup { .. } => "all 128 threads of the warpgroup must execute it, with the same operands",
             FaultKind::Cluster { problem } if problem.ends_with("ended") => {
                 "let no block of the cluster end before the others are done with it: end with the cluster's barrier"

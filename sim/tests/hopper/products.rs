@@ -88,7 +88,7 @@ fn the_sums_are_where_they_are_said_to_be() {
             },
         );
         commit();
-        wait(0);
+        wait(0, sums);
         for (index, &sum) in sums.iter().enumerate() {
             let (row, _) = accumulator_element(thread as u32, index as u32);
             // Every column of B is 0 + 1 + .. + 15.
@@ -99,24 +99,95 @@ fn the_sums_are_where_they_are_said_to_be() {
 }
 
 #[test]
+fn accumulators_that_are_used_before_the_wait_are_reported() {
+    type Use = fn(&mut [f32; 32], &mut dyn FnMut(f32));
+    let early: [Use; 6] = [
+        |sums, store| store(sums[0]),
+        |sums, store| store(1.5 * sums[0] + 1.0),
+        |sums, store| {
+            wait(1, sums);
+            store(sums[31]);
+        },
+        |sums, _| {
+            sums[3] *= 2.0;
+            wait(0, sums);
+        },
+        |sums, _| {
+            sums[3] = -sums[3];
+            fence();
+            multiply(sums, operands());
+        },
+        |sums, _| {
+            sums.swap(0, 1);
+            wait(0, sums);
+        },
+    ];
+    let in_time: [Use; 3] = [
+        |sums, store| {
+            wait(0, sums);
+            store(sums[0]);
+        },
+        |sums, store| {
+            let mut moved = *sums;
+            wait(0, &mut moved);
+            assert!(moved.iter().all(|sum| !sum.is_nan()));
+            store(moved[0]);
+        },
+        |sums, store| {
+            multiply(sums, operands());
+            commit();
+            wait(1, sums);
+            wait(0, sums);
+            store(sums[0]);
+        },
+    ];
+    let report = |use_of: Use| {
+        Launch::new(1, 128).dynamic_shared_bytes(BYTES + 512).run(move || {
+            let thread = thread_idx()[0] as usize;
+            fill(thread);
+            proxy_fence();
+            sync_threads();
+            let mut sums = [0.0; 32];
+            fence();
+            multiply(&mut sums, operands());
+            commit();
+            let c = shared::<f32>(BYTES as usize, 128);
+            // SAFETY: inside, and this thread's.
+            use_of(&mut sums, &mut |sum| unsafe { c.set(thread, sum) });
+            wait(0, &mut sums);
+        })
+    };
+    for use_of in early {
+        assert_finds(
+            &report(use_of),
+            "Warpgroup",
+            "accumulators of a wgmma that the thread has not waited for",
+        );
+    }
+    for use_of in in_time {
+        report(use_of).assert_clean();
+    }
+}
+
+#[test]
 fn operands_are_read_until_the_wait() {
     // SAFETY: inside; that the product still reads is the fault where there is one.
     let write = |thread: usize, a: Shared<u16>| unsafe { a.set(thread, 0) };
     type Between = fn();
     let cases: [(Between, bool); 4] = [
         (|| (), true),
-        (|| wait(0), true),
+        (|| wait(0, &mut []), true),
         (
             || {
                 commit();
-                wait(1);
+                wait(1, &mut []);
             },
             true,
         ),
         (
             || {
                 commit();
-                wait(0);
+                wait(0, &mut []);
             },
             false,
         ),
@@ -159,7 +230,7 @@ fn what_is_waited_for_may_be_handed_on_by_an_mbarrier() {
             fence();
             multiply(&mut sums, operands());
             commit();
-            wait(0);
+            wait(0, &mut sums);
             mbarrier::arrive(empty, 0);
         } else {
             mbarrier::wait(empty, 0, 0);

@@ -164,7 +164,7 @@ fn operands(mode: u64, leading: u64, stride: u64) -> Counts {
         // SAFETY: 32 sums for 64 columns.
         unsafe { wgmma::mma_async(mma, sums.as_mut_ptr()) };
         wgmma::commit();
-        wgmma::wait(0);
+        wgmma::wait(0, &mut sums);
     });
     report.assert_clean();
     counts(&report, Instruction::Wgmma, Space::Shared, AccessKind::Read)

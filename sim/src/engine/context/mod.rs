@@ -50,6 +50,7 @@ mod shared_memory;
 mod tensor_map;
 mod threads;
 mod transfer;
+mod unwaited;
 mod views;
 mod warp_rendezvous;
 mod warp_scheduler;

@@ -16,6 +16,7 @@ use super::BlockContext;
 use super::agent::Proxy;
 use super::groups::Groups;
 use super::threads::Status;
+use super::unwaited::Unwaited;
 
 /// Threads of a warpgroup.
 const WARPGROUP: usize = 128;
@@ -112,7 +113,12 @@ pub(super) struct Warpgroups {
     fenced: HashSet<u16>,
     /// By thread and address, accumulators as the thread's `wgmma`s since its last fence have left them.
     left: HashMap<(u16, usize), Vec<f32>>,
+    /// By thread.
+    unwaited: HashMap<u16, Unwaited>,
 }
+
+/// What a thread has done that accesses accumulators too early.
+const USED_TOO_EARLY: &str = "used accumulators of a wgmma that the thread has not waited for";
 
 impl Warpgroups {
     fn groups_of(&mut self, thread: u16) -> &mut Groups<Operation> {
@@ -141,12 +147,17 @@ impl BlockContext {
         self.watch(location);
         let problem = {
             let warpgroups = self.warpgroups.borrow();
+            // SAFETY: the caller promises that they are valid.
+            let registers = unsafe { std::slice::from_raw_parts(accumulators, mma.columns as usize / 2) };
+            let unwaited = warpgroups.unwaited.get(&self.thread());
+            let now = unwaited.map_or_else(|| Ok(registers.to_vec()), |of| of.values(registers));
             let is_changed = |left: &Vec<f32>| {
-                // SAFETY: the caller promises that they are valid.
-                let now = unsafe { std::slice::from_raw_parts(accumulators, mma.columns as usize / 2) };
+                let now = now.iter().flatten();
                 left.iter().zip(now).any(|(left, now)| left.to_bits() != now.to_bits())
             };
-            if !warpgroups.fenced.contains(&self.thread()) {
+            if now.is_err() {
+                Some(USED_TOO_EARLY)
+            } else if !warpgroups.fenced.contains(&self.thread()) {
                 Some("wgmma.mma_async before the thread's first wgmma.fence")
             } else if warpgroups
                 .left
@@ -184,18 +195,37 @@ impl BlockContext {
     }
 
     /// `wgmma.wait_group`.
-    pub(crate) fn wgmma_wait(&self, pending: u32) {
+    pub(crate) fn wgmma_wait(&self, pending: u32, accumulators: &mut [f32], location: &'static Location<'static>) {
         self.check_watchdog();
         let thread = self.thread();
-        let covered = {
+        let (covered, revealed) = {
             let mut warpgroups = self.warpgroups.borrow_mut();
             let groups = warpgroups.groups_of(thread);
             let covered = groups.covered(pending);
             groups.forget(pending);
-            covered
+            let unwaited = warpgroups.unwaited.entry(thread).or_default();
+            unwaited.complete(&covered);
+            (covered, unwaited.reveal(accumulators))
         };
         for operation in covered {
             self.acquire_operation(thread, operation);
+        }
+        if revealed.is_err() {
+            let problem = USED_TOO_EARLY.to_owned();
+            self.fault(FaultKind::Warpgroup { problem }, Some(location), None);
+        }
+    }
+
+    /// Reports words that are accumulators, or were computed of accumulators, which the thread has not waited for.
+    pub(crate) fn check_stored(&self, words: impl Iterator<Item = f32>, location: &'static Location<'static>) {
+        let is_early = |word: f32| {
+            let warpgroups = self.warpgroups.borrow();
+            let unwaited = warpgroups.unwaited.get(&self.thread());
+            unwaited.is_some_and(|of| of.has_named(word))
+        };
+        if words.filter(|word| word.is_nan()).any(is_early) {
+            let problem = format!("a store of {}", USED_TOO_EARLY);
+            self.fault(FaultKind::Warpgroup { problem }, Some(location), None);
         }
     }
 
@@ -278,29 +308,32 @@ impl BlockContext {
                 (None, _) => Values::F32(registers(&requests), self.read_operand(&b)),
             };
             let accumulation = self.launch.config.fp8_accumulation;
-            let mut left = Vec::with_capacity(WARPGROUP);
-            for (thread, request) in requests.iter().enumerate() {
+            let warpgroups = &mut *self.warpgroups.borrow_mut();
+            for (number, request) in requests.iter().enumerate() {
                 let Request::Mma(_, accumulators) = *request else {
                     continue;
                 };
-                for index in 0..mma.columns / 2 {
-                    let (row, column) = accumulator_element(thread as u32, index);
+                let thread = (first + number) as u16;
+                let address = accumulators.addr();
+                // SAFETY: the thread's caller promises that its accumulators are valid, and the thread waits.
+                let registers = unsafe { std::slice::from_raw_parts_mut(accumulators, mma.columns as usize / 2) };
+                let unwaited = warpgroups.unwaited.entry(thread).or_default();
+                // Those that were used too early have been reported.
+                let before = unwaited
+                    .values(registers)
+                    .unwrap_or_else(|_| vec![f32::NAN; registers.len()]);
+                let sum = |(index, before): (usize, f32)| {
+                    let (row, column) = accumulator_element(number as u32, index as u32);
                     let (row, column) = (row as usize, column as usize);
-                    // SAFETY: the thread's caller promises that its accumulators are valid, and the thread waits.
-                    let sum = unsafe { &mut *accumulators.add(index as usize) };
-                    let start = if mma.accumulate { *sum } else { 0.0 };
-                    *sum = match &values {
+                    let start = if mma.accumulate { before } else { 0.0 };
+                    match &values {
                         Values::F32(a, b) => a[row].iter().zip(&b[column]).fold(start, |sum, (a, b)| sum + a * b),
                         Values::Fp8(a, b) => fp8::dot(accumulation, mma.elements, start, (&a[row], &b[column])),
-                    };
-                }
-                // SAFETY: as above.
-                let sums = unsafe { std::slice::from_raw_parts(accumulators, mma.columns as usize / 2) };
-                left.push(((first + thread) as u16, accumulators.addr(), sums.to_vec()));
-            }
-            let warpgroups = &mut *self.warpgroups.borrow_mut();
-            for (thread, address, sums) in left {
-                warpgroups.left.insert((thread, address), sums);
+                    }
+                };
+                let sums: Vec<f32> = before.into_iter().enumerate().map(sum).collect();
+                warpgroups.left.insert((thread, address), sums.clone());
+                unwaited.start(registers, sums, operation);
             }
             for thread in members.clone() {
                 warpgroups.groups_of(thread as u16).start(operation);
