@@ -9,8 +9,8 @@ use mutants::table::{self, Device, Module};
 use serde_json::Value;
 use tilewright::device::{DeviceProfile, Installed};
 use tilewright::dispatch::{Policy, Speeds, plan};
-use tilewright::{DType, GemmShape, KERNELS, Transpose, ptx};
-use tilewright_harness::bench::{Selection, Subject, Suite, choice_name};
+use tilewright::{DType, GemmShape, KERNELS, Transpose, fp8, ptx};
+use tilewright_harness::bench::{Fp8Row, Selection, Subject, Suite, choice_name};
 use tilewright_harness::digest;
 use tilewright_plan::GpuModel;
 
@@ -24,10 +24,7 @@ const MUTANTS: [&str; 2] = [
 fn picked() -> impl Iterator<Item = &'static str> {
     let is_picked = |name: &&str| {
         let suite = Suite::named(name, &Selection::default()).expect("it has rows");
-        suite
-            .rows
-            .iter()
-            .all(|row| row.subject == Subject::Auto && row.fp8.is_none())
+        suite.rows.iter().all(|row| row.subject == Subject::Auto)
     };
     Suite::names().filter(is_picked).chain([Suite::RANDOM, "pick"])
 }
@@ -70,6 +67,16 @@ fn moved(suite: &str) -> Option<[usize; 2]> {
     let rows = results["rows"].as_array().expect("rows");
     let has_moved = |row: &&Value| {
         let extent = |name: &str| row[name].as_u64().expect("an extent") as usize;
+        if let Some(kind) = row["fp8"].as_str() {
+            let kind = Fp8Row::reported(kind).expect("a kind of rows");
+            let policy = fp8::Policy {
+                fast: kind.is_fast(),
+                ..fp8::Policy::default()
+            };
+            let problem = kind.problem(["m", "n", "k"].map(extent));
+            let now = fp8::plan(&problem, &device, &policy).expect("it was launched");
+            return row["measured"]["plan"]["kernel"] != now.kernel().symbol;
+        }
         let is_transposed = |operand: usize| match &row["layout"] {
             Value::Null => row["transpose"][operand].as_bool().expect("of both operands"),
             layout => layout.as_str().expect("two letters").as_bytes()[operand] == b'T',

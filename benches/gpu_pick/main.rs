@@ -10,7 +10,7 @@
 //! and writes `calibration.json` (the times) and `speed.txt` (the coefficients), which `cargo xtask results` puts into
 //! the planner. Types that are not timed keep their coefficients. `--speeds FILE` replaces the planner's coefficients.
 //! `--fit calibration.json` fits to filed times and needs no GPU. Types of which kernels have changed since keep their
-//! coefficients, f16 and bf16 unless the other one's are current.
+//! coefficients, f16 and bf16 unless the other one's are current. `--fit-fp8 fp8-choice.json` does so for FP8.
 
 mod shapes;
 
@@ -26,7 +26,7 @@ use tilewright::dispatch::{Speeds, plan};
 use tilewright::launch::Gpu;
 use tilewright::{DType, GemmShape, Precision, Transpose, ptx};
 use tilewright_harness::bench::{choice_name, rows_on_lines};
-use tilewright_harness::calibration::{Filed, Machine, Quality, Row, Session, Timed, fitted, speeds_text};
+use tilewright_harness::calibration::{Filed, Fp8Filed, Machine, Quality, Row, Session, Timed, fitted, speeds_text};
 use tilewright_harness::digest;
 use tilewright_harness::shapes::{PICK_SEED, TRAINING_SEED, layout, log_uniform};
 
@@ -48,6 +48,9 @@ struct Arguments {
     /// Fit the model to the times of an earlier calibration, without a GPU.
     #[arg(long, conflicts_with = "calibrate")]
     fit: Option<PathBuf>,
+    /// Fit the model of FP8 kernels to the times of the suite `fp8-choice`, without a GPU.
+    #[arg(long, conflicts_with_all = ["calibrate", "fit"])]
+    fit_fp8: Option<PathBuf>,
     /// The table of speeds that the planner chooses by.
     #[arg(long)]
     speeds: Option<PathBuf>,
@@ -109,6 +112,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => Speeds::default(),
     };
     std::fs::create_dir_all(&arguments.out)?;
+    if let Some(file) = &arguments.fit_fp8 {
+        let filed: Fp8Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+        let digests = digest::of_level(ptx::fp8());
+        let fitted = filed.fitted(|kernel| digests.get(kernel).cloned())?;
+        print_quality("FP8", fitted.seen, fitted.unseen);
+        std::fs::write(arguments.out.join("speed.txt"), fitted.speeds_text(&speeds))?;
+        return Ok(());
+    }
     if let Some(file) = &arguments.fit {
         let mut filed: Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
         let arch = filed.machine()?.arch;
@@ -179,12 +190,7 @@ fn write_speeds(
             None
         };
         if let Some(found) = &found {
-            for (what, quality) in [("seen", found.seen), ("unseen", found.unseen)] {
-                match quality {
-                    Some(quality) => println!("{dtype}: {what}: {quality}"),
-                    None => println!("{dtype}: {what}: as its twin, of which all rows are"),
-                }
-            }
+            print_quality(dtype.name(), found.seen, found.unseen);
         }
         of_types.push((dtype, found));
     }
@@ -193,6 +199,16 @@ fn write_speeds(
     Speeds::read(text.clone())?;
     std::fs::write(arguments.out.join("speed.txt"), text)?;
     Ok(())
+}
+
+/// Prints what was chosen of the rows that the coefficients were fitted to, and of rows that were left out.
+fn print_quality(elements: &str, seen: Option<Quality>, unseen: Option<Quality>) {
+    for (what, quality) in [("seen", seen), ("unseen", unseen)] {
+        match quality {
+            Some(quality) => println!("{elements}: {what}: {quality}"),
+            None => println!("{elements}: {what}: no row of its own has a choice"),
+        }
+    }
 }
 
 fn product([m, n, k]: [usize; 3], layout: [Transpose; 2]) -> tilewright::Result<GemmShape> {

@@ -2,7 +2,7 @@
 
 use tilewright::dispatch::{Speeds, Work};
 use tilewright::{DType, Precision, ptx};
-use tilewright_harness::calibration::{Choice, Filed, PRUNED_ABOVE, Quality, Row};
+use tilewright_harness::calibration::{Choice, Filed, Fp8Filed, PRUNED_ABOVE, Quality, Row};
 use tilewright_harness::digest;
 
 fn filed() -> Filed {
@@ -67,4 +67,26 @@ fn most_choices_are_within_a_twentieth_of_the_fastest() {
         };
         assert!(share > least && quality.mean < most, "{dtype}: {quality}");
     }
+}
+
+/// The line of FP8 is what `gpu_pick --fit-fp8` finds, also where kernels have changed since.
+#[test]
+fn the_coefficients_of_fp8_are_fitted_to_what_is_filed() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/results/h200-fp8-choice.json");
+    let text = std::fs::read_to_string(file).expect("it is filed");
+    let filed: Fp8Filed = serde_json::from_str(&text).expect("results");
+    let fitted = filed
+        .fitted(|kernel| filed.digests.get(kernel).cloned())
+        .expect("rows of kernels");
+    let found = Speeds::read(fitted.speeds_text(&Speeds::default())).expect("a table");
+    let [found, shipped] = [found, Speeds::default()].map(|speeds| speeds.fp8().expect("its line"));
+    for (found, shipped) in found.iter().zip(shipped) {
+        // Filed times are rounded.
+        assert!((found - shipped).abs() <= 1e-3 * shipped, "{found} {shipped}");
+    }
+    let unseen = fitted.unseen.expect("rows with two kernels");
+    assert!(
+        unseen.within as f64 > 0.95 * unseen.rows as f64 && unseen.worst < 1.05,
+        "{unseen}"
+    );
 }

@@ -21,8 +21,9 @@ done
 table='device|5|what the device and its driver offer
 calibrate-f32|140|the speeds that dispatch knows, f32
 calibrate-f64|60|the same, f64
-calibrate-f16|100|the same, f16
-calibrate-bf16|100|the same, bf16
+calibrate-f16|280|the same, f16
+calibrate-bf16|280|the same, bf16
+calibrate-fp8|20|by name alone, on a Hopper GPU: the same, FP8, from the times of fp8-choice
 kernels|180|results of every kernel over the shape table, against the CPU
 resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them
 library|300|layouts, split-K, alpha and beta, epilogues, random and huge products
@@ -54,9 +55,9 @@ double|30|cubes and other shapes in f64 against cuBLAS
 emulated|30|f32 by six products of bf16 against cuBLAS
 tf32|30|f32 rounded to tf32 against cuBLAS in TF32
 batches|30|strided batches in bf16 and f32 against cuBLAS
-fp8|250|by name alone, on a Hopper GPU: e4m3 and e5m2 with scales, and quantizing, alone; both under every sanitizer
-fp8-speed|50|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
-fp8-choice|60|by name alone, on a Hopper GPU: the choice among kernels of FP8 against the fastest other one
+fp8|120|by name alone, on a Hopper GPU: e4m3 and e5m2 with scales, and quantizing, alone; both under every sanitizer
+fp8-speed|15|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
+fp8-choice|15|by name alone, on a Hopper GPU: the choice among kernels of FP8 against the fastest other one
 block-scaled|0|by name alone, on a GPU of 12.x: NVFP4, MXFP4 and MXFP8, alone and under every sanitizer
 random|190|by name alone: 400 random shapes of each type against cuBLAS, each for a short time
 twins|20|our kernels against the same in CUDA C++

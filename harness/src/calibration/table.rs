@@ -12,10 +12,10 @@ use super::rows::{Choice, Machine, Quality, Row};
 const OF_COMMON: f64 = 0.3;
 
 /// How much 0 counts: enough to decide between terms that the samples do not tell apart.
-const OF_ZERO: f64 = 1e-3;
+pub(super) const OF_ZERO: f64 = 1e-3;
 
 /// Parts into which shapes are dealt to judge the fit on those that it has not seen.
-const FOLDS: usize = 6;
+pub(super) const FOLDS: usize = 6;
 
 /// Coefficients of an element type.
 pub struct Fitted {
@@ -64,7 +64,8 @@ pub fn fitted(rows: &[Row], dtype: DType, machine: &Machine) -> Result<Option<Fi
     let seen = Quality::of(&over_best(&judged, &lines, machine)?);
     let mut unseen = Vec::new();
     for fold in 0..FOLDS {
-        let (left_out, kept): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| fold_of(row) == fold);
+        let (left_out, kept): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| fold_of([row.m, row.n, row.k]) == fold);
         let left_out: Vec<&Row> = left_out.iter().filter(is_judged).copied().collect();
         unseen.extend(over_best(&left_out, &self::lines(&kept, dtype, machine)?, machine)?);
     }
@@ -82,8 +83,8 @@ fn twins(dtype: DType) -> &'static [DType] {
 }
 
 /// All layouts and types of a shape are in one part.
-fn fold_of(row: &Row) -> usize {
-    let mixed = [row.m, row.n, row.k].into_iter().fold(17_usize, |mixed, extent| {
+pub(super) fn fold_of(extents: [usize; 3]) -> usize {
+    let mixed = extents.into_iter().fold(17_usize, |mixed, extent| {
         (mixed.rotate_left(5) ^ extent).wrapping_mul(0x9e37_79b9)
     });
     (mixed >> 16) % FOLDS
@@ -244,7 +245,7 @@ fn with_digests(lines: &[String], digests: &BTreeMap<String, String>) -> Vec<Str
 }
 
 /// Writes the table of coefficients: for each element type the fitted ones, or the lines of `before` where nothing was
-/// timed.
+/// timed, and that of FP8.
 pub fn speeds_text(
     fitted: &[(DType, Option<Fitted>)],
     digests: &BTreeMap<String, String>,
@@ -252,6 +253,7 @@ pub fn speeds_text(
     before: &Speeds,
 ) -> String {
     let mut lines = vec![format!("arch {}", machine.arch.name)];
+    lines.extend(before.fp8_line().map(str::to_owned));
     for (dtype, fitted) in fitted {
         match fitted {
             Some(fitted) => lines.extend(with_digests(&fitted.lines, digests)),

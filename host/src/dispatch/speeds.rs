@@ -9,6 +9,10 @@ use cuda_arch::Architecture;
 use tilewright_contract::{DType, KERNELS, Kernel};
 
 use super::terms::{KERNEL_TERMS, KernelTerms, SHARED_TERMS, SharedTerms};
+use crate::fp8::{FP8_TERMS, Fp8Terms};
+
+/// The first word of the line of coefficients of FP8 kernels.
+const FP8: &str = "fp8";
 
 /// The first word of a line of coefficients that an element type shares.
 const SHARED: &str = "shared";
@@ -24,9 +28,9 @@ struct Line {
 
 /// What the planner knows of the kernels' speed, measured on one device.
 ///
-/// A text: `arch sm_90`, then for each element type a line `shared f32` with the coefficients of [`SHARED_TERMS`], and
-/// for each kernel and tile a line of symbol, width, the coefficients of [`KERNEL_TERMS`] and the digest of the PTX
-/// that was measured. `gpu_pick --calibrate` writes it.
+/// A text: `arch sm_90`, then perhaps a line `fp8` with the coefficients of [`FP8_TERMS`], then for each element type a
+/// line `shared f32` with those of [`SHARED_TERMS`], and for each kernel and tile a line of symbol, width, the
+/// coefficients of [`KERNEL_TERMS`] and the digest of the PTX that was measured. `gpu_pick --calibrate` writes it.
 #[derive(Clone, Copy)]
 pub struct Speeds {
     table: &'static Table,
@@ -37,6 +41,7 @@ struct Table {
     arch: &'static Architecture,
     lines: HashMap<&'static str, Vec<Line>>,
     shared: HashMap<DType, SharedTerms>,
+    fp8: Option<Fp8Terms>,
     /// What [`Table::first_alike`] finds for each kernel of the library.
     priced_by: HashMap<&'static str, Option<&'static str>>,
 }
@@ -133,6 +138,27 @@ impl Speeds {
         self.table.shared.get(&dtype)
     }
 
+    /// The coefficients of FP8 kernels.
+    pub fn fp8(&self) -> Option<&'static Fp8Terms> {
+        self.table.fp8.as_ref()
+    }
+
+    /// The line of FP8 kernels.
+    pub fn fp8_line(&self) -> Option<&'static str> {
+        let is_fp8 = |line: &&str| line.split(' ').next() == Some(FP8);
+        self.table.text.lines().find(is_fp8)
+    }
+
+    /// The text with other coefficients of FP8 kernels.
+    pub fn with_fp8(&self, coefficients: &Fp8Terms) -> String {
+        let numbers = coefficients.map(|number| format!("{number:.4}")).join(" ");
+        let before = self.fp8_line();
+        let others = self.table.text.lines().skip(1).filter(|line| Some(*line) != before);
+        let mut lines = vec![format!("arch {}", self.arch().name), format!("{FP8} {numbers}")];
+        lines.extend(others.map(str::to_owned));
+        lines.join("\n") + "\n"
+    }
+
     /// The kernel whose lines price another: its own, or where it has none those of the first that differs from it in
     /// the layout of A and B alone.
     pub fn priced_by(&self, kernel: &Kernel) -> Option<&'static str> {
@@ -150,17 +176,22 @@ impl Table {
         let first = text.lines().next().and_then(|line| line.strip_prefix("arch "));
         let arch = first.ok_or_else(|| wrong(1, "must be `arch` and an architecture, such as `arch sm_90`".into()))?;
         let arch = cuda_arch::find(arch).map_err(|error| wrong(1, format!("{error}")))?;
-        let (mut lines, mut shared) = (HashMap::<_, Vec<Line>>::new(), HashMap::new());
+        let (mut lines, mut shared, mut fp8) = (HashMap::<_, Vec<Line>>::new(), HashMap::new(), None);
+        let numbers_of = |at, numbers: &str, count| wrong(at, format!("`{numbers}` is not {count} numbers"));
         for (at, line) in text.lines().enumerate().skip(1) {
             let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+            if first == FP8 {
+                let words = rest.split(' ').collect::<Vec<_>>();
+                fp8 = Some(coefficients(&words).ok_or_else(|| numbers_of(at + 1, rest, FP8_TERMS.len()))?);
+                continue;
+            }
             if first == SHARED {
                 let (dtype, numbers) = rest.split_once(' ').unwrap_or((rest, ""));
                 let dtype: DType = dtype
                     .parse()
                     .map_err(|_| wrong(at + 1, format!("no element type `{dtype}`")))?;
                 let words = numbers.split(' ').collect::<Vec<_>>();
-                let terms = coefficients(&words)
-                    .ok_or_else(|| wrong(at + 1, format!("`{numbers}` is not {} numbers", SHARED_TERMS.len())))?;
+                let terms = coefficients(&words).ok_or_else(|| numbers_of(at + 1, numbers, SHARED_TERMS.len()))?;
                 shared.insert(dtype, terms);
                 continue;
             }
@@ -176,6 +207,7 @@ impl Table {
             arch,
             lines,
             shared,
+            fp8,
             priced_by: HashMap::new(),
         };
         let priced_by = KERNELS.iter().map(|kernel| (kernel.symbol, table.first_alike(kernel)));

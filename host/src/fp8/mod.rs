@@ -40,6 +40,7 @@
 
 mod batch;
 mod check;
+mod estimate;
 mod gemm;
 mod maps;
 mod matrix;
@@ -51,6 +52,7 @@ pub use crate::scaled::{Checked, Simulated, reference, simulate};
 pub use batch::Fp8Batch;
 pub use check::{Arithmetic, check};
 pub use cuda_sim::wgmma::Fp8Accumulation;
+pub use estimate::{FP8_TERMS, Fp8Terms, estimate_fp8_us, fp8_terms};
 pub use gemm::{Fp8Gemm, Fp8Problem, Fp8Products};
 pub use matrix::Fp8Matrix;
 pub use plan::{Plan, Policy, Summary, default_architecture, plan};

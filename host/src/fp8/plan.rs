@@ -6,13 +6,14 @@ use kernels_gpu::ptx::tensor_map::{TensorMap, TensorMapParts};
 use serde::Serialize;
 use tilewright_contract::{
     Bytes, DType, FP8_KERNELS, Fp8Kernel, Fp8Mode, Fp8Params, Fp8ScaleLayout, GemmArgs, GemmShape, SmemLayout,
-    Transpose, WgmmaTile,
+    Transpose,
 };
-use tilewright_plan::estimate::{BLOCK_CLOCKS, LATENCY};
 
+use super::estimate::{Tiles, estimate_fp8_us, fp8_terms, tiles};
 use super::maps::maps;
 use super::{Fp8Gemm, Fp8Matrix, Fp8Problem, Fp8Products};
 use crate::device::DeviceProfile;
+use crate::dispatch::Speeds;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::scaled::{Addresses, GroupEnds, ScaledLaunch, ScaledPlan};
@@ -27,6 +28,8 @@ pub struct Policy {
     pub fast: bool,
     /// CTAs at most, in place of one for each SM.
     pub max_ctas: Option<u32>,
+    /// What is known of the kernels' speed.
+    pub speeds: Speeds,
 }
 
 /// A launch: kernel, CTAs and shared memory.
@@ -241,26 +244,8 @@ fn shape_of(problem: &Fp8Problem) -> Result<GemmShape> {
     Ok(shape)
 }
 
-/// Tiles of a kernel for a problem, those of whole clusters: at most, and as many as are to be expected, which are
-/// fewer of groups. Where groups end is not known; they are expected to have the same number of rows.
-fn tiles(tile: WgmmaTile, problem: &Fp8Problem) -> [u128; 2] {
-    let [m, n, _] = problem.extents.map(|extent| extent as u128);
-    let [tile_m, tile_n, cluster] = [tile.m, tile.n, tile.cluster].map(u128::from);
-    let tiles_of = |rows: u128| rows.div_ceil(tile_m * cluster) * cluster;
-    let tiles_n = n.div_ceil(tile_n);
-    let count = u128::from(problem.products.count());
-    match problem.products {
-        // Nothing to compute, and no matrix that a map could be of.
-        _ if m == 0 => [0; 2],
-        // Each group may have a tile that is not full.
-        Fp8Products::Groups(_) => [m / tile_m + count, count * tiles_of(m.div_ceil(count))].map(|rows| rows * tiles_n),
-        Fp8Products::One | Fp8Products::Batch(_) => [count * tiles_of(m) * tiles_n; 2],
-    }
-}
-
-/// Plans a product for a device. Of the kernels that fit it takes the one whose busiest SM is done first, by a model
-/// with three numbers of an H200: rounds of tiles, each of its multiplications at the rate of the tensor cores and a
-/// wait, or of its loads, and a start.
+/// Plans a product for a device: of the kernels that fit, the one with the least estimate. Without a line `fp8` in
+/// [`Policy::speeds`], or for a device that is in no table, it is the first of them.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`], with the numbers: for a device that is not of compute capability 9.0; those of
@@ -312,6 +297,8 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
         ));
     }
     let wanted = |kernel: &&Fp8Kernel| policy.kernel.is_none_or(|named| *named == **kernel);
+    let gpu = device.gpu_model();
+    let priced = gpu.as_deref().zip(policy.speeds.fp8());
     let mut best: Option<(f64, Plan)> = None;
     let mut problem_of_one = None;
     let of_products = |kernel: &&Fp8Kernel| kernel.tile.groups == products.are_several();
@@ -329,7 +316,7 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
             continue;
         }
         let tile = kernel.tile;
-        let [most, expected] = tiles(tile, problem);
+        let Tiles { most, .. } = tiles(tile, problem);
         // A CTA adds its stride to the number of a tile.
         let countable = if products.are_several() { u32::MAX / 2 } else { u32::MAX };
         if most > u128::from(countable) {
@@ -339,7 +326,7 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
             ));
             continue;
         }
-        let [tiles, expected] = [most, expected].map(|tiles| tiles as u32);
+        let tiles = most as u32;
         let sms = device.installed.as_ref().map(|installed| installed.sms);
         let most = policy.max_ctas.or(sms.map(|sms| sms * tile.blocks));
         let ctas = most.map_or(tiles, |most| tiles.min((most / tile.cluster).max(1) * tile.cluster));
@@ -350,15 +337,11 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
             tiles,
             ctas,
         };
-        let clocks = clocks(
-            &Plan {
-                tiles: expected,
-                ..plan
-            },
-            sms,
-        );
-        if best.as_ref().is_none_or(|(fastest, _)| clocks < *fastest) {
-            best = Some((clocks, plan));
+        let us = priced.map_or(0.0, |(gpu, coefficients)| {
+            estimate_fp8_us(&fp8_terms(kernel, problem, gpu), coefficients)
+        });
+        if best.as_ref().is_none_or(|(fastest, _)| us < *fastest) {
+            best = Some((us, plan));
         }
     }
     match (best, problem_of_one) {
@@ -370,27 +353,6 @@ pub fn plan(problem: &Fp8Problem, device: &DeviceProfile, policy: &Policy) -> Re
         )),
         (None, None) => refuse(format!("no {} kernel takes {a} x {b} with C of {output}", mode.name())),
     }
-}
-
-/// Multiply-adds of an SM in a clock: 1,979 TFLOP/s of an H200, 132 SMs at 1.83 GHz.
-const FP8_PER_CLOCK: f64 = 4096.0;
-
-/// Clocks of a k-tile beside its multiplications, those of waiting and issuing (decision 43).
-const STEP_CLOCKS: f64 = 64.0;
-
-/// Bytes of operands that an SM loads from L2 in a clock while all others do (decision 43).
-const BYTES_PER_CLOCK: f64 = 55.0;
-
-/// Clocks of the busiest SM.
-fn clocks(plan: &Plan, sms: Option<u32>) -> f64 {
-    let tile = plan.kernel.tile;
-    let sms = sms.unwrap_or(1).max(1);
-    let rounds = plan.tiles.div_ceil(sms);
-    let k_tiles = plan.extents()[2].div_ceil(tile.k as usize) as f64;
-    let [m, n, k] = [tile.m, tile.n, tile.k].map(f64::from);
-    let multiplied = m * n * k / FP8_PER_CLOCK + STEP_CLOCKS;
-    let loaded = (m + n / f64::from(tile.cluster)) * k / BYTES_PER_CLOCK;
-    f64::from(rounds) * (k_tiles * multiplied.max(loaded) + BLOCK_CLOCKS) + LATENCY
 }
 
 /// The architecture whose limits a plan without a device is for.

@@ -23,6 +23,12 @@ part_tf32() { suite tf32; }
 part_batches() { suite batches; }
 part_fp8_speed() { suite fp8; }
 part_fp8_choice() { suite fp8-choice; }
+part_calibrate_fp8() {
+    local speeds
+    suite fp8-choice || return
+    mapfile -t speeds < <(by_calibration)
+    "$bundle/benches/gpu_pick" --fit-fp8 "$work/bench-fp8-choice.json" ${speeds[@]+"${speeds[@]}"} --out "$work"
+}
 part_random() { bench --random 400 --dtype f32,f64,f16,bf16 --layout nn,nt,tn,tt; }
 part_accuracy() { "$bundle/benches/gpu_accuracy" --out "$work" --commit "$commit" --date "$date"; }
 part_twins() {

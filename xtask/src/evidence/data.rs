@@ -231,7 +231,8 @@ impl Evidence {
 /// The digest of each kernel's line of the speeds, its last word. The first line names the architecture, others the
 /// coefficients that an element type shares.
 pub fn speeds(text: &str) -> BTreeMap<String, String> {
-    let lines = text.lines().skip(1).filter(|line| !line.starts_with("shared "));
+    let is_of_kernel = |line: &&str| !["shared ", "fp8 "].iter().any(|first| line.starts_with(first));
+    let lines = text.lines().skip(1).filter(is_of_kernel);
     lines
         .filter_map(|line| {
             let (kernel, _) = line.split_once(' ')?;

@@ -10,6 +10,7 @@ use tilewright::launch::{Checks, Gpu, PreparedFp8};
 use tilewright::{Activation, Error, Result, ptx};
 use tilewright_contract::{FP8_KERNELS, Fp8Kernel};
 
+use super::super::Options;
 use super::super::cublas::{self, Algorithm};
 use super::super::gpu::Bench;
 use super::super::method::{self, Baselines, Candidate, Inputs, Observed, Product};
@@ -75,7 +76,7 @@ impl<'b> Bench<'b> {
                     row.name
                 )));
             }
-            ours(gpu, row, kind, None)
+            ours(gpu, row, kind, &policy(options, kind, None))
         };
         method::rows_of_product(
             rows,
@@ -93,14 +94,19 @@ impl<'b> Bench<'b> {
     }
 }
 
-/// The planner's choice for a row, or this kernel.
-fn ours<'c>(gpu: &Gpu, row: &Row, kind: Fp8Row, kernel: Option<&'static Fp8Kernel>) -> Result<OnGpu<'c>> {
-    let policy = Policy {
+/// The planner's choice, or this kernel.
+fn policy(options: &Options, kind: Fp8Row, kernel: Option<&'static Fp8Kernel>) -> Policy {
+    Policy {
         kernel,
         fast: kind.is_fast(),
+        speeds: options.speeds,
         ..Policy::default()
-    };
-    let plan = fp8::plan(&kind.problem(row), gpu.profile(), &policy)?;
+    }
+}
+
+/// What a policy takes for a row.
+fn ours<'c>(gpu: &Gpu, row: &Row, kind: Fp8Row, policy: &Policy) -> Result<OnGpu<'c>> {
+    let plan = fp8::plan(&kind.problem([row.m, row.n, row.k]), gpu.profile(), policy)?;
     let prepared = gpu
         .kernels()
         .prepare_fp8::<bf16, bf16>(&plan, false, Activation::None)?;
@@ -149,18 +155,18 @@ impl<'b> Product for OnDevice<'_, 'b> {
     fn baselines(&mut self, row: &Row) -> Result<Baselines<OnGpu<'b>>> {
         let mut found = Baselines::default();
         if row.baseline == Baseline::Others {
-            let picked = ours(self.bench.gpu, row, self.kind, None)?
-                .plan()
-                .map(|plan| plan.kernel);
-            let mode = self.kind.problem(row).mode(self.kind.is_fast())?;
+            let of = |kernel| {
+                let policy = policy(self.bench.options, self.kind, kernel);
+                ours(self.bench.gpu, row, self.kind, &policy)
+            };
+            let picked = of(None)?.plan().map(|plan| plan.kernel);
+            let mode = self.kind.problem([row.m, row.n, row.k]).mode(self.kind.is_fast())?;
             let others = FP8_KERNELS.iter().filter(|kernel| {
                 let of = (kernel.mode, kernel.formats, kernel.output, kernel.tile.groups);
                 of == (mode, [Fp8Row::FORMAT; 2], row.dtype, false) && Some(kernel.symbol) != picked
             });
             for kernel in others {
-                found
-                    .candidates
-                    .push(ours(self.bench.gpu, row, self.kind, Some(kernel))?);
+                found.candidates.push(of(Some(kernel))?);
             }
             return Ok(found);
         }

@@ -10,8 +10,6 @@ use serde::{Serialize, Serializer};
 use tilewright::fp8::{Fp8, Fp8Problem, Fp8Products, Fp8Scaling, Major};
 use tilewright_contract::DType;
 
-use super::rows::Row;
-
 /// What an FP8 row multiplies, and how it accumulates: its name in a CSV file is one of [`Fp8Row::ALL`]'s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fp8Row {
@@ -65,13 +63,18 @@ impl Fp8Row {
         matches!(self, Self::TensorFast | Self::RowFast)
     }
 
-    /// The problem of a row of this kind.
-    fn problem(self, row: &Row) -> Fp8Problem {
+    /// The kind that reports call so: `e4m3 tensor fast` and its like.
+    pub fn reported(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.to_string() == text)
+    }
+
+    /// The problem of a row of this kind, by its M, N and K.
+    pub fn problem(self, extents: [usize; 3]) -> Fp8Problem {
         Fp8Problem {
             formats: [Self::FORMAT; 2],
             scalings: self.scalings(),
             majors: [Major::K; 2],
-            extents: [row.m, row.n, row.k],
+            extents,
             products: Fp8Products::One,
             output: DType::Bf16,
         }
@@ -108,18 +111,12 @@ mod tests {
     fn names_are_read_back_and_say_what_the_kernels_take() {
         for kind in Fp8Row::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(Fp8Row::reported(&kind.to_string()), Some(kind));
             assert_eq!(
                 serde_json::to_value(kind).expect("text"),
                 format!("e4m3 {}", kind.name())
             );
-            let problem = Fp8Problem {
-                formats: [Fp8Row::FORMAT; 2],
-                scalings: kind.scalings(),
-                majors: [Major::K; 2],
-                extents: [1, 1, 16],
-                products: Fp8Products::One,
-                output: DType::Bf16,
-            };
+            let problem = kind.problem([1, 1, 16]);
             let mode = problem.mode(kind.is_fast()).expect("a kernel's scalings");
             assert_eq!(mode.promotes(), !kind.is_fast());
         }

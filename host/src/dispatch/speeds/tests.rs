@@ -22,10 +22,11 @@ fn every_line_is_of_a_kernel_and_every_tiled_kernel_has_a_line() {
     }
     let lines = DType::ALL.into_iter().map(|dtype| built_in.lines(dtype).count());
     assert_eq!(
-        lines.sum::<usize>() + 1,
+        lines.sum::<usize>() + 2,
         built_in.table.text.lines().count(),
-        "each line is of one type"
+        "each line is of one type, but for the architecture and FP8"
     );
+    assert!(built_in.fp8().is_some());
     assert_eq!(Speeds::read(built_in.table.text.clone()), Ok(built_in));
 }
 
@@ -55,6 +56,8 @@ fn what_is_no_table_is_refused_with_its_line() {
         ("", "line 1: must be `arch` and an architecture, such as `arch sm_90`"),
         ("arch sm_90\nr99_f32 16 1 1 1", "line 2: no kernel `r99_f32`"),
         ("arch sm_90\nshared f99 1", "line 2: no element type `f99`"),
+        ("arch sm_90\nfp8 1 2 3 4", "line 2: `1 2 3 4` is not 5 numbers"),
+        ("arch sm_90\nfp8 1 2 3 4 -5", "line 2: `1 2 3 4 -5` is not 5 numbers"),
         ("arch sm_90\nshared f32 1 2", "line 2: `1 2` is not 15 numbers"),
     ] {
         assert_eq!(Speeds::read(text.into()).expect_err(text).to_string(), error);
