@@ -1,6 +1,6 @@
 //! The figures of each topic that a page may quote, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -102,14 +102,14 @@ fn summary(figures: &mut Figures, of: &str, mut ratios: Vec<f64>) {
 fn suite(topic: &Topic) -> Figures {
     let mut figures = of_types(topic);
     let rows: Vec<_> = Row::of(topic).collect();
+    let measured: Vec<(u64, f64)> = rows.iter().filter_map(|row| Some((row.m(), row.ratio()?))).collect();
     let ratios = |wanted: &dyn Fn(u64) -> bool| -> Vec<f64> {
-        rows.iter()
-            .filter(|row| wanted(row.m()))
-            .filter_map(Row::ratio)
-            .collect()
+        let wanted = measured.iter().filter(|(m, _)| wanted(*m));
+        wanted.map(|(_, ratio)| *ratio).collect()
     };
     summary(&mut figures, "", ratios(&|_| true));
-    for limit in rows.iter().map(Row::m) {
+    let limits: BTreeSet<u64> = rows.iter().map(Row::m).collect();
+    for limit in limits {
         summary(&mut figures, &format!(" of m >= {limit}"), ratios(&|m| m >= limit));
         summary(&mut figures, &format!(" of m <= {limit}"), ratios(&|m| m <= limit));
     }
