@@ -1,5 +1,8 @@
 //! The sums of `wgmma` of FP8.
 
+use std::array;
+use std::sync::LazyLock;
+
 use super::{Fp8Accumulation, WgmmaElement};
 
 /// Fraction bits that a term keeps with [`Fp8Accumulation::Truncated`], relative to the largest exponent.
@@ -63,6 +66,19 @@ pub(crate) fn value(element: WgmmaElement, bits: u8) -> f32 {
     }
 }
 
+/// The values of all elements of a format.
+fn values(element: WgmmaElement) -> &'static [f64; 256] {
+    static E4M3: LazyLock<[f64; 256]> = LazyLock::new(|| of_all(WgmmaElement::E4m3));
+    static E5M2: LazyLock<[f64; 256]> = LazyLock::new(|| of_all(WgmmaElement::E5m2));
+    fn of_all(element: WgmmaElement) -> [f64; 256] {
+        array::from_fn(|bits| value(element, bits as u8).into())
+    }
+    match element {
+        WgmmaElement::E5m2 => &E5M2,
+        _ => &E4M3,
+    }
+}
+
 /// `start` and the products of a row of A with a column of B: those of one instruction.
 pub(crate) fn dot(
     accumulation: Fp8Accumulation,
@@ -71,10 +87,11 @@ pub(crate) fn dot(
     (a, b): (&[u8], &[u8]),
 ) -> f32 {
     let exact = || {
-        let products = a.iter().zip(b).map(|(&a, &b)| {
-            let [a, b] = [value(elements[0], a), value(elements[1], b)];
-            f64::from(a) * f64::from(b)
-        });
+        let [of_a, of_b] = elements.map(values);
+        let products = a
+            .iter()
+            .zip(b)
+            .map(|(&a, &b)| of_a[usize::from(a)] * of_b[usize::from(b)]);
         products.fold(f64::from(start), |sum, product| sum + product) as f32
     };
     match accumulation {
