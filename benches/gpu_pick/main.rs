@@ -16,7 +16,7 @@ mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use serde::Serialize;
@@ -117,8 +117,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let digests = digest::of_level(ptx::fp8());
         let fitted = filed.fitted(|kernel| digests.get(kernel).cloned())?;
         print_quality("FP8", fitted.seen, fitted.unseen);
-        std::fs::write(arguments.out.join("speed.txt"), fitted.speeds_text(&speeds))?;
-        return Ok(());
+        return write_table(&arguments.out, fitted.speeds_text(&speeds));
     }
     if let Some(file) = &arguments.fit {
         let mut filed: Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
@@ -194,11 +193,13 @@ fn write_speeds(
         }
         of_types.push((dtype, found));
     }
-    let text = speeds_text(&of_types, digests, machine, before);
-    // It is a table.
+    write_table(&arguments.out, speeds_text(&of_types, digests, machine, before))
+}
+
+/// Writes a table of speeds that can be read.
+fn write_table(out: &Path, text: String) -> Result<(), Box<dyn Error>> {
     Speeds::read(text.clone())?;
-    std::fs::write(arguments.out.join("speed.txt"), text)?;
-    Ok(())
+    Ok(std::fs::write(out.join("speed.txt"), text)?)
 }
 
 /// Prints what was chosen of the rows that the coefficients were fitted to, and of rows that were left out.

@@ -23,12 +23,6 @@ part_tf32() { suite tf32; }
 part_batches() { suite batches; }
 part_fp8_speed() { suite fp8; }
 part_fp8_choice() { suite fp8-choice; }
-part_calibrate_fp8() {
-    local speeds
-    suite fp8-choice || return
-    mapfile -t speeds < <(by_calibration)
-    "$bundle/benches/gpu_pick" --fit-fp8 "$work/bench-fp8-choice.json" ${speeds[@]+"${speeds[@]}"} --out "$work"
-}
 part_random() { bench --random 400 --dtype f32,f64,f16,bf16 --layout nn,nt,tn,tt; }
 part_accuracy() { "$bundle/benches/gpu_accuracy" --out "$work" --commit "$commit" --date "$date"; }
 part_twins() {
@@ -88,14 +82,14 @@ part_spilling() {
 }
 
 # The planner's model of our kernels, one element type after the other: each keeps the lines of those before.
-gpu_pick() { # element type, options...
-    local speeds dtype=$1
-    shift
+gpu_pick() { # options...
+    local speeds
     mapfile -t speeds < <(by_calibration)
-    "$bundle/benches/gpu_pick" --dtype "$dtype" ${speeds[@]+"${speeds[@]}"} --commit "$commit" --date "$date" --out "$work" "$@"
+    "$bundle/benches/gpu_pick" ${speeds[@]+"${speeds[@]}"} --commit "$commit" --date "$date" --out "$work" "$@"
 }
-calibrate() { gpu_pick "${1#*-}" --calibrate && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"; }
-pick() { gpu_pick "${1#*-}" && mv "$work/pick.json" "$work/pick-${1#*-}.json"; }
+calibrate() { gpu_pick --dtype "${1#*-}" --calibrate && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"; }
+pick() { gpu_pick --dtype "${1#*-}" && mv "$work/pick.json" "$work/pick-${1#*-}.json"; }
+part_calibrate_fp8() { suite fp8-choice && gpu_pick --fit-fp8 "$work/bench-fp8-choice.json"; }
 part_calibrate_f32() { calibrate "$1"; }
 part_calibrate_f64() { calibrate "$1"; }
 part_calibrate_f16() { calibrate "$1"; }
