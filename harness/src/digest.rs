@@ -45,12 +45,11 @@ fn known() -> impl Iterator<Item = &'static Level> {
     levels().iter().chain([ptx::fp8()])
 }
 
-/// The digest of a kernel as a device takes it whose newest general level has this name: from that level or from the
-/// one that is specific to an architecture. `None` where neither has it.
+/// The digest of a kernel as a device takes it whose newest general level has this name: from that level or from one
+/// that is specific to an architecture. `None` where none has it.
 pub fn of_kernel(symbol: &str, general_level: &str) -> Option<String> {
     let taken = |level: &&Level| level.arch == general_level || level.is_architecture_specific();
-    levels()
-        .iter()
+    known()
         .filter(taken)
         .find_map(|level| of_level(level).get(symbol).cloned())
 }

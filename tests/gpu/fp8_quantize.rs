@@ -2,23 +2,23 @@
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use half::{bf16, f16};
-use tilewright::fp8::{FP8_QUANTIZE_KERNELS, Fp8, Fp8Kernel, Fp8Matrix, Fp8Pass, Fp8Quantize, Fp8QuantizeKernel};
+use tilewright::fp8::{FP8_QUANTIZE_KERNELS, Fp8, Fp8Kernel, Fp8Matrix, Fp8Quantize, Fp8QuantizeKernel};
 use tilewright::launch::{Fp8QuantizeOperands, Gpu};
 use tilewright::{DType, Element};
 
 use crate::Outcome;
+use crate::fp8::cases;
 use crate::quantize::{assert_equal_bits, laid_out, matrix};
 use crate::trial::Trial;
 
-/// A trial for each kernel that writes elements, with the one before it. None where the device of this compute
+/// A trial for each kernel, with those that go before it or come after it. None where the device of this compute
 /// capability does not run them.
 pub fn trials(capability: (u32, u32)) -> Vec<Trial> {
     let kernels = FP8_QUANTIZE_KERNELS
         .iter()
-        .filter(|kernel| kernel.pass == Fp8Pass::Quantize);
+        .filter(|_| Fp8Kernel::runs_on(capability));
     kernels
-        .filter(|_| Fp8Kernel::runs_on(capability))
-        .map(|kernel| Trial::test(format!("fp8::{}", kernel.symbol), || every_case(kernel)))
+        .map(|kernel| Trial::test(format!("kernels::{}", kernel.symbol), || every_case(kernel)))
         .collect()
 }
 
@@ -33,12 +33,6 @@ fn every_case(kernel: &'static Fp8QuantizeKernel) -> Outcome {
 
 fn every_case_of<T: Element>(kernel: &'static Fp8QuantizeKernel) -> Outcome {
     let gpu = Gpu::open(0)?;
-    // Under a sanitizer the small ones alone.
-    let cases = if std::env::var_os("TILEWRIGHT_SMALL_CASES").is_some() {
-        4
-    } else {
-        6
-    };
     for (at, (extents, padding)) in [
         ([1, 16], 0),
         ([128, 256], 0),
@@ -49,7 +43,7 @@ fn every_case_of<T: Element>(kernel: &'static Fp8QuantizeKernel) -> Outcome {
     ]
     .into_iter()
     .enumerate()
-    .take(cases)
+    .take(cases(4))
     {
         for format in Fp8::ALL {
             for bad in [None, Some(f64::NAN), Some(f64::INFINITY)] {

@@ -2,7 +2,7 @@
 //! passed nor failed. A fault of one test leaves the others alone (`trial`), and what a test says of a kernel is
 //! written with the digest of its PTX (`rows`).
 //!
-//! - `kernels`: every entry point over the shape table, against the reference
+//! - `kernels`: every entry point over the shape table, against the reference; those of FP8 over their own cases
 //! - `usage`: what the driver says of every entry point equals what the contract says
 //! - `library`: `matmul`, large products, opening and closing
 //! - `gemm`: layouts, split-K, alpha and beta

@@ -1,8 +1,7 @@
 //! What a test says of a kernel, as a row of `docs/results/*-checks.csv` with the digest of the kernel's PTX.
 //!
 //! `TILEWRIGHT_ROWS` names the file that rows are appended to; `TILEWRIGHT_CHECK` what is checked where a tool watches
-//! (`memcheck`); `TILEWRIGHT_DATE`,
-//! `TILEWRIGHT_COMMIT` and `TILEWRIGHT_DRIVER` go into each row.
+//! (`memcheck`); `TILEWRIGHT_DATE`, `TILEWRIGHT_COMMIT` and `TILEWRIGHT_DRIVER` go into each row.
 
 use std::fs::File;
 use std::io::Write;
@@ -26,6 +25,16 @@ fn checked(name: &str) -> Option<(&'static str, &str)> {
     .find_map(|(prefix, check)| Some((check, name.strip_prefix(prefix)?)))
 }
 
+/// The tool that watches, such as `memcheck`.
+fn watcher() -> Option<String> {
+    std::env::var("TILEWRIGHT_CHECK").ok()
+}
+
+/// Whether a tool watches.
+pub fn is_watched() -> bool {
+    watcher().is_some()
+}
+
 /// Appends a row for each test of a kernel to the file that is asked for; tells nothing where none is.
 pub fn writer(device: String, level: &'static str) -> impl Fn(&str, &Outcome, Duration) + Send + Sync {
     let file = std::env::var_os("TILEWRIGHT_ROWS").map(|path| {
@@ -39,7 +48,7 @@ pub fn writer(device: String, level: &'static str) -> impl Fn(&str, &Outcome, Du
         said("TILEWRIGHT_COMMIT"),
         said("TILEWRIGHT_DRIVER")
     );
-    let tool = std::env::var("TILEWRIGHT_CHECK").ok();
+    let tool = watcher();
     move |name, outcome, took| {
         let Some(file) = &file else { return };
         let Some(row) = row(name, outcome, took, tool.as_deref(), &about, level) else {

@@ -24,7 +24,7 @@ calibrate-f64|60|the same, f64
 calibrate-f16|280|the same, f16
 calibrate-bf16|280|the same, bf16
 calibrate-fp8|20|by name alone, on a Hopper GPU: the same, FP8, from the times of fp8-choice
-kernels|180|results of every kernel over the shape table, against the CPU
+kernels|180|results of every kernel over the shape table, those of FP8 over cases of their own, against the CPU
 resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them
 library|300|layouts, split-K, alpha and beta, epilogues, random and huge products
 language|200|the surface of cuda_std, and the kernels that mutants are made from
@@ -32,10 +32,10 @@ differential|30|functions that host and GPU must compute alike
 memcheck|120|no kernel accesses what is not its own, or leaks
 initcheck|120|no kernel reads what nobody wrote
 synccheck|120|no kernel misuses a barrier
-racecheck-tiled|200|no race in shared memory: tiled and register-tile kernels, lessons 1 to 9, matrix-vector, register-budget variants, the copy of rows
+racecheck-tiled|200|no race in shared memory: tiled and register-tile kernels, lessons 1 to 9, matrix-vector, register-budget variants, the copy of rows, quantizing to FP8
 racecheck-simt|60|the same: simt
 racecheck-mma|20|the same: mma.sync, lesson 10
-racecheck-wgmma|210|the same: wgmma, lessons 11 to 15
+racecheck-wgmma|210|the same: wgmma, that of FP8 too, lessons 11 to 15
 racecheck-slow|500|the same, by name alone: those that came to no end, again, as long as a part may take
 mutants|720|what compute-sanitizer says of every mutant; cut off, it goes on when it is run again
 wavefronts|15|accesses that ncu counts, against the simulator
@@ -55,7 +55,6 @@ double|30|cubes and other shapes in f64 against cuBLAS
 emulated|30|f32 by six products of bf16 against cuBLAS
 tf32|30|f32 rounded to tf32 against cuBLAS in TF32
 batches|30|strided batches in bf16 and f32 against cuBLAS
-fp8|120|by name alone, on a Hopper GPU: e4m3 and e5m2 with scales, and quantizing, alone; both under every sanitizer
 fp8-speed|15|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
 fp8-choice|15|by name alone, on a Hopper GPU: the choice among kernels of FP8 against the fastest other one
 block-scaled|0|by name alone, on a GPU of 12.x: NVFP4, MXFP4 and MXFP8, alone and under every sanitizer
@@ -156,6 +155,8 @@ printf '{"date": "%s", "device": "%s", "driver": "%s", "commit": "%s"}\n' "$date
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
 cp "$bundle/digests.txt" "$work/"
 "$bundle/tilewright" ptx --digests --arch "sm_${capability:-90}" | cut -d' ' -f1,3 >"$work/kernels.txt"
+# Those of FP8 are for Hopper GPUs alone.
+[ "${capability:-90}" != 90 ] || awk '$2 == "fp8" { print $1, $3 }' "$bundle/digests.txt" >>"$work/kernels.txt"
 # Those of examples/smem-spilling are the same for every device.
 awk '$2 == "spilling" { print $1, $3 }' "$bundle/digests.txt" >>"$work/kernels.txt"
 

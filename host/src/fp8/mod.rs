@@ -36,7 +36,7 @@
 //!
 //! # Hardware
 //!
-//! The kernels need compute capability 9.0. Results are right on a GPU (`run.sh fp8`); docs/fp8.md has the speeds.
+//! The kernels need compute capability 9.0. Results are right on a GPU; docs/fp8.md has the speeds.
 
 mod batch;
 mod check;

@@ -16,7 +16,7 @@ is_filed() { # part
     kernels) part='test' ;;
     resources) part=occupancy ;;
     # By name alone.
-    racecheck-slow | random | block-scaled | fp8 | fp8-speed | fp8-choice | calibrate-fp8) return 0 ;;
+    racecheck-slow | random | block-scaled | fp8-speed | fp8-choice | calibrate-fp8) return 0 ;;
     racecheck-*)
         part=racecheck
         kernels=$(racecheck_kernels "$1")
@@ -86,7 +86,7 @@ part_kernels() {
 }
 
 part_resources() {
-    local status=0
+    local status=0 copy kernel
     : >"$work/rows/occupancy"
     export TILEWRIGHT_ROWS=$work/rows/occupancy
     run_tests usage:: || status=1
@@ -95,6 +95,9 @@ part_resources() {
     for copy in copy_rows_b16 transpose_rows_b32 split_rows_f32; do
         row occupancy "$copy" 'not run' 'it has one size of CTA and no dynamic shared memory; its registers are on record for every architecture' \
             >>"$work/rows/occupancy"
+    done
+    for kernel in $(all_kernels | grep -E '^(wgmma_)?fp8_'); do
+        row occupancy "$kernel" 'not run' 'no plan counts on so many CTAs on an SM' >>"$work/rows/occupancy"
     done
     return "$status"
 }
@@ -114,34 +117,6 @@ part_block_scaled() {
             status=1
         }
     done
-    return "$status"
-}
-
-# Some tests under a tool.
-watch_fp8() { # tool, tests
-    local text status
-    text=$(mktemp)
-    TILEWRIGHT_IN_PROCESS=1 timeout -k 5 300 compute-sanitizer --tool "$1" --error-exitcode 99 --print-limit 5 \
-        "$bundle/tests/gpu" "$2" >"$text" 2>&1 </dev/null
-    status=$?
-    cat "$text" && rm "$text"
-    echo "$1 of $2: status $status"
-    return "$status"
-}
-
-# A GPU that is no Hopper has no such test, which fails.
-part_fp8() {
-    local status=0 tests tool jobs=()
-    run_tests fp8:: || status=1
-    # The small cases: the large ones take a tool minutes.
-    export TILEWRIGHT_SMALL_CASES=1
-    for tests in blocks_e4m3_e4m3 promoted_e4m3_e4m3_128x128_bf16 fast_e4m3_e4m3_128x256_bf16 fp8_quantize; do
-        for tool in memcheck initcheck synccheck racecheck; do
-            watch_fp8 "$tool" "$tests" &
-            jobs+=($!)
-        done
-    done
-    for tool in "${jobs[@]}"; do wait "$tool" || status=1; done
     return "$status"
 }
 

@@ -13,9 +13,6 @@ pub const MUTANTS: &str = "mutants";
 /// What the name of one mutant begins with.
 pub const MUTANT: &str = "mutant:";
 
-/// The level of the FP8 kernels, whose times are filed, and whose checks are a part of `run.sh` that is not.
-const FP8: &str = "fp8";
-
 /// What the line of a suite begins with.
 const SUITE: &str = "suite:";
 
@@ -27,7 +24,7 @@ pub const UNKNOWN: &str = "unknown";
 pub struct Kernel {
     /// Its symbol.
     pub symbol: String,
-    /// The level: `sm_80`, `sm_90a`, or `spilling` for a kernel of `examples/smem-spilling`.
+    /// The level: `sm_80`, `sm_90a`, `fp8` for a kernel of FP8, `spilling` for one of `examples/smem-spilling`.
     pub level: String,
     /// Its digest.
     pub digest: String,
@@ -80,7 +77,7 @@ impl Shipped {
                 shipped.kernels.retain(|known| known.symbol != kernel.symbol);
                 shipped.older[usize::from(before != kernel.digest)] += 1;
             }
-            let is_checked = kernel.level != FP8 && kernel.symbol != MUTANTS && !kernel.symbol.starts_with(MUTANT);
+            let is_checked = kernel.symbol != MUTANTS && !kernel.symbol.starts_with(MUTANT);
             if is_checked {
                 shipped.kernels.push(kernel);
             }
