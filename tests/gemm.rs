@@ -87,6 +87,11 @@ fn few_rows() {
 }
 
 #[test]
+fn warps_with_a_slice_of_every_k_tile() {
+    holds_over(tiles::S32X32, |_| true);
+}
+
+#[test]
 fn few_columns() {
     holds_over(tiles::T128X32, |name| EDGES.contains(&name));
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 
 /// Kernels, each with a product of several tiles and of more k-tiles than it has stages.
-const KERNELS: [(&str, [u32; 3]); 24] = [
+const KERNELS: [(&str, [u32; 3]); 25] = [
     ("lesson_01_naive", [18, 24, 19]),
     ("lesson_02_static_tiles", [34, 40, 93]),
     ("lesson_03_dynamic_tiles", [34, 40, 93]),
@@ -26,6 +26,7 @@ const KERNELS: [(&str, [u32; 3]); 24] = [
     ("register_tile_f32", [130, 136, 21]),
     ("simt_nn4_64x64_f32", [68, 72, 112]),
     ("simt_nn_64x64_f32", [65, 67, 109]),
+    ("simt_sliced_nn_32x32_f32", [33, 35, 109]),
     ("matrix_vector_k4_f32", [40, 1, 264]),
     ("matrix_vector_mn4_f32", [1, 264, 264]),
     ("mma_sync_nn_128x128_f16", [130, 136, 160]),

@@ -214,11 +214,12 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 12] = [
+const GROUPS: [&[Kernel]; 13] = [
     &tiled::STATIC,
     &tiled::DYNAMIC,
     &register_tile::KERNELS,
     &simt::KERNELS,
+    &simt::SLICED,
     &matrix_vector::KERNELS,
     &mma_sync::KERNELS,
     &mma_f64::KERNELS,

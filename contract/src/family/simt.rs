@@ -35,6 +35,10 @@ pub struct BlockTile {
     pub min_blocks: u32,
     /// Whether its kernels compute groups of rows.
     pub groups: bool,
+    /// Slices of each k-tile. Each has warps of its own for the whole tile of C, whose accumulators are added in shared
+    /// memory at the end (sliced-K, as in CUTLASS, "Efficient GEMM in CUDA"): more warps for C of few elements than
+    /// split-K alone gives, without its workspace.
+    pub slices: u32,
 }
 
 impl BlockTile {
@@ -51,7 +55,7 @@ impl BlockTile {
 
     /// Threads of a CTA.
     pub const fn threads(self) -> u32 {
-        self.m * self.n / (self.thread_m * self.thread_n)
+        self.m * self.n / (self.thread_m * self.thread_n) * self.slices
     }
 
     /// Warps along the rows of C.
@@ -62,6 +66,16 @@ impl BlockTile {
     /// Warps along the columns of C.
     pub const fn warps_n(self) -> u32 {
         self.n / (Self::LANES_N * self.thread_n)
+    }
+
+    /// Elements along K of a slice of a k-tile.
+    pub const fn slice_k(self) -> u32 {
+        self.k / self.slices
+    }
+
+    /// Rows of accumulators of a thread when the slices' are added: each slice has its part of the tile then.
+    pub const fn rows_of_slice(self) -> u32 {
+        self.thread_m / self.slices
     }
 
     /// Elements from one row of `A_s` to the next.
@@ -111,7 +125,7 @@ impl BlockTile {
             self.warps_n() * Self::LANES_N * self.thread_n == self.n,
             "whole warps along N"
         );
-        assert!(self.threads() == 32 * self.warps_m() * self.warps_n());
+        assert!(self.threads() == 32 * self.warps_m() * self.warps_n() * self.slices);
         assert!(self.threads() <= crate::MAX_THREADS_PER_BLOCK);
         assert!(self.k.is_multiple_of(8), "8 lanes load along K");
         assert!(
@@ -119,6 +133,17 @@ impl BlockTile {
             "whole passes"
         );
         assert!(self.stages >= 1);
+        if self.slices > 1 {
+            assert!(self.k.is_multiple_of(2 * self.slices), "two sets of fragments in turn");
+            assert!(
+                self.thread_m.is_multiple_of(self.slices),
+                "whole rows of accumulators for each slice"
+            );
+            assert!(
+                self.slices * self.m * self.n <= self.stages * self.stage_elems(),
+                "the stages have room for the accumulators of all slices"
+            );
+        }
         self
     }
 
@@ -148,6 +173,7 @@ pub mod tiles {
             stages,
             min_blocks,
             groups: false,
+            slices: 1,
         };
         tile.checked()
     }
@@ -168,6 +194,13 @@ pub mod tiles {
     pub const T16X128: BlockTile = tile(16, 128, 32, 4, 4, 4, 4).pipelined();
     /// One warp, for batches of small products.
     pub const T32X32: BlockTile = tile(32, 32, 16, 8, 4, 3, 16).pipelined();
+    /// For C of few elements, or of few rows or columns: four warps, each for a quarter of every k-tile. Two stages of
+    /// single elements, which go through registers.
+    pub const S32X32: BlockTile = BlockTile {
+        slices: 4,
+        ..tile(32, 32, 32, 8, 4, 2, 4)
+    }
+    .pipelined();
     /// For groups of many rows.
     pub const G128X128: BlockTile = of_groups(T128X128);
     /// For groups of fewer.
@@ -182,8 +215,8 @@ pub mod tiles {
 
 /// The kernels of this family: calls `$callback!` with rows `symbol: tile, major and elements of one load of A, of B;`.
 /// Of each tile one row for each layout, and for those whose loads can be vectors one that makes them so, first. Where
-/// no vectors can be loaded the next smaller tile is as fast; where registers do not suffice on every architecture
-/// there is no row.
+/// no vectors can be loaded the next smaller tile is as fast, and of small ones the sliced one; where registers do not
+/// suffice on every architecture there is no row.
 #[macro_export]
 macro_rules! simt_kernels {
     ($($callback:tt)*) => {
@@ -215,12 +248,8 @@ macro_rules! simt_kernels {
             simt_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
             simt_nn_128x32_f32: T128X32, KMajor 1, MnMajor 1;
             simt_nn4_16x128_f32: T16X128, KMajor 1, MnMajor 4;
-            simt_nt_16x128_f32: T16X128, KMajor 1, KMajor 1;
             simt_tn4_16x128_f32: T16X128, MnMajor 4, MnMajor 4;
             simt_tt4_16x128_f32: T16X128, MnMajor 4, KMajor 1;
-            simt_nn_16x128_f32: T16X128, KMajor 1, MnMajor 1;
-            simt_tn_16x128_f32: T16X128, MnMajor 1, MnMajor 1;
-            simt_tt_16x128_f32: T16X128, MnMajor 1, KMajor 1;
             simt_nn4_32x32_f32: T32X32, KMajor 1, MnMajor 4;
             simt_nt_32x32_f32: T32X32, KMajor 1, KMajor 1;
             simt_tn4_32x32_f32: T32X32, MnMajor 4, MnMajor 4;
@@ -239,6 +268,19 @@ macro_rules! simt_kernels {
     };
 }
 
+/// Calls `$callback!` with rows as [`simt_kernels`](crate::simt_kernels) has them, of the sliced tile.
+#[macro_export]
+macro_rules! simt_sliced_kernels {
+    ($callback:ident) => {
+        $callback! {
+            simt_sliced_nn_32x32_f32: S32X32, KMajor 1, MnMajor 1;
+            simt_sliced_nt_32x32_f32: S32X32, KMajor 1, KMajor 1;
+            simt_sliced_tn_32x32_f32: S32X32, MnMajor 1, MnMajor 1;
+            simt_sliced_tt_32x32_f32: S32X32, MnMajor 1, KMajor 1;
+        }
+    };
+}
+
 macro_rules! rows {
     ($($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
         [$(Kernel {
@@ -251,12 +293,20 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 47] = crate::simt_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 43] = crate::simt_kernels!(rows);
+
+pub(super) const SLICED: [Kernel; 4] = crate::simt_sliced_kernels!(rows);
 
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
     Kernel {
-        loads: Loads::CpAsync,
+        // `cp.async` of single elements has bank conflicts where rows of the operand straddle sectors: seven for each of
+        // simt_tn_32x32_f32 (ncu, docs/decisions/0046-sliced-k.md).
+        loads: if tile.slices > 1 {
+            Loads::Threads
+        } else {
+            Loads::CpAsync
+        },
         smem: SmemLayout {
             storage: Storage::Dynamic,
             stages: tile.stages,
@@ -304,6 +354,7 @@ mod tests {
             stages: 3,
             min_blocks: 1,
             groups: false,
+            slices: 1,
         }
         .pipelined();
         assert_eq!((tile.threads(), tile.warps_m(), tile.warps_n()), (256, 4, 2));
@@ -313,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_transposing_warp_hits_every_bank_once() {
-        for kernel in &KERNELS {
+        for kernel in KERNELS.iter().chain(&SLICED) {
             for pitch in [kernel.tile.m + BlockTile::PAD, kernel.tile.n + BlockTile::PAD] {
                 // Neighboring lanes have neighbors along K, or vec4s of them.
                 for (along_k, vector) in [(8, 1), (2, 4)] {

@@ -22,7 +22,8 @@ const ROW_PITCH: u32 = 4 * BlockTile::LANES_N + 1;
 /// Elements of the rows that a warp has there at once, one for each row of lanes.
 const ROWS_ELEMS: u32 = BlockTile::LANES_M * ROW_PITCH;
 
-/// Stores a thread's accumulators; with split-K the CTA that holds the sum of all splits does.
+/// Stores a thread's accumulators, the rows from `first` on of those that a thread has of a tile; with split-K the CTA
+/// that holds the sum of all splits does.
 ///
 /// # Safety
 /// `params` is as for [`gemm`](super::gemm). The CTA's tile begins at the row and column. Every thread of the CTA calls
@@ -33,6 +34,7 @@ const ROWS_ELEMS: u32 = BlockTile::LANES_M * ROW_PITCH;
 pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     mut acc: [[f32; N]; M],
     [row, column]: [u32; 2],
+    first: u32,
     params: &GemmParams<f32>,
 ) {
     let tile = const { T::TILE };
@@ -62,10 +64,14 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     let (warp, lane) = (t / 32, t % 32);
     let own = Lane::of(lane);
     // The warp's first row and column.
-    let first_row = row + warp % tile.warps_m() * (BlockTile::LANES_M * tile.thread_m);
-    let first_column = column + warp / tile.warps_m() * (BlockTile::LANES_N * tile.thread_n);
-    // From a lane's first row to that of its accumulators of this index.
-    let below = |i: u32| i / 4 * (4 * BlockTile::LANES_M) + i % 4;
+    let of_slice = match const { T::TILE.slices } {
+        1 => warp,
+        _ => warp % (tile.warps_m() * tile.warps_n()),
+    };
+    let first_row = row + of_slice % tile.warps_m() * (BlockTile::LANES_M * tile.thread_m);
+    let first_column = column + of_slice / tile.warps_m() * (BlockTile::LANES_N * tile.thread_n);
+    // From a lane's first row of the tile to that of its accumulators of this index.
+    let below = |i: u32| (first + i) / 4 * (4 * BlockTile::LANES_M) + (first + i) % 4;
     if is_vec4 {
         unrolled!(const M, at most 16, |i| {
             let row = first_row + 4 * own.row + below(i as u32);

@@ -3,6 +3,9 @@
 //! A stage has the same layout for either major: `k` rows of the tile's rows (of A) or columns (of B), its extent along
 //! M or N, here `mn`. A K-major operand is transposed on the way, one element per load; of an MN-major one four
 //! elements are loaded at once, where alignment allows it.
+//!
+//! A load is a `cp.async` ([`load`](GmemLoader::load)); or it goes through a register, so that what is loaded is stored
+//! a k-tile later ([`fetch`](GmemLoader::fetch), [`put`](GmemLoader::put)).
 
 use cuda_views::{Global, Shared};
 use tilewright_contract::BlockTile;
@@ -170,6 +173,57 @@ impl GmemLoader {
                 4 => async_copy::copy::<f32, 4>(stages, to, self.from, || from, if inside { 4 } else { 0 }),
                 _ => async_copy::copy::<f32, 1>(stages, to, self.from, || from, if inside { 1 } else { 0 }),
             }
+        }
+    }
+
+    /// Loads the element of load `number` of a k-tile, each in its turn; `left` elements along K are left, and past them
+    /// it is 0.
+    ///
+    /// # Safety
+    /// The loader's operand is in memory.
+    #[inline(always)]
+    pub unsafe fn fetch<L: OperandMajor>(&mut self, tile: OperandTile, number: u32, left: u32) -> f32 {
+        const { assert!(L::VECTOR == 1) };
+        let from = if const { L::MAJOR.is_k() } {
+            let parts = tile.k / LANES_K;
+            self.base + self.offsets[(number / parts) as usize] as usize + (number % parts * LANES_K) as usize
+        } else {
+            let from = self.base;
+            self.base += (tile.threads / tile.mn * self.ld) as usize;
+            from
+        };
+        let [k, _] = self.place::<L>(tile, number);
+        // SAFETY: inside K the element is the operand's: its row or column is clamped.
+        unsafe { self.from.get_if(k < left, || from, 0.0) }
+    }
+
+    /// Stores the element of load `number` of a k-tile into the stage at `to`.
+    ///
+    /// # Safety
+    /// The stage is in `stages`, and no thread reads it before a barrier.
+    #[inline(always)]
+    pub unsafe fn put<L: OperandMajor>(
+        &self,
+        tile: OperandTile,
+        stages: Shared<f32>,
+        to: u32,
+        number: u32,
+        element: f32,
+    ) {
+        let [k, mn] = self.place::<L>(tile, number);
+        // SAFETY: the caller's promise; no other thread has this place.
+        unsafe { stages.set((to + k * tile.pitch + mn) as usize, element) }
+    }
+
+    /// Place of the element of load `number` in the operand tile, along K and along `mn`.
+    #[inline(always)]
+    fn place<L: OperandMajor>(&self, tile: OperandTile, number: u32) -> [u32; 2] {
+        if const { L::MAJOR.is_k() } {
+            let parts = tile.k / LANES_K;
+            let further = [number % parts * LANES_K, number / parts * (tile.threads / LANES_K)];
+            [self.k + further[0], self.mn + further[1]]
+        } else {
+            [self.k + number * (tile.threads / tile.mn), self.mn]
         }
     }
 

@@ -20,6 +20,7 @@
 
 mod epilogue;
 mod loader;
+pub mod sliced;
 
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
@@ -217,7 +218,7 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
     }
 
     // SAFETY: the caller's promise; the tile is this CTA's.
-    unsafe { epilogue::store::<T, M, N>(acc, [row, column], params) };
+    unsafe { epilogue::store::<T, M, N>(acc, [row, column], 0, params) };
 }
 
 /// Loads of one thread per k-tile.

@@ -1,0 +1,212 @@
+//! The body for C of few elements: sliced-K. All warps of a CTA have the same tile of C, each for its slice of every
+//! k-tile; at the end their accumulators are added.
+//!
+//! ```text
+//! k-tile 0 into stage 0, k-tile 1 into registers
+//! barrier                                                         RAW: stage 0 is full
+//! for each k-tile:
+//!     for each k of the slice:
+//!         load the fragments of k + 1 (at the last k: barrier, then of the other stage)
+//!         store a few elements of the next k-tile, load as many of the one after it into their registers
+//!         acc += outer product of the fragments of k
+//! accumulators of all slices into the stages; barrier; each slice adds up its part of the tile
+//! C = alpha * acc + beta * C
+//! ```
+//!
+//! Elements go through registers, two k-tiles ahead of their use, so that two stages suffice. Fragments, lanes and
+//! stages are those of [`simt`](super).
+
+use cuda_std::{shared, thread};
+use cuda_views::{Global, Shared};
+use tilewright_contract::{BlockTile, GemmParams, RasterTile};
+
+use super::loader::{GmemLoader, OperandTile, Position};
+use super::{Tile, epilogue, loads_of_k_tile, outer_product};
+use crate::block::batch;
+use crate::block::major::{OperandMajor, span};
+use crate::block::unroll::unrolled;
+use crate::block::warp::Lane;
+
+/// Loads of one thread per k-tile, at most: their elements are kept in registers.
+const MAX_LOADS: usize = 16;
+
+/// Computes this CTA's tile of C, or its split of it. `M` and `N` are the tile's `thread_m` and `thread_n`, `ROWS` its
+/// `rows_of_slice`.
+///
+/// # Safety
+/// As for [`simt::gemm`](super::gemm), without groups.
+#[inline(always)]
+// Accumulators are indexed by row and column throughout.
+#[allow(clippy::needless_range_loop)]
+pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, const N: usize, const ROWS: usize>(
+    params: &GemmParams<f32>,
+) {
+    const { assert!(M == T::TILE.thread_m as usize && N == T::TILE.thread_n as usize) };
+    const { assert!(ROWS == T::TILE.rows_of_slice() as usize && T::TILE.stages == 2 && !T::TILE.groups) };
+    let tile = const { T::TILE };
+    let args = params.args();
+    let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
+    let at = RasterTile::of_block(
+        thread::block_idx_x(),
+        tiles_m,
+        tiles_n,
+        const { RasterTile::group_m(T::TILE.m) },
+    );
+    let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
+    let k_begin = at.split * params.k_per_split;
+    let k_end = args.k.min(k_begin + params.k_per_split);
+
+    let t = thread::thread_idx_x();
+    let (warp, lane) = (t / 32, Lane::of(t % 32));
+    let warps_of_slice = tile.warps_m() * tile.warps_n();
+    let (slice, of_slice) = (warp / warps_of_slice, warp % warps_of_slice);
+
+    let elems = const { (T::TILE.stages * T::TILE.stage_elems()) as usize };
+    // SAFETY: the allocation holds both stages, aligned for vectors.
+    let stages = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>(), elems) };
+    let other = |stage: u32| tile.stage_elems() - stage;
+    let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
+    let position = |first, mn, ld| Position {
+        first,
+        mn,
+        ld,
+        k: k_begin,
+    };
+    // SAFETY: the matrices are as `params` says.
+    let (mut loader_a, mut loader_b) = unsafe {
+        let from_a = Global::new_with(batch::a(params), || span::<LA>(args.m, args.k, args.lda));
+        let from_b = Global::new_with(batch::b(params), || span::<LB>(args.n, args.k, args.ldb));
+        (
+            GmemLoader::new::<LA>(from_a, tile_a, t, position(row, args.m, args.lda)),
+            GmemLoader::new::<LB>(from_b, tile_b, t, position(column, args.n, args.ldb)),
+        )
+    };
+    let loads_a = const { OperandTile::a(T::TILE).loads::<LA>() };
+    let loads = const { loads_of_k_tile::<T, LA, LB>() };
+    // Loads at each k of a slice but the last, which waits.
+    let loads_per_k = const { loads_of_k_tile::<T, LA, LB>().div_ceil(T::TILE.slice_k() - 1) };
+    let mut held = [0.0; MAX_LOADS];
+    // What is left along K from the k-tile on that is loaded.
+    let mut left = k_end.saturating_sub(k_begin);
+    macro_rules! fetch {
+        ($number:expr) => {
+            // SAFETY: the operands are in memory.
+            unsafe {
+                if $number < loads_a {
+                    held[$number as usize] = loader_a.fetch::<LA>(tile_a, $number, left);
+                } else if $number < loads {
+                    held[$number as usize] = loader_b.fetch::<LB>(tile_b, $number - loads_a, left);
+                }
+            }
+        };
+    }
+    macro_rules! put {
+        ($number:expr, $stage:expr) => {
+            // SAFETY: the stage is in the pipeline; at first nobody has used it, later the last barrier has drained it.
+            unsafe {
+                if $number < loads_a {
+                    loader_a.put::<LA>(tile_a, stages, $stage, $number, held[$number as usize]);
+                } else if $number < loads {
+                    let to = $stage + tile.a_elems();
+                    loader_b.put::<LB>(tile_b, stages, to, $number - loads_a, held[$number as usize]);
+                }
+            }
+        };
+    }
+    macro_rules! next_k_tile {
+        () => {
+            loader_a.advance::<LA>(tile_a);
+            loader_b.advance::<LB>(tile_b);
+            left = left.saturating_sub(tile.k);
+        };
+    }
+    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 16, |number| fetch!(number));
+    next_k_tile!();
+    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 16, |number| {
+        put!(number, 0);
+        fetch!(number);
+    });
+    next_k_tile!();
+
+    let mut acc = [[0.0; N]; M];
+    let mut from_a = [[0.0; M]; 2];
+    let mut from_b = [[0.0; N]; 2];
+    let (warp_row, warp_column) = (of_slice % tile.warps_m(), of_slice / tile.warps_m());
+    let first_row = warp_row * (BlockTile::LANES_M * tile.thread_m) + 4 * lane.row;
+    let first_column = warp_column * (BlockTile::LANES_N * tile.thread_n) + 4 * lane.column;
+    let first_k = slice * tile.slice_k();
+    // SAFETY: the element is inside the first stage.
+    let stages_from = |elem: u32| unsafe { stages.part(elem as usize, elems - elem as usize) };
+    let a_s = stages_from(first_k * tile.a_pitch() + first_row);
+    let b_s = stages_from(tile.a_elems() + first_k * tile.b_pitch() + first_column);
+    // SAFETY: the stage is in the pipeline and full; each vec4 starts at a multiple of 4 elements.
+    let fragments = |from_a: &mut [f32; M], from_b: &mut [f32; N], stage: u32, k: u32| unsafe {
+        for vector in 0..M / 4 {
+            let index = stage + k * tile.a_pitch() + vector as u32 * (4 * BlockTile::LANES_M);
+            from_a[4 * vector..4 * vector + 4].copy_from_slice(&a_s.get_vec::<4>(index as usize));
+        }
+        for vector in 0..N / 4 {
+            let index = stage + k * tile.b_pitch() + vector as u32 * (4 * BlockTile::LANES_N);
+            from_b[4 * vector..4 * vector + 4].copy_from_slice(&b_s.get_vec::<4>(index as usize));
+        }
+    };
+
+    // RAW: every thread has stored its elements of stage 0.
+    thread::sync_threads();
+    let mut stage = 0;
+    fragments(&mut from_a[0], &mut from_b[0], stage, 0);
+    let mut k = k_begin;
+    while k < k_end {
+        unrolled!(const T::TILE.slice_k(), at most 16, |kk| {
+            let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
+            if kk + 1 == tile.slice_k() {
+                next_k_tile!();
+                // RAW: every thread has stored its elements of the next stage. WAR: no thread reads this stage any
+                // more, which is stored to next.
+                thread::sync_threads();
+                stage = other(stage);
+                fragments(&mut from_a[next], &mut from_b[next], stage, 0);
+            } else {
+                fragments(&mut from_a[next], &mut from_b[next], stage, kk + 1);
+                unrolled!(const loads_of_k_tile::<T, LA, LB>().div_ceil(T::TILE.slice_k() - 1), |number| {
+                    put!(kk * loads_per_k + number, other(stage));
+                    fetch!(kk * loads_per_k + number);
+                });
+            }
+            outer_product(&mut acc, &from_a[now], &from_b[now]);
+        });
+        k += tile.k;
+    }
+
+    // WAR: no thread reads the stages any more, nor stores elements of a k-tile past the end, where accumulators go
+    // now.
+    thread::sync_threads();
+    let threads = const { T::TILE.threads() as usize };
+    // SAFETY: the stages have room for the accumulators of all threads, each with a place of its own.
+    unsafe {
+        unrolled!(const M, at most 16, |i| {
+            for j in 0..N {
+                stages.set((i * N + j) * threads + t as usize, acc[i][j]);
+            }
+        });
+    }
+    // RAW: the accumulators of all slices are there.
+    thread::sync_threads();
+    // Those of this lane and of the slice's part of the tile, from all slices in their order: the sum does not depend
+    // on which is first.
+    let threads_of_slice = 32 * warps_of_slice as usize;
+    let first_of_slice = slice as usize * (ROWS * N * threads) + t as usize % threads_of_slice;
+    let mut sum = [[0.0; N]; ROWS];
+    // SAFETY: each has been stored before the barrier.
+    unsafe {
+        unrolled!(const ROWS, at most 16, |i| {
+            for j in 0..N {
+                for from in 0..tile.slices as usize {
+                    sum[i][j] += stages.get(first_of_slice + (i * N + j) * threads + from * threads_of_slice);
+                }
+            }
+        });
+    }
+    // SAFETY: the caller's promise; this part of the tile is the slice's.
+    unsafe { epilogue::store::<T, ROWS, N>(sum, [row, column], slice * ROWS as u32, params) };
+}

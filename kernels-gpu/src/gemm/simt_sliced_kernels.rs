@@ -1,0 +1,39 @@
+//! f32 by FMA for C of few elements, or of few rows or columns, whatever the length of its rows: sliced-K.
+//!
+//! As [`simt_kernels`](super::simt_kernels), for single elements and with several warps for each tile of C. The body is
+//! [`simt::sliced`](crate::gemm::simt::sliced). CTA: the tile's threads. Shared memory:
+//! [`BlockTile::bytes`](tilewright_contract::BlockTile::bytes), dynamic.
+
+use cuda_std::kernel;
+use tilewright_contract::{BlockTile, GemmParams, tiles};
+
+use crate::block::major::{KMajor, MnMajor};
+use crate::gemm::simt::Tile;
+use crate::gemm::simt::sliced::gemm;
+
+struct S32X32;
+
+impl Tile for S32X32 {
+    const TILE: BlockTile = tiles::S32X32;
+}
+
+macro_rules! entry_points {
+    ($($symbol:ident: $tile:ident, $a:ident 1, $b:ident 1;)*) => {
+        $(
+            #[doc = concat!("[`gemm`], `", stringify!($tile), "`, ", stringify!($a), ", ", stringify!($b), ".")]
+            ///
+            /// # Safety
+            /// As for the body: operands as `params` describes them, grid, CTA and dynamic shared memory of the plan.
+            #[kernel(max_threads = tiles::$tile.threads(), min_blocks = tiles::$tile.min_blocks)]
+            pub unsafe fn $symbol(#[grid_constant] params: &GemmParams<f32>) {
+                const M: usize = tiles::$tile.thread_m as usize;
+                const N: usize = tiles::$tile.thread_n as usize;
+                const ROWS: usize = tiles::$tile.rows_of_slice() as usize;
+                // SAFETY: the caller's promise.
+                unsafe { gemm::<$tile, $a<1>, $b<1>, M, N, ROWS>(params) }
+            }
+        )*
+    };
+}
+
+tilewright_contract::simt_sliced_kernels!(entry_points);
