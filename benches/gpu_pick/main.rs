@@ -9,6 +9,7 @@
 //! `--calibrate` times every candidate of other shapes, fits the coefficients of the planner's cost model to the times,
 //! and writes `calibration.json` (the times) and `speed.txt` (the coefficients), which `cargo xtask results` puts into
 //! the planner. Types that are not timed keep their coefficients. `--speeds FILE` replaces the planner's coefficients.
+//! `--keep calibration.json` times only kernels that have changed since those times, or are new, and keeps the others'.
 //! `--fit calibration.json` fits to filed times and needs no GPU. Types of which kernels have changed since keep their
 //! coefficients, f16 and bf16 unless the other one's are current. `--fit-fp8 fp8-choice.json` does so for FP8.
 
@@ -45,6 +46,9 @@ struct Arguments {
     /// Time the shapes of the calibration and fit the model to them.
     #[arg(long)]
     calibrate: bool,
+    /// Times of an earlier calibration: kernels that have not changed since are not timed again on the same device.
+    #[arg(long, requires = "calibrate")]
+    keep: Option<PathBuf>,
     /// Fit the model to the times of an earlier calibration, without a GPU.
     #[arg(long, conflicts_with = "calibrate")]
     fit: Option<PathBuf>,
@@ -135,10 +139,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         true => Precision::ALL[0],
         false => Precision::default(),
     };
+    let kept: Option<Filed> = match &arguments.keep {
+        Some(file) => Some(serde_json::from_str(&std::fs::read_to_string(file)?)?),
+        None => None,
+    };
+    let current = |filed: &Filed| {
+        let digest = |kernel: &str| digest::of_kernel(kernel, gpu.level().arch);
+        filed.current(&gpu.profile().name, digest)
+    };
     let session = Session {
         precision,
         rounds: arguments.rounds,
         every: arguments.calibrate,
+        known: kept.as_ref().map(current).unwrap_or_default(),
         ..Session::on(&gpu, speeds)?
     };
     if arguments.calibrate {
@@ -151,7 +164,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let single = single.map(|(extents, layout)| product(extents, layout));
         let batches =
             BATCHES.map(|(count, extents)| Ok(product(extents, [Transpose::No; 2])?.with_packed_batch(count)?));
-        let rows = rows(&session, single.chain(batches), arguments.dtype)?;
+        let mut rows = rows(&session, single.chain(batches), arguments.dtype)?;
+        if let Some(kept) = kept {
+            println!("times of {} kernels are kept", session.known.len());
+            kept.add_to(&mut rows, &session.known);
+        }
         let results = results(&session, &arguments, TRAINING_SEED, rows, |row| &row.candidates);
         std::fs::write(arguments.out.join("calibration.json"), rows_on_lines(&results)?)?;
         return write_speeds(&arguments, &results.rows, &results.digests, &session.machine, &speeds);

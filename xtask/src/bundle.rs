@@ -56,7 +56,15 @@ pub fn run(sh: &Shell) -> anyhow::Result<()> {
     place(sh, &benches, "bench", &bundle.join("benches"))?;
 
     differential(sh, &bundle.join("differential"))?;
-    pack(sh, &bundle, &["tilewright", "tests", "benches", "differential"])?;
+    // What of a calibration need not be timed again.
+    sh.create_dir(bundle.join("calibrations"))?;
+    for filed in sh.read_dir(root().join("docs/results"))? {
+        if filed.to_string_lossy().ends_with("-calibration.json") {
+            sh.copy_file(&filed, bundle.join("calibrations"))?;
+        }
+    }
+    let packed = ["tilewright", "tests", "benches", "differential", "calibrations"];
+    pack(sh, &bundle, &packed)?;
 
     let peers = bundle.join("peers");
     sh.create_dir(&peers)?;

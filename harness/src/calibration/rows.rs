@@ -77,6 +77,11 @@ impl Row {
         })
     }
 
+    /// What tells its product from others.
+    fn product(&self) -> (&str, [usize; 4], [bool; 2]) {
+        (&self.dtype.0, [self.m, self.n, self.k, self.batch], self.transpose)
+    }
+
     /// Whether it is of an element type.
     pub fn is_of(&self, dtype: DType) -> bool {
         self.dtype.0 == dtype.name()
@@ -139,6 +144,23 @@ impl Filed {
         self.digests
             .retain(|kernel, filed| digest(kernel).as_ref() == Some(filed));
         changed
+    }
+
+    /// The kernels whose times are of what ships, where this device was timed: none of another one.
+    pub fn current(&self, device: &str, digest: impl Fn(&str) -> Option<String>) -> BTreeSet<String> {
+        let is_current = |(kernel, filed): &(&String, &String)| digest(kernel).as_ref() == Some(*filed);
+        let current = self.digests.iter().filter(|_| device == self.about.device);
+        current.filter(is_current).map(|(kernel, _)| kernel.clone()).collect()
+    }
+
+    /// Adds the times of these kernels to rows of the same products.
+    pub fn add_to(&self, rows: &mut [Row], kernels: &BTreeSet<String>) {
+        let filed: BTreeMap<_, _> = self.rows.iter().map(|row| (row.product(), &row.candidates)).collect();
+        for row in rows {
+            let known = filed.get(&row.product()).into_iter().copied().flatten();
+            let known: Vec<Timed> = known.filter(|timed| kernels.contains(&timed.kernel)).cloned().collect();
+            row.candidates.extend(known);
+        }
     }
 
     /// The GPU that was timed.

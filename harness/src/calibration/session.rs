@@ -1,5 +1,7 @@
 //! Times the candidates of dispatch on a device.
 
+use std::collections::BTreeSet;
+
 use half::{bf16, f16};
 use tilewright::check::{DEFAULT_SEED, Expected};
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
@@ -54,6 +56,8 @@ pub struct Session<'g> {
     pub rounds: usize,
     /// Whether every candidate is timed, or those that dispatch may choose and does not expect to be slow.
     pub every: bool,
+    /// The kernels that are not timed.
+    pub known: BTreeSet<String>,
 }
 
 impl<'g> Session<'g> {
@@ -71,6 +75,7 @@ impl<'g> Session<'g> {
             precision: Precision::default(),
             rounds: 7,
             every: false,
+            known: BTreeSet::new(),
         })
     }
 
@@ -190,6 +195,7 @@ impl<'g> Session<'g> {
                 plans.push(plan);
             }
         }
+        plans.retain(|plan| !self.known.contains(plan.kernel().symbol));
         if !self.every {
             let least_us = self.expected_us(&plans[0]);
             plans.retain(|plan| {

@@ -87,7 +87,14 @@ gpu_pick() { # options...
     mapfile -t speeds < <(by_calibration)
     "$bundle/benches/gpu_pick" ${speeds[@]+"${speeds[@]}"} --commit "$commit" --date "$date" --out "$work" "$@"
 }
-calibrate() { gpu_pick --dtype "${1#*-}" --calibrate && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"; }
+calibrate() {
+    local slug options=()
+    slug=$(tr 'A-Z ' 'a-z-' <<<"${device#NVIDIA }")
+    # What is asked for by name is timed anew, all of it.
+    [ -n "${TILEWRIGHT_EVERY_KERNEL:-}" ] || [ ! -e "$bundle/calibrations/$slug-calibration.json" ] ||
+        options=(--keep "$bundle/calibrations/$slug-calibration.json")
+    gpu_pick --dtype "${1#*-}" --calibrate ${options[@]+"${options[@]}"} && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"
+}
 pick() { gpu_pick --dtype "${1#*-}" && mv "$work/pick.json" "$work/pick-${1#*-}.json"; }
 part_calibrate_fp8() { suite fp8-choice && gpu_pick --fit-fp8 "$work/bench-fp8-choice.json"; }
 part_calibrate_f32() { calibrate "$1"; }
