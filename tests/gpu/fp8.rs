@@ -39,8 +39,8 @@ pub fn cases(small: usize) -> usize {
     if rows::is_watched() { small } else { usize::MAX }
 }
 
-/// Tiles with residues in M and N, a K that is no multiple of 128, more k-tiles than stages, more tiles than SMs, a long
-/// K; both types of C, every scaling.
+/// Tiles with residues in M and N, a K that is no multiple of 128, more k-tiles than stages, more tiles than SMs, a
+/// long K; both types of C, every scaling.
 fn every_case(kernel: &'static Fp8Kernel) -> Outcome {
     let gpu = Gpu::open(0)?;
     let scalings: &[[Fp8Scaling; 2]] = match kernel.mode {

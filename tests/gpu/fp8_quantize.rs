@@ -14,9 +14,7 @@ use crate::trial::Trial;
 /// A trial for each kernel, with those that go before it or come after it. None where the device of this compute
 /// capability does not run them.
 pub fn trials(capability: (u32, u32)) -> Vec<Trial> {
-    let kernels = FP8_QUANTIZE_KERNELS
-        .iter()
-        .filter(|_| Fp8Kernel::runs_on(capability));
+    let kernels = FP8_QUANTIZE_KERNELS.iter().filter(|_| Fp8Kernel::runs_on(capability));
     kernels
         .map(|kernel| Trial::test(format!("kernels::{}", kernel.symbol), || every_case(kernel)))
         .collect()

@@ -300,8 +300,8 @@ pub(super) const SLICED: [Kernel; 4] = crate::simt_sliced_kernels!(rows);
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
     Kernel {
-        // `cp.async` of single elements has bank conflicts where rows of the operand straddle sectors: seven for each of
-        // simt_tn_32x32_f32 (ncu, docs/decisions/0046-sliced-k.md).
+        // `cp.async` of single elements has bank conflicts where rows of the operand straddle sectors
+        // (docs/decisions/0046-sliced-k.md).
         loads: if tile.slices > 1 {
             Loads::Threads
         } else {
