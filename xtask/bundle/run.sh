@@ -19,7 +19,7 @@ done
 # name | seconds on an H200 (0: not known yet) | what it proves
 # Calibration comes first: what is timed after it is what dispatch picks by it.
 table='device|5|what the device and its driver offer
-calibrate-f32|140|the speeds that dispatch knows, f32
+calibrate-f32|400|the speeds that dispatch knows, f32; by a run that names no part, only of kernels that have changed
 calibrate-f64|60|the same, f64
 calibrate-f16|280|the same, f16
 calibrate-bf16|280|the same, bf16

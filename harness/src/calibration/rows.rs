@@ -155,10 +155,10 @@ impl Filed {
 
     /// Adds the times of these kernels to rows of the same products.
     pub fn add_to(&self, rows: &mut [Row], kernels: &BTreeSet<String>) {
-        let filed: BTreeMap<_, _> = self.rows.iter().map(|row| (row.product(), &row.candidates)).collect();
         for row in rows {
-            let known = filed.get(&row.product()).into_iter().copied().flatten();
-            let known: Vec<Timed> = known.filter(|timed| kernels.contains(&timed.kernel)).cloned().collect();
+            let of_product = self.rows.iter().filter(|filed| filed.product() == row.product());
+            let filed = of_product.flat_map(|filed| &filed.candidates);
+            let known: Vec<Timed> = filed.filter(|timed| kernels.contains(&timed.kernel)).cloned().collect();
             row.candidates.extend(known);
         }
     }
@@ -279,8 +279,8 @@ impl std::fmt::Display for Quality {
 mod tests {
     use super::*;
 
-    #[test]
-    fn types_of_changed_kernels_are_left_out_and_kernels_that_are_no_more_are_not_counted() {
+    /// The kernels `same`, `other` and `gone`, each timed for a product of one element, in f32 or f16.
+    fn filed() -> Filed {
         let row = |dtype: &str, kernel: &str| {
             format!(
                 r#"{{"m": 1, "n": 1, "k": 1, "dtype": "{dtype}",
@@ -290,19 +290,55 @@ mod tests {
         let text = format!(
             r#"{{"about": {{"device": "NVIDIA H200"}}, "clock_khz": 1,
                 "digests": {{"same": "1", "other": "1", "gone": "1"}}, "rows": [{}, {}, {}, {}]}}"#,
-            row("f32", "same"),
             row("f32", "gone"),
+            row("f32", "same"),
             row("f16", "same"),
             row("f16", "other")
         );
-        let mut filed: Filed = serde_json::from_str(&text).expect("a calibration");
-        let changed = filed.retain_current(|kernel| match kernel {
+        serde_json::from_str(&text).expect("a calibration")
+    }
+
+    /// What ships: `other` has changed, `gone` is no more.
+    fn digest(kernel: &str) -> Option<String> {
+        match kernel {
             "same" => Some("1".to_owned()),
             "other" => Some("2".to_owned()),
             _ => None,
-        });
+        }
+    }
+
+    #[test]
+    fn types_of_changed_kernels_are_left_out_and_kernels_that_are_no_more_are_not_counted() {
+        let mut filed = filed();
+        let changed = filed.retain_current(digest);
         assert_eq!(changed, BTreeSet::from(["f16".to_owned()]));
         assert_eq!(filed.rows.len(), 2);
         assert_eq!(filed.digests.into_keys().collect::<Vec<_>>(), ["same"]);
+    }
+
+    #[test]
+    fn times_of_unchanged_kernels_are_kept_on_the_same_device_for_the_same_product() {
+        let filed = filed();
+        let current = filed.current("NVIDIA H200", digest);
+        assert_eq!(current, BTreeSet::from(["same".to_owned()]));
+        assert_eq!(filed.current("NVIDIA H100", digest), BTreeSet::new());
+        let new = |dtype: DType, k| Row {
+            m: 1,
+            n: 1,
+            k,
+            transpose: [false; 2],
+            batch: 1,
+            dtype: dtype.into(),
+            candidates: Vec::new(),
+        };
+        let mut rows = [
+            new(DType::F32, 1),
+            new(DType::F16, 1),
+            new(DType::F32, 2),
+            new(DType::F64, 1),
+        ];
+        filed.add_to(&mut rows, &current);
+        let kept = rows.map(|row| row.candidates.into_iter().map(|timed| timed.kernel).collect::<Vec<_>>());
+        assert_eq!(kept, [vec!["same".to_owned()], vec!["same".to_owned()], vec![], vec![]]);
     }
 }

@@ -176,8 +176,8 @@ impl GmemLoader {
         }
     }
 
-    /// Loads the element of load `number` of a k-tile, each in its turn; `left` elements along K are left, past which it
-    /// is 0.
+    /// Loads the element of load `number` of a k-tile, each in its turn; `left` elements along K are left, and past
+    /// them it is 0.
     ///
     /// # Safety
     /// The loader's operand is in memory.
