@@ -111,8 +111,8 @@ fn kernels(text: &mut String, evidence: &Evidence) {
          passed with this digest. `stale`: the last one that passed was of another digest, or of none that is known. \
          test: results over the shape table; occupancy: the driver's resident CTAs against the planner's; speed: \
          dispatch's coefficients were fitted to times of this digest, or held against them, where dispatch may pick \
-         it. {same} kernels of an older level have the digest of the newest and share its results; {other} differ, and \
-         have run on no GPU.\n"
+         it; `fp8-choice`: those of all products of FP8 were, to that topic's. {same} kernels of an older level have \
+         the digest of the newest and share its results; {other} differ, and have run on no GPU.\n"
     );
     let _ = writeln!(text, "| kernel | level | digest | {} | speed |", OF_EACH.join(" | "));
     let _ = writeln!(text, "|---|---|---|{}---|", "---|".repeat(OF_EACH.len()));
@@ -136,6 +136,7 @@ fn kernels(text: &mut String, evidence: &Evidence) {
             Standing::Missing => "never".to_owned(),
         });
         let speed = match speed(evidence, kernel) {
+            Speed::NotPicked if kernel.symbol.starts_with("wgmma_fp8_") => "fp8-choice",
             Speed::NotPicked => "not picked",
             Speed::Measured => "yes",
             Speed::Stale => "stale",
