@@ -19,14 +19,14 @@ done
 # name | seconds on an H200 (0: not known yet) | what it proves
 # Calibration comes first: what is timed after it is what dispatch picks by it.
 table='device|5|what the device and its driver offer
-calibrate-f32|400|the speeds that dispatch knows, f32; by a run that names no part, only of kernels that have changed
+calibrate-f32|0|the speeds that dispatch knows, f32; by a run that names no part, only of kernels that have changed
 calibrate-f64|60|the same, f64
 calibrate-f16|280|the same, f16
 calibrate-bf16|280|the same, bf16
 calibrate-fp8|20|by name alone, on a Hopper GPU: the same, FP8, from the times of fp8-choice
 kernels|180|results of every kernel over the shape table, those of FP8 over cases of their own, against the CPU
 resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them
-library|300|layouts, split-K, alpha and beta, epilogues, random and huge products
+library|260|layouts, split-K, alpha and beta, epilogues, random and huge products
 language|200|the surface of cuda_std, and the kernels that mutants are made from
 differential|30|functions that host and GPU must compute alike
 memcheck|120|no kernel accesses what is not its own, or leaks
@@ -38,7 +38,7 @@ racecheck-mma|20|the same: mma.sync, lesson 10
 racecheck-wgmma|210|the same: wgmma, that of FP8 too, lessons 11 to 15
 racecheck-slow|500|the same, by name alone: those that came to no end, again, as long as a part may take
 mutants|720|what compute-sanitizer says of every mutant; cut off, it goes on when it is run again
-wavefronts|15|accesses that ncu counts, against the simulator
+wavefronts|80|accesses that ncu counts, against the simulator
 banks|10|wavefronts of single instructions
 spilling|40|times and counters of the register-budget variants (examples/smem-spilling)
 pick-f32|100|the choice of dispatch against the other candidates for 400 random shapes, f32
@@ -58,7 +58,7 @@ batches|30|strided batches in bf16 and f32 against cuBLAS
 fp8-speed|15|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
 fp8-choice|15|by name alone, on a Hopper GPU: the choice among kernels of FP8 against the fastest other one
 block-scaled|0|by name alone, on a GPU of 12.x: NVFP4, MXFP4 and MXFP8, alone and under every sanitizer
-random|190|by name alone: 400 random shapes of each type against cuBLAS, each for a short time
+random|240|by name alone: 400 random shapes of each type against cuBLAS, each for a short time
 twins|20|our kernels against the same in CUDA C++
 accuracy|30|errors of f32 products in each arithmetic, and of cuBLAS, against f64'
 
