@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 
 /// Kernels, each with a product of several tiles and of more k-tiles than it has stages.
-const KERNELS: [(&str, [u32; 3]); 25] = [
+const KERNELS: [(&str, [u32; 3]); 26] = [
     ("lesson_01_naive", [18, 24, 19]),
     ("lesson_02_static_tiles", [34, 40, 93]),
     ("lesson_03_dynamic_tiles", [34, 40, 93]),
@@ -25,7 +25,8 @@ const KERNELS: [(&str, [u32; 3]); 25] = [
     ("tiled_dynamic_4x4_f32", [66, 72, 66]),
     ("register_tile_f32", [130, 136, 21]),
     ("simt_nn4_64x64_f32", [68, 72, 112]),
-    ("simt_nn_64x64_f32", [65, 67, 109]),
+    ("simt_nn_128x64_f32", [65, 67, 109]),
+    ("simt_registers_nn_64x64_f32", [65, 67, 109]),
     ("simt_sliced_nn_32x32_f32", [33, 35, 109]),
     ("matrix_vector_k4_f32", [40, 1, 264]),
     ("matrix_vector_mn4_f32", [1, 264, 264]),

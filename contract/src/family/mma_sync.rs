@@ -174,6 +174,14 @@ pub mod tensor_tiles {
     }
     .checked();
 
+    /// The same for K of one or two k-tiles, half of whose elements would be zeros: 16 KiB, four CTAs.
+    pub const T64X64X32: TensorTile = TensorTile {
+        k: 32,
+        min_blocks: 4,
+        ..T64X64
+    }
+    .checked();
+
     /// For tiny products of single elements: 16 KiB, 4 warps of 16 x 16. A lane loads half as many elements as with
     /// 64 x 64, and what one lane does is the time of a product that leaves SMs without work.
     pub const T32X32: TensorTile = TensorTile {
@@ -224,6 +232,14 @@ macro_rules! mma_sync_kernels {
             mma_sync_nt1_64x64_bf16: T64X64, bf16, KMajor 1, KMajor 1;
             mma_sync_tn1_64x64_bf16: T64X64, bf16, MnMajor 1, MnMajor 1;
             mma_sync_tt1_64x64_bf16: T64X64, bf16, MnMajor 1, KMajor 1;
+            mma_sync_nn1_64x64x32_f16: T64X64X32, f16, KMajor 1, MnMajor 1;
+            mma_sync_nt1_64x64x32_f16: T64X64X32, f16, KMajor 1, KMajor 1;
+            mma_sync_tn1_64x64x32_f16: T64X64X32, f16, MnMajor 1, MnMajor 1;
+            mma_sync_tt1_64x64x32_f16: T64X64X32, f16, MnMajor 1, KMajor 1;
+            mma_sync_nn1_64x64x32_bf16: T64X64X32, bf16, KMajor 1, MnMajor 1;
+            mma_sync_nt1_64x64x32_bf16: T64X64X32, bf16, KMajor 1, KMajor 1;
+            mma_sync_tn1_64x64x32_bf16: T64X64X32, bf16, MnMajor 1, MnMajor 1;
+            mma_sync_tt1_64x64x32_bf16: T64X64X32, bf16, MnMajor 1, KMajor 1;
             mma_sync_nn1_32x32_f16: T32X32, f16, KMajor 1, MnMajor 1;
             mma_sync_nt1_32x32_f16: T32X32, f16, KMajor 1, KMajor 1;
             mma_sync_tn1_32x32_f16: T32X32, f16, MnMajor 1, MnMajor 1;
@@ -246,7 +262,7 @@ macro_rules! rows {
 }
 
 /// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 32] = crate::mma_sync_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 40] = crate::mma_sync_kernels!(rows);
 
 /// The kernel with loads of so many elements of A and of B: vectors of 8, or single elements through registers.
 const fn loading(elems: [u32; 2], kernel: Kernel) -> Kernel {

@@ -219,7 +219,7 @@ const GROUPS: [&[Kernel]; 13] = [
     &tiled::DYNAMIC,
     &register_tile::KERNELS,
     &simt::KERNELS,
-    &simt::SLICED,
+    &simt::THROUGH_REGISTERS,
     &matrix_vector::KERNELS,
     &mma_sync::KERNELS,
     &mma_f64::KERNELS,

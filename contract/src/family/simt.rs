@@ -201,6 +201,16 @@ pub mod tiles {
         ..tile(32, 32, 32, 8, 4, 2, 4)
     }
     .pipelined();
+    /// For up to 64 rows: two warps for each half of every k-tile.
+    pub const S64X32: BlockTile = BlockTile {
+        slices: 2,
+        ..tile(64, 32, 32, 8, 4, 2, 4)
+    }
+    .pipelined();
+    /// For K of few k-tiles and a large C: four warps of 32 x 32, so that an SM has 16 of them to hide stores.
+    pub const R64X64: BlockTile = tile(64, 64, 16, 8, 4, 2, 4).pipelined();
+    /// The same where A and B lie along M and N: with less along K, a k-tile in flight takes half of the registers.
+    pub const R64X64K8: BlockTile = tile(64, 64, 8, 8, 4, 2, 4).pipelined();
     /// For groups of many rows.
     pub const G128X128: BlockTile = of_groups(T128X128);
     /// For groups of fewer.
@@ -215,8 +225,8 @@ pub mod tiles {
 
 /// The kernels of this family: calls `$callback!` with rows `symbol: tile, major and elements of one load of A, of B;`.
 /// Of each tile one row for each layout, and for those whose loads can be vectors one that makes them so, first. Where
-/// no vectors can be loaded the next smaller tile is as fast, and of small ones the sliced one; where registers do not
-/// suffice on every architecture there is no row.
+/// no vectors can be loaded the next smaller tile is as fast, and of small ones those whose elements go through
+/// registers; where registers do not suffice on every architecture there is no row.
 #[macro_export]
 macro_rules! simt_kernels {
     ($($callback:tt)*) => {
@@ -235,18 +245,13 @@ macro_rules! simt_kernels {
             simt_nn4_64x64_f32: T64X64, KMajor 1, MnMajor 4;
             simt_nt_64x64_f32: T64X64, KMajor 1, KMajor 1;
             simt_tn4_64x64_f32: T64X64, MnMajor 4, MnMajor 4;
-            simt_tn_64x64_f32: T64X64, MnMajor 1, MnMajor 1;
             simt_tt4_64x64_f32: T64X64, MnMajor 4, KMajor 1;
-            simt_nn_64x64_f32: T64X64, KMajor 1, MnMajor 1;
             simt_nn4_32x128_f32: T32X128, KMajor 1, MnMajor 4;
             simt_nt_32x128_f32: T32X128, KMajor 1, KMajor 1;
             simt_tn4_32x128_f32: T32X128, MnMajor 4, MnMajor 4;
             simt_tt4_32x128_f32: T32X128, MnMajor 4, KMajor 1;
-            simt_tt_32x128_f32: T32X128, MnMajor 1, KMajor 1;
             simt_nn4_128x32_f32: T128X32, KMajor 1, MnMajor 4;
-            simt_tn_128x32_f32: T128X32, MnMajor 1, MnMajor 1;
             simt_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
-            simt_nn_128x32_f32: T128X32, KMajor 1, MnMajor 1;
             simt_nn4_16x128_f32: T16X128, KMajor 1, MnMajor 4;
             simt_tn4_16x128_f32: T16X128, MnMajor 4, MnMajor 4;
             simt_tt4_16x128_f32: T16X128, MnMajor 4, KMajor 1;
@@ -268,24 +273,34 @@ macro_rules! simt_kernels {
     };
 }
 
-/// Calls `$callback!` with rows as [`simt_kernels`](crate::simt_kernels) has them, of the sliced tile.
+/// Calls `$callback!` with rows as [`simt_kernels`](crate::simt_kernels) has them, of the tiles whose elements go
+/// through registers.
 #[macro_export]
-macro_rules! simt_sliced_kernels {
+macro_rules! simt_registers_kernels {
     ($callback:ident) => {
         $callback! {
             simt_sliced_nn_32x32_f32: S32X32, KMajor 1, MnMajor 1;
             simt_sliced_nt_32x32_f32: S32X32, KMajor 1, KMajor 1;
             simt_sliced_tn_32x32_f32: S32X32, MnMajor 1, MnMajor 1;
             simt_sliced_tt_32x32_f32: S32X32, MnMajor 1, KMajor 1;
+            simt_sliced_nn_64x32_f32: S64X32, KMajor 1, MnMajor 1;
+            simt_sliced_nt_64x32_f32: S64X32, KMajor 1, KMajor 1;
+            simt_sliced_tn_64x32_f32: S64X32, MnMajor 1, MnMajor 1;
+            simt_sliced_tt_64x32_f32: S64X32, MnMajor 1, KMajor 1;
+            simt_registers_nn_64x64_f32: R64X64, KMajor 1, MnMajor 1;
+            simt_registers_nt_64x64_f32: R64X64, KMajor 1, KMajor 1;
+            simt_registers_tn_64x64_f32: R64X64K8, MnMajor 1, MnMajor 1;
+            simt_registers_tt_64x64_f32: R64X64, MnMajor 1, KMajor 1;
         }
     };
 }
 
 macro_rules! rows {
-    ($($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
+    ($loads:expr; $($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {
         [$(Kernel {
             operands: Operands::Matrices([major!($a), major!($b)]),
             alignment: Alignment::of([$a_elems, $b_elems]),
+            loads: $loads,
             // A K-major B is transposed on the way to shared memory, an element at a time.
             may_transpose: [false, !tiles::$tile.groups && $a_elems == 1 && $b_elems == 4],
             ..kernel(stringify!($symbol), tiles::$tile)
@@ -293,20 +308,24 @@ macro_rules! rows {
     };
 }
 
-pub(super) const KERNELS: [Kernel; 43] = crate::simt_kernels!(rows);
+macro_rules! multistage {
+    ($($rows:tt)*) => { rows!(Loads::CpAsync; $($rows)*) };
+}
 
-pub(super) const SLICED: [Kernel; 4] = crate::simt_sliced_kernels!(rows);
+macro_rules! through_registers {
+    ($($rows:tt)*) => { rows!(Loads::Threads; $($rows)*) };
+}
+
+/// Those of `cp.async`.
+pub(super) const KERNELS: [Kernel; 38] = crate::simt_kernels!(multistage);
+
+/// Those whose elements go through registers: `cp.async` of single elements has bank conflicts where rows of the
+/// operand straddle sectors (docs/decisions/0046-sliced-k.md).
+pub(super) const THROUGH_REGISTERS: [Kernel; 12] = crate::simt_registers_kernels!(through_registers);
 
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
     Kernel {
-        // `cp.async` of single elements has bank conflicts where rows of the operand straddle sectors
-        // (docs/decisions/0046-sliced-k.md).
-        loads: if tile.slices > 1 {
-            Loads::Threads
-        } else {
-            Loads::CpAsync
-        },
         smem: SmemLayout {
             storage: Storage::Dynamic,
             stages: tile.stages,
@@ -364,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_transposing_warp_hits_every_bank_once() {
-        for kernel in KERNELS.iter().chain(&SLICED) {
+        for kernel in KERNELS.iter().chain(&THROUGH_REGISTERS) {
             for pitch in [kernel.tile.m + BlockTile::PAD, kernel.tile.n + BlockTile::PAD] {
                 // Neighboring lanes have neighbors along K, or vec4s of them.
                 for (along_k, vector) in [(8, 1), (2, 4)] {

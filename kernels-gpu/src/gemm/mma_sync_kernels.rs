@@ -28,7 +28,7 @@ macro_rules! tile_types {
     )*};
 }
 
-tile_types! { T128X128 T256X128 G128X128 T64X64 T32X32 }
+tile_types! { T128X128 T256X128 G128X128 T64X64 T64X64X32 T32X32 }
 
 macro_rules! entry_points {
     ($($symbol:ident: $tile:ident, $element:ty, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {

@@ -6,7 +6,7 @@
 //! | [`tiled_dynamic`] | the same tiles, their size chosen at launch | dynamic, both tiles in one allocation |
 //! | [`register_tile`] | a register tile per thread, fed by short k-tiles | static, 8320 bytes |
 //! | [`simt_kernels`] | f32 by FMA: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
-//! | [`simt_sliced_kernels`] | the same for small C: sliced-K, single elements through registers | dynamic, 2 stages |
+//! | [`simt_registers_kernels`] | the same for small C or short K: elements through registers | dynamic, 2 stages |
 //! | [`matrix_vector`] | C of one column or row: enough loads in flight | none, or static, 4096 bytes |
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 2 or 4 stages |
 //! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores, every layout, split-K | dynamic, 4 stages |
@@ -62,7 +62,7 @@ cfg_if! {
         pub mod mma_f64_kernels;
         pub mod mma_sync_kernels;
         pub mod simt_kernels;
-        pub mod simt_sliced_kernels;
+        pub mod simt_registers_kernels;
     }
 }
 cfg_if! {

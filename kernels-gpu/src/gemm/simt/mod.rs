@@ -20,7 +20,7 @@
 
 mod epilogue;
 mod loader;
-pub mod sliced;
+pub mod through_registers;
 
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};

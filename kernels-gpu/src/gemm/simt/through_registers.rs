@@ -1,5 +1,5 @@
-//! The body for C of few elements: sliced-K. All warps of a CTA have the same tile of C, each for its slice of every
-//! k-tile; at the end their accumulators are added.
+//! The body of kernels whose elements go through registers. With sliced-K, for a C of few elements, each of a CTA's
+//! slices has warps for the whole tile of C, for its part of every k-tile; at the end their accumulators are added.
 //!
 //! ```text
 //! k-tile 0 into stage 0, k-tile 1 into registers
@@ -9,12 +9,13 @@
 //!         load the fragments of k + 1 (at the last k: barrier, then of the other stage)
 //!         store a few elements of the next k-tile, load as many of the one after it into their registers
 //!         acc += outer product of the fragments of k
-//! accumulators of all slices into the stages; barrier; each slice adds up its part of the tile
+//! with slices: accumulators of all into the stages; barrier; each slice adds up its part of the tile
 //! C = alpha * acc + beta * C
 //! ```
 //!
 //! Elements go through registers, two k-tiles ahead of their use, so that two stages suffice. Fragments, lanes and
-//! stages are those of [`simt`](super).
+//! stages are those of [`simt`](super). Without slices the last k-tile ends where K does, to four elements: where K is
+//! short, the zeros past its end would be much of the work.
 
 use cuda_std::{shared, thread};
 use cuda_views::{Global, Shared};
@@ -28,7 +29,7 @@ use crate::block::unroll::unrolled;
 use crate::block::warp::Lane;
 
 /// Loads of one thread per k-tile, at most: their elements are kept in registers.
-const MAX_LOADS: usize = 16;
+const MAX_LOADS: usize = 40;
 
 /// Computes this CTA's tile of C, or its split of it. `M` and `N` are the tile's `thread_m` and `thread_n`, `ROWS` its
 /// `rows_of_slice`.
@@ -120,9 +121,9 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
             left = left.saturating_sub(tile.k);
         };
     }
-    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 16, |number| fetch!(number));
+    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| fetch!(number));
     next_k_tile!();
-    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 16, |number| {
+    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| {
         put!(number, 0);
         fetch!(number);
     });
@@ -156,8 +157,11 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let mut stage = 0;
     fragments(&mut from_a[0], &mut from_b[0], stage, 0);
     let mut k = k_begin;
-    while k < k_end {
+    'k_tiles: while k < k_end {
         unrolled!(const T::TILE.slice_k(), at most 16, |kk| {
+            if const { T::TILE.slices == 1 } && kk > 0 && kk % 4 == 0 && k + kk >= k_end {
+                break 'k_tiles;
+            }
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == tile.slice_k() {
                 next_k_tile!();
@@ -178,6 +182,29 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
         k += tile.k;
     }
 
+    let sum = if const { T::TILE.slices == 1 } {
+        core::array::from_fn(|i| acc[i])
+    } else {
+        // SAFETY: every thread is here, and no fragment is loaded any more.
+        unsafe { sum_of_slices::<T, M, N, ROWS>(&acc, stages, slice, t) }
+    };
+    // SAFETY: the caller's promise; this part of the tile is the slice's.
+    unsafe { epilogue::store::<T, ROWS, N>(sum, [row, column], slice * ROWS as u32, params) };
+}
+
+/// The accumulators of all slices, added up: of the rows of a thread that are its slice's.
+///
+/// # Safety
+/// Every thread `t` of the CTA calls this, with its slice; none loads fragments from the stages any more.
+#[inline(always)]
+// Accumulators are indexed by row and column throughout.
+#[allow(clippy::needless_range_loop)]
+unsafe fn sum_of_slices<T: Tile, const M: usize, const N: usize, const ROWS: usize>(
+    acc: &[[f32; N]; M],
+    stages: Shared<f32>,
+    slice: u32,
+    t: u32,
+) -> [[f32; N]; ROWS] {
     // WAR: no thread reads the stages any more, nor stores elements of a k-tile past the end, where accumulators go
     // now.
     thread::sync_threads();
@@ -194,19 +221,18 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     thread::sync_threads();
     // Those of this lane and of the slice's part of the tile, from all slices in their order: the sum does not depend
     // on which is first.
-    let threads_of_slice = 32 * warps_of_slice as usize;
+    let threads_of_slice = const { (T::TILE.threads() / T::TILE.slices) as usize };
     let first_of_slice = slice as usize * (ROWS * N * threads) + t as usize % threads_of_slice;
     let mut sum = [[0.0; N]; ROWS];
     // SAFETY: each has been stored before the barrier.
     unsafe {
         unrolled!(const ROWS, at most 16, |i| {
             for j in 0..N {
-                for from in 0..tile.slices as usize {
+                for from in 0..T::TILE.slices as usize {
                     sum[i][j] += stages.get(first_of_slice + (i * N + j) * threads + from * threads_of_slice);
                 }
             }
         });
     }
-    // SAFETY: the caller's promise; this part of the tile is the slice's.
-    unsafe { epilogue::store::<T, ROWS, N>(sum, [row, column], slice * ROWS as u32, params) };
+    sum
 }

@@ -1,7 +1,7 @@
-//! f32 by FMA for C of few elements, or of few rows or columns, whatever the length of its rows: sliced-K.
+//! f32 by FMA, whatever the length of rows, for a C of few elements, rows or columns (sliced-K), or a K of few k-tiles.
 //!
-//! As [`simt_kernels`](super::simt_kernels), for single elements and with several warps for each tile of C. The body is
-//! [`simt::sliced`](crate::gemm::simt::sliced). CTA: the tile's threads. Shared memory:
+//! As [`simt_kernels`](super::simt_kernels), for single elements and with more warps for each element of C. The body is
+//! [`simt::through_registers`](crate::gemm::simt::through_registers). CTA: the tile's threads. Shared memory:
 //! [`BlockTile::bytes`](tilewright_contract::BlockTile::bytes), dynamic.
 
 use cuda_std::kernel;
@@ -9,13 +9,19 @@ use tilewright_contract::{BlockTile, GemmParams, tiles};
 
 use crate::block::major::{KMajor, MnMajor};
 use crate::gemm::simt::Tile;
-use crate::gemm::simt::sliced::gemm;
+use crate::gemm::simt::through_registers::gemm;
 
-struct S32X32;
+macro_rules! tile_types {
+    ($($tile:ident)*) => {$(
+        struct $tile;
 
-impl Tile for S32X32 {
-    const TILE: BlockTile = tiles::S32X32;
+        impl Tile for $tile {
+            const TILE: BlockTile = tiles::$tile;
+        }
+    )*};
 }
+
+tile_types! { S32X32 S64X32 R64X64 R64X64K8 }
 
 macro_rules! entry_points {
     ($($symbol:ident: $tile:ident, $a:ident 1, $b:ident 1;)*) => {
@@ -36,4 +42,4 @@ macro_rules! entry_points {
     };
 }
 
-tilewright_contract::simt_sliced_kernels!(entry_points);
+tilewright_contract::simt_registers_kernels!(entry_points);
