@@ -26,7 +26,7 @@ const KERNELS: [(&str, [u32; 3]); 26] = [
     ("register_tile_f32", [130, 136, 21]),
     ("simt_nn4_64x64_f32", [68, 72, 112]),
     ("simt_nn_128x64_f32", [65, 67, 109]),
-    ("simt_registers_nn_64x64_f32", [65, 67, 109]),
+    ("simt_registers_nn_64x64_f32", [65, 67, 36]),
     ("simt_sliced_nn_32x32_f32", [33, 35, 109]),
     ("matrix_vector_k4_f32", [40, 1, 264]),
     ("matrix_vector_mn4_f32", [1, 264, 264]),
