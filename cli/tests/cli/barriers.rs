@@ -29,7 +29,7 @@ const KERNELS: [(&str, [u32; 3]); 26] = [
     ("simt_registers_nn_64x64_f32", [65, 67, 36]),
     ("simt_sliced_nn_32x32_f32", [33, 35, 109]),
     ("matrix_vector_k4_f32", [40, 1, 264]),
-    ("matrix_vector_mn4_f32", [1, 264, 264]),
+    ("matrix_vector_mn4_f32", [1, 264, 528]),
     ("mma_sync_nn_128x128_f16", [130, 136, 160]),
     ("wgmma_nn_64x64_f16", [72, 72, 1096]),
 ];
