@@ -75,6 +75,9 @@ struct Arguments {
 /// Random shapes of each element type that the model is fitted to, besides the listed ones.
 const TRAINING_SHAPES: usize = 120;
 
+/// After so many products a line says how far a run is.
+const PRODUCTS_OF_A_LINE: usize = 20;
+
 /// A run.
 #[derive(Serialize)]
 struct Results<R> {
@@ -245,7 +248,13 @@ fn rows(
         .into_iter()
         .filter(|&dtype| only.is_none_or(|only| only == dtype))
     {
-        rows.extend(session.rows(&shapes, dtype, &mut || ())?);
+        let mut done = 0;
+        rows.extend(session.rows(&shapes, dtype, &mut || {
+            done += 1;
+            if done % PRODUCTS_OF_A_LINE == 0 {
+                eprintln!("{dtype}: {done} of {} products", shapes.len());
+            }
+        })?);
     }
     Ok(rows)
 }

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use tilewright_contract::Family;
 
 pub use fp8::Fp8Row;
-pub use operands::Set;
+pub use operands::{Operands, Set};
 pub use parse::{Selection, choice_name, product_name};
 pub use report::{Table, json, markdown, plots, rows_on_lines, summary, table};
 pub use results::{About, Ceilings, Measurement, OnZeros, Outcome, PassedOver, Results, RowResult, Side, Speed};

@@ -28,8 +28,10 @@ pub struct Set<'gpu, T: Element> {
 /// in the second-level cache when its turn comes again.
 pub struct Operands<'gpu, T: Element> {
     shape: GemmShape,
-    a: Vec<T>,
-    b: Vec<T>,
+    /// A on the host.
+    pub a: Vec<T>,
+    /// B on the host.
+    pub b: Vec<T>,
     /// What launches take in turns.
     pub sets: Vec<Set<'gpu, T>>,
 }
@@ -91,24 +93,39 @@ impl<'gpu, T: Element> Operands<'gpu, T> {
         Ok(())
     }
 
-    /// Runs a product on a C of NaNs, and compares a sample of what comes out with the CPU's.
+    /// [`Set::check`] of the first set, in this arithmetic.
     ///
     /// # Errors
-    /// Those of `launch`, of the device, and [`Error::Mismatch`](tilewright::Error::Mismatch).
+    /// Those of [`Set::check`].
     pub fn check(
         &mut self,
         gpu: &Gpu,
         precision: Precision,
         launch: impl FnOnce(&mut Set<'gpu, T>) -> Result<()>,
     ) -> Result<Verdict> {
-        let set = &mut self.sets[0];
-        set.c.fill_bytes(0xff)?;
-        launch(set)?;
-        gpu.synchronize()?;
-        let mut c = vec![T::from_f64(0.0); set.c.len()];
-        set.c.download(&mut c)?;
         let expected = Expected::product(&self.shape, &self.a, &self.b)?.with_precision(precision)?;
-        expected.sampled(&c, DEFAULT_SEED)?.into_result()
+        let mut c = vec![T::from_f64(0.0); self.sets[0].c.len()];
+        self.sets[0].check(gpu, &expected, &mut c, launch)
+    }
+}
+
+impl<T: Element> Set<'_, T> {
+    /// Runs a product on a C of NaNs, brings what comes out into `c`, and compares a sample of it with the CPU's.
+    ///
+    /// # Errors
+    /// Those of `launch`, of the device, and [`Error::Mismatch`](tilewright::Error::Mismatch).
+    pub fn check(
+        &mut self,
+        gpu: &Gpu,
+        expected: &Expected<'_, T>,
+        c: &mut [T],
+        launch: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Verdict> {
+        self.c.fill_bytes(0xff)?;
+        launch(self)?;
+        gpu.synchronize()?;
+        self.c.download(c)?;
+        expected.sampled(c, DEFAULT_SEED)?.into_result()
     }
 }
 

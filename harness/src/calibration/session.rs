@@ -1,18 +1,19 @@
 //! Times the candidates of dispatch on a device.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use half::{bf16, f16};
-use tilewright::check::{DEFAULT_SEED, Expected};
+use tilewright::check::Expected;
 use tilewright::dispatch::{Plan, Policy, Speeds, estimate_us, plan};
 use tilewright::launch::Gpu;
 use tilewright::{
-    DType, Element, Error, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Precision, Result, Transpose, random,
+    DType, Element, Error, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Precision, Result, Transpose,
 };
 
 use super::PRUNED_ABOVE;
 use super::rows::{Machine, Row, Timed};
-use crate::bench::{Quartiles, Schedule, Set, Timer};
+use crate::bench::{Operands, Quartiles, Schedule, Set, Timer};
 
 /// Split-K factors that are tried.
 const SPLITS: [u32; 13] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
@@ -79,8 +80,8 @@ impl<'g> Session<'g> {
         })
     }
 
-    /// Times the candidates of each product in an element type; every result is checked first. `on_row` hears of each
-    /// product that is done.
+    /// Times the candidates of each product in an element type. First the results are checked of all that take less
+    /// than three times as long as the fastest: the others decide nothing. `on_row` hears of each product that is done.
     ///
     /// # Errors
     /// Those of plans, the device and the check.
@@ -93,34 +94,23 @@ impl<'g> Session<'g> {
         }
     }
 
-    /// On the same inputs for all shapes: each takes as much of them as it needs.
     fn rows_of<T: Element>(&self, shapes: &[GemmShape], on_row: &mut dyn FnMut()) -> Result<Vec<Row>> {
-        let most = |operand| shapes.iter().map(|shape| shape.span_elems(operand)).max().unwrap_or(0);
-        let a: Vec<T> = random::random_matrix(1, most(Operand::A));
-        let b: Vec<T> = random::random_matrix(2, most(Operand::B));
-        let mut set = [Set {
-            a: self.gpu.upload(&a)?,
-            b: self.gpu.upload(&b)?,
-            c: self.gpu.uninitialized(most(Operand::C))?,
-        }];
         let mut timer = Timer::new(self.gpu)?;
         let mut rows = Vec::new();
         for shape in shapes {
             let plans = self.candidates(shape, T::DTYPE)?;
-            let mut host = vec![T::from_f64(0.0); shape.span_elems(Operand::C)];
+            // As many sets as the benchmarks take turns with: a kernel that finds its operands in the second-level
+            // cache is fastest with fewer splits than one that waits for memory.
+            let mut operands = Operands::<T>::random(self.gpu, *shape)?;
+            let Operands { a, b, sets, .. } = &mut operands;
+            let launch = |plan: &Plan, set: &mut Set<'_, T>| {
+                self.gpu.launch(plan, &Gemm::new(*shape), &set.a, &set.b, &mut set.c)
+            };
             let mut once_us = Vec::new();
             for plan in &plans {
-                let Set { a: on_a, b: on_b, c } = &mut set[0];
-                // A NaN of every type.
-                c.fill_bytes(0xff)?;
-                self.gpu.launch(plan, &Gemm::new(*shape), on_a, on_b, c)?;
-                self.gpu.synchronize()?;
-                c.download_at(0, &mut host)?;
-                let expected = Expected::product(shape, &a, &b)?.with_precision(plan.kernel().precision)?;
-                expected.sampled(&host, DEFAULT_SEED)?.into_result()?;
-                let once_ms = self
-                    .gpu
-                    .time_ms(|| self.gpu.launch(plan, &Gemm::new(*shape), on_a, on_b, c))?;
+                // The first launch of a kernel loads it.
+                launch(plan, &mut sets[0])?;
+                let once_ms = self.gpu.time_ms(|| launch(plan, &mut sets[0]))?;
                 once_us.push(f64::from(once_ms) * 1e3);
             }
             let precision = |at: usize| plans[at].kernel().precision;
@@ -129,13 +119,19 @@ impl<'g> Session<'g> {
                 once_us[at] <= FAR * alike.map(|other| once_us[other]).fold(f64::INFINITY, f64::min)
             };
             let (near, far): (Vec<usize>, Vec<usize>) = (0..plans.len()).partition(is_near);
+            let mut expected = BTreeMap::new();
+            let mut c = vec![T::from_f64(0.0); shape.span_elems(Operand::C)];
+            for plan in near.iter().map(|&at| &plans[at]) {
+                let precision = plan.kernel().precision;
+                if let Entry::Vacant(entry) = expected.entry(precision) {
+                    entry.insert(Expected::product(shape, a, b)?.with_precision(precision)?);
+                }
+                sets[0].check(self.gpu, &expected[&precision], &mut c, |set| launch(plan, set))?;
+            }
             let mut candidates = Vec::new();
             for (of, rounds) in [(near, self.rounds), (far, ROUNDS_OF_FAR)] {
                 let schedule = Schedule::of(&of.iter().map(|&at| once_us[at]).collect::<Vec<_>>(), Some(rounds));
-                let times = timer.turns(&mut set, of.len(), schedule, &mut |at, set| {
-                    self.gpu
-                        .launch(&plans[of[at]], &Gemm::new(*shape), &set.a, &set.b, &mut set.c)
-                })?;
+                let times = timer.turns(sets, of.len(), schedule, &mut |at, set| launch(&plans[of[at]], set))?;
                 candidates.extend(of.iter().zip(times).filter_map(|(&at, times)| {
                     let us = Quartiles::of(&times)?.median;
                     Some(timed(&plans[at], us))

@@ -1,5 +1,7 @@
 //! What C should be, and the comparison of single elements and rows with it.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 use tilewright_contract::{Activation, GemmShape, Operand, Precision};
 
@@ -39,11 +41,13 @@ pub struct Expected<'a, T: Element, C: OutputOf<T> = T> {
     before: Option<&'a [C]>,
     precision: Precision,
     bound: Bound,
+    /// The operands of each product, made by the first check for all that follow: to transpose them takes longer.
+    plain: OnceLock<Vec<Plain<'a, T>>>,
 }
 
 /// What C of one product should be.
 pub(super) struct ExpectedProduct<'a, T: Element, C: OutputOf<T>> {
-    pub(super) plain: Plain<'a, T>,
+    pub(super) plain: &'a Plain<'a, T>,
     pub(super) epilogue: Epilogue<&'a [T], T::Accumulator>,
     /// C before, where beta is not 0.
     pub(super) before: Option<&'a [C]>,
@@ -78,6 +82,7 @@ impl<'a, T: Element> Expected<'a, T> {
             before: None,
             precision: Precision::Ieee,
             bound,
+            plain: OnceLock::new(),
         })
     }
 
@@ -149,6 +154,8 @@ impl<'a, T: Element> Expected<'a, T> {
             before,
             precision,
             bound,
+            // The shape may be another one.
+            plain: OnceLock::new(),
         })
     }
 }
@@ -171,16 +178,23 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
             epilogue,
             before,
             bound,
+            plain,
             ..
         } = self;
         check_lengths(shape, &[(Operand::C, c.len())])?;
         let is_batch = shape.batch().count > 1;
-        let products = products(shape, *group_ends);
-        let products = products
+        let products = || products(shape, *group_ends);
+        let plain = plain.get_or_init(|| {
+            let plain =
+                products().map(|(product, [from_a, from_b, _])| Plain::new(&product, &a[from_a..], &b[from_b..]));
+            plain.collect()
+        });
+        let products = products()
+            .zip(plain)
             .enumerate()
-            .map(|(index, (product, [from_a, from_b, from_c]))| {
+            .map(|(index, ((_, [_, _, from_c]), plain))| {
                 let product = ExpectedProduct {
-                    plain: Plain::new(&product, &a[from_a..], &b[from_b..]),
+                    plain,
                     epilogue: *epilogue,
                     before: before.map(|before| &before[from_c..]),
                     bound: *bound,
@@ -191,7 +205,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     }
 
     /// Compares every element of `c`; elements that are not elements of C are not looked at. Takes `2 m n k` f64
-    /// operations and no memory to speak of.
+    /// operations and no memory to speak of, except for a copy of what is transposed, which the first check makes.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a slice shorter than C. A mismatch is no error here: see
@@ -308,13 +322,13 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
 
     /// One element before its activation, and the magnitudes of its terms.
     pub(super) fn element(&self, row: usize, column: usize) -> Sum {
-        let Plain { shape, a, b } = &self.plain;
+        let Plain { shape, a, b } = self.plain;
         self.scale(row, column, element_product(shape, a, b, row, column))
     }
 
     /// Compares the given rows in full.
     pub(super) fn compare_rows(&self, rows: &[usize], c: &[C]) -> Tally {
-        let Plain { shape, a, b } = &self.plain;
+        let Plain { shape, a, b } = self.plain;
         let (_, columns, ldc) = shape.extents(Operand::C);
         if columns == 0 {
             return Tally::default();
@@ -374,7 +388,7 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
 
     /// Whether a row of A, a column of B, the bias or the element of C before is or holds an infinity or a NaN.
     fn special_inputs(&self, row: usize, column: usize) -> bool {
-        let Plain { shape, a, b } = &self.plain;
+        let Plain { shape, a, b } = self.plain;
         let (_, inner, lda) = shape.extents(Operand::A);
         let (_, _, ldb) = shape.extents(Operand::B);
         self.before_at(row, column).is_some_and(|before| !before.is_finite())

@@ -104,7 +104,7 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
     /// holds a NaN or an infinity.
     fn residuals(&self, c: &[C], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
         let Self { plain, bound, .. } = self;
-        let Plain { shape, a, b } = plain;
+        let Plain { shape, a, b } = *plain;
         let (rows, inner, lda) = shape.extents(Operand::A);
         let (_, columns, ldb) = shape.extents(Operand::B);
         let (_, _, ldc) = shape.extents(Operand::C);

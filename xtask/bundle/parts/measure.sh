@@ -93,7 +93,7 @@ calibrate() {
     # What is asked for by name is timed anew, all of it.
     [ -n "${TILEWRIGHT_EVERY_KERNEL:-}" ] || [ ! -e "$bundle/calibrations/$slug-calibration.json" ] ||
         options=(--keep "$bundle/calibrations/$slug-calibration.json")
-    gpu_pick --dtype "${1#*-}" --calibrate ${options[@]+"${options[@]}"} && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"
+    gpu_pick --dtype "${1#*-}" --calibrate --rounds 5 ${options[@]+"${options[@]}"} && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"
 }
 pick() { gpu_pick --dtype "${1#*-}" && mv "$work/pick.json" "$work/pick-${1#*-}.json"; }
 part_calibrate_fp8() { suite fp8-choice && gpu_pick --fit-fp8 "$work/bench-fp8-choice.json"; }
