@@ -1,5 +1,6 @@
 //! What C should be, and the comparison of single elements and rows with it.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -165,10 +166,10 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a slice shorter than C, and those of `compare`, the first.
-    fn each<R>(
+    fn each<R: Send>(
         &self,
         c: &[C],
-        compare: impl Fn(Option<usize>, ExpectedProduct<'_, T, C>, &[C]) -> Result<R>,
+        compare: impl Fn(Option<usize>, ExpectedProduct<'_, T, C>, &[C]) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let Self {
             shape,
@@ -189,10 +190,12 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
                 products().map(|(product, [from_a, from_b, _])| Plain::new(&product, &a[from_a..], &b[from_b..]));
             plain.collect()
         });
-        let products = products()
+        let starts: Vec<usize> = products().map(|(_, [_, _, from_c])| from_c).collect();
+        let products = starts
+            .into_par_iter()
             .zip(plain)
             .enumerate()
-            .map(|(index, ((_, [_, _, from_c]), plain))| {
+            .map(|(index, (from_c, plain))| {
                 let product = ExpectedProduct {
                     plain,
                     epilogue: *epilogue,
@@ -201,7 +204,7 @@ impl<T: Element, C: OutputOf<T>> Expected<'_, T, C> {
                 };
                 compare(is_batch.then_some(index), product, &c[from_c..])
             });
-        products.collect()
+        products.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Compares every element of `c`; elements that are not elements of C are not looked at. Takes `2 m n k` f64
@@ -292,7 +295,7 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
     fn full(&self, c: &[C]) -> Tally {
         let rows: Vec<usize> = (0..self.plain.shape.m()).collect();
         rows.par_chunks(ROWS_PER_TASK)
-            .map(|rows| self.compare_rows(rows, c))
+            .map(|rows| self.compare_rows(rows, 0..self.plain.shape.n(), c))
             .reduce(Tally::default, Tally::merge)
     }
 
@@ -326,21 +329,21 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
         self.scale(row, column, element_product(shape, a, b, row, column))
     }
 
-    /// Compares the given rows in full.
-    pub(super) fn compare_rows(&self, rows: &[usize], c: &[C]) -> Tally {
+    /// Compares the given rows, as far as they are in these columns.
+    pub(super) fn compare_rows(&self, rows: &[usize], columns: Range<usize>, c: &[C]) -> Tally {
         let Plain { shape, a, b } = self.plain;
-        let (_, columns, ldc) = shape.extents(Operand::C);
-        if columns == 0 {
+        let (_, _, ldc) = shape.extents(Operand::C);
+        if columns.is_empty() {
             return Tally::default();
         }
-        let products = row_products(shape, a, b, rows);
+        let products = row_products(shape, a, b, rows, columns.clone());
         let sums = products
             .values
-            .chunks_exact(columns)
-            .zip(products.magnitudes.chunks_exact(columns));
+            .chunks_exact(columns.len())
+            .zip(products.magnitudes.chunks_exact(columns.len()));
         let mut tally = Tally::default();
         for (&row, (values, magnitudes)) in rows.iter().zip(sums) {
-            for (column, (&value, &magnitude)) in values.iter().zip(magnitudes).enumerate() {
+            for (column, (&value, &magnitude)) in columns.clone().zip(values.iter().zip(magnitudes)) {
                 let expected = self.scale(row, column, (value, magnitude));
                 tally = tally.merge(self.compare_element((row, column), expected, c[row * ldc + column]));
             }

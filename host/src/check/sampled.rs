@@ -23,6 +23,13 @@ pub(super) const VECTORS: usize = 2;
 /// Rows compared in full: those whose residuals stand out most.
 const SUSPECTS: usize = 8;
 
+/// Rows and columns of C that one task compares: few enough for many tasks, while B is read once for several rows.
+const ROWS_PER_TASK: usize = SUSPECTS / 2;
+const COLUMNS_PER_TASK: usize = 256;
+
+/// Sums that are added to by turns, so that no addition waits for the one before.
+const LANES: usize = 8;
+
 /// Random elements compared besides corners and tile edges.
 const RANDOM_ELEMENTS: usize = 256;
 
@@ -83,9 +90,13 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
             .into_par_iter()
             .map(|at @ (row, column)| self.compare_element(at, self.element(row, column), c[row * ldc + column]))
             .reduce(Tally::default, Tally::merge);
-        let of_suspects = suspects
-            .par_chunks(1)
-            .map(|rows| self.compare_rows(rows, c))
+        let columns_of_tasks = (0..columns).into_par_iter().step_by(COLUMNS_PER_TASK);
+        let of_suspects = columns_of_tasks
+            .flat_map(|first| {
+                let of_task = first..columns.min(first + COLUMNS_PER_TASK);
+                let rows = suspects.par_chunks(ROWS_PER_TASK);
+                rows.map(move |rows| self.compare_rows(rows, of_task.clone(), c))
+            })
             .reduce(Tally::default, Tally::merge);
         let mut tally = tally.merge(of_suspects);
         // Each failing row holds a wrong element, compared or not.
@@ -149,7 +160,7 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
                 // With no elements along K, A may have none at all, however far apart its rows are.
                 let a_row = if inner == 0 { &[][..] } else { &a[row * lda..][..inner] };
                 let (ay, _) = dot(a_row, &bx);
-                let magnitude: f64 = a_row.iter().zip(&b_sums).map(|(a, b)| a.to_f64().abs() * b).sum();
+                let [magnitude] = added(a_row.iter().zip(&b_sums).map(|(a, b)| [a.to_f64().abs() * b]));
                 if !magnitude.is_finite() {
                     return Err(unusable(Operand::A));
                 }
@@ -162,19 +173,19 @@ impl<T: Element, C: OutputOf<T>> ExpectedProduct<'_, T, C> {
                 }
                 let expected: [f64; VECTORS] = std::array::from_fn(|i| alpha * ay[i] + beta * before[i] + bias[i]);
                 let magnitude = alpha.abs() * magnitude + beta.abs() * before_magnitude + bias_magnitude;
-                let (mut cx, mut c_sum) = ([0.0; VECTORS], 0.0);
-                for (column, (c, x)) in c[row * ldc..][..columns].iter().zip(&x).enumerate() {
-                    let mut c = c.to_f64();
-                    if !c.is_finite() {
+                let c_row = &c[row * ldc..][..columns];
+                let (mut cx, mut c_sum) = dot(c_row, &x);
+                if !c_sum.is_finite() {
+                    // A rightful overflow: the sum goes on with the value that it stands for.
+                    let mut finite: Vec<f64> = c_row.iter().map(|c| c.to_f64()).collect();
+                    for (column, c) in finite.iter_mut().enumerate().filter(|(_, c)| !c.is_finite()) {
                         let Sum { value, magnitude, .. } = self.element(row, column);
-                        if !bound.around::<C>(value, magnitude, Activation::None).admits(c) {
+                        if !bound.around::<C>(value, magnitude, Activation::None).admits(*c) {
                             return Ok(f64::INFINITY);
                         }
-                        // A rightful overflow: the sum goes on with the value that it stands for.
-                        c = value;
+                        *c = value;
                     }
-                    accumulate(&mut cx, c, x);
-                    c_sum += c.abs();
+                    (cx, c_sum) = dot(&finite, &x);
                 }
                 let tolerance = (bound.relative + evaluation) * magnitude
                     + (rounding + evaluation) * c_sum
@@ -196,17 +207,25 @@ fn component(rng: &mut ChaCha8Rng) -> f64 {
 
 /// The products of a row with the vectors, and the sum of the row's magnitudes.
 fn dot<T: Element>(row: &[T], x: &[[f64; VECTORS]]) -> ([f64; VECTORS], f64) {
-    let (mut sums, mut magnitude) = ([0.0; VECTORS], 0.0);
-    for (element, x) in row.iter().zip(x) {
+    let terms = row.iter().zip(x).map(|(element, x)| {
         let element = element.to_f64();
-        accumulate(&mut sums, element, x);
-        magnitude += element.abs();
-    }
-    (sums, magnitude)
+        [element * x[0], element * x[1], element.abs()]
+    });
+    let [first, second, magnitude] = added(terms);
+    ([first, second], magnitude)
 }
 
-fn accumulate(sums: &mut [f64; VECTORS], element: f64, x: &[f64; VECTORS]) {
-    sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += element * x);
+/// The sums of several terms of each element.
+fn added<const N: usize>(mut terms: impl Iterator<Item = [f64; N]>) -> [f64; N] {
+    let mut lanes = [[0.0; N]; LANES];
+    loop {
+        for lane in &mut lanes {
+            let Some(terms) = terms.next() else {
+                return std::array::from_fn(|i| lanes.iter().map(|lane| lane[i]).sum());
+            };
+            lane.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+        }
+    }
 }
 
 fn unusable(operand: impl fmt::Display) -> Error {

@@ -1,5 +1,7 @@
 //! The plain product in f64: slow, without tiles, and simple enough to be believed.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use tilewright_contract::{GemmShape, Operand};
 
@@ -36,7 +38,7 @@ pub fn oracle<T: Element>(shape: &GemmShape, a: &[T], b: &[T]) -> Result<Vec<f64
             .par_chunks_mut(ROWS_PER_PASS * columns)
             .zip(all_rows.par_chunks(ROWS_PER_PASS))
             .for_each(|(values, rows)| {
-                values.copy_from_slice(&row_products(shape, a, b, rows).values);
+                values.copy_from_slice(&row_products(shape, a, b, rows, 0..columns).values);
             });
     }
     Ok(values)
@@ -44,28 +46,34 @@ pub fn oracle<T: Element>(shape: &GemmShape, a: &[T], b: &[T]) -> Result<Vec<f64
 
 /// Some rows of `A · B` and of `|A| · |B|`.
 pub(crate) struct Products {
-    /// `A · B`, one packed row of n values after the other.
+    /// `A · B`, one packed row of values after the other.
     pub(crate) values: Vec<f64>,
     /// `|A| · |B|`, likewise: what the error of `values` is measured by.
     pub(crate) magnitudes: Vec<f64>,
 }
 
-/// The given rows of `A · B` and `|A| · |B|` in f64, in the order of k. The slices hold their operands.
-pub(crate) fn row_products<T: Element>(shape: &GemmShape, a: &[T], b: &[T], rows: &[usize]) -> Products {
+/// The given rows of `A · B` and `|A| · |B|` in f64, as far as they are in these columns, in the order of k. The slices
+/// hold their operands.
+pub(crate) fn row_products<T: Element>(
+    shape: &GemmShape,
+    a: &[T],
+    b: &[T],
+    rows: &[usize],
+    columns: Range<usize>,
+) -> Products {
     let (_, inner, lda) = shape.extents(Operand::A);
-    let (_, columns, ldb) = shape.extents(Operand::B);
-    let mut values = vec![0.0; rows.len() * columns];
+    let (_, _, ldb) = shape.extents(Operand::B);
+    let width = columns.len();
+    let mut values = vec![0.0; rows.len() * width];
     let mut magnitudes = values.clone();
-    if columns > 0 {
-        let mut b_row = vec![0.0; columns];
+    if width > 0 {
+        let mut b_row = vec![0.0; width];
         for k in 0..inner {
             b_row
                 .iter_mut()
-                .zip(&b[k * ldb..])
+                .zip(&b[k * ldb + columns.start..])
                 .for_each(|(wide, b)| *wide = b.to_f64());
-            let sums = values
-                .chunks_exact_mut(columns)
-                .zip(magnitudes.chunks_exact_mut(columns));
+            let sums = values.chunks_exact_mut(width).zip(magnitudes.chunks_exact_mut(width));
             for (&row, (values, magnitudes)) in rows.iter().zip(sums) {
                 let a = a[row * lda + k].to_f64();
                 for ((value, magnitude), b) in values.iter_mut().zip(magnitudes).zip(&b_row) {
