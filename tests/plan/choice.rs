@@ -19,7 +19,7 @@ fn small_products_get_tiles_that_fill_the_device() {
     let area = |([m, n], _): ([u32; 2], u32)| m * n;
     assert!(area(tile(512, 512, 64)) < area(tile(4096, 4096, 4096)));
     assert!(area(tile(64, 64, 64)) <= area(tile(512, 512, 64)));
-    assert_eq!(tile(1, 1, 64), ([16, 16], 1));
+    assert_eq!(tile(1, 1, 64), ([32, 32], 1));
     assert_eq!(tile(0, 0, 64).1, 0);
     let (_, blocks) = tile(128, 128, 16_384);
     assert!(blocks > 8, "{blocks} blocks share one tile's 16384 products an element");

@@ -14,9 +14,9 @@ const OF_COMMON: f64 = 0.3;
 /// How much 0 counts: enough to decide between terms that the samples do not tell apart.
 pub(super) const OF_ZERO: f64 = 1e-3;
 
-/// Power of the least time over a launch's that is the launch's weight: a choice is between the fastest. Of 2, 3, 3.5
-/// and 4 the one with the most choices within 5 % for products that the fit had not seen, over all types.
-const OF_THE_FASTEST: f64 = 3.5;
+/// Power of the least time over a launch's that is the launch's weight: a choice is between the fastest. Of 3, 3.5, 4
+/// and 5 the one with the most choices within 5 % for products that the fit had not seen, over all types.
+const OF_THE_FASTEST: f64 = 4.0;
 
 /// Parts into which shapes are dealt to judge the fit on those that it has not seen.
 pub(super) const FOLDS: usize = 6;

@@ -21,11 +21,11 @@ use traffic::Traffic;
 pub const KERNEL_TERMS: [&str; 9] = [
     // Microseconds of a launch.
     "launch",
-    // Cycles of a step of a round of resident CTAs, however many they are.
+    // Cycles of a step of a round of resident CTAs, divided by how many they are: each hides the latency of the others.
     "latency",
     // Cycles of a step of each of them.
     "work",
-    // Cycles of a step of the average SM: what all of them share.
+    // Cycles of a step of the average SM: what all of them share. SMs without a tile wait for the others.
     "mean-work",
     // Cycles of a step of each CTA that the average SM holds besides the first: those of one round start together, and
     // load at the same time.
@@ -37,12 +37,14 @@ pub const KERNEL_TERMS: [&str; 9] = [
     // Cycles of a tile of single elements of C, whose rows are no whole vectors of 16 bytes; of vectors of 2 or 4 a
     // half or a quarter.
     "store",
-    // Microseconds of a tile whose accumulators go to the workspace.
+    // Microseconds of a round of tiles whose accumulators go to the workspace.
     "split",
 ];
 
 /// Terms with one coefficient for all kernels of an element type.
-pub const SHARED_TERMS: [&str; 15] = [
+pub const SHARED_TERMS: [&str; 16] = [
+    // Cycles of a k-tile of a round of resident CTAs, however many they are.
+    "k-tile",
     // Microseconds of a launch that has to wait for the end of the grid before it, of a kernel that need not
     // (programmatic dependent launch).
     "no-overlap",
@@ -134,10 +136,11 @@ pub(super) fn resident_per_sm(kernel: &Kernel, arch: &Architecture) -> Option<u3
 /// Work tiles of an SM.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Load {
-    /// Of the busiest SM, each of a CTA or one of several of a persistent one.
-    pub(super) tiles: u64,
-    /// Rounds of resident CTAs in which the busiest SM computes them.
+    /// Rounds of resident CTAs in which the busiest SM computes its tiles, each of a CTA or one of several of a
+    /// persistent one.
     pub(super) rounds: u64,
+    /// Of the busiest SM, the rounds, each divided by the CTAs that are resident in it.
+    pub(super) shared_rounds: f64,
     /// Of the busiest SM, as long as the subpartitions take that issue the most warps.
     pub(super) issued: f64,
     /// Of the average SM.
@@ -151,17 +154,18 @@ impl Load {
         let tiles_of_cta = (!grid.is_empty()).then(|| tiles.div_ceil(grid.blocks()))?;
         let busiest = tiles_of_cta * grid.blocks().div_ceil(u64::from(sms));
         let resident = u64::from(resident);
+        let (full_rounds, remainder) = (busiest / resident, busiest % resident);
         // A CTA of fewer warps than an SM has subpartitions, or of no multiple, leaves some of them idle.
         let (warps, parts) = (
             u64::from(kernel.threads().div_ceil(arch.warp_size)),
             u64::from(arch.subpartitions_per_sm),
         );
         let issued = |ctas: u64| ((ctas * warps).div_ceil(parts) * parts) as f64 / warps as f64;
-        let rounds = busiest / resident;
         Some(Self {
-            tiles: busiest,
             rounds: busiest.div_ceil(resident),
-            issued: rounds as f64 * issued(resident) + issued(busiest % resident),
+            shared_rounds: full_rounds as f64 / resident as f64
+                + if remainder > 0 { 1.0 / remainder as f64 } else { 0.0 },
+            issued: full_rounds as f64 * issued(resident) + issued(remainder),
             mean: tiles as f64 / f64::from(sms),
         })
     }
@@ -205,10 +209,11 @@ impl<'a> Machine<'a> {
         let grid = Grid::of_kernel(shape, kernel, splits, Some(max_resident)).ok()?;
         let load = Load::of(kernel, &grid, self.resident, sms, self.arch)?;
         let launches = f64::from(grid.launches());
-        let steps = f64::from(steps_per_split(shape, kernel, splits));
+        let k_tiles = f64::from(k_tiles_per_split(shape, kernel, splits));
+        let steps = k_tiles * f64::from(kernel.tile.k);
         let cycle_us = 1e3 / f64::from(self.gpu.clock_khz);
         let byte_us = 1e6 / self.gpu.dram_bytes_per_second as f64;
-        let tiles = load.tiles as f64;
+        let rounds = load.rounds as f64;
         let is_split = if splits > 1 { 1.0 } else { 0.0 };
 
         let [a, b, c] = matrix_bytes(shape, kernel);
@@ -230,16 +235,17 @@ impl<'a> Machine<'a> {
         Some(Terms {
             kernel: [
                 launches,
-                launches * load.rounds as f64 * steps * cycle_us,
+                launches * load.shared_rounds * steps * cycle_us,
                 launches * load.issued * steps * cycle_us * self.slower,
-                launches * load.mean * steps * cycle_us * self.slower,
+                launches * load.mean.max(1.0) * steps * cycle_us * self.slower,
                 launches * co_resident * steps * cycle_us,
                 launches * traffic.bytes * mean_us * self.slower,
                 launches * load.issued * cycle_us,
                 launches * load.issued * cycle_us * single,
-                launches * tiles * is_split,
+                launches * rounds * is_split,
             ],
             shared: [
+                launches * rounds * k_tiles * cycle_us,
                 if is_serial { launches } else { 0.0 },
                 (a + b) * byte_us,
                 c * byte_us,
@@ -292,9 +298,9 @@ fn single_stores(shape: &GemmShape, kernel: &Kernel) -> f64 {
     1.0 / f64::from(elems.unwrap_or(1))
 }
 
-/// Elements along K of the longest split, whole k-tiles.
-fn steps_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
-    shape.args().k.div_ceil(kernel.tile.k).div_ceil(splits.max(1)) * kernel.tile.k
+/// K-tiles of the longest split.
+fn k_tiles_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
+    shape.args().k.div_ceil(kernel.tile.k).div_ceil(splits.max(1))
 }
 
 /// Bytes of an element of A or B as the kernel loads it: of all its parts, where it is split.

@@ -33,13 +33,14 @@ fn a_load_is_that_of_the_busiest_sm() {
     let kernel = Kernel::find(Family::TILED_DYNAMIC, DType::F32, 16).expect("exists");
     let of = |splits| load(&kernel, &shape, splits, 2, 10).expect("not empty");
     let expected = Load {
-        tiles: 5,
         rounds: 3,
+        // Two of two CTAs, and one of one.
+        shared_rounds: 2.0,
         issued: 5.0,
         mean: 4.9,
     };
     assert_eq!(of(1), expected);
-    assert_eq!((of(2).tiles, of(2).rounds), (10, 5));
+    assert_eq!((of(2).shared_rounds, of(2).rounds), (2.5, 5));
     let empty = GemmShape::packed(0, 300, 100).expect("valid");
     assert_eq!(load(&kernel, &empty, 1, 2, 4), None);
 }
@@ -69,9 +70,9 @@ fn persistent_ctas_have_the_tiles_of_the_slowest() {
     // we know.
     let shape = GemmShape::packed(300, 300, 100).expect("valid");
     let of = |sms| load(&kernel, &shape, 1, 2, sms).expect("not empty");
-    assert_eq!((of(4).tiles, of(4).rounds), (8, 4));
+    assert_eq!((of(4).shared_rounds, of(4).rounds), (2.0, 4));
     // With room for all, one each.
-    assert_eq!(of(100).tiles, 1);
+    assert_eq!((of(100).shared_rounds, of(100).rounds), (1.0, 1));
 }
 
 #[test]
