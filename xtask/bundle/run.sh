@@ -3,7 +3,7 @@
 #
 #   run.sh --list               the parts: what each proves, how long it takes, and whether there is anything to do
 #   run.sh                      every part with something to do
-#   run.sh [--again] PART...    these parts, filed or not; --again: also those that $OUT has. Groups: test sanitize race compare calibrate pick bench
+#   run.sh [--again] PART...    these parts, filed or not; --again: also those that $OUT has. Groups: test sanitize race compare calibrate pick random bench
 #
 # A part ends within 9 minutes. A part that $OUT has is not run again, nor one whose kernels have not changed since its results were filed (filed.txt).
 # $OUT (default: ./results) holds results.tar, written anew after each part, and log.txt: take both along, and start here again with them to go on.
@@ -58,7 +58,10 @@ batches|30|strided batches in bf16 and f32 against cuBLAS
 fp8-speed|15|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
 fp8-choice|15|by name alone, on a Hopper GPU: the choice among kernels of FP8 against the fastest other one
 block-scaled|0|by name alone, on a GPU of 12.x: NVFP4, MXFP4 and MXFP8, alone and under every sanitizer
-random|240|by name alone: 400 random shapes of each type against cuBLAS, each for a short time
+random-f32|60|by name alone: 400 random shapes against cuBLAS, each for a short time, f32
+random-f64|60|the same, f64
+random-f16|60|the same, f16
+random-bf16|60|the same, bf16
 twins|20|our kernels against the same in CUDA C++
 accuracy|30|errors of f32 products in each arithmetic, and of cuBLAS, against f64'
 
@@ -71,7 +74,7 @@ parts_of() { # name
     sanitize) echo memcheck initcheck synccheck ;;
     race) echo racecheck-{tiled,simt,mma,wgmma} ;;
     compare) echo mutants wavefronts banks ;;
-    calibrate | pick) echo "$1"-{f32,f64,f16,bf16} ;;
+    calibrate | pick | random) echo "$1"-{f32,f64,f16,bf16} ;;
     bench) echo lessons squares shapes layouts half half-shapes double emulated tf32 batches twins accuracy ;;
     all) part_names ;;
     *) part_names | grep -Fx -- "$1" ;;
@@ -120,7 +123,7 @@ for argument in "$@"; do
         ;;
     *)
         if ! found=$(parts_of "$argument"); then
-            echo "unknown part '$argument'; known: all test sanitize race compare calibrate pick bench $(part_names | xargs)" >&2
+            echo "unknown part '$argument'; known: all test sanitize race compare calibrate pick random bench $(part_names | xargs)" >&2
             exit 2
         fi
         mapfile -t -O "${#named[@]}" named < <(tr ' ' '\n' <<<"$found")

@@ -105,9 +105,9 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
         // `pick-f32` and `pick-f64` are parts of one topic.
         let topic = stem.strip_prefix("bench-").unwrap_or(stem);
-        let of_types = ["pick", "calibration"]
+        let of_types = ["pick", "calibration", "random"]
             .into_iter()
-            .find(|topic| stem.starts_with(topic));
+            .find(|whole| topic.starts_with(whole));
         match extension {
             "json" if stem == "about" => continue,
             "json" => {
@@ -154,25 +154,25 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was measured of one element type after the other, in one: rows of a type replace those that were filed, and so
-/// do digests. Those of kernels that no row names any more go.
+/// What was measured of one element type after the other, in one: rows of a type and what sums them up replace those
+/// that were filed, and so do digests. Those of kernels that no row names any more go.
 fn merged(old: Option<Value>, new: Vec<Value>) -> (Map<String, Value>, Map<String, Value>) {
     let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let (mut digests, mut fields) = (Map::new(), Map::new());
     for value in old.into_iter().chain(new) {
         let of = |row: &Value| row["dtype"].as_str().unwrap_or_default().to_owned();
-        let rows = value["rows"].as_array().cloned().unwrap_or_default();
-        let types: Vec<String> = rows.iter().map(of).collect();
-        let before = fields
-            .get("rows")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
-        let kept = before.into_iter().filter(|row| !types.contains(&of(row)));
-        let rows: Vec<Value> = kept.chain(rows).collect();
+        let lists = ["rows", "summary"].map(|name| {
+            let list = |fields: &Map<String, Value>| fields.get(name).and_then(Value::as_array).cloned();
+            let new = list(&object(&value)).unwrap_or_default();
+            let types: Vec<String> = new.iter().map(of).collect();
+            let before = list(&fields).unwrap_or_default();
+            let kept = before.into_iter().filter(|row| !types.contains(&of(row)));
+            (name, kept.chain(new).collect::<Vec<_>>())
+        });
         digests.extend(object(&value["digests"]));
         fields = object(&value);
-        fields.insert("rows".to_owned(), rows.into());
+        let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        fields.extend(lists.map(|(name, list)| (name.to_owned(), list.into())));
     }
     let kernels = fields.get("rows").map(kernels).unwrap_or_default();
     digests.retain(|kernel, _| kernels.contains(kernel));

@@ -24,7 +24,7 @@ const WIDTHS: [u32; 8] = [128, 112, 96, 80, 64, 48, 32, 16];
 /// first that fits. 64 is the fastest width of large products on the parts that were measured (`docs/results`).
 const WIDTHS_OF_UNKNOWN: [u32; 3] = [64, 32, 16];
 
-/// Splits of K that are tried.
+/// Splits of K that are tried; where some of them would have no step, as many as have one.
 const SPLITS: [u32; 19] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256];
 
 /// Work tiles of a split-K launch for each SM, at most: more splits of a C that fills the device several times gain
@@ -249,11 +249,11 @@ impl<'a> CandidateSet<'a> {
         // As many as have a step each.
         let not_empty = move |splits: u32| steps.div_ceil(steps.div_ceil(splits).max(1)).max(1);
         let asked = self.splits.map(not_empty);
-        let useful = move |&splits: &u32| {
-            splits == 1 || kernel.split_k.is_some() && not_empty(splits) == splits && tiles * u64::from(splits) <= most
-        };
-        let open = SPLITS.into_iter().filter(useful).filter(move |_| asked.is_none());
-        open.chain(asked)
+        let useful = move |&splits: &u32| splits == 1 || kernel.split_k.is_some() && tiles * u64::from(splits) <= most;
+        let mut before = 0;
+        let each_once = move |&splits: &u32| std::mem::replace(&mut before, splits) != splits;
+        let open = SPLITS.into_iter().map(not_empty).filter(each_once).filter(useful);
+        open.filter(move |_| asked.is_none()).chain(asked)
     }
 
     /// The candidate that was measured to be fastest, where the policy has measurements and names no candidate itself.

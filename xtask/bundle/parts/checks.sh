@@ -16,7 +16,7 @@ is_filed() { # part
     kernels) part='test' ;;
     resources) part=occupancy ;;
     # By name alone.
-    racecheck-slow | random | block-scaled | fp8-speed | fp8-choice | calibrate-fp8) return 0 ;;
+    racecheck-slow | random-* | block-scaled | fp8-speed | fp8-choice | calibrate-fp8) return 0 ;;
     racecheck-*)
         part=racecheck
         kernels=$(racecheck_kernels "$1")

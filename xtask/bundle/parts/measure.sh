@@ -23,7 +23,6 @@ part_tf32() { suite tf32; }
 part_batches() { suite batches; }
 part_fp8_speed() { suite fp8; }
 part_fp8_choice() { suite fp8-choice; }
-part_random() { bench --random 400 --dtype f32,f64,f16,bf16 --layout nn,nt,tn,tt; }
 part_accuracy() { "$bundle/benches/gpu_accuracy" --out "$work" --commit "$commit" --date "$date"; }
 part_twins() {
     local folder status
@@ -101,7 +100,12 @@ part_calibrate_f32() { calibrate "$1"; }
 part_calibrate_f64() { calibrate "$1"; }
 part_calibrate_f16() { calibrate "$1"; }
 part_calibrate_bf16() { calibrate "$1"; }
+random() { bench --random 400 --dtype "${1#*-}" --layout nn,nt,tn,tt && mv "$work/bench-random.json" "$work/bench-$1.json"; }
 part_pick_f32() { pick "$1"; }
 part_pick_f64() { pick "$1"; }
 part_pick_f16() { pick "$1"; }
 part_pick_bf16() { pick "$1"; }
+part_random_f32() { random "$1"; }
+part_random_f64() { random "$1"; }
+part_random_f16() { random "$1"; }
+part_random_bf16() { random "$1"; }

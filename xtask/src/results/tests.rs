@@ -181,7 +181,14 @@ fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
         "about.json",
         r#"{"date": "2030-01-02", "device": "NVIDIA H200", "driver": "600.1", "commit": "0011223344"}"#,
     );
-    write("bench-random.json", &random.to_string());
+    write("bench-random-f32.json", &random.to_string());
+    // Another type is a part of its own.
+    let mut of_f64 = random.clone();
+    of_f64["rows"] = json!([random["rows"][0]]);
+    of_f64["rows"][0]["dtype"] = "f64".into();
+    of_f64["summary"][0]["dtype"] = "f64".into();
+    of_f64["summary"][0]["rows"] = 1.into();
+    write("bench-random-f64.json", &of_f64.to_string());
     write("bench-random-ratio.svg", "<svg/>");
     file(&sh, copy.root(), folder.path()).expect("it is a run");
     // No page shows its picture.
@@ -192,7 +199,8 @@ fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
     let section = section.split("\n## ").next().expect("its text");
     assert!(section.contains("7 random shapes of each type, seed 9."), "{section}");
     assert!(
-        section.contains("| f32 | all | 7 | 2.500 | 1.125 | 0.750 | 1 |"),
+        section.contains("| f32 | all | 7 | 2.500 | 1.125 | 0.750 | 1 |")
+            && section.contains("| f64 | all | 1 | 2.500 | 1.125 | 0.750 | 1 |"),
         "{section}"
     );
     assert!(
