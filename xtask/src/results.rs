@@ -163,12 +163,15 @@ fn merged(old: Option<Value>, new: Vec<Value>) -> (Map<String, Value>, Map<Strin
         let of = |row: &Value| row["dtype"].as_str().unwrap_or_default().to_owned();
         let lists = ["rows", "summary"].map(|name| {
             let list = |fields: &Map<String, Value>| fields.get(name).and_then(Value::as_array).cloned();
-            let new = list(&object(&value)).unwrap_or_default();
+            let mut new = list(&object(&value)).unwrap_or_default();
+            // What sums up all types of a part says nothing of all parts.
+            new.retain(|row| !of(row).is_empty());
             let types: Vec<String> = new.iter().map(of).collect();
             let before = list(&fields).unwrap_or_default();
             let kept = before.into_iter().filter(|row| !types.contains(&of(row)));
             (name, kept.chain(new).collect::<Vec<_>>())
         });
+        digests.extend(digests_within(&value));
         digests.extend(object(&value["digests"]));
         fields = object(&value);
         let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
