@@ -1,7 +1,7 @@
 //! Which kernel, tile, grid and slices a product gets.
 
 use tilewright::dispatch::{Policy, plan};
-use tilewright::{DType, Family, GemmShape, KERNELS, Transpose};
+use tilewright::{DType, Family, GemmShape, KERNELS, Kernel, Transpose};
 use tilewright_contract::Loads;
 
 use super::{ARCHITECTURES, LAYOUTS, h200, hopper, large, profile, profiles};
@@ -23,6 +23,27 @@ fn small_products_get_tiles_that_fill_the_device() {
     assert_eq!(tile(0, 0, 64).1, 0);
     let (_, blocks) = tile(128, 128, 16_384);
     assert!(blocks > 8, "{blocks} blocks share one tile's 16384 products an element");
+}
+
+/// C is two tiles of 32 x 32, K 113 k-tiles of 32: 64 splits would leave some without a step, and stand for 57. Of the
+/// numbers that are tried, 12 is the largest that leaves none.
+#[test]
+fn a_long_k_is_split_by_as_many_as_have_a_step() {
+    let layout = [Transpose::Yes, Transpose::No];
+    let shape = GemmShape::packed_transposed(20, 56, 3607, layout).expect("valid");
+    let splits = |asked| {
+        let policy = Policy {
+            kernel: Kernel::named("simt_sliced_tn_32x32_f32"),
+            splits: asked,
+            ..Policy::default()
+        };
+        plan(&shape, DType::F32, &h200(), &policy)
+            .expect("fits")
+            .summary()
+            .splits
+    };
+    assert_eq!(splits(Some(64)), 57);
+    assert!(splits(None) > 12, "{}", splits(None));
 }
 
 #[test]
