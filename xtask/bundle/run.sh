@@ -19,10 +19,10 @@ done
 # name | seconds on an H200 (0: not known yet) | what it proves
 # Calibration comes first: what is timed after it is what dispatch picks by it.
 table='device|5|what the device and its driver offer
-calibrate-f32|0|the speeds that dispatch knows, f32; by a run that names no part, only of kernels that have changed
-calibrate-f64|60|the same, f64
-calibrate-f16|280|the same, f16
-calibrate-bf16|280|the same, bf16
+calibrate-f32|290|the speeds that dispatch knows, f32; by a run that names no part, only of kernels that have changed
+calibrate-f64|120|the same, f64
+calibrate-f16|160|the same, f16
+calibrate-bf16|210|the same, bf16
 calibrate-fp8|20|by name alone, on a Hopper GPU: the same, FP8, from the times of fp8-choice
 kernels|180|results of every kernel over the shape table, those of FP8 over cases of their own, against the CPU
 resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them
@@ -41,10 +41,10 @@ mutants|720|what compute-sanitizer says of every mutant; cut off, it goes on whe
 wavefronts|80|accesses that ncu counts, against the simulator
 banks|10|wavefronts of single instructions
 spilling|40|times and counters of the register-budget variants (examples/smem-spilling)
-pick-f32|100|the choice of dispatch against the other candidates for 400 random shapes, f32
-pick-f64|60|the same, f64
-pick-f16|80|the same, f16
-pick-bf16|80|the same, bf16
+pick-f32|150|the choice of dispatch against the other candidates for 400 random shapes, f32
+pick-f64|70|the same, f64
+pick-f16|150|the same, f16
+pick-bf16|120|the same, bf16
 lessons|30|every lesson at 4096 cubed against cuBLAS
 squares|20|cubes in f32 against cuBLAS
 shapes|20|other shapes in f32 against cuBLAS
@@ -58,10 +58,10 @@ batches|30|strided batches in bf16 and f32 against cuBLAS
 fp8-speed|15|by name alone, on a Hopper GPU: e4m3 with scales against cublasLt in the same scale mode
 fp8-choice|15|by name alone, on a Hopper GPU: the choice among kernels of FP8 against the fastest other one
 block-scaled|0|by name alone, on a GPU of 12.x: NVFP4, MXFP4 and MXFP8, alone and under every sanitizer
-random-f32|60|by name alone: 400 random shapes against cuBLAS, each for a short time, f32
-random-f64|60|the same, f64
-random-f16|60|the same, f16
-random-bf16|60|the same, bf16
+random-f32|100|by name alone: 400 random shapes against cuBLAS, each for a short time, f32
+random-f64|100|the same, f64
+random-f16|110|the same, f16
+random-bf16|110|the same, bf16
 twins|20|our kernels against the same in CUDA C++
 accuracy|30|errors of f32 products in each arithmetic, and of cuBLAS, against f64'
 

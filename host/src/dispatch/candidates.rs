@@ -12,7 +12,7 @@ use tilewright_plan::device::DeviceProfile;
 
 use super::estimate::Pricing;
 use super::speeds::Speeds;
-use super::terms::resident_per_sm;
+use super::terms::{k_tiles_per_split, resident_per_sm};
 use super::tuning::Tuning;
 use super::{PlanError, Policy};
 
@@ -30,12 +30,6 @@ const SPLITS: [u32; 19] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 
 /// Work tiles of a split-K launch for each SM, at most: more splits of a C that fills the device several times gain
 /// nothing.
 const TILES_PER_SM: u64 = 8;
-
-/// Elements along K of each split but the last: whole steps.
-pub(super) fn k_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
-    let steps = shape.args().k.div_ceil(kernel.tile.k);
-    steps.div_ceil(splits) * kernel.tile.k
-}
 
 /// One way to launch.
 #[derive(Clone, Copy, Debug)]
@@ -241,13 +235,14 @@ impl<'a> CandidateSet<'a> {
     /// step for each.
     fn split(&self, whole: &Candidate) -> impl Iterator<Item = u32> + use<> {
         let kernel = whole.kernel;
-        let steps = self.shape.args().k.div_ceil(kernel.tile.k);
+        let shape = *self.shape;
+        let k_tiles = move |splits| k_tiles_per_split(&shape, &kernel, splits);
         let most = TILES_PER_SM * self.device.as_ref().map_or(0, |(_, gpu)| u64::from(gpu.sms));
         let tiles = whole
             .grid(self.shape)
             .map_or(0, |grid| u64::from(grid.tiles()) * u64::from(grid.batch));
         // As many as have a step each.
-        let not_empty = move |splits: u32| steps.div_ceil(steps.div_ceil(splits).max(1)).max(1);
+        let not_empty = move |splits: u32| k_tiles(1).div_ceil(k_tiles(splits).max(1)).max(1);
         let asked = self.splits.map(not_empty);
         let useful = move |&splits: &u32| splits == 1 || kernel.split_k.is_some() && tiles * u64::from(splits) <= most;
         let mut before = 0;

@@ -17,9 +17,9 @@ use tilewright_plan::device::DeviceProfile;
 
 use super::PlanError;
 use super::cache::Question;
-use super::candidates::{self, Candidate, CandidateSet};
+use super::candidates::{Candidate, CandidateSet};
 use super::speeds::Speeds;
-use super::terms::{Work, gains_from_overlap};
+use super::terms::{Work, gains_from_overlap, k_tiles_per_split};
 use super::tuning::Tuning;
 
 /// What the user leaves open and what not.
@@ -223,7 +223,7 @@ impl Plan {
             beta: factors[1] as f32,
             factors_f64: factors,
             splits: self.splits,
-            k_per_split: candidates::k_per_split(&self.shape, &self.kernel, self.splits),
+            k_per_split: k_tiles_per_split(&self.shape, &self.kernel, self.splits) * self.kernel.tile.k,
             tile_width: self.kernel.tile.n,
             a_part: self.kernel.smem.a(),
             b_part: self.kernel.smem.b(),

@@ -298,8 +298,8 @@ fn single_stores(shape: &GemmShape, kernel: &Kernel) -> f64 {
     1.0 / f64::from(elems.unwrap_or(1))
 }
 
-/// K-tiles of the longest split.
-fn k_tiles_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
+/// K-tiles of each split but the last, which may have fewer.
+pub(super) fn k_tiles_per_split(shape: &GemmShape, kernel: &Kernel, splits: u32) -> u32 {
     shape.args().k.div_ceil(kernel.tile.k).div_ceil(splits.max(1))
 }
 

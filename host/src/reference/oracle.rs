@@ -52,8 +52,8 @@ pub(crate) struct Products {
     pub(crate) magnitudes: Vec<f64>,
 }
 
-/// The given rows of `A · B` and `|A| · |B|` in f64, as far as they are in these columns, in the order of k. The slices
-/// hold their operands.
+/// The given rows of `A · B` and `|A| · |B|` in f64, as far as they are in these columns, in the order of k. The
+/// slices hold their operands.
 pub(crate) fn row_products<T: Element>(
     shape: &GemmShape,
     a: &[T],

@@ -181,6 +181,21 @@ fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
         "about.json",
         r#"{"date": "2030-01-02", "device": "NVIDIA H200", "driver": "600.1", "commit": "0011223344"}"#,
     );
+    // Digests of rows replace those that are filed.
+    let mut changed = random.clone();
+    for row in changed["rows"].as_array_mut().expect("rows") {
+        row["measured"]["digest"] = "0123456789abcdef".into();
+    }
+    write("bench-random-f32.json", &changed.to_string());
+    file(&sh, copy.root(), folder.path()).expect("it is a run");
+    let filed = sh
+        .read_file(copy.path("docs/results/h200-random.json"))
+        .expect("it is filed");
+    let filed: Value = serde_json::from_str(&filed).expect("JSON");
+    let kernel = random["rows"][0]["measured"]["plan"]["kernel"]
+        .as_str()
+        .expect("a name");
+    assert_eq!(filed["digests"][kernel], "0123456789abcdef");
     write("bench-random-f32.json", &random.to_string());
     // Another type is a part of its own.
     let mut of_f64 = random.clone();
@@ -188,6 +203,10 @@ fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
     of_f64["rows"][0]["dtype"] = "f64".into();
     of_f64["summary"][0]["dtype"] = "f64".into();
     of_f64["summary"][0]["rows"] = 1.into();
+    // Of the types of this part, which are not all.
+    let mut of_all = of_f64["summary"][0].clone();
+    of_all["dtype"] = Value::Null;
+    of_f64["summary"] = json!([of_f64["summary"][0], of_all]);
     write("bench-random-f64.json", &of_f64.to_string());
     write("bench-random-ratio.svg", "<svg/>");
     file(&sh, copy.root(), folder.path()).expect("it is a run");
@@ -200,7 +219,8 @@ fn random_shapes_are_filed_as_a_topic_with_what_sums_them_up() {
     assert!(section.contains("7 random shapes of each type, seed 9."), "{section}");
     assert!(
         section.contains("| f32 | all | 7 | 2.500 | 1.125 | 0.750 | 1 |")
-            && section.contains("| f64 | all | 1 | 2.500 | 1.125 | 0.750 | 1 |"),
+            && section.contains("| f64 | all | 1 | 2.500 | 1.125 | 0.750 | 1 |")
+            && !section.contains("| all | all |"),
         "{section}"
     );
     assert!(
