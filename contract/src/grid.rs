@@ -96,7 +96,12 @@ impl Grid {
             true => (group_tiles(rows, batch.count, kernel.tile.m), 1),
             false => (rows.div_ceil(kernel.tile.m), batch.count),
         };
-        let tiles_n = (shape.n() as u32).div_ceil(kernel.tile.n);
+        // The last sector of a row may begin within the last columns of a tile, and end in the next one.
+        let columns = match shape.n() as u32 {
+            0 => 0,
+            n => n.saturating_add(kernel.overlap.saturating_sub(1)),
+        };
+        let tiles_n = columns.div_ceil(kernel.tile.n - kernel.overlap);
         let (tiles_m, tiles_n) = if kernel.is_transposed {
             (tiles_m, tiles_n.next_multiple_of(cluster))
         } else {

@@ -42,6 +42,9 @@ pub struct Kernel {
     pub may_transpose: [bool; 2],
     /// The tile of C, and a step along K, in elements. Of a kernel with [`widths`](Self::widths) that of the widest.
     pub tile: TileShape,
+    /// Columns of a tile that its neighbor on the left computes too. It stores as many less, and in each row of C
+    /// others: those of whole sectors.
+    pub overlap: u32,
     /// The widths of the square tiles that a launch chooses from, from and to; `None` for a kernel of one tile that is
     /// not chosen by its width.
     pub widths: Option<[u32; 2]>,
@@ -95,6 +98,7 @@ impl Kernel {
             alignment: Alignment::NONE,
             may_transpose: [false; 2],
             tile: TileShape { m, n, k },
+            overlap: 0,
             widths: None,
             block: [threads, 1],
             max_threads: Some(threads),
@@ -228,6 +232,10 @@ impl Kernel {
         // bytes in 40.
         let is_near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
         let counts = matches!(self.loads, Loads::CpAsync);
+        // A tile counts columns in 32 bits past the end of a row.
+        if self.overlap > 0 && shape.n() > (u32::MAX - self.tile.n) as usize {
+            return false;
+        }
         let batch = shape.batch();
         if batch.groups != self.supports.groups || !batch.groups && batch != Batch::ONE && !self.supports.batch {
             return false;

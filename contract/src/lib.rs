@@ -43,9 +43,10 @@ pub use family::mma_block_scaled::{
     BLOCK_SCALED_KERNELS, BlockScaledKernel, BlockScaledParams, BlockScaledTile, ScaleSource, block_scaled_tiles,
 };
 pub use family::mma_f64::{F64Tile, f64_tiles};
-pub use family::mma_sync::{Swizzle, TensorTile, tensor_tiles};
+pub use family::mma_sync::{TensorTile, tensor_tiles};
 pub use family::register_tile::RegisterTile;
 pub use family::simt::{BlockTile, tiles};
+pub use family::swizzle::Swizzle;
 pub use family::tiled::{MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SIDE, TileError, TileGeometry, TilePair};
 pub use family::wgmma::{WgmmaTile, wgmma_tiles};
 pub use family::wgmma_fp8::{FP8_KERNELS, Fp8Kernel, Fp8Mode, Fp8Params, fp8_tiles};

@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use kernels_gpu::block::element::Element;
 use kernels_gpu::block::epilogue::{gelu, relu};
 use kernels_gpu::host::{EntryPoint, find};
+use kernels_gpu::ptx::permute;
 use tilewright_contract::{BLOCK_SCALED_KERNELS, CopyKind, DType, FP8_KERNELS, FP8_QUANTIZE_KERNELS, KERNELS};
 
 #[test]
@@ -80,4 +81,11 @@ fn gelu_is_as_exact_as_it_says() {
 fn relu_keeps_nan() {
     assert_eq!([relu(-1.0), relu(2.0)], [0.0, 2.0]);
     assert!(relu(f32::NAN).is_nan());
+}
+
+#[test]
+fn words_are_of_the_bytes_that_are_selected() {
+    let [low, high] = [0x3322_1100, 0x7766_5544];
+    assert_eq!(permute::bytes(low, high, permute::LOW_WORD), low);
+    assert_eq!(permute::bytes(low, high, permute::MIDDLE_WORD), 0x5544_3322);
 }

@@ -77,7 +77,7 @@ fn rows_at_odd_elements_are_offered_to_kernels_of_single_elements_too() {
             kernel.mma == MmaPath::MmaSync && kernel.dtype == dtype && kernel.accepts(&shape) && !kernel.supports.groups
         };
         let kernels: Vec<_> = KERNELS.iter().filter(direct).collect();
-        assert_eq!(kernels.len(), 3, "{dtype} {transpose:?}: {kernels:?}");
+        assert_eq!(kernels.len(), 4, "{dtype} {transpose:?}: {kernels:?}");
         let planned = plan(&shape, dtype, &h200(), &Policy::default()).expect("fits");
         let fits = |family: Family, tile: &str| {
             let name = format!("{family} with {tile}");

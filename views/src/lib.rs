@@ -123,7 +123,7 @@ macro_rules! accesses {
                 }
             }
 
-            /// The `N` elements, 1, 2 or 4, from element `index` on, in one access.
+            /// The `N` elements, 1, 2, 4 or, of 2 bytes, 8, from element `index` on, in one access.
             ///
             /// # Safety
             /// As for [every access](crate#safety-of-accesses), for all of them; and the first one's
@@ -185,7 +185,7 @@ macro_rules! accesses {
                 }
             }
 
-            /// Sets the `N` elements, 1, 2 or 4, from element `index` on, in one access.
+            /// Sets the `N` elements, 1, 2, 4 or, of 2 bytes, 8, from element `index` on, in one access.
             ///
             /// # Safety
             /// As for [every access](crate#safety-of-accesses), for all of them; and the first one's
@@ -347,7 +347,10 @@ impl<T: Pod> From<GlobalMut<T>> for Global<T> {
 /// The bytes of `N` elements that one access moves: all of them, at most 16 (PTX ISA, "Vectors": no vector exceeds 128
 /// bits).
 const fn vector_bytes<T, const N: usize>() -> usize {
-    assert!(matches!(N, 1 | 2 | 4), "a vector has 1, 2 or 4 elements");
+    assert!(
+        matches!(N, 1 | 2 | 4) || N == 8 && size_of::<T>() == 2,
+        "a vector has 1, 2 or 4 elements, or 8 of 2 bytes"
+    );
     assert!(
         matches!(size_of::<T>(), 1 | 2 | 4) || size_of::<T>() == 8 && N > 1,
         "a vector's element has 1, 2, 4 or, of several, 8 bytes"

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 
 /// Kernels, each with a product of several tiles and of more k-tiles than it has stages.
-const KERNELS: [(&str, [u32; 3]); 26] = [
+const KERNELS: [(&str, [u32; 3]); 27] = [
     ("lesson_01_naive", [18, 24, 19]),
     ("lesson_02_static_tiles", [34, 40, 93]),
     ("lesson_03_dynamic_tiles", [34, 40, 93]),
@@ -31,6 +31,7 @@ const KERNELS: [(&str, [u32; 3]); 26] = [
     ("matrix_vector_k4_f32", [40, 1, 264]),
     ("matrix_vector_mn4_f32", [1, 264, 528]),
     ("mma_sync_nn_128x128_f16", [130, 136, 160]),
+    ("mma_sync_strips_nn1_64x128_f16", [65, 131, 67]),
     ("wgmma_nn_64x64_f16", [72, 72, 1096]),
 ];
 

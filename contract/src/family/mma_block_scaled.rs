@@ -145,6 +145,7 @@ impl BlockScaledTile {
             stages: self.least_stages(),
             min_blocks: 1,
             groups: false,
+            strips: false,
             supports_split_k: false,
         }
     }

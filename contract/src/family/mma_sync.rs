@@ -1,10 +1,11 @@
 //! Tiles of the `mma.sync` kernels, and the layout of their stages in shared memory.
 
 use crate::dtype::DType;
+use crate::family::swizzle::Swizzle;
 use crate::family::{Family, dtype, major};
-use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, SplitK};
+use crate::kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, SplitK};
 use crate::major::Major;
-use crate::smem::{SmemLayout, Storage};
+use crate::smem::{EpilogueBuffers, SmemLayout, Storage};
 use crate::units::Bytes;
 
 /// CTA tile and warp tile of a tensor-core kernel with elements of 2 bytes.
@@ -37,6 +38,9 @@ pub struct TensorTile {
     pub min_blocks: u32,
     /// Whether its kernels compute groups of rows.
     pub groups: bool,
+    /// Whether a CTA computes a strip, neighboring tiles along N one after the other, from loads of single elements,
+    /// and stores C in whole sectors wherever its rows begin. It is one product, and the product alone.
+    pub strips: bool,
     /// Whether its kernels support split-K: those with at most 32 accumulators per lane, which load single elements.
     /// With 128 the reduction is left to smaller tiles.
     pub supports_split_k: bool,
@@ -87,9 +91,26 @@ impl TensorTile {
         Bytes(self.stage_elems() * Self::ELEMENT_BYTES)
     }
 
-    /// Bytes of all stages: the CTA's dynamic shared memory.
+    /// Bytes of all stages.
     pub const fn bytes(self) -> Bytes {
         Bytes(self.stages * self.stage_bytes().get())
+    }
+
+    /// Columns of a tile of [strips](Self::strips) that the one on its left computes too: elements of a sector of 32
+    /// bytes. Each row of C is stored in whole sectors, which begin within as many columns.
+    pub const OVERLAP: u32 = 16;
+
+    /// Elements that a row of C's buffers has more than a row of the tile.
+    pub const STORE_PADDING: u32 = 40;
+
+    /// Elements of C's buffers, which follow the stages of a tile of [strips](Self::strips): those of its rows, and
+    /// their padding.
+    pub const fn c_elems(self) -> [u32; 2] {
+        if self.strips {
+            [self.m * self.n, self.m * Self::STORE_PADDING]
+        } else {
+            [0; 2]
+        }
     }
 
     /// Fails to compile where the numbers do not fit each other: whole warps and MMA atoms, loads without residue.
@@ -127,6 +148,10 @@ impl TensorTile {
             "as many loads in every thread"
         );
         assert!(self.stages >= 2, "one stage is filled while another is read");
+        assert!(
+            !self.strips || self.warp_n == self.n && self.warp_m == Self::MMA_ATOM,
+            "a warp has its rows of C for itself, those of one MMA atom"
+        );
         self
     }
 }
@@ -146,6 +171,7 @@ pub mod tensor_tiles {
         stages: 4,
         min_blocks: 2,
         groups: false,
+        strips: false,
         supports_split_k: false,
     }
     .checked();
@@ -170,6 +196,7 @@ pub mod tensor_tiles {
         stages: 2,
         min_blocks: 3,
         groups: false,
+        strips: false,
         supports_split_k: true,
     }
     .checked();
@@ -190,6 +217,20 @@ pub mod tensor_tiles {
         warp_m: 16,
         warp_n: 16,
         min_blocks: 5,
+        ..T64X64
+    }
+    .checked();
+
+    /// For short K, where the store of C takes the time: 45 KiB, 4 warps of 16 x 128, whose rows of C are their own. A
+    /// stays for a row of tiles, if K has no more k-tiles than there are stages.
+    pub const S64X128: TensorTile = TensorTile {
+        n: 128,
+        k: 32,
+        warp_m: 16,
+        warp_n: 128,
+        min_blocks: 4,
+        strips: true,
+        supports_split_k: false,
         ..T64X64
     }
     .checked();
@@ -248,6 +289,14 @@ macro_rules! mma_sync_kernels {
             mma_sync_nt1_32x32_bf16: T32X32, bf16, KMajor 1, KMajor 1;
             mma_sync_tn1_32x32_bf16: T32X32, bf16, MnMajor 1, MnMajor 1;
             mma_sync_tt1_32x32_bf16: T32X32, bf16, MnMajor 1, KMajor 1;
+            mma_sync_strips_nn1_64x128_f16: S64X128, f16, KMajor 1, MnMajor 1;
+            mma_sync_strips_nt1_64x128_f16: S64X128, f16, KMajor 1, KMajor 1;
+            mma_sync_strips_tn1_64x128_f16: S64X128, f16, MnMajor 1, MnMajor 1;
+            mma_sync_strips_tt1_64x128_f16: S64X128, f16, MnMajor 1, KMajor 1;
+            mma_sync_strips_nn1_64x128_bf16: S64X128, bf16, KMajor 1, MnMajor 1;
+            mma_sync_strips_nt1_64x128_bf16: S64X128, bf16, KMajor 1, KMajor 1;
+            mma_sync_strips_tn1_64x128_bf16: S64X128, bf16, MnMajor 1, MnMajor 1;
+            mma_sync_strips_tt1_64x128_bf16: S64X128, bf16, MnMajor 1, KMajor 1;
         }
     };
 }
@@ -262,7 +311,7 @@ macro_rules! rows {
 }
 
 /// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 40] = crate::mma_sync_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 48] = crate::mma_sync_kernels!(rows);
 
 /// The kernel with loads of so many elements of A and of B: vectors of 8, or single elements through registers.
 const fn loading(elems: [u32; 2], kernel: Kernel) -> Kernel {
@@ -288,13 +337,30 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
             stages: tile.stages,
             a_per_stage: Bytes(tile.a_elems() * TensorTile::ELEMENT_BYTES),
             b_per_stage: Bytes(tile.b_elems() * TensorTile::ELEMENT_BYTES),
+            c: Bytes(tile.c_elems()[0] * TensorTile::ELEMENT_BYTES),
+            scratch: Bytes(tile.c_elems()[1] * TensorTile::ELEMENT_BYTES),
+            epilogue: if tile.strips {
+                Some(EpilogueBuffers {
+                    m: tile.m,
+                    n: tile.n,
+                    buffers: 1,
+                })
+            } else {
+                None
+            },
             // Swizzled: no padding keeps bank conflicts away.
             ..SmemLayout::NONE
         },
+        overlap: if tile.strips { TensorTile::OVERLAP } else { 0 },
+        schedule: if tile.strips {
+            Schedule::Persistent
+        } else {
+            Schedule::OneTilePerCta
+        },
         supports: Features {
-            alpha_beta: true,
-            epilogue: true,
-            batch: !tile.groups,
+            alpha_beta: !tile.strips,
+            epilogue: !tile.strips,
+            batch: !tile.groups && !tile.strips,
             groups: tile.groups,
             ..Features::PRODUCT
         },
@@ -316,66 +382,6 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
     }
 }
 
-/// Swizzle of a matrix of 2-byte elements in shared memory: packed rows of 16-byte vectors, which are permuted within
-/// their row by an XOR with a key that depends on the row.
-///
-/// Shared memory moves 128 bytes at once, eight vectors in different groups of banks ([`Self::bank_group`]). A warp
-/// accesses a column of vectors in 8 neighboring rows (`ldmatrix`), or 8 neighboring vectors (a load); both are in 8
-/// different groups, whatever the length of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Swizzle {
-    /// Vectors of a row, a power of two.
-    vectors: u32,
-}
-
-impl Swizzle {
-    /// Elements of a vector: a load of one lane, and a row of the matrices that `ldmatrix` loads.
-    pub const VECTOR: u32 = 8;
-
-    /// Of rows of so many elements, a power of two and at least a vector.
-    pub const fn of_row(elems: u32) -> Self {
-        assert!(
-            elems.is_power_of_two() && elems >= Self::VECTOR,
-            "whole vectors, a power of two"
-        );
-        Self {
-            vectors: elems / Self::VECTOR,
-        }
-    }
-
-    /// Vectors of a row.
-    pub const fn vectors(self) -> u32 {
-        self.vectors
-    }
-
-    /// Elements of a row.
-    pub const fn row_elems(self) -> u32 {
-        self.vectors * Self::VECTOR
-    }
-
-    /// Key that the vector indices of a row are XORed with. Rows 8 apart have the same.
-    #[inline(always)]
-    pub const fn key(self, row: u32) -> u32 {
-        // Rows in the same 128 bytes need no difference.
-        if self.vectors < 8 {
-            row / (8 / self.vectors) % self.vectors
-        } else {
-            row % 8
-        }
-    }
-
-    /// First element of a vector, from the start of the matrix.
-    #[inline(always)]
-    pub const fn elem(self, row: u32, vector: u32) -> u32 {
-        row * self.row_elems() + (vector ^ self.key(row)) * Self::VECTOR
-    }
-
-    /// Group of banks, 0 to 7, of the vector that starts at an element.
-    pub const fn bank_group(elem: u32) -> u32 {
-        elem / Self::VECTOR % 8
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,53 +395,5 @@ mod tests {
         assert_eq!((TILE.stage_bytes(), TILE.bytes()), (Bytes(16_384), Bytes(65_536)));
         let large = tensor_tiles::T256X128;
         assert_eq!((large.threads(), large.bytes()), (256, Bytes(98_304)));
-    }
-
-    /// Rows of a vector, of a 64-byte k-tile, of 128 bytes, and of 128 and 256 columns.
-    const ROWS: [u32; 6] = [8, 16, 32, 64, 128, 256];
-
-    #[test]
-    fn every_vector_has_a_place_of_its_own_in_its_row() {
-        for elems in ROWS {
-            let swizzle = Swizzle::of_row(elems);
-            for row in 0..32 {
-                let mut seen = 0_u64;
-                for vector in 0..swizzle.vectors() {
-                    let elem = swizzle.elem(row, vector);
-                    assert!(elem.is_multiple_of(Swizzle::VECTOR) && elem / elems == row);
-                    seen |= 1 << (elem % elems / Swizzle::VECTOR);
-                }
-                assert_eq!(seen.count_ones(), swizzle.vectors(), "{elems} elements, row {row}");
-            }
-        }
-    }
-
-    /// Whether 8 vectors are in 8 different groups of banks.
-    fn spread(elems: impl Iterator<Item = u32>) -> bool {
-        elems.fold(0_u32, |seen, elem| seen | 1 << Swizzle::bank_group(elem)) == 0xff
-    }
-
-    #[test]
-    fn the_8_rows_of_a_matrix_are_in_8_bank_groups() {
-        for elems in ROWS {
-            let swizzle = Swizzle::of_row(elems);
-            for first in (0..64).step_by(8) {
-                for vector in 0..swizzle.vectors() {
-                    let rows = (first..first + 8).map(|row| swizzle.elem(row, vector));
-                    assert!(spread(rows), "{elems} elements, rows from {first}, vector {vector}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn neighboring_loads_are_in_8_bank_groups() {
-        for elems in ROWS {
-            let swizzle = Swizzle::of_row(elems);
-            for first in (0..64 * swizzle.vectors()).step_by(8) {
-                let loads = (first..first + 8).map(|at| swizzle.elem(at / swizzle.vectors(), at % swizzle.vectors()));
-                assert!(spread(loads), "{elems} elements, loads from {first}");
-            }
-        }
     }
 }

@@ -12,6 +12,7 @@ pub mod mma_f64;
 pub mod mma_sync;
 pub mod register_tile;
 pub mod simt;
+pub mod swizzle;
 pub mod tiled;
 pub mod wgmma;
 pub mod wgmma_fp8;

@@ -9,6 +9,7 @@ pub mod major;
 pub mod narrow_store;
 pub mod operands;
 pub mod pipeline;
+pub mod sector_store;
 pub mod split_k;
 pub mod unroll;
 pub mod warp;

@@ -19,6 +19,7 @@ pub mod mma_f64;
 pub mod named_barrier;
 pub mod optimization_barrier;
 pub mod partial_load;
+pub mod permute;
 pub mod setmaxnreg;
 pub mod shared_address;
 pub mod stmatrix;

@@ -194,6 +194,100 @@ impl<T: Pod> GmemLoader<T> {
     }
 }
 
+/// The pairs of one thread from a k-tile, `COUNT` of them, in registers: first their first elements, then the second
+/// ones. Next to each other, LLVM would have both in one register, for which it waits for their loads.
+pub type Pairs<T, const COUNT: usize> = [[T; COUNT]; 2];
+
+/// Loads of one thread from one operand, pairs of neighbors in single elements: the lanes of a warp load one or two
+/// rows at once. Elements outside the operand become zeros.
+#[derive(Clone, Copy)]
+pub struct PairLoader {
+    /// Row and column of the first pair, within the k-tile.
+    row: u32,
+    column: u32,
+    /// Its destination, from the start of the operand tile.
+    to: u32,
+}
+
+impl PairLoader {
+    /// Loader of thread `t`.
+    #[inline(always)]
+    pub fn new<L: OperandMajor>(tile: OperandTile, t: u32) -> Self {
+        let swizzle = tile.swizzle::<L>();
+        let pairs = swizzle.row_elems() / 2;
+        let (row, column) = (t / pairs, t % pairs * 2);
+        let to = swizzle.elem(row, column / VECTOR) + column % VECTOR;
+        Self { row, column, to }
+    }
+
+    /// Pairs of a thread.
+    pub const fn count(tile: OperandTile) -> usize {
+        (tile.mn * tile.k / (2 * tile.threads)) as usize
+    }
+
+    /// Rows that the CTA loads at once.
+    const fn pass<L: OperandMajor>(tile: OperandTile) -> u32 {
+        tile.threads * 2 / tile.swizzle::<L>().row_elems()
+    }
+
+    /// Loads the k-tile that begins at row (of A) or column (of B) `first` and at `k`, of an operand of these extents.
+    /// No load waits for another one.
+    ///
+    /// # Safety
+    /// `from` is the operand, with rows `ld` elements apart.
+    #[inline(always)]
+    pub unsafe fn load<T: Pod, L: OperandMajor, const COUNT: usize>(
+        self,
+        tile: OperandTile,
+        from: Global<T>,
+        ld: u32,
+        [first, k]: [u32; 2],
+        [mn, k_end]: [u32; 2],
+    ) -> Pairs<T, COUNT> {
+        let ([row, column], [rows, columns]) = if const { L::MAJOR.is_k() } {
+            ([first, k], [mn, k_end])
+        } else {
+            ([k, first], [k_end, mn])
+        };
+        let (row, column) = (row + self.row, column + self.column);
+        let valid = columns.saturating_sub(column);
+        let mut index = row as usize * ld as usize + column as usize;
+        let mut pairs = [[T::zeroed(); COUNT]; 2];
+        unrolled!(COUNT, at most 16, |number| {
+            let further = number as u32 * Self::pass::<L>(tile);
+            // SAFETY: in a row of the operand, `valid` elements are from there on.
+            let (first, second) = unsafe { partial_load::load_pair(from, index, row + further < rows, valid) };
+            index += Self::pass::<L>(tile) as usize * ld as usize;
+            pairs[0][number] = first;
+            pairs[1][number] = second;
+        });
+        pairs
+    }
+
+    /// Stores a k-tile that [`Self::load`] has loaded into `to`, its part of a stage.
+    ///
+    /// # Safety
+    /// No other thread accesses this thread's pairs of `to`: barriers order other accesses before and after.
+    #[inline(always)]
+    pub unsafe fn store<T: Pod, L: OperandMajor, const COUNT: usize>(
+        self,
+        tile: OperandTile,
+        to: Shared<T>,
+        pairs: &Pairs<T, COUNT>,
+    ) {
+        // SAFETY: the same bytes, in words of two elements.
+        let words = unsafe { Shared::<u32>::new(to.as_mut_ptr().cast(), (tile.mn * tile.k / 2) as usize) };
+        let swizzle = tile.swizzle::<L>();
+        unrolled!(COUNT, at most 16, |number| {
+            let further = number as u32 * Self::pass::<L>(tile);
+            // A pass further the key has other bits, of which this thread's row has none.
+            let elem = (self.to ^ (swizzle.key(further) * VECTOR)) + further * swizzle.row_elems();
+            // SAFETY: the caller's promise.
+            unsafe { words.set(elem as usize / 2, partial_load::join(pairs[0][number], pairs[1][number])) };
+        });
+    }
+}
+
 /// Whether an operand of these extents consists of whole vectors.
 #[inline(always)]
 pub fn is_whole_vectors<L: OperandMajor>(mn: u32, k: u32) -> bool {

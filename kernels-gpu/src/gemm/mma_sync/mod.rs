@@ -14,7 +14,8 @@
 //! As in [`simt`](crate::gemm::simt), loads run STAGES - 1 k-tiles ahead of their use and fragments one k-block, in a
 //! [pipeline](crate::block::pipeline) of `cp.async` loads.
 //!
-//! Operands whose rows begin anywhere are loaded through registers (`through_registers`), element by element.
+//! Operands whose rows begin anywhere are loaded through registers (`through_registers`), element by element. For short
+//! K there are [`strips`](TensorTile::strips).
 //!
 //! A warp computes 64 x 64 elements of C (or those of its tile): per k-block it loads 16 x 16 elements of A and of B
 //! four times each, by one `ldmatrix` a time, and issues 32 `mma.m16n8k16`. Neither loads nor fragments have bank
@@ -22,6 +23,7 @@
 
 pub(super) mod epilogue;
 pub(super) mod loader;
+mod strips;
 mod through_registers;
 
 use cuda_std::{shared, thread};
@@ -66,7 +68,8 @@ pub trait Tile {
 /// - With loads of 8 elements A and B start at multiples of 16 bytes, and their leading dimensions and strides are
 ///   multiples of 8. 256 of their rows span less than 2^32 elements.
 /// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split
-///   along x, and has a row along y for each product; or along x it covers the tiles of all [`groups`].
+///   along x, and has a row along y for each product; or along x it covers the tiles of all [`groups`], or, of strips,
+///   has no more CTAs than there are tiles.
 /// - `splits` is 1 where the tile does not [support more](TensorTile::supports_split_k). `k_per_split` is a multiple of
 ///   the tile's k; `splits * k_per_split` is at least `k`.
 #[inline(always)]
@@ -85,7 +88,9 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
     let tiles_n = params.n.div_ceil(tile.n);
     // SAFETY: the caller's promise.
     unsafe {
-        if const { T::TILE.groups } {
+        if const { T::TILE.strips } {
+            strips::gemm::<E, T, LA, LB, 8, 16>(params);
+        } else if const { T::TILE.groups } {
             if let Some(at) = groups::find(params, cta, tile.m, tiles_n) {
                 let params = &groups::params_of(params, at);
                 gemm_tile::<E, T, LA, LB, M, N>(params, [at.row, at.tile_n * tile.n], 0);

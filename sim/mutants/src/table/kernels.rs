@@ -70,7 +70,7 @@ macro_rules! block_scaled {
             task: Task::BlockScaled($extents, $stages),
             ..gemm!(
                 $name,
-                "block/pipeline.rs" "gemm/mma_sync" "gemm/mma_block_scaled",
+                "block/pipeline.rs" "block/sector_store.rs" "gemm/mma_sync" "gemm/mma_block_scaled",
                 "mma_block_scaled_kernels.rs",
                 product([0; 3])
             )
@@ -239,7 +239,7 @@ pub static KERNELS: &[Kernel] = &[
     },
     gemm!(
         "mma_sync_nn_128x128_f16",
-        "block/pipeline.rs" "gemm/mma_sync",
+        "block/pipeline.rs" "block/sector_store.rs" "gemm/mma_sync",
         "mma_sync_kernels.rs",
         Product {
             gaps: [3, 8, 8],
@@ -249,7 +249,7 @@ pub static KERNELS: &[Kernel] = &[
     // Three k-tiles, so that stages are used again; every second row begins between two words.
     gemm!(
         "mma_sync_nn1_64x64_f16",
-        "block/pipeline.rs" "gemm/mma_sync",
+        "block/pipeline.rs" "block/sector_store.rs" "gemm/mma_sync",
         "mma_sync_kernels.rs",
         Product {
             gaps: [2, 4, 3],
@@ -259,12 +259,23 @@ pub static KERNELS: &[Kernel] = &[
     // Two splits of two k-tiles and of a part of one.
     gemm!(
         "mma_sync_tn1_64x64_f16",
-        "block/pipeline.rs" "block/split_k.rs" "block/narrow_store.rs" "gemm/mma_sync",
+        "block/pipeline.rs" "block/split_k.rs" "block/narrow_store.rs" "block/sector_store.rs" "gemm/mma_sync",
         "mma_sync_kernels.rs",
         Product {
             gaps: [2, 4, 2],
             slices: 2,
             ..product([70, 41, 165])
+        }
+    ),
+    // 18 tiles on one SM, which holds four CTAs: rows of C begin at every element of a sector.
+    gemm!(
+        "mma_sync_strips_tn1_64x128_f16",
+        "block/pipeline.rs" "block/sector_store.rs" "gemm/mma_sync",
+        "mma_sync_kernels.rs",
+        Product {
+            gaps: [1, 2, 0],
+            sms: 1,
+            ..product([150, 589, 20])
         }
     ),
     gemm!("simt_nn4_32x32_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {

@@ -21,6 +21,7 @@ mod ring;
 mod sample_kernels;
 mod slices;
 mod stores;
+mod strips;
 mod tensor;
 mod tensor_lessons;
 mod tf32;
@@ -262,6 +263,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         ring::ROWS,
         sample_kernels::ROWS,
         slices::ROWS,
+        strips::ROWS,
         stores::ROWS,
         tensor::ROWS,
         tensor_lessons::ROWS,
