@@ -284,8 +284,12 @@ pub(super) fn gains_from_overlap(kernel: &Kernel, grid: &Grid, max_resident: Opt
     kernel.supports.dependent_launch && one_each
 }
 
-/// The share of stores of C that there would be in single elements: none where rows are whole vectors of 16 bytes.
+/// The share of stores of C that there would be in single elements: none where rows are whole vectors of 16 bytes, nor
+/// of a kernel whose tiles overlap, which stores whole sectors of any rows.
 fn single_stores(shape: &GemmShape, kernel: &Kernel) -> f64 {
+    if kernel.overlap > 0 {
+        return 0.0;
+    }
     let is_vector = |elems: u32| {
         [shape.n() as u32, shape.args().ldc]
             .iter()
