@@ -35,6 +35,7 @@ impl Tile for T64x32 {
         stages: 3,
         min_blocks: 1,
         groups: false,
+        strips: false,
         supports_split_k: false,
     };
 }
