@@ -388,6 +388,25 @@ mod tests {
     }
 
     #[test]
+    fn tiles_that_overlap_cover_the_last_sector_of_every_row() {
+        let kernel = Kernel::named("mma_sync_strips_nn1_64x128_f16").expect("in the table");
+        let step = (kernel.tile.n - kernel.overlap) as usize;
+        // A row may begin up to 15 elements further right in its sector.
+        for (columns, tiles) in [
+            (0, 0),
+            (1, 1),
+            (step - 15, 1),
+            (step - 14, 2),
+            (step, 2),
+            (9 * step - 15, 9),
+        ] {
+            let shape = GemmShape::packed(65, columns, 9).expect("small");
+            let grid = Grid::of_kernel(&shape, kernel, 1, None).expect("small");
+            assert_eq!((grid.tiles_m, grid.tiles_n), (2, tiles), "{columns} columns");
+        }
+    }
+
+    #[test]
     fn too_many_tiles_are_refused_with_both_numbers() {
         let shape = GemmShape::packed(1 << 20, 1 << 20, 1).expect("fits the index type");
         assert_eq!(

@@ -12,23 +12,23 @@
 use bytemuck::{Pod, cast};
 use cuda_std::{thread, warp};
 use cuda_views::{GlobalMut, Shared};
-use tilewright_contract::TensorTile;
+use tilewright_contract::{Swizzle, TensorTile};
 
 use crate::block::unroll::unrolled;
 use crate::ptx::{optimization_barrier, permute};
 
 /// Rows of a warp: those of an MMA atom.
-const ROWS: u32 = 16;
+const ROWS: u32 = TensorTile::MMA_ATOM;
 
 /// Elements of a sector, and of a vector.
 const SECTOR: u32 = TensorTile::OVERLAP;
-const VECTOR: u32 = 8;
+const VECTOR: u32 = Swizzle::VECTOR;
 
 /// Columns that a tile computes, and those that it stores.
 pub const COLUMNS: u32 = 128;
 const STORED: u32 = COLUMNS - SECTOR;
 
-/// Elements of a row of the buffer: a sector before the first one, and as many behind the last one, that no element is
+/// Elements of a row of the buffer: a sector before the first one, and as many after the last one, that no element is
 /// outside. Neither pairs of 8 rows nor vectors of a row have bank conflicts.
 const PITCH: u32 = COLUMNS + TensorTile::STORE_PADDING;
 

@@ -100,7 +100,7 @@ where
     let (mut stage_a, mut stage_b) = (0_u32, 0);
     let mut loads_a = true;
     // SAFETY: operands and C are as `params` says. A stage is stored after the barrier that has drained it, and read
-    // after the one behind its stores; the whole warp is here. The buffer is the warp's.
+    // after the one that follows its stores; the whole warp is here. The buffer is the warp's.
     unsafe {
         let from_a = Global::new_with(params.a, || span::<LA>(params.m, params.k, params.lda));
         let from_b = Global::new_with(params.b, || span::<LB>(params.n, params.k, params.ldb));
