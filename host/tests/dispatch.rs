@@ -57,6 +57,18 @@ fn what_led_in_a_circle_no_longer_does() {
     );
     let narrow = of(Family::WGMMA, DType::Bf16, 200).expect_err("it has 128");
     assert!(narrow.to_string().ends_with("nearest: 128"), "{narrow}");
+    // Its tiles of 64 x 64 differ in their bytes: the first does not fit, and another is what the error names.
+    let policy = Policy {
+        family: Some(Family::MMA_SYNC),
+        tile: Some(64),
+        smem_limit: Some(Bytes(16_384)),
+        ..Policy::default()
+    };
+    let column = GemmShape::packed(64, 1, 64).expect("small");
+    assert_eq!(
+        plan(&column, DType::F16, &device, &policy).map(|plan| plan.kernel().tile.n),
+        Ok(64)
+    );
     let no_square = of(lessons::CP_ASYNC.family, DType::F32, 128).expect_err("it has 256 x 128");
     assert!(no_square.to_string().ends_with("leave the width open"), "{no_square}");
 }

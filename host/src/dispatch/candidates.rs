@@ -185,9 +185,11 @@ impl<'a> CandidateSet<'a> {
             .filter(move |kernel| last.replace(kernel.family) != Some(kernel.family))
     }
 
-    /// What to launch with a width that the user asked for.
-    pub(super) fn with_width(&self, width: u32) -> Result<Candidate, PlanError> {
-        let kernel = self.of_width(width).next().ok_or_else(|| PlanError::NoSuchWidth {
+    /// What to launch with a width that the user asked for: of the first kernel's family the first that fits. Where
+    /// none does, the first.
+    pub(super) fn with_width(&self, width: u32, limit: Bytes) -> Result<Candidate, PlanError> {
+        let of_width = || self.kernels.iter().filter_map(|kernel| kernel.with_width(width));
+        let first = of_width().next().ok_or_else(|| PlanError::NoSuchWidth {
             family: self.kernels[0].family,
             requested: width,
             nearest: self
@@ -196,7 +198,8 @@ impl<'a> CandidateSet<'a> {
                 .filter_map(|kernel| kernel.nearest_width(width))
                 .min_by_key(|nearest| nearest.abs_diff(width)),
         })?;
-        Ok(self.fastest(kernel).1)
+        let fits = |kernel: &Kernel| kernel.family == first.family && kernel.smem.total() <= limit;
+        Ok(self.fastest(of_width().find(fits).unwrap_or(first)).1)
     }
 
     /// A kernel with the whole of K.

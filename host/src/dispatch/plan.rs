@@ -308,7 +308,7 @@ fn planned(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Pol
     let candidate = match policy.tile {
         Some(width) => {
             reasons.push(format!("tile width {width}: asked for by the user"));
-            open.with_width(width)?
+            open.with_width(width, limit)?
         }
         None => match open.tuned(policy, dtype, device, limit, &mut reasons) {
             Some(candidate) => candidate,
