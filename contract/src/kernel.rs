@@ -73,6 +73,10 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Elements from one row of an operand to the next, at most, where a kernel counts those of a tile in 32 bits:
+    /// tiles have at most 256 rows.
+    pub const MAX_LD: usize = u32::MAX as usize / 256;
+
     /// What most kernels have in common: one tile per CTA of `threads` threads along x, row-major operands in single
     /// elements, `fma`, no shared memory, the product alone. A family changes what differs, and so does a kernel from
     /// outside the table, which a policy may name:
@@ -228,14 +232,6 @@ impl Kernel {
 
     /// Whether this kernel computes this shape, if operands are aligned.
     fn is_computed(&self, shape: &GemmShape) -> bool {
-        // Within a tile loads by `cp.async` count elements in 32 bits; tiles have at most 256 rows. Tensor maps count
-        // bytes in 40.
-        let is_near = |operand| shape.extents(operand).2 <= u32::MAX as usize / 256;
-        let counts = matches!(self.loads, Loads::CpAsync);
-        // A tile counts columns in 32 bits past the end of a row.
-        if self.overlap > 0 && shape.n() > (u32::MAX - self.tile.n) as usize {
-            return false;
-        }
         let batch = shape.batch();
         if batch.groups != self.supports.groups || !batch.groups && batch != Batch::ONE && !self.supports.batch {
             return false;
@@ -245,16 +241,26 @@ impl Kernel {
                 matches!(matrix_vector::matrix_of(shape), Some((_, of_matrix)) if of_matrix == major)
             }
             Operands::Matrices(majors) => {
-                majors == shape.majors() && (!counts || (is_near(Operand::A) && is_near(Operand::B)))
+                majors == shape.majors()
+                    && [Operand::A, Operand::B]
+                        .iter()
+                        .all(|&operand| self.is_near(shape, operand))
             }
         }
     }
 
+    /// Whether this kernel can count the elements of an operand's tile. Loads by `cp.async` and those of `simt` through
+    /// registers count them in 32 bits, up to [`MAX_LD`](Self::MAX_LD); tensor maps count bytes in 40.
+    fn is_near(&self, shape: &GemmShape, operand: Operand) -> bool {
+        let is_narrow = matches!(self.loads, Loads::CpAsync) || self.family == Family::SIMT;
+        !is_narrow || shape.extents(operand).2 <= Self::MAX_LD
+    }
+
     /// The shape as this kernel takes it: the same where it [`accepts`](Self::accepts) it, otherwise that of
     /// [copies](Self::copies) of A and B. Of elements of 2 and 4 bytes, operands with unaligned leading dimensions,
-    /// strides or rows are padded, and where [`may_transpose`](Self::may_transpose) says so they are transposed.
-    /// Operands that are split have the leading dimensions of their parts, and strides from the first part of a matrix
-    /// to that of the next. `None` for a shape that it does not compute either way.
+    /// strides or rows, or with rows too far apart, are padded, and where [`may_transpose`](Self::may_transpose) says
+    /// so they are transposed. Operands that are split have the leading dimensions of their parts, and strides from the
+    /// first part of a matrix to that of the next. `None` for a shape that it does not compute either way.
     pub fn taken(&self, shape: &GemmShape) -> Option<GemmShape> {
         if !self.splits_operands() && self.accepts(shape) {
             return Some(*shape);
@@ -301,7 +307,7 @@ impl Kernel {
         if self.splits_operands() {
             return copy(rows, padded);
         }
-        if self.alignment.fits(shape, operand) {
+        if self.alignment.fits(shape, operand) && self.is_near(shape, operand) {
             return Some((ld, stride));
         }
         let elems = self.alignment.of_operand(operand);

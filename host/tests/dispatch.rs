@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use tilewright::dispatch::{PlanError, Policy, plan};
-use tilewright_contract::{Bytes, DType, Family, GemmShape, lessons};
+use tilewright_contract::{Bytes, DType, Family, GemmShape, Kernel, Transpose, lessons};
 use tilewright_plan::device::DeviceProfile;
 
 proptest! {
@@ -71,4 +71,37 @@ fn what_led_in_a_circle_no_longer_does() {
     );
     let no_square = of(lessons::CP_ASYNC.family, DType::F32, 128).expect_err("it has 256 x 128");
     assert!(no_square.to_string().ends_with("leave the width open"), "{no_square}");
+}
+
+#[test]
+fn rows_that_are_too_far_apart_are_copied_and_it_is_said() {
+    let device = DeviceProfile::of_arch(cuda_arch::find("sm_90").expect("in the table"));
+    let far = Kernel::MAX_LD + 1;
+    for transpose in [
+        [Transpose::No; 2],
+        [Transpose::No, Transpose::Yes],
+        [Transpose::Yes, Transpose::No],
+    ] {
+        let shape = GemmShape::with_transposes(300, 300, 300, transpose, [far, 300, 300]).expect("fits the index type");
+        let policy = |family| Policy {
+            family: Some(family),
+            ..Policy::default()
+        };
+        let copied = plan(&shape, DType::F32, &device, &policy(Family::SIMT)).expect("A is copied");
+        let reason = format!(
+            "A is padded first: its rows of 300 are {far} elements apart, simt takes at most {}",
+            far - 1
+        );
+        assert!(
+            copied.reasons().iter().any(|said| said.starts_with(&reason)),
+            "{:?}",
+            copied.reasons()
+        );
+        let refused = plan(&shape, DType::F64, &device, &policy(Family::MMA_F64)).expect_err("no copies of f64");
+        let refused = refused.to_string();
+        assert!(
+            refused.ends_with(&format!("with leading dimensions up to {}", far - 1)),
+            "{refused}"
+        );
+    }
 }

@@ -6,7 +6,7 @@ use tilewright::check::Expected;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::{DeviceMatrix, Gpu};
 use tilewright::random::random_matrix;
-use tilewright::{Element, Family, Gemm, GemmShape, Operand, Transpose};
+use tilewright::{Element, Family, Gemm, GemmShape, Kernel, Operand, Transpose};
 
 use crate::Outcome;
 use crate::trial::Trial;
@@ -29,7 +29,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// Elements from one row of A and B to the next: as far apart as the pipelined kernels take them, in whole chunks.
-const FAR: usize = u32::MAX as usize / 256 / 8 * 8;
+const FAR: usize = Kernel::MAX_LD / 8 * 8;
 
 /// Elements behind each row of C that are looked at: nobody writes them.
 const BEHIND: usize = 64;

@@ -25,6 +25,35 @@ fn every_kernel_accepts_its_small_shape() {
     }
 }
 
+#[test]
+fn rows_too_far_apart_for_32_bits_are_taken_as_copies() {
+    // Of a tile of 64 rows the last begins at element 63 * 2^27, more than 2^32.
+    let far = 1 << 27;
+    for transpose in LAYOUTS {
+        let shape = |ld| GemmShape::with_transposes(64, 64, 64, transpose, [ld, 64, 64]).expect("fits the index type");
+        for kernel in KERNELS
+            .iter()
+            .filter(|kernel| kernel.family == Family::SIMT && !kernel.supports.groups)
+        {
+            assert!(!kernel.accepts(&shape(Kernel::MAX_LD + 1)), "{}", kernel.symbol);
+            let near = kernel.taken(&shape(64));
+            assert_eq!(
+                kernel.taken(&shape(far)).map(|taken| taken.extents(Operand::A).2),
+                near.map(|_| 64)
+            );
+        }
+        // Of 8 bytes no operand is copied; by tensor maps none has to be.
+        let takes = |family, dtype| {
+            let of = KERNELS
+                .iter()
+                .filter(|kernel| kernel.family == family && kernel.dtype == dtype);
+            of.filter(|kernel| kernel.taken(&shape(far)).is_some()).count()
+        };
+        assert_eq!(takes(Family::MMA_F64, DType::F64), 0);
+        assert!(takes(Family::WGMMA, DType::F16) > 0, "{transpose:?}");
+    }
+}
+
 const LAYOUTS: [[Transpose; 2]; 4] = [
     [Transpose::No, Transpose::No],
     [Transpose::No, Transpose::Yes],

@@ -171,7 +171,8 @@ impl fmt::Display for PlanError {
                 write!(
                     f,
                     "{family} has no kernel for {dtype} with A and B as {a}{b} and these leading dimensions; {other} \
-                     takes every layout of {of}"
+                     takes every layout of {of}, with leading dimensions up to {}",
+                    Kernel::MAX_LD
                 )
             }
             PlanError::NoSplitK { family, requested } => write!(

@@ -365,9 +365,13 @@ fn planned(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Pol
                     1 => String::new(),
                     _ => format!(" and its matrices {}", shape.batch().stride(operand)),
                 };
+                let takes = match ld > Kernel::MAX_LD {
+                    true => format!("at most {}", Kernel::MAX_LD),
+                    false => format!("multiples of {elems}"),
+                };
                 format!(
                     "{operand} is padded first: its rows of {columns} are {ld} elements apart{matrices}, {} takes \
-                     multiples of {elems}; {bytes} B with rows of {to_ld}",
+                     {takes}; {bytes} B with rows of {to_ld}",
                     kernel.family,
                 )
             }
