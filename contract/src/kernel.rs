@@ -251,7 +251,7 @@ impl Kernel {
 
     /// Whether this kernel can count the elements of an operand's tile. Loads by `cp.async` and those of `simt` through
     /// registers count them in 32 bits, up to [`MAX_LD`](Self::MAX_LD); tensor maps count bytes in 40.
-    fn is_near(&self, shape: &GemmShape, operand: Operand) -> bool {
+    pub fn is_near(&self, shape: &GemmShape, operand: Operand) -> bool {
         let is_narrow = matches!(self.loads, Loads::CpAsync) || self.family == Family::SIMT;
         !is_narrow || shape.extents(operand).2 <= Self::MAX_LD
     }

@@ -97,6 +97,12 @@ fn rows_that_are_too_far_apart_are_copied_and_it_is_said() {
             "{:?}",
             copied.reasons()
         );
+        // Tensor maps count further, but not between multiples of 16 bytes.
+        let odd =
+            GemmShape::with_transposes(300, 300, 300, transpose, [far + 1, 304, 300]).expect("fits the index type");
+        let padded = plan(&odd, DType::F16, &device, &policy(Family::WGMMA)).expect("A is padded");
+        let says = |said: &String| said.starts_with("A is padded") && said.contains("wgmma takes multiples of 8;");
+        assert!(padded.reasons().iter().any(says), "{:?}", padded.reasons());
         let refused = plan(&shape, DType::F64, &device, &policy(Family::MMA_F64)).expect_err("no copies of f64");
         let refused = refused.to_string();
         assert!(

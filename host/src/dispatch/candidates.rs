@@ -188,8 +188,8 @@ impl<'a> CandidateSet<'a> {
     /// What to launch with a width that the user asked for: of the first kernel's family the first that fits. Where
     /// none does, the first.
     pub(super) fn with_width(&self, width: u32, limit: Bytes) -> Result<Candidate, PlanError> {
-        let of_width = || self.kernels.iter().filter_map(|kernel| kernel.with_width(width));
-        let first = of_width().next().ok_or_else(|| PlanError::NoSuchWidth {
+        let open = || self.kernels.iter().filter_map(|kernel| kernel.with_width(width));
+        let first = open().next().ok_or_else(|| PlanError::NoSuchWidth {
             family: self.kernels[0].family,
             requested: width,
             nearest: self
@@ -199,7 +199,7 @@ impl<'a> CandidateSet<'a> {
                 .min_by_key(|nearest| nearest.abs_diff(width)),
         })?;
         let fits = |kernel: &Kernel| kernel.family == first.family && kernel.smem.total() <= limit;
-        Ok(self.fastest(of_width().find(fits).unwrap_or(first)).1)
+        Ok(self.fastest(open().find(fits).unwrap_or(first)).1)
     }
 
     /// A kernel with the whole of K.

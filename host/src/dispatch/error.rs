@@ -171,9 +171,13 @@ impl fmt::Display for PlanError {
                 write!(
                     f,
                     "{family} has no kernel for {dtype} with A and B as {a}{b} and these leading dimensions; {other} \
-                     takes every layout of {of}, with leading dimensions up to {}",
-                    Kernel::MAX_LD
-                )
+                     takes every layout of {of}"
+                )?;
+                // Operands of other types are copied where they lie further apart.
+                match dtype {
+                    DType::F64 => write!(f, ", with leading dimensions up to {}", Kernel::MAX_LD),
+                    _ => Ok(()),
+                }
             }
             PlanError::NoSplitK { family, requested } => write!(
                 f,

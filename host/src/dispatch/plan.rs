@@ -365,9 +365,9 @@ fn planned(shape: &GemmShape, dtype: DType, device: &DeviceProfile, policy: &Pol
                     1 => String::new(),
                     _ => format!(" and its matrices {}", shape.batch().stride(operand)),
                 };
-                let takes = match ld > Kernel::MAX_LD {
-                    true => format!("at most {}", Kernel::MAX_LD),
-                    false => format!("multiples of {elems}"),
+                let takes = match kernel.is_near(shape, operand) {
+                    true => format!("multiples of {elems}"),
+                    false => format!("at most {}", Kernel::MAX_LD),
                 };
                 format!(
                     "{operand} is padded first: its rows of {columns} are {ld} elements apart{matrices}, {} takes \
