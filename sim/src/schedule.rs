@@ -260,6 +260,25 @@ mod tests {
     }
 
     #[test]
+    fn few_of_many_atomics_are_preempted() {
+        const THREADS: u32 = 128;
+        let of_block = |position| {
+            let mut preemption = Preemption::of_block(Schedule::Preempt(1), position, position);
+            let atomics = 0..20 * THREADS;
+            let preempted: Vec<_> = atomics.filter_map(|at| preemption.next(true, at < THREADS)).collect();
+            let blocks = preempted.iter().filter(|others| **others == Preempted::Block);
+            (preempted.len(), blocks.count())
+        };
+        // Each thread's first, half of the further ones up to 1024, and a sixteenth of 1536.
+        let expected = 128 + 448 + 96;
+        for position in 0..16 {
+            let (preempted, blocks) = of_block(position);
+            assert!(preempted.abs_diff(expected) < 100, "{preempted}, {expected} expected");
+            assert_eq!(blocks, if position < 8 { 16 } else { 0 }, "of block {position}");
+        }
+    }
+
+    #[test]
     fn turns_are_permutations_and_repeat_with_the_seed() {
         let turns = |schedule, block| {
             let mut turns = Turns::of_block(schedule, block);
