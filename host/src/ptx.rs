@@ -166,22 +166,25 @@ fn len(text: &str) -> Option<usize> {
     Some(close + line + 1)
 }
 
-/// A module with one entry point only, or `None` where the level has none of that name. The driver compiles a module as
-/// a whole when it is loaded, and all kernels together take it many seconds.
-pub fn module(level: &Level, symbol: &str) -> Option<String> {
-    let wanted = entry(level, symbol)?;
-    let mut text = String::with_capacity(wanted.len() + 4096);
+/// A module with these entry points only, or `None` where the level lacks one of them. The driver compiles a module as
+/// a whole when it is loaded, as `ptxas` reads it as a whole, and all kernels together take them many seconds.
+pub fn module(level: &Level, symbols: &[&str]) -> Option<String> {
+    const HEAD: &str = ".visible .entry ";
+    let mut text = String::new();
+    let mut missing = symbols.len();
     let mut rest = &level.ptx[..];
-    while let Some(start) = rest.find(".visible .entry ") {
+    while let Some(start) = rest.find(HEAD) {
         let end = start + len(&rest[start..])?;
         text.push_str(&rest[..start]);
-        if rest[start..end] == *wanted {
-            text.push_str(wanted);
+        let (symbol, _) = rest[start + HEAD.len()..end].split_once('(')?;
+        if symbols.contains(&symbol) {
+            text.push_str(&rest[start..end]);
+            missing -= 1;
         }
         rest = &rest[end..];
     }
     text.push_str(rest);
-    Some(text)
+    (missing == 0).then_some(text)
 }
 
 /// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it
@@ -215,17 +218,22 @@ mod tests {
     }
 
     #[test]
-    fn a_module_of_one_entry_point_has_everything_but_the_others() {
+    fn a_module_has_the_entry_points_asked_for_and_everything_else() {
         for level in levels() {
-            for kernel in tilewright_contract::KERNELS.iter().step_by(7) {
-                let Some(text) = module(level, kernel.symbol) else {
-                    continue;
-                };
-                assert_eq!(text.matches(".visible .entry ").count(), 1, "{}", kernel.symbol);
-                assert!(text.contains(&format!(".visible .entry {}(", kernel.symbol)));
+            let all = tilewright_contract::KERNELS.iter().map(|kernel| kernel.symbol);
+            let symbols: Vec<_> = all.filter(|symbol| entry(level, symbol).is_some()).step_by(7).collect();
+            for asked in symbols.windows(2) {
+                let text = module(level, asked).expect("it has both");
+                assert_eq!(text.matches(".visible .entry ").count(), 2, "{asked:?}");
+                assert!(
+                    asked
+                        .iter()
+                        .all(|symbol| text.contains(entry(level, symbol).expect("it has it")))
+                );
                 assert!(text.contains(".version ") && text.contains(".extern .shared "));
             }
-            assert_eq!(module(level, "r99"), None);
+            assert_eq!(module(level, &["r99"]), None);
+            assert_eq!(module(level, &[symbols[0], "r99"]), None);
         }
     }
 

@@ -51,7 +51,7 @@ fn launch_all(report: bool) -> Outcome {
             traffic::Module::Library => {
                 if !families.contains_key(counted.symbol) {
                     let mut levels = ptx::levels_for(gpu.profile().compute_capability);
-                    let Some(text) = levels.find_map(|level| ptx::module(level, counted.symbol)) else {
+                    let Some(text) = levels.find_map(|level| ptx::module(level, &[counted.symbol])) else {
                         // A kernel for another architecture.
                         continue;
                     };

@@ -42,7 +42,7 @@ fn transposes_of_every_size() -> Outcome {
     let symbol = CopyKind::Transpose.symbol();
     let mut levels = ptx::levels_for(gpu.profile().compute_capability);
     let text = levels
-        .find_map(|level| ptx::module(level, symbol))
+        .find_map(|level| ptx::module(level, &[symbol]))
         .ok_or("not embedded")?;
     // In the context of `gpu`.
     let module = Module::from_ptx(text, &[])?;

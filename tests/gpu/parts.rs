@@ -32,7 +32,7 @@ fn splits_of_every_size() -> Outcome {
     let symbol = CopyKind::Split.symbol();
     let mut levels = ptx::levels_for(gpu.profile().compute_capability);
     let text = levels
-        .find_map(|level| ptx::module(level, symbol))
+        .find_map(|level| ptx::module(level, &[symbol]))
         .ok_or("not embedded")?;
     // In the context of `gpu`.
     let module = Module::from_ptx(text, &[])?;

@@ -92,7 +92,8 @@ where
     }
     let symbols: Vec<_> = present.iter().map(|(kernel, _)| kernel.symbol()).collect();
     let name = target.name_for(level);
-    let assembled = ptxas.assemble(&level.ptx, name, &[&entry_option(&symbols)])?;
+    let module = ptx::module(level, &symbols).expect("it has those");
+    let assembled = ptxas.assemble(&module, name, &[])?;
     let arch = target.architecture;
     let inspected = present.into_iter().map(|(kernel, text)| {
         let (report, symbol) = (&assembled.report, kernel.symbol());
@@ -132,14 +133,11 @@ where
 /// # Errors
 /// [`Error::InvalidArgument`] where the target does not run it; [`Error::Tool`] when `ptxas` or `nvdisasm` refuses.
 pub fn machine_code(ptxas: &Ptxas, nvdisasm: &Nvdisasm, target: &Target, symbol: &str) -> Result<String> {
-    let level = target
+    let found = target
         .level_of(symbol)
-        .ok_or_else(|| Error::InvalidArgument(format!("{} has no kernel {symbol}", target.name)))?;
-    let assembled = ptxas.assemble(&level.ptx, target.name_for(level), &[&entry_option(&[symbol])])?;
+        .and_then(|level| Some((level, ptx::module(level, &[symbol])?)));
+    let (level, module) =
+        found.ok_or_else(|| Error::InvalidArgument(format!("{} has no kernel {symbol}", target.name)))?;
+    let assembled = ptxas.assemble(&module, target.name_for(level), &[])?;
     nvdisasm.disassemble(&assembled.cubin)
-}
-
-/// Makes `ptxas` pass over all other entry points.
-fn entry_option(symbols: &[&str]) -> String {
-    format!("--entry={}", symbols.join(","))
 }

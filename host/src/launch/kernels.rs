@@ -226,7 +226,7 @@ impl Kernels {
                 let text = ptx::levels_for(capability)
                     .chain(block_scaled)
                     .chain(fp8)
-                    .find_map(|level| ptx::module(level, symbol))
+                    .find_map(|level| ptx::module(level, &[symbol]))
                     .ok_or_else(|| self.missing(symbol))?;
                 let module = Module::load(&text)?;
                 cell.get_or_init(|| module)
