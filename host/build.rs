@@ -5,6 +5,9 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 use flate2::Compression;
@@ -14,16 +17,18 @@ use flate2::bufread::ZlibEncoder;
 /// schedules it for few registers.
 type Module = (NvvmArch, &'static str, &'static str, bool);
 
-/// What `src/ptx.rs` embeds. The kernels for the oldest architecture that a current CUDA assembles for, which run on
-/// every later one too; again with those that need `cp.async`; those that need `wgmma`, which devices of 9.0 run
-/// besides the ones before; those of FP8, for the same devices; block-scaled ones, which devices of 12.0 and 12.1 run.
+/// What `src/ptx.rs` embeds. Those that take longest begin first, so that none is left alone at the end.
 const MODULES: [Module; 5] = [
-    (NvvmArch::Compute75, "sm_75", "", false),
-    (NvvmArch::Compute80, "sm_80", "async_copy", false),
-    // Kernels at their cap of registers: eight of them would spill.
+    // What needs `wgmma`, for devices of 9.0. Kernels at their cap of registers: eight of them would spill.
     (NvvmArch::Compute90a, "sm_90a", "wgmma", true),
+    // What needs `cp.async`, for all devices from 8.0 on.
+    (NvvmArch::Compute80, "sm_80", "async_copy", false),
+    // FP8, for devices of 9.0.
     (NvvmArch::Compute90a, "sm_90a_fp8", "fp8", true),
+    // Block-scaled formats, for devices of 12.0 and 12.1.
     (NvvmArch::Compute120f, "sm_120f", "block_scaled", false),
+    // The rest, for the oldest architecture that a current CUDA assembles for and every later one.
+    (NvvmArch::Compute75, "sm_75", "", false),
 ];
 
 /// Set where no GPU will run what is built: it leaves the kernels' PTX out, which is most of the work of a first build.
@@ -36,37 +41,47 @@ fn compress(file: &Path) -> io::Result<()> {
     io::copy(&mut ZlibEncoder::new(text, Compression::best()), &mut packed).map(drop)
 }
 
+fn build((arch, name, features, few_registers): Module, out: &Path) -> Result<(), Box<dyn Error>> {
+    let ptx = out.join(format!("kernels_{name}.ptx"));
+    if env::var_os(WITHOUT_PTX).is_some() {
+        fs::write(&ptx, "")?;
+    } else {
+        CudaBuilder::new("../kernels-gpu")
+            .arch(arch)
+            .schedule_for_registers(few_registers)
+            .build_args(&["--features", features])
+            .copy_to(&ptx)
+            .build()?;
+    }
+    Ok(compress(&ptx)?)
+}
+
 fn main() {
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    let variable = |name| env::var_os(name).expect("cargo sets it for build scripts");
+    let out = PathBuf::from(variable("OUT_DIR"));
     println!("cargo::rerun-if-env-changed={WITHOUT_PTX}");
-    let without_ptx = env::var_os(WITHOUT_PTX).is_some();
-    // Cargo compiles one level after the other; LLVM's work, which takes longer, overlaps.
-    let failed = std::thread::scope(|scope| {
-        let builds = MODULES.map(|(arch, name, features, few_registers)| {
-            let ptx = out.join(format!("kernels_{name}.ptx"));
-            scope.spawn(move || {
-                let builder = CudaBuilder::new("../kernels-gpu")
-                    .arch(arch)
-                    .schedule_for_registers(few_registers)
-                    .build_args(&["--features", features]);
-                let built = || -> Result<(), Box<dyn Error>> {
-                    if without_ptx {
-                        fs::write(&ptx, "")?;
-                    } else {
-                        builder.copy_to(&ptx).build()?;
+    // As many at a time as cargo's jobs. It compiles one level after the other; LLVM's work, which takes longer,
+    // overlaps.
+    let jobs = variable("NUM_JOBS")
+        .to_str()
+        .and_then(|jobs| jobs.parse().ok())
+        .unwrap_or(1);
+    let modules = Mutex::new(MODULES.into_iter());
+    let next = || modules.lock().expect("nobody panics with it").next();
+    let failed = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                while let Some(module) = next() {
+                    if let Err(error) = build(module, &out) {
+                        eprintln!("{error}");
+                        failed.store(true, Relaxed);
                     }
-                    Ok(compress(&ptx)?)
-                };
-                built().map_err(|error| error.to_string())
-            })
-        });
-        builds
-            .into_iter()
-            .filter_map(|build| build.join().expect("the builders do not panic").err())
-            .map(|error| eprintln!("{error}"))
-            .count()
+                }
+            });
+        }
     });
-    if failed > 0 {
+    if failed.into_inner() {
         std::process::exit(1);
     }
 }

@@ -85,14 +85,14 @@ fn several_orders_show_what_depends_on_them() {
     }
 }
 
+/// Half of them in one such order, half in another: what reports them does not go by the order.
 #[test]
-fn every_mistake_is_reported_running_in_reverse() {
-    judge(|subject| subject.row.is_some(), Schedule::Reverse);
-}
-
-#[test]
-fn every_mistake_is_reported_running_in_random_order() {
-    judge(|subject| subject.row.is_some(), Schedule::Random(7));
+fn every_mistake_is_reported_in_an_order_that_is_not_the_default_s() {
+    let (reverse, random): (Vec<_>, Vec<_>) = table::rows().enumerate().partition(|(number, _)| number % 2 == 0);
+    for (rows, schedule) in [(reverse, Schedule::Reverse), (random, Schedule::Random(7))] {
+        let ids: HashSet<_> = rows.into_iter().map(|(_, row)| row.id).collect();
+        judge(|subject| subject.row.is_some() && ids.contains(subject.id), schedule);
+    }
 }
 
 #[test]
@@ -211,9 +211,7 @@ fn the_mutants_that_multiply_by_wgmma_assemble() {
 #[test]
 fn padding_removes_the_transpose_s_bank_conflicts() {
     let loads = |name: &str| {
-        let launches = traffic::launches();
-        let counted = launches
-            .iter()
+        let counted = traffic::transposes()
             .find(|counted| counted.name == name)
             .expect("a counted launch");
         counted.predict().expect("a clean kernel").shared_load

@@ -1,6 +1,7 @@
 //! The PTX of every entry point, held against the contract. `usage.rs` has what becomes of it.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use tilewright::ptx::{self, Level};
 use tilewright_contract::{
@@ -14,16 +15,19 @@ fn kernels(level: &Level) -> impl Iterator<Item = &'static Kernel> + use<'_> {
 
 /// Every entry point of every level with its PTX.
 fn entries() -> impl Iterator<Item = (&'static Level, &'static Kernel, &'static str)> {
-    ptx::levels().iter().flat_map(|level| {
-        kernels(level).map(move |kernel| {
+    type Entry = (&'static Level, &'static Kernel, &'static str);
+    // Each is looked for in megabytes.
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let of_level = |level: &'static Level| kernels(level).map(move |kernel| (level, kernel));
+        let all = ptx::levels().iter().flat_map(of_level);
+        all.map(|(level, kernel)| {
             let text = ptx::entry(level, kernel.symbol);
-            (
-                level,
-                kernel,
-                text.unwrap_or_else(|| panic!("{} has no entry {}", level.arch, kernel.symbol)),
-            )
+            let text = text.unwrap_or_else(|| panic!("{} has no entry {}", level.arch, kernel.symbol));
+            (level, kernel, text)
         })
-    })
+        .collect()
+    });
+    ENTRIES.iter().copied()
 }
 
 /// The opcodes of a PTX text with their modifiers: `ld.shared.v4.b32`.
@@ -284,11 +288,9 @@ fn dynamic_shared_memory_is_one_extern_array_that_only_the_dynamic_kernels_use()
             .and_then(|array| array.strip_suffix("[];"));
         let name = name.unwrap_or_else(|| panic!("not an array without length: {declaration}"));
         assert!(!name.contains('.'), "{name}");
-        for kernel in kernels(level) {
-            let text = ptx::entry(level, kernel.symbol).expect("tested above");
-            let uses = words(text).contains(name);
+        for (_, kernel, text) in entries().filter(|(of, ..)| of.arch == level.arch) {
             assert_eq!(
-                uses,
+                names(text, name),
                 kernel.dynamic_bytes() > Bytes(0),
                 "{} {}",
                 level.arch,
@@ -300,24 +302,26 @@ fn dynamic_shared_memory_is_one_extern_array_that_only_the_dynamic_kernels_use()
 
 #[test]
 fn declared_static_shared_memory_is_what_the_contract_says() {
-    for (level, kernel, text) in entries() {
-        let words = words(text);
-        let declared = shared_statics(&level.ptx)
-            .filter(|(name, _)| words.contains(name))
-            .map(|(_, bytes)| bytes)
-            .sum();
-        assert_eq!(
-            Bytes(declared),
-            kernel.static_bytes(),
-            "{} {}",
-            level.arch,
-            kernel.symbol
-        );
+    for level in ptx::levels() {
+        let statics: Vec<_> = shared_statics(&level.ptx).collect();
+        for (_, kernel, text) in entries().filter(|(of, ..)| of.arch == level.arch) {
+            let used = statics.iter().filter(|(name, _)| names(text, name));
+            assert_eq!(
+                Bytes(used.map(|(_, bytes)| bytes).sum()),
+                kernel.static_bytes(),
+                "{} {}",
+                level.arch,
+                kernel.symbol
+            );
+        }
     }
 }
 
-/// The identifiers and numbers of a PTX text.
-fn words(text: &str) -> HashSet<&str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || "_$%".contains(c)))
-        .collect()
+/// Whether a PTX text has this identifier.
+fn names(text: &str, name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_$%".contains(c);
+    text.match_indices(name).any(|(at, _)| {
+        let after = text[at + name.len()..].starts_with(is_of_name);
+        !after && !text[..at].ends_with(is_of_name)
+    })
 }

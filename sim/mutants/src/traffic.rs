@@ -95,14 +95,7 @@ pub fn launches() -> Vec<Counted> {
             launches.push(Counted::product(name, symbol, &product, Kernel::Product(find(symbol))));
         }
     }
-    for kernel in ["transpose_tile", "transpose_padded"] {
-        for (rows, columns) in TRANSPOSED {
-            launches.push(Counted::sample(
-                format!("{kernel}, {rows} x {columns}"),
-                sample_kernels::cases::transposed(kernel, rows, columns),
-            ));
-        }
-    }
+    launches.extend(transposes());
     let row_sums = sample_kernels::cases::of("row_sums").expect("a sample kernel");
     launches.push(Counted::sample("row_sums, 40 x 52".to_owned(), row_sums));
     for (symbol, is_half) in ASYNCHRONOUS {
@@ -116,6 +109,16 @@ pub fn launches() -> Vec<Counted> {
         }
     }
     launches
+}
+
+/// Those of them that transpose, without and with padding.
+pub fn transposes() -> impl Iterator<Item = Counted> {
+    let kernels = ["transpose_tile", "transpose_padded"].into_iter();
+    let launches = kernels.flat_map(|kernel| TRANSPOSED.map(|extents| (kernel, extents)));
+    launches.map(|(kernel, (rows, columns))| {
+        let name = format!("{kernel}, {rows} x {columns}");
+        Counted::sample(name, sample_kernels::cases::transposed(kernel, rows, columns))
+    })
 }
 
 fn find<E: 'static>(symbol: &str) -> EntryPoint<E> {
