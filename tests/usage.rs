@@ -148,7 +148,7 @@ fn a_kernel_takes_the_same_alone_as_with_all_others() {
     for kernel in KERNELS
         .iter()
         .filter(|kernel| target.level.has(kernel.family))
-        .step_by(10)
+        .step_by(5)
     {
         let alone = inspect(&ptxas(), target, &[kernel]).expect("assembles");
         let [alone] = &alone[..] else { panic!("{alone:?}") };

@@ -141,10 +141,13 @@ pub fn levels_for(compute_capability: (u32, u32)) -> impl Iterator<Item = &'stat
         .chain(LEVELS.iter().filter(own))
 }
 
+/// What an entry point begins with; its name follows.
+const HEAD: &str = ".visible .entry ";
+
 /// The text of one entry point, from its directive to its closing brace, or `None` where the level has none of that
 /// name.
 pub fn entry<'level>(level: &'level Level, symbol: &str) -> Option<&'level str> {
-    let head = format!(".visible .entry {symbol}(");
+    let head = format!("{HEAD}{symbol}(");
     let start = level.ptx.find(&head)?;
     let end = start + len(&level.ptx[start..])?;
     Some(&level.ptx[start..end])
@@ -169,9 +172,8 @@ fn len(text: &str) -> Option<usize> {
 /// A module with these entry points only, or `None` where the level lacks one of them. The driver compiles a module as
 /// a whole when it is loaded, as `ptxas` reads it as a whole, and all kernels together take them many seconds.
 pub fn module(level: &Level, symbols: &[&str]) -> Option<String> {
-    const HEAD: &str = ".visible .entry ";
     let mut text = String::new();
-    let mut missing = symbols.len();
+    let mut missing = symbols.to_vec();
     let mut rest = &level.ptx[..];
     while let Some(start) = rest.find(HEAD) {
         let end = start + len(&rest[start..])?;
@@ -179,12 +181,12 @@ pub fn module(level: &Level, symbols: &[&str]) -> Option<String> {
         let (symbol, _) = rest[start + HEAD.len()..end].split_once('(')?;
         if symbols.contains(&symbol) {
             text.push_str(&rest[start..end]);
-            missing -= 1;
+            missing.retain(|other| *other != symbol);
         }
         rest = &rest[end..];
     }
     text.push_str(rest);
-    (missing == 0).then_some(text)
+    missing.is_empty().then_some(text)
 }
 
 /// The threads of a block that the text of an entry point declares as its most (`.maxntid`), or `None` where it
@@ -234,6 +236,7 @@ mod tests {
             }
             assert_eq!(module(level, &["r99"]), None);
             assert_eq!(module(level, &[symbols[0], "r99"]), None);
+            assert_eq!(module(level, &[symbols[0]; 2]), module(level, &symbols[..1]));
         }
     }
 

@@ -162,3 +162,17 @@ fn the_default_leaves_out_a_second_run_that_says_nothing() {
     });
     assert_eq!(count.to_vec(), [8]);
 }
+
+#[test]
+fn atomics_of_many_blocks_are_all_counted() {
+    let counts = GlobalBuffer::<u32>::zeroed(64);
+    let report = Launch::new(300, 128).workers(1).run(|| {
+        for step in 0..20 {
+            let place = (thread() + step) % 64;
+            // SAFETY: inside the buffer.
+            unsafe { device::atomic_update(counts.as_mut_ptr().add(place), Relaxed, Scope::Device, |seen| seen + 1) };
+        }
+    });
+    report.assert_clean();
+    assert_eq!(counts.to_vec(), [300 * 128 * 20 / 64; 64]);
+}
