@@ -50,8 +50,8 @@ impl<E: Element<Acc = f32>> Epilogue<E> {
         let biased = [scaled[0] + bias[0], scaled[1] + bias[1]];
         match self.activation {
             Activation::None => biased,
-            Activation::Relu => biased.map(relu),
-            Activation::Gelu => biased.map(gelu),
+            Activation::Relu => [relu(biased[0]), relu(biased[1])],
+            Activation::Gelu => [gelu(biased[0]), gelu(biased[1])],
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn f32_to_f16x2([first, second]: [f32; 2]) -> [f16; 2] {
                 options(pure, nomem, nostack),
             );
         }
-        [bits as u16, (bits >> 16) as u16].map(f16::from_bits)
+        [f16::from_bits(bits as u16), f16::from_bits((bits >> 16) as u16)]
     }
     #[cfg(not(target_arch = "nvptx64"))]
     [first, second].map(f16::from_f32)
@@ -78,7 +78,7 @@ pub fn f32_to_bf16x2([first, second]: [f32; 2]) -> [bf16; 2] {
                 options(pure, nomem, nostack),
             );
         }
-        [bits as u16, (bits >> 16) as u16].map(bf16::from_bits)
+        [bf16::from_bits(bits as u16), bf16::from_bits((bits >> 16) as u16)]
     }
     #[cfg(not(target_arch = "nvptx64"))]
     [first, second].map(bf16::from_f32)

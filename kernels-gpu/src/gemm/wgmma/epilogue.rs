@@ -284,7 +284,7 @@ unsafe fn apply_epilogue<E: Element, const ACCUMULATORS: usize>(
         };
     }
     if params.bias.is_null() {
-        for_pairs!(|two, _column| two.map(|sum| params.alpha * sum));
+        for_pairs!(|two, _column| [params.alpha * two[0], params.alpha * two[1]]);
     } else {
         // SAFETY: the bias is as the target says.
         let bias = |column| unsafe { Epilogue::new(params).bias(column) };
@@ -295,8 +295,8 @@ unsafe fn apply_epilogue<E: Element, const ACCUMULATORS: usize>(
     }
     match params.activation {
         Activation::None => {}
-        Activation::Relu => for_pairs!(|two, _column| two.map(relu)),
-        Activation::Gelu => for_pairs!(|two, _column| two.map(gelu)),
+        Activation::Relu => for_pairs!(|two, _column| [relu(two[0]), relu(two[1])]),
+        Activation::Gelu => for_pairs!(|two, _column| [gelu(two[0]), gelu(two[1])]),
     }
 }
 

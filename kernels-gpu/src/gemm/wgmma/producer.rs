@@ -110,7 +110,7 @@ unsafe fn load<E: Pod, const IS_MN_MAJOR: bool>(
     barrier: (Shared<u64>, u32),
 ) {
     let load_box = |to, at: [u32; 3]| {
-        let at = at.map(|at| at as i32);
+        let at = [at[0] as i32, at[1] as i32, at[2] as i32];
         // SAFETY: the caller's promise.
         unsafe {
             if ctas > 1 {
