@@ -96,10 +96,9 @@ impl Grid {
             true => (group_tiles(rows, batch.count, kernel.tile.m), 1),
             false => (rows.div_ceil(kernel.tile.m), batch.count),
         };
-        // The last sector of a row may begin within the last columns of a tile, and end in the next one.
         let columns = match shape.n() as u32 {
             0 => 0,
-            n => n.saturating_add(kernel.overlap.saturating_sub(1)),
+            n => overlapped_columns(n, kernel.overlap),
         };
         let tiles_n = columns.div_ceil(kernel.tile.n - kernel.overlap);
         let (tiles_m, tiles_n) = if kernel.is_transposed {
@@ -174,6 +173,13 @@ impl Grid {
         let [x, y, _] = self.extents(self.products_per_launch());
         x as u64 * y as u64
     }
+}
+
+/// Columns that tiles which overlap in `overlap` of them cover, of a C with `n`: the last sector of a row may begin
+/// within the last columns of a tile, and end in the next one.
+#[inline(always)]
+pub const fn overlapped_columns(n: u32, overlap: u32) -> u32 {
+    n + overlap.saturating_sub(1)
 }
 
 /// Tiles of `tile_m` rows that `rows` rows in `groups` groups take at most, whatever the groups: group `i`, which

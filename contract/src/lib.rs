@@ -52,7 +52,7 @@ pub use family::wgmma::{WgmmaTile, wgmma_tiles};
 pub use family::wgmma_fp8::{FP8_KERNELS, Fp8Kernel, Fp8Mode, Fp8Params, fp8_tiles};
 pub use family::{Family, KERNELS, lessons};
 pub use fp8::{Fp8, Fp8ScaleLayout, Fp8Scaling};
-pub use grid::{Grid, GridError, RasterTile, TileOrigin, first_tile_of_group};
+pub use grid::{Grid, GridError, RasterTile, TileOrigin, first_tile_of_group, overlapped_columns};
 pub use kernel::{Alignment, Features, Kernel, Loads, MmaPath, Operands, Schedule, SplitK, Target, TileShape};
 pub use major::Major;
 pub use operand_copy::{CopyKind, CopyRows, OperandCopy, padded_ld};

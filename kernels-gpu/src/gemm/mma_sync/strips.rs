@@ -18,7 +18,7 @@
 
 use cuda_std::{shared, thread, warp};
 use cuda_views::{Global, GlobalMut, Shared};
-use tilewright_contract::{GemmParams, TensorTile, span_elems};
+use tilewright_contract::{GemmParams, TensorTile, overlapped_columns, span_elems};
 
 use super::loader::{OperandTile, PairLoader, WarpLoader};
 use super::{Accumulators, Tile, mma_tile, parts};
@@ -62,8 +62,7 @@ where
     }
     let tile = const { T::TILE };
     let stored = const { T::TILE.n - TensorTile::OVERLAP };
-    // Sectors of a row that has a shift end further right.
-    let columns = params.n + const { TensorTile::OVERLAP - 1 };
+    let columns = overlapped_columns(params.n, TensorTile::OVERLAP);
     // A CTA means that there are tiles. The maxima state it to the compiler, which would keep panics otherwise.
     let tiles_n = columns.div_ceil(stored).max(1);
     let (cta, ctas) = (thread::block_idx_x(), thread::grid_dim_x().max(1));

@@ -8,9 +8,11 @@
 //! a k-tile later ([`fetch`](GmemLoader::fetch), [`put`](GmemLoader::put)).
 
 use cuda_views::{Global, Shared};
-use tilewright_contract::BlockTile;
+use tilewright_contract::{BlockTile, GemmArgs, GemmParams};
 
-use crate::block::major::{OperandMajor, k_tile_elems};
+use super::Tile;
+use crate::block::batch;
+use crate::block::major::{OperandMajor, k_tile_elems, span};
 use crate::block::unroll::unrolled;
 use crate::ptx::async_copy;
 
@@ -56,19 +58,6 @@ const LANES_K: u32 = 8;
 /// Passes over `mn`, at most: their offsets are kept in registers.
 const MAX_PASSES: usize = 8;
 
-/// Position of an operand tile.
-#[derive(Clone, Copy)]
-pub struct Position {
-    /// First row of A or column of B.
-    pub first: u32,
-    /// Rows of A or columns of B.
-    pub mn: u32,
-    /// Elements from one row in memory to the next.
-    pub ld: u32,
-    /// First element along K.
-    pub k: u32,
-}
-
 /// Loads of one thread from one operand.
 ///
 /// Rows of A and columns of B past the last are loaded as the last ones, or as those of the last vector: their results
@@ -85,19 +74,49 @@ pub struct GmemLoader {
     k: u32,
 }
 
+/// Loaders of thread `t` for the tile of C at `row` and `column`, from `k` on. `args` are those of `params`.
+///
+/// # Safety
+/// The operands are as `params` describes them. The tile begins inside C, and `k` is inside K, or K is empty.
+#[inline(always)]
+pub unsafe fn of<T: Tile, LA: OperandMajor, LB: OperandMajor>(
+    params: &GemmParams<f32>,
+    args: GemmArgs,
+    t: u32,
+    [row, column]: [u32; 2],
+    k: u32,
+) -> (GmemLoader, GmemLoader) {
+    let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
+    // SAFETY: the caller's promise.
+    unsafe {
+        // Rows that end within a vector are those of copies, which have all of it.
+        let from_a = Global::new_with(batch::a(params), || {
+            span::<LA>(args.m.next_multiple_of(LA::VECTOR), args.k, args.lda)
+        });
+        let from_b = Global::new_with(batch::b(params), || {
+            span::<LB>(args.n.next_multiple_of(LB::VECTOR), args.k, args.ldb)
+        });
+        (
+            GmemLoader::new::<LA>(from_a, tile_a, t, [row, k], [args.m, args.lda]),
+            GmemLoader::new::<LB>(from_b, tile_b, t, [column, k], [args.n, args.ldb]),
+        )
+    }
+}
+
 impl GmemLoader {
-    /// Loader of thread `t`.
+    /// Loader of thread `t`, from row or column `first` and element `k_first` along K on; `extent` rows of A or columns
+    /// of B are `ld` elements apart.
     ///
     /// # Safety
-    /// `from` is the operand that `position` describes; the position is inside it, or K is empty.
+    /// `from` is this operand; the first element is inside it, or K is empty.
     #[inline(always)]
-    pub unsafe fn new<L: OperandMajor>(from: Global<f32>, tile: OperandTile, t: u32, position: Position) -> Self {
-        let Position {
-            first,
-            mn: extent,
-            ld,
-            k: k_first,
-        } = position;
+    unsafe fn new<L: OperandMajor>(
+        from: Global<f32>,
+        tile: OperandTile,
+        t: u32,
+        [first, k_first]: [u32; 2],
+        [extent, ld]: [u32; 2],
+    ) -> Self {
         let mut offsets = [0; MAX_PASSES];
         let (mn, k, base);
         if const { L::MAJOR.is_k() } {

@@ -19,21 +19,23 @@
 //! apart.
 
 mod epilogue;
+mod fragments;
 mod loader;
 pub mod through_registers;
 
 use cuda_std::{shared, thread};
-use cuda_views::{Global, Shared};
+use cuda_views::Shared;
 use tilewright_contract::{BlockTile, GemmParams, RasterTile};
 
-use crate::block::major::{OperandMajor, span};
+use crate::block::groups;
+use crate::block::major::OperandMajor;
 use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
 use crate::block::warp::Lane;
-use crate::block::{batch, groups};
 use crate::ptx::async_copy;
 use crate::ptx::fma::fma;
-use loader::{GmemLoader, OperandTile, Position};
+use fragments::Fragments;
+use loader::{GmemLoader, OperandTile};
 
 /// A tile as a type, so that its numbers are constants of the kernel.
 pub trait Tile {
@@ -99,26 +101,8 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
     // SAFETY: the allocation holds all stages, aligned for vectors.
     let stages = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>(), pipeline.elems()) };
     let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
-    let position = |first, mn, ld| Position {
-        first,
-        mn,
-        ld,
-        k: k_begin,
-    };
     // SAFETY: the matrices are as `params` says.
-    let (mut loader_a, mut loader_b) = unsafe {
-        // Rows that end within a vector are those of copies, which have all of it.
-        let from_a = Global::new_with(batch::a(params), || {
-            span::<LA>(args.m.next_multiple_of(LA::VECTOR), args.k, args.lda)
-        });
-        let from_b = Global::new_with(batch::b(params), || {
-            span::<LB>(args.n.next_multiple_of(LB::VECTOR), args.k, args.ldb)
-        });
-        (
-            GmemLoader::new::<LA>(from_a, tile_a, t, position(row, args.m, args.lda)),
-            GmemLoader::new::<LB>(from_b, tile_b, t, position(column, args.n, args.ldb)),
-        )
-    };
+    let (mut loader_a, mut loader_b) = unsafe { loader::of::<T, LA, LB>(params, args, t, [row, column], k_begin) };
     let loads_a = const { OperandTile::a(T::TILE).loads::<LA>() };
     let loads = const { loads_of_k_tile::<T, LA, LB>() };
     // Loads at each k but the last, which waits.
@@ -169,23 +153,10 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
     let mut acc = [[0.0; N]; M];
     let mut from_a = [[0.0; M]; 2];
     let mut from_b = [[0.0; N]; 2];
-    let (warp_row, warp_column) = (warp % tile.warps_m(), warp / tile.warps_m());
-    let first_row = warp_row * (BlockTile::LANES_M * tile.thread_m) + 4 * lane.row;
-    let first_column = warp_column * (BlockTile::LANES_N * tile.thread_n) + 4 * lane.column;
-    // The stages from this thread's first elements of A and B on: what is left of an index is a constant and the stage.
-    // SAFETY: the element is inside the first stage.
-    let stages_from = |elem: u32| unsafe { stages.part(elem as usize, pipeline.elems() - elem as usize) };
-    let (a_s, b_s) = (stages_from(first_row), stages_from(tile.a_elems() + first_column));
-    // SAFETY: the stage is in the pipeline and full; each vec4 starts at a multiple of 4 elements.
+    let warp_fragments = Fragments::new::<T>(stages, warp, lane, 0);
+    // SAFETY: the stage is in the pipeline and full.
     let fragments = |from_a: &mut [f32; M], from_b: &mut [f32; N], stage: u32, k: u32| unsafe {
-        for vector in 0..M / 4 {
-            let index = stage + k * tile.a_pitch() + vector as u32 * (4 * BlockTile::LANES_M);
-            from_a[4 * vector..4 * vector + 4].copy_from_slice(&a_s.get_vec::<4>(index as usize));
-        }
-        for vector in 0..N / 4 {
-            let index = stage + k * tile.b_pitch() + vector as u32 * (4 * BlockTile::LANES_N);
-            from_b[4 * vector..4 * vector + 4].copy_from_slice(&b_s.get_vec::<4>(index as usize));
-        }
+        warp_fragments.load::<T, M, N>(from_a, from_b, stage, k);
     };
 
     pipeline.wait();

@@ -18,13 +18,13 @@
 //! short, the zeros past its end would be much of the work.
 
 use cuda_std::{shared, thread};
-use cuda_views::{Global, Shared};
-use tilewright_contract::{BlockTile, GemmParams, RasterTile};
+use cuda_views::Shared;
+use tilewright_contract::{GemmParams, RasterTile};
 
-use super::loader::{GmemLoader, OperandTile, Position};
+use super::fragments::Fragments;
+use super::loader::{self, OperandTile};
 use super::{Tile, epilogue, loads_of_k_tile, outer_product};
-use crate::block::batch;
-use crate::block::major::{OperandMajor, span};
+use crate::block::major::OperandMajor;
 use crate::block::unroll::unrolled;
 use crate::block::warp::Lane;
 
@@ -67,21 +67,8 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let stages = unsafe { Shared::new(shared::dynamic_shared_mem::<f32>(), elems) };
     let other = |stage: u32| tile.stage_elems() - stage;
     let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
-    let position = |first, mn, ld| Position {
-        first,
-        mn,
-        ld,
-        k: k_begin,
-    };
     // SAFETY: the matrices are as `params` says.
-    let (mut loader_a, mut loader_b) = unsafe {
-        let from_a = Global::new_with(batch::a(params), || span::<LA>(args.m, args.k, args.lda));
-        let from_b = Global::new_with(batch::b(params), || span::<LB>(args.n, args.k, args.ldb));
-        (
-            GmemLoader::new::<LA>(from_a, tile_a, t, position(row, args.m, args.lda)),
-            GmemLoader::new::<LB>(from_b, tile_b, t, position(column, args.n, args.ldb)),
-        )
-    };
+    let (mut loader_a, mut loader_b) = unsafe { loader::of::<T, LA, LB>(params, args, t, [row, column], k_begin) };
     let loads_a = const { OperandTile::a(T::TILE).loads::<LA>() };
     let loads = const { loads_of_k_tile::<T, LA, LB>() };
     // Loads at each k of a slice but the last, which waits.
@@ -132,24 +119,10 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let mut acc = [[0.0; N]; M];
     let mut from_a = [[0.0; M]; 2];
     let mut from_b = [[0.0; N]; 2];
-    let (warp_row, warp_column) = (of_slice % tile.warps_m(), of_slice / tile.warps_m());
-    let first_row = warp_row * (BlockTile::LANES_M * tile.thread_m) + 4 * lane.row;
-    let first_column = warp_column * (BlockTile::LANES_N * tile.thread_n) + 4 * lane.column;
-    let first_k = slice * tile.slice_k();
-    // SAFETY: the element is inside the first stage.
-    let stages_from = |elem: u32| unsafe { stages.part(elem as usize, elems - elem as usize) };
-    let a_s = stages_from(first_k * tile.a_pitch() + first_row);
-    let b_s = stages_from(tile.a_elems() + first_k * tile.b_pitch() + first_column);
-    // SAFETY: the stage is in the pipeline and full; each vec4 starts at a multiple of 4 elements.
+    let warp_fragments = Fragments::new::<T>(stages, of_slice, lane, slice * tile.slice_k());
+    // SAFETY: the stage is in the pipeline and full.
     let fragments = |from_a: &mut [f32; M], from_b: &mut [f32; N], stage: u32, k: u32| unsafe {
-        for vector in 0..M / 4 {
-            let index = stage + k * tile.a_pitch() + vector as u32 * (4 * BlockTile::LANES_M);
-            from_a[4 * vector..4 * vector + 4].copy_from_slice(&a_s.get_vec::<4>(index as usize));
-        }
-        for vector in 0..N / 4 {
-            let index = stage + k * tile.b_pitch() + vector as u32 * (4 * BlockTile::LANES_N);
-            from_b[4 * vector..4 * vector + 4].copy_from_slice(&b_s.get_vec::<4>(index as usize));
-        }
+        warp_fragments.load::<T, M, N>(from_a, from_b, stage, k);
     };
 
     // RAW: every thread has stored its elements of stage 0.

@@ -11,7 +11,8 @@ pub const ROWS: &[Row] = &[
         id: "batch_with_the_first_b",
         kernel: BATCH,
         what: "every product of a batch has the B of the first",
-        edits: &[simt(
+        edits: &[edit(
+            "simt/loader.rs",
             "Global::new_with(batch::b(params), ",
             "Global::new_with(params.b, ",
         )],
