@@ -1,8 +1,9 @@
-//! The tensor-core kernels of f16 and bf16 that load single elements, in the simulator: rows that begin at odd
-//! elements, without a copy.
+//! Kernels that load single elements, in the simulator: those of f16 and bf16 on tensor cores, and those of f32 that
+//! store whole sectors. Rows begin anywhere, without a copy.
 
 mod support;
 
+use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::{Checks, Schedule};
 use half::{bf16, f16};
 use support::Ask;
@@ -103,6 +104,37 @@ fn strips_store_whole_sectors_wherever_rows_begin() {
         let _: Option<_> = ask.is_right(&shape(kernel, [66, 331, 35], [0, 1, 2]));
     }
     assert_eq!(run, 4 * 8);
+}
+
+#[test]
+fn f32_of_short_k_stores_whole_sectors_wherever_rows_begin() {
+    let mut run = 0;
+    let sectors = |kernel: &&Kernel| kernel.family == Family::SIMT && kernel.overlap > 0;
+    for kernel in KERNELS.iter().filter(sectors) {
+        for extents in EXTENTS {
+            let _: Option<_> = Ask::of(kernel).is_right(&shape(kernel, extents, [1, 0, 2]));
+        }
+        // Rows at every element of a sector, at every second one, and all at its first; K that ends within a group, a
+        // chunk and the second k-tile.
+        for ([m, n, k], gap) in [([70, 300, 20], 1), ([9, 257, 43], 1), ([65, 136, 61], 0)] {
+            let shape = shape(kernel, [m, n, k], [1, 2, gap]);
+            assert_eq!(kernel.copies(&shape), [None, None], "{shape}");
+            for schedule in Schedule::EVERY {
+                let ask = Ask {
+                    schedule,
+                    checks: Checks::Full,
+                    ..Ask::of(kernel)
+                };
+                let report = ask.is_right(&shape).expect("not empty");
+                for (space, access) in [(Space::Global, AccessKind::Write), (Space::Shared, AccessKind::Read)] {
+                    let (actual, ideal) = report.traffic(space, access);
+                    assert_eq!(actual, ideal, "{}: {shape}", kernel.symbol);
+                }
+                run += 1;
+            }
+        }
+    }
+    assert_eq!(run, 4 * 3 * Schedule::EVERY.len());
 }
 
 #[test]

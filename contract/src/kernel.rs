@@ -42,8 +42,8 @@ pub struct Kernel {
     pub may_transpose: [bool; 2],
     /// The tile of C, and a step along K, in elements. Of a kernel with [`widths`](Self::widths) that of the widest.
     pub tile: TileShape,
-    /// Columns of a tile that its neighbor on the left computes too. It stores as many less, and in each row of C
-    /// others: those of whole sectors.
+    /// Columns of a tile that its neighbor on the left has too. It stores as many less, and in each row of C others:
+    /// those of whole sectors.
     pub overlap: u32,
     /// The widths of the square tiles that a launch chooses from, from and to; `None` for a kernel of one tile that is
     /// not chosen by its width.

@@ -45,6 +45,11 @@ impl<T: Pod> Span<T> {
         Self(unsafe { self.0.add(start) })
     }
 
+    #[inline(always)]
+    pub(crate) fn shifted(self, elems: usize) -> Self {
+        Self(self.0.wrapping_add(elems))
+    }
+
     /// # Safety
     /// The element may be read.
     #[inline(always)]

@@ -95,6 +95,14 @@ impl<T: Pod> Span<T> {
         }
     }
 
+    #[inline(always)]
+    pub(crate) fn shifted(self, elems: usize) -> Self {
+        Self {
+            ptr: self.ptr.wrapping_add(elems),
+            ..self
+        }
+    }
+
     /// # Safety
     /// Without the simulator's checks, the element may be read.
     #[inline(always)]

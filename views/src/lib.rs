@@ -93,6 +93,13 @@ macro_rules! accesses {
                 Self(unsafe { self.0.part(start, len) })
             }
 
+            /// The same memory, with indices counted from element `elems` on, which may be past its end. A walk from
+            /// one element to the next takes one addition where it shifts the view, and two where it adds to an index.
+            #[inline(always)]
+            pub fn shifted(self, elems: usize) -> Self {
+                Self(self.0.shifted(elems))
+            }
+
             /// Element `index`.
             ///
             /// # Safety

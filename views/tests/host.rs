@@ -77,15 +77,17 @@ fn a_struct_is_moved_in_pieces_of_its_alignment() {
 fn a_part_ends_where_it_was_said_and_never_beyond_the_whole() {
     type Access = fn(Global<f32>, GlobalMut<f32>);
     // SAFETY: (all of them) the simulator does not let them happen.
-    let cases: [Access; 6] = [
+    let cases: [Access; 8] = [
         |from, _| to_nothing(unsafe { from.get(LEN) }),
         |from, _| to_nothing(unsafe { from.part(8, 8).get(8) }),
         |from, _| to_nothing(unsafe { from.part(60, 8).get(4) }),
         |_, to| unsafe { to.part(8, 8).set(usize::MAX, 1.0) },
         |_, to| unsafe { to.part(8, 8).part(4, 100).set_vec(4, [1.0; 4]) },
         |from, _| to_nothing(unsafe { from.part(8, 6).get_vec::<4>(4) }),
+        |from, _| to_nothing(unsafe { from.shifted(8).get(LEN - 8) }),
+        |from, _| to_nothing(unsafe { from.part(8, 8).shifted(4).get(4) }),
     ];
-    let first_line = line!() - 7;
+    let first_line = line!() - 9;
     for (access, line) in cases.into_iter().zip(first_line..) {
         let (report, to) = run(access);
         assert_eq!(fault_of(&report), ("OutOfBounds", line));
@@ -97,6 +99,21 @@ fn a_part_ends_where_it_was_said_and_never_beyond_the_whole() {
 }
 
 fn to_nothing<T>(_: T) {}
+
+#[test]
+fn a_shifted_view_is_the_same_memory_counted_from_elsewhere() {
+    let (report, to) = run(|from, to| {
+        // SAFETY: inside the buffers.
+        unsafe {
+            to.set(0, from.shifted(8).get(1));
+            to.set(1, from.shifted(LEN + 8).get(0_usize.wrapping_sub(9)));
+            to.shifted(0_usize.wrapping_sub(4))
+                .set(6, from.part(8, 8).shifted(4).get(3));
+        }
+    });
+    report.assert_clean();
+    assert_eq!(to[..3], [9.0, 63.0, 15.0]);
+}
 
 #[test]
 fn a_misaligned_vector_is_a_fault_also_where_the_element_is_not() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 
 /// Kernels, each with a product of several tiles and of more k-tiles than it has stages.
-const KERNELS: [(&str, [u32; 3]); 27] = [
+const KERNELS: [(&str, [u32; 3]); 28] = [
     ("lesson_01_naive", [18, 24, 19]),
     ("lesson_02_static_tiles", [34, 40, 93]),
     ("lesson_03_dynamic_tiles", [34, 40, 93]),
@@ -27,6 +27,7 @@ const KERNELS: [(&str, [u32; 3]); 27] = [
     ("simt_nn4_64x64_f32", [68, 72, 112]),
     ("simt_nn_128x64_f32", [65, 67, 109]),
     ("simt_registers_nn_64x64_f32", [65, 67, 36]),
+    ("simt_sectors_nn_64x136_f32", [65, 131, 67]),
     ("simt_sliced_nn_32x32_f32", [33, 35, 109]),
     ("matrix_vector_k4_f32", [40, 1, 264]),
     ("matrix_vector_mn4_f32", [1, 264, 528]),

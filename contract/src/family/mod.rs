@@ -215,12 +215,13 @@ impl Family {
 }
 
 /// The kernels of each family, in the order of the table.
-const GROUPS: [&[Kernel]; 13] = [
+const GROUPS: [&[Kernel]; 14] = [
     &tiled::STATIC,
     &tiled::DYNAMIC,
     &register_tile::KERNELS,
     &simt::KERNELS,
     &simt::THROUGH_REGISTERS,
+    &simt::SECTORS,
     &matrix_vector::KERNELS,
     &mma_sync::KERNELS,
     &mma_f64::KERNELS,

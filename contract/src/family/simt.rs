@@ -39,9 +39,15 @@ pub struct BlockTile {
     /// memory at the end (sliced-K, as in CUTLASS, "Efficient GEMM in CUDA"): more warps for C of few elements than
     /// split-K alone gives, without its workspace.
     pub slices: u32,
+    /// Whether it stores C in whole sectors wherever its rows begin. Its kernels load single elements, and compute one
+    /// product, alone.
+    pub sectors: bool,
 }
 
 impl BlockTile {
+    /// Elements of a sector of 32 bytes.
+    pub const SECTOR: u32 = 8;
+
     /// Rows of lanes in a warp.
     pub const LANES_M: u32 = 4;
 
@@ -83,9 +89,15 @@ impl BlockTile {
         self.m + Self::PAD
     }
 
+    /// Columns of B of a tile that its neighbor on the left has too: with [whole sectors](Self::sectors) the columns of
+    /// C that it stores begin up to a sector further left, in each row elsewhere.
+    pub const fn overlap(self) -> u32 {
+        if self.sectors { Self::SECTOR } else { 0 }
+    }
+
     /// Elements from one row of `B_s` to the next.
     pub const fn b_pitch(self) -> u32 {
-        self.n + Self::PAD
+        self.overlap() + self.n + Self::PAD
     }
 
     /// Elements of `A_s` of one stage: `B_s` begins here.
@@ -112,7 +124,7 @@ impl BlockTile {
     /// registers are taken, and branches in the epilogue change the order in which `ptxas` uses them: 2 % of the speed
     /// of large products on an H200.
     pub const fn supports_split_k(self) -> bool {
-        self.thread_m * self.thread_n < 128 && !self.groups
+        self.thread_m * self.thread_n < 128 && !self.groups && !self.sectors
     }
 
     /// Fails to compile where the numbers do not fit each other: whole warps, loads without residue.
@@ -174,6 +186,7 @@ pub mod tiles {
             min_blocks,
             groups: false,
             slices: 1,
+            sectors: false,
         };
         tile.checked()
     }
@@ -209,8 +222,11 @@ pub mod tiles {
     .pipelined();
     /// For K of few k-tiles and a large C: four warps of 32 x 32, so that an SM has 16 of them to hide stores.
     pub const R64X64: BlockTile = tile(64, 64, 16, 8, 4, 2, 4).pipelined();
-    /// The same where A and B lie along M and N: with less along K, a k-tile in flight takes half of the registers.
-    pub const R64X64K8: BlockTile = tile(64, 64, 8, 8, 4, 2, 4).pipelined();
+    /// For K of one or two k-tiles and a large C, whose store takes the time: eight warps of 8 rows. One stage.
+    pub const W64X128: BlockTile = BlockTile {
+        sectors: true,
+        ..tile(64, 128, 32, 8, 4, 1, 3)
+    };
     /// For groups of many rows.
     pub const G128X128: BlockTile = of_groups(T128X128);
     /// For groups of fewer.
@@ -289,8 +305,22 @@ macro_rules! simt_registers_kernels {
             simt_sliced_tt_64x32_f32: S64X32, MnMajor 1, KMajor 1;
             simt_registers_nn_64x64_f32: R64X64, KMajor 1, MnMajor 1;
             simt_registers_nt_64x64_f32: R64X64, KMajor 1, KMajor 1;
-            simt_registers_tn_64x64_f32: R64X64K8, MnMajor 1, MnMajor 1;
+            simt_registers_tn_64x64_f32: R64X64, MnMajor 1, MnMajor 1;
             simt_registers_tt_64x64_f32: R64X64, MnMajor 1, KMajor 1;
+        }
+    };
+}
+
+/// Calls `$callback!` with rows as [`simt_kernels`](crate::simt_kernels) has them, of the tiles that store C in whole
+/// sectors.
+#[macro_export]
+macro_rules! simt_sectors_kernels {
+    ($callback:ident) => {
+        $callback! {
+            simt_sectors_nn_64x136_f32: W64X128, KMajor 1, MnMajor 1;
+            simt_sectors_nt_64x136_f32: W64X128, KMajor 1, KMajor 1;
+            simt_sectors_tn_64x136_f32: W64X128, MnMajor 1, MnMajor 1;
+            simt_sectors_tt_64x136_f32: W64X128, MnMajor 1, KMajor 1;
         }
     };
 }
@@ -323,6 +353,9 @@ pub(super) const KERNELS: [Kernel; 38] = crate::simt_kernels!(multistage);
 /// operand straddle sectors (docs/decisions/0046-sliced-k.md).
 pub(super) const THROUGH_REGISTERS: [Kernel; 12] = crate::simt_registers_kernels!(through_registers);
 
+/// Those that store C in whole sectors.
+pub(super) const SECTORS: [Kernel; 4] = crate::simt_sectors_kernels!(through_registers);
+
 /// The kernel with this tile, for row-major operands and single elements.
 const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
     Kernel {
@@ -334,9 +367,10 @@ const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
             row_padding: [BlockTile::PAD; 2],
             ..SmemLayout::NONE
         },
+        overlap: tile.overlap(),
         supports: Features {
-            alpha_beta: true,
-            batch: !tile.groups,
+            alpha_beta: !tile.sectors,
+            batch: !tile.groups && !tile.sectors,
             groups: tile.groups,
             ..Features::PRODUCT
         },
@@ -352,7 +386,7 @@ const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
             Family::SIMT,
             symbol,
             DType::F32,
-            [tile.m, tile.n, tile.k],
+            [tile.m, tile.overlap() + tile.n, tile.k],
             tile.threads(),
         )
     }
@@ -374,6 +408,7 @@ mod tests {
             min_blocks: 1,
             groups: false,
             slices: 1,
+            sectors: false,
         }
         .pipelined();
         assert_eq!((tile.threads(), tile.warps_m(), tile.warps_n()), (256, 4, 2));

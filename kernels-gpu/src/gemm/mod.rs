@@ -7,6 +7,7 @@
 //! | [`register_tile`] | a register tile per thread, fed by short k-tiles | static, 8320 bytes |
 //! | [`simt_kernels`] | f32 by FMA: every layout, several tiles, split-K, alpha and beta | dynamic, 3 or 4 stages |
 //! | [`simt_registers_kernels`] | the same for small C or short K: elements through registers | dynamic, 2 stages |
+//! | [`simt_sectors_kernels`] | the same for short K: C stored in whole sectors | dynamic, 1 stage |
 //! | [`matrix_vector`] | C of one column or row: enough loads in flight | none, or static, 4096 bytes |
 //! | [`mma_sync_kernels`] | tensor cores by `mma.sync`, fragments by `ldmatrix` | dynamic, 2 or 4 stages |
 //! | [`mma_f64_kernels`], `mma_f64_wide_kernels` | f64 on tensor cores, every layout, split-K | dynamic, 4 stages |
@@ -63,6 +64,7 @@ cfg_if! {
         pub mod mma_sync_kernels;
         pub mod simt_kernels;
         pub mod simt_registers_kernels;
+        pub mod simt_sectors_kernels;
     }
 }
 cfg_if! {

@@ -55,6 +55,11 @@ impl OperandTile {
 /// Lanes with neighboring elements along K of a K-major operand: 32 bytes of a row, a sector.
 const LANES_K: u32 = 8;
 
+/// Elements along K of a load of the CTA from an MN-major operand.
+const fn rows_of_load<L: OperandMajor>(tile: OperandTile) -> u32 {
+    tile.threads * L::VECTOR / tile.mn
+}
+
 /// Passes over `mn`, at most: their offsets are kept in registers.
 const MAX_PASSES: usize = 8;
 
@@ -63,8 +68,9 @@ const MAX_PASSES: usize = 8;
 /// Rows of A and columns of B past the last are loaded as the last ones, or as those of the last vector: their results
 /// are never stored. Past the end of K there are zeros, which every accumulator adds.
 pub struct GmemLoader {
+    /// The operand, which [walks](Self::walks) from load to load.
     from: Global<f32>,
-    /// First element of the k-tile; [walked](Self::walks) from load to load.
+    /// First element of the k-tile there.
     base: usize,
     /// From there to the row of each pass.
     offsets: [u32; MAX_PASSES],
@@ -134,6 +140,10 @@ impl GmemLoader {
             let last = (extent - 1) / L::VECTOR * L::VECTOR;
             base = (k_first + k) as usize * ld as usize + (first + mn).min(last) as usize;
         }
+        let (from, base) = match const { Self::walks::<L>() } {
+            true => (from.shifted(base), 0),
+            false => (from, base),
+        };
         Self {
             from,
             base,
@@ -150,6 +160,24 @@ impl GmemLoader {
         !L::MAJOR.is_k() && L::VECTOR == 1
     }
 
+    /// Where load `number` of a k-tile begins, each in its turn: a view and an index.
+    #[inline(always)]
+    fn source<L: OperandMajor>(&mut self, tile: OperandTile, number: u32) -> (Global<f32>, usize) {
+        if const { L::MAJOR.is_k() } {
+            let parts = tile.k / LANES_K;
+            let (pass, further) = ((number / parts) as usize, number % parts * LANES_K);
+            return (self.from, self.base + self.offsets[pass] as usize + further as usize);
+        }
+        let rows = rows_of_load::<L>(tile);
+        if const { Self::walks::<L>() } {
+            let from = self.from;
+            self.from = from.shifted((rows * self.ld) as usize);
+            (from, 0)
+        } else {
+            (self.from, self.base + (number * rows * self.ld) as usize)
+        }
+    }
+
     /// Starts load `number` of a k-tile, each in its turn, into the stage at `to`; `left` elements along K are left.
     ///
     /// # Safety
@@ -163,34 +191,16 @@ impl GmemLoader {
         number: u32,
         left: u32,
     ) {
-        let (mn, k, from);
-        if const { L::MAJOR.is_k() } {
-            let parts = tile.k / LANES_K;
-            let pass = (number / parts) as usize;
-            let further = number % parts * LANES_K;
-            mn = self.mn + pass as u32 * (tile.threads / LANES_K);
-            k = self.k + further;
-            from = self.base + self.offsets[pass] as usize + further as usize;
-        } else {
-            let rows = tile.threads * L::VECTOR / tile.mn;
-            mn = self.mn;
-            k = self.k + number * rows;
-            from = if const { Self::walks::<L>() } {
-                let from = self.base;
-                self.base += (rows * self.ld) as usize;
-                from
-            } else {
-                self.base + (number * rows * self.ld) as usize
-            };
-        }
+        let [k, mn] = self.place::<L>(tile, number);
+        let (from, first) = self.source::<L>(tile, number);
         let to = to + k * tile.pitch + mn;
         let inside = k < left;
         // SAFETY: the caller's promise for the stage. Inside K the element is the operand's: its row or column is
         // clamped.
         unsafe {
             match L::VECTOR {
-                4 => async_copy::copy::<f32, 4>(stages, to, self.from, || from, if inside { 4 } else { 0 }),
-                _ => async_copy::copy::<f32, 1>(stages, to, self.from, || from, if inside { 1 } else { 0 }),
+                4 => async_copy::copy::<f32, 4>(stages, to, from, || first, if inside { 4 } else { 0 }),
+                _ => async_copy::copy::<f32, 1>(stages, to, from, || first, if inside { 1 } else { 0 }),
             }
         }
     }
@@ -203,17 +213,10 @@ impl GmemLoader {
     #[inline(always)]
     pub unsafe fn fetch<L: OperandMajor>(&mut self, tile: OperandTile, number: u32, left: u32) -> f32 {
         const { assert!(L::VECTOR == 1) };
-        let from = if const { L::MAJOR.is_k() } {
-            let parts = tile.k / LANES_K;
-            self.base + self.offsets[(number / parts) as usize] as usize + (number % parts * LANES_K) as usize
-        } else {
-            let from = self.base;
-            self.base += (tile.threads / tile.mn * self.ld) as usize;
-            from
-        };
+        let (from, index) = self.source::<L>(tile, number);
         let [k, _] = self.place::<L>(tile, number);
         // SAFETY: inside K the element is the operand's: its row or column is clamped.
-        unsafe { self.from.get_if(k < left, || from, 0.0) }
+        unsafe { from.get_if(k < left, || index, 0.0) }
     }
 
     /// Stores the element of load `number` of a k-tile into the stage at `to`.
@@ -242,7 +245,7 @@ impl GmemLoader {
             let further = [number % parts * LANES_K, number / parts * (tile.threads / LANES_K)];
             [self.k + further[0], self.mn + further[1]]
         } else {
-            [self.k + number * (tile.threads / tile.mn), self.mn]
+            [self.k + number * rows_of_load::<L>(tile), self.mn]
         }
     }
 

@@ -21,6 +21,7 @@
 mod epilogue;
 mod fragments;
 mod loader;
+pub mod sectors;
 pub mod through_registers;
 
 use cuda_std::{shared, thread};

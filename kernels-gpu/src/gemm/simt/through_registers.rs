@@ -137,12 +137,14 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
             }
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == tile.slice_k() {
-                next_k_tile!();
-                // RAW: every thread has stored its elements of the next stage. WAR: no thread reads this stage any
-                // more, which is stored to next.
-                thread::sync_threads();
-                stage = other(stage);
-                fragments(&mut from_a[next], &mut from_b[next], stage, 0);
+                if k + tile.k < k_end {
+                    next_k_tile!();
+                    // RAW: every thread has stored its elements of the next stage. WAR: no thread reads this stage any
+                    // more, which is stored to next.
+                    thread::sync_threads();
+                    stage = other(stage);
+                    fragments(&mut from_a[next], &mut from_b[next], stage, 0);
+                }
             } else {
                 fragments(&mut from_a[next], &mut from_b[next], stage, kk + 1);
                 unrolled!(const loads_of_k_tile::<T, LA, LB>().div_ceil(T::TILE.slice_k() - 1), |number| {

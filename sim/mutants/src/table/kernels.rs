@@ -278,6 +278,16 @@ pub static KERNELS: &[Kernel] = &[
             ..product([150, 589, 20])
         }
     ),
+    // Two tiles along M, three along N, and two k-tiles: rows of C begin at every element of a sector.
+    gemm!(
+        "simt_sectors_nn_64x136_f32",
+        "block/pipeline.rs" "block/split_k.rs" "gemm/simt",
+        "simt_sectors_kernels.rs",
+        Product {
+            gaps: [1, 2, 0],
+            ..product([70, 263, 43])
+        }
+    ),
     gemm!("simt_nn4_32x32_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {
         gaps: [1, 4, 3],
         batch: 3,

@@ -19,6 +19,7 @@ mod pipeline;
 mod registers;
 mod ring;
 mod sample_kernels;
+mod sectors;
 mod slices;
 mod stores;
 mod strips;
@@ -263,6 +264,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         ring::ROWS,
         sample_kernels::ROWS,
         slices::ROWS,
+        sectors::ROWS,
         strips::ROWS,
         stores::ROWS,
         tensor::ROWS,
