@@ -57,15 +57,13 @@ fn moved(suite: &str) -> Option<[usize; 2]> {
     let results: Value = serde_json::from_str(&read(&file)).expect("JSON");
     let mut device = profile(results["about"]["device"].as_str().expect("a name"));
     // The driver's clocks, which speeds count cycles and bytes by, are not a data sheet's.
-    let clock_khz = match &results["clock_khz"] {
-        Value::Null => results["about"]["ceilings"]["clock_mhz"].as_f64().map(|mhz| mhz * 1e3),
-        khz => khz.as_f64(),
-    };
+    let ceilings = &results["about"]["ceilings"];
+    let scaled = |value: &Value, scale: f64| value.as_f64().map(|value| value * scale);
+    let clock_khz = scaled(&results["clock_khz"], 1.0).or(scaled(&ceilings["clock_mhz"], 1e3));
+    let rate = scaled(&results["dram_bytes_per_second"], 1.0).or(scaled(&ceilings["dram_gb_per_second"], 1e9));
     if let Some(installed) = &mut device.installed {
         installed.clock_khz = clock_khz.expect("a clock") as u32;
-        if let Some(gb) = results["about"]["ceilings"]["dram_gb_per_second"].as_f64() {
-            installed.dram_bytes_per_second = (gb * 1e9) as u64;
-        }
+        installed.dram_bytes_per_second = rate.map_or(installed.dram_bytes_per_second, |rate| rate as u64);
     }
     let rows = results["rows"].as_array().expect("rows");
     let has_moved = |row: &&Value| {

@@ -87,6 +87,8 @@ struct Results<R> {
     driver: String,
     /// The SM clock that the driver reports; the coefficients are cycles of it.
     clock_khz: u32,
+    /// What the planner takes the memory for: of the driver, or of a data sheet where the driver does not say.
+    dram_bytes_per_second: Option<u64>,
     rounds: usize,
     /// Of the random shapes.
     seed: u64,
@@ -325,6 +327,7 @@ fn results<R>(
             .as_ref()
             .map_or_else(String::new, |installed| installed.driver.clone()),
         clock_khz: session.machine.gpu.clock_khz,
+        dram_bytes_per_second: profile.gpu_model().map(|model| model.dram_bytes_per_second),
         rounds: session.rounds,
         seed,
         digests,
