@@ -196,6 +196,23 @@ impl BlockContext {
         bits ^ bits >> 31
     }
 
+    /// Whether a rendezvous of the warp can be complete now that `thread` has stopped: where it waits, its own, if all
+    /// lanes of its mask wait; where it has exited, any. Lanes arrive one by one, and only the last arrival is worth a
+    /// look at all of them.
+    pub(super) fn may_complete(&self, warp: usize, thread: &Thread) -> bool {
+        let Status::Warp(op) = thread.status.get() else {
+            return thread.is(Status::Exited);
+        };
+        let mask = thread.exchange.mask.get();
+        let lanes = self.threads.lanes(warp).iter().enumerate();
+        let mut members = lanes.filter(|(lane, _)| mask >> lane & 1 == 1);
+        op != WarpOp::ActiveMask
+            && members.all(|(_, other)| match other.status.get() {
+                Status::Warp(_) => other.exchange.mask.get() == mask,
+                other => other == Status::Exited,
+            })
+    }
+
     /// Completes every rendezvous of the warp whose lanes have all arrived; returns whether there was any.
     ///
     /// A rendezvous has the lanes of one mask that have not exited and execute the same operation (PTX ISA,

@@ -49,9 +49,7 @@ impl BlockContext {
                         self.threads.set_first_lane(warp, (start + index + 1) % lanes.len());
                         return;
                     }
-                    if !matches!(own.status.get(), Status::Warp(_) | Status::Exited)
-                        || !self.complete_warp_rendezvous(warp)
-                    {
+                    if !self.may_complete(warp, own) || !self.complete_warp_rendezvous(warp) {
                         break;
                     }
                 }

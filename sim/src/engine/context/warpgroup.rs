@@ -78,6 +78,16 @@ impl Operand {
         self.descriptor.address(self.major, self.element.bytes(), mn, k)
     }
 
+    /// What `of_address` says of each element, those of one `mn` after another.
+    fn read<T>(&self, of_address: impl Fn(u32) -> T) -> Vec<T> {
+        let k = self.element.k();
+        let mut values = Vec::with_capacity((self.extent * k) as usize);
+        for mn in 0..self.extent {
+            values.extend((0..k).map(|k| of_address(self.address(mn, k))));
+        }
+        values
+    }
+
     /// The shared addresses of its chunks of 16 bytes. Those of a core matrix, 8 rows, follow each other.
     fn chunks(&self) -> Vec<u32> {
         let k = self.element.k();
@@ -96,10 +106,10 @@ impl Operand {
     }
 }
 
-/// The elements of A by row, and of B by column.
+/// The elements of A row by row, and of B column by column.
 enum Values {
-    F32(Vec<Vec<f32>>, Vec<Vec<f32>>),
-    Fp8(Vec<Vec<u8>>, Vec<Vec<u8>>),
+    F32(Vec<f32>, Vec<f32>),
+    Fp8(Vec<u8>, Vec<u8>),
 }
 
 /// The warpgroup instructions of a block that are under way.
@@ -307,6 +317,7 @@ impl BlockContext {
                 (Some(a), false) => Values::F32(self.read_operand(a), self.read_operand(&b)),
                 (None, _) => Values::F32(registers(&requests), self.read_operand(&b)),
             };
+            let k = mma.elements[0].k() as usize;
             let accumulation = self.launch.config.fp8_accumulation;
             let warpgroups = &mut *self.warpgroups.borrow_mut();
             for (number, request) in requests.iter().enumerate() {
@@ -324,7 +335,7 @@ impl BlockContext {
                     .unwrap_or_else(|_| vec![f32::NAN; registers.len()]);
                 let sum = |(index, before): (usize, f32)| {
                     let (row, column) = accumulator_element(number as u32, index as u32);
-                    let (row, column) = (row as usize, column as usize);
+                    let [row, column] = [row, column].map(|line| line as usize * k..(line as usize + 1) * k);
                     let start = if mma.accumulate { before } else { 0.0 };
                     match &values {
                         Values::F32(a, b) => a[row].iter().zip(&b[column]).fold(start, |sum, (a, b)| sum + a * b),
@@ -346,30 +357,21 @@ impl BlockContext {
         self.watchdog.reset();
     }
 
-    /// The elements of an operand, by `mn`.
-    fn read_operand(&self, operand: &Operand) -> Vec<Vec<f32>> {
-        let element = |mn: u32, k: u32| {
-            let address = operand.address(mn, k);
-            // The address was checked when the warpgroup's first thread arrived.
-            let half = |at: u32| self.shared.read_u16(address + at);
-            match operand.element {
-                WgmmaElement::F16 => f16::from_bits(half(0)).to_f32(),
-                WgmmaElement::Bf16 => bf16::from_bits(half(0)).to_f32(),
-                WgmmaElement::Tf32 => truncated(u32::from(half(0)) | u32::from(half(2)) << 16),
-                WgmmaElement::E4m3 | WgmmaElement::E5m2 => fp8::value(operand.element, self.shared.read_u8(address)),
-            }
-        };
-        (0..operand.extent)
-            .map(|mn| (0..operand.element.k()).map(|k| element(mn, k)).collect())
-            .collect()
+    /// The elements of an operand, those of one `mn` after another.
+    fn read_operand(&self, operand: &Operand) -> Vec<f32> {
+        // The addresses were checked when the warpgroup's first thread arrived.
+        let half = |address: u32| self.shared.read_u16(address);
+        operand.read(|address| match operand.element {
+            WgmmaElement::F16 => f16::from_bits(half(address)).to_f32(),
+            WgmmaElement::Bf16 => bf16::from_bits(half(address)).to_f32(),
+            WgmmaElement::Tf32 => truncated(u32::from(half(address)) | u32::from(half(address + 2)) << 16),
+            WgmmaElement::E4m3 | WgmmaElement::E5m2 => fp8::value(operand.element, self.shared.read_u8(address)),
+        })
     }
 
-    /// The bytes of an operand of FP8, by `mn`.
-    fn read_bytes(&self, operand: &Operand) -> Vec<Vec<u8>> {
-        let byte = |mn: u32, k: u32| self.shared.read_u8(operand.address(mn, k));
-        (0..operand.extent)
-            .map(|mn| (0..operand.element.k()).map(|k| byte(mn, k)).collect())
-            .collect()
+    /// The bytes of an operand of FP8, in the same order.
+    fn read_bytes(&self, operand: &Operand) -> Vec<u8> {
+        operand.read(|address| self.shared.read_u8(address))
     }
 }
 
@@ -378,15 +380,16 @@ fn truncated(bits: u32) -> f32 {
     f32::from_bits(bits & !0x1fff)
 }
 
-/// The elements of an A in registers, by row.
-fn registers(requests: &[Request]) -> Vec<Vec<f32>> {
-    let mut a = vec![vec![0.0; WgmmaElement::Tf32.k() as usize]; M as usize];
+/// The elements of an A in registers, row by row.
+fn registers(requests: &[Request]) -> Vec<f32> {
+    let k = WgmmaElement::Tf32.k() as usize;
+    let mut a = vec![0.0; M as usize * k];
     for (thread, request) in requests.iter().enumerate() {
         let Request::Mma(mma, _) = request else { continue };
         let OperandA::Registers(bits) = mma.a else { continue };
         let row = 16 * (thread / 32) + thread % 32 / 4;
         for (at, bits) in bits.into_iter().enumerate() {
-            a[row + 8 * (at % 2)][thread % 4 + 4 * (at / 2)] = truncated(bits);
+            a[(row + 8 * (at % 2)) * k + thread % 4 + 4 * (at / 2)] = truncated(bits);
         }
     }
     a
