@@ -409,13 +409,14 @@ fn expected_c(shape: &GemmShape, group_ends: &[u32], a: &[f32], b: &[f32]) -> Ve
         [] => row / shape.m(),
         ends => ends.partition_point(|&end| end as usize <= row),
     };
-    let element = |operand, from: &[f32], row: usize, column: usize| {
-        let (row, column) = match shape.transpose(operand) {
-            Transpose::No => (row, column),
-            Transpose::Yes => (column, row),
-        };
-        from[row * rows(shape, operand).ld + column]
+    let strides = |operand| {
+        let ld = rows(shape, operand).ld;
+        match shape.transpose(operand) {
+            Transpose::No => (ld, 1),
+            Transpose::Yes => (1, ld),
+        }
     };
+    let (of_a, of_b) = (strides(Operand::A), strides(Operand::B));
     let at = |offset: usize| {
         let (row, column) = (offset / c.ld, offset % c.ld);
         let [a, b] = match (product_of(row), group_ends) {
@@ -427,7 +428,7 @@ fn expected_c(shape: &GemmShape, group_ends: &[u32], a: &[f32], b: &[f32]) -> Ve
         };
         let row = if group_ends.is_empty() { row % shape.m() } else { row };
         (0..shape.k())
-            .map(|k| element(Operand::A, a, row, k) * element(Operand::B, b, k, column))
+            .map(|k| a[row * of_a.0 + k * of_a.1] * b[k * of_b.0 + column * of_b.1])
             .sum()
     };
     (0..c.span())
