@@ -44,7 +44,7 @@ pub mod ptx;
 )]
 #[doc(hidden)]
 pub mod copies {
-    // Lints look for nothing in them, and would read them for minutes.
+    // No lint is on for them, and clippy would compile them all the same.
     #[cfg(not(clippy))]
     include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
     #[cfg(clippy)]

@@ -58,7 +58,7 @@ impl Unwaited {
     pub(super) fn values(&self, registers: &[f32]) -> Result<Vec<f32>, UsedTooEarly> {
         // All of them are usually of one.
         let mut latest: Option<(u32, &Sums)> = None;
-        let mut value = |(index, &register): (usize, &f32)| {
+        let value = |(index, &register): (usize, &f32)| {
             let Some(name) = Name::of(register) else {
                 return Ok(register);
             };
@@ -74,12 +74,7 @@ impl Unwaited {
                 false => Ok(sums.values[index]),
             }
         };
-        // Collecting would not know how many there are.
-        let mut values = Vec::with_capacity(registers.len());
-        for register in registers.iter().enumerate() {
-            values.push(value(register)?);
-        }
-        Ok(values)
+        registers.iter().enumerate().map(value).collect()
     }
 
     /// Takes the place of the accumulators, in which an operation leaves `values`.
