@@ -6,22 +6,30 @@ use tilewright::dispatch::{Policy, plan};
 use tilewright::launch::Gpu;
 use tilewright::random::random_matrix;
 use tilewright::{
-    Activation, Backend, DType, Element, Epilogue, Error, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand,
-    Options, OutputOf, Transpose, Verify, gemm,
+    Activation, Backend, DType, Element, Epilogue, Error, Factors, Family, Gemm, GemmShape, Kernel, Operand, Options,
+    OutputOf, Transpose, Verify, gemm,
 };
 
 use crate::Outcome;
 use crate::trial::Trial;
 
-pub fn trials() -> Vec<Trial> {
-    vec![
-        Trial::test(
-            "epilogue::every_kernel_finishes_its_sums",
-            every_kernel_finishes_its_sums,
-        ),
-        Trial::test("epilogue::large_products", large_products),
-        Trial::test("epilogue::refuses_kernels_without", refuses_kernels_without),
-    ]
+pub fn trials(kernels: &[&'static Kernel]) -> Vec<Trial> {
+    // Groups have tests of their own.
+    let with_epilogue = kernels
+        .iter()
+        .filter(|kernel| kernel.supports.epilogue && !kernel.supports.groups);
+    // Together they take longer than a test may.
+    let of_each = with_epilogue.map(|&kernel| {
+        Trial::test(format!("epilogue::{}", kernel.symbol), move || {
+            finishes_its_sums(kernel)
+        })
+    });
+    of_each
+        .chain([
+            Trial::test("epilogue::large_products", large_products),
+            Trial::test("epilogue::refuses_kernels_without", refuses_kernels_without),
+        ])
+        .collect()
 }
 
 const ACTIVATIONS: [Activation; 3] = [Activation::None, Activation::Relu, Activation::Gelu];
@@ -91,42 +99,35 @@ fn is_right<T: Element<Accumulator = f32>, C: OutputOf<T>>(
     }
 }
 
-fn every_kernel_finishes_its_sums() -> Outcome {
+fn finishes_its_sums(kernel: &'static Kernel) -> Outcome {
     let gpu = Gpu::open(0)?;
-    let available = gpu.profile().compute_capability;
-    let of_tensor_cores = |kernel: &&Kernel| kernel.supports.epilogue && kernel.target.runs_on(available);
-    for kernel in KERNELS.iter().filter(of_tensor_cores) {
-        // Rows of C that take vectors of 16 bytes, pairs, and neither.
-        for (n, pad_c) in [(264, 8), (266, 0), (263, 2)] {
-            let [a, b] = kernel.transposes();
-            let (m, k) = (300, 136_usize);
-            let row = |transpose, plain: usize, transposed: usize| match transpose {
-                Transpose::No => plain.next_multiple_of(8),
-                Transpose::Yes => transposed.next_multiple_of(8),
-            };
-            let lds = [row(a, k, m) + 8, row(b, n, k), n + pad_c];
-            let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds)?;
-            if !kernel.accepts(&shape) {
-                continue;
-            }
-            for activation in ACTIVATIONS {
-                for bias in [None, Some(())] {
-                    for (alpha, beta) in [(1.0, 0.0), (0.5, -2.0)] {
-                        let epilogue = Epilogue {
-                            factors: Factors { alpha, beta },
-                            bias,
-                            activation,
-                        };
-                        match kernel.dtype {
-                            DType::F16 => {
-                                is_right::<f16, f16>(&gpu, kernel, &shape, epilogue)?;
-                                is_right::<f16, f32>(&gpu, kernel, &shape, epilogue)?;
-                            }
-                            DType::F32 => is_right::<f32, f32>(&gpu, kernel, &shape, epilogue)?,
-                            _ => {
-                                is_right::<bf16, bf16>(&gpu, kernel, &shape, epilogue)?;
-                                is_right::<bf16, f32>(&gpu, kernel, &shape, epilogue)?;
-                            }
+    // Rows of C that take vectors of 16 bytes, pairs, and neither.
+    for (n, pad_c) in [(264, 8), (266, 0), (263, 2)] {
+        let [a, b] = kernel.transposes();
+        let (m, k) = (300, 136_usize);
+        let row = |transpose, plain: usize, transposed: usize| match transpose {
+            Transpose::No => plain.next_multiple_of(8),
+            Transpose::Yes => transposed.next_multiple_of(8),
+        };
+        let lds = [row(a, k, m) + 8, row(b, n, k), n + pad_c];
+        let shape = GemmShape::with_transposes(m, n, k, kernel.transposes(), lds)?;
+        for activation in ACTIVATIONS {
+            for bias in [None, Some(())] {
+                for (alpha, beta) in [(1.0, 0.0), (0.5, -2.0)] {
+                    let epilogue = Epilogue {
+                        factors: Factors { alpha, beta },
+                        bias,
+                        activation,
+                    };
+                    match kernel.dtype {
+                        DType::F16 => {
+                            is_right::<f16, f16>(&gpu, kernel, &shape, epilogue)?;
+                            is_right::<f16, f32>(&gpu, kernel, &shape, epilogue)?;
+                        }
+                        DType::F32 => is_right::<f32, f32>(&gpu, kernel, &shape, epilogue)?,
+                        _ => {
+                            is_right::<bf16, bf16>(&gpu, kernel, &shape, epilogue)?;
+                            is_right::<bf16, f32>(&gpu, kernel, &shape, epilogue)?;
                         }
                     }
                 }

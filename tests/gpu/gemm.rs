@@ -105,11 +105,11 @@ pub fn of_variant(kernel: &'static Kernel, splits: u32) -> Policy {
     }
 }
 
-/// The pipelined entry points, each with the split-K factors to try.
+/// The pipelined entry points with alpha and beta, each with the split-K factors to try.
 fn pipelined() -> impl Iterator<Item = (&'static Kernel, u32)> {
     KERNELS
         .iter()
-        .filter(|kernel| kernel.family == Family::SIMT && !kernel.supports.groups)
+        .filter(|kernel| kernel.family == Family::SIMT && !kernel.supports.groups && kernel.supports.alpha_beta)
         .flat_map(|kernel| match kernel.split_k.is_some() {
             true => vec![(kernel, 1), (kernel, 3)],
             false => vec![(kernel, 1)],

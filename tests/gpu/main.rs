@@ -136,7 +136,7 @@ fn all(capability: (u32, u32)) -> Vec<Trial> {
     let mut trials: Vec<Trial> = kernels::trials(&kernels);
     trials.extend(library::trials());
     trials.extend(gemm::trials());
-    trials.extend(epilogue::trials());
+    trials.extend(epilogue::trials(&kernels));
     trials.extend(batches::trials());
     trials.extend(groups::trials());
     trials.extend(enqueue::trials());

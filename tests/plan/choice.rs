@@ -200,6 +200,15 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         ),
         (
             &square,
+            DType::F32,
+            Policy {
+                kernel: Kernel::named("simt_sectors_nn_64x136_f32"),
+                ..scaled(Some(Family::SIMT))
+            },
+            "simt_sectors_nn_64x136_f32 has no alpha and beta; simt has, in f32",
+        ),
+        (
+            &square,
             DType::F64,
             scaled(dynamic),
             "no kernel of tiled_dynamic for f64 has alpha and beta; mma_f64 has, from compute capability 8.0 on",

@@ -26,7 +26,7 @@ calibrate-bf16|210|the same, bf16
 calibrate-fp8|20|by name alone, on a Hopper GPU: the same, FP8, from the times of fp8-choice
 kernels|180|results of every kernel over the shape table, those of FP8 over cases of their own, against the CPU
 resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them
-library|260|layouts, split-K, alpha and beta, epilogues, random and huge products
+library|320|layouts, split-K, alpha and beta, epilogues, random and huge products
 language|200|the surface of cuda_std, and the kernels that mutants are made from
 differential|30|functions that host and GPU must compute alike
 memcheck|120|no kernel accesses what is not its own, or leaks

@@ -121,7 +121,11 @@ impl<'a> CandidateSet<'a> {
         )?;
         keep(
             &|kernel| !policy.factors || kernel.supports.alpha_beta,
-            PlanError::NoFactors { family, dtype },
+            PlanError::NoFactors {
+                family,
+                dtype,
+                symbol: policy.kernel.map(|kernel| kernel.symbol),
+            },
         )?;
         keep(
             &|kernel| !policy.epilogue || kernel.supports.epilogue,

@@ -59,6 +59,8 @@ pub enum PlanError {
         family: Family,
         /// The element type.
         dtype: DType,
+        /// The symbol of the entry point, where one was asked for: others of its family may have them.
+        symbol: Option<&'static str>,
     },
     /// The kernel computes one product, and these are several.
     NoBatch {
@@ -187,17 +189,18 @@ impl fmt::Display for PlanError {
             PlanError::NoFactors {
                 family,
                 dtype: DType::F64,
+                ..
             } => write!(
                 f,
                 "no kernel of {family} for f64 has alpha and beta; {} has, from compute capability 8.0 on, and the CPU",
                 Family::MMA_F64
             ),
-            PlanError::NoFactors { family, dtype } => {
-                write!(
-                    f,
-                    "{family} has no kernel for {dtype} with alpha and beta; {} has, in f32",
-                    Family::SIMT
-                )
+            PlanError::NoFactors { family, dtype, symbol } => {
+                match symbol {
+                    Some(symbol) => write!(f, "{symbol} has no alpha and beta")?,
+                    None => write!(f, "{family} has no kernel for {dtype} with alpha and beta")?,
+                }
+                write!(f, "; {} has, in f32", Family::SIMT)
             }
             PlanError::NoEpilogue { family, dtype } => {
                 write!(
