@@ -10,7 +10,7 @@ use half::f16;
 use support::Ask;
 use tilewright::check::Expected;
 use tilewright::device::DeviceProfile;
-use tilewright::dispatch::{PlanError, Policy, plan};
+use tilewright::dispatch::{Named, PlanError, Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::{
     Activation, Backend, DType, Error, Factors, Family, Gemm, GemmShape, KERNELS, Kernel, Operand, Options, Verify,
@@ -220,7 +220,7 @@ fn what_is_no_batch_is_refused_with_the_numbers() {
     assert_eq!(
         error,
         PlanError::NoBatch {
-            family: lesson.family,
+            named: Named::Family(lesson.family),
             count: 3
         }
     );

@@ -1,9 +1,9 @@
 //! A family from outside the library (`tests/subjects/own_kernel`, `docs/guide/src/17-adding-a-kernel.md`): planned and
 //! simulated by its descriptor, found by its symbol, compiled to PTX; `tests/gpu` launches it.
 
-use own_kernel::{FAMILY, KERNELS};
+use own_kernel::KERNELS;
 use tilewright::device::DeviceProfile;
-use tilewright::dispatch::{Plan, PlanError, Policy, plan};
+use tilewright::dispatch::{Named, Plan, PlanError, Policy, plan};
 use tilewright::random::random_matrix;
 use tilewright::simulate::{SimOptions, simulate};
 use tilewright::{DType, Gemm, GemmShape, Kernel, Operand, check};
@@ -53,7 +53,7 @@ fn tiles(kernel: &Kernel, m: usize, n: usize) -> u64 {
 fn it_is_refused_with_the_reasons_of_any_other() {
     let shape = GemmShape::packed(4, 4, 4).expect("valid");
     match planned(&KERNELS[0], &shape, DType::F16) {
-        Err(PlanError::NoSuchType { family, .. }) => assert_eq!(family, FAMILY),
+        Err(PlanError::NoSuchType { named, .. }) => assert_eq!(named, Named::Kernel(KERNELS[0].symbol)),
         other => panic!("{other:?}"),
     }
 }

@@ -178,6 +178,8 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
         ..of(family)
     };
     let dynamic = Some(Family::TILED_DYNAMIC);
+    // What it lacks others of its family have.
+    let sectors = Some(Kernel::named("simt_sectors_nn_64x136_f32").expect("in the table"));
     for (shape, dtype, policy, text) in [
         (
             &transposed,
@@ -196,22 +198,51 @@ fn what_no_kernel_does_is_refused_with_what_one_does() {
             &square,
             DType::F32,
             scaled(dynamic),
-            "tiled_dynamic has no kernel for f32 with alpha and beta; simt has, in f32",
+            "tiled_dynamic has no kernel for f32 with alpha and beta; simt has them, in f32",
         ),
         (
             &square,
             DType::F32,
             Policy {
-                kernel: Kernel::named("simt_sectors_nn_64x136_f32"),
-                ..scaled(Some(Family::SIMT))
+                kernel: sectors,
+                ..scaled(None)
             },
-            "simt_sectors_nn_64x136_f32 has no alpha and beta; simt has, in f32",
+            "simt_sectors_nn_64x136_f32 is no kernel for f32 with alpha and beta; simt has them, in f32",
+        ),
+        (
+            &square,
+            DType::F32,
+            Policy {
+                kernel: sectors,
+                ..sliced(None, 3)
+            },
+            "simt_sectors_nn_64x136_f32 cannot split K 3 ways; nearest: 1; simt splits it any number of ways",
+        ),
+        (
+            &transposed,
+            DType::F32,
+            Policy {
+                kernel: sectors,
+                ..of(None)
+            },
+            "simt_sectors_nn_64x136_f32 is no kernel for f32 with A and B as NT and these leading dimensions; simt \
+             takes every layout of f32",
+        ),
+        (
+            &square,
+            DType::F32,
+            Policy {
+                kernel: sectors,
+                tile: Some(64),
+                ..of(None)
+            },
+            "simt_sectors_nn_64x136_f32 is no kernel for tile width 64",
         ),
         (
             &square,
             DType::F64,
             scaled(dynamic),
-            "no kernel of tiled_dynamic for f64 has alpha and beta; mma_f64 has, from compute capability 8.0 on",
+            "tiled_dynamic has no kernel for f64 with alpha and beta; mma_f64 has them, from compute capability 8.0 on",
         ),
         (
             &square,

@@ -1,6 +1,6 @@
 //! Every shared-memory limit: what fits, what does not, and what is offered instead.
 
-use tilewright::dispatch::{PlanError, Policy, plan};
+use tilewright::dispatch::{Named, PlanError, Policy, plan};
 use tilewright::{Bytes, DType, Family, GemmShape, KERNELS};
 use tilewright_contract::{Loads, TileGeometry, TilePair};
 
@@ -153,7 +153,7 @@ fn a_width_that_a_kernel_lacks_names_the_nearest() {
         assert_eq!(
             error,
             PlanError::NoSuchWidth {
-                family: Family::TILED_STATIC,
+                named: Named::Family(Family::TILED_STATIC),
                 requested,
                 nearest: Some(nearest)
             }
@@ -187,7 +187,7 @@ fn every_entry_point_of_the_pipelined_families_fits_every_architecture_that_runs
         let planned = plan(&shape, kernel.dtype, &device, &policy);
         if !kernel.target.runs_on(device.compute_capability) {
             let error = PlanError::ComputeCapability {
-                family: kernel.family,
+                named: Named::Kernel(kernel.symbol),
                 needed: kernel.target,
                 available: device.compute_capability,
             };

@@ -14,7 +14,7 @@ use super::estimate::Pricing;
 use super::speeds::Speeds;
 use super::terms::{k_tiles_per_split, resident_per_sm};
 use super::tuning::Tuning;
-use super::{PlanError, Policy};
+use super::{Named, PlanError, Policy};
 
 /// Tile widths that are tried of kernels that take any, when the user names none; below them the widest that fits is
 /// taken. Multiples of 16 keep loads coalesced.
@@ -68,6 +68,8 @@ impl Candidate {
 
 /// The kernels that a policy, a type, a layout and a device leave open.
 pub(super) struct CandidateSet<'a> {
+    /// As errors name them.
+    named: Named,
     /// In the order of the families that were asked for.
     kernels: Vec<&'static Kernel>,
     splits: Option<u32>,
@@ -84,64 +86,56 @@ impl<'a> CandidateSet<'a> {
         shape: &'a GemmShape,
         device: &DeviceProfile,
     ) -> Result<Self, PlanError> {
-        let named = policy.named_family();
-        let family = named.unwrap_or(Family::SIMT);
+        let family = policy.named_family().unwrap_or(Family::SIMT);
+        let named = policy.named(family);
         let is_open = |kernel: &Kernel| kernel.family.is_automatic() && kernel.precision >= policy.precision;
-        let is_named = |kernel: &&Kernel| named.map_or(is_open(kernel), |named| kernel.family == named);
+        let is_named = |kernel: &&Kernel| policy.family.map_or(is_open(kernel), |family| kernel.family == family);
         let mut kernels: Vec<_> = match policy.kernel {
             Some(kernel) => vec![kernel],
             None => KERNELS.iter().filter(is_named).collect(),
         };
+        let is_of = |dtype: &DType| kernels.iter().any(|kernel| kernel.dtype == *dtype);
+        let nearest = DType::ALL.into_iter().find(is_of).unwrap_or(DType::F32);
         // One condition after the other: the first that leaves nothing is the reason.
         let mut keep = |condition: &dyn Fn(&Kernel) -> bool, error: PlanError| {
             kernels.retain(|kernel| condition(kernel));
             if kernels.is_empty() { Err(error) } else { Ok(()) }
         };
-        let of_family = |nearest: &DType| {
-            family
-                .kernels()
-                .chain(policy.kernel)
-                .any(|kernel| kernel.dtype == *nearest)
-        };
         keep(
             &|kernel| kernel.dtype == dtype,
             PlanError::NoSuchType {
-                family,
+                named,
                 requested: dtype,
-                nearest: DType::ALL.into_iter().find(of_family).unwrap_or(DType::F32),
+                nearest,
             },
         )?;
         keep(
             &|kernel| kernel.target.runs_on(device.compute_capability),
             PlanError::ComputeCapability {
-                family,
+                named,
                 needed: policy.kernel.map_or(family.target(), |kernel| kernel.target),
                 available: device.compute_capability,
             },
         )?;
         keep(
             &|kernel| !policy.factors || kernel.supports.alpha_beta,
-            PlanError::NoFactors {
-                family,
-                dtype,
-                symbol: policy.kernel.map(|kernel| kernel.symbol),
-            },
+            PlanError::NoFactors { named, dtype },
         )?;
         keep(
             &|kernel| !policy.epilogue || kernel.supports.epilogue,
-            PlanError::NoEpilogue { family, dtype },
+            PlanError::NoEpilogue { named, dtype },
         )?;
         keep(
             &|kernel| !kernel.takes_vector() || matrix_of(shape).is_some(),
             PlanError::NoVector {
-                family,
+                named,
                 c: [shape.m(), shape.n()],
             },
         )?;
         keep(
             &|kernel| kernel.supports.groups == shape.batch().groups,
             PlanError::NoGroups {
-                family,
+                named,
                 dtype,
                 groups: shape.batch().groups.then_some(shape.batch().count),
             },
@@ -149,14 +143,14 @@ impl<'a> CandidateSet<'a> {
         keep(
             &|kernel| kernel.supports.batch || shape.batch() == Batch::ONE || shape.batch().groups,
             PlanError::NoBatch {
-                family,
+                named,
                 count: shape.batch().count,
             },
         )?;
         keep(
             &|kernel| kernel.taken(shape).is_some(),
             PlanError::NoSuchLayout {
-                family,
+                named,
                 dtype,
                 transpose: [shape.transpose(Operand::A), shape.transpose(Operand::B)],
             },
@@ -165,12 +159,13 @@ impl<'a> CandidateSet<'a> {
             keep(
                 &|kernel| kernel.split_k.is_some() && splits > 0,
                 PlanError::NoSplitK {
-                    family,
+                    named,
                     requested: splits,
                 },
             )?;
         }
         Ok(Self {
+            named: policy.named(kernels[0].family),
             kernels,
             splits: policy.splits,
             speeds: policy.speeds,
@@ -194,7 +189,7 @@ impl<'a> CandidateSet<'a> {
     pub(super) fn with_width(&self, width: u32, limit: Bytes) -> Result<Candidate, PlanError> {
         let open = || self.kernels.iter().filter_map(|kernel| kernel.with_width(width));
         let first = open().next().ok_or_else(|| PlanError::NoSuchWidth {
-            family: self.kernels[0].family,
+            named: self.named,
             requested: width,
             nearest: self
                 .kernels

@@ -4,6 +4,34 @@ use std::fmt;
 
 use tilewright_contract::{Bytes, DType, Family, GridError, Kernel, Target, TileError, Transpose};
 
+/// What a policy names, as its errors name it: what an entry point lacks others of its family may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A family; also one that could have been taken where the choice is open.
+    Family(Family),
+    /// An entry point, by its symbol.
+    Kernel(&'static str),
+}
+
+impl Named {
+    /// That it is not made for something.
+    fn none_for(self, what: impl fmt::Display) -> String {
+        match self {
+            Named::Family(family) => format!("{family} has no kernel for {what}"),
+            Named::Kernel(symbol) => format!("{symbol} is no kernel for {what}"),
+        }
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Named::Family(family) => family.fmt(f),
+            Named::Kernel(symbol) => f.write_str(symbol),
+        }
+    }
+}
+
 /// A configuration that cannot work, with the nearest that can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,8 +42,8 @@ pub enum PlanError {
     Grid(GridError),
     /// The kernel is not compiled for this tile width.
     NoSuchWidth {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// The width asked for, in elements.
         requested: u32,
         /// The nearest width that it has; `None` where none of its tiles is a square, which is what a width asks for.
@@ -23,8 +51,8 @@ pub enum PlanError {
     },
     /// The kernel is not compiled for these elements.
     NoSuchType {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// The type asked for.
         requested: DType,
         /// A type that it has.
@@ -32,15 +60,15 @@ pub enum PlanError {
     },
     /// The kernel multiplies a matrix with a vector, and these are two matrices.
     NoVector {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// Rows and columns of C.
         c: [usize; 2],
     },
     /// No kernel that is left open takes the operands as they lie.
     NoSuchLayout {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// The element type.
         dtype: DType,
         /// How A and B lie.
@@ -48,31 +76,29 @@ pub enum PlanError {
     },
     /// The kernel does not support split-K, or 0 splits were asked for.
     NoSplitK {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// The splits asked for.
         requested: u32,
     },
     /// The kernel has no alpha and beta.
     NoFactors {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// The element type.
         dtype: DType,
-        /// The symbol of the entry point, where one was asked for: others of its family may have them.
-        symbol: Option<&'static str>,
     },
     /// The kernel computes one product, and these are several.
     NoBatch {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// Products of the batch.
         count: u32,
     },
     /// The kernel takes no groups of rows, or nothing but groups.
     NoGroups {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// The element type.
         dtype: DType,
         /// The groups asked for; `None` for a product without.
@@ -80,15 +106,15 @@ pub enum PlanError {
     },
     /// The kernel has no bias, no activation and no C of another type.
     NoEpilogue {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// The element type.
         dtype: DType,
     },
     /// The kernel's instructions are newer than the device, or of another architecture.
     ComputeCapability {
-        /// The kernel.
-        family: Family,
+        /// What was named.
+        named: Named,
         /// What it needs.
         needed: Target,
         /// What the device has.
@@ -118,50 +144,51 @@ impl fmt::Display for PlanError {
             PlanError::Tile(error) => error.fmt(f),
             PlanError::Grid(error) => error.fmt(f),
             PlanError::NoSuchWidth {
-                family,
+                named,
                 requested,
                 nearest,
             } => {
-                write!(f, "{family} has no kernel for tile width {requested}; ")?;
+                let width = format_args!("tile width {requested}");
+                write!(f, "{}; ", named.none_for(width))?;
                 match nearest {
                     Some(nearest) => write!(f, "nearest: {nearest}"),
                     None => write!(f, "none of its tiles is a square: leave the width open"),
                 }
             }
-            PlanError::NoVector { family, c: [m, n] } => write!(
+            PlanError::NoVector { named, c: [m, n] } => write!(
                 f,
-                "{family} computes a C of one row or one column, not {m} x {n}; {} takes every shape",
+                "{named} computes a C of one row or one column, not {m} x {n}; {} takes every shape",
                 Family::SIMT
             ),
-            PlanError::NoBatch { family, count } => write!(
+            PlanError::NoBatch { named, count } => write!(
                 f,
-                "{family} computes one product, not a batch of {count}; {} takes batches of every type",
+                "{named} computes one product, not a batch of {count}; {} takes batches of every type",
                 Family::TILED_DYNAMIC
             ),
             PlanError::NoGroups {
-                family,
+                named,
                 dtype,
                 groups: Some(groups),
             } => write!(
                 f,
-                "no kernel of {family} for {dtype} takes {groups} groups of rows; {} does for f32, {} for f16 and bf16",
+                "{} that takes {groups} groups of rows; {} has one for f32, {} for f16 and bf16",
+                named.none_for(*dtype),
                 Family::SIMT,
                 Family::MMA_SYNC
             ),
-            PlanError::NoGroups { family, .. } => {
-                write!(f, "the kernel of {family} takes groups of rows alone")
-            }
+            PlanError::NoGroups { named, .. } => write!(f, "{named} takes groups of rows alone"),
             PlanError::NoSuchType {
-                family,
+                named,
                 requested,
                 nearest,
             } => write!(
                 f,
-                "{family} has no kernel for {requested}; nearest: {nearest}; {} takes every type",
+                "{}; nearest: {nearest}; {} takes every type",
+                named.none_for(*requested),
                 Family::TILED_DYNAMIC
             ),
             PlanError::NoSuchLayout {
-                family,
+                named,
                 dtype,
                 transpose,
             } => {
@@ -172,8 +199,8 @@ impl fmt::Display for PlanError {
                 let [a, b] = transpose.map(Transpose::letter);
                 write!(
                     f,
-                    "{family} has no kernel for {dtype} with A and B as {a}{b} and these leading dimensions; {other} \
-                     takes every layout of {of}"
+                    "{} with A and B as {a}{b} and these leading dimensions; {other} takes every layout of {of}",
+                    named.none_for(*dtype)
                 )?;
                 // Operands of other types are copied where they lie further apart.
                 match dtype {
@@ -181,42 +208,35 @@ impl fmt::Display for PlanError {
                     _ => Ok(()),
                 }
             }
-            PlanError::NoSplitK { family, requested } => write!(
+            PlanError::NoSplitK { named, requested } => write!(
                 f,
-                "{family} cannot split K {requested} ways; nearest: 1; {} splits it any number of ways",
+                "{named} cannot split K {requested} ways; nearest: 1; {} splits it any number of ways",
                 Family::SIMT
             ),
-            PlanError::NoFactors {
-                family,
-                dtype: DType::F64,
-                ..
-            } => write!(
-                f,
-                "no kernel of {family} for f64 has alpha and beta; {} has, from compute capability 8.0 on, and the CPU",
-                Family::MMA_F64
-            ),
-            PlanError::NoFactors { family, dtype, symbol } => {
-                match symbol {
-                    Some(symbol) => write!(f, "{symbol} has no alpha and beta")?,
-                    None => write!(f, "{family} has no kernel for {dtype} with alpha and beta")?,
+            PlanError::NoFactors { named, dtype } => {
+                write!(f, "{} with alpha and beta; ", named.none_for(*dtype))?;
+                match dtype {
+                    DType::F64 => write!(
+                        f,
+                        "{} has them, from compute capability 8.0 on, and the CPU",
+                        Family::MMA_F64
+                    ),
+                    _ => write!(f, "{} has them, in f32", Family::SIMT),
                 }
-                write!(f, "; {} has, in f32", Family::SIMT)
             }
-            PlanError::NoEpilogue { family, dtype } => {
-                write!(
-                    f,
-                    "{family} has no kernel for {dtype} with bias, activation or C of another type; {} has, in f16 \
-                     and bf16",
-                    Family::MMA_SYNC
-                )
-            }
+            PlanError::NoEpilogue { named, dtype } => write!(
+                f,
+                "{} with bias, activation or C of another type; {} has them, in f16 and bf16",
+                named.none_for(*dtype),
+                Family::MMA_SYNC
+            ),
             PlanError::ComputeCapability {
-                family,
+                named,
                 needed,
                 available,
             } => write!(
                 f,
-                "{family} needs compute capability {}.{}{}, the device has {}.{}",
+                "{named} needs compute capability {}.{}{}, the device has {}.{}",
                 needed.compute_capability.0,
                 needed.compute_capability.1,
                 if needed.is_architecture_specific {

@@ -12,7 +12,7 @@ mod terms;
 mod tuning;
 mod usage;
 
-pub use error::PlanError;
+pub use error::{Named, PlanError};
 pub use estimate::estimate_us;
 pub use plan::{Plan, PlanSummary, Policy, plan};
 pub use sheet::{KernelSheet, kernel_sheet};

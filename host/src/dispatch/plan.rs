@@ -15,12 +15,12 @@ use tilewright_contract::{
 };
 use tilewright_plan::device::DeviceProfile;
 
-use super::PlanError;
 use super::cache::Question;
 use super::candidates::{Candidate, CandidateSet};
 use super::speeds::Speeds;
 use super::terms::{Work, gains_from_overlap, k_tiles_per_split};
 use super::tuning::Tuning;
+use super::{Named, PlanError};
 
 /// What the user leaves open and what not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,6 +55,14 @@ impl Policy {
     /// The family that it names, by itself or by a kernel.
     pub(crate) fn named_family(&self) -> Option<Family> {
         self.kernel.map(|kernel| kernel.family).or(self.family)
+    }
+
+    /// What it names; where the choice is open, a family.
+    pub(super) fn named(&self, open: Family) -> Named {
+        match self.kernel {
+            Some(kernel) => Named::Kernel(kernel.symbol),
+            None => Named::Family(self.family.unwrap_or(open)),
+        }
     }
 }
 
