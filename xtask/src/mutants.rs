@@ -222,7 +222,7 @@ fn markdown(
     let mut differences = String::new();
     let (mut wrong, mut reported, mut reported_right) = (0, 0, 0);
     let (mut seen, mut seen_right, mut alone_right, mut unexplained, mut false_reports) = (0, 0, 0, 0, 0);
-    let mut not_run = 0;
+    let (mut wrong_run, mut not_run) = (0, 0);
     let empty = Vec::new();
     let verdicts = verdicts.as_array().unwrap_or(&empty);
     for verdict in verdicts {
@@ -269,6 +269,7 @@ fn markdown(
         seen += usize::from(is_wrong && any);
         seen_right += usize::from(!is_wrong && any);
         let was_run = runs.0.contains_key(id);
+        wrong_run += usize::from(is_wrong && was_run);
         not_run += usize::from(!was_run);
         let agrees = match was_run {
             true if agrees => "yes",
@@ -283,9 +284,9 @@ fn markdown(
         page,
         "{count} kernels, {wrong} of them wrong. The simulator, with the comparison of the result, reports {reported} \
          of these and {reported_right} of the others; compute-sanitizer reports {seen} and {seen_right}, \
-         {false_reports} reports not counted that are false. {alone_right} wrong ones leave the right result on this \
-         GPU, where only a checker can tell. Differences from what the table of mutants expects of the tools that are \
-         not explained: {unexplained}. Not run on this GPU yet: {not_run}.\n"
+         {false_reports} reports not counted that are false. Of {wrong_run} wrong ones that ran on this GPU, \
+         {alone_right} leave the right result, where only a checker can tell. Differences from what the table of \
+         mutants expects of the tools that are not explained: {unexplained}. Not run on this GPU yet: {not_run}.\n"
     )?;
     writeln!(
         page,
@@ -401,6 +402,7 @@ c_mutant: wrong result
             page.contains("synccheck does not report it. it never ends there"),
             "{page}"
         );
+        assert!(page.contains("Of 1 wrong ones that ran on this GPU, 0 leave"), "{page}");
         assert!(page.contains("memcheck reports it. **Not explained.**"), "{page}");
         assert!(page.contains("not explained: 1. Not run on this GPU yet: 0."), "{page}");
         assert!(

@@ -123,6 +123,9 @@ fn suite(topic: &Topic) -> Figures {
         if let Some(ratio) = row.ratio() {
             figures.insert(format!("{} ratio", row.name()), ratio);
         }
+        if let Some(ratio) = row.measured()["lone_ratio"]["median"].as_f64() {
+            figures.insert(format!("{} lone ratio", row.name()), ratio);
+        }
     }
     figures
 }
@@ -201,7 +204,8 @@ fn mutants(topic: &Topic) -> Figures {
         ("wrong", "", " of them wrong"),
         ("found by the simulator", "reports ", ""),
         ("found by compute-sanitizer", "compute-sanitizer reports ", ""),
-        ("right alone", "", " wrong ones leave"),
+        ("wrong, run", "", " wrong ones that ran"),
+        ("right alone", "ran on this GPU, ", ""),
     ]
     .into_iter()
     .filter_map(|(name, before, behind)| Some((name.to_owned(), beside(text, before, behind)?)))
@@ -331,7 +335,7 @@ mod tests {
     fn numbers_are_read_from_sentences_and_tables() {
         let text = "124 kernels, 102 of them wrong. The simulator, with the comparison of the result, reports 101 of \
                     these and 0 of the others; compute-sanitizer reports 70 and 0, 2 reports not counted that are \
-                    false. 34 wrong ones leave the right result.";
+                    false. Of 98 wrong ones that ran on this GPU, 34 leave the right result.";
         let figures = mutants(&topic(json!({"topic": "mutants", "digests": {}, "text": [text]})));
         let values: Vec<_> = figures.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         assert_eq!(
@@ -341,7 +345,8 @@ mod tests {
                 ("found by the simulator", 101.0),
                 ("kernels", 124.0),
                 ("right alone", 34.0),
-                ("wrong", 102.0)
+                ("wrong", 102.0),
+                ("wrong, run", 98.0)
             ]
         );
         let table = json!({
