@@ -10,9 +10,12 @@ use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Policy, plan};
 use tilewright::{DType, GemmShape};
 
+/// Rows of the product whose plan is kept.
+const ASKED_AGAIN: usize = 100;
+
 const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::Bf16];
 
-/// Small enough that splits of K are candidates.
+/// Few enough rows that splits of K are candidates.
 fn shape(m: usize) -> GemmShape {
     GemmShape::packed(m, 771, 2050).expect("extents that the kernels can index")
 }
@@ -25,7 +28,7 @@ fn h200() -> DeviceProfile {
 fn first(bencher: Bencher<'_, '_>, dtype: DType) {
     let (device, policy) = (h200(), Policy::default());
     // No shape was asked for before.
-    let m = Cell::new(1);
+    let m = Cell::new(ASKED_AGAIN + 1);
     bencher
         .with_inputs(|| shape(m.replace(m.get() + 1)))
         .bench_local_values(|shape| plan(&shape, dtype, &device, &policy).expect("fits"));
@@ -33,7 +36,7 @@ fn first(bencher: Bencher<'_, '_>, dtype: DType) {
 
 #[divan::bench(args = DTYPES)]
 fn again(bencher: Bencher<'_, '_>, dtype: DType) {
-    let (device, policy, shape) = (h200(), Policy::default(), shape(70_000));
+    let (device, policy, shape) = (h200(), Policy::default(), shape(ASKED_AGAIN));
     plan(&shape, dtype, &device, &policy).expect("fits");
     bencher.bench(|| plan(black_box(&shape), dtype, &device, &policy));
 }
