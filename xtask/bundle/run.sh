@@ -3,7 +3,9 @@
 #
 #   run.sh --list               the parts: what each proves, how long it takes, and whether there is anything to do
 #   run.sh                      every part with something to do
-#   run.sh [--again] PART...    these parts, filed or not; --again: also those that $OUT has. Groups: test sanitize race compare calibrate pick random bench
+#   run.sh [OPTION...] PART...  these parts, filed or not. Groups: test sanitize race compare calibrate pick random bench
+#     --again                   also those that $OUT has
+#     --changed                 but only of the kernels that have changed since their results were filed
 #
 # A part ends within 9 minutes. A part that $OUT has is not run again, nor one whose kernels have not changed since its results were filed (filed.txt).
 # $OUT (default: ./results) holds results.tar, written anew after each part, and log.txt: take both along, and start here again with them to go on.
@@ -19,7 +21,7 @@ done
 # name | seconds on an H200 (0: not known yet) | what it proves
 # Calibration comes first: what is timed after it is what dispatch picks by it.
 table='device|5|what the device and its driver offer
-calibrate-f32|290|the speeds that dispatch knows, f32; by a run that names no part, only of kernels that have changed
+calibrate-f32|290|the speeds that dispatch knows, f32; by a run that names no part or says --changed, only of kernels that have changed
 calibrate-f64|120|the same, f64
 calibrate-f16|160|the same, f16
 calibrate-bf16|210|the same, bf16
@@ -112,13 +114,14 @@ if [ -n "$work" ]; then
     exit
 fi
 
-again=0 list=0 named=()
+again=0 changed=0 list=0 named=()
 for argument in "$@"; do
     case $argument in
     --list) list=1 ;;
     --again) again=1 ;;
+    --changed) changed=1 ;;
     -*)
-        echo "unknown option '$argument'; known: --list --again" >&2
+        echo "unknown option '$argument'; known: --list --again --changed" >&2
         exit 2
         ;;
     *)
@@ -191,7 +194,7 @@ else
         if [ "$again" -eq 1 ] || ! is_done "$name"; then todo+=("$name"); fi
     done
     # What is asked for by name is done with every kernel.
-    export TILEWRIGHT_EVERY_KERNEL=1
+    [ "$changed" -eq 1 ] || export TILEWRIGHT_EVERY_KERNEL=1
 fi
 
 log=$out/log.txt
