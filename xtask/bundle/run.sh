@@ -5,7 +5,7 @@
 #   run.sh                      every part with something to do
 #   run.sh [OPTION...] PART...  these parts, filed or not. Groups: test sanitize race compare calibrate pick random bench
 #     --again                   also those that $OUT has
-#     --changed                 but only of the kernels that have changed since their results were filed
+#     --changed                 as without PART, but of these parts alone: with kernels that have changed since their results were filed
 #
 # A part ends within 9 minutes. A part that $OUT has is not run again, nor one whose kernels have not changed since its results were filed (filed.txt).
 # $OUT (default: ./results) holds results.tar, written anew after each part, and log.txt: take both along, and start here again with them to go on.
@@ -191,9 +191,10 @@ if [ "${#named[@]}" -eq 0 ]; then
     done < <(part_names)
 else
     for name in "${named[@]}"; do
+        if [ "$changed" -eq 1 ] && is_filed "$name"; then continue; fi
         if [ "$again" -eq 1 ] || ! is_done "$name"; then todo+=("$name"); fi
     done
-    # What is asked for by name is done with every kernel.
+    # Otherwise what is asked for by name is done with every kernel.
     [ "$changed" -eq 1 ] || export TILEWRIGHT_EVERY_KERNEL=1
 fi
 

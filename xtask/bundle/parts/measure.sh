@@ -89,7 +89,7 @@ gpu_pick() { # options...
 calibrate() {
     local slug options=()
     slug=$(tr 'A-Z ' 'a-z-' <<<"${device#NVIDIA }")
-    # What is asked for by name is timed anew, all of it, unless only changed kernels are.
+    # What is asked for by name, without --changed, is timed anew, all of it.
     [ -n "${TILEWRIGHT_EVERY_KERNEL:-}" ] || [ ! -e "$bundle/calibrations/$slug-calibration.json" ] ||
         options=(--keep "$bundle/calibrations/$slug-calibration.json")
     gpu_pick --dtype "${1#*-}" --calibrate --rounds 5 ${options[@]+"${options[@]}"} && mv "$work/calibration.json" "$work/calibration-${1#*-}.json"

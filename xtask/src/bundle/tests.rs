@@ -223,6 +223,16 @@ fn what_is_done_or_filed_is_not_run_again() {
         said.contains("--suite shapes") && said.contains("--suite squares"),
         "{said}"
     );
+    // Nothing is left to do of a part: it does not count as run.
+    let (code, said) = bundle.run(&["--again", "--changed", "squares", "initcheck"]);
+    assert_eq!((code, said.contains("nothing to do")), (Some(0), true), "{said}");
+    assert!(!said.contains("== "), "{said}");
+    // One kernel of three is filed.
+    let (_, said) = bundle.run(&["--changed", "initcheck", "synccheck"]);
+    assert!(
+        said.contains("synccheck: 2 kernels, ") && !said.contains("initcheck"),
+        "{said}"
+    );
     // Another bundle does not add to these results.
     bundle.write("COMMIT", "fedcba9876543210\n");
     let (code, said) = bundle.run(&["layouts"]);
