@@ -10,8 +10,9 @@
 //! and writes `calibration.json` (the times) and `speed.txt` (the coefficients), which `cargo xtask results` puts into
 //! the planner. Types that are not timed keep their coefficients. `--speeds FILE` replaces the planner's coefficients.
 //! `--keep calibration.json` times only kernels that have changed since those times, or are new, and keeps the others'.
-//! `--fit calibration.json` fits to filed times and needs no GPU. Types of which kernels have changed since keep their
-//! coefficients, f16 and bf16 unless the other one's are current. `--fit-fp8 fp8-choice.json` does so for FP8.
+//! `--fit calibration.json...` fits to the times of calibrations, as written or as filed, and needs no GPU. Types of
+//! which kernels have changed since keep their coefficients, f16 and bf16 unless the other one's are current: these two
+//! are fitted together. `--fit-fp8 fp8-choice.json` does so for FP8.
 
 mod shapes;
 
@@ -49,9 +50,9 @@ struct Arguments {
     /// Times of an earlier calibration: kernels that have not changed since are not timed again on the same device.
     #[arg(long, requires = "calibrate")]
     keep: Option<PathBuf>,
-    /// Fit the model to the times of an earlier calibration, without a GPU.
-    #[arg(long, conflicts_with = "calibrate")]
-    fit: Option<PathBuf>,
+    /// Fit the model to the times of earlier calibrations of one device, without a GPU.
+    #[arg(long, num_args = 1.., conflicts_with = "calibrate")]
+    fit: Vec<PathBuf>,
     /// Fit the model of FP8 kernels to the times of the suite `fp8-choice`, without a GPU.
     #[arg(long, conflicts_with_all = ["calibrate", "fit"])]
     fit_fp8: Option<PathBuf>,
@@ -128,8 +129,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         print_quality("FP8", fitted.seen, fitted.unseen);
         return write_table(&arguments.out, fitted.speeds_text(&speeds));
     }
-    if let Some(file) = &arguments.fit {
-        let mut filed: Filed = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+    if let Some((first, others)) = arguments.fit.split_first() {
+        let mut filed = filed(first)?;
+        for other in others {
+            filed = filed.and(self::filed(other)?)?;
+        }
         let arch = filed.machine()?.arch;
         let level = ptx::for_compute_capability(DeviceProfile::of_arch(arch).compute_capability)
             .ok_or("no PTX for the device")?;
@@ -144,10 +148,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         true => Precision::ALL[0],
         false => Precision::default(),
     };
-    let kept: Option<Filed> = match &arguments.keep {
-        Some(file) => Some(serde_json::from_str(&std::fs::read_to_string(file)?)?),
-        None => None,
-    };
+    let kept = arguments.keep.as_deref().map(filed).transpose()?;
     let current = |filed: &Filed| {
         let digest = |kernel: &str| digest::of_kernel(kernel, gpu.level().arch);
         filed.current(&gpu.profile().name, digest)
@@ -192,6 +193,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     std::fs::write(arguments.out.join("pick.json"), rows_on_lines(&results)?)?;
     Ok(())
+}
+
+/// Reads a calibration.
+fn filed(file: &Path) -> Result<Filed, Box<dyn Error>> {
+    Ok(serde_json::from_str(&std::fs::read_to_string(file)?)?)
 }
 
 /// Fits the coefficients and writes the table.

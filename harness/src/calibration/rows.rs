@@ -111,10 +111,11 @@ impl Timed {
     }
 }
 
-/// A calibration as `cargo xtask results` files it.
+/// A calibration as `gpu_pick` writes it, or as `cargo xtask results` files it.
 #[derive(Debug, Deserialize)]
 pub struct Filed {
-    about: About,
+    #[serde(alias = "about")]
+    device: Device,
     clock_khz: u32,
     /// Of each kernel that was timed.
     pub digests: BTreeMap<String, String>,
@@ -122,9 +123,20 @@ pub struct Filed {
     pub rows: Vec<Row>,
 }
 
+/// The device: its name, or what is filed of a run, which has the name.
 #[derive(Debug, Deserialize)]
-struct About {
-    device: String,
+#[serde(untagged)]
+enum Device {
+    Name(String),
+    About { device: String },
+}
+
+impl Device {
+    fn name(&self) -> &str {
+        match self {
+            Self::Name(name) | Self::About { device: name } => name,
+        }
+    }
 }
 
 impl Filed {
@@ -149,8 +161,25 @@ impl Filed {
     /// The kernels whose times are of what ships, where this device was timed: none of another one.
     pub fn current(&self, device: &str, digest: impl Fn(&str) -> Option<String>) -> BTreeSet<String> {
         let is_current = |(kernel, filed): &(&String, &String)| digest(kernel).as_ref() == Some(*filed);
-        let current = self.digests.iter().filter(|_| device == self.about.device);
+        let current = self.digests.iter().filter(|_| device == self.device.name());
         current.filter(is_current).map(|(kernel, _)| kernel.clone()).collect()
+    }
+
+    /// These times and those of another element type.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for times of another device or at another clock: coefficients are its cycles.
+    pub fn and(mut self, other: Self) -> Result<Self> {
+        let [of_self, of_other] = [&self, &other].map(|filed| (filed.device.name(), filed.clock_khz));
+        if of_self != of_other {
+            return Err(Error::InvalidArgument(format!(
+                "times of {} at {} kHz and of {} at {} kHz cannot be fitted together",
+                of_self.0, of_self.1, of_other.0, of_other.1
+            )));
+        }
+        self.digests.extend(other.digests);
+        self.rows.extend(other.rows);
+        Ok(self)
     }
 
     /// Adds the times of these kernels to rows of the same products.
@@ -168,7 +197,7 @@ impl Filed {
     /// # Errors
     /// Those of [`Machine::of`].
     pub fn machine(&self) -> Result<Machine> {
-        Machine::of(&self.about.device, self.clock_khz)
+        Machine::of(self.device.name(), self.clock_khz)
     }
 }
 
@@ -340,5 +369,22 @@ mod tests {
         filed.add_to(&mut rows, &current);
         let kept = rows.map(|row| row.candidates.into_iter().map(|timed| timed.kernel).collect::<Vec<_>>());
         assert_eq!(kept, [vec!["same".to_owned()], vec!["same".to_owned()], vec![], vec![]]);
+    }
+
+    #[test]
+    fn times_of_two_runs_are_fitted_together_if_they_are_of_one_device() {
+        let run = |device: &str, clock_khz: u32| -> Filed {
+            let digests = r#"{ "another": "2" }"#;
+            let text =
+                format!(r#"{{ "device": "{device}", "clock_khz": {clock_khz}, "digests": {digests}, "rows": [] }}"#);
+            serde_json::from_str(&text).expect("what a run writes")
+        };
+        let both = filed().and(run("NVIDIA H200", 1)).expect("the same");
+        assert_eq!(both.rows.len(), filed().rows.len());
+        assert_eq!(both.digests.len(), filed().digests.len() + 1);
+        for other in [run("NVIDIA H100", 1), run("NVIDIA H200", 2)] {
+            let error = filed().and(other).expect_err("another one");
+            assert!(error.to_string().contains("cannot be fitted together"), "{error}");
+        }
     }
 }
