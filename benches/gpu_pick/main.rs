@@ -130,9 +130,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return write_table(&arguments.out, fitted.speeds_text(&speeds));
     }
     if let Some((first, others)) = arguments.fit.split_first() {
-        let mut filed = filed(first)?;
+        let mut filed = calibration(first)?;
         for other in others {
-            filed = filed.and(self::filed(other)?)?;
+            filed = filed.and(calibration(other)?)?;
         }
         let arch = filed.machine()?.arch;
         let level = ptx::for_compute_capability(DeviceProfile::of_arch(arch).compute_capability)
@@ -148,7 +148,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         true => Precision::ALL[0],
         false => Precision::default(),
     };
-    let kept = arguments.keep.as_deref().map(filed).transpose()?;
+    let kept = arguments.keep.as_deref().map(calibration).transpose()?;
     let current = |filed: &Filed| {
         let digest = |kernel: &str| digest::of_kernel(kernel, gpu.level().arch);
         filed.current(&gpu.profile().name, digest)
@@ -196,7 +196,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Reads a calibration.
-fn filed(file: &Path) -> Result<Filed, Box<dyn Error>> {
+fn calibration(file: &Path) -> Result<Filed, Box<dyn Error>> {
     Ok(serde_json::from_str(&std::fs::read_to_string(file)?)?)
 }
 

@@ -92,9 +92,12 @@ calibrate() {
     # What is asked for by name, without --changed, is timed anew, all of it.
     [ -n "${TILEWRIGHT_EVERY_KERNEL:-}" ] || [ ! -e "$bundle/calibrations/$slug-calibration.json" ] ||
         options=(--keep "$bundle/calibrations/$slug-calibration.json")
-    gpu_pick --dtype "${1#*-}" --calibrate --rounds 5 ${options[@]+"${options[@]}"} && mv "$work/calibration.json" "$work/calibration-${1#*-}.json" || return
-    # f16 and bf16 have the same kernels: their coefficients are of the times of both.
-    case $1 in *f16) [ ! -e "$work/calibration-f16.json" ] || [ ! -e "$work/calibration-bf16.json" ] || gpu_pick --fit "$work"/calibration-{f16,bf16}.json ;; esac
+    gpu_pick --dtype "${1#*-}" --calibrate --rounds 5 ${options[@]+"${options[@]}"} || return
+    mv "$work/calibration.json" "$work/calibration-${1#*-}.json"
+    # f16 and bf16 have the same kernels: where $OUT has the times of both, their coefficients are of both.
+    if [[ $1 == *f16 && -e $work/calibration-f16.json && -e $work/calibration-bf16.json ]]; then
+        gpu_pick --fit "$work"/calibration-{f16,bf16}.json
+    fi
 }
 pick() { gpu_pick --dtype "${1#*-}" && mv "$work/pick.json" "$work/pick-${1#*-}.json"; }
 part_calibrate_fp8() { suite fp8-choice && gpu_pick --fit-fp8 "$work/bench-fp8-choice.json"; }

@@ -274,6 +274,30 @@ esac"#;
 }
 
 #[test]
+fn f16_and_bf16_are_fitted_together_once_both_are_timed() {
+    let bundle = Bundle::new();
+    let program = r#"#!/usr/bin/env bash
+all=$* out=${all#* --out }
+out=${out%% *}
+echo "ran ${all//"$out/"/}"
+case $all in *--calibrate*) echo {} >"$out/calibration.json" ;; esac"#;
+    std::fs::create_dir(bundle.path("benches")).expect("writable");
+    bundle.write("benches/gpu_pick", program);
+    std::fs::set_permissions(bundle.path("benches/gpu_pick"), PermissionsExt::from_mode(0o755)).expect("ours");
+    let joint = " --fit calibration-f16.json calibration-bf16.json\n";
+    for (part, is_joint) in [("f32", false), ("bf16", false), ("f64", false), ("f16", true)] {
+        let (code, said) = bundle.run(&[&format!("calibrate-{part}")]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains(&format!(" --dtype {part} --calibrate ")), "{said}");
+        assert_eq!(said.contains(joint), is_joint, "{said}");
+        assert_eq!(bundle.result(&format!("calibration-{part}.json")), "{}\n");
+    }
+    // Also where the other one is timed last.
+    let (_, said) = bundle.run(&["--again", "calibrate-bf16"]);
+    assert!(said.contains(joint), "{said}");
+}
+
+#[test]
 fn mutants_go_on_where_they_were_cut_off() {
     let bundle = Bundle::new();
     let program = bundle.path("tests/gpu");
